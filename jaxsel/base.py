@@ -1,0 +1,151 @@
+"""The records that everything else is made of: Mechanism, Pair, Claim, Verdict.
+
+A mechanism is what runs, a pair is what it must not tell apart, a claim is what a paper
+says about it, and a verdict is what was seen when the claim was put to the test.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Budget", "Claim", "FiniteLaw", "Mechanism", "Pair", "Relation", "Verdict"]
+
+
+class Relation(enum.Enum):
+    """How two neighbouring inputs may differ.
+
+    General and monotone neighbours give different bounds, so every pair and every claim
+    carries its relation.
+    """
+
+    GENERAL = "general"  # every score moves by at most 1, in any direction
+    MONOTONE = "monotone"  # every score moves by at most 1, all in the same direction
+    BASE = "base"  # two output laws of one base algorithm on neighbouring data
+
+
+class FiniteLaw(NamedTuple):
+    """An exact output law on finitely many outcomes.
+
+    Attributes:
+      probabilities: Float[np.ndarray, "outcomes"], float64, summing to 1.
+      labels: what each outcome means, for people.
+    """
+
+    probabilities: np.ndarray
+    labels: tuple[str, ...]
+
+
+class Mechanism(NamedTuple):
+    """A mechanism as a record of pure functions, made by a factory.
+
+    Attributes:
+      name: what the catalogue, the records and the command line call it.
+      prepare: ``(data, params) -> (data, params)``: on the host, checks the input (raises
+        InputError) and turns it into arrays and float64 look-up tables. Cells of a grid
+        must prepare to equal shapes.
+      sample: ``(key, data, params) -> outcome``: ONE trial, a pure function of the
+        prepared input and of a ``stream.Key``; fixed shapes, jit- and vmap-able.
+      event: ``outcome -> Int[Array, ""]`` in ``[0, num_events)``; what is tallied by
+        default. Post-processing of the outcome, hence sound for audits.
+      labels: ``(data, params) -> tuple[str, ...]``: the meaning of each event, from the
+        unprepared input; its length is the number of events.
+      law: ``(data, params) -> FiniteLaw`` over the events, exact, float64, from the
+        unprepared input; None where no exact law exists.
+      resolution: the smallest probability that the sampler resolves faithfully.
+    """
+
+    name: str
+    prepare: Callable[[Any, Any], tuple[Any, Any]]
+    sample: Callable[[Any, Any, Any], Any]
+    event: Callable[[Any], Any]
+    labels: Callable[[Any, Any], tuple[str, ...]]
+    law: Callable[[Any, Any], FiniteLaw] | None
+    resolution: float
+
+
+class Pair(NamedTuple):
+    """Two neighbouring inputs of one mechanism.
+
+    Attributes:
+      name: short name, used on the command line.
+      data, neighbour: the two inputs, in the form the mechanism's ``prepare`` takes.
+      relation: in what sense they are neighbours.
+      params: parameters for both sides.
+      why: one sentence: what this pair stresses.
+    """
+
+    name: str
+    data: Any
+    neighbour: Any
+    relation: Relation
+    params: Mapping[str, Any]
+    why: str
+
+
+class Budget(NamedTuple):
+    """How much work a check may do.
+
+    Attributes:
+      trials: simulated trials a side, for checks that need simulation.
+      cases: random cases, for checks that search exact laws.
+      seed: of the simulation and of the random search.
+    """
+
+    trials: int = 1_000_000
+    cases: int = 300
+    seed: int = 0
+
+
+class Verdict(NamedTuple):
+    """What a check saw.
+
+    Attributes:
+      outcome: "holds", "refuted" or "inconclusive".
+      claimed: the number that the claim states, in the worst case seen.
+      observed: the exact or simulated number set against it, in the same case.
+      margin: the least slack over all cases, >= 0 if none violates the claim, in the
+        units of the claim (for a bound: claimed - observed; for an identity: the
+        tolerance minus the largest deviation).
+      cases: how many cases were tried.
+      detail: one sentence that lets a reader reproduce the worst case.
+    """
+
+    outcome: str
+    claimed: float
+    observed: float
+    margin: float
+    cases: int
+    detail: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """One published statement as a number and a test.
+
+    Attributes:
+      id: public name, for example "PS-Thm2".
+      source: paper and place, for example "Papernot & Steinke 2022, Theorem 2".
+      statement: one sentence, formulas in plain text.
+      kind: "privacy", "utility" or "identity".
+      relation: the neighbouring relation it is proved for; None for utility.
+      evaluate: pure float64 function of keyword parameters (all with defaults), the
+        number that the statement gives; its docstring says what it returns.
+      check: puts the claim to the test: exact laws first, simulation where none exists.
+      holds: False marks a published statement known to be false or incomplete as printed.
+      erratum: for such a statement, and for its correction: the erratum's id.
+      correction: for a false statement: what is true, and the id of the corrected claim.
+    """
+
+    id: str
+    source: str
+    statement: str
+    kind: str
+    relation: Relation | None
+    evaluate: Callable[..., float]
+    check: Callable[[Budget], Verdict]
+    holds: bool = True
+    erratum: str | None = None
+    correction: str | None = None

@@ -1,0 +1,347 @@
+"""simulate: seeded trials of a mechanism, reduced on the device to exact integer sums.
+
+The only room with jit, loops over blocks, and devices. Trials are numbered; trial number t
+of grid cell c draws from an address made of (seed, c, t) alone, so tallies are identical
+for any block size, any number of blocks a call, any number of devices, and after any kill
+and resume (on the same backend and JAX version: logarithms may differ in the last place
+between backends). Memory is one block of trials, whatever their number.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from jaxsel import records, stream
+from jaxsel.base import Mechanism
+from jaxsel.errors import InputError, check_integer
+from jaxsel.progress import progress_bar
+from jaxsel.statistics import Statistic, counts
+
+__all__ = ["Performance", "Tallies", "simulate", "simulate_grid"]
+
+_MAX_TRIALS = 2**62
+_CALL_SECONDS = 0.5
+_SAVE_SECONDS = 10.0
+
+
+class Performance(NamedTuple):
+    """Settings that change the speed of a run and nothing else.
+
+    Attributes:
+      block_size: trials in flight a device, a power of two; None chooses by backend.
+      blocks_per_call: blocks a device computes in one call; None adapts to about half a
+        second a call.
+      devices: the JAX devices to use; None means all.
+    """
+
+    block_size: int | None = None
+    blocks_per_call: int | None = None
+    devices: tuple[jax.Device, ...] | None = None
+
+
+class Tallies(NamedTuple):
+    """Exact sums over trials of every cell of a grid.
+
+    Attributes:
+      values: pytree of np.int64 arrays with a leading axis of cells; for the default
+        statistic Int64["cells events"].
+      trials: number of trials in each cell.
+      labels: the meaning of the events, for the default statistic.
+      configuration: everything that determines the values, as JSON-ready data.
+      seconds: wall time spent computing, over all resumed parts.
+    """
+
+    values: Any
+    trials: int
+    labels: tuple[str, ...]
+    configuration: Mapping[str, Any]
+    seconds: float
+
+    def __add__(self, other: "Tallies") -> "Tallies":
+        """Merges two ranges of trials of one configuration (see ``first_trial``)."""
+        if self.configuration != other.configuration:
+            raise InputError("these tallies come from different configurations")
+        values = jax.tree.map(np.add, self.values, other.values)
+        return self._replace(
+            values=values,
+            trials=self.trials + other.trials,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+def simulate(mechanism: Mechanism, data: Any, params: Any, **settings) -> Tallies:
+    """Seeded trials of one mechanism on one input: ``simulate_grid`` with one cell."""
+    return simulate_grid(mechanism, [(data, params)], **settings)
+
+
+def simulate_grid(
+    mechanism: Mechanism,
+    cells: Sequence[tuple[Any, Any]],
+    *,
+    trials: int,
+    seed: int = 0,
+    statistic: Statistic | None = None,
+    first_trial: int = 0,
+    record: str | Path | None = None,
+    progress: bool | None = None,
+    performance: Performance = Performance(),
+) -> Tallies:
+    """Runs the same number of trials in every cell of a grid, in one compiled program.
+
+    Args:
+      mechanism: what to run.
+      cells: (data, params) of each cell; all must prepare to equal shapes.
+      trials: number of trials a cell, >= 1.
+      seed: whole number in [0, 2**64). Same seed, same tallies, bit for bit.
+      statistic: what to keep of a trial; default: counts of ``mechanism.event``.
+      first_trial: number of the first trial, so that several processes or hosts can each
+        do a range of one run; their tallies add up to the run's.
+      record: a file to resume from and to save to. A run that was killed goes on where
+        its last save left off; a larger ``trials`` extends a finished run.
+      progress: True, False, or None for a bar on a terminal after two seconds.
+      performance: speed settings; they never change the result.
+
+    Raises:
+      InputError: for input that the mechanism refuses, cells of different shapes, or a
+        record written by another configuration.
+      RuntimeError: if outcomes fall outside the statistic's declared range.
+    """
+    trials = check_integer("trials", trials, 1)
+    first_trial = check_integer("first_trial", first_trial, 0)
+    seed = check_integer("seed", seed, 0)
+    if seed >= 2**64:
+        raise InputError(f"seed is {seed}; it must be a whole number below 2**64")
+    if first_trial + trials > _MAX_TRIALS:
+        raise InputError(f"trials is {trials}; a run has at most 2**62")
+    if not cells:
+        raise InputError("the grid is empty; it must have at least one cell")
+
+    with jax.enable_x64(True):
+        labels = mechanism.labels(*cells[0])
+        if statistic is None:
+            statistic = counts(mechanism.event, len(labels))
+        prepared = _stack([mechanism.prepare(*cell) for cell in cells])
+        configuration = _configuration(
+            mechanism, statistic, prepared, len(cells), seed, first_trial
+        )
+        plan = _plan(performance)
+        step = _compile(mechanism, statistic, plan.block_size, plan.mesh)
+        state = _resume(record, configuration, step, prepared, plan, trials)
+        state = _run(
+            step, prepared, plan, state, seed, first_trial, trials, progress,
+            lambda state: _save(record, configuration, labels, state),
+        )  # fmt: skip
+    for total in statistic.totals(state.values):
+        if np.any(total != trials):
+            raise RuntimeError(
+                f"{mechanism.name} gave outcomes outside the range of {statistic.name}"
+            )
+    return Tallies(state.values, trials, labels, configuration, state.seconds)
+
+
+class _State(NamedTuple):
+    done: int
+    values: Any
+    seconds: float
+
+
+class _Plan(NamedTuple):
+    block_size: int
+    blocks_per_call: int | None
+    mesh: Mesh
+
+
+def _plan(performance: Performance) -> _Plan:
+    devices = performance.devices or tuple(jax.devices())
+    # On CPU a block stays in cache; a GPU wants a million lanes in flight.
+    default = 8192 if devices[0].platform == "cpu" else 1 << 20
+    size = check_integer("block_size", performance.block_size or default, 1)
+    if size & (size - 1) or size > 2**31:
+        raise InputError(f"block_size is {size}; it must be a power of two <= 2**31")
+    per_call = performance.blocks_per_call
+    if per_call is not None:
+        per_call = check_integer("blocks_per_call", per_call, 1)
+    return _Plan(size, per_call, Mesh(np.asarray(devices), ("devices",)))
+
+
+def _stack(prepared: list) -> Any:
+    """Stacks the cells' arrays along a new leading axis, or says which ones differ."""
+    structures = {str(jax.tree.structure(cell)) for cell in prepared}
+    leaves = [jax.tree.leaves(cell) for cell in prepared]
+    shapes = {tuple(np.shape(leaf) for leaf in cell) for cell in leaves}
+    if len(structures) > 1 or len(shapes) > 1:
+        raise InputError(
+            "the cells of a grid must have data and parameters of equal shapes"
+        )
+    return jax.tree.map(
+        lambda *parts: np.stack([np.asarray(p) for p in parts]), *prepared
+    )
+
+
+def _configuration(mechanism, statistic, prepared, cells, seed, first_trial) -> dict:
+    return {
+        "mechanism": mechanism.name,
+        "statistic": statistic.name,
+        "cells": cells,
+        "input_digest": records.digest(prepared),
+        "seed": seed,
+        "first_trial": first_trial,
+        "stream": "threefry2x32-20/v1",
+        "jax": jax.__version__,
+        "backend": jax.default_backend(),
+    }
+
+
+@functools.lru_cache(maxsize=256)
+def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
+    """A jitted ``(seed words, prepared, firsts, lasts) -> sums[device, cell, ...]``."""
+
+    def block(cell_key, data, params, number, first, last):
+        start = number * block_size
+        lane = start.astype(jnp.uint32) + jnp.arange(block_size, dtype=jnp.uint32)
+        seed_low, seed_high, cell = cell_key
+        high = (start >> 32).astype(jnp.uint32)
+        key = stream.trial_key(seed_low, seed_high, cell, high, lane)
+        outcomes = jax.vmap(
+            lambda lane: mechanism.sample(
+                stream.Key(key.first, key.second, lane), data, params
+            )
+        )(lane)
+        trial = start + jnp.arange(block_size, dtype=jnp.int64)
+        return statistic.batch(outcomes, (trial >= first) & (trial < last))
+
+    def one_cell(cell_key, data, params, first, last):
+        def add(number, sums):
+            more = block(cell_key, data, params, number, first, last)
+            return jax.tree.map(lambda a, b: a + b.astype(jnp.int64), sums, more)
+
+        shapes = jax.eval_shape(
+            lambda: block(cell_key, data, params, first, first, last)
+        )
+        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, jnp.int64), shapes)
+        stop = (last + block_size - 1) // block_size
+        return lax.fori_loop(first // block_size, stop, add, zeros)
+
+    def one_device(seed_words, prepared, first, last):
+        num_cells = jax.tree.leaves(prepared)[0].shape[0]
+        cells = jnp.arange(num_cells, dtype=jnp.uint32)
+
+        def run_cell(argument):
+            cell, (data, params) = argument
+            key = (seed_words[0], seed_words[1], cell)
+            return one_cell(key, data, params, first[0], last[0])
+
+        sums = lax.map(run_cell, (cells, prepared))
+        return jax.tree.map(lambda x: x[None], sums)
+
+    sharded = jax.shard_map(
+        one_device,
+        mesh=mesh,
+        in_specs=(P(), P(), P("devices"), P("devices")),
+        out_specs=P("devices"),
+        check_vma=False,
+    )
+    return jax.jit(sharded)
+
+
+def _zero_values(step, prepared, plan: _Plan) -> Any:
+    words = np.zeros(2, np.uint32)
+    ends = np.zeros(plan.mesh.size, np.int64)
+    shapes = jax.eval_shape(step, words, prepared, ends, ends)
+    return jax.tree.map(lambda s: np.zeros(s.shape[1:], np.int64), shapes)
+
+
+def _ranges(start: int, stop: int, parts: int, block_size: int):
+    """Splits trials [start, stop) into whole-block ranges, one a device."""
+    first_block, last_block = start // block_size, -(-stop // block_size)
+    edges = np.linspace(first_block, last_block, parts + 1).astype(np.int64)
+    edges = np.clip(edges * block_size, start, stop)
+    return edges[:-1], edges[1:]
+
+
+def _run(
+    step,
+    prepared,
+    plan: _Plan,
+    state: _State,
+    seed,
+    first_trial,
+    trials,
+    progress,
+    save,
+) -> _State:
+    words = np.asarray([seed & 0xFFFFFFFF, seed >> 32], np.uint32)
+    sharding = NamedSharding(plan.mesh, P("devices"))
+    replicated = NamedSharding(plan.mesh, P())
+    prepared, words = jax.device_put((prepared, words), replicated)
+    per_block = plan.block_size * plan.mesh.size
+    blocks = plan.blocks_per_call or 1
+    saved = time.monotonic()
+    first_call = True
+    with progress_bar(trials, state.done, progress) as advance:
+        while state.done < trials:
+            started = time.monotonic()
+            start = first_trial + state.done
+            # End on a block boundary, so that later calls start whole blocks.
+            stop = (start // per_block + blocks) * per_block
+            stop = min(stop, first_trial + trials)
+            ends = _ranges(start, stop, plan.mesh.size, plan.block_size)
+            sums = step(words, prepared, *jax.device_put(ends, sharding))
+            # Sums over devices in integers: no order, no rounding.
+            sums = jax.tree.map(lambda x: np.asarray(x).sum(axis=0), sums)
+            spent = time.monotonic() - started
+            values = jax.tree.map(np.add, state.values, sums)
+            done = stop - first_trial
+            state = _State(done, values, state.seconds + spent)
+            advance(stop - start)
+            if plan.blocks_per_call is None:
+                # The first call includes compilation, so it says nothing of the rate.
+                growth = 1.0 if first_call else _CALL_SECONDS / max(spent, 1e-6)
+                blocks = max(1, int(blocks * min(8.0, growth)))
+                first_call = False
+            if time.monotonic() - saved > _SAVE_SECONDS:
+                save(state)
+                saved = time.monotonic()
+    save(state)
+    return state
+
+
+def _resume(record, configuration, step, prepared, plan, trials: int) -> _State:
+    fresh = _State(0, _zero_values(step, prepared, plan), 0.0)
+    if record is None or not Path(record).exists():
+        return fresh
+    stored = records.read(record, configuration)
+    done = int(stored.attributes["trials"])
+    if done > trials:
+        raise InputError(
+            f"{record} already holds {done} trials; ask for at least as many, or name "
+            "another file"
+        )
+    leaves = [stored.arrays[f"values_{i}"] for i in range(len(stored.arrays))]
+    values = jax.tree.unflatten(jax.tree.structure(fresh.values), leaves)
+    return _State(done, values, float(stored.attributes["seconds"]))
+
+
+def _save(record, configuration, labels, state: _State) -> None:
+    if record is None:
+        return
+    leaves = jax.tree.leaves(state.values)
+    records.write(
+        record,
+        arrays={f"values_{i}": leaf for i, leaf in enumerate(leaves)},
+        configuration=configuration,
+        attributes={
+            "trials": state.done,
+            "seconds": state.seconds,
+            "labels": list(labels),
+        },
+    )

@@ -1,0 +1,105 @@
+"""One exception for bad input, and the checks that raise it.
+
+Every message is one sentence that says what is wrong and what is allowed; the command
+line prints it and exits with status 2.
+"""
+
+import math
+
+import numpy as np
+
+__all__ = [
+    "InputError",
+    "check_choice",
+    "check_finite",
+    "check_integer",
+    "check_interval",
+    "check_positive",
+    "check_probability_vector",
+]
+
+
+class InputError(ValueError):
+    """A value, name or file that the caller must change."""
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str) else f"{value}"
+
+
+def check_choice(name: str, value: object, choices) -> None:
+    """Raises InputError unless ``value`` is one of ``choices``."""
+    choices = list(choices)
+    if value not in choices:
+        allowed = ", ".join(str(choice) for choice in choices)
+        raise InputError(f"{name} is {_shown(value)}; it must be one of: {allowed}")
+
+
+def check_interval(
+    name: str,
+    value: float,
+    low: float,
+    high: float,
+    *,
+    low_open: bool = True,
+    high_open: bool = True,
+) -> float:
+    """Returns ``value`` as a float inside the interval; NaN is always refused."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {_shown(value)}; it must be a number") from None
+    above = number > low if low_open else number >= low
+    below = number < high if high_open else number <= high
+    if math.isnan(number) or not (above and below):
+        left, right = "(["[not low_open], ")]"[not high_open]
+        raise InputError(
+            f"{name} is {_shown(value)}; it must lie in {left}{low:g}, {high:g}{right}"
+        )
+    return number
+
+
+def check_positive(name: str, value: float) -> float:
+    """Returns ``value`` as a float; raises InputError unless finite and > 0."""
+    return check_interval(name, value, 0.0, math.inf)
+
+
+def check_integer(name: str, value: object, minimum: int) -> int:
+    """Returns ``value`` as an int; raises InputError unless whole and >= minimum."""
+    try:
+        number = int(value)  # type: ignore[call-overload]
+        whole = number == value
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+        number = minimum
+    if not whole or isinstance(value, bool) or number < minimum:
+        raise InputError(
+            f"{name} is {_shown(value)}; it must be a whole number >= {minimum}"
+        )
+    return number
+
+
+def check_finite(name: str, values: object) -> np.ndarray:
+    """Returns ``values`` as a float64 array; NaN, infinities and emptiness are refused."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be numbers") from None
+    if array.size == 0:
+        raise InputError(f"{name} is empty; it must hold at least one number")
+    if not np.all(np.isfinite(array)):
+        bad = int(np.size(array) - np.isfinite(array).sum())
+        raise InputError(
+            f"{name} holds {bad} NaN or infinite values; all must be finite"
+        )
+    return array
+
+
+def check_probability_vector(name: str, values: object) -> np.ndarray:
+    """Returns ``values`` as float64 probabilities that sum to 1 (within 1e-9)."""
+    array = check_finite(name, values)
+    if array.ndim != 1 or np.any(array < 0) or abs(array.sum() - 1.0) > 1e-9:
+        raise InputError(
+            f"{name} must be a list of non-negative probabilities that sum to 1"
+        )
+    return array

@@ -1,0 +1,215 @@
+"""Standard noise laws as functions of random words, with tails that are right.
+
+A float32 uniform made from 23 bits cannot see below 6e-8: noise built from it gets rare
+events wrong by large factors long before it says so. Every law here is therefore a
+function of a *side* and of the distance ``t`` in (0, 1/2] from that end of the uniform, so
+that both ends keep full relative accuracy. Three precisions are offered:
+
+==========  ==================  =====================  ==========
+precision   words a variate     smallest t             dtype
+==========  ==================  =====================  ==========
+"fast"      1                   2**-24                 float32
+"tail"      2                   2**-65                 float32
+"float64"   2                   2**-65                 float64
+==========  ==================  =====================  ==========
+
+"float64" needs JAX's 64-bit mode, which ``simulate`` switches on around its own calls.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.special import ndtri
+from jaxtyping import Array, Float, UInt32
+
+from jaxsel import stream
+from jaxsel.errors import InputError, check_choice
+
+__all__ = [
+    "LAWS",
+    "PRECISIONS",
+    "Ends",
+    "draws_per_hash",
+    "ends",
+    "exponential",
+    "gumbel",
+    "laplace",
+    "normal",
+    "resolution",
+    "truncated_laplace",
+    "uniform",
+    "variate",
+    "variates",
+]
+
+PRECISIONS = ("fast", "tail", "float64")
+
+
+class Ends(NamedTuple):
+    """A uniform number seen from its nearer end.
+
+    Attributes:
+      upper: Bool[Array, "..."]: the number is 1 - t where True, t where False.
+      t: Float[Array, "..."] in (0, 1/2], accurate relative to its own size.
+    """
+
+    upper: Array
+    t: Array
+
+
+def resolution(precision: str) -> float:
+    """Smallest probability that variates of this precision resolve faithfully."""
+    check_choice("precision", precision, PRECISIONS)
+    return 2.0**-24 if precision == "fast" else 2.0**-65
+
+
+def draws_per_hash(precision: str) -> int:
+    """How many variates one Threefry call (two words) yields."""
+    check_choice("precision", precision, PRECISIONS)
+    return 2 if precision == "fast" else 1
+
+
+def _dtype(precision: str):
+    if precision != "float64":
+        return jnp.float32
+    if not jax.config.read("jax_enable_x64"):
+        raise InputError(
+            'precision is "float64" outside simulate; run it under jax.enable_x64(True)'
+        )
+    return jnp.float64
+
+
+def _ends_from_one_word(word: UInt32[Array, "..."]) -> Ends:
+    magnitude = (word >> jnp.uint32(9)) & jnp.uint32((1 << 22) - 1)
+    t = (magnitude.astype(jnp.float32) + jnp.float32(0.5)) * jnp.float32(2.0**-23)
+    return Ends((word >> jnp.uint32(31)).astype(bool), t)
+
+
+def _ends_from_two_words(high, low, dtype) -> Ends:
+    # 31 bits of the high word are the leading part of t; the low word keeps the
+    # relative accuracy where those bits are few.
+    def as_float(word):
+        return word.astype(jnp.int32).astype(dtype)
+
+    leading = as_float(high & jnp.uint32(0x7FFFFFFF))
+    if dtype == jnp.float64:
+        trailing = low.astype(dtype)
+        offset = dtype(2.0**-33)
+    else:
+        # Half a word: int32 converts to float32 in one instruction, uint32 does not.
+        trailing = as_float(low >> jnp.uint32(1)) * dtype(2.0)
+        offset = dtype(2.0**-32)
+    t = (leading + (trailing * dtype(2.0**-32) + offset)) * dtype(2.0**-32)
+    return Ends((high >> jnp.uint32(31)).astype(bool), t)
+
+
+def ends(key: stream.Key, draw, precision: str) -> tuple[Ends, ...]:
+    """The uniform numbers of one hash: two in "fast" precision, else one."""
+    check_choice("precision", precision, PRECISIONS)
+    first, second = stream.words(key, draw)
+    if precision == "fast":
+        return _ends_from_one_word(first), _ends_from_one_word(second)
+    return (_ends_from_two_words(first, second, _dtype(precision)),)
+
+
+def _constant(x: Array, value: float) -> Array:
+    return jnp.asarray(value, dtype=x.dtype)
+
+
+def uniform(number: Ends) -> Float[Array, "..."]:
+    """Uniform on (0, 1]; accurate near 0 only. Prefer the ends where tails matter."""
+    return jnp.where(number.upper, _constant(number.t, 1.0) - number.t, number.t)
+
+
+def exponential(number: Ends) -> Float[Array, "..."]:
+    """Standard exponential, accurate near 0 and in its tail; one logarithm."""
+    one = _constant(number.t, 1.0)
+    x = jnp.where(number.upper, number.t, one - number.t)
+    log_x = jnp.log(x)
+    # -log(1 - t) from the rounded 1 - t: Kahan's correction, exact for tiny t.
+    rounded = one - x
+    safe = jnp.where(rounded == 0, one, rounded)
+    lower = jnp.where(rounded == 0, number.t, -log_x * (number.t / safe))
+    return jnp.where(number.upper, -log_x, lower)
+
+
+def gumbel(number: Ends) -> Float[Array, "..."]:
+    """Standard Gumbel (maximum), accurate in both tails.
+
+    Minus the logarithm of ``exponential``, hence falling in the uniform: the largest
+    Gumbel score and the winner of the exponential race are the same trial by trial.
+    """
+    return -jnp.log(exponential(number))
+
+
+def laplace(number: Ends) -> Float[Array, "..."]:
+    """Standard Laplace, density exp(-|x|)/2; one logarithm."""
+    magnitude = -jnp.log(number.t + number.t)
+    return jnp.where(number.upper, magnitude, -magnitude)
+
+
+def truncated_laplace(number: Ends, bound) -> Float[Array, "..."]:
+    """Standard Laplace conditioned on |x| <= bound."""
+    floor = jnp.exp(-jnp.asarray(bound, dtype=number.t.dtype))
+    one = _constant(number.t, 1.0)
+    magnitude = -jnp.log(floor + (number.t + number.t) * (one - floor))
+    return jnp.where(number.upper, magnitude, -magnitude)
+
+
+def normal(number: Ends) -> Float[Array, "..."]:
+    """Standard normal by the inverse distribution function."""
+    lower = ndtri(number.t)
+    return jnp.where(number.upper, -lower, lower)
+
+
+def _fast_normal(number: Ends) -> Float[Array, "..."]:
+    # One polynomial; its accuracy ends where 23-bit uniforms end.
+    x = _constant(number.t, 1.0) - (number.t + number.t)
+    magnitude = _constant(number.t, 2.0**0.5) * lax.erf_inv(x)
+    return jnp.where(number.upper, magnitude, -magnitude)
+
+
+def _fast_exponential(number: Ends) -> Float[Array, "..."]:
+    # 1 - t is exact on 23 bits, so one logarithm serves both ends.
+    return -jnp.log(jnp.where(number.upper, number.t, 1 - number.t))
+
+
+def _fast_gumbel(number: Ends) -> Float[Array, "..."]:
+    return -jnp.log(_fast_exponential(number))
+
+
+LAWS: dict[str, Callable[[Ends], Array]] = {
+    "gumbel": gumbel,
+    "laplace": laplace,
+    "exponential": exponential,
+    "gaussian": normal,
+}
+_FAST_LAWS = LAWS | {
+    "gumbel": _fast_gumbel,
+    "exponential": _fast_exponential,
+    "gaussian": _fast_normal,
+}
+
+
+def variates(law: str, precision: str) -> Callable[[stream.Key, object], tuple]:
+    """A function ``(key, draw) -> variates`` of one hash: two if "fast", else one.
+
+    Args:
+      law: "gumbel", "laplace", "exponential" or "gaussian", each in standard form.
+      precision: "fast", "tail" or "float64".
+
+    Raises:
+      InputError: if either is unknown.
+    """
+    check_choice("noise", law, LAWS)
+    check_choice("precision", precision, PRECISIONS)
+    transform = (_FAST_LAWS if precision == "fast" else LAWS)[law]
+    return lambda key, draw: tuple(transform(end) for end in ends(key, draw, precision))
+
+
+def variate(law: str, key: stream.Key, draw, precision: str = "tail") -> Array:
+    """One standard variate: the first of hash number ``draw``."""
+    return variates(law, precision)(key, draw)[0]

@@ -1,0 +1,64 @@
+"""A progress bar with rate and time left, shown on a terminal after two seconds."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+__all__ = ["progress_bar"]
+
+_PATIENCE_SECONDS = 2.0
+
+
+@contextlib.contextmanager
+def progress_bar(
+    total: int, done: int, wanted: bool | None
+) -> Iterator[Callable[[int], None]]:
+    """Yields a function that advances the bar by a number of trials.
+
+    Args:
+      total, done: trials in the run, and those already done before it.
+      wanted: None shows the bar only if standard error is a terminal; False never.
+    """
+    show = sys.stderr.isatty() if wanted is None else wanted
+    if not show:
+        yield lambda trials: None
+        return
+
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+    task = bar.add_task("trials", total=total, completed=done, rate="")
+    started = time.monotonic()
+    current = 0
+    live = False
+
+    def advance(trials: int) -> None:
+        nonlocal current, live
+        current += trials
+        elapsed = time.monotonic() - started
+        if not live and elapsed > _PATIENCE_SECONDS:
+            bar.start()
+            live = True
+        rate = f"{current / max(elapsed, 1e-9):.3g} trials/s"
+        bar.update(task, advance=trials, rate=rate)
+
+    try:
+        yield advance
+    finally:
+        if live:
+            bar.stop()

@@ -1,0 +1,33 @@
+"""Shared settings: strict JAX, four CPU devices, and one false-alarm rate."""
+
+import os
+
+# Before JAX is imported: sharding is tested on four devices everywhere.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = (
+        os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
+    )
+
+import jax
+import pytest
+
+# Every statistical assertion accepts a false alarm with this probability.
+ALPHA = 1e-6
+
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+
+def pytest_report_header(config):
+    return f"JAXSEL_TEST_SEED={seed()} jax={jax.__version__}"
+
+
+def seed() -> int:
+    """Fixed in CI; set JAXSEL_TEST_SEED to the date in nightly runs."""
+    return int(os.environ.get("JAXSEL_TEST_SEED", "20260101"))
+
+
+@pytest.fixture(name="seed")
+def _seed() -> int:
+    return seed()

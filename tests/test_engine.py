@@ -1,0 +1,240 @@
+"""The promises of simulate: addresses, exact sums, constant memory, resume."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsel import statistics
+from jaxsel.base import Mechanism
+from jaxsel.engine import Performance, simulate, simulate_grid
+from jaxsel.errors import InputError
+from jaxsel.mechanisms.noisy_max import noisy_max
+
+SCORES = np.array([0.0, 1.0, 2.0, 1.5, -0.5])
+PARAMS = {"epsilon": 1.0}
+
+
+def tallies(trials=50_000, **settings):
+    return simulate(noisy_max(), SCORES, PARAMS, trials=trials, seed=3, **settings)
+
+
+def test_every_trial_is_counted_once():
+    assert tallies(trials=12_345).values.sum() == 12_345
+
+
+@pytest.mark.parametrize("num_devices", [1, 2, 4])
+@pytest.mark.parametrize("blocks", [1, 3, 17])
+def test_identical_for_any_blocks_a_call_and_any_devices(num_devices, blocks):
+    performance = Performance(1024, blocks, tuple(jax.devices()[:num_devices]))
+    np.testing.assert_array_equal(
+        tallies(performance=performance).values, tallies().values
+    )
+
+
+@pytest.mark.parametrize("block_size", [1, 256, 65536])
+def test_identical_for_any_block_size(block_size):
+    performance = Performance(block_size, 64)
+    found = tallies(trials=3000, performance=performance).values
+    np.testing.assert_array_equal(found, tallies(trials=3000).values)
+
+
+def test_seeds_and_cells_differ():
+    grid = simulate_grid(noisy_max(), [(SCORES, PARAMS)] * 2, trials=50_000, seed=3)
+    np.testing.assert_array_equal(grid.values[0], tallies().values[0])
+    assert not np.array_equal(grid.values[0], grid.values[1])
+    other = simulate(noisy_max(), SCORES, PARAMS, trials=50_000, seed=4)
+    assert not np.array_equal(other.values, tallies().values)
+
+
+def test_ranges_of_trials_add_up_across_processes():
+    """Two hosts, each with its own range of trials, make the run of one."""
+    code = textwrap.dedent(
+        """
+        import sys, numpy as np
+        from tests.test_engine import tallies
+        first, trials = int(sys.argv[1]), int(sys.argv[2])
+        values = tallies(trials=trials, first_trial=first).values
+        print(",".join(str(v) for v in values[0]))
+        """
+    )
+    parts = []
+    for first, trials in ((0, 20_001), (20_001, 29_999)):
+        arguments = [sys.executable, "-c", code, str(first), str(trials)]
+        result = subprocess.run(arguments, capture_output=True, text=True, check=True)
+        parts.append(np.array([int(v) for v in result.stdout.split(",")]))
+    np.testing.assert_array_equal(parts[0] + parts[1], tallies().values[0])
+
+
+def test_trials_beyond_2_to_the_32():
+    """A range that crosses 2**32 counts on, and its streams do not repeat."""
+    settings = {"trials": 4096, "performance": Performance(1024, 1)}
+    across = tallies(first_trial=2**32 - 2048, **settings)
+    before = tallies(first_trial=2**32 - 2048, trials=2048)
+    after = tallies(first_trial=2**32, trials=2048)
+    np.testing.assert_array_equal(across.values, before.values + after.values)
+    assert not np.array_equal(after.values, tallies(trials=2048).values)
+
+
+def counter_mechanism(event):
+    """Outcome: the trial's lane number; no randomness at all."""
+    return Mechanism(
+        name="lane",
+        prepare=lambda data, params: ((np.float64(data)), ()),
+        sample=lambda key, data, params: key.lane,
+        event=event,
+        labels=lambda data, params: ("a", "b", "c"),
+        law=None,
+        resolution=1.0,
+    )
+
+
+def test_sums_moments_and_histograms_are_exact():
+    mechanism = counter_mechanism(lambda lane: (lane % 3).astype(jnp.int32))
+    low, high = 0.0, 4096.0
+    statistic = statistics.combine(
+        {
+            "moments": statistics.moments(_as_float, low, high),
+            "bins": statistics.histogram(_as_float, [10.0, 20.5]),
+            "sums": statistics.sums(_parities),
+        }
+    )
+    result = simulate(mechanism, 0.0, (), trials=1000, statistic=statistic).values
+    cell = jax.tree.map(lambda x: x[0], result)
+    moments = statistics.read_moments(cell["moments"], low, high)
+    numbers = np.arange(1000)
+    assert moments == (1000, numbers.mean(), numbers.var(), 0)
+    np.testing.assert_array_equal(cell["bins"], [10, 11, 979])
+    assert cell["sums"] == {"odd": 500, "total": numbers.sum()}
+
+
+def _as_float(lane):
+    return lane.astype(jnp.float32)
+
+
+def _parities(lane):
+    return {"odd": lane % 2 == 1, "total": lane.astype(jnp.int32)}
+
+
+def test_values_outside_the_range_are_counted_apart():
+    mechanism = counter_mechanism(lambda lane: jnp.int32(0))
+    statistic = statistics.moments(_as_float, 0.0, 99.0)
+    cell = simulate(mechanism, 0.0, (), trials=1000, statistic=statistic).values
+    cell = jax.tree.map(lambda x: x[0], cell)
+    moments = statistics.read_moments(cell, 0.0, 99.0)
+    assert (moments.count, moments.outside) == (100, 900)
+    assert moments.mean == pytest.approx(49.5, abs=99 * 2.0**-31)
+
+
+def test_real_sums_and_events_out_of_range_are_refused():
+    mechanism = counter_mechanism(lambda lane: jnp.int32(7))
+    with pytest.raises(RuntimeError, match="outside the range"):
+        simulate(mechanism, 0.0, (), trials=10)
+    with pytest.raises(InputError, match="moments or histogram"):
+        statistic = statistics.sums(_as_float)
+        simulate(mechanism, 0.0, (), trials=10, statistic=statistic)
+
+
+def test_one_program_for_a_grid_and_for_any_number_of_trials():
+    traces = []
+
+    def sample(key, data, params):
+        traces.append(1)
+        return (key.lane % jnp.uint32(3)).astype(jnp.int32)
+
+    mechanism = counter_mechanism(_identity)._replace(sample=sample)
+    simulate_grid(mechanism, [(float(c), ()) for c in range(5)], trials=100)
+    after_first = len(traces)
+    simulate_grid(mechanism, [(float(c), ()) for c in range(5)], trials=70_000, seed=9)
+    assert len(traces) == after_first
+
+
+def _identity(outcome):
+    return outcome
+
+
+SLOW_RUN = """
+import sys
+from jaxsel.engine import Performance, simulate
+import jaxsel.engine
+from tests.test_engine import PARAMS, SCORES
+from jaxsel.mechanisms.noisy_max import noisy_max
+jaxsel.engine._SAVE_SECONDS = 0.0
+simulate(noisy_max(), SCORES, PARAMS, trials=2**26, seed=5, record=sys.argv[1],
+         performance=Performance(8192, 4))
+"""
+
+
+def test_a_killed_run_resumes_to_the_same_tallies(tmp_path):
+    record = tmp_path / "run.nc"
+    process = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(record)])
+    deadline = time.monotonic() + 60
+    while not record.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    from jaxsel import records
+
+    done = records.read(record).attributes["trials"]
+    assert 0 < done < 2**26, "the run was to be killed midway"
+    settings = {"trials": done + 100_000, "seed": 5}
+    resumed = simulate(noisy_max(), SCORES, PARAMS, record=record, **settings)
+    straight = simulate(noisy_max(), SCORES, PARAMS, **settings)
+    np.testing.assert_array_equal(resumed.values, straight.values)
+
+
+def test_a_record_of_another_configuration_is_refused_and_kept(tmp_path):
+    record = tmp_path / "run.nc"
+    tallies(trials=1000, record=record)
+    before = record.read_bytes()
+    with pytest.raises(InputError, match=r"another configuration.*input_digest"):
+        simulate(noisy_max(), SCORES + 1, {"epsilon": 2.0}, trials=1000, seed=3,
+                 record=record)  # fmt: skip
+    with pytest.raises(InputError, match="already holds 1000 trials"):
+        tallies(trials=10, record=record)
+    assert record.read_bytes() == before
+    np.testing.assert_array_equal(
+        tallies(trials=5000, record=record).values, tallies(trials=5000).values
+    )
+
+
+def test_a_file_that_is_no_record_is_refused_and_kept(tmp_path):
+    record = tmp_path / "notes.txt"
+    record.write_text("mine")
+    with pytest.raises(InputError, match="not a jaxsel record"):
+        tallies(record=record)
+    assert record.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"trials": 0}, "trials is 0"),
+        ({"trials": -5}, "trials is -5"),
+        ({"trials": 2.5}, "trials is 2.5"),
+        ({"trials": 2**63}, "at most"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 2**64}, "below"),
+        ({"performance": Performance(block_size=1000)}, "power of two"),
+        ({"performance": Performance(blocks_per_call=0)}, "blocks_per_call is 0"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(InputError, match=message):
+        simulate(noisy_max(), SCORES, PARAMS, **({"trials": 10} | settings))
+
+
+def test_cells_of_different_shape_are_refused():
+    with pytest.raises(InputError, match="equal shapes"):
+        cells = [(SCORES, PARAMS), (SCORES[:-1], PARAMS)]
+        simulate_grid(noisy_max(), cells, trials=10)
+    with pytest.raises(InputError, match="grid is empty"):
+        simulate_grid(noisy_max(), [], trials=10)
