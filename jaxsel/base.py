@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Budget", "Claim", "FiniteLaw", "Mechanism", "Pair", "Relation", "Verdict"]
+__all__ = [
+    "Budget",
+    "Claim",
+    "Erratum",
+    "FiniteLaw",
+    "Mechanism",
+    "Pair",
+    "Relation",
+    "Verdict",
+]
 
 
 class Relation(enum.Enum):
@@ -149,3 +158,26 @@ class Claim:
     holds: bool = True
     erratum: str | None = None
     correction: str | None = None
+
+
+class Erratum(NamedTuple):
+    """A statement in print that is false, incomplete or misprinted.
+
+    Attributes:
+      id: public name, for example "E-PS-1" or "LT-E8".
+      source: paper and place.
+      kind: "statement" (false as printed), "proof" (true, but not by the printed proof),
+        or "misprint".
+      printed: what the paper says.
+      correct: what is true, and why the printed form is not.
+      refuted: ids of the claims with ``holds=False`` that ``validate`` refutes.
+      corrected: ids of the claims that state what is true.
+    """
+
+    id: str
+    source: str
+    kind: str
+    printed: str
+    correct: str
+    refuted: tuple[str, ...] = ()
+    corrected: tuple[str, ...] = ()

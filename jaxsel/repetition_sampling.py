@@ -154,4 +154,5 @@ def sample_count(key: stream.Key, table: Mapping[str, Any]) -> Int[Array, ""]:
         jnp.asarray(table["cdf"]), noise.uniform(number), side="left"
     )
     last = table["cdf"].shape[-1] - 1
-    return jnp.asarray(table["first"]) + jnp.minimum(position, last)
+    first = jnp.asarray(table["first"])
+    return first + jnp.minimum(position, last).astype(first.dtype)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Int, UInt32
 
 from jaxsel import stream
 from jaxsel.base import FiniteLaw, Mechanism
@@ -13,53 +13,77 @@ from jaxsel.errors import InputError, check_probability_vector
 __all__ = ["Alias", "alias_sample", "alias_table", "from_law"]
 
 RESOLUTION = 2.0**-63
+_WORD = 2**32
 
 
 class Alias(NamedTuple):
-    """Walker's alias table (Vose 1991).
+    """Walker's alias table (Vose 1991), for two 32-bit random words.
 
     Attributes:
-      threshold: UInt64["n"]: cell i keeps its own outcome for fractions below it.
+      high, low: UInt32["n"]: cell i keeps its own outcome for 64-bit fractions below
+        high 2**32 + low.
       other: Int32["n"]: the outcome of the rest of the cell.
     """
 
-    threshold: np.ndarray
+    high: np.ndarray
+    low: np.ndarray
     other: np.ndarray
 
 
 def alias_table(probabilities) -> Alias:
-    """Builds the table on the host; thresholds are exact to 2**-53 of a cell."""
+    """Builds the table on the host; thresholds are exact to 2**-53 of a cell.
+
+    Raises:
+      InputError: unless given at most 2**31 probabilities that sum to 1.
+    """
     law = check_probability_vector("probabilities", probabilities)
     count = law.size
-    mass = law * (count / law.sum())
+    if count > 2**31:
+        raise InputError(f"a law of {count} outcomes is too large; at most 2**31")
+    # What a random word gives each cell; not quite 1/n unless n is a power of two.
+    edges = (np.arange(count + 1, dtype=np.int64) * _WORD + count - 1) // count
+    cell = np.diff(edges) / _WORD
+    mass = law / law.sum()
     other = np.arange(count, dtype=np.int32)
     keep = np.ones(count)
-    small = [i for i in range(count) if mass[i] < 1.0]
-    large = [i for i in range(count) if mass[i] >= 1.0]
+    small = [i for i in range(count) if mass[i] < cell[i]]
+    large = [i for i in range(count) if mass[i] >= cell[i]]
     while small and large:
         low, high = small.pop(), large[-1]
-        keep[low], other[low] = mass[low], high
-        mass[high] -= 1.0 - mass[low]
-        if mass[high] < 1.0:
+        keep[low], other[low] = mass[low] / cell[low], high
+        mass[high] -= cell[low] - mass[low]
+        if mass[high] < cell[high]:
             small.append(large.pop())
     scaled = np.minimum(keep, 1.0 - 2.0**-53) * 2.0**64
     threshold = np.where(keep >= 1.0, np.uint64(2**64 - 1), scaled.astype(np.uint64))
-    return Alias(threshold, other)
+    halves = threshold >> np.uint64(32), threshold & np.uint64(_WORD - 1)
+    return Alias(*(half.astype(np.uint32) for half in halves), other)
+
+
+def _multiply(word: UInt32[Array, ""], count: int) -> tuple[Array, Array]:
+    """The high and low 32 bits of word times count, in 32-bit arithmetic."""
+    factor = jnp.uint32(count)
+    upper, lower = word >> 16, word & 0xFFFF
+    if count < 2**16:
+        high = (upper * factor + ((lower * factor) >> 16)) >> 16
+    else:
+        above, below = jnp.uint32(count >> 16), jnp.uint32(count & 0xFFFF)
+        middle = upper * below + ((lower * below) >> 16)
+        cross = lower * above + (middle & 0xFFFF)
+        high = upper * above + (middle >> 16) + (cross >> 16)
+    return high, word * factor
 
 
 def alias_sample(table: Alias, first, second) -> Int[Array, ""]:
-    """The outcome of two random words; needs JAX's 64-bit mode.
+    """The outcome of two random words.
 
-    The 64-bit number made of the words is multiplied by n in full: the integer part is
-    the cell, the 64-bit fraction decides within it.
+    The first word picks the cell; the second, and what is left of the first, decide
+    within it. In 32-bit arithmetic throughout: XLA on CPU halves its vectors for 64 bits.
     """
-    count = jnp.uint64(table.threshold.shape[0])
-    low = second.astype(jnp.uint64) * count
-    high = first.astype(jnp.uint64) * count + (low >> jnp.uint64(32))
-    cell = (high >> jnp.uint64(32)).astype(jnp.int32)
-    fraction = (high << jnp.uint64(32)) | (low & jnp.uint64(0xFFFFFFFF))
-    own = fraction < table.threshold[cell]
-    return jnp.where(own, cell, table.other[cell])
+    cell, rest = _multiply(first, table.other.shape[0])
+    high = jnp.asarray(table.high)[cell]
+    own = (second < high) | ((second == high) & (rest < jnp.asarray(table.low)[cell]))
+    return jnp.where(own, cell.astype(jnp.int32), jnp.asarray(table.other)[cell])
 
 
 def from_law(mechanism: Mechanism) -> Mechanism:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.accounting.tuned_law import tuned_law
+from jaxsel.accounting.exact_laws import tuned_law
 from jaxsel.errors import (
     InputError,
     check_finite,
@@ -39,7 +39,7 @@ class Draw(NamedTuple):
 
     Attributes:
       order: Float[Array, ""], larger is better; what runs are compared by.
-      score: Float[Array, ""], the score that the run reports.
+      score: Float[Array, ""], the score of the run; larger is better.
       label: Int[Array, ""], what the run returned.
     """
 

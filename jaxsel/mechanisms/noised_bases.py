@@ -11,7 +11,7 @@ from scipy import special as host_special
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.accounting.tuned_law import tuned_index_law
+from jaxsel.accounting.exact_laws import tuned_index_law
 from jaxsel.errors import InputError, check_choice, check_finite, check_positive
 from jaxsel.mechanisms.bases import Base, Draw
 
@@ -113,7 +113,7 @@ def random_candidate(noise: str = "laplace") -> Base:
 
     def best_law(data, params, repetitions):
         scores, scale = _parameters(data, params)
-        return tuned_index_law(scores, noise, scale, repetitions)
+        return tuned_index_law(scores, scale, repetitions, noise=noise)
 
     name = f"random_candidate(noise={noise})"
     return Base(name, prepare, draw, at_rank, labels, law_above, best_law)
@@ -145,12 +145,11 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
 
     Args:
       noise: "laplace" or "gaussian", standard form.
-      sign: 1 if a high score is better, -1 if a low one is (the order of runs reverses,
-        the reported score does not).
+      sign: 1 if a high value is better, -1 if a low one is; the score is sign * value.
 
-    Data: the score, a number.
-    Params: ``{"noise_scale": b, "edges": [...]}``: bins of the released score, increasing;
-      bin i holds edges[i-1] <= score < edges[i].
+    Data: the value, a number; released with noise b Z added.
+    Params: ``{"noise_scale": b, "edges": [...]}``: bins of the released value, increasing;
+      bin i holds edges[i-1] <= value < edges[i].
     """
     check_choice("noise", noise, NOISES)
     check_choice("sign", sign, (1, -1))
@@ -173,9 +172,9 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
         }, ()
 
     def finish(z, data):
-        score = data["score"] + data["scale"] * z
-        label = jnp.searchsorted(jnp.asarray(data["edges"]), score, side="right")
-        return Draw(sign * score, score, label.astype(jnp.int32))
+        value = data["score"] + data["scale"] * z
+        label = jnp.searchsorted(jnp.asarray(data["edges"]), value, side="right")
+        return Draw(sign * value, sign * value, label.astype(jnp.int32))
 
     def draw(key, data, params):
         del params
@@ -192,10 +191,11 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
 
     def law_above(data, params, threshold):
         score, scale, edges = checked(data, params)
-        starts = np.maximum(np.concatenate([[-np.inf], edges]), threshold)
-        ends = np.maximum(np.append(edges, np.inf), threshold)
-        above = _host_survival(noise, (np.stack([starts, ends]) - score) / scale)
-        return above[0] - above[1]
+        bins = np.concatenate([[-np.inf], edges, [np.inf]])
+        # Values that are good enough: from the threshold up, or down from its negative.
+        bins = np.maximum(bins, threshold) if sign > 0 else np.minimum(bins, -threshold)
+        above = _host_survival(noise, (bins - score) / scale)
+        return above[:-1] - above[1:]
 
     def best_law(data, params, repetitions):
         score, scale, edges = checked(data, params)

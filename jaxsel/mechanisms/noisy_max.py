@@ -1,13 +1,12 @@
 """Report noisy max: release the index of the largest noisy score.
 
-One candidate loop serves all noises. Its carried state is a single packed integer (the
-order-preserving bits of the score above the index): carrying value and index apart makes
-XLA on CPU compute every draw twice.
+One candidate loop serves all noises. Its carried state is a single complex number, the
+best value so far and its index: carrying the two apart makes XLA on CPU compute every draw
+twice, and packing them into one 64-bit integer halves the width of its vectors.
 """
 
 import functools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -22,6 +21,8 @@ from jaxsel.mechanisms.noisy_max_law import noisy_max_law
 __all__ = ["noisy_max", "noisy_max_scale"]
 
 METHODS = ("literal", "race")
+# Indices are carried as float32 numbers.
+MAX_CANDIDATES = 2**24
 
 
 def noisy_max_scale(params: dict, relation: str = "general") -> float:
@@ -42,14 +43,6 @@ def noisy_max_scale(params: dict, relation: str = "general") -> float:
     check_choice("relation", relation, ("general", "monotone"))
     factor = 2.0 if relation == "general" else 1.0
     return factor / check_positive("epsilon", params["epsilon"])
-
-
-def _ordered(value: Array) -> Array:
-    """Unsigned integers in the order of the floats; -0 sorts just below +0."""
-    bits = lax.bitcast_convert_type(value, jnp.uint32)
-    return bits ^ jnp.where(
-        bits >> jnp.uint32(31), jnp.uint32(0xFFFFFFFF), jnp.uint32(0x80000000)
-    )
 
 
 @functools.cache
@@ -97,6 +90,10 @@ def noisy_max(
         scores = check_finite("scores", data)
         if scores.ndim != 1:
             raise InputError("scores must be one list of numbers")
+        if scores.size > MAX_CANDIDATES:
+            raise InputError(
+                f"there are {scores.size} scores; there may be at most {MAX_CANDIDATES}"
+            )
         if noise == "gaussian" and "noise_scale" not in params:
             raise InputError(
                 "Gaussian noisy max is not pure DP; give noise_scale, not epsilon"
@@ -116,6 +113,7 @@ def noisy_max(
 
     def sample(key: stream.Key, data, params) -> Int[Array, ""]:
         del params
+        data = jnp.asarray(data)
         if method == "race":
             return _argmin_race(key, data, noises.variates("exponential", precision))
         return _argmax_noisy(key, data, noises.variates(noise, precision))
@@ -164,33 +162,21 @@ def _argmin_race(key, weights, variates) -> Array:
 
 
 def _best(candidates, shape: tuple[int, int], dtype) -> Array:
-    """Index of the largest of all candidates, one hash's worth at a time."""
+    """Index of the largest of all candidates, the lowest among equals."""
     num_hashes, per_hash = shape
-    # Above ten candidates an iteration XLA on CPU stops fusing (a tenfold loss).
-    unroll = max(1, min(10 // per_hash, num_hashes))
-    if dtype == jnp.float32 and jax.config.read("jax_enable_x64"):
+    # More than ten candidates an iteration spill registers; at fifty XLA on CPU stops
+    # fusing (a tenfold loss).
+    unroll = min(5, num_hashes)
 
-        def visit(hash_number, best):
-            for c, value in enumerate(candidates(hash_number)):
-                index = hash_number * per_hash + c
-                # The complement makes the lowest index win a tie.
-                low = jnp.uint32(0xFFFFFFFF) - jnp.asarray(index, jnp.uint32)
-                packed = _ordered(value).astype(jnp.uint64) << jnp.uint64(32)
-                best = jnp.maximum(best, packed | low.astype(jnp.uint64))
-            return best
+    def visit(hash_number, best):
+        value, index = lax.real(best), lax.imag(best)
+        for c, candidate in enumerate(candidates(hash_number)):
+            better = candidate > value
+            value = jnp.where(better, candidate, value)
+            number = jnp.asarray(hash_number * per_hash + c, dtype)
+            index = jnp.where(better, number, index)
+        return lax.complex(value, index)
 
-        best = lax.fori_loop(0, num_hashes, visit, jnp.uint64(0), unroll=unroll)
-        return (jnp.uint32(0xFFFFFFFF) - best.astype(jnp.uint32)).astype(jnp.int32)
-
-    def visit_pair(hash_number, state):
-        for c, value in enumerate(candidates(hash_number)):
-            index = jnp.asarray(hash_number * per_hash + c, jnp.int32)
-            better = value > state[0]
-            state = (
-                jnp.where(better, value, state[0]),
-                jnp.where(better, index, state[1]),
-            )
-        return state
-
-    start = (jnp.asarray(-jnp.inf, dtype), jnp.int32(0))
-    return lax.fori_loop(0, num_hashes, visit_pair, start, unroll=unroll)[1]
+    nothing = lax.complex(jnp.asarray(-jnp.inf, dtype), jnp.asarray(0.0, dtype))
+    best = lax.fori_loop(0, num_hashes, visit, nothing, unroll=unroll)
+    return lax.imag(best).astype(jnp.int32)

@@ -89,7 +89,7 @@ def private_tuning(
       InputError: if the family is unknown, differs from that of the parameters, or has
         no closed-form rank for method "rank".
     """
-    check_choice("repetitions family", family, FAMILIES)
+    check_choice("repetitions family", family, (*FAMILIES, "conditioned", "capped"))
     check_choice("method", method, METHODS)
     if method == "rank":
         check_choice("family for method rank", family, sampling.RANK_FAMILIES)
@@ -113,8 +113,8 @@ def private_tuning(
     def sample(key, data, params):
         if method == "literal":
             return _literal(base, key, data, params)
-        count = jnp.int64(-1) if method == "rank" else None
         if method == "rank":
+            count = jnp.int64(-1)
             rank = sampling.sample_rank(
                 family, stream.fold(key, _RANK_TAG), params["repetitions"]
             )

@@ -1,0 +1,192 @@
+"""jaxsel law, jaxsel simulate, jaxsel audit."""
+
+from typing import Annotated
+
+import typer
+
+from jaxsel import audit as auditing
+from jaxsel import engine
+from jaxsel.catalogue import find_mechanism
+from jaxsel.cli.arguments import (
+    JsonOption,
+    SeedOption,
+    SettingsArgument,
+    bad_input_exits,
+    compilation_cache,
+    read_settings,
+    read_trials,
+)
+from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.errors import InputError, check_interval
+from jaxsel.intervals import clopper_pearson
+
+__all__ = ["audit_command", "law_command", "simulate_command"]
+
+MechanismArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="MECHANISM", help="A name or id of `jaxsel list mechanisms`."
+    ),
+]
+TrialsOption = Annotated[str, typer.Option("--trials", help="How many, e.g. 1e6.")]
+ConfidenceOption = Annotated[
+    float, typer.Option("--confidence", help="Of intervals and bounds, in (0, 1).")
+]
+
+
+def law_command(
+    mechanism: MechanismArgument,
+    settings: SettingsArgument = None,
+    json: JsonOption = False,
+) -> None:
+    """Print the exact output law: jaxsel law private_tuning repetitions=poisson:mean=5."""
+    with bad_input_exits():
+        built = find_mechanism(mechanism).build(read_settings(settings))
+        if built.mechanism.law is None:
+            raise InputError(f"{mechanism} has no exact law; simulate it instead")
+        law = built.mechanism.law(built.data, built.params)
+    pairs = list(zip(law.labels, law.probabilities.tolist(), strict=True))
+    if json:
+        print_json({"mechanism": built.mechanism.name, "law": dict(pairs)})
+    else:
+        print_table(built.mechanism.name, ["outcome", "probability"], pairs)
+
+
+def simulate_command(
+    mechanism: MechanismArgument,
+    settings: SettingsArgument = None,
+    trials: TrialsOption = "1e6",
+    confidence: ConfidenceOption = 0.95,
+    record: Annotated[
+        str | None,
+        typer.Option("--record", help="File to save to, and to resume from."),
+    ] = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Simulate a mechanism: jaxsel simulate noisy_max scores=3,2,1 epsilon=1.
+
+    Prints how often each outcome happened, with exact (Clopper-Pearson) intervals, and
+    its exact probability where known.
+    """
+    with bad_input_exits():
+        check_interval("confidence", confidence, 0, 1)
+        built = find_mechanism(mechanism).build(read_settings(settings))
+        number = read_trials(trials)
+        compilation_cache()
+        tallies = engine.simulate(
+            built.mechanism, built.data, built.params,
+            trials=number, seed=seed, record=record,
+        )  # fmt: skip
+        counts = tallies.values[0]
+        low, high = clopper_pearson(counts, number, confidence)
+        exact = None
+        if built.mechanism.law is not None:
+            exact = built.mechanism.law(built.data, built.params).probabilities
+    rows = [
+        {
+            "outcome": label,
+            "count": int(counts[i]),
+            "frequency": counts[i] / number,
+            "low": low[i],
+            "high": high[i],
+            "exact": None if exact is None else exact[i],
+        }
+        for i, label in enumerate(tallies.labels)
+    ]
+    if json:
+        print_json(
+            {
+                "mechanism": built.mechanism.name,
+                "trials": number,
+                "seed": seed,
+                "confidence": confidence,
+                "seconds": tallies.seconds,
+                "outcomes": rows,
+            }
+        )
+        return
+    columns = ["outcome", "count", "frequency", "low", "high", "exact"]
+    title = f"{built.mechanism.name}: {number} trials, seed {seed}, {confidence:g} intervals"
+    print_table(title, columns, [[row[c] for c in columns] for row in rows])
+    say(f"{tallies.seconds:.3g} s, {number / max(tallies.seconds, 1e-9):.3g} trials/s")
+
+
+def audit_command(
+    mechanism: MechanismArgument,
+    settings: SettingsArgument = None,
+    pair: Annotated[
+        str | None, typer.Option("--pair", help="Name of one pair; default: all.")
+    ] = None,
+    trials: TrialsOption = "1e6",
+    delta: Annotated[float, typer.Option("--delta", help="Of (epsilon, delta)-DP.")] = 0.0,
+    confidence: ConfidenceOption = 0.95,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Bound the privacy loss from below: jaxsel audit fixed_repetitions count=5.
+
+    Simulates both sides of each constructed neighbouring pair. Prints the audited lower
+    bound on epsilon (of all pairs together at the stated confidence), the exact epsilon
+    on the pair, and the claim. Exit status 1 if a lower bound exceeds the claim.
+    """
+    with bad_input_exits():
+        given = read_settings(settings)
+        entry = find_mechanism(mechanism)
+        built = entry.build(given)
+        pairs = entry.pairs(given)
+        if pair is not None:
+            names = ", ".join(p.name for p in pairs)
+            pairs = tuple(p for p in pairs if p.name == pair)
+            if not pairs:
+                raise InputError(f"{mechanism} has no pair {pair!r}; it has: {names}")
+        check_interval("confidence", confidence, 0, 1)
+        number = read_trials(trials)
+        compilation_cache()
+        rows = []
+        for each in pairs:
+            found = auditing.audit(
+                built.mechanism, each, trials=number, delta=delta, seed=seed,
+                # The error probability is shared by the pairs.
+                confidence=1.0 - (1.0 - confidence) / len(pairs),
+            )  # fmt: skip
+            promise = entry.promised(given, each)
+            rows.append(
+                {
+                    "pair": each.name,
+                    "relation": each.relation,
+                    "why": each.why,
+                    "lower_bound": found.bound.lower,
+                    "exact": found.exact,
+                    "claim": None if promise is None else promise[1],
+                    "claim_id": None if promise is None else promise[0],
+                    "event": list(found.event_labels),
+                    "direction": found.bound.direction,
+                    "refuted": promise is not None and found.bound.lower > promise[1],
+                }
+            )
+    refuted = any(row["refuted"] for row in rows)
+    if json:
+        print_json(
+            {
+                "mechanism": built.mechanism.name,
+                "trials": number,
+                "delta": delta,
+                "confidence": confidence,
+                "seed": seed,
+                "pairs": rows,
+                "refuted": refuted,
+            }
+        )
+    else:
+        columns = ["pair", "relation", "lower_bound", "exact", "claim", "claim_id", "event"]
+        title = f"{built.mechanism.name}: epsilon at delta = {delta:g}, {number} trials a side"
+        table = []
+        for row in rows:
+            shown = dict(row, relation=row["relation"].value, event=" or ".join(row["event"]))
+            table.append([shown[c] for c in columns])
+        print_table(title, columns, table)
+        say(f"lower_bound: audited, confidence {confidence:g} for all pairs together.")
+        if refuted:
+            say("REFUTED: a lower bound exceeds the claim.")
+    raise typer.Exit(1 if refuted else 0)
