@@ -1,0 +1,45 @@
+# Two commands do everything on a fresh machine with Python 3.11 or newer:
+#   make reproduce   install into .venv, simulate, redraw every figure into figures/out/
+#   make test        install what the tests need and run them
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: reproduce test lint docs bench validate clean
+
+$(VENV)/installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "jaxsel needs Python 3.11 or newer; run: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[sims]"
+	touch $@
+
+$(VENV)/tools: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+reproduce: $(VENV)/installed
+	$(BIN)/python -m figures --all
+
+test: $(VENV)/tools
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(VENV)/tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+validate: $(VENV)/installed
+	$(BIN)/jaxsel validate --all
+
+bench: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	$(BIN)/jaxsel bench
+
+docs: $(VENV)/installed
+	$(BIN)/python -m jaxsel.catalogue.document docs/catalogue.md
+
+clean:
+	rm -rf $(VENV) figures/out sims/out

@@ -1,0 +1,40 @@
+"""The laws of the number of repetitions K, in float64 on the host.
+
+A law is a :class:`Repetitions` record of numbers and pure functions, made by a factory
+of its family, by :func:`from_mean`, or from text by :func:`parse`.
+"""
+
+from jaxsel.repetitions.choose import FAMILIES, describe, from_mean, parse
+from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
+from jaxsel.repetitions.negative_binomial import (
+    geometric,
+    logarithmic,
+    truncated_negative_binomial,
+)
+from jaxsel.repetitions.record import Repetitions
+from jaxsel.repetitions.restricted import capped, conditioned
+from jaxsel.repetitions.summaries import (
+    expected_quantile,
+    quantile_table,
+    success_probability,
+)
+
+__all__ = [
+    "FAMILIES",
+    "Repetitions",
+    "beta_binomial",
+    "binomial",
+    "capped",
+    "conditioned",
+    "describe",
+    "expected_quantile",
+    "from_mean",
+    "geometric",
+    "logarithmic",
+    "parse",
+    "point_mass",
+    "poisson",
+    "quantile_table",
+    "success_probability",
+    "truncated_negative_binomial",
+]

@@ -1,0 +1,198 @@
+"""A law of K from its family and mean, or from a line of text."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from scipy import optimize
+
+from jaxsel.errors import InputError, check_choice, check_interval, check_positive
+from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
+from jaxsel.repetitions.negative_binomial import (
+    SMALLEST_GAMMA,
+    excess_mean,
+    geometric,
+    logarithmic,
+    truncated_negative_binomial,
+)
+from jaxsel.repetitions.record import Repetitions
+from jaxsel.repetitions.restricted import capped, conditioned
+
+__all__ = ["FAMILIES", "describe", "from_mean", "parse"]
+
+
+def _gamma_from_mean(eta: float, mean: float) -> float:
+    """The gamma for which D(eta, gamma) has this mean; E[K] decreases in gamma."""
+    mean = check_positive("mean", mean)
+    if mean <= 1.0:
+        raise InputError(
+            f"mean is {mean:g}; a truncated negative binomial law runs at least once, "
+            "so its mean is > 1 (for exactly one run use point_mass:count=1)"
+        )
+    if eta == 1.0 and 1.0 / mean >= SMALLEST_GAMMA:
+        return 1.0 / mean
+    excess = mean - 1.0
+
+    def too_large(log_of_log: float) -> float:
+        # as a function of log L, L = log(1/gamma)
+        return math.log(excess_mean(eta, math.exp(log_of_log)) / excess)
+
+    low, high = math.log(1e-16), math.log(-math.log(SMALLEST_GAMMA))
+    if too_large(high) < 0:
+        raise InputError(
+            f"mean is {mean:g}; with eta={eta:g} the mean stays below "
+            f"{1.0 + excess_mean(eta, math.exp(high)):.3g} for every gamma >= "
+            f"{SMALLEST_GAMMA:g}, so lower the mean or raise eta"
+        )
+    if too_large(low) > 0:
+        return 1.0 - 2.0**-53
+    root = optimize.brentq(too_large, low, high, xtol=1e-15)
+    return min(math.exp(-math.exp(root)), 1.0 - 2.0**-53)  # type: ignore[arg-type]
+
+
+def _negative_binomial_from_mean(mean: float, eta: float) -> Repetitions:
+    eta = check_interval("eta", eta, -1.0, math.inf)
+    law = truncated_negative_binomial(eta, _gamma_from_mean(eta, mean))
+    if abs(law.mean / mean - 1.0) > 1e-9:
+        raise InputError(
+            f"mean is {mean:g}; with eta={eta:g} the nearest mean of a float64 gamma "
+            f"is {law.mean:.12g}, so lower eta (its limit is the Poisson law)"
+        )
+    return law
+
+
+def _binomial_from_mean(mean: float, count: float) -> Repetitions:
+    law = binomial(count, 1.0)  # type: ignore[arg-type]  # checks count
+    mean = check_interval("mean", mean, 0.0, law.mean, high_open=False)
+    return binomial(int(law.mean), mean / law.mean)
+
+
+def _beta_binomial_from_mean(mean: float, count: float) -> Repetitions:
+    whole = int(point_mass(count).mean)  # type: ignore[arg-type]  # checks count
+    mean = check_interval("mean", mean, 0.0, float(whole))
+    return beta_binomial(whole, mean / (whole - mean))
+
+
+class _Family(NamedTuple):
+    factory: Callable[..., Repetitions]
+    parameters: tuple[str, ...]
+    with_mean: Callable[..., Repetitions]
+    fixed: tuple[str, ...]  # what must be given beside the mean
+
+
+_FACTORIES: Mapping[str, _Family] = {
+    "point_mass": _Family(point_mass, ("count",), point_mass, ()),
+    "geometric": _Family(
+        geometric, ("gamma",), lambda m: _negative_binomial_from_mean(m, 1.0), ()
+    ),
+    "logarithmic": _Family(
+        logarithmic, ("gamma",), lambda m: _negative_binomial_from_mean(m, 0.0), ()
+    ),
+    "truncated_negative_binomial": _Family(
+        truncated_negative_binomial,
+        ("eta", "gamma"),
+        _negative_binomial_from_mean,
+        ("eta",),
+    ),
+    "poisson": _Family(poisson, ("mean",), poisson, ()),
+    "binomial": _Family(
+        binomial, ("count", "probability"), _binomial_from_mean, ("count",)
+    ),
+    "beta_binomial": _Family(
+        beta_binomial, ("count", "gamma"), _beta_binomial_from_mean, ("count",)
+    ),
+}
+_ALIASES = {"tnb": "truncated_negative_binomial"}
+_RESTRICTIONS = {"conditioned": conditioned, "capped": capped}
+FAMILIES = (*_FACTORIES, *_RESTRICTIONS)
+
+
+def _usage(name: str) -> str:
+    family = _FACTORIES[name]
+    direct = ", ".join(family.parameters)
+    by_mean = ", ".join((*family.fixed, "mean"))
+    return direct if direct == by_mean else f"{direct}; or {by_mean}"
+
+
+def _family(name: str) -> tuple[str, _Family]:
+    name = _ALIASES.get(name, name)
+    check_choice("family", name, _FACTORIES)
+    return name, _FACTORIES[name]
+
+
+def from_mean(family: str, mean: float, **fixed: float) -> Repetitions:
+    """The law of a family with E[K] = mean.
+
+    Args:
+      family: "point_mass", "geometric", "logarithmic", "truncated_negative_binomial",
+        "poisson", "binomial" or "beta_binomial".
+      mean: E[K], in base runs.
+      **fixed: eta for "truncated_negative_binomial"; count for "binomial" and
+        "beta_binomial"; nothing for the others.
+
+    Raises:
+      InputError: if the family is unknown, a parameter is missing or unknown, or no law
+        of the family has this mean.
+    """
+    name, entry = _family(family)
+    if set(fixed) != set(entry.fixed):
+        needed = ", ".join(entry.fixed) or "nothing else"
+        given = ", ".join(fixed) or "nothing"
+        raise InputError(
+            f"{name} by its mean needs {needed} beside the mean; {given} was given"
+        )
+    if name == "point_mass" and not (math.isfinite(mean) and mean == int(mean) >= 1):
+        raise InputError(
+            f"mean is {mean}; a fixed number of runs is a whole number >= 1"
+        )
+    return entry.with_mean(mean, **fixed)
+
+
+def parse(text: str) -> Repetitions:
+    """A law from text such as "geometric:mean=10" or "tnb:eta=0.5,gamma=0.01".
+
+    After the family's own parameters, or the mean with what must be fixed beside it,
+    ``conditioned=M`` and ``capped=M`` restrict the law, in the order given.
+
+    Raises:
+      InputError: if the text does not name one law; the message says what is allowed.
+    """
+    head, _, tail = text.strip().partition(":")
+    name, entry = _family(head.strip())
+    values: dict[str, float] = {}
+    for item in filter(None, (part.strip() for part in tail.split(","))):
+        key, equals, number = (part.strip() for part in item.partition("="))
+        if not equals or key in values:
+            raise InputError(
+                f"{item!r} in {text!r} must be one name=number; {name} takes "
+                f"{_usage(name)}"
+            )
+        try:
+            values[key] = float(number)
+        except ValueError:
+            raise InputError(
+                f"{key} in {text!r} is {number!r}; it must be a number"
+            ) from None
+    restrictions = {key: values.pop(key) for key in [*values] if key in _RESTRICTIONS}
+    if set(values) == set(entry.parameters):
+        law = entry.factory(**values)
+    elif set(values) == {*entry.fixed, "mean"}:
+        law = from_mean(name, **values)
+    else:
+        given = ", ".join(values) or "no parameters"
+        raise InputError(
+            f"{text!r} gives {given}; {name} takes {_usage(name)}; and optionally "
+            f"{' or '.join(_RESTRICTIONS)}"
+        )
+    for key, value in restrictions.items():
+        law = _RESTRICTIONS[key](law, value)  # type: ignore[arg-type]
+    return law
+
+
+def describe(law: Repetitions) -> str:
+    """The text from which :func:`parse` makes the same law."""
+    if law.inner is not None:
+        inner = describe(law.inner)
+        return f"{inner},{law.family}={law.parameters['maximum']}"
+    values = ",".join(f"{key}={value!r}" for key, value in law.parameters.items())
+    return f"{law.family}:{values}"
