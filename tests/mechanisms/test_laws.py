@@ -1,6 +1,7 @@
 """Every sampler against its exact law, every shortcut against the literal algorithm."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -99,15 +100,20 @@ def test_the_race_is_the_gumbel_maximum_trial_by_trial(seed):
 
 
 def test_noisy_max_without_64_bits_and_with_them_agree(seed):
-    """The packed carry is a shortcut for carrying value and index."""
+    """Indices and levels are float32 either way."""
     from jaxsel import stream
 
     mechanism = noisy_max()
     data, params = mechanism.prepare(SCORES, {"noise_scale": 1.0})
 
     def outcomes():
-        keys = [stream.make_key(seed, trial) for trial in range(50)]
-        return [int(mechanism.sample(key, data, params)) for key in keys]
+        first, second, _ = stream.make_key(seed)
+
+        def one(lane):
+            return mechanism.sample(stream.Key(first, second, lane), data, params)
+
+        lanes = jnp.arange(1000, dtype=jnp.uint32)
+        return np.asarray(jax.jit(jax.vmap(one))(lanes)).tolist()
 
     plain = outcomes()
     with jax.enable_x64(True):
@@ -202,8 +208,6 @@ def test_the_number_of_runs_has_the_law_of_k(seed):
 
 
 def _run_count(selection):
-    import jax.numpy as jnp
-
     return jnp.minimum(selection.count, 39).astype(jnp.int32)
 
 
@@ -255,8 +259,6 @@ def test_both_forms_of_threshold_selection_draw_equally_often(seed):
 
 
 def _draws(selection):
-    import jax.numpy as jnp
-
     return selection.count.astype(jnp.int32)
 
 

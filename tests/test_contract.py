@@ -1,0 +1,201 @@
+"""What every catalogued mechanism keeps: a new entry is tested by being listed."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsel import stream
+from jaxsel.accounting import exact_epsilon
+from jaxsel.audit import audit, audit_delta
+from jaxsel.base import Pair, Relation
+from jaxsel.catalogue import MECHANISMS
+from jaxsel.errors import InputError
+from jaxsel.mechanisms import bases
+from jaxsel.mechanisms.noised_bases import noised_score, random_candidate
+from jaxsel.mechanisms.noisy_max import noisy_max
+from jaxsel.mechanisms.private_tuning import private_tuning
+from jaxsel.mechanisms.thresholds import threshold_selection
+from jaxsel.repetitions import capped, geometric, poisson
+from tests.conftest import ALPHA
+
+ENTRIES = pytest.mark.parametrize("entry", MECHANISMS, ids=lambda entry: entry.name)
+
+
+@ENTRIES
+def test_sample_is_pure_and_the_same_eager_jitted_and_batched(entry, seed):
+    built = entry.build({})
+    mechanism = built.mechanism
+    assert [*inspect.signature(mechanism.sample).parameters] == ["key", "data", "params"]
+    with jax.enable_x64(True):
+        data, params = mechanism.prepare(built.data, built.params)
+        first, second, _ = stream.make_key(seed)
+
+        def event(lane):
+            key = stream.Key(first, second, lane)
+            return mechanism.event(mechanism.sample(key, data, params))
+
+        lanes = jnp.arange(20, dtype=jnp.uint32)
+        eager = [int(event(lane)) for lane in lanes[:3]]
+        again = [int(event(lane)) for lane in lanes[:3]]
+        batched = np.asarray(jax.jit(jax.vmap(event))(lanes))
+    assert eager == again == batched[:3].tolist()
+    assert batched.dtype == np.int32
+    assert np.all((batched >= 0) & (batched < len(mechanism.labels(*built[1:]))))
+
+
+@ENTRIES
+def test_exact_law_matches_labels_and_keeps_the_promise(entry):
+    for base in (None, "finite", "random_candidate_laplace", "noised_score_laplace"):
+        given = {} if base is None or "base" not in entry.options else {"base": base}
+        mechanism = entry.build(given).mechanism
+        for pair in entry.pairs(given):
+            sides = [pair.data, pair.neighbour]
+            found = [mechanism.law(side, pair.params) for side in sides]
+            for law in found:
+                assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-10)
+                assert len(law.labels) == law.probabilities.size
+            promise = entry.promised(given, pair)
+            if promise and not entry.broken:
+                exact = exact_epsilon(*(law.probabilities for law in found))
+                assert exact <= promise[1] * (1 + 1e-9), (pair.name, promise)
+
+
+@ENTRIES
+def test_audited_lower_bound_is_sound(entry, seed):
+    """Below the exact value on the pair, with all but ALPHA confidence."""
+    mechanism = entry.build({}).mechanism
+    for pair in entry.pairs({}):
+        for method in ("split", "bonferroni"):
+            found = audit(
+                mechanism, pair, trials=40_000, seed=seed, method=method,
+                confidence=1.0 - ALPHA,
+            )  # fmt: skip
+            assert found.bound.lower <= found.exact, (pair.name, method)
+
+
+def test_audit_approaches_a_tight_loss(seed):
+    """Power: nine tenths of the true epsilon from a million trials."""
+    mechanism = noisy_max(relation="general")
+    pair = Pair("tie", [0.0, 0.0], [1.0, -1.0], Relation.GENERAL, {"epsilon": 1.0}, "")
+    found = audit(mechanism, pair, trials=1_000_000, seed=seed)
+    assert found.exact > found.bound.lower > 0.9 * found.exact
+
+
+def test_audit_of_delta(seed):
+    mechanism = noisy_max("gaussian")
+    params = {"noise_scale": 1.0}
+    pair = Pair("tie", [0.0, 0.0], [1.0, -1.0], Relation.GENERAL, params, "")
+    for epsilon in (0.0, 0.5):
+        found = audit_delta(
+            mechanism, pair, trials=400_000, epsilon=epsilon, seed=seed,
+            confidence=1.0 - ALPHA,
+        )  # fmt: skip
+        assert 0.8 * found.exact < found.bound.lower <= found.exact
+
+
+def test_audit_refuses_coarse_draws():
+    pair = Pair("tie", [0.0, 0.0], [1.0, -1.0], Relation.GENERAL, {"epsilon": 1.0}, "")
+    with pytest.raises(InputError, match='use precision "tail"'):
+        audit(noisy_max(precision="fast"), pair, trials=100_000)
+
+
+LAW = geometric(0.5)
+TUNING = private_tuning(bases.randomised_response())
+CAPPED = capped(LAW, 4)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "data", "params", "message"),
+    [
+        (noisy_max(), [], {"epsilon": 1.0}, "scores is empty"),
+        (noisy_max(), [1.0, np.inf], {"epsilon": 1.0}, "infinite"),
+        (noisy_max(), [[1.0]], {"epsilon": 1.0}, "one list"),
+        (noisy_max(), [1.0], {}, "either epsilon or noise_scale"),
+        (noisy_max(), [1.0], {"epsilon": 1, "noise_scale": 1}, "not both"),
+        (noisy_max(), [1.0], {"noise_scale": 0.0}, "noise_scale is 0"),
+        (noisy_max("gaussian"), [1.0], {"epsilon": 1.0}, "not pure DP"),
+        (TUNING, 2, {"epsilon": 1.0, "repetitions": LAW}, "bit is 2"),
+        (TUNING, 1, {"epsilon": -1.0, "repetitions": LAW}, "epsilon is -1"),
+        (TUNING, 1, {"epsilon": 1.0}, "must be a law of K"),
+        (TUNING, 1, {"epsilon": 1.0, "repetitions": poisson(3.0)}, "was made for"),
+        (
+            private_tuning(bases.finite()),
+            [0.5, 0.6],
+            {"repetitions": LAW},
+            "sum to 1",
+        ),
+        (
+            private_tuning(bases.finite()),
+            {"probabilities": [0.5, 0.5], "scores": [1.0]},
+            {"repetitions": LAW},
+            "equally many",
+        ),
+        (
+            private_tuning(bases.score_table()),
+            [0.5, np.nan],
+            {"repetitions": LAW},
+            "NaN",
+        ),
+        (
+            private_tuning(random_candidate()),
+            [0.5, 0.2],
+            {"repetitions": LAW},
+            "noise_scale is missing",
+        ),
+        (
+            private_tuning(noised_score()),
+            0.5,
+            {"repetitions": LAW, "noise_scale": 1.0, "edges": [1.0, 1.0]},
+            "strictly increasing",
+        ),
+        (
+            threshold_selection(bases.finite()),
+            [0.5, 0.5],
+            {"threshold": 1.0, "stop_probability": 1.5},
+            "stop_probability is 1.5",
+        ),
+        (threshold_selection(bases.finite()), [0.5, 0.5], {}, "threshold is missing"),
+        (
+            threshold_selection(bases.finite()),
+            [0.5, 0.5],
+            {"threshold": 7.0},
+            "no run reaches",
+        ),
+        (
+            threshold_selection(bases.finite()),
+            [0.5, 0.5],
+            {"threshold": 1.0, "max_draws": 0},
+            "max_draws is 0",
+        ),
+    ],
+)
+def test_bad_input(mechanism, data, params, message):
+    with pytest.raises(InputError, match=message):
+        mechanism.prepare(data, params)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: noisy_max("cauchy"), "noise is 'cauchy'"),
+        (lambda: noisy_max("laplace", method="race"), "Gumbel noise only"),
+        (lambda: noisy_max(precision="half"), "precision is 'half'"),
+        (lambda: private_tuning(bases.finite(), "zipf"), "zipf"),
+        (lambda: private_tuning(bases.finite(), "capped"), "capped"),
+        (lambda: private_tuning(bases.finite(), method="slow"), "method is 'slow'"),
+        (lambda: random_candidate("cauchy"), "noise is 'cauchy'"),
+        (lambda: noised_score(sign=2), "sign is 2"),
+    ],
+)
+def test_bad_static_settings(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_a_table_that_would_be_too_long_is_refused():
+    mechanism = private_tuning(bases.finite(), method="literal")
+    with pytest.raises(InputError, match="entries"):
+        mechanism.prepare([0.5, 0.5], {"repetitions": geometric(1e-9)})
