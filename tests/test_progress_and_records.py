@@ -1,0 +1,67 @@
+"""The bar keeps quiet when nobody watches; records survive and say what is wrong."""
+
+import types
+
+import numpy as np
+import pytest
+
+from jaxsel import progress, records
+from jaxsel.errors import InputError
+
+
+def test_no_bar_when_not_a_terminal(capsys):
+    with progress.progress_bar(100, 0, None) as advance:
+        advance(100)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_after_two_seconds_shows_rate_and_time_left(capsys, monkeypatch):
+    clock = iter([0.0, 1.0, 3.0, 4.0])
+    fake = types.SimpleNamespace(monotonic=lambda: next(clock))
+    monkeypatch.setattr(progress, "time", fake)
+    with progress.progress_bar(100, 10, True) as advance:
+        advance(20)
+        assert capsys.readouterr().err == ""  # patience
+        advance(30)
+        advance(30)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "trials/s" in shown.err
+    assert "90%" in shown.err
+
+
+def test_records_round_trip(tmp_path):
+    path = tmp_path / "folder" / "a.nc"
+    arrays = {"counts": np.arange(6).reshape(2, 3), "scalar": np.float64(0.5)}
+    records.write(path, arrays=arrays, configuration={"seed": 1}, attributes={"x": [1]})
+    found = records.read(path, {"seed": 1})
+    np.testing.assert_array_equal(found.arrays["counts"], arrays["counts"])
+    assert found.arrays["counts"].dtype == np.int64
+    assert found.arrays["scalar"] == 0.5
+    assert found.attributes["x"] == [1]
+    assert "jax" in found.attributes["versions"]
+    assert [p.name for p in path.parent.iterdir()] == ["a.nc"]
+
+
+def test_records_refuse_what_they_should(tmp_path):
+    path = tmp_path / "a.nc"
+    with pytest.raises(InputError, match="there is no record"):
+        records.read(path)
+    records.write(path, arrays={}, configuration={"seed": 1})
+    with pytest.raises(InputError, match=r"differs in seed"):
+        records.read(path, {"seed": 2})
+    with pytest.raises(InputError, match="cannot write"):
+        records.write("/proc/none/a.nc", arrays={}, configuration={})
+
+
+def test_digest_sees_structure_type_and_value():
+    trees = [
+        {"a": np.arange(3)},
+        {"b": np.arange(3)},
+        {"a": np.arange(3).astype(np.float64)},
+        {"a": np.array([0, 1, 3])},
+        {"a": (np.arange(2), np.arange(1))},
+        {"a": np.arange(3).reshape(3, 1)},
+    ]
+    assert len({records.digest(tree) for tree in trees}) == len(trees)
+    assert records.digest(trees[0]) == records.digest({"a": np.arange(3)})
