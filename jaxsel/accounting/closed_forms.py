@@ -1,0 +1,226 @@
+"""Privacy curves in closed form: Gaussian, Laplace and randomised response pairs.
+
+Each pair is one base mechanism of sensitivity 1 at its worst neighbours. Three curves
+describe a pair: its Renyi divergence at an order, its profile delta(epsilon), and its
+trade-off T(x) = sup{Q'(S) : Q(S) <= x}. Orders may be any in (0, inf]. All three pairs
+  are symmetric, so one direction
+is both.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize, special
+
+from jaxsel.errors import InputError, check_interval, check_positive
+
+__all__ = [
+    "approximate_profile",
+    "approximate_tradeoff",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_log_delta",
+    "gaussian_renyi",
+    "gaussian_total_variation",
+    "gaussian_tradeoff",
+    "laplace_delta",
+    "laplace_renyi",
+    "laplace_tradeoff",
+    "randomised_response_delta",
+    "randomised_response_renyi",
+    "randomised_response_tradeoff",
+]
+
+
+def _orders(order: npt.ArrayLike) -> np.ndarray:
+    order = np.asarray(order, dtype=np.float64)
+    if not np.all(order > 0.0):
+        raise InputError(f"order is {order}; it must lie in (0, inf]")
+    return order
+
+
+def _masses(x: npt.ArrayLike) -> np.ndarray:
+    x = np.asarray(x, dtype=np.float64)
+    if not np.all((x >= 0.0) & (x <= 1.0)):
+        raise InputError("x must lie in [0, 1]; it is the probability of an event")
+    return x
+
+
+# --- Gaussian -------------------------------------------------------------------------
+
+
+def gaussian_log_delta(
+    epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike
+) -> np.ndarray:
+    """log delta(epsilon) of N(0, s^2) against N(1, s^2) (Balle & Wang 2018, Theorem 5).
+
+    Args:
+      epsilon: any real numbers.
+      noise_multiplier: s > 0, standard deviation over sensitivity; broadcasts.
+
+    Returns:
+      log(Phi(1/(2s) - epsilon s) - e^epsilon Phi(-1/(2s) - epsilon s)), exact far in
+      the tail, where delta itself underflows.
+    """
+    epsilon = np.asarray(epsilon, dtype=np.float64)
+    scale = np.asarray(noise_multiplier, dtype=np.float64)
+    if not np.all(scale > 0):
+        raise InputError(f"noise_multiplier is {scale}; it must be > 0")
+    near = epsilon * scale - 0.5 / scale
+    far = epsilon * scale + 0.5 / scale
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # exp(epsilon) times the density at `far` is the density at `near`, so that the
+        # difference of tails is that density times a difference of Mills ratios.
+        mills = special.erfcx(near / math.sqrt(2)) - special.erfcx(far / math.sqrt(2))
+        tail = -0.5 * near**2 - math.log(2.0) + np.log(mills)
+        first = special.log_ndtr(-near)
+        second = epsilon + special.log_ndtr(-far)
+        body = first + np.log(-np.expm1(second - first))
+    return np.where(near > 0, tail, body)[()]
+
+
+def gaussian_delta(
+    epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike
+) -> np.ndarray:
+    """delta(epsilon) of the Gaussian mechanism; see gaussian_log_delta."""
+    return np.exp(gaussian_log_delta(epsilon, noise_multiplier))[()]
+
+
+def gaussian_epsilon(delta: float, noise_multiplier: float) -> float:
+    """Smallest epsilon >= 0 at which the Gaussian mechanism has the given delta.
+
+    Args:
+      delta: in (0, 1).
+      noise_multiplier: > 0, standard deviation over sensitivity.
+    """
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    scale = check_positive("noise_multiplier", noise_multiplier)
+    if delta >= gaussian_total_variation(scale):
+        return 0.0
+
+    def excess(epsilon: float) -> float:
+        return float(gaussian_log_delta(epsilon, scale)) - math.log(delta)
+
+    high = 1.0
+    while excess(high) > 0:
+        high *= 2.0
+    root = optimize.root_scalar(
+        excess, bracket=(0.0, high), method="brentq", xtol=1e-300, rtol=1e-15
+    )
+    return float(root.root)
+
+
+def gaussian_total_variation(noise_multiplier: float) -> float:
+    """Total variation distance of the Gaussian pair: delta(0)."""
+    scale = check_positive("noise_multiplier", noise_multiplier)
+    return float(special.erf(0.5 / scale / math.sqrt(2)))
+
+
+def gaussian_renyi(order: npt.ArrayLike, noise_multiplier: float) -> np.ndarray:
+    """Renyi divergence order / (2 s^2) of the Gaussian pair (inf at order inf)."""
+    return (_orders(order) / (2.0 * float(noise_multiplier) ** 2))[()]
+
+
+def gaussian_tradeoff(x: npt.ArrayLike, noise_multiplier: float) -> np.ndarray:
+    """Largest probability on one side of an event of probability x on the other."""
+    shifted = special.ndtri(_masses(x)) + 1.0 / noise_multiplier
+    return special.ndtr(shifted)[()]
+
+
+# --- Laplace --------------------------------------------------------------------------
+
+
+def laplace_renyi(order: npt.ArrayLike, noise_scale: float) -> np.ndarray:
+    """Renyi divergence of Laplace(b) against its shift by 1 (Mironov 2017, Prop. 6)."""
+    order = _orders(order)
+    loss = 1.0 / float(noise_scale)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # exprel(x) = expm1(x)/x has no pole at order 1/2
+        shrink = special.exprel(-(2.0 * order - 1.0) * loss)
+        moment = np.log1p(-(order - 1.0) * loss * shrink)
+        value = loss + moment / (order - 1.0)
+    value = np.where(order == 1.0, loss + math.expm1(-loss), value)
+    return np.where(np.isinf(order), loss, value)[()]
+
+
+def laplace_delta(epsilon: npt.ArrayLike, noise_scale: float) -> np.ndarray:
+    """delta(epsilon) of Laplace(b) against its shift by 1, any real epsilon."""
+    epsilon = np.asarray(epsilon, dtype=np.float64)
+    loss = 1.0 / float(noise_scale)
+    inside = -np.expm1(np.minimum(0.0, (epsilon - loss) / 2.0))
+    return np.where(epsilon < -loss, -np.expm1(np.minimum(epsilon, 0.0)), inside)[()]
+
+
+def laplace_tradeoff(x: npt.ArrayLike, noise_scale: float) -> np.ndarray:
+    """Trade-off of Laplace(b) against its shift by 1."""
+    x = _masses(x)
+    ratio = math.exp(-1.0 / float(noise_scale))
+    with np.errstate(divide="ignore"):
+        middle = 1.0 - ratio / (4.0 * x)
+    value = np.where(x < ratio / 2.0, x / ratio, middle)
+    return np.where(x > 0.5, 1.0 - ratio * (1.0 - x), value)[()]
+
+
+# --- Randomised response --------------------------------------------------------------
+
+
+def randomised_response_renyi(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
+    """Renyi divergence of binary randomised response.
+
+    With a the order, exp((a - 1) D) = cosh((a - 1/2) epsilon) / cosh(epsilon / 2), and
+    the difference of the two hyperbolic cosines is a product: nothing cancels.
+    """
+    order = _orders(order)
+    excess = np.where(np.isinf(order), 0.0, order - 1.0)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        product = 2.0 * np.sinh((excess + 1.0) * epsilon / 2.0)
+        product = (
+            product
+            * np.sinh(excess * epsilon / 2.0)
+            / math.cosh(min(epsilon, 700.0) / 2.0)
+        )
+        small = np.log1p(product)
+        large = (
+            excess * epsilon
+            + np.log1p(np.exp(-(2.0 * excess + 1.0) * epsilon))
+            - math.log1p(math.exp(-epsilon))
+        )
+        value = np.where((excess + 1.0) * epsilon < 40.0, small, large) / excess
+    value = np.where(excess == 0.0, epsilon * math.tanh(epsilon / 2.0), value)
+    return np.where(np.isinf(order), epsilon, value)[()]
+
+
+def randomised_response_delta(level: npt.ArrayLike, epsilon: float) -> np.ndarray:
+    """delta(level) of binary randomised response with parameter epsilon."""
+    return approximate_profile(level, epsilon, 0.0)
+
+
+def randomised_response_tradeoff(x: npt.ArrayLike, epsilon: float) -> np.ndarray:
+    """Trade-off min(e^epsilon x, 1 - e^-epsilon (1 - x)) of randomised response."""
+    return approximate_tradeoff(x, epsilon, 0.0)
+
+
+def approximate_profile(
+    level: npt.ArrayLike, epsilon: float, delta: float
+) -> np.ndarray:
+    """delta(level) of the worst pair that is (epsilon, delta)-close both ways.
+
+    The four-outcome pair of Kairouz, Oh & Viswanath (2015): with probability delta it
+    tells the two sides apart, else it is randomised response.
+    """
+    level = np.asarray(level, dtype=np.float64)
+    # (e^epsilon - e^level) / (1 + e^epsilon), and 1 - e^level below -epsilon
+    inside = special.expit(epsilon) * -np.expm1(np.minimum(level - epsilon, 0.0))
+    below = -np.expm1(np.minimum(level, 0.0))
+    value = np.where(level < -epsilon, below, inside)
+    return (delta + (1.0 - delta) * value)[()]
+
+
+def approximate_tradeoff(x: npt.ArrayLike, epsilon: float, delta: float) -> np.ndarray:
+    """Largest Q'(S) with Q(S) <= x over pairs that are (epsilon, delta)-close."""
+    x = _masses(x)
+    with np.errstate(divide="ignore"):
+        rising = np.exp(np.minimum(epsilon + np.log(x), 1.0)) + delta
+    falling = 1.0 - math.exp(-epsilon) * (1.0 - x - delta)
+    return np.minimum(1.0, np.minimum(rising, falling))[()]
