@@ -1,0 +1,5 @@
+"""Simulations behind the figures: one file an experiment; run with ``python -m sims``."""
+
+from sims.registry import SIMS, Sim, load, run
+
+__all__ = ["SIMS", "Sim", "load", "run"]

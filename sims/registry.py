@@ -1,0 +1,143 @@
+"""The simulations by name, and their records on disk."""
+
+import importlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxsel import records
+from jaxsel.errors import InputError
+
+__all__ = ["SIMS", "Result", "Sim", "load", "record_path", "run"]
+
+OUT = Path(__file__).parent / "out"
+
+
+class Sim(NamedTuple):
+    """One simulation.
+
+    Attributes:
+      name: what the command line and the figures call it.
+      module: the file in ``sims`` that defines ``run(*, trials, seed, progress)``, which
+        returns a mapping of NumPy arrays and JSON-ready values.
+      trials: default budget: trials a grid cell (what a trial is, the module says).
+    """
+
+    name: str
+    module: str
+    trials: int
+
+
+class Result(NamedTuple):
+    """A record read back: arrays by name, and everything else."""
+
+    arrays: dict[str, np.ndarray]
+    values: dict[str, Any]
+
+
+_ALL = (
+    Sim("ps22-1", "support_vector_machine", 1000),
+    Sim("ps22-2", "renyi_logarithmic", 4_000_000),
+    Sim("ps22-3", "renyi_families", 4_000_000),
+    Sim("ps22-4", "epsilon_of_repetitions", 4_000_000),
+    Sim("ps22-5", "expected_quantile", 1_000_000),
+    Sim("ps22-6", "success_probability", 1_000_000),
+    Sim("ps22-8", "conditional_sampling", 4_000_000),
+    Sim("lt19-selection", "digits_selection", 1_000_000),
+)
+SIMS: dict[str, Sim] = {sim.name: sim for sim in _ALL}
+
+
+def _sources(module: str, seen: dict[str, bytes]) -> dict[str, bytes]:
+    """The source of a module of this folder and of those that it imports from here."""
+    path = Path(__file__).parent / f"{module}.py"
+    if module not in seen and path.exists():
+        seen[module] = path.read_bytes()
+        for name in re.findall(rb"^(?:from|import) sims(?:\.| import )(\w+)", seen[module], re.M):
+            _sources(name.decode(), seen)
+    return seen
+
+
+def _configuration(sim: Sim, trials: int, seed: int) -> dict[str, Any]:
+    sources = _sources(sim.module, {})
+    return {
+        "sim": sim.name,
+        "trials": trials,
+        "seed": seed,
+        "source_digest": records.digest(
+            {name: np.frombuffer(text, np.uint8) for name, text in sources.items()}
+        ),
+    }
+
+
+def _module(sim: Sim):
+    return importlib.import_module(f"sims.{sim.module}")
+
+
+def record_path(name: str, out: Path = OUT) -> Path:
+    """Where the record of a simulation lies."""
+    return out / f"{name}.nc"
+
+
+def find(name: str) -> Sim:
+    """The simulation of that name; InputError if there is none."""
+    if name not in SIMS:
+        raise InputError(
+            f"there is no simulation {name!r}; there are: {', '.join(SIMS)}"
+        )
+    return SIMS[name]
+
+
+def load(name: str, out: Path = OUT) -> Result:
+    """The stored record of a simulation.
+
+    Raises:
+      InputError: if it was not run yet.
+    """
+    path = record_path(find(name).name, out)
+    if not path.exists():
+        raise InputError(f"{name} was not simulated yet; run python -m sims {name}")
+    stored = records.read(path)
+    values = {k: v for k, v in stored.attributes.items() if k != "versions"}
+    return Result(stored.arrays, values | {"configuration": stored.configuration})
+
+
+def run(
+    name: str,
+    *,
+    trials: int | None = None,
+    seed: int = 0,
+    out: Path = OUT,
+    again: bool = False,
+    progress: bool | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Result:
+    """Runs a simulation and stores its record, unless the same one is stored already.
+
+    Args:
+      name: of the simulation.
+      trials: budget a grid cell; default: the simulation's own.
+      seed: of all its randomness.
+      out: folder of the records.
+      again: run even if the record of this very configuration exists.
+      progress: as for ``jaxsel.engine.simulate``.
+      say: told what is happening.
+    """
+    sim = find(name)
+    trials = sim.trials if trials is None else trials
+    configuration = _configuration(sim, trials, seed)
+    path = record_path(name, out)
+    if path.exists() and not again:
+        stored = records.read(path)
+        if stored.configuration == configuration:
+            say(f"{name}: up to date ({path})")
+            return load(name, out)
+    say(f"{name}: simulating, {trials} trials a cell")
+    found = _module(sim).run(trials=trials, seed=seed, progress=progress)
+    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
+    values = {k: v for k, v in found.items() if not isinstance(v, np.ndarray)}
+    records.write(path, arrays=arrays, configuration=configuration, attributes=values)
+    return load(name, out)

@@ -1,0 +1,358 @@
+"""Figures 1, 5 and 6 of Papernot & Steinke, and the choice on real data."""
+
+import io
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from figures import FIGURES, lt19_selection, ps22_5, ps22_6, style
+from figures.__main__ import app
+from figures.figure import records_in, render
+from figures.tuned_curves import NAMES
+from jaxsel.accounting import curves, tuned_epsilon
+from jaxsel.errors import InputError
+from jaxsel.intervals import goodness_of_fit
+from jaxsel.repetitions import expected_quantile, success_probability
+from sims import registry, tuned_laws
+from sims.digits_selection import SELECTORS, candidates
+from tests.conftest import ALPHA, seed
+
+TRIALS = {"ps22-1": 20, "ps22-5": 100_000, "ps22-6": 200_000, "lt19-selection": 50_000}
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("records")
+    for name, trials in TRIALS.items():
+        registry.run(name, trials=trials, seed=seed(), out=folder, progress=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def drawn(records):
+    with records_in(records):
+        return {name: render(FIGURES[name]) for name in TRIALS}
+
+
+def at(curve, epsilon: float) -> float:
+    return float(np.interp(epsilon, *curve))
+
+
+# --- theory ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("eta=-0.5", {4: 0.6666, 5: 0.667}),
+        ("eta=0", {4: 0.841, 5: 0.917}),
+        ("eta=0.5", {4: 0.846, 5: 0.969}),
+        ("eta=1", {4: 0.813, 5: 0.959}),
+        ("eta=2", {4: 0.756, 5: 0.912}),
+        ("poisson", {3: 0.709, 4: 0.865, 5: 0.9145}),
+    ],
+)
+def test_expected_quantile_has_the_values_of_the_paper(name, values):
+    curve = ps22_5.theory(name)
+    for epsilon, value in values.items():
+        # Golden values are rounded to three digits; the curve is read by straight lines.
+        assert at(curve, epsilon) == pytest.approx(value, abs=1e-3)
+    assert curve[0][0] < ps22_5.LOW
+    assert curve[0][-1] > ps22_5.HIGH
+
+
+def test_poisson_is_best_for_small_epsilon_and_half_from_four_on():
+    read = {name: ps22_5.theory(name) for name in NAMES}
+
+    def best(epsilon):
+        return max(read, key=lambda name: at(read[name], epsilon))
+
+    assert [best(e) for e in (3.0, 3.5, 4.0)] == ["poisson"] * 3
+    assert [best(e) for e in (4.25, 5.0, 5.75)] == ["eta=0.5"] * 3
+    assert best(6.9) in ("eta=0.5", "eta=1")
+    # eta = -0.5 saturates at 1 - int (1 - sqrt(1 - x)) dx = 2/3.
+    assert at(read["eta=-0.5"], 6.9) == pytest.approx(2.0 / 3.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("eta=0", {4: 0.289, 5: 0.618}),
+        ("eta=0.5", {4: 0.147, 5: 0.717, 6: 0.967}),
+        ("eta=1", {4: 0.081, 5: 0.467, 6: 0.944}),
+        ("poisson", {4: 0.071, 5: 0.110}),
+        ("naive", {4: 0.031, 5: 0.046}),
+        ("eta=-0.5", {6: 0.1, 8: 0.1}),
+    ],
+)
+def test_success_probability_has_the_values_of_the_paper(name, values):
+    curve = ps22_6.theory(name)
+    for epsilon, value in values.items():
+        assert at(curve, epsilon) == pytest.approx(value, abs=1.5e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "theorem"),
+    [("eta=0", "PS-Thm2"), ("eta=2", "PS-Thm2"), ("poisson", "PS-Thm6")],
+)
+def test_epsilon_agrees_with_the_accountant(name, theorem):
+    base = curves.zcdp(tuned_laws.RHO)
+    for target in (3.0, 6.0):
+        law = tuned_laws.at_epsilon(tuned_laws.FAMILIES[name], target)
+        other = tuned_epsilon(base, law, tuned_laws.DELTA, theorems=[theorem]).epsilon
+        # The curves use a fixed grid of orders, each of which gives an upper bound.
+        assert tuned_laws.epsilon(law) == pytest.approx(target, abs=1e-8)
+        assert 0.0 <= target - other + 1e-8 < 1e-5
+
+
+def test_no_law_has_an_epsilon_below_that_of_one_run():
+    with pytest.raises(InputError, match="no law of eta=0 has epsilon 2"):
+        tuned_laws.at_epsilon(tuned_laws.FAMILIES["eta=0"], 2.0)
+
+
+# --- simulated points -----------------------------------------------------------------
+
+
+def all_inside(found) -> bool:
+    return all(
+        np.all((row["low"] <= row["theory"]) & (row["theory"] <= row["high"]))
+        for row in found
+    )
+
+
+def test_simulated_quantiles_agree_with_theory(records):
+    record = registry.load("ps22-5", records)
+    count = record.arrays["sum"].size
+    rows = range(len(record.values["families"]))
+    found = [ps22_5.simulated(row, record, 1.0 - ALPHA / count) for row in rows]
+    assert not record.arrays["outside"].any()
+    assert all_inside(found)
+    # Power: a mean that is 5 % too large is noticed.
+    wrong = tuned_laws.at_epsilon(tuned_laws.FAMILIES["poisson"], 3.25).mean * 1.05
+    row = next(row for row in found if row["name"] == "poisson")
+    assert expected_quantile(tuned_laws.laws.poisson(wrong)) > row["high"][0]
+
+
+def test_simulated_successes_agree_with_theory(records):
+    record = registry.load("ps22-6", records)
+    count = record.arrays["successes"].size + record.arrays["naive_successes"].size
+    found = ps22_6.simulated(record, 1.0 - ALPHA / count)
+    assert all_inside(found)
+    # Power: a base that succeeds 10 % more often is noticed.
+    row = next(row for row in found if row["name"] == "eta=0")
+    law = tuned_laws.at_epsilon(tuned_laws.FAMILIES["eta=0"], 4.0)
+    assert success_probability(law, 0.011) > row["high"][2]
+
+
+def test_selections_follow_their_exact_laws(records):
+    record = registry.load("lt19-selection", records)
+    scores = candidates()["validation"].astype(float)
+    for row, name in enumerate(record.values["selectors"]):
+        selector = SELECTORS[name]
+        for counts, epsilon in zip(
+            record.arrays["counts"][row],
+            record.values["base_epsilons"][row],
+            strict=True,
+        ):
+            law = selector.mechanism.law(scores, selector.params(epsilon)).probabilities
+            law = np.append(law, np.zeros(counts.size - law.size))
+            assert goodness_of_fit(counts, law) > ALPHA, (name, epsilon)
+    # Power: Laplace noise that is 10 % too small is noticed.
+    row = record.values["selectors"].index("eta=2")
+    epsilon = record.values["base_epsilons"][row][2]
+    params = SELECTORS["eta=2"].params(1.1 * epsilon)
+    law = SELECTORS["eta=2"].mechanism.law(scores, params).probabilities
+    assert goodness_of_fit(record.arrays["counts"][row, 2], law) < ALPHA
+
+
+def test_expected_accuracies_lie_in_their_intervals(records):
+    record = registry.load("lt19-selection", records)
+    counts = record.arrays["counts"]
+    number = 2 * counts.shape[0] * counts.shape[1]
+    for row, name in enumerate(record.values["selectors"]):
+        found = lt19_selection.points(
+            SELECTORS[name], counts[row], record.values["base_epsilons"][row],
+            1.0 - ALPHA / number,
+        )  # fmt: skip
+        for measure in lt19_selection.measures():
+            mean, low, high, exact = found[measure]
+            assert np.all((low <= mean) & (mean <= high))
+            assert np.all((low <= exact) & (exact <= high)), (name, measure)
+
+
+def test_lines_of_the_selection_pass_through_its_points():
+    for name in ("poisson", "binomial", "eta=1", "threshold=0.9"):
+        selector = SELECTORS[name]
+        x, exact = lt19_selection.lines(selector)
+        middle = len(x) // 2
+        base = np.geomspace(*np.asarray(selector.base_epsilons)[[0, -1]], len(x))
+        # Between the knots the totals are interpolated.
+        assert x[middle] == pytest.approx(selector.total(base[middle]), rel=3e-3)
+        assert np.all(np.diff(x) > 0)
+        assert np.all(np.diff(exact["regret"]) < 0)
+
+
+def test_totals_of_the_selection():
+    totals = {
+        name: [selector.total(e) for e in selector.base_epsilons]
+        for name, selector in SELECTORS.items()
+    }
+    for name, values in totals.items():
+        assert values[0] == pytest.approx(0.05, rel=0.05), name
+        assert values[-1] == pytest.approx(10.0, rel=0.05), name
+    share = {name: s.base_epsilons[-1] / 10.0 for name, s in SELECTORS.items()}
+    assert share["threshold=0.9"] == 1 / 2
+    assert share["eta=1"] == pytest.approx(1 / 3)
+    assert share["naive"] == pytest.approx(1 / 56)
+    assert share["exponential mechanism"] == 1.0
+
+
+# --- drawing --------------------------------------------------------------------------
+
+
+LABELS = {
+    "ps22-1": ("Regularization weight α (of the hinge loss)", "Training accuracy"),
+    "ps22-5": ("Privacy ε for (ε, 1e−06)-DP", "Expected quantile = 1 − 𝔼[1/(K+1)]"),
+    "ps22-6": (
+        "Privacy loss bound ε for (ε, 1e−06)-DP",
+        "Success probability = 1 − f(1 − 1/100)",
+    ),
+    "lt19-selection": (
+        "Total privacy budget ε for the validation set",
+        "Expected test accuracy of the selected model",
+    ),
+}
+LIMITS = {"ps22-1": (0.25, 64.0), "ps22-5": (3.0, 7.0), "ps22-6": (0.0, 8.0)}
+SERIES = {
+    "ps22-1": {"without outliers", "with outliers", "exact optimum"},
+    "ps22-5": set(NAMES.values()),
+    "ps22-6": {"Naive repetition", *NAMES.values()} - {"η = 2"},
+    "lt19-selection": {
+        "LT Algorithm 1, threshold 0.95: 2ε₁",
+        "LT Algorithm 2 = Geometric η = 1: 3ε₁",
+        "Logarithmic η = 0: 2ε₁",
+        "Poisson: (ε, 10⁻⁶), Theorem 6",
+        "Exponential mechanism, index only: ε",
+        "Not private: best on validation",
+    },
+}
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_axes_and_legend_are_the_papers(drawn, name):
+    figure = drawn[name]
+    axes = figure.axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == LABELS[name]
+    if name in LIMITS:
+        assert axes.get_xlim() == pytest.approx(LIMITS[name])
+    legend = axes.get_legend() or figure.legends[0]
+    assert SERIES[name] <= {text.get_text() for text in legend.get_texts()}
+
+
+@pytest.mark.parametrize("name", ["ps22-5", "ps22-6"])
+def test_every_law_has_a_curve_and_its_points_on_it(drawn, name):
+    axes = drawn[name].axes[0]
+    smooth = {line.get_label(): line for line in axes.get_lines()}
+    assert SERIES[name] <= set(smooth)
+    assert len(axes.containers) == len(SERIES[name])
+    colours = [smooth[label].get_color() for label in SERIES[name]]
+    assert len(set(colours)) == len(colours)
+    for container in axes.containers:
+        points = container.lines[0]
+        curve = next(
+            line for line in smooth.values() if line.get_color() == points.get_color()
+        )
+        x, y = points.get_data()
+        # The intervals above are the test; here only that they are drawn together.
+        assert np.interp(x, *curve.get_data()) == pytest.approx(y, abs=0.02)
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_files_are_written_and_reproducible(drawn, records, name, tmp_path):
+    png, pdf = style.save(drawn[name], tmp_path / "sub" / name)
+    assert png.read_bytes().startswith(b"\x89PNG\r\n")
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert min(png.stat().st_size, pdf.stat().st_size) > 10_000
+    with records_in(records):
+        again = style.save(render(FIGURES[name]), tmp_path / "again")
+    for first, second in zip((png, pdf), again, strict=True):
+        assert first.read_bytes() == second.read_bytes()
+    assert _share_of_ink(drawn[name]) > 0.01
+
+
+def _share_of_ink(figure) -> float:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="rgba", dpi=50)
+    return float(np.mean(np.frombuffer(buffer.getvalue(), np.uint8) < 250))
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_captions_and_labels_stay_inside_the_figure(drawn, name):
+    figure = drawn[name]
+    figure.canvas.draw()
+    width, height = figure.canvas.get_width_height()
+    caption = figure._supxlabel
+    assert caption is not None
+    texts = [caption, *(a.xaxis.label for a in figure.axes)]
+    texts += [axes.yaxis.label for axes in figure.axes]
+    for text in texts:
+        box = text.get_window_extent()
+        assert box.x0 >= 0.0
+        assert box.y0 >= 0.0
+        assert box.x1 <= width, text.get_text()
+        assert box.y1 <= height
+
+
+def test_figures_need_their_records(tmp_path):
+    with records_in(tmp_path), pytest.raises(InputError, match="python -m sims ps22-5"):
+        render(FIGURES["ps22-5"])
+
+
+# --- command line ---------------------------------------------------------------------
+
+
+def test_command_line_simulates_what_is_missing_and_draws(tmp_path, monkeypatch):
+    # Set, it is left alone: the test writes to no cache outside its folder.
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
+    arguments = ["ps22-6", "--trials", "100", "--out", str(tmp_path / "figures")]
+    arguments += ["--records", str(tmp_path / "records")]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "ps22-6: simulating, 100 trials a cell" in result.output
+    for kind in ("png", "pdf"):
+        assert (tmp_path / "figures" / f"ps22-6.{kind}").exists()
+    assert "ps22-6.pdf" in result.output
+    # Again, and without a budget: the record at hand is good enough.
+    assert "up to date" in CliRunner().invoke(app, arguments).output
+    del arguments[1:3]
+    assert "up to date" in CliRunner().invoke(app, arguments).output
+
+
+def test_command_line_lists_figures():
+    result = CliRunner().invoke(app, ["--list"])
+    assert result.exit_code == 0
+    for name in FIGURES:
+        assert name in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ps22-9"], "there is no figure 'ps22-9'; there are: ps22-1"),
+        ([], "name a figure, or give --all: ps22-1"),
+        (["ps22-1", "--trials", "0.5"], "it must be a whole number >= 1"),
+    ],
+)
+def test_command_line_refuses_bad_input(arguments, sentence):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+def test_ids_files_and_sims_fit_together():
+    for name, figure in FIGURES.items():
+        assert figure.id == name
+        assert figure.title
+        assert figure.sims
+        assert set(figure.sims) <= set(registry.SIMS)

@@ -1,0 +1,104 @@
+"""The closed-form base against the plain one, quadrature and enumeration."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxsel import repetitions as laws
+from jaxsel.engine import simulate
+from jaxsel.errors import InputError
+from jaxsel.intervals import clopper_pearson, goodness_of_fit
+from jaxsel.mechanisms.noised_bases import random_candidate
+from jaxsel.mechanisms.private_tuning import private_tuning
+from jaxsel.statistics import histogram
+from jaxsel.stream import Key
+from sims.laplace_candidate import laplace_candidate
+from tests.conftest import ALPHA, seed
+
+SCORES = {
+    "spread": np.array([3.0, 41.0, 40.0, -7.0, 40.0]),
+    "one": np.array([2.5]),
+    "ties": np.array([1.0, 1.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("scale", [0.05, 1.0, 30.0])
+@pytest.mark.parametrize(
+    "law", ["geometric:gamma=1e-3", "tnb:eta=-0.5,mean=20", "poisson:mean=3"]
+)
+def test_law_of_the_best_equals_the_adaptive_quadrature(scores, scale, law):
+    data, repetitions = SCORES[scores], laws.parse(law)
+    params = {"noise_scale": scale}
+    found = laplace_candidate().best_law(data, params, repetitions)
+    expected = random_candidate("laplace").best_law(data, params, repetitions)
+    assert found == pytest.approx(expected, abs=2e-11)  # the quadrature's tolerance
+    assert found.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def plain_tail(y, scores, scale):
+    z = (y[:, None] - scores) / scale
+    half = 0.5 * np.exp(-np.abs(z))
+    return np.where(z > 0, half, 1.0 - half).mean(axis=1)
+
+
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("scale", [0.05, 1.0, 30.0])
+def test_score_of_a_rank_has_that_tail(scores, scale):
+    data = SCORES[scores]
+    base = laplace_candidate()
+    ranks = np.concatenate([np.geomspace(1e-12, 0.5, 60), np.linspace(0.5, 0.999, 60)])
+    with jax.enable_x64(True):
+        prepared, params = base.prepare(data, {"noise_scale": scale})
+        key = Key(np.uint32(1), np.uint32(2), np.uint32(3))
+        run = jax.jit(jax.vmap(lambda rank: base.at_rank(key, rank, prepared, params)))(
+            ranks
+        )
+        found = np.asarray(run.score)
+    # Where the tail is flat the rank decides the score to few digits, and conversely.
+    assert plain_tail(found, data, scale) == pytest.approx(ranks, rel=1e-9, abs=1e-13)
+    assert np.all(np.diff(found) <= 1e-9)
+
+
+def tuning(scale: float):
+    data = SCORES["spread"]
+    params = {"noise_scale": scale, "repetitions": laws.geometric(0.2)}
+    base = laplace_candidate()
+    return private_tuning(base), private_tuning(base, method="literal"), data, params
+
+
+def test_selections_have_the_law_of_the_literal_algorithm():
+    fast, literal, data, params = tuning(4.0)
+    law = private_tuning(random_candidate("laplace")).law(data, params).probabilities
+    for mechanism in (fast, literal):
+        tallies = simulate(
+            mechanism, data, params, trials=100_000, seed=seed(), progress=False
+        )
+        assert goodness_of_fit(tallies.values[0], law) > ALPHA
+        other = {**params, "repetitions": laws.geometric(0.18)}
+        wrong = private_tuning(random_candidate("laplace")).law(data, other)
+        assert goodness_of_fit(tallies.values[0], wrong.probabilities) < ALPHA
+
+
+def test_released_scores_have_the_law_of_the_best():
+    fast, _, data, params = tuning(4.0)
+    edges = np.array([30.0, 40.0, 45.0, 50.0])
+    tallies = simulate(
+        fast, data, params, trials=100_000, seed=seed(), progress=False,
+        statistic=histogram(released_score, edges),
+    )  # fmt: skip
+    above = np.cumsum(tallies.values[0][::-1])[::-1][1:]
+    low, high = clopper_pearson(above, tallies.trials, 1.0 - ALPHA / edges.size)
+    exact = params["repetitions"].pgf_gap(plain_tail(edges, data, 4.0))
+    assert np.all((low <= exact) & (exact <= high))
+    shifted = params["repetitions"].pgf_gap(plain_tail(edges + 0.5, data, 4.0))
+    assert not np.all((low <= shifted) & (shifted <= high))
+
+
+def released_score(selection):
+    return selection.score
+
+
+def test_bad_noise_is_refused():
+    with pytest.raises(InputError, match="noise_scale is -1"):
+        laplace_candidate().prepare(SCORES["spread"], {"noise_scale": -1.0})
