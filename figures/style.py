@@ -1,6 +1,7 @@
 """The look that all figures share: fonts, sizes, and one appearance for each law of K."""
 
 import contextlib
+import logging
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -171,6 +172,8 @@ def save(figure: Figure, stem: str | Path, formats: Sequence[str] = ("png", "pdf
         "pdf": {"CreationDate": None, "Creator": "jaxsel", "Producer": None},
     }
     written = []
+    # It remarks on the dates inside the font files that it embeds.
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
     with applied():
         for kind in formats:
             path = stem.parent / f"{stem.name}.{kind}"

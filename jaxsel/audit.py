@@ -77,8 +77,9 @@ def audit(
     events = ["singletons"]
     if delta > 0.0:
         events.append("prefixes" if tallies.selection is None else "thresholds")
+    counts, counts_neighbour = tallies.used
     bound = epsilon_lower_bound(
-        *tallies.used, delta, confidence, events, tallies.selection
+        counts, counts_neighbour, delta, confidence, events, tallies.selection
     )
     exact = _exact(mechanism, pair, lambda p, q: epsilon_at_delta(p, q, delta))
     return _report(mechanism, pair, trials, "epsilon", bound, exact, tallies.labels)
@@ -97,8 +98,9 @@ def audit_delta(
 ) -> Audit:
     """A lower bound on delta at ``epsilon`` for one neighbouring pair; see ``audit``."""
     tallies = _both_sides(mechanism, pair, trials, method, seed, settings)
+    counts, counts_neighbour = tallies.used
     bound = delta_lower_bound(
-        *tallies.used, epsilon, confidence, selection=tallies.selection
+        counts, counts_neighbour, epsilon, confidence, selection=tallies.selection
     )
     exact = _exact(mechanism, pair, lambda p, q: float(profile_delta(p, q, epsilon)))
     return _report(mechanism, pair, trials, "delta", bound, exact, tallies.labels)

@@ -45,7 +45,7 @@ class Performance(NamedTuple):
 
     block_size: int | None = None
     blocks_per_call: int | None = None
-    devices: tuple[jax.Device, ...] | None = None
+    devices: tuple[Any, ...] | None = None
 
 
 class Tallies(NamedTuple):

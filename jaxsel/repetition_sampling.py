@@ -144,7 +144,7 @@ def prepare_count(law: laws.Repetitions) -> dict[str, np.ndarray]:
       InputError: if K reaches too far for a table.
     """
     first, cdf = laws.quantile_table(law)
-    return {"first": np.int64(first), "cdf": cdf}
+    return {"first": np.asarray(first, dtype=np.int64), "cdf": cdf}
 
 
 def sample_count(key: stream.Key, table: Mapping[str, Any]) -> Int[Array, ""]:

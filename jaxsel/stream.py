@@ -12,6 +12,7 @@ words. The built-in generator runs a rolled loop on CPU and is several times slo
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, UInt32
 
 __all__ = ["Key", "fold", "make_key", "threefry_2x32", "trial_key", "words"]
@@ -86,7 +87,10 @@ def trial_key(seed_low, seed_high, cell, trial_high, trial_low) -> Key:
 
 def fold(key: Key, tag) -> Key:
     """An independent stream of the same trial, for the ``tag``-th part of a mechanism."""
-    first, second = threefry_2x32(key.first ^ _u32(_FOLD_TAG), key.second, tag, 0)
+    hashed = threefry_2x32(key.first ^ _u32(_FOLD_TAG), key.second, tag, 0)
+    # Without the barrier XLA may fuse this hash into every use of the key, again and
+    # again: programs that fold inside a loop then take minutes to compile.
+    first, second = lax.optimization_barrier(hashed)
     return Key(first, second, key.lane)
 
 

@@ -19,19 +19,35 @@ _WORD = 2**32
 class Alias(NamedTuple):
     """Walker's alias table (Vose 1991), for two 32-bit random words.
 
+    A cell keeps its own outcome for 64-bit fractions below its threshold; the last bits
+    of the threshold name the outcome of the rest. Together a threshold and the number of
+    cells resolve 2**-63, and two look-ups are enough.
+
     Attributes:
-      high, low: UInt32["n"]: cell i keeps its own outcome for 64-bit fractions below
-        high 2**32 + low.
-      other: Int32["n"]: the outcome of the rest of the cell.
+      high, low: UInt32["n"], the halves of ``threshold``.
     """
 
     high: np.ndarray
     low: np.ndarray
-    other: np.ndarray
+
+    @property
+    def threshold(self) -> np.ndarray:
+        """UInt64["n"]: cell i keeps its own outcome for fractions below it."""
+        return (self.high.astype(np.uint64) << np.uint64(32)) | self.low
+
+    @property
+    def other(self) -> np.ndarray:
+        """Int32["n"]: the outcome of the rest of each cell."""
+        return (self.low & np.uint32(_mask(self.low.size))).astype(np.int32)
+
+
+def _mask(count: int) -> int:
+    """The bits that the numbers below ``count`` take."""
+    return 2 ** (count - 1).bit_length() - 1
 
 
 def alias_table(probabilities) -> Alias:
-    """Builds the table on the host; thresholds are exact to 2**-53 of a cell.
+    """Builds the table on the host; probabilities are exact to 2**-53 of a cell.
 
     Raises:
       InputError: unless given at most 2**31 probabilities that sum to 1.
@@ -56,8 +72,9 @@ def alias_table(probabilities) -> Alias:
             small.append(large.pop())
     scaled = np.minimum(keep, 1.0 - 2.0**-53) * 2.0**64
     threshold = np.where(keep >= 1.0, np.uint64(2**64 - 1), scaled.astype(np.uint64))
-    halves = threshold >> np.uint64(32), threshold & np.uint64(_WORD - 1)
-    return Alias(*(half.astype(np.uint32) for half in halves), other)
+    high = (threshold >> np.uint64(32)).astype(np.uint32)
+    low = threshold.astype(np.uint32) & ~np.uint32(_mask(count))
+    return Alias(high, low | other.astype(np.uint32))
 
 
 def _multiply(word: UInt32[Array, ""], count: int) -> tuple[Array, Array]:
@@ -80,10 +97,11 @@ def alias_sample(table: Alias, first, second) -> Int[Array, ""]:
     The first word picks the cell; the second, and what is left of the first, decide
     within it. In 32-bit arithmetic throughout: XLA on CPU halves its vectors for 64 bits.
     """
-    cell, rest = _multiply(first, table.other.shape[0])
-    high = jnp.asarray(table.high)[cell]
-    own = (second < high) | ((second == high) & (rest < jnp.asarray(table.low)[cell]))
-    return jnp.where(own, cell.astype(jnp.int32), jnp.asarray(table.other)[cell])
+    count = table.low.shape[-1]
+    cell, rest = _multiply(first, count)
+    high, low = jnp.asarray(table.high)[cell], jnp.asarray(table.low)[cell]
+    own = (second < high) | ((second == high) & (rest < low))
+    return jnp.where(own, cell, low & jnp.uint32(_mask(count))).astype(jnp.int32)
 
 
 def from_law(mechanism: Mechanism) -> Mechanism:

@@ -29,7 +29,9 @@ def main(
 ) -> None:
     """Run the simulations behind the figures and store their records."""
     if list_them:
-        rows = [[sim.name, f"sims/{sim.module}.py", sim.trials] for sim in SIMS.values()]
+        rows = [
+            [sim.name, f"sims/{sim.module}.py", sim.trials] for sim in SIMS.values()
+        ]
         print_table("Simulations", ["name", "file", "trials a cell"], rows)
         return
     with bad_input_exits():

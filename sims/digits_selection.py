@@ -23,11 +23,11 @@ from jaxsel.accounting import (
 )
 from jaxsel.base import Mechanism
 from jaxsel.engine import simulate_grid
+from jaxsel.mechanisms.noised_bases import random_candidate
 from jaxsel.mechanisms.noisy_max import noisy_max
 from jaxsel.mechanisms.private_tuning import private_tuning
 from jaxsel.mechanisms.thresholds import threshold_selection
 from sims import digits_candidates
-from sims.laplace_candidate import laplace_candidate
 
 __all__ = ["DELTA", "MEAN_RUNS", "SELECTORS", "Selector", "candidates", "run"]
 
@@ -73,7 +73,7 @@ def candidates() -> dict[str, np.ndarray]:
 def _tuning(name, law: laws.Repetitions, total, base_epsilons, delta=0.0) -> Selector:
     return Selector(
         name=name,
-        mechanism=private_tuning(laplace_candidate(), law.family),
+        mechanism=private_tuning(random_candidate("laplace"), law.family),
         params=lambda epsilon: {"noise_scale": 1.0 / epsilon, "repetitions": law},
         total=total,
         base_epsilons=base_epsilons,
@@ -112,7 +112,7 @@ def _threshold(accuracy: float) -> Selector:
 
     return Selector(
         name=f"threshold={accuracy:g}",
-        mechanism=threshold_selection(laplace_candidate()),
+        mechanism=threshold_selection(random_candidate("laplace")),
         params=params,
         total=threshold_pure,  # Theorem 3.1 (b) without a last draw
         base_epsilons=tuple(total / 2.0 for total in _TOTALS),

@@ -56,7 +56,9 @@ def _sources(module: str, seen: dict[str, bytes]) -> dict[str, bytes]:
     path = Path(__file__).parent / f"{module}.py"
     if module not in seen and path.exists():
         seen[module] = path.read_bytes()
-        for name in re.findall(rb"^(?:from|import) sims(?:\.| import )(\w+)", seen[module], re.M):
+        for name in re.findall(
+            rb"^(?:from|import) sims(?:\.| import )(\w+)", seen[module], re.M
+        ):
             _sources(name.decode(), seen)
     return seen
 

@@ -140,7 +140,9 @@ def run(*, trials: int = 1000, seed: int = 0, progress: bool | None = None) -> d
     sets = data_sets()
     with progress_bar(len(sets) * (len(ALPHAS) + 1), 0, progress) as advance:
         for index, (name, (points, labels)) in enumerate(sets.items()):
-            accuracy = train(points, labels, ALPHAS, LEARNING_RATES, trials, seed + index)
+            accuracy = train(
+                points, labels, ALPHAS, LEARNING_RATES, trials, seed + index
+            )
             advance(1)
             exact = []
             for alpha in ALPHAS:

@@ -137,8 +137,8 @@ def test_real_sums_and_events_out_of_range_are_refused():
     mechanism = counter_mechanism(lambda lane: jnp.int32(7))
     with pytest.raises(RuntimeError, match="outside the range"):
         simulate(mechanism, 0.0, (), trials=10)
+    statistic = statistics.sums(_as_float)
     with pytest.raises(InputError, match="moments or histogram"):
-        statistic = statistics.sums(_as_float)
         simulate(mechanism, 0.0, (), trials=10, statistic=statistic)
 
 
@@ -233,8 +233,8 @@ def test_bad_settings(settings, message):
 
 
 def test_cells_of_different_shape_are_refused():
+    cells = [(SCORES, PARAMS), (SCORES[:-1], PARAMS)]
     with pytest.raises(InputError, match="equal shapes"):
-        cells = [(SCORES, PARAMS), (SCORES[:-1], PARAMS)]
         simulate_grid(noisy_max(), cells, trials=10)
     with pytest.raises(InputError, match="grid is empty"):
         simulate_grid(noisy_max(), [], trials=10)

@@ -1,6 +1,5 @@
 """Printing for people, or one JSON document for scripts."""
 
-import dataclasses
 import enum
 import json
 import math
@@ -19,10 +18,9 @@ def plain(value: Any) -> Any:
     """JSON-ready data: records become objects, numbers stay numbers, inf is a string."""
     if isinstance(value, enum.Enum):
         return value.value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return plain(dataclasses.asdict(value))
-    if hasattr(value, "_asdict"):
-        return plain(value._asdict())
+    fields = getattr(value, "_fields", None)
+    if isinstance(value, tuple) and fields is not None:
+        return {name: plain(getattr(value, name)) for name in fields}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):

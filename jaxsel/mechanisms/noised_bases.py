@@ -1,6 +1,7 @@
 """Bases with continuous scores: candidates whose scores carry Laplace or Gaussian noise."""
 
 import functools
+import itertools
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,26 +14,13 @@ from jaxsel import noise as noises
 from jaxsel import stream
 from jaxsel.accounting.exact_laws import tuned_index_law
 from jaxsel.errors import InputError, check_choice, check_finite, check_positive
+from jaxsel.mechanisms import laplace_candidates
 from jaxsel.mechanisms.bases import Base, Draw
 
 __all__ = ["noised_score", "random_candidate"]
 
 NOISES = ("laplace", "gaussian")
 _BISECTIONS = 64
-
-
-def _log_survival(noise: str, z: Array) -> Array:
-    """log P(Z >= z) of the standard law, accurate in the upper tail."""
-    if noise == "gaussian":
-        return special.log_ndtr(-z)
-    half = jnp.log(jnp.asarray(0.5, z.dtype))
-    positive = jnp.maximum(z, 0)
-    negative = jnp.minimum(z, 0)
-    return jnp.where(z > 0, half - positive, jnp.log1p(-0.5 * jnp.exp(negative)))
-
-
-def _log_density(noise: str, z: Array) -> Array:
-    return -0.5 * z * z if noise == "gaussian" else -jnp.abs(z)
 
 
 def _host_survival(noise: str, z: np.ndarray) -> np.ndarray:
@@ -81,7 +69,10 @@ def random_candidate(noise: str = "laplace") -> Base:
 
     def prepare(data, params):
         scores, scale = _parameters(data, params)
-        return {"scores": scores, "noise_scale": np.float64(scale)}, ()
+        prepared = {"scores": scores, "noise_scale": np.float64(scale)}
+        if noise == "laplace":
+            prepared["tables"] = laplace_candidates.rank_tables(scores, scale)
+        return prepared, ()
 
     def draw(key, data, params):
         del params
@@ -96,9 +87,12 @@ def random_candidate(noise: str = "laplace") -> Base:
 
     def at_rank(key, rank, data, params):
         del params
-        score = _invert_mixture(noise, rank, data)
+        if noise == "laplace":
+            scale, tables = data["noise_scale"], data["tables"]
+            return laplace_candidates.at_rank(key, rank, scale, tables)
+        score = _invert_gaussian_mixture(rank, data)
         z = (score - jnp.asarray(data["scores"])) / data["noise_scale"]
-        density = jnp.cumsum(jnp.exp(_log_density(noise, z)))
+        density = jnp.cumsum(jnp.exp(-0.5 * z * z))
         uniform = noises.uniform(noises.ends(key, 0, "tail")[0]).astype(density.dtype)
         index = jnp.sum(density < uniform * density[-1]).astype(jnp.int32)
         return Draw(score, score, index)
@@ -113,23 +107,25 @@ def random_candidate(noise: str = "laplace") -> Base:
 
     def best_law(data, params, repetitions):
         scores, scale = _parameters(data, params)
+        if noise == "laplace":
+            return laplace_candidates.best_law(scores, scale, repetitions)
         return tuned_index_law(scores, scale, repetitions, noise=noise)
 
     name = f"random_candidate(noise={noise})"
     return Base(name, prepare, draw, at_rank, labels, law_above, best_law)
 
 
-def _invert_mixture(noise: str, rank: Array, data) -> Array:
+def _invert_gaussian_mixture(rank: Array, data) -> Array:
     """The score y with mean_j P(score_j + b Z > y) = rank, by bisection."""
     scores, scale = jnp.asarray(data["scores"]), data["noise_scale"]
-    quantile = scale * _score_of_rank(noise, rank)
+    quantile = scale * _score_of_rank("gaussian", rank)
     log_rank = jnp.log(rank)
     log_count = jnp.log(jnp.asarray(scores.shape[-1], rank.dtype))
 
     def halve(_, bracket):
         low, high = bracket
         middle = 0.5 * (low + high)
-        logs = _log_survival(noise, (middle - scores) / scale)
+        logs = special.log_ndtr((scores - middle) / scale)
         above = special.logsumexp(logs) - log_count > log_rank
         return jnp.where(above, middle, low), jnp.where(above, high, middle)
 
@@ -187,7 +183,7 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
     def labels(data, params):
         edges = [f"{edge:g}" for edge in checked(data, params)[2]]
         bounds = ["-inf", *edges, "inf"]
-        return tuple(f"[{a}, {b})" for a, b in zip(bounds, bounds[1:], strict=False))
+        return tuple(f"[{a}, {b})" for a, b in itertools.pairwise(bounds))
 
     def law_above(data, params, threshold):
         score, scale, edges = checked(data, params)

@@ -106,10 +106,10 @@ def noisy_max(
         levels = (scores - scores.max()) / scale
         padding = -len(levels) % per_hash
         levels = np.concatenate([levels, np.full(padding, -np.inf)])
-        if method == "race":
-            with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # an infinite waiting time never wins
+            if method == "race":
                 levels = np.exp(-levels)
-        return levels.astype(dtype).reshape(-1, per_hash), ()
+            return levels.astype(dtype).reshape(-1, per_hash), ()
 
     def sample(key: stream.Key, data, params) -> Int[Array, ""]:
         del params

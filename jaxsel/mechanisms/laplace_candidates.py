@@ -1,37 +1,33 @@
-"""A uniformly random candidate whose score carries Laplace noise, in closed form.
+"""Best of K over uniformly random candidates with Laplace noise, in closed form.
 
-The law of ``random_candidate("laplace")``, faster: between two neighbouring scores the
-tail of the mixture is a sum of two exponentials and a constant, so that the score of a
-given tail rank solves a quadratic equation, the candidate given the score is found by
-look-up, and the law of the best of K takes one integral for each pair of neighbouring
-scores instead of one for each candidate.
+Between two neighbouring scores the tail of the mixture is a sum of two exponentials and a
+constant, so that the score of a given tail rank solves a quadratic equation, the candidate
+given the score is found by look-up, and the law of the best of K takes one integral for
+each pair of neighbouring scores instead of one for each candidate.
 """
 
-import functools
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsel import noise
-from jaxsel.errors import check_finite, check_positive
-from jaxsel.mechanisms.bases import Base, Draw
-from jaxsel.mechanisms.noised_bases import random_candidate
+from jaxsel.mechanisms.bases import Draw
+from jaxsel.repetitions import Repetitions
 
-__all__ = ["laplace_candidate"]
+__all__ = ["at_rank", "best_law", "rank_tables"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _PANEL = 0.5
 
 
-def _tables(data, params) -> dict[str, Any]:
-    """With d the scores in units of the noise, best first, and i of them at least y:
+def rank_tables(scores: np.ndarray, scale: float) -> dict[str, np.ndarray]:
+    """What ``at_rank`` looks up.
 
+    With d the scores in units of the noise, best first:
     upper[i] = log sum_{k<i} e^(-d_k), lower[i] = log sum_{k>=i} e^(d_k), and
     tail[i] = P(run > d_i); -inf stands for an empty sum.
     """
-    scores = check_finite("scores", data)
-    scale = check_positive("noise_scale", params["noise_scale"])
     labels = np.argsort(-scores, kind="stable")
     d = scores[labels] / scale
     count = d.size
@@ -46,12 +42,11 @@ def _tables(data, params) -> dict[str, Any]:
         "lower": lower,
         "tail": better / count,
         "label": labels.astype(np.int32),
-        "scale": np.float64(scale),
     }
 
 
-def _at_rank(key, rank, data, params) -> Draw:
-    del params
+def at_rank(key, rank, scale, data: dict[str, Any]) -> Draw:
+    """The run of a given tail rank; ``data`` are the tables, ``scale`` is the noise's."""
     d, upper, lower = (jnp.asarray(data[name]) for name in ("d", "upper", "lower"))
     count = d.shape[-1]
     # i scores are at least y: count rank = i - (e^(y + upper_i) - e^(lower_i - y))/2.
@@ -73,13 +68,16 @@ def _at_rank(key, rank, data, params) -> Draw:
     below = count - 1 - jnp.searchsorted(lower[:-1][::-1], rest, side="left")
     position = jnp.where(from_above, jnp.minimum(above, i - 1), jnp.maximum(below, i))
     position = jnp.clip(position, 0, count - 1)
-    score = data["scale"] * y
+    score = scale * y
     return Draw(score, score, jnp.asarray(data["label"])[position])
 
 
-def _best_law(data, params, repetitions) -> np.ndarray:
-    """Gauss-Legendre between neighbouring scores; closed form beyond the outermost."""
-    tables = _tables(data, params)
+def best_law(scores: np.ndarray, scale: float, repetitions: Repetitions) -> np.ndarray:
+    """Law of the best of K over candidates, P[K = 0] last; Float64["candidates + 1"].
+
+    Gauss-Legendre between neighbouring scores; closed form beyond the outermost.
+    """
+    tables = rank_tables(scores, scale)
     d, upper, lower = tables["d"], tables["upper"], tables["lower"]
     count = d.size
     # above[i], below[i]: integrals of f'(1 - tail(y)) e^(y - d_{i-1}) and e^(d_i - y)
@@ -106,18 +104,3 @@ def _best_law(data, params, repetitions) -> np.ndarray:
     law[tables["label"]] = chosen / (2.0 * count)
     law[-1] = repetitions.probability_zero
     return law
-
-
-@functools.cache
-def laplace_candidate() -> Base:
-    """As ``random_candidate("laplace")``: same data, parameters, labels and law."""
-    plain = random_candidate("laplace")
-    return plain._replace(
-        name="laplace_candidate",
-        prepare=lambda data, params: (_tables(data, params), ()),
-        at_rank=_at_rank,
-        draw=lambda key, data, params: _at_rank(
-            key, noise.uniform(noise.ends(key, 1, "float64")[0]), data, params
-        ),
-        best_law=_best_law,
-    )

@@ -1,10 +1,13 @@
-"""The closed-form base against the plain one, quadrature and enumeration."""
+"""The closed form of random candidates with Laplace noise against independent routes."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import laplace
 
 from jaxsel import repetitions as laws
+from jaxsel.accounting.exact_laws import tuned_index_law
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError
 from jaxsel.intervals import clopper_pearson, goodness_of_fit
@@ -12,7 +15,6 @@ from jaxsel.mechanisms.noised_bases import random_candidate
 from jaxsel.mechanisms.private_tuning import private_tuning
 from jaxsel.statistics import histogram
 from jaxsel.stream import Key
-from sims.laplace_candidate import laplace_candidate
 from tests.conftest import ALPHA, seed
 
 SCORES = {
@@ -30,8 +32,8 @@ SCORES = {
 def test_law_of_the_best_equals_the_adaptive_quadrature(scores, scale, law):
     data, repetitions = SCORES[scores], laws.parse(law)
     params = {"noise_scale": scale}
-    found = laplace_candidate().best_law(data, params, repetitions)
-    expected = random_candidate("laplace").best_law(data, params, repetitions)
+    found = random_candidate("laplace").best_law(data, params, repetitions)
+    expected = tuned_index_law(data, scale, repetitions, noise="laplace")
     assert found == pytest.approx(expected, abs=2e-11)  # the quadrature's tolerance
     assert found.sum() == pytest.approx(1.0, abs=1e-12)
 
@@ -46,11 +48,11 @@ def plain_tail(y, scores, scale):
 @pytest.mark.parametrize("scale", [0.05, 1.0, 30.0])
 def test_score_of_a_rank_has_that_tail(scores, scale):
     data = SCORES[scores]
-    base = laplace_candidate()
+    base = random_candidate("laplace")
     ranks = np.concatenate([np.geomspace(1e-12, 0.5, 60), np.linspace(0.5, 0.999, 60)])
     with jax.enable_x64(True):
         prepared, params = base.prepare(data, {"noise_scale": scale})
-        key = Key(np.uint32(1), np.uint32(2), np.uint32(3))
+        key = Key(jnp.uint32(1), jnp.uint32(2), jnp.uint32(3))
         run = jax.jit(jax.vmap(lambda rank: base.at_rank(key, rank, prepared, params)))(
             ranks
         )
@@ -60,28 +62,50 @@ def test_score_of_a_rank_has_that_tail(scores, scale):
     assert np.all(np.diff(found) <= 1e-9)
 
 
-def tuning(scale: float):
+def tuning(method: str = "rank"):
     data = SCORES["spread"]
-    params = {"noise_scale": scale, "repetitions": laws.geometric(0.2)}
-    base = laplace_candidate()
-    return private_tuning(base), private_tuning(base, method="literal"), data, params
+    params = {"noise_scale": 4.0, "repetitions": laws.geometric(0.2)}
+    return private_tuning(random_candidate("laplace"), method=method), data, params
 
 
-def test_selections_have_the_law_of_the_literal_algorithm():
-    fast, literal, data, params = tuning(4.0)
-    law = private_tuning(random_candidate("laplace")).law(data, params).probabilities
-    for mechanism in (fast, literal):
-        tallies = simulate(
-            mechanism, data, params, trials=100_000, seed=seed(), progress=False
-        )
-        assert goodness_of_fit(tallies.values[0], law) > ALPHA
-        other = {**params, "repetitions": laws.geometric(0.18)}
-        wrong = private_tuning(random_candidate("laplace")).law(data, other)
-        assert goodness_of_fit(tallies.values[0], wrong.probabilities) < ALPHA
+@pytest.mark.parametrize("method", ["rank", "count", "literal"])
+def test_selections_have_the_law_of_the_quadrature(method):
+    mechanism, data, params = tuning(method)
+    tallies = simulate(mechanism, data, params, trials=100_000, seed=seed())
+
+    def law(gamma: float) -> np.ndarray:
+        return tuned_index_law(data, 4.0, laws.geometric(gamma), noise="laplace")
+
+    assert goodness_of_fit(tallies.values[0], law(0.2)) > ALPHA
+    assert goodness_of_fit(tallies.values[0], law(0.18)) < ALPHA
+
+
+def test_single_runs_have_their_law():
+    base, data, edges = (
+        random_candidate("laplace"),
+        SCORES["spread"],
+        np.array([-7.0, 38.0, 42]),
+    )
+    trials = 50_000
+    with jax.enable_x64(True):
+        prepared, params = base.prepare(data, {"noise_scale": 4.0})
+        lanes = jnp.arange(trials, dtype=jnp.uint32)
+        word = jnp.uint32(seed() % 2**32)
+        keys = jax.vmap(lambda lane: Key(word, word, lane))(lanes)
+        runs = jax.jit(jax.vmap(lambda key: base.draw(key, prepared, params)))(keys)
+    found = np.searchsorted(edges, np.asarray(runs.score), side="right")
+    counts = np.bincount(4 * np.asarray(runs.label) + found, minlength=20)
+
+    def joint(scale: float) -> np.ndarray:
+        ends = (np.concatenate([[-np.inf], edges, [np.inf]]) - data[:, None]) / scale
+        return (np.diff(laplace.cdf(ends)) / data.size).ravel()
+
+    assert goodness_of_fit(counts, joint(4.0)) > ALPHA
+    assert goodness_of_fit(counts, joint(4.4)) < ALPHA
 
 
 def test_released_scores_have_the_law_of_the_best():
-    fast, _, data, params = tuning(4.0)
+    fast, data, params = tuning()
     edges = np.array([30.0, 40.0, 45.0, 50.0])
     tallies = simulate(
         fast, data, params, trials=100_000, seed=seed(), progress=False,
@@ -101,4 +125,4 @@ def released_score(selection):
 
 def test_bad_noise_is_refused():
     with pytest.raises(InputError, match="noise_scale is -1"):
-        laplace_candidate().prepare(SCORES["spread"], {"noise_scale": -1.0})
+        random_candidate("laplace").prepare(SCORES["spread"], {"noise_scale": -1.0})
