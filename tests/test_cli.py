@@ -130,7 +130,10 @@ def test_validate(capsys):
         (["simulate", "noisy_max", "epsilom=1"], "did you mean epsilon"),
         (["simulate", "LT-Alg2", "gamma=0"], "gamma is 0"),
         (["simulate", "LT-Alg2", "gamma=1"], "gamma is 1"),
-        (["simulate", "private_tuning", "repetitions=tnb:eta=-1,gamma=0.1"], "eta is -1"),
+        (
+            ["simulate", "private_tuning", "repetitions=tnb:eta=-1,gamma=0.1"],
+            "eta is -1",
+        ),
         (["simulate", "private_tuning", "repetitions=zipf:mean=3"], "zipf"),
         (["simulate", "private_tuning", "bit=2"], "bit is 2"),
         (["simulate", "conditional_sampling", "base=finite", "threshold=9"], "no run"),

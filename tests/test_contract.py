@@ -28,7 +28,11 @@ ENTRIES = pytest.mark.parametrize("entry", MECHANISMS, ids=lambda entry: entry.n
 def test_sample_is_pure_and_the_same_eager_jitted_and_batched(entry, seed):
     built = entry.build({})
     mechanism = built.mechanism
-    assert [*inspect.signature(mechanism.sample).parameters] == ["key", "data", "params"]
+    assert [*inspect.signature(mechanism.sample).parameters] == [
+        "key",
+        "data",
+        "params",
+    ]
     with jax.enable_x64(True):
         data, params = mechanism.prepare(built.data, built.params)
         first, second, _ = stream.make_key(seed)

@@ -1,7 +1,12 @@
 """Everything that has a public name: mechanisms, claims, errata, repetition laws."""
 
 from jaxsel.catalogue.claims import CLAIMS, ERRATA, find_claim
-from jaxsel.catalogue.mechanisms import MECHANISMS, MechanismEntry, Option, find_mechanism
+from jaxsel.catalogue.mechanisms import (
+    MECHANISMS,
+    MechanismEntry,
+    Option,
+    find_mechanism,
+)
 
 __all__ = [
     "CLAIMS",

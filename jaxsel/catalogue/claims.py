@@ -1,13 +1,43 @@
 """All claims and errata, by id."""
 
 from jaxsel.base import Claim, Erratum
+from jaxsel.catalogue.mechanisms import MECHANISMS
 from jaxsel.catalogue.options import nearest
+from jaxsel.claims import (
+    broken,
+    cohen_errata,
+    koskela_errata,
+    liu_talwar,
+    liu_talwar_errata,
+    noisy_max,
+    papernot_steinke,
+    zhu_wang_errata,
+)
+from jaxsel.claims.audits import audit_claims, simulation_claims
 from jaxsel.errors import InputError
 
 __all__ = ["CLAIMS", "ERRATA", "find_claim"]
 
-CLAIMS: tuple[Claim, ...] = ()
-ERRATA: tuple[Erratum, ...] = ()
+CLAIMS: tuple[Claim, ...] = (
+    *liu_talwar.CLAIMS,
+    *liu_talwar_errata.CLAIMS,
+    *papernot_steinke.CLAIMS,
+    *cohen_errata.CLAIMS,
+    *koskela_errata.CLAIMS,
+    *zhu_wang_errata.CLAIMS,
+    *noisy_max.CLAIMS,
+    *broken.CLAIMS,
+    *audit_claims(MECHANISMS),
+    *simulation_claims(MECHANISMS),
+)
+ERRATA: tuple[Erratum, ...] = (
+    *liu_talwar.ERRATA,
+    *liu_talwar_errata.ERRATA,
+    *papernot_steinke.ERRATA,
+    *cohen_errata.ERRATA,
+    *koskela_errata.ERRATA,
+    *zhu_wang_errata.ERRATA,
+)
 
 
 def find_claim(identity: str) -> Claim:

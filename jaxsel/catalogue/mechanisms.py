@@ -81,7 +81,8 @@ class MechanismEntry(NamedTuple):
 _NOISY_MAX_OPTIONS = {
     "noise": Option(
         "gumbel",
-        "gumbel (exponential mechanism), laplace, exponential (permute-and-flip) or gaussian",
+        "gumbel (exponential mechanism), laplace, exponential (permute-and-flip) "
+        "or gaussian",
     ),
     "relation": Option("general", "how scores may change: general or monotone"),
     "scores": Option("2,1,0", "the candidates' scores, in units of the sensitivity"),
@@ -159,10 +160,12 @@ _BASE_OPTIONS = {
         "what is run: randomised_response, finite, score_table, random_candidate_laplace, "
         "random_candidate_gaussian, noised_score_laplace or noised_score_gaussian",
     ),
-    "epsilon": Option("1", "privacy of randomised_response and of the constructed pairs"),
+    "epsilon": Option(
+        "1", "privacy of randomised_response and of the constructed pairs"
+    ),
     "bit": Option("1", "the true bit of randomised_response, 0 or 1"),
     "probabilities": Option("0.1,0.2,0.7", "law of finite, best outcome first"),
-    "scores": Option("0.9,0.8,0.5", "scores of score_table, random_candidate, noised_score"),
+    "scores": Option("0.9,0.8,0.5", "of score_table, random_candidate, noised_score"),
     "noise_scale": Option("1", "scale of the noise on the scores"),
     "edges": Option("0,1,2", "bins of the score that noised_score reports"),
 }
@@ -197,7 +200,9 @@ def _candidates(noise: str):
 def _one_score(noise: str):
     def make(values: Settings) -> _BaseInput:
         score = read_numbers("scores", values["scores"])[0]
-        params = _noise_scale(values) | {"edges": read_numbers("edges", values["edges"])}
+        params = _noise_scale(values) | {
+            "edges": read_numbers("edges", values["edges"])
+        }
         return _BaseInput(noised_bases.noised_score(noise), score, params)
 
     return make
@@ -322,7 +327,11 @@ _PRIVATE_TUNING = _tuning_entry(
     "private_tuning",
     ("PS-Alg0",),
     "Run a base K times, K random, and release the best run (Papernot & Steinke 2022).",
-    {"repetitions": Option("geometric:mean=10", "law of K; see jaxsel list repetitions")},
+    {
+        "repetitions": Option(
+            "geometric:mean=10", "law of K; see jaxsel list repetitions"
+        )
+    },
     lambda values: laws.parse(values["repetitions"]),
     _tuning_promise,
 )
@@ -358,7 +367,10 @@ _HARD_STOP_PURE = _tuning_entry(
     ("LT-Alg2-hardstop-Thm3.5",),
     "Random stopping, and a hard stop late enough for pure DP "
     "(Liu & Talwar 2019, Theorem 3.5).",
-    {"gamma": _GAMMA, "slack": Option("0.1", "epsilon_0 in (0, 1/2): the price is 3 of it")},
+    {
+        "gamma": _GAMMA,
+        "slack": Option("0.1", "epsilon_0 in (0, 1/2); it costs thrice"),
+    },
     lambda values: laws.capped(
         laws.geometric(_gamma(values)),
         liu_talwar.hard_stop_steps_pure(
@@ -433,7 +445,10 @@ _THRESHOLD = _threshold_entry(
     ("LT-Alg1",),
     "Draw until a run reaches the threshold; after each failure stop with probability "
     "gamma (Liu & Talwar 2019, Algorithm 1).",
-    {"gamma": _GAMMA, "slack": Option("0.1", "epsilon_0 in (0, 1]; sets the last draw T")},
+    {
+        "gamma": _GAMMA,
+        "slack": Option("0.1", "epsilon_0 in (0, 1]; sets the last draw T"),
+    },
     _stopped_threshold,
     lambda values, epsilon: (
         "LT-Thm3.1(b)",

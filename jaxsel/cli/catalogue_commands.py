@@ -59,7 +59,9 @@ def _claims() -> list[dict]:
             "correction": claim.correction,
             "parameters": {
                 name: parameter.default
-                for name, parameter in inspect.signature(claim.evaluate).parameters.items()
+                for name, parameter in inspect.signature(
+                    claim.evaluate
+                ).parameters.items()
             },
         }
         for claim in CLAIMS
@@ -139,7 +141,11 @@ def list_command(
         _print_mechanisms(rows)
     elif kind is Kind.claims:
         table = [
-            [row["id"], "true" if row["holds"] else "FALSE as printed", row["statement"]]
+            [
+                row["id"],
+                "true" if row["holds"] else "FALSE as printed",
+                row["statement"],
+            ]
             for row in rows
         ]
         print_table("Claims (jaxsel claim ID)", ["id", "status", "statement"], table)
@@ -151,7 +157,9 @@ def list_command(
     else:
         columns = list(rows[0])
         print_table(
-            kind.value.capitalize(), columns, [[row[c] for c in columns] for row in rows]
+            kind.value.capitalize(),
+            columns,
+            [[row[c] for c in columns] for row in rows],
         )
 
 

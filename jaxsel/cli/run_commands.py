@@ -107,7 +107,8 @@ def simulate_command(
         )
         return
     columns = ["outcome", "count", "frequency", "low", "high", "exact"]
-    title = f"{built.mechanism.name}: {number} trials, seed {seed}, {confidence:g} intervals"
+    name = built.mechanism.name
+    title = f"{name}: {number} trials, seed {seed}, {confidence:g} intervals"
     print_table(title, columns, [[row[c] for c in columns] for row in rows])
     say(f"{tallies.seconds:.3g} s, {number / max(tallies.seconds, 1e-9):.3g} trials/s")
 
@@ -119,7 +120,9 @@ def audit_command(
         str | None, typer.Option("--pair", help="Name of one pair; default: all.")
     ] = None,
     trials: TrialsOption = "1e6",
-    delta: Annotated[float, typer.Option("--delta", help="Of (epsilon, delta)-DP.")] = 0.0,
+    delta: Annotated[
+        float, typer.Option("--delta", help="Of (epsilon, delta)-DP.")
+    ] = 0.0,
     confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,
     json: JsonOption = False,
@@ -179,11 +182,22 @@ def audit_command(
             }
         )
     else:
-        columns = ["pair", "relation", "lower_bound", "exact", "claim", "claim_id", "event"]
-        title = f"{built.mechanism.name}: epsilon at delta = {delta:g}, {number} trials a side"
+        columns = [
+            "pair",
+            "relation",
+            "lower_bound",
+            "exact",
+            "claim",
+            "claim_id",
+            "event",
+        ]
+        name = built.mechanism.name
+        title = f"{name}: epsilon at delta = {delta:g}, {number} trials a side"
         table = []
         for row in rows:
-            shown = dict(row, relation=row["relation"].value, event=" or ".join(row["event"]))
+            shown = dict(
+                row, relation=row["relation"].value, event=" or ".join(row["event"])
+            )
             table.append([shown[c] for c in columns])
         print_table(title, columns, table)
         say(f"lower_bound: audited, confidence {confidence:g} for all pairs together.")

@@ -24,7 +24,9 @@ def validate_command(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Claims to check.")
     ] = None,
-    all_claims: Annotated[bool, typer.Option("--all", help="Check every claim.")] = False,
+    all_claims: Annotated[
+        bool, typer.Option("--all", help="Check every claim.")
+    ] = False,
     trials: Annotated[
         str, typer.Option("--trials", help="A side, where a check simulates.")
     ] = "1e6",
@@ -43,7 +45,9 @@ def validate_command(
     with bad_input_exits():
         if bool(ids) == all_claims:
             raise InputError("name the claims to validate, or give --all, and not both")
-        claims = list(CLAIMS) if all_claims else [find_claim(name) for name in ids or []]
+        claims = (
+            list(CLAIMS) if all_claims else [find_claim(name) for name in ids or []]
+        )
         budget = Budget(read_trials(trials), check_integer("cases", cases, 1), seed)
         compilation_cache()
         done = []
@@ -84,7 +88,15 @@ def validate_command(
             ]
             for r in results
         ]
-        columns = ["id", "verdict", "claimed", "observed", "margin", "cases", "worst case"]
+        columns = [
+            "id",
+            "verdict",
+            "claimed",
+            "observed",
+            "margin",
+            "cases",
+            "worst case",
+        ]
         print_table("Verdicts", columns, table)
         refuted = sum(r.verdict.outcome == "refuted" for r in results)
         say(

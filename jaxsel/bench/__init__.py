@@ -1,0 +1,80 @@
+"""jaxsel bench: speed, precision and reproducibility set against stated goals.
+
+Every competitor is run in the same process, on one thread, in interleaved repeats; ratios
+are of the fastest repeats. Each one's tallies are tested against the exact law, so that
+nothing is compared with a different computation.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+
+from jaxsel.bench.results import GoalResult
+from jaxsel.errors import InputError, check_choice, check_integer, check_positive
+
+__all__ = ["GOALS", "GoalResult", "run"]
+
+GOALS = {
+    1: "random words, against jax.random.bits",
+    2: "noisy max, against its limit kernels",
+    3: "brute-force Gumbel noisy max, against everybody",
+    4: "the same law by table look-up",
+    5: "private tuning without a loop over K",
+    8: "the price and the truth of deep tails",
+    9: "tallies identical over blocks, devices and processes",
+    11: "compilation, and one program for any number of trials",
+}
+
+
+def run(
+    goals: Sequence[int] | None = None,
+    *,
+    repeats: int = 9,
+    seconds: float = 0.1,
+    progress: bool = True,
+) -> list[GoalResult]:
+    """Measures the goals, each in fresh processes, and reports them in order.
+
+    Args:
+      goals: which of ``GOALS``; None means all.
+      repeats: timed repeats of each candidate, at least 1.
+      seconds: aimed duration of one repeat, > 0.
+      progress: tell on standard error which goal is done.
+
+    Raises:
+      InputError: if a goal is unknown or a setting out of range.
+      RuntimeError: if a competitor does not sample its law, or a process fails.
+    """
+    # Here, not above: a goal's child process imports this package too.
+    from jaxsel.bench import identity, startup
+    from jaxsel.bench.measure import TIMED
+    from jaxsel.bench.processes import run_python
+
+    wanted = sorted(set(GOALS if goals is None else goals))
+    for goal in wanted:
+        check_choice("goal", goal, GOALS)
+    if not wanted:
+        raise InputError("no goal is named; name some, or leave them out for all")
+    repeats = check_integer("repeats", repeats, 1)
+    seconds = check_positive("seconds", seconds)
+
+    results: list[GoalResult] = []
+    timed = [goal for goal in wanted if goal in TIMED]
+    if timed:
+        arguments = [
+            "--goals", ",".join(str(goal) for goal in timed),
+            "--repeats", str(repeats), "--seconds", str(seconds),
+        ]  # fmt: skip
+        if not progress:
+            arguments.append("--quiet")
+        document = run_python("jaxsel.bench.measure", *arguments)
+        results += [GoalResult(**entry) for entry in json.loads(document)]
+    for goal, measure in (
+        (9, identity.measure),
+        (11, startup.measure_compilation),
+    ):
+        if goal in wanted:
+            results += measure()
+            if progress:
+                print(f"goal {goal} measured in fresh processes", file=sys.stderr)
+    return sorted(results, key=lambda result: result.goal)

@@ -1,0 +1,28 @@
+"""jaxsel's own samplers as competitors: whole calls of ``simulate``, nothing left out."""
+
+import itertools
+from typing import Any
+
+from jaxsel.base import Mechanism
+from jaxsel.bench.timing import Sampler
+from jaxsel.engine import Performance, simulate
+
+__all__ = ["BLOCK", "simulated"]
+
+BLOCK = 8192
+
+
+def simulated(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
+    """Trials of a mechanism by ``simulate``, a fresh seed a call, all in one block call."""
+    assert mechanism.law is not None
+    seeds = itertools.count(1)
+
+    def run(trials: int):
+        performance = Performance(BLOCK, trials // BLOCK)
+        tallies = simulate(
+            mechanism, data, params, trials=trials, seed=next(seeds), progress=False,
+            performance=performance,
+        )  # fmt: skip
+        return tallies.values[0]
+
+    return Sampler(run, BLOCK, mechanism.law(data, params).probabilities)

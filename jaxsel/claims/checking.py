@@ -1,0 +1,83 @@
+"""Turning compared numbers into verdicts."""
+
+import math
+from collections.abc import Callable, Iterable
+
+from jaxsel.base import Budget, Verdict
+
+__all__ = ["Case", "at_least", "at_most", "bound_verdict", "equal", "identity_verdict"]
+
+Case = tuple[float, float, str]
+_Cases = Callable[[Budget], Iterable[Case]]
+
+
+def bound_verdict(
+    cases: Iterable[tuple[float, float, str]], tolerance: float = 1e-9
+) -> Verdict:
+    """Judges an upper bound: in every case observed <= claimed.
+
+    Args:
+      cases: (claimed, observed, detail) of each case; the numbers are exact up to
+        ``tolerance`` relative to max(1, |claimed|).
+      tolerance: rounding allowance. An excess below it refutes nothing.
+
+    Returns:
+      "holds", or "refuted" if one case exceeds its bound; "inconclusive" if there is no
+      case or a number is NaN. The verdict describes the case with the least slack.
+    """
+    worst, count = None, 0
+    for claimed, observed, detail in cases:
+        count += 1
+        if math.isnan(claimed) or math.isnan(observed):
+            return Verdict("inconclusive", claimed, observed, math.nan, count, detail)
+        slack = 0.0 if claimed == observed else claimed - observed
+        if worst is None or slack < worst[0]:
+            worst = (slack, claimed, observed, detail)
+    if worst is None:
+        return Verdict("inconclusive", math.nan, math.nan, math.nan, 0, "no case tried")
+    slack, claimed, observed, detail = worst
+    scale = max(1.0, abs(claimed)) if math.isfinite(claimed) else 1.0
+    outcome = "refuted" if slack < -tolerance * scale else "holds"
+    return Verdict(outcome, claimed, observed, slack, count, detail)
+
+
+def identity_verdict(
+    cases: Iterable[tuple[float, float, str]], tolerance: float
+) -> Verdict:
+    """Judges an equality: in every case |claimed - observed| <= tolerance (relative to
+    max(1, |claimed|))."""
+    worst, count = None, 0
+    for claimed, observed, detail in cases:
+        count += 1
+        if math.isnan(claimed) or math.isnan(observed):
+            return Verdict("inconclusive", claimed, observed, math.nan, count, detail)
+        gap = 0.0 if claimed == observed else abs(claimed - observed)
+        slack = tolerance - gap / max(1.0, abs(claimed))
+        if worst is None or slack < worst[0]:
+            worst = (slack, claimed, observed, detail)
+    if worst is None:
+        return Verdict("inconclusive", math.nan, math.nan, math.nan, 0, "no case tried")
+    slack, claimed, observed, detail = worst
+    outcome = "refuted" if slack < 0 else "holds"
+    return Verdict(outcome, claimed, observed, slack, count, detail)
+
+
+def at_most(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
+    """The check of a claim that observed <= claimed in every case."""
+    return lambda budget: bound_verdict(cases(budget), tolerance)
+
+
+def equal(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
+    """The check of a claim that observed = claimed in every case."""
+    return lambda budget: identity_verdict(cases(budget), tolerance)
+
+
+def at_least(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
+    """The check of a claim that observed >= claimed in every case."""
+
+    def check(budget: Budget) -> Verdict:
+        negated = ((-low, -seen, text) for low, seen, text in cases(budget))
+        verdict = bound_verdict(negated, tolerance)
+        return verdict._replace(claimed=-verdict.claimed, observed=-verdict.observed)
+
+    return check

@@ -1,0 +1,38 @@
+"""Papernot & Steinke 2022, "Hyperparameter Tuning with Renyi Differential Privacy".
+
+Every numbered statement and worked example as a claim; E-PS-1 to E-PS-3.
+"""
+
+from jaxsel.base import Claim, Erratum
+from jaxsel.claims.papernot_steinke import (
+    approximate,
+    conditional,
+    divergences,
+    fixed_runs,
+    generic,
+    repetition_laws,
+    selection,
+    three_outcomes,
+    tight_conditional,
+    tuning,
+)
+
+__all__ = ["CLAIMS", "ERRATA"]
+
+CLAIMS: tuple[Claim, ...] = (
+    *repetition_laws.CLAIMS,
+    *tuning.CLAIMS,
+    *generic.CLAIMS,
+    *divergences.CLAIMS,
+    *conditional.CLAIMS,
+    *tight_conditional.CLAIMS,
+    *fixed_runs.CLAIMS,
+    *three_outcomes.CLAIMS,
+    *selection.CLAIMS,
+    *approximate.CLAIMS,
+)
+ERRATA: tuple[Erratum, ...] = (
+    *generic.ERRATA,
+    *conditional.ERRATA,
+    *tight_conditional.ERRATA,
+)

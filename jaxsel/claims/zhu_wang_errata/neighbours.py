@@ -1,0 +1,78 @@
+"""Small neighbouring histograms of Zhu & Wang 2022, all of them, and the release test.
+
+A histogram counts votes for m candidates; neighbours differ in one user, who votes for
+any subset. The gap q_k is the k-th largest count minus the next, and the top-k set is
+released only if a noisy gap passes a test.
+"""
+
+import functools
+import itertools
+import math
+
+import numpy as np
+
+__all__ = [
+    "gap_pairs",
+    "gaps_of",
+    "indicator",
+    "neighbours",
+    "release_delta",
+    "small_pairs",
+    "threshold_factor",
+]
+
+
+@functools.cache
+def neighbours(candidates: int, largest: int) -> tuple[np.ndarray, np.ndarray]:
+    """All histograms with counts up to ``largest``, each with each vote added.
+
+    Returns:
+      Two Int[np.ndarray, "pairs candidates"]: without and with the user.
+    """
+    counts = list(itertools.product(range(largest + 1), repeat=candidates))
+    votes = list(itertools.product((0, 1), repeat=candidates))[1:]
+    pairs = np.array([(h, np.add(h, v)) for h in counts for v in votes])
+    return pairs[:, 0], pairs[:, 1]
+
+
+def gaps_of(histograms: np.ndarray) -> np.ndarray:
+    """q_1, ..., q_{m-1} of each histogram."""
+    ranked = -np.sort(-histograms, axis=1)
+    return ranked[:, :-1] - ranked[:, 1:]
+
+
+def indicator(histograms: np.ndarray, k: int) -> np.ndarray:
+    """Indicator of the top-k set of each histogram, ties to the lower index."""
+    chosen = np.argsort(-histograms, axis=1, kind="stable")[:, :k]
+    indicator = np.zeros(histograms.shape)
+    np.put_along_axis(indicator, chosen, 1.0, axis=1)
+    return indicator
+
+
+def small_pairs() -> list[tuple[np.ndarray, np.ndarray]]:
+    return [neighbours(2, 6), neighbours(3, 5), neighbours(4, 3)]
+
+
+@functools.cache
+def gap_pairs() -> tuple[tuple[int, int, bool], ...]:
+    """(q_k, q_k of the neighbour, whether the top-k sets agree) of all small pairs."""
+    found = set()
+    for first, second in small_pairs():
+        for data, other in ((first, second), (second, first)):
+            for k in range(1, data.shape[1]):
+                same = np.all(indicator(data, k) == indicator(other, k), axis=1)
+                gaps = gaps_of(data)[:, k - 1], gaps_of(other)[:, k - 1]
+                found |= set(zip(*(x.tolist() for x in (*gaps, same)), strict=True))
+    return tuple(sorted(found))
+
+
+def release_delta(epsilon: float, passed: float, other: float, same_set: bool) -> float:
+    """Hockey stick between (set or nothing) laws with these chances of the set."""
+    ratio = math.exp(epsilon)
+    nothing = max((1.0 - passed) - ratio * (1.0 - other), 0.0)
+    return nothing + (max(passed - ratio * other, 0.0) if same_set else passed)
+
+
+def threshold_factor(delta_t: float) -> float:
+    """The test's threshold in units of the noise scale: sqrt(2 log(1/delta_t))."""
+    return math.sqrt(2.0 * math.log(1.0 / delta_t))
