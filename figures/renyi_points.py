@@ -35,7 +35,7 @@ def _divergence(order: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = a * np.log(p) + (1.0 - a) * np.log(q)
     terms = np.where(p == 0.0, -np.inf, terms)
-    return special.logsumexp(terms, axis=1) / (order - 1.0)
+    return np.asarray(special.logsumexp(terms, axis=1)) / (order - 1.0)
 
 
 def renyi_interval(

@@ -205,6 +205,8 @@ def _configuration(mechanism, statistic, prepared, cells, seed, first_trial) -> 
 def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
     """A jitted ``(seed words, prepared, firsts, lasts) -> sums[device, cell, ...]``."""
 
+    # Its own jit: traced once, although it is used twice below.
+    @jax.jit
     def block(cell_key, data, params, number, first, last):
         start = number * block_size
         lane = start.astype(jnp.uint32) + jnp.arange(block_size, dtype=jnp.uint32)
@@ -224,9 +226,7 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
             more = block(cell_key, data, params, number, first, last)
             return jax.tree.map(lambda a, b: a + b.astype(jnp.int64), sums, more)
 
-        shapes = jax.eval_shape(
-            lambda: block(cell_key, data, params, first, first, last)
-        )
+        shapes = jax.eval_shape(block, cell_key, data, params, first, first, last)
         zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, jnp.int64), shapes)
         stop = (last + block_size - 1) // block_size
         return lax.fori_loop(first // block_size, stop, add, zeros)

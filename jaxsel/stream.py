@@ -12,6 +12,7 @@ words. The built-in generator runs a rolled loop on CPU and is several times slo
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, UInt32
 
@@ -41,7 +42,8 @@ def _u32(value) -> Array:
 
 
 def _rotate_left(x: Array, distance: int) -> Array:
-    return (x << _u32(distance)) | (x >> _u32(32 - distance))
+    left = lax.shift_left(x, np.uint32(distance))
+    return lax.bitwise_or(left, lax.shift_right_logical(x, np.uint32(32 - distance)))
 
 
 def threefry_2x32(first, second, x0, x1) -> tuple[Array, Array]:
@@ -54,15 +56,18 @@ def threefry_2x32(first, second, x0, x1) -> tuple[Array, Array]:
     Returns:
       Two UInt32 words.
     """
-    keys = (_u32(first), _u32(second), _u32(first) ^ _u32(second) ^ _u32(_PARITY))
-    x0 = _u32(x0) + keys[0]
-    x1 = _u32(x1) + keys[1]
+    words = (_u32(word) for word in (first, second, x0, x1))
+    first, second, x0, x1 = jnp.broadcast_arrays(*words)
+    third = lax.bitwise_xor(lax.bitwise_xor(first, second), np.uint32(_PARITY))
+    keys = (first, second, third)
+    # lax operations on equal shapes: a hundred jnp operators take long to trace.
+    x0, x1 = lax.add(x0, first), lax.add(x1, second)
     for i in range(5):
         for distance in _ROTATIONS[i % 2]:
-            x0 = x0 + x1
-            x1 = _rotate_left(x1, distance) ^ x0
-        x0 = x0 + keys[(i + 1) % 3]
-        x1 = x1 + (keys[(i + 2) % 3] + _u32(i + 1))
+            x0 = lax.add(x0, x1)
+            x1 = lax.bitwise_xor(_rotate_left(x1, distance), x0)
+        x0 = lax.add(x0, keys[(i + 1) % 3])
+        x1 = lax.add(x1, lax.add(keys[(i + 2) % 3], np.uint32(i + 1)))
     return x0, x1
 
 
