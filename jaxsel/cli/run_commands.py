@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from jaxsel import audit as auditing
 from jaxsel import engine
+from jaxsel.audit import audit
 from jaxsel.catalogue import find_mechanism
 from jaxsel.cli.arguments import (
     JsonOption,
@@ -148,7 +148,7 @@ def audit_command(
         compilation_cache()
         rows = []
         for each in pairs:
-            found = auditing.audit(
+            found = audit(
                 built.mechanism, each, trials=number, delta=delta, seed=seed,
                 # The error probability is shared by the pairs.
                 confidence=1.0 - (1.0 - confidence) / len(pairs),
