@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jaxsel.catalogue import CLAIMS, ERRATA, MECHANISMS
-from jaxsel.catalogue.mechanisms import MechanismEntry
+from jaxsel.catalogue.entry import MechanismEntry
 
 __all__ = ["catalogue_page"]
 

@@ -1,78 +1,27 @@
 """The mechanisms by name, built from name=value settings, with their pairs."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import liu_talwar, pairs
-from jaxsel.base import Mechanism, Pair, Relation
-from jaxsel.catalogue.options import (
-    Option,
-    nearest,
-    read_number,
-    read_numbers,
-    read_options,
+from jaxsel.accounting import liu_talwar
+from jaxsel.base import Pair, Relation
+from jaxsel.catalogue.base_settings import (
+    BASE_OPTIONS,
+    base_epsilon,
+    base_input,
+    base_pairs,
 )
-from jaxsel.errors import InputError, check_choice
-from jaxsel.mechanisms import bases, noised_bases
+from jaxsel.catalogue.entry import Built, MechanismEntry, Settings
+from jaxsel.catalogue.options import Option, nearest, read_number, read_numbers
+from jaxsel.errors import InputError
 from jaxsel.mechanisms.noisy_max import noisy_max, noisy_max_scale
 from jaxsel.mechanisms.private_tuning import private_tuning
 from jaxsel.mechanisms.thresholds import threshold_selection
-from jaxsel.tables import from_law
 
-__all__ = ["MECHANISMS", "Built", "MechanismEntry", "Option", "find_mechanism"]
-
-Settings = Mapping[str, str]
-
-
-class Built(NamedTuple):
-    """A mechanism with one input."""
-
-    mechanism: Mechanism
-    data: Any
-    params: dict[str, Any]
-
-
-class MechanismEntry(NamedTuple):
-    """A mechanism of the catalogue.
-
-    Attributes:
-      name: what the command line calls it.
-      ids: the places that define it.
-      summary: one sentence.
-      broken: True if it does not have the privacy that one might hope for.
-      options: settings by name.
-      make: settings -> Built.
-      make_pairs: settings -> neighbouring pairs, the default one first.
-      promise: (settings, pair) -> (claim id, proven pure epsilon on such pairs), or None.
-    """
-
-    name: str
-    ids: tuple[str, ...]
-    summary: str
-    broken: bool
-    options: Mapping[str, Option]
-    make: Callable[[Settings], Built]
-    make_pairs: Callable[[Settings], tuple[Pair, ...]]
-    promise: Callable[[Settings, Pair], tuple[str, float] | None]
-
-    def build(self, given: Settings) -> Built:
-        """Builds the mechanism; "method=law" samples from its exact law."""
-        values = read_options(self.name, given, self.options)
-        if values.get("method") == "law":
-            built = self.make(values | {"method": self.options["method"].default})
-            return built._replace(mechanism=from_law(built.mechanism))
-        return self.make(values)
-
-    def pairs(self, given: Settings) -> tuple[Pair, ...]:
-        """The constructed neighbouring pairs at these settings."""
-        return self.make_pairs(read_options(self.name, given, self.options))
-
-    def promised(self, given: Settings, pair: Pair) -> tuple[str, float] | None:
-        """The proven (or, if broken, hoped for) pure epsilon for such a pair."""
-        return self.promise(read_options(self.name, given, self.options), pair)
+__all__ = ["MECHANISMS", "find_mechanism"]
 
 
 # Noisy max ------------------------------------------------------------------------
@@ -151,122 +100,6 @@ def _noisy_max_promise(values: Settings, pair: Pair) -> tuple[str, float] | None
     return f"NM-{values['noise']}-{pair.relation.value}", factor / scale
 
 
-# Bases ----------------------------------------------------------------------------
-
-
-_BASE_OPTIONS = {
-    "base": Option(
-        "randomised_response",
-        "what is run: randomised_response, finite, score_table, random_candidate_laplace, "
-        "random_candidate_gaussian, noised_score_laplace or noised_score_gaussian",
-    ),
-    "epsilon": Option(
-        "1", "privacy of randomised_response and of the constructed pairs"
-    ),
-    "bit": Option("1", "the true bit of randomised_response, 0 or 1"),
-    "probabilities": Option("0.1,0.2,0.7", "law of finite, best outcome first"),
-    "scores": Option("0.9,0.8,0.5", "of score_table, random_candidate, noised_score"),
-    "noise_scale": Option("1", "scale of the noise on the scores"),
-    "edges": Option("0,1,2", "bins of the score that noised_score reports"),
-}
-
-
-class _BaseInput(NamedTuple):
-    base: bases.Base
-    data: Any
-    params: dict[str, Any]
-
-
-def _base(values: Settings) -> _BaseInput:
-    name = values["base"]
-    check_choice("base", name, _BASES)
-    return _BASES[name](values)
-
-
-def _noise_scale(values: Settings) -> dict[str, float]:
-    return {"noise_scale": read_number("noise_scale", values["noise_scale"])}
-
-
-def _candidates(noise: str):
-    def make(values: Settings) -> _BaseInput:
-        scores = np.array(read_numbers("scores", values["scores"]))
-        return _BaseInput(
-            noised_bases.random_candidate(noise), scores, _noise_scale(values)
-        )
-
-    return make
-
-
-def _one_score(noise: str):
-    def make(values: Settings) -> _BaseInput:
-        score = read_numbers("scores", values["scores"])[0]
-        params = _noise_scale(values) | {
-            "edges": read_numbers("edges", values["edges"])
-        }
-        return _BaseInput(noised_bases.noised_score(noise), score, params)
-
-    return make
-
-
-_BASES: dict[str, Callable[[Settings], _BaseInput]] = {
-    "randomised_response": lambda values: _BaseInput(
-        bases.randomised_response(),
-        read_number("bit", values["bit"]),
-        {"epsilon": read_number("epsilon", values["epsilon"])},
-    ),
-    "finite": lambda values: _BaseInput(
-        bases.finite(),
-        np.array(read_numbers("probabilities", values["probabilities"])),
-        {},
-    ),
-    "score_table": lambda values: _BaseInput(
-        bases.score_table(), np.array(read_numbers("scores", values["scores"])), {}
-    ),
-    "random_candidate_laplace": _candidates("laplace"),
-    "random_candidate_gaussian": _candidates("gaussian"),
-    "noised_score_laplace": _one_score("laplace"),
-    "noised_score_gaussian": _one_score("gaussian"),
-}
-
-
-def _base_pairs(values: Settings, params: dict[str, Any]) -> tuple[Pair, ...]:
-    """Neighbouring inputs of the chosen base, worst ones first."""
-    name = values["base"]
-    epsilon = read_number("epsilon", values["epsilon"])
-    if name == "randomised_response":
-        why = "complete for pure DP; the worst case of a fixed number of runs"
-        return (Pair("randomised-response", 1, 0, Relation.BASE, params, why),)
-    if name == "finite":
-        three = pairs.three_outcome(epsilon, middle=1e-3 / (1.0 + np.exp(epsilon)))
-        why = "best block likelier, rare middle block rarer: random stopping loses most"
-        found = [Pair("three-outcome", *three, Relation.BASE, params, why)]
-        shifted = pairs.bernoulli(0.3, pairs.extreme_neighbours(0.3, epsilon)[1])
-        why = "success probabilities as far apart as epsilon-DP allows"
-        found.append(Pair("bernoulli", *shifted, Relation.BASE, params, why))
-        return tuple(found)
-    scores = np.array(read_numbers("scores", values["scores"]))
-    if name.startswith("noised_score"):
-        why = "one score moved by 1"
-        pair = Pair("shift", scores[0], scores[0] + 1.0, Relation.BASE, params, why)
-        return (pair,)
-    if name == "score_table":
-        raise InputError("score_table has no constructed pair; choose another base")
-    other = scores.copy()
-    other[0] += 1.0
-    why = "one candidate's score moved by 1"
-    return (Pair("one-candidate", scores, other, Relation.BASE, params, why),)
-
-
-def _base_epsilon(values: Settings) -> float | None:
-    """Pure DP of one run of the base on such pairs; None if it has none."""
-    name = values["base"]
-    if name in ("randomised_response", "finite"):
-        return read_number("epsilon", values["epsilon"])
-    if name.endswith("laplace"):
-        return 1.0 / read_number("noise_scale", values["noise_scale"])
-    return None
-
-
 # Tuning ---------------------------------------------------------------------------
 
 
@@ -274,7 +107,7 @@ _METHOD = Option("rank", "rank, count, literal or law; see the guide")
 
 
 def _tuned(values: Settings, law: laws.Repetitions, method: str) -> Built:
-    base, data, params = _base(values)
+    base, data, params = base_input(values)
     if method == "rank" and law.family in ("conditioned", "capped"):
         method = "count"
     mechanism = private_tuning(base, law.family, method=method)
@@ -294,15 +127,15 @@ def _tuning_entry(
         return _tuned(values, law_of(values), values["method"])
 
     def make_pairs(values: Settings) -> tuple[Pair, ...]:
-        return _base_pairs(values, make(values).params)
+        return base_pairs(values, make(values).params)
 
     def promised(values: Settings, pair: Pair) -> tuple[str, float] | None:
         del pair
-        epsilon = _base_epsilon(values)
+        epsilon = base_epsilon(values)
         return None if epsilon is None else promise(values, law_of(values), epsilon)
 
     return MechanismEntry(
-        name, ids, summary, broken, {**options, **_BASE_OPTIONS, "method": _METHOD},
+        name, ids, summary, broken, {**options, **BASE_OPTIONS, "method": _METHOD},
         make, make_pairs, promised,
     )  # fmt: skip
 
@@ -407,23 +240,23 @@ def _threshold_entry(
     promise: Callable[[Settings, float], tuple[str, float] | None],
 ) -> MechanismEntry:
     def make(values: Settings) -> Built:
-        base, data, params = _base(values)
+        base, data, params = base_input(values)
         mechanism = threshold_selection(base, method=values["method"])
         return Built(mechanism, data, params | settings_of(values))
 
     def make_pairs(values: Settings) -> tuple[Pair, ...]:
-        return _base_pairs(values, make(values).params)
+        return base_pairs(values, make(values).params)
 
     def promised(values: Settings, pair: Pair) -> tuple[str, float] | None:
         del pair
-        epsilon = _base_epsilon(values)
+        epsilon = base_epsilon(values)
         return None if epsilon is None else promise(values, epsilon)
 
     method = Option("jump", "jump, literal or law; see the guide")
     threshold = Option("1", "least acceptable score")
     return MechanismEntry(
         name, ids, summary, False,
-        {"threshold": threshold, **options, **_BASE_OPTIONS, "method": method},
+        {"threshold": threshold, **options, **BASE_OPTIONS, "method": method},
         make, make_pairs, promised,
     )  # fmt: skip
 

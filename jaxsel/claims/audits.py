@@ -20,7 +20,7 @@ from jaxsel.intervals import clopper_pearson
 
 if TYPE_CHECKING:
     # catalogue.claims imports this module
-    from jaxsel.catalogue.mechanisms import MechanismEntry
+    from jaxsel.catalogue.entry import MechanismEntry
 
 __all__ = ["audit_claims", "simulation_claims"]
 
