@@ -1,12 +1,9 @@
 """Everything that has a public name: mechanisms, claims, errata, repetition laws."""
 
 from jaxsel.catalogue.claims import CLAIMS, ERRATA, find_claim
-from jaxsel.catalogue.mechanisms import (
-    MECHANISMS,
-    MechanismEntry,
-    Option,
-    find_mechanism,
-)
+from jaxsel.catalogue.entry import MechanismEntry
+from jaxsel.catalogue.mechanisms import MECHANISMS, find_mechanism
+from jaxsel.catalogue.options import Option
 
 __all__ = [
     "CLAIMS",
