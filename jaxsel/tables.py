@@ -77,7 +77,7 @@ def alias_table(probabilities) -> Alias:
     return Alias(high, low | other.astype(np.uint32))
 
 
-def _multiply(word: UInt32[Array, ""], count: int) -> tuple[Array, Array]:
+def _multiply(word: UInt32[Array, "..."], count: int) -> tuple[Array, Array]:
     """The high and low 32 bits of word times count, in 32-bit arithmetic."""
     factor = jnp.uint32(count)
     upper, lower = word >> 16, word & 0xFFFF
@@ -91,7 +91,7 @@ def _multiply(word: UInt32[Array, ""], count: int) -> tuple[Array, Array]:
     return high, word * factor
 
 
-def alias_sample(table: Alias, first, second) -> Int[Array, ""]:
+def alias_sample(table: Alias, first, second) -> Int[Array, "..."]:
     """The outcome of two random words.
 
     The first word picks the cell; the second, and what is left of the first, decide

@@ -34,6 +34,7 @@ def test_every_help_text_explains(capsys, command):
     assert code == 0
     assert "Usage" in out
     assert len(out.splitlines()) > 8
+    assert not command or ("--seed" in out and "--json" in out)
 
 
 @pytest.mark.parametrize(

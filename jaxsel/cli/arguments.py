@@ -17,6 +17,7 @@ __all__ = [
     "JsonOption",
     "SeedOption",
     "SettingsArgument",
+    "UnusedSeedOption",
     "bad_input_exits",
     "call_with_settings",
     "compilation_cache",
@@ -26,6 +27,10 @@ __all__ = [
 
 SeedOption = Annotated[
     int, typer.Option("--seed", help="Same seed, same result, bit for bit.")
+]
+UnusedSeedOption = Annotated[
+    int,
+    typer.Option("--seed", help="Accepted by every command; nothing is random here."),
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else.")

@@ -11,6 +11,7 @@ from jaxsel.catalogue import CLAIMS, ERRATA, MECHANISMS, find_claim
 from jaxsel.cli.arguments import (
     JsonOption,
     SettingsArgument,
+    UnusedSeedOption,
     bad_input_exits,
     call_with_settings,
     read_settings,
@@ -120,12 +121,14 @@ _LISTS = {
 
 def list_command(
     kind: Annotated[Kind | None, typer.Argument(help="What to list.")] = None,
+    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """List mechanisms, claims, repetition laws, figures or errata.
 
     Without an argument: how many there are of each.
     """
+    del seed
     if kind is None:
         sizes = {k.value: len(rows()) for k, rows in _LISTS.items()}
         if json:
@@ -177,12 +180,14 @@ def _print_mechanisms(rows: list[dict]) -> None:
 def claim_command(
     identity: Annotated[str, typer.Argument(metavar="ID", help="For example PS-Thm2.")],
     settings: SettingsArgument = None,
+    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Evaluate a bound: jaxsel claim PS-Cor3 epsilon=1 eta=0.
 
     Prints the statement, the parameters used, and the number that it gives.
     """
+    del seed
     with bad_input_exits():
         claim = find_claim(identity)
         value, arguments = call_with_settings(

@@ -11,6 +11,7 @@ from jaxsel.cli.arguments import (
     JsonOption,
     SeedOption,
     SettingsArgument,
+    UnusedSeedOption,
     bad_input_exits,
     compilation_cache,
     read_settings,
@@ -37,9 +38,11 @@ ConfidenceOption = Annotated[
 def law_command(
     mechanism: MechanismArgument,
     settings: SettingsArgument = None,
+    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Print the exact output law: jaxsel law private_tuning repetitions=poisson:mean=5."""
+    del seed
     with bad_input_exits():
         built = find_mechanism(mechanism).build(read_settings(settings))
         if built.mechanism.law is None:

@@ -9,6 +9,7 @@ from jaxsel.catalogue import CLAIMS, find_claim
 from jaxsel.cli.arguments import (
     JsonOption,
     SeedOption,
+    UnusedSeedOption,
     bad_input_exits,
     compilation_cache,
     read_trials,
@@ -110,6 +111,7 @@ def bench_command(
     goals: Annotated[
         list[int] | None, typer.Argument(metavar="[GOAL]...", help="Default: all.")
     ] = None,
+    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Measure speed side by side with numpy, plain JAX and peers, as ratios.
@@ -117,6 +119,7 @@ def bench_command(
     Everything runs interleaved in one process; a goal compares the fastest repeats. Peers
     that are not installed are not measured. Exit status 1 if a measured goal is missed.
     """
+    del seed
     from rich.console import Console
 
     from jaxsel import bench

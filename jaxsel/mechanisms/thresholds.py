@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jaxtyping import Array
 
 from jaxsel import noise, stream
 from jaxsel.base import FiniteLaw, Mechanism
@@ -129,7 +130,7 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
     )
 
 
-def _uniform(key: stream.Key, draw: int):
+def _uniform(key: stream.Key, draw: Array | int) -> noise.Ends:
     return noise.ends(key, draw, "float64")[0]
 
 
