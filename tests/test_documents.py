@@ -17,6 +17,13 @@ def test_the_catalogue_is_current():
     assert stored == catalogue_page(), "run make docs"
 
 
+def test_numbers_in_the_readme_are_those_of_the_catalogue():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"all {len(CLAIMS)} claims" in readme
+    assert f"{len(ERRATA)} places where the papers err" in readme
+    assert f"the {sum(not claim.holds for claim in CLAIMS)} that are false" in readme
+
+
 def test_links_and_pictures_exist():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
