@@ -287,31 +287,35 @@ def _run(
     blocks = plan.blocks_per_call or 1
     saved = time.monotonic()
     first_call = True
-    with progress_bar(trials, state.done, progress) as advance:
-        while state.done < trials:
-            started = time.monotonic()
-            start = first_trial + state.done
-            # End on a block boundary, so that later calls start whole blocks.
-            stop = (start // per_block + blocks) * per_block
-            stop = min(stop, first_trial + trials)
-            ends = _ranges(start, stop, plan.mesh.size, plan.block_size)
-            sums = step(words, prepared, *jax.device_put(ends, sharding))
-            # Sums over devices in integers: no order, no rounding.
-            sums = jax.tree.map(lambda x: np.asarray(x).sum(axis=0), sums)
-            spent = time.monotonic() - started
-            values = jax.tree.map(np.add, state.values, sums)
-            done = stop - first_trial
-            state = _State(done, values, state.seconds + spent)
-            advance(stop - start)
-            if plan.blocks_per_call is None:
-                # The first call includes compilation, so it says nothing of the rate.
-                growth = 1.0 if first_call else _CALL_SECONDS / max(spent, 1e-6)
-                blocks = max(1, int(blocks * min(8.0, growth)))
-                first_call = False
-            if time.monotonic() - saved > _SAVE_SECONDS:
-                save(state)
-                saved = time.monotonic()
-    save(state)
+    try:
+        with progress_bar(trials, state.done, progress) as advance:
+            while state.done < trials:
+                started = time.monotonic()
+                start = first_trial + state.done
+                # End on a block boundary, so that later calls start whole blocks.
+                stop = (start // per_block + blocks) * per_block
+                stop = min(stop, first_trial + trials)
+                ends = _ranges(start, stop, plan.mesh.size, plan.block_size)
+                sums = step(words, prepared, *jax.device_put(ends, sharding))
+                # Sums over devices in integers: no order, no rounding.
+                sums = jax.tree.map(lambda x: np.asarray(x).sum(axis=0), sums)
+                spent = time.monotonic() - started
+                values = jax.tree.map(np.add, state.values, sums)
+                done = stop - first_trial
+                state = _State(done, values, state.seconds + spent)
+                advance(stop - start)
+                if plan.blocks_per_call is None:
+                    # The first call includes compilation, so it says nothing of the rate.
+                    growth = 1.0 if first_call else _CALL_SECONDS / max(spent, 1e-6)
+                    blocks = max(1, int(blocks * min(8.0, growth)))
+                    first_call = False
+                if time.monotonic() - saved > _SAVE_SECONDS:
+                    save(state)
+                    saved = time.monotonic()
+    finally:
+        # When interrupted, too: what is done is kept.
+        if state.done:
+            save(state)
     return state
 
 

@@ -10,7 +10,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,16 +91,14 @@ def write(
             "versions": json.dumps(versions(), sort_keys=True),
         },
     )
-    temporary = None
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
         dataset.to_netcdf(temporary, engine="h5netcdf")
         os.replace(temporary, path)
     except OSError as error:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
+        if temporary.exists():
+            temporary.unlink()
         raise InputError(f"cannot write the record {path}: {error}") from error
 
 

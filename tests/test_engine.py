@@ -191,6 +191,32 @@ def test_a_killed_run_resumes_to_the_same_tallies(tmp_path):
     np.testing.assert_array_equal(resumed.values, straight.values)
 
 
+def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch):
+    import contextlib
+
+    import jaxsel.engine
+    from jaxsel import records
+
+    @contextlib.contextmanager
+    def impatient(total, done, wanted):
+        def advance(trials):
+            raise KeyboardInterrupt
+
+        yield advance
+
+    record = tmp_path / "run.nc"
+    settings = {"trials": 50_000, "performance": Performance(1024, 3)}
+    with monkeypatch.context() as patch:
+        patch.setattr(jaxsel.engine, "progress_bar", impatient)
+        with pytest.raises(KeyboardInterrupt):
+            tallies(record=record, **settings)
+    done = records.read(record).attributes["trials"]
+    assert 0 < done < 50_000
+    np.testing.assert_array_equal(
+        tallies(record=record, **settings).values, tallies().values
+    )
+
+
 def test_a_record_of_another_configuration_is_refused_and_kept(tmp_path):
     record = tmp_path / "run.nc"
     tallies(trials=1000, record=record)
