@@ -44,6 +44,7 @@ __all__ = [
     "uniform",
     "variate",
     "variates",
+    "widest_precision",
 ]
 
 PRECISIONS = ("fast", "tail", "float64")
@@ -81,6 +82,11 @@ def _dtype(precision: str):
             'precision is "float64" outside simulate; run it under jax.enable_x64(True)'
         )
     return jnp.float64
+
+
+def widest_precision() -> str:
+    """The widest precision at hand: "float64" in 64-bit mode, else "tail"."""
+    return "float64" if jax.config.read("jax_enable_x64") else "tail"
 
 
 def _ends_from_one_word(word: UInt32[Array, "..."]) -> Ends:

@@ -44,8 +44,7 @@ class Rank(NamedTuple):
 
 
 def _number(key: stream.Key, draw: int) -> noise.Ends:
-    precision = "float64" if jnp.asarray(1.0).dtype == jnp.float64 else "tail"
-    return noise.ends(key, draw, precision)[0]
+    return noise.ends(key, draw, noise.widest_precision())[0]
 
 
 def _negative_log(number: noise.Ends) -> Array:

@@ -103,8 +103,7 @@ def _ordered(probabilities, scores=None) -> OrderedLaw:
 
 
 def _uniform_rank(key: stream.Key) -> Array:
-    precision = "float64" if jnp.asarray(1.0).dtype == jnp.float64 else "tail"
-    return noise.uniform(noise.ends(key, 0, precision)[0])
+    return noise.uniform(noise.ends(key, 0, noise.widest_precision())[0])
 
 
 def _finite_base(

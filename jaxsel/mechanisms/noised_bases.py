@@ -47,8 +47,7 @@ def _parameters(data, params) -> tuple[np.ndarray, float]:
 
 
 def _first_variate(noise: str, key: stream.Key) -> Array:
-    precision = "float64" if jnp.asarray(1.0).dtype == jnp.float64 else "tail"
-    return noises.variate(noise, key, 1, precision)
+    return noises.variate(noise, key, 1, noises.widest_precision())
 
 
 @functools.cache
