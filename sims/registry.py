@@ -46,6 +46,7 @@ _ALL = (
     Sim("ps22-5", "expected_quantile", 1_000_000),
     Sim("ps22-6", "success_probability", 1_000_000),
     Sim("ps22-8", "conditional_sampling", 4_000_000),
+    Sim("krw24-1", "noisy_max_privacy", 4_000_000),
     Sim("lt19-selection", "digits_selection", 1_000_000),
 )
 SIMS: dict[str, Sim] = {sim.name: sim for sim in _ALL}

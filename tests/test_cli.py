@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -27,7 +28,8 @@ def no_compilation_cache(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", ["", "list", "claim", "law", "simulate", "audit", "validate", "bench"]
+    "command",
+    ["", "account", "list", "claim", "law", "simulate", "audit", "validate", "bench"],
 )
 def test_every_help_text_explains(capsys, command):
     code, out, _ = run(capsys, *filter(None, [command]), "--help")
@@ -104,6 +106,46 @@ def test_audit_of_fixed_repetitions_exits_1(capsys):
     assert found["refuted"]
 
 
+TUNED = ["account", "--repetitions", "geometric:mean=100", "--base"]
+
+
+def test_account(capsys):
+    code, found = run_json(capsys, *TUNED, "gaussian:noise_multiplier=4")
+    assert code == 0
+    assert found["theorem"] == found["bounds"][0]["theorem"] == "JX-Envelope"
+    assert found["epsilon"] == found["bounds"][0]["epsilon"]
+    assert found["single_run_epsilon"] < found["epsilon"] < 3
+    code, out, _ = run(capsys, *TUNED, "gaussian:noise_multiplier=4")
+    assert code == 0
+    first = float(out.split("(")[1].split(",")[0])
+    assert 0 <= first - found["epsilon"] < 1.01e-4  # rounded up, never down
+    assert "secret" in out
+
+
+def test_account_of_dp_sgd_is_quick(capsys):
+    base = "dp_sgd:dataset_size=60000,batch_size=256,noise_multiplier=1.1,epochs=60"
+    start = time.process_time()
+    code, found = run_json(capsys, *TUNED, base)
+    assert time.process_time() - start < 5.0
+    assert code == 0
+    assert found["single_run_epsilon"] == pytest.approx(2.697, abs=1e-3)
+    assert found["epsilon"] == pytest.approx(4.939, abs=1e-3)
+
+
+def test_account_reads_a_profile_from_a_file(capsys, tmp_path):
+    path = tmp_path / "profile.csv"
+    path.write_text("epsilon,delta\n0.5,1e-3  # first\n\n1,1e-9\n")
+    _, from_file = run_json(capsys, *TUNED, f"points:{path}")
+    _, inline = run_json(capsys, *TUNED, "points:0.5=1e-3,1=1e-9")
+    assert from_file == inline
+
+
+def test_account_says_when_nothing_is_proved(capsys):
+    code, out, _ = run(capsys, *TUNED, "gaussian:noise_multiplier=4", "--delta", "0")
+    assert code == 0
+    assert "No known theorem bounds epsilon at delta = 0" in out
+
+
 def test_validate(capsys):
     code, found = run_json(capsys, "validate", "PS-Cor3", "PS-Thm6-printed")
     assert code == 0
@@ -147,6 +189,31 @@ def test_validate(capsys):
         (["claim", "PS-Cor3", "epsilon=nan"], "epsilon is nan"),
         (["claim", "PS-Cor3", "epsilon=-1"], "epsilon is -1"),
         (["claim", "PS-Cor3", "colour=1"], "no parameter 'colour'"),
+        ([*TUNED, "gaussian:noise_multiplier=0"], "noise_multiplier is 0"),
+        ([*TUNED, "gauss:noise_multiplier=1"], "base is 'gauss:noise_multiplier=1'"),
+        ([*TUNED, "gdp:mu=one"], "base is 'gdp:mu=one'"),
+        ([*TUNED, "gdp:mu=1", "--delta", "1"], "delta is 1"),
+        ([*TUNED, "gdp:mu=1", "--delta", "-1e-9"], "delta is -1e-09"),
+        ([*TUNED, "points:1=1e-6,2=1e-3"], "not decreasing"),
+        ([*TUNED, "points:2=1e-3,1=1e-6"], "increase"),
+        ([*TUNED, "points:1=2"], "must lie in [0, 1]"),
+        ([*TUNED, "points:no_such_file.csv"], "cannot read no_such_file.csv"),
+        ([*TUNED, "dp_sgd:noise_multiplier=1,steps=5"], "base is 'dp_sgd"),
+        (
+            [*TUNED, "dp_sgd:sampling_probability=2,noise_multiplier=1,steps=5"],
+            "sampling_probability is 2",
+        ),
+        (
+            [
+                "account",
+                "--base",
+                "gdp:mu=1",
+                "--repetitions",
+                "poisson:mean=5,conditioned=0",
+            ],
+            "K is always 0",
+        ),
+        (["account", "--base", "gdp:mu=1", "--repetitions", "zipf:mean=3"], "zipf"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_2(capsys, arguments, message):

@@ -18,6 +18,7 @@ ALLOWED = {
     "noise": HOST | {"stream", "logarithm"},
     "statistics": HOST,
     "records": HOST,
+    "data": HOST,
     "intervals": HOST,
     "audit_bounds": HOST | {"intervals"},
     "repetitions": HOST,
@@ -39,7 +40,15 @@ ALLOWED = {
 }  # fmt: skip
 # Anything may be used by the outermost rooms.
 OUTER = {"cli", "bench", "__init__", "__main__"}
-NO_JAX = ("accounting", "repetitions", "intervals", "audit_bounds", "records", "base")
+NO_JAX = (
+    "accounting",
+    "data",
+    "repetitions",
+    "intervals",
+    "audit_bounds",
+    "records",
+    "base",
+)
 
 
 def imports(path: Path) -> set[str]:

@@ -17,6 +17,7 @@ from jaxsel.accounting.conversions import RenyiCurve
 from jaxsel.accounting.curves import BaseGuarantee
 from jaxsel.accounting.divergences import renyi_divergence
 from jaxsel.accounting.optimise import minimise
+from jaxsel.accounting.slope_cover import log_ratio_supremum, slope_cover
 from jaxsel.accounting.tradeoff import renyi_tradeoff
 from jaxsel.errors import InputError, check_integer, check_probability_vector
 from jaxsel.repetitions import Repetitions
@@ -33,12 +34,17 @@ __all__ = [
 _LOGIT_RANGE = (-80.0, 25.0)  # of the event's mass in the search for the supremum
 
 
+def _share(order: np.ndarray) -> np.ndarray:
+    """order/(order - 1), with its limit 1 at inf; 2 where the order is not above 1."""
+    finite = np.where(np.isfinite(order) & (order > 1.0), order, 2.0)
+    return np.where(np.isinf(order), 1.0, finite / (finite - 1.0))
+
+
 def _scaled_ratio(
     order: np.ndarray, repetitions: Repetitions, u: np.ndarray, other: np.ndarray
 ) -> np.ndarray:
     """log(f'(1 - u)^a f'(1 - other)^(1 - a)) / (a - 1), with its limit at order inf."""
-    finite = np.where(np.isfinite(order) & (order > 1.0), order, 2.0)
-    share = np.where(np.isinf(order), 1.0, finite / (finite - 1.0))
+    share = _share(order)
     first = np.asarray(repetitions.log_pgf_derivative_tail(u))
     second = np.asarray(repetitions.log_pgf_derivative_tail(other))
     return share * first - second
@@ -92,8 +98,9 @@ def generic_renyi(
 ) -> RenyiCurve:
     """Renyi curve of the tuned algorithm by Lemma 7, for any law of K.
 
-    The supremum is over all pairs of probabilities that the base's trade-off allows;
-    without one, over all that its Renyi curve allows.
+    The supremum is over all pairs of probabilities that the base's trade-off allows, and
+    bounded from above over the continuum (slope_cover); without a trade-off it is over
+    all pairs that the Renyi curve allows, found by a search.
 
     Args:
       base: guarantee of the base algorithm.
@@ -104,12 +111,24 @@ def generic_renyi(
       A Renyi curve, not monotonised; inf at order 1. It may also be inf if f'(0) = 0
       (a fixed number of runs) and the trade-off comes within rounding of 1.
     """
-    tradeoff = base.tradeoff or renyi_tradeoff(base.renyi)
+    if base.tradeoff is None:
+        tradeoff = renyi_tradeoff(base.renyi)
+
+        def supremum(order: np.ndarray) -> np.ndarray:
+            return ratio_supremum(order, repetitions, tradeoff)
+    else:
+        cover = slope_cover(base.tradeoff, repetitions)
+        largest = log_ratio_supremum(cover)
+
+        def supremum(order: np.ndarray) -> np.ndarray:
+            # a and b are scaled by E[K], which shifts it by log(E[K])/(order - 1).
+            return largest(_share(order)) + cover.log_mean / (order - 1.0)
 
     def curve(order: np.ndarray) -> np.ndarray:
         order = np.asarray(order, dtype=np.float64)
         flat = np.atleast_1d(order).ravel()
-        bound = base.renyi(flat) + ratio_supremum(flat, repetitions, tradeoff)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = base.renyi(flat) + supremum(flat)
         bound = bound.reshape(order.shape)
         if corrected:
             bound = correct_for_no_runs(order, bound, repetitions.probability_zero)

@@ -5,7 +5,9 @@ from jaxsel.catalogue.mechanisms import MECHANISMS
 from jaxsel.catalogue.options import nearest
 from jaxsel.claims import (
     broken,
+    cohen,
     cohen_errata,
+    koskela,
     koskela_errata,
     liu_talwar,
     liu_talwar_errata,
@@ -22,7 +24,9 @@ CLAIMS: tuple[Claim, ...] = (
     *liu_talwar.CLAIMS,
     *liu_talwar_errata.CLAIMS,
     *papernot_steinke.CLAIMS,
+    *cohen.CLAIMS,
     *cohen_errata.CLAIMS,
+    *koskela.CLAIMS,
     *koskela_errata.CLAIMS,
     *zhu_wang_errata.CLAIMS,
     *noisy_max.CLAIMS,
@@ -35,6 +39,7 @@ ERRATA: tuple[Erratum, ...] = (
     *liu_talwar_errata.ERRATA,
     *papernot_steinke.ERRATA,
     *cohen_errata.ERRATA,
+    *koskela.ERRATA,
     *koskela_errata.ERRATA,
     *zhu_wang_errata.ERRATA,
 )

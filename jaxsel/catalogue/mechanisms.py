@@ -8,6 +8,7 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting import liu_talwar
 from jaxsel.base import Pair, Relation
+from jaxsel.catalogue import noisy_max_composition
 from jaxsel.catalogue.base_settings import (
     BASE_OPTIONS,
     base_epsilon,
@@ -319,6 +320,7 @@ MECHANISMS: tuple[MechanismEntry, ...] = (
     _THRESHOLD,
     _CONDITIONAL,
     _FIXED,
+    *noisy_max_composition.ENTRIES,
 )
 
 

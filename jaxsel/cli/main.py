@@ -1,10 +1,15 @@
-"""The commands: list, claim, law, simulate, audit, validate, bench."""
+"""The commands: account, list, claim, law, simulate, audit, validate, bench."""
 
 import sys
 
 import typer
 
-from jaxsel.cli import catalogue_commands, run_commands, validate_command
+from jaxsel.cli import (
+    account_command,
+    catalogue_commands,
+    run_commands,
+    validate_command,
+)
 from jaxsel.cli.arguments import bad_input_exits
 
 __all__ = ["app", "main"]
@@ -13,7 +18,8 @@ app = typer.Typer(
     name="jaxsel",
     help=(
         "Simulate and audit differentially private selection: picking the best of many "
-        "candidates without leaking the data.\n\nStart with `jaxsel list mechanisms`, "
+        "candidates without leaking the data.\n\n`jaxsel account` states what private "
+        "tuning costs. To explore, start with `jaxsel list mechanisms`, "
         "then `jaxsel simulate private_tuning` or `jaxsel audit fixed_repetitions`. Ids "
         "such as PS-Thm2 name statements of the five papers; `jaxsel list claims` "
         "explains each.\n\nExit status: 0 fine, 1 a claim fell, 2 bad usage."
@@ -24,6 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+app.command("account")(account_command.account_command)
 app.command("list")(catalogue_commands.list_command)
 app.command("claim")(catalogue_commands.claim_command)
 app.command("law")(run_commands.law_command)

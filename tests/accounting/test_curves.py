@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting import curves, divergences, pairs
+from jaxsel.accounting.base_text import parse_base
 from jaxsel.errors import InputError
 
 ORDERS = np.array([1.0, 1.2, 2.0, 6.0, 40.0, math.inf])
@@ -71,9 +72,9 @@ def test_zcdp_equals_gaussian_renyi():
     ],
 )
 def test_parse(text, want):
-    base = curves.parse(text)
+    base = parse_base(text)
     assert base.name == want.name
-    assert curves.parse(base.name).name == base.name
+    assert parse_base(base.name).name == base.name
     np.testing.assert_allclose(base.renyi(ORDERS), want.renyi(ORDERS))
 
 
@@ -96,5 +97,5 @@ def test_parse(text, want):
 )
 def test_parse_refuses(text):
     with pytest.raises(InputError) as caught:
-        curves.parse(text)
+        parse_base(text)
     assert "must" in str(caught.value)

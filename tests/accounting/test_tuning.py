@@ -196,7 +196,8 @@ def test_bounds_are_ordered(eta, gamma):
         generic = generic_renyi(base, law)(orders)
         assert np.all(tight <= printed * (1 + 1e-12))
         assert np.all(tight <= raw * (1 + 1e-12))
-        assert np.all(generic <= raw * (1 + 1e-9) + 1e-9)
+        # The supremum in the generic bound is rounded up by its grid.
+        assert np.all(generic <= raw * (1 + 1e-4))
         assert np.all(np.diff(printed) >= 0)
 
 
@@ -230,7 +231,8 @@ def test_poisson_supremum_equals_the_profile_bound():
     for base in (GAUSSIAN, curves.laplace(1.0), curves.pure(1.0)):
         generic = generic_renyi(base, laws.poisson(6.0), corrected=False)(orders)
         profile = poisson_renyi(base, 6.0, monotonised=False, corrected=False)(orders)
-        np.testing.assert_allclose(generic, profile, rtol=1e-7)
+        np.testing.assert_allclose(generic, profile, rtol=2e-5)
+        assert np.all(generic >= profile * (1 - 1e-9))  # rounded up, never down
 
 
 def test_truncation_far_out_costs_nothing_and_near_costs_something():

@@ -1,23 +1,23 @@
 """Numbers behind the errata of Koskela, Redberg & Wang 2024 that claims share.
 
 The Gaussian base is N(0, 1) on one side and N(shift, 1) on the other, shift being
-1/noise_scale. Its outputs z are ranked by a block order: the block z > good first, then
-the block z < bad (smallest first), then the rest; inside the first block and the rest,
-large z first. The order is part of the base algorithm (any score may be tuned for), and
-this one puts outcomes that the second side likes best before those that the first side
-likes best, which is what a tuned algorithm is worst at.
+1/noise_scale. Its outputs z are ranked by a block order. The order is part of the base
+algorithm (any score may be tuned for), and this one puts outcomes that the second side
+likes best before those that the first side likes best, which is what a tuned algorithm
+is worst at.
 """
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, special
 
 from jaxsel.accounting import LawPair, gaussian_epsilon, gaussian_log_delta
+from jaxsel.accounting.exact_profile import tuned_delta
 from jaxsel.accounting.optimise import minimise
-from jaxsel.errors import InputError
+from jaxsel.accounting.score_orders import NATURAL, BlockOrder
+from jaxsel.accounting.score_pairs import gaussian_pair, reversed_pair
 from jaxsel.repetitions import Repetitions
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "worst_block_order",
 ]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _LEAST_TAIL = 1e-20  # of K, where sums over K end
 _REACH = 15.0  # standard deviations beyond which no tail is counted: below 1e-50
 
@@ -59,20 +58,6 @@ def describe_pair(pair: LawPair) -> str:
     return f"{pair.first.tolist()} against {pair.second.tolist()}"
 
 
-class BlockOrder(NamedTuple):
-    """A ranking of the reals: z > good, then z < bad from below, then the rest.
-
-    Attributes:
-      good, bad: in standard deviations, bad <= good; infinities leave a block empty.
-    """
-
-    good: float
-    bad: float
-
-
-NATURAL = BlockOrder(math.inf, -math.inf)  # large z is better
-
-
 def worst_block_order(mean: float, good: float, bad: float) -> BlockOrder:
     """The blocks whose masses on the first side are good/mean and bad/mean."""
     return BlockOrder(
@@ -80,84 +65,13 @@ def worst_block_order(mean: float, good: float, bad: float) -> BlockOrder:
     )
 
 
-def _log_better(z: np.ndarray, centre: float, order: BlockOrder) -> np.ndarray:
-    """log of the N(centre, 1) mass of outcomes better than z."""
-    first = float(special.ndtr(centre - order.good))
-    second = float(special.ndtr(order.bad - centre))
-    with np.errstate(divide="ignore"):
-        above, below = special.log_ndtr(centre - z), special.log_ndtr(z - centre)
-        in_bad = np.logaddexp(np.log(first), below)
-        in_rest = np.logaddexp(np.log(second), above)
-    return np.where(z > order.good, above, np.where(z < order.bad, in_bad, in_rest))
-
-
-def _log_slopes(
-    z: np.ndarray, shift: float, repetitions: Repetitions, order: BlockOrder
-) -> tuple[np.ndarray, np.ndarray]:
-    """log f'(1 - u) on both sides, u being the mass of better outcomes."""
-    u = np.exp(_log_better(z, 0.0, order))
-    v = np.exp(_log_better(z, shift, order))
-    return repetitions.log_pgf_derivative_tail(u), repetitions.log_pgf_derivative_tail(
-        v
-    )
-
-
-def _loss(
-    z: np.ndarray, shift: float, repetitions: Repetitions, order: BlockOrder
-) -> np.ndarray:
-    """Privacy loss log(A/A') of the tuned algorithm at z (Theorem B.2)."""
-    first, second = _log_slopes(z, shift, repetitions, order)
-    return shift**2 / 2.0 - shift * z + first - second
-
-
-def _pieces(order: BlockOrder, shift: float) -> list[tuple[float, float]]:
-    """The blocks, cut off where neither side has mass worth counting."""
-    low, high = -_REACH - abs(shift), _REACH + abs(shift)
-    good, bad = min(max(order.good, low), high), max(min(order.bad, high), low)
-    return [(a, b) for a, b in ((good, high), (low, bad), (bad, good)) if a < b]
-
-
-def _root(
-    curve: Callable[..., np.ndarray | float],
-    low: float,
-    high: float,
-    tolerance: float = 2e-12,
-) -> float:
-    found = optimize.root_scalar(
-        lambda z: float(curve(z)), bracket=(low, high), method="brentq", xtol=tolerance
-    )
-    return float(found.root)
-
-
-def _extrema(curve: Callable[..., np.ndarray], knots: np.ndarray) -> list[float]:
-    """Local maxima and minima of a curve, so that no pair of roots hides in a panel."""
-    found = []
-    heights = curve(knots)
-    for sign in (1.0, -1.0):
-        inner = sign * heights[1:-1]
-        peak = (inner >= sign * heights[:-2]) & (inner > sign * heights[2:])
-        for i in np.flatnonzero(peak) + 1:
-            grid = knots[i - 1 : i + 2]
-            for _ in range(6):
-                grid = np.linspace(grid[0], grid[-1], 17)
-                best = int(np.clip(np.argmax(sign * curve(grid)), 1, 15))
-                grid = grid[best - 1 : best + 2]
-            found.append(float(grid[1]))
-    return found
-
-
 def block_order_delta(
     epsilon: float,
     shift: float,
     repetitions: Repetitions,
     order: BlockOrder = NATURAL,
-    *,
-    panels: int = 200,
 ) -> float:
-    """Exact delta(epsilon) between the tuned Gaussian laws (Theorem B.2).
-
-    The integral of (A - e^epsilon A')_+ over the intervals on which the privacy loss
-    exceeds epsilon, whose ends are found as roots; Gauss-Legendre inside.
+    """Exact delta(epsilon) between the tuned laws of N(0, 1) and N(shift, 1).
 
     Args:
       epsilon: >= 0, so that the outcome "no run" adds nothing.
@@ -165,41 +79,15 @@ def block_order_delta(
         first side the one that the order likes.
       repetitions: law of K.
       order: ranking of the outcomes.
-      panels: a block; 8 nodes each.
-
-    Returns:
-      The hockey-stick divergence, accurate to about 1e-9 of itself.
 
     Raises:
       InputError: if the blocks overlap.
     """
-    if order.bad > order.good:
-        raise InputError(
-            f"bad is {order.bad:g}, good is {order.good:g}; bad must not exceed good"
-        )
-    total = 0.0
-    for left, right in _pieces(order, shift):
-        inset = 1e-12 * (right - left)  # a block's end belongs to the next block
-        knots = np.linspace(left + inset, right - inset, panels + 1)
-
-        def excess(z):
-            return _loss(z, shift, repetitions, order) - epsilon
-
-        knots = np.sort(np.append(knots, _extrema(excess, knots)))
-        heights = excess(knots)
-        cuts = [
-            _root(excess, float(knots[i]), float(knots[i + 1]))
-            for i in np.flatnonzero(heights[1:] * heights[:-1] < 0)
-        ]
-        edges = np.sort(np.concatenate([knots, cuts]))
-        half = np.diff(edges) / 2.0
-        z = (edges[:-1] + half)[:, None] + half[:, None] * _NODES
-        first, second = _log_slopes(z, shift, repetitions, order)
-        density = -(z**2) / 2.0 - 0.5 * math.log(2.0 * math.pi) + first
-        loss = shift**2 / 2.0 - shift * z + first - second
-        part = np.exp(density) * -np.expm1(np.minimum(epsilon - loss, 0.0))
-        total += float(np.sum(part * _WEIGHTS * half[:, None]))
-    return total
+    pair = gaussian_pair(1.0 / abs(shift))
+    if shift < 0:  # the mirror sides, moved by shift
+        pair = reversed_pair(pair)
+        order = BlockOrder(order.good - shift, order.bad - shift)
+    return float(tuned_delta(pair, repetitions, epsilon, order))
 
 
 def epsilon_of(delta_at: Callable[[float], float], delta: float, high: float) -> float:
@@ -216,7 +104,10 @@ def epsilon_of(delta_at: Callable[[float], float], delta: float, high: float) ->
         return 0.0
     if excess(high) > 0.0:
         return math.inf
-    return _root(excess, 0.0, high, tolerance=1e-9)
+    found = optimize.root_scalar(
+        excess, bracket=(0.0, high), method="brentq", xtol=1e-9
+    )
+    return float(found.root)
 
 
 def stopping_ratio(noise_scale: float, eta: float, gamma: float) -> float:

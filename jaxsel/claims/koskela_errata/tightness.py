@@ -12,11 +12,11 @@ import numpy as np
 from scipy import special
 
 from jaxsel import repetitions as laws
+from jaxsel.accounting.exact_profile import exact_tuned_epsilon, tuned_profile
+from jaxsel.accounting.score_pairs import gaussian_pair
 from jaxsel.base import Budget, Claim, Erratum, Relation, Verdict
 from jaxsel.claims.checking import bound_verdict
 from jaxsel.claims.koskela_errata.numbers import (
-    NATURAL,
-    block_order_delta,
     envelope_delta,
     epsilon_of,
     ratio_of_tradeoff,
@@ -124,23 +124,16 @@ _SETTINGS = (
 )
 
 
-def _attained(setting: dict[str, float], delta: float, high: float) -> float:
+def _attained(setting: dict[str, float], delta: float) -> float:
     """The largest exact epsilon at delta over a few orders of the outputs."""
     law, _, noise_scale = _tuned(**setting)
     mean = setting["mean"]
-    orders = [
-        (1.0 / noise_scale, worst_block_order(mean, good, 0.1)) for good in (1.0, 3.0)
+    pair = gaussian_pair(noise_scale)
+    worst = [
+        tuned_profile(pair, law, worst_block_order(mean, good, 0.1)).epsilon(delta)
+        for good in (1.0, 3.0)
     ]
-    return max(
-        epsilon_of(
-            lambda at, shift=shift, order=order: block_order_delta(
-                at, shift, law, order, panels=60
-            ),
-            delta,
-            2.0 * high,
-        )
-        for shift, order in [*orders, (-1.0 / noise_scale, NATURAL)]
-    )
+    return max(*worst, exact_tuned_epsilon(pair, law, delta))
 
 
 def _check_tightness_printed(budget: Budget) -> Verdict:
@@ -157,7 +150,7 @@ def _check_tightness(budget: Budget) -> Verdict:
             envelope = _envelope_epsilon(**setting)
             printed = _least_epsilon_printed(**setting, slack=0.0)
             yield printed, envelope, f"envelope against Theorem 5.2, {setting}"
-            exact = _attained(setting, 1e-6, printed)
+            exact = _attained(setting, 1e-6)
             yield envelope, exact, f"exact epsilon of the worst order, {setting}"
 
     return bound_verdict(cases())
@@ -190,7 +183,7 @@ def _check_ratio(budget: Budget) -> Verdict:
                 seen = _event_ratio(float(score), law, noise_scale)
                 yield least, seen, f"the event z > {score:g}, {setting}"
             proved = tuned_gaussian_epsilon(1e-6, noise_scale, law, least)
-            exact = _attained(setting, 1e-6, proved)
+            exact = _attained(setting, 1e-6)
             yield proved, exact, f"exact epsilon of the worst order, {setting}"
 
     return bound_verdict(cases())

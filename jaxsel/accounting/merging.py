@@ -1,0 +1,201 @@
+"""The ranking of a finite pair that a tuned algorithm is worst at, among mergers.
+
+Let outcomes be sorted so that those the second side likes best come first. A merger
+ranks them by taking, again and again, either the first or the last of those left. The
+tuned law of an outcome depends on what was taken before it only through how many were
+taken from either end, so that the merger with the largest hockey-stick divergence at
+one epsilon is the longest path through a grid of such states.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.repetitions import Repetitions
+
+__all__ = [
+    "Merger",
+    "MergingGrid",
+    "best_block",
+    "best_merger",
+    "merging_grid",
+    "path_epsilon",
+]
+
+
+class MergingGrid(NamedTuple):
+    """Tuned masses of every outcome at every state, for both sides.
+
+    Attributes:
+      above: Float[np.ndarray, "2 n n+1"]: [side, j, b] when outcome j is taken from the
+        front after b were taken from the back.
+      below: Float[np.ndarray, "2 n n+1"]: [side, j, a] when outcome n-1-j is taken from
+        the back after a were taken from the front.
+    """
+
+    above: np.ndarray
+    below: np.ndarray
+
+
+class Merger(NamedTuple):
+    """A path of states (taken from the front, taken from the back).
+
+    Attributes:
+      front, back: Int[np.ndarray, "corners"], the states at which the path turns from
+        front to back and, for the second of each pair, from back to front: at corner i
+        front[i] outcomes were taken from the front and then back[i] from the back, in
+        total.
+      gains: Float[np.ndarray, "corners"], what the outcomes taken from the back before
+        the corner add to the divergence.
+      delta: the divergence of the path.
+    """
+
+    front: np.ndarray
+    back: np.ndarray
+    gains: np.ndarray
+    delta: float
+
+
+def _interpolated(
+    repetitions: Repetitions,
+) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """Tuned masses by interpolation: a search needs a million, to four digits."""
+    small = np.concatenate([[0.0], np.geomspace(1e-290, 1e-22, 400)])
+    near = np.geomspace(1e-22, 0.5, 6000)
+    u = np.unique(np.concatenate([small, near, 1.0 - np.geomspace(1e-16, 0.5, 4000)]))
+    u = np.append(u, 1.0)
+    with np.errstate(divide="ignore"):
+        log_u = np.maximum(np.log(u), -680.0)
+    slope = np.maximum(repetitions.log_pgf_derivative_tail(u), -800.0)
+    gap, rest = repetitions.pgf_gap(u), repetitions.pgf_tail(u)
+    rest = np.maximum(rest - repetitions.probability_zero, 0.0)
+
+    def law(before: np.ndarray, after: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """f(1 - before) - f(1 - after), where mass = after - before."""
+        with np.errstate(divide="ignore"):
+            middle = np.maximum(np.log((before + after) / 2.0), -680.0)
+        mean = mass * np.exp(np.interp(middle, log_u, slope))
+        gap_before, gap_after = np.interp(before, u, gap), np.interp(after, u, gap)
+        left, left_after = np.interp(before, u, rest), np.interp(after, u, rest)
+        near = gap_after < left
+        exact = np.where(near, gap_after - gap_before, left - left_after)
+        least = np.where(near, gap_after, left)
+        return np.where(exact > 0.02 * least, exact, mean)
+
+    return law
+
+
+def merging_grid(
+    first: np.ndarray, second: np.ndarray, repetitions: Repetitions
+) -> MergingGrid:
+    """Prepares the search over mergers.
+
+    Args:
+      first, second: the two laws, Float[np.ndarray, "n"] each, those outcomes first
+        that the second law likes best.
+      repetitions: law of K.
+    """
+    law = _interpolated(repetitions)
+    above, below = [], []
+    for masses in (first, second):
+        front = np.concatenate([[0.0], np.cumsum(masses)])
+        back = np.concatenate([[0.0], np.cumsum(masses[::-1])])
+        for found, here, there, mass in (
+            (above, front, back, masses),
+            (below, back, front, masses[::-1]),
+        ):
+            before = np.minimum(here[:-1, None] + there[None, :], 1.0)
+            after = np.minimum(here[1:, None] + there[None, :], 1.0)
+            found.append(law(before, after, mass[:, None]))
+    return MergingGrid(np.stack(above), np.stack(below))
+
+
+def _excesses(grid: MergingGrid, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """(A - e^epsilon A')_+ of every outcome at every state, from front and back."""
+    factor = np.exp(min(epsilon, 690.0))
+    above = np.maximum(grid.above[0] - factor * grid.above[1], 0.0)
+    below = np.maximum(grid.below[0] - factor * grid.below[1], 0.0)
+    return above, below
+
+
+def best_block(grid: MergingGrid, epsilon: float) -> Merger:
+    """The best merger with one block from the front, one from the back, and the rest.
+
+    Args:
+      grid: from merging_grid, n outcomes.
+      epsilon: >= 0.
+    """
+    above, below = _excesses(grid, epsilon)
+    size = above.shape[0]
+    zeros = np.zeros((1, size + 1))
+    front = np.concatenate([zeros, np.cumsum(above, axis=0)])  # [a, b]
+    back = np.concatenate([zeros, np.cumsum(below, axis=0)])  # [b, a]
+    states = np.arange(size + 1)
+    last = front[size - states, states]  # everything left is taken from the front
+    total = front[:, :1] + back.T + last - front
+    total = np.where(states[:, None] + states <= size, total, -1.0)
+    a, b = np.unravel_index(np.argmax(total), total.shape)
+    gain = back[b, a]
+    return Merger(np.array([a]), np.array([b]), np.array([gain]), float(total[a, b]))
+
+
+def best_merger(grid: MergingGrid, epsilon: float) -> Merger:
+    """The merger with the largest sum of (A - e^epsilon A')_+.
+
+    Args:
+      grid: from merging_grid, n outcomes.
+      epsilon: >= 0.
+    """
+    above, below = _excesses(grid, epsilon)
+    size = above.shape[0]
+    value = np.empty((size + 1, size + 1))
+    from_back = np.zeros((size + 1, size + 1), dtype=bool)
+    arrive = np.full(size + 1, -1.0)  # of states that are not reached yet
+    arrive[0] = 0.0
+    for a in range(size + 1):
+        # value[a, b] = max over b' <= b of arrive[b'] + what b' to b add from the back
+        added = np.concatenate([[0.0], np.cumsum(below[:, a])])
+        best = np.maximum.accumulate(arrive - added) + added
+        # equal but for rounding: from the front
+        from_back[a] = best > arrive + 1e-12 * np.abs(arrive) + 1e-300
+        value[a] = np.where(from_back[a], best, arrive)
+        if a < size:
+            arrive = value[a] + above[a]
+    diagonal = value[np.arange(size, -1, -1), np.arange(size + 1)]
+    b = int(np.argmax(diagonal))
+    a = size - b
+    delta = float(diagonal[b])
+    front, back, gains = [], [], []
+    while a or b:
+        if from_back[a, b]:
+            front.append(a)
+            back.append(b)
+            gain = 0.0
+            while from_back[a, b]:
+                b -= 1
+                gain += float(below[b, a])
+            gains.append(gain)
+        else:
+            a -= 1
+    return Merger(
+        np.array(front[::-1], dtype=int),
+        np.array(back[::-1], dtype=int),
+        np.array(gains[::-1]),
+        delta,
+    )
+
+
+def path_epsilon(grid: MergingGrid, path: Merger, delta: float) -> float:
+    """Epsilon >= 0 of a path at delta, as accurate as the grid's masses."""
+    size, a, b, masses = grid.above.shape[1], 0, 0, []
+    for front, back in zip(path.front.tolist(), path.back.tolist(), strict=True):
+        masses += [grid.above[:, a:front, b], grid.below[:, b:back, front]]
+        a, b = front, back
+    first, second = np.concatenate([*masses, grid.above[:, a : size - b, b]], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.where(first > 0, np.log(first) - np.log(second), -np.inf)
+        likely = np.argsort(-loss)
+        mass, other = np.cumsum(first[likely]), np.cumsum(second[likely])
+        levels = np.log(np.maximum(mass - delta, 0.0)) - np.log(other)
+    return max(0.0, float(np.max(np.where(mass > delta, levels, 0.0))))
