@@ -1,6 +1,7 @@
 """The simulations by name, and their records on disk."""
 
 import importlib
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel import records
+from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.errors import InputError
 
 __all__ = ["SIMS", "Result", "Sim", "load", "record_path", "run"]
@@ -47,6 +49,10 @@ _ALL = (
     Sim("ps22-6", "success_probability", 1_000_000),
     Sim("ps22-8", "conditional_sampling", 4_000_000),
     Sim("krw24-1", "noisy_max_privacy", 4_000_000),
+    Sim("krw24-2", "tuned_gaussian_profile", 4_000_000),
+    Sim("krw24-4", "tuned_gaussian_counts", 4_000_000),
+    Sim("krw24-5", "linear_regression", 2000),
+    Sim("krw24-dp-sgd", "tuned_dp_sgd_profile", 4_000_000),
     Sim("lt19-selection", "digits_selection", 1_000_000),
 )
 SIMS: dict[str, Sim] = {sim.name: sim for sim in _ALL}
@@ -66,6 +72,10 @@ def _sources(module: str, seen: dict[str, bytes]) -> dict[str, bytes]:
 
 def _configuration(sim: Sim, trials: int, seed: int) -> dict[str, Any]:
     sources = _sources(sim.module, {})
+    if any(b"jaxsel.data" in text for text in sources.values()):
+        # What is found there decides what is simulated.
+        folder = os.environ.get(FOLDER_VARIABLE, "")
+        sources[FOLDER_VARIABLE] = f"folder {folder}".encode()
     return {
         "sim": sim.name,
         "trials": trials,

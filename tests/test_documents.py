@@ -1,10 +1,15 @@
 """What is written down is true of the code as it stands."""
 
 import doctest
+import math
 import re
 from pathlib import Path
 
 import jaxsel
+from jaxsel import repetitions
+from jaxsel.accounting.account import account
+from jaxsel.accounting.base_text import parse_base
+from jaxsel.accounting.events import dp_sgd
 from jaxsel.catalogue import CLAIMS, ERRATA, MECHANISMS
 from jaxsel.catalogue.document import catalogue_page
 
@@ -22,6 +27,38 @@ def test_numbers_in_the_readme_are_those_of_the_catalogue():
     assert f"all {len(CLAIMS)} claims" in readme
     assert f"{len(ERRATA)} places where the papers err" in readme
     assert f"the {sum(not claim.holds for claim in CLAIMS)} that are false" in readme
+
+
+def test_the_readme_states_what_tuning_costs():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    base = parse_base(
+        "dp_sgd:dataset_size=60000,batch_size=256,noise_multiplier=1.1,epochs=60"
+    )
+    found = account(base, repetitions.geometric(0.01), 1e-6)
+    named = {bound.theorem: bound.epsilon for bound in found.bounds}
+    assert f"each ({found.single:.2f}, 1e-6)-private" in readme
+    assert f"({math.ceil(found.best.epsilon * 1e4) / 1e4:g}, 1e-06)" in readme
+    assert f"Koskela et al. {named['KRW-Thm5.2']:.2f}" in readme
+    assert f"Steinke {named['PS-Thm2']:.2f}" in readme
+    assert f"{math.floor(found.attained * 1e4) / 1e4:g}. The [envelope" in " ".join(
+        readme.split()
+    )
+
+
+def test_the_readme_states_how_many_candidates():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    base = dp_sgd(sampling_probability=16384 / 50000, noise_multiplier=21.1, steps=250)
+
+    def epsilons(mean: float) -> dict[str, float]:
+        law = repetitions.from_mean("geometric", mean)
+        found = account(base, law, 1e-6)
+        return {bound.theorem: bound.epsilon for bound in found.bounds}
+
+    renyi = epsilons(10.0)["PS-Thm2"]
+    for theorem, mean in (("KRW-Thm5.2", 28), ("JX-Envelope", 352)):
+        # the mean that the table rounds lies within one of the one stated
+        assert epsilons(mean - 1.0)[theorem] < renyi < epsilons(mean + 1.0)[theorem]
+        assert f"| {mean} | {mean / 10:.2g} |" in readme
 
 
 def test_links_and_pictures_exist():

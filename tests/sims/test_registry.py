@@ -35,3 +35,13 @@ def test_unknown_and_missing(tmp_path):
         registry.run("x")
     with pytest.raises(InputError, match="run python -m sims ps22-6"):
         registry.load("ps22-6", tmp_path)
+
+
+def test_records_on_data_sets_depend_on_the_folder_searched(monkeypatch):
+    sims = [registry.SIMS["krw24-5"], registry.SIMS["ps22-6"]]
+    monkeypatch.delenv("JAXSEL_DATA", raising=False)
+    before = [registry._configuration(sim, 10, 0) for sim in sims]
+    monkeypatch.setenv("JAXSEL_DATA", "/somewhere")
+    after = [registry._configuration(sim, 10, 0) for sim in sims]
+    assert before[0] != after[0]
+    assert before[1] == after[1]

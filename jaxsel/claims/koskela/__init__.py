@@ -9,6 +9,7 @@ from jaxsel.claims.koskela import (
     noisy_max,
     preliminaries,
     profiles,
+    propose_test_release,
 )
 
 __all__ = ["CLAIMS", "ERRATA"]
@@ -21,8 +22,10 @@ CLAIMS: tuple[Claim, ...] = (
     *binomial_poisson.CLAIMS,
     *concentrated.CLAIMS,
     *heterogeneous.CLAIMS,
+    *propose_test_release.CLAIMS,
 )
 ERRATA: tuple[Erratum, ...] = (
     *binomial_poisson.ERRATA,
     *concentrated.ERRATA,
+    *propose_test_release.ERRATA,
 )

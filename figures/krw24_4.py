@@ -1,0 +1,180 @@
+"""Koskela, Redberg & Wang 2024, Figure 4: binomial numbers of runs of mean 10."""
+
+import functools
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator
+
+from figures import krw24_audits as audits
+from figures import krw24_shared as shared
+from figures import style
+from figures.figure import Figure, load
+from jaxsel.accounting.envelope import envelope_profile
+from jaxsel.accounting.poisson import poisson_renyi
+from jaxsel.accounting.profile_tuning import binomial_profile, poisson_profile
+from jaxsel.intervals import clopper_pearson
+from jaxsel.repetitions import Repetitions, parse
+from sims.registry import Result
+from sims.tuned_gaussian_counts import COUNTS, MEAN
+
+__all__ = ["FIGURE", "draw", "renyi_claim", "simulated_cdf", "theorem_claim"]
+
+EPSILONS = np.linspace(0.0, 3.6, 181)
+LOW, HIGH = 1e-10, 2.0
+LARGEST_SHOWN = 24
+_SOURCES = {"renyi": "δ̂ by Lemma 14", "profile": "exact δ̂ (E-KRW-5)"}
+_RDP = "RDP, Theorem 5.6, δ̂ by Lemma 14 (claim)"
+_THEOREM = "Theorem 5.7, for Poisson Corollary 5.8 (claim)"
+_RDP_LOOKS = {
+    "renyi": {"color": "#000000", "linestyle": "--"},
+    "profile": {"color": "#7f7f7f", "linestyle": (0, (5, 1.5, 1, 1.5))},
+}
+_MARKERS = ("v", "D", "o", "s", "^", "P")
+
+
+def _look(row: int) -> dict:
+    """Colour of the row-th law: Poisson last, as everywhere."""
+    if row == len(COUNTS):
+        return {"color": style.LAWS["Poisson"]["color"], "linestyle": "-."}
+    return {"color": colormaps["plasma"](0.05 + 0.8 * row / len(COUNTS))}
+
+
+def _name(row: int) -> str:
+    return "Poisson(10)" if row == len(COUNTS) else f"Bin({COUNTS[row]}, 10/n)"
+
+
+def theorem_claim(law: Repetitions, epsilon: np.ndarray) -> np.ndarray:
+    """delta(epsilon) by Theorem 5.7; for Poisson by Corollary 5.8."""
+    if law.family == "poisson":
+        return poisson_profile(shared.profile, law.mean).delta(epsilon)
+    count, chance = int(law.parameters["count"]), law.parameters["probability"]
+    return binomial_profile(shared.profile, count, chance).delta(epsilon)
+
+
+def renyi_claim(source: str, epsilon: np.ndarray) -> np.ndarray:
+    """delta(epsilon) by Theorem 5.6 for Poisson, its delta_hat from one of _SOURCES."""
+    curve = poisson_renyi(shared.BASE, MEAN, delta_from=source, monotonised=False)
+    return shared.renyi_delta(curve, epsilon)
+
+
+@functools.cache
+def _curves(text: str) -> dict[str, np.ndarray]:
+    law = parse(text)
+    return {
+        "profile": theorem_claim(law, EPSILONS),
+        "envelope": envelope_profile(shared.BASE, law)(EPSILONS),
+        "natural": shared.natural_delta(law, EPSILONS),
+    }
+
+
+@functools.cache
+def _renyi_curve(source: str) -> np.ndarray:
+    return renyi_claim(source, EPSILONS)
+
+
+def _as_printed(axes: Axes, laws: list[Repetitions]) -> None:
+    for row, law in enumerate(laws[:-1]):
+        axes.plot(
+            EPSILONS, theorem_claim(law, EPSILONS), **_look(row),
+            label=f"Thm 5.7, n = {COUNTS[row]}",
+        )  # fmt: skip
+    for source, label in _SOURCES.items():
+        axes.plot(
+            EPSILONS, _renyi_curve(source), **_RDP_LOOKS[source],
+            label=f"RDP, {label}",
+        )  # fmt: skip
+    axes.set_title("Theorem 5.7; RDP for Poisson: Theorem 5.6")
+
+
+def _truth(axes: Axes, record: Result, row: int) -> None:
+    """Bounds, exact profiles and audited points for one law of K."""
+    text = record.values["laws"][row]
+    if text.startswith("poisson"):
+        axes.plot(EPSILONS, _renyi_curve("renyi"), **shared.kind("RDP", _RDP))
+    curves = _curves(text)
+    axes.plot(EPSILONS, curves["profile"], **shared.kind("profile", _THEOREM))
+    axes.plot(EPSILONS, curves["envelope"], **shared.kind("envelope"))
+    found = shared.adversarial_curve(text, EPSILONS[-1])
+    axes.plot(*found, **shared.kind("adversarial"))
+    axes.plot(EPSILONS, curves["natural"], **shared.kind("natural"))
+    audits.audited_points(axes, record, row)
+
+
+def simulated_cdf(record: Result, row: int, confidence: float = 0.95):
+    """P[K <= k], k = 0, 1, ...: frequencies and their exact confidence limits."""
+    counts = np.cumsum(record.arrays["numbers_of_runs"][row])[:-1]
+    trials = int(record.values["trials"])
+    return counts / trials, *clopper_pearson(counts, trials, confidence)
+
+
+def _numbers(axes: Axes, record: Result) -> None:
+    """Distribution functions of K, and simulated frequencies on them."""
+    k = np.arange(LARGEST_SHOWN + 1)
+    for row, text in enumerate(record.values["number_laws"]):
+        look = _look(row)
+        axes.step(
+            k, parse(text).cdf(k), where="post", **look, linewidth=1.2,
+            label=_name(row),
+        )  # fmt: skip
+        cdf, low, high = (found[k] for found in simulated_cdf(record, row))
+        # The points of one law and the next are moved apart; so few are rarely seen.
+        shown = (k % 3 == row % 3) & (cdf > 0.0)
+        style.points(
+            axes, k[shown] + 0.5, cdf[shown], low[shown], high[shown],
+            {"color": look["color"], "marker": _MARKERS[row]}, markersize=3.4,
+        )  # fmt: skip
+    axes.set_xlabel("Number of runs k")
+
+
+def draw() -> Canvas:
+    """The paper's two panels; and what is true of a Gaussian pair for three laws."""
+    record = load("krw24-4")
+    figure = Canvas(figsize=(7.6, 9.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(3, 2)
+    (printed, *others), (linear, small) = panels[:2].ravel(), panels[2]
+    _as_printed(printed, [parse(text) for text in record.values["number_laws"]])
+    printed.legend(loc="lower left", fontsize=7.0)
+    for row, axes in enumerate(others):
+        _truth(axes, record, row)
+        law = parse(record.values["laws"][row])
+        n = int(law.parameters.get("count", 0))
+        axes.set_title(f"K binomial, n = {n}" if n else "K Poisson")
+    for axes in (printed, *others):
+        axes.set(yscale="log", xlim=(0.0, EPSILONS[-1]), ylim=(LOW, HIGH))
+        axes.yaxis.set_major_locator(LogLocator(numticks=7))
+        axes.set_xlabel("ε")
+    for axes in panels[:2, 0]:
+        axes.set_ylabel("δ(ε)")
+    for axes in (linear, small):
+        _numbers(axes, record)
+    linear.set(xlim=(0.0, LARGEST_SHOWN), ylim=(0.0, 1.02), title="Law of K")
+    linear.set_ylabel("P[K ≤ k]")
+    linear.legend(loc="lower right", fontsize=7.4)
+    small.set(xlim=(0.0, 10.0), ylim=(1e-6, 1.0), yscale="log", title="Few runs")
+    handles, labels = others[-1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    trials = int(record.values["trials"])
+    style.note(
+        figure,
+        "Base: Gaussian mechanism, sensitivity 1, σ = 4; K ~ Bin(n, 10/n) or "
+        "Poisson(10). Exact and audited: N(0, 1) against N(1/4, 1), the worse "
+        "direction. Natural order: larger outputs are better. Adversarial order: at "
+        f"each ε the worst ranking that a search found. Audited: {trials:,} trials a "
+        "side and ranking, events planned on exact laws, each bound at 95 %. Last row: "
+        f"lines are exact, marks are frequencies in {trials:,} draws of K with exact "
+        "95 % intervals.",
+    )
+    return figure
+
+
+FIGURE = Figure(
+    id="krw24-4",
+    title="Koskela, Redberg & Wang 2024, Figure 4: binomial K",
+    sims=("krw24-4",),
+    draw=draw,
+)

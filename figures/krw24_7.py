@@ -1,0 +1,164 @@
+"""Koskela, Redberg & Wang 2024, Figure 7: tuning DP-SGD with large batches."""
+
+import functools
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from scipy.interpolate import PchipInterpolator
+
+from figures import krw24_dp_sgd as shared
+from figures import krw24_dp_sgd_looks as looks
+from figures import style
+from figures.figure import Figure, load
+from jaxsel.repetitions import from_mean, parse
+from sims.dp_sgd_runs import runs
+from sims.registry import Result
+from sims.tuned_dp_sgd_profile import LAWS
+
+__all__ = [
+    "COMPARED",
+    "FIGURE",
+    "STATEMENTS",
+    "affordable",
+    "draw",
+    "epsilons",
+    "gains",
+]
+
+NAME = "krw24-7"
+STATEMENTS = ("renyi", "profile", "envelope")
+MEANS = np.geomspace(2.0, 1e5, 13)
+RDP_MEANS = np.geomspace(2.0, 300.0, 9)
+SEARCHED = (10.0, 100.0, 1000.0)  # rankings take a while
+COMPARED = (10.0, 100.0)  # runs that the Renyi bound affords
+TOP = 3.5
+LARGEST_EPSILON, LEAST_DELTA = 3.5, 1e-8
+
+
+def epsilon(name: str, family: str, mean: float) -> float:
+    """epsilon at 1e-6 by a statement, K of that family and mean."""
+    return shared.epsilon(name, shared.base(runs(NAME)[0]), from_mean(family, mean))
+
+
+@functools.cache
+def epsilons(family: str, name: str) -> np.ndarray:
+    """epsilon at 1e-6 at each of MEANS."""
+    return np.array([epsilon(name, family, mean) for mean in MEANS])
+
+
+@functools.cache
+def affordable(name: str, family: str, mean: float) -> float:
+    """The mean of K by a statement at the epsilon of the Renyi bound with ``mean``."""
+    target = epsilon("renyi", family, mean)
+    guarantee = shared.base(runs(NAME)[0])
+    return shared.mean_at(name, guarantee, family, target)
+
+
+def gains(name: str, family: str) -> np.ndarray:
+    """``affordable`` over the mean, at each of RDP_MEANS; read off a smooth curve."""
+    targets = [epsilon("renyi", family, mean) for mean in RDP_MEANS]
+    log_mean = PchipInterpolator(epsilons(family, name), np.log(MEANS))(targets)
+    return np.exp(log_mean) / RDP_MEANS
+
+
+def _profiles(axes: Axes, record: Result) -> None:
+    law = parse(LAWS[NAME][0])
+    guarantee = shared.base(runs(NAME)[0])
+    at = np.linspace(0.0, LARGEST_EPSILON, 141)
+    for name in ("single", *STATEMENTS):
+        delta = shared.profile(name, guarantee, law, at)
+        axes.plot(at, delta, **looks.LOOKS[name])
+    natural = shared.natural_profile(record, NAME, 0, at)
+    axes.plot(at, natural, **looks.LOOKS["natural"])
+    looks.audited_marks(axes, shared.audited(record, NAME, 0))
+    least = shared.adversarial_epsilon(runs(NAME), "geometric", law.mean)
+    looks.exact_marks(axes, [least], [shared.DELTA])
+    axes.set(yscale="log", xlim=(0.0, LARGEST_EPSILON), ylim=(LEAST_DELTA, 1.3))
+    axes.set(xlabel="ε", ylabel="δ(ε)")
+    axes.set_title(f"Geometric, η = 1, m = {law.mean:g}")
+
+
+def _by_mean(axes: Axes) -> None:
+    for name in STATEMENTS:
+        values = epsilons("geometric", name)
+        looks.mean_curve(axes, MEANS, values, looks.LOOKS[name])
+    alone = shared.single_epsilon(shared.base(runs(NAME)[0]))
+    axes.axhline(alone, **looks.LOOKS["single"])
+    worst = [
+        shared.adversarial_epsilon(runs(NAME), "geometric", mean) for mean in SEARCHED
+    ]
+    looks.exact_marks(axes, SEARCHED, worst)
+    for mean in COMPARED:
+        level = epsilon("renyi", "geometric", mean)
+        reached = [affordable(name, "geometric", mean) for name in STATEMENTS[1:]]
+        axes.plot([mean, reached[-1]], [level, level], color="black", linewidth=0.8)
+        for name, at in zip(STATEMENTS[1:], reached, strict=True):
+            axes.plot(at, level, ">", color="black", markersize=4.0)
+            axes.annotate(
+                f"×{at / mean:.2g}", (at, level), xytext=(4, -9),
+                textcoords="offset points", fontsize=8.0,
+                color=looks.LOOKS[name]["color"],
+            )  # fmt: skip
+    axes.set(xlim=(MEANS[0], MEANS[-1]), ylim=(0.9, TOP), ylabel="ε at δ = 10⁻⁶")
+    looks.mean_axis(axes, (10, 100, 1000, 10_000, 100_000))
+    axes.set_title("Geometric, η = 1")
+
+
+def _gains(axes: Axes) -> None:
+    for family, title, width in (
+        ("geometric", "η = 1", 1.6),
+        ("logarithmic", "η = 0", 1.0),
+    ):
+        for name in STATEMENTS[1:]:
+            values = gains(name, family)
+            looks.mean_curve(
+                axes, RDP_MEANS, values, looks.LOOKS[name], linewidth=width
+            )
+            axes.annotate(
+                title, (RDP_MEANS[-1], values[-1]),
+                xytext=(3, 5 if (family, name) == ("logarithmic", "profile") else -1),
+                va="center",
+                textcoords="offset points", fontsize=8.0,
+                color=looks.LOOKS[name]["color"], annotation_clip=False,
+            )  # fmt: skip
+    axes.set(yscale="log", xlim=(RDP_MEANS[0], RDP_MEANS[-1]), ylim=(1.0, 200.0))
+    axes.set_yticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
+    looks.mean_axis(axes, (2, 10, 30, 100, 300))
+    axes.set_xlabel("m that the RDP bound affords")
+    axes.set_ylabel("m at the same ε, divided by that m")
+    axes.set_title("How many more runs at equal privacy")
+
+
+def draw() -> Canvas:
+    """Profiles, epsilon against m, and how many more runs each bound affords."""
+    record = load(shared.RECORD)
+    figure = Canvas(figsize=(10.8, 4.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, middle, right = figure.subplots(1, 3)
+    _profiles(left, record)
+    _by_mean(middle)
+    _gains(right)
+    names = ("single", *STATEMENTS, "natural", "exact", "audited")
+    figure.legend(handles=looks.keys(names), loc="outside upper center", ncols=3)
+    trials = int(record.values["trials"])
+    style.note(
+        figure,
+        "Base: DP-SGD with Poisson sampling, q = 16384/50000, σ = 21.1, 250 steps; "
+        "privacy loss distribution and Rényi curve by dp-accounting, rounded upwards. "
+        "Arrows: as many times more runs at the ε of the RDP bound with m = 10 and m = "
+        "100. Exact: the best of K runs of the pair of laws that the distribution "
+        "describes, ranked by the loss or in the worst order found; no bound valid for "
+        f"every order lies below it. Audits: {trials:,} trials a side, each run drawn "
+        "from that pair, not from a trained network; limits on ε at the δ shown.",
+    )
+    return figure
+
+
+FIGURE = Figure(
+    id=NAME,
+    title="Koskela, Redberg & Wang 2024, Figure 7: tuning DP-SGD, q = 16384/50000",
+    sims=(shared.RECORD,),
+    draw=draw,
+)

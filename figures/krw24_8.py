@@ -1,0 +1,176 @@
+"""Koskela, Redberg & Wang 2024, Figure 8: tuning the noise of DP-SGD."""
+
+import functools
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+
+from figures import krw24_dp_sgd as shared
+from figures import krw24_dp_sgd_looks as looks
+from figures import style
+from figures.figure import Figure, load
+from jaxsel.accounting.curves import BaseGuarantee, from_profile
+from jaxsel.accounting.dominating import pair_delta
+from jaxsel.repetitions import from_mean, parse
+from sims.dp_sgd_runs import LARGEST_MEAN, DpSgd, thresholds
+from sims.registry import Result
+from sims.tuned_dp_sgd_profile import LAWS
+
+__all__ = ["FIGURE", "draw", "epsilons", "mixture"]
+
+NAME = "krw24-8"
+STATEMENTS = ("profile", "envelope")
+MEANS = np.geomspace(2.0, LARGEST_MEAN, 8)
+SEARCHED = (30.0, LARGEST_MEAN)  # rankings take a while
+LARGEST_EPSILON, LEAST_DELTA = 4.0, 1e-8
+_PATTERNS = ("-", "--", "-.")
+_CORNER = {"color": "#aa4499", "linestyle": (0, (7, 1.5)), "linewidth": 1.6}
+_BAND = {"color": looks.LOOKS["envelope"]["color"], "linewidth": 5.0, "alpha": 0.25}
+
+
+def _look(name: str, pattern: str) -> dict:
+    return looks.LOOKS[name] | {"linestyle": pattern, "linewidth": 1.2}
+
+
+@functools.cache
+def mixture(runs: tuple[DpSgd, ...]) -> BaseGuarantee:
+    """A run that first draws one of the candidates, with any probabilities.
+
+    The candidate is part of what the run returns, so that the divergence of the run is
+    the mean of the candidates', at most their maximum, in either direction. The pairs
+    made from the maximum hence dominate the run.
+    """
+    pairs = [shared.base(each).pairs for each in runs]
+
+    def worst(direction: int, epsilon: np.ndarray) -> np.ndarray:
+        deltas = [
+            pair_delta(build()[direction], epsilon)
+            for build in pairs
+            if build is not None
+        ]
+        return np.max(deltas, axis=0)
+
+    return from_profile(
+        "candidates", functools.partial(worst, 0), functools.partial(worst, 1)
+    )
+
+
+def epsilons(runs: tuple[DpSgd, ...], mean: float) -> dict[str, np.ndarray]:
+    """epsilon at 1e-6 by Corollary 6.2, and by other statements.
+
+    The others: of each candidate, then of any mixture. K is geometric with that mean.
+    """
+    law = from_mean("geometric", mean)
+    bases = [*(shared.base(each) for each in runs), mixture(runs)]
+    found = {
+        name: np.array([shared.epsilon(name, each, law) for each in bases])
+        for name in STATEMENTS
+    }
+    return {"corollary": np.array(thresholds(mean).tuned.epsilon)} | found
+
+
+def _profiles(axes: Axes, record: Result) -> None:
+    law = parse(LAWS[NAME][0])
+    runs = shared.recorded_runs(record, NAME)
+    at = np.linspace(0.0, LARGEST_EPSILON, 161)
+    for run, pattern in zip(runs, _PATTERNS, strict=True):
+        for name in ("single", *STATEMENTS):
+            delta = shared.profile(name, shared.base(run), law, at)
+            axes.plot(at, delta, **_look(name, pattern))
+    natural = shared.natural_profile(record, NAME, 0, at)
+    axes.plot(at, natural, **looks.LOOKS["natural"])
+    looks.audited_marks(axes, shared.audited(record, NAME, 0))
+    least = shared.adversarial_epsilon(runs, "geometric", law.mean)
+    looks.exact_marks(axes, [least], [shared.DELTA])
+    point = thresholds(law.mean).tuned
+    axes.plot(*point, "*", color=_CORNER["color"], markersize=8.0, zorder=4)
+    axes.set(yscale="log", xlim=(0.0, LARGEST_EPSILON), ylim=(LEAST_DELTA, 1.3))
+    axes.set(xlabel="ε", ylabel="δ(ε)")
+    axes.set_title(f"Geometric, η = 1, m = {law.mean:g}")
+
+
+def _by_mean(axes: Axes, runs: tuple[DpSgd, ...], rows: list[dict]) -> None:
+    for name in STATEMENTS:
+        for place, pattern in enumerate(_PATTERNS):
+            values = [row[name][place] for row in rows]
+            looks.mean_curve(axes, MEANS, values, _look(name, pattern))
+    looks.mean_curve(axes, MEANS, [row["corollary"] for row in rows], _CORNER)
+    looks.mean_curve(axes, MEANS, [row["envelope"][-1] for row in rows], _BAND)
+    worst = [shared.adversarial_epsilon(runs, "geometric", mean) for mean in SEARCHED]
+    looks.exact_marks(axes, SEARCHED, worst)
+    axes.set(xlim=(MEANS[0], MEANS[-1]), ylim=(1.5, 4.0), ylabel="ε at δ = 10⁻⁶")
+    looks.mean_axis(axes, (2, 10, 30, 100, 300))
+    axes.set_title("Geometric, η = 1")
+
+
+def _gaps(axes: Axes, rows: list[dict]) -> None:
+    corollary = np.array([row["corollary"] for row in rows])
+    for place, pattern in enumerate(_PATTERNS):
+        gap = corollary - [row["profile"][place] for row in rows]
+        looks.mean_curve(axes, MEANS, gap, _look("profile", pattern))
+    axes.set(xlim=(MEANS[0], MEANS[-1]), ylim=(0.0, 0.03))
+    axes.set_ylabel("ε of Corollary 6.2 − ε of Theorem 5.2")
+    looks.mean_axis(axes, (2, 10, 30, 100, 300))
+    axes.set_title("Corollary 6.2 against Theorem 5.2")
+
+
+def _keys(runs: tuple[DpSgd, ...]) -> list[Line2D]:
+    first = [
+        Line2D([], [], color=looks.LOOKS[name]["color"], label=label)
+        for name, label in (
+            ("single", "one run, not tuned"),
+            ("profile", "Theorem 5.2, one candidate (claim)"),
+            ("envelope", "envelope bound, one candidate (this project)"),
+        )
+    ]
+    band = Line2D([], [], label="envelope bound, any mixture of candidates", **_BAND)
+    corollary = Line2D(
+        [], [], label="Corollary 6.2 (claim)", **_CORNER, marker="*", markersize=7.0
+    )
+    patterns = [
+        Line2D(
+            [], [], color="#444444", linestyle=pattern, linewidth=1.2,
+            label=f"σ = {run.noise_multiplier:g}, {run.steps} steps",
+        )
+        for run, pattern in zip(runs, _PATTERNS, strict=True)
+    ]  # fmt: skip
+    exact = looks.keys(("natural", "exact", "audited"))
+    return [*first, band, corollary, *patterns, *exact]
+
+
+def draw() -> Canvas:
+    """Profiles at m = 30, epsilon against m, and the gap between the two statements."""
+    record = load(shared.RECORD)
+    runs = shared.recorded_runs(record, NAME)
+    rows = [epsilons(runs, mean) for mean in MEANS]
+    figure = Canvas(figsize=(10.8, 5.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, middle, right = figure.subplots(1, 3)
+    _profiles(left, record)
+    _by_mean(middle, runs, rows)
+    _gaps(right, rows)
+    figure.legend(handles=_keys(runs), loc="outside upper center", ncols=3)
+    trials = int(record.values["trials"])
+    style.note(
+        figure,
+        "Candidates: DP-SGD with Poisson sampling, q = 0.01, and as many steps as the "
+        "two thresholds of a (1.5, 10⁻⁶)-DP Gaussian mechanism allow for "
+        f"m = {LARGEST_MEAN:g}, hence for every smaller m. Mixture: a run draws its "
+        "candidate; the bound is for the pointwise largest profile. Exact and audited: "
+        "the best of K runs, each of a uniformly drawn candidate, drawn from the "
+        "dominating pair of its privacy loss distribution, not from a trained network, "
+        f"and released with the candidate. Audits: {trials:,} trials a side, limits on "
+        "ε at the δ shown.",
+    )
+    return figure
+
+
+FIGURE = Figure(
+    id=NAME,
+    title="Koskela, Redberg & Wang 2024, Figure 8: tuning the noise of DP-SGD",
+    sims=(shared.RECORD,),
+    draw=draw,
+)

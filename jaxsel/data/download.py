@@ -1,0 +1,122 @@
+"""Finding a data file: a path, a folder named by the environment, or a download.
+
+Whatever the source, the decompressed content must have the published sha256.
+"""
+
+import contextlib
+import gzip
+import hashlib
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from jaxsel.errors import InputError
+
+__all__ = ["FOLDER_VARIABLE", "Source", "available", "read_source"]
+
+FOLDER_VARIABLE = "JAXSEL_DATA"
+
+
+class Source(NamedTuple):
+    """A published file.
+
+    Attributes:
+      file: its name; "file.gz" is looked for as well.
+      url: where it can be downloaded.
+      sha256: of the decompressed content.
+      canonical: brings known variants of the content to the published form, before the
+        checksum is taken.
+    """
+
+    file: str
+    url: str
+    sha256: str
+    canonical: Callable[[bytes], bytes] = bytes
+
+
+def _places(source: Source, path: str | Path | None) -> list[Path]:
+    """Files that may hold it: of the path if one is given, else of the environment."""
+    folder = path if path is not None else os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        return []
+    folder = Path(folder).expanduser()
+    if path is not None and not folder.is_dir():
+        return [folder]
+    return [folder / source.file, folder / f"{source.file}.gz"]
+
+
+def _wanted(source: Source) -> str:
+    return (
+        f"download {source.url} and name the file, its folder, or the folder in the "
+        f"variable {FOLDER_VARIABLE}; sha256 of the decompressed file: {source.sha256}"
+    )
+
+
+def _checked(source: Source, path: Path) -> bytes:
+    content = path.read_bytes()
+    if content[:2] == b"\x1f\x8b":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError):
+            raise InputError(
+                f"{path} is not a whole gzip file; {_wanted(source)}"
+            ) from None
+    content = source.canonical(content)
+    found = hashlib.sha256(content).hexdigest()
+    if found != source.sha256:
+        raise InputError(f"{path} has sha256 {found}; {_wanted(source)}")
+    return content
+
+
+def _downloaded(source: Source) -> Path:
+    try:
+        import pooch
+    except ImportError:
+        raise InputError(
+            f"{source.file} is not here and pooch is not installed; {_wanted(source)}"
+        ) from None
+    pooch.get_logger().setLevel(logging.WARNING)
+    try:
+        found = pooch.retrieve(
+            source.url,
+            known_hash=f"sha256:{source.sha256}",
+            fname=source.file,
+            path=pooch.os_cache("jaxsel"),
+        )
+    # Requests has a tree of errors of its own; a wrong checksum is a ValueError.
+    except (OSError, ValueError) as error:
+        kind = type(error).__name__
+        raise InputError(
+            f"{source.file} could not be downloaded ({kind}); {_wanted(source)}"
+        ) from None
+    return Path(found)
+
+
+def available(source: Source, path: str | Path | None = None) -> bool:
+    """Whether the file lies at the path or in the folder of the environment."""
+    with contextlib.suppress(OSError):
+        return any(place.is_file() for place in _places(source, path))
+    return False
+
+
+def read_source(source: Source, path: str | Path | None = None) -> bytes:
+    """The checked, decompressed content of a published file.
+
+    Args:
+      source: which file.
+      path: the file or its folder; by default the folder in the variable JAXSEL_DATA,
+        and if that is not set, a download, kept for the next time.
+
+    Raises:
+      InputError: if it is not where it was said to be, cannot be downloaded, or has
+        another checksum.
+    """
+    places = _places(source, path)
+    for place in places:
+        if place.is_file():
+            return _checked(source, place)
+    if places:
+        raise InputError(f"{places[0]} does not exist; {_wanted(source)}")
+    return _checked(source, _downloaded(source))

@@ -1,0 +1,203 @@
+"""Ridge regression: what its private and non-private forms share, and the plain form.
+
+Records (x, y) have |x| <= 1 and |y| <= 1. Neighbours differ by one record, added or
+removed, among data sets of at most a public number of records: the number at hand,
+unless params["records"] says more.
+"""
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from jaxsel import noise, stream
+from jaxsel.base import Mechanism
+from jaxsel.errors import InputError, check_finite, check_integer, check_positive
+
+__all__ = [
+    "RegressionRelease",
+    "Ridge",
+    "error_of",
+    "normals",
+    "prepare_error",
+    "records_of",
+    "released",
+    "ridge",
+    "ridge_of",
+    "selected",
+]
+
+_ROUNDING = 1e-9
+
+
+class RegressionRelease(NamedTuple):
+    """What a regression releases, and how good it is.
+
+    Attributes:
+      coefficients: Float[Array, " d"], of the features; 0 where nothing is released.
+      label: Int[Array, ""], index of the regularisation; their number if nothing is
+        released.
+      count: Int[Array, ""], how many runs were made. Not released.
+      error: Float[Array, ""], mean squared error on data["test_features"], in units of
+        params["error_unit"]; NaN without test records. Not released.
+    """
+
+    coefficients: Float[Array, " d"]
+    label: Int[Array, ""]
+    count: Int[Array, ""]
+    error: Float[Array, ""]
+
+
+class Ridge(NamedTuple):
+    """A data set in the eigenbasis of X'X, in float64 on the host.
+
+    Attributes:
+      basis: Float64["d d"], eigenvectors in columns.
+      eigenvalues: Float64["d"], of X'X, not below 0, increasing.
+      moment: Float64["d"], X'y in that basis.
+      records: public bound on the number of records.
+    """
+
+    basis: np.ndarray
+    eigenvalues: np.ndarray
+    moment: np.ndarray
+    records: int
+
+    def solution(self, regularisation: float) -> np.ndarray:
+        """The coefficients (X'X + lambda I)^-1 X'y, in the eigenbasis."""
+        return self.moment / (self.eigenvalues + regularisation)
+
+
+def records_of(
+    data: Mapping[str, Any], prefix: str = ""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The checked features and targets of one part of the data.
+
+    Raises:
+      InputError: if they are missing, differ in length or leave the unit ball.
+    """
+    names = f"{prefix}features", f"{prefix}targets"
+    for name in names:
+        if name not in data:
+            raise InputError(f'data["{name}"] is missing; give one row a record')
+    features, targets = (check_finite(name, data[name]) for name in names)
+    if features.ndim != 2 or targets.shape != features.shape[:1]:
+        raise InputError(
+            f"{names[0]} must be a table and {names[1]} one number for each of its rows"
+        )
+    if np.linalg.norm(features, axis=1).max() > 1.0 + _ROUNDING:
+        raise InputError(f"{names[0]} has a row of norm > 1; scale rows to norm <= 1")
+    if np.abs(targets).max() > 1.0 + _ROUNDING:
+        raise InputError(f"{names[1]} leaves [-1, 1]; scale the targets")
+    return features, targets
+
+
+def ridge_of(data: Mapping[str, Any], params: Mapping[str, Any]) -> Ridge:
+    """The checked training records in their eigenbasis.
+
+    Raises:
+      InputError: for bad records, or more of them than params["records"].
+    """
+    features, targets = records_of(data)
+    count = len(targets)
+    records = check_integer("records", params.get("records", count), 1)
+    if records < count:
+        raise InputError(
+            f"records is {records}; there are {count}, so give at least that"
+        )
+    eigenvalues, basis = np.linalg.eigh(features.T @ features)
+    moment = basis.T @ (features.T @ targets)
+    return Ridge(basis, np.maximum(eigenvalues, 0.0), moment, records)
+
+
+def prepare_error(
+    data: Mapping[str, Any], params: Mapping[str, Any], basis: np.ndarray
+) -> dict[str, Any]:
+    """Second moments of the test records in a basis; NaN where there are none.
+
+    In units of params["error_unit"], by default 1.
+    """
+    d = basis.shape[0]
+    unit = check_positive("error_unit", params.get("error_unit", 1.0))
+    if "test_features" not in data:
+        nothing = np.float64("nan")
+        return {"square": np.zeros((d, d)), "cross": np.zeros(d), "constant": nothing}
+    features, targets = records_of(data, "test_")
+    if features.shape[1] != d:
+        raise InputError(f"test_features has {features.shape[1]} columns, not {d}")
+    rotated = features @ basis
+    scale = 1.0 / (unit * len(targets))
+    return {
+        "square": scale * (rotated.T @ rotated),
+        "cross": scale * (rotated.T @ targets),
+        "constant": np.float64(scale * (targets @ targets)),
+    }
+
+
+def error_of(coefficients: Array, moments: Mapping[str, Any]) -> Array:
+    """Mean squared error of coefficients in the basis of prepare_error."""
+    w = coefficients
+    square, cross = jnp.asarray(moments["square"]), jnp.asarray(moments["cross"])
+    return w @ (square @ w) - 2.0 * (cross @ w) + moments["constant"]
+
+
+def normals(key: stream.Key, first: int, count: int) -> Float[Array, " count"]:
+    """Standard normal variates number first to first + count - 1 of a stream."""
+    draws = jnp.arange(first, first + count, dtype=jnp.uint32)
+    return noise.variates("gaussian", "tail")(key, draws)[0].astype(jnp.float64)
+
+
+def released(
+    coefficients: Array,
+    data: Mapping[str, Any],
+    *,
+    label: Any = 0,
+    none: Any = False,
+    count: Any = 1,
+) -> RegressionRelease:
+    """The release of coefficients given in the eigenbasis, or of nothing."""
+    kept = jnp.where(none, 0.0, coefficients)
+    return RegressionRelease(
+        jnp.asarray(data["basis"]) @ kept,
+        jnp.asarray(label, dtype=jnp.int32),
+        jnp.asarray(count, dtype=jnp.int64),
+        error_of(kept, data["error"]),
+    )
+
+
+def selected(release: RegressionRelease) -> Array:
+    """The event tallied by default: the index of the regularisation."""
+    return release.label
+
+
+@functools.cache
+def ridge() -> Mechanism:
+    """Ridge regression without privacy, the reference of the private forms.
+
+    Data: mapping with "features" Float["n d"] and "targets" Float["n"]; also
+      "test_features" and "test_targets", on which the error is measured.
+    Params: ``{"regularisation": lambda}`` > 0.
+    Outcome: RegressionRelease, the same in every trial.
+    """
+
+    def prepare(data, params):
+        problem = ridge_of(data, params)
+        lam = check_positive("regularisation", params["regularisation"])
+        return {
+            "basis": problem.basis,
+            "solution": problem.solution(lam),
+            "error": prepare_error(data, params, problem.basis),
+        }, ()
+
+    def sample(key, data, params):
+        del key, params
+        return released(jnp.asarray(data["solution"]), data)
+
+    def labels(data, params):
+        del data
+        return (f"lambda={params['regularisation']:g}", "nothing")
+
+    return Mechanism("ridge", prepare, sample, selected, labels, None, 0.0)
