@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jaxsel
 from jaxsel import repetitions
-from jaxsel.accounting.account import account
+from jaxsel.accounting.accountant import account
 from jaxsel.accounting.base_text import parse_base
 from jaxsel.accounting.events import dp_sgd
 from jaxsel.catalogue import CLAIMS, ERRATA, MECHANISMS

@@ -1,16 +1,34 @@
 """Privacy accounting in float64 on the host: bounds, exact divergences, exact laws.
 
-Base algorithms are made by the factories of ``curves`` (``curves.zcdp(0.1)``) and
-constructed pairs of base laws by those of ``pairs``; all else is a function here.
+Base algorithms are made by the factories of ``curves`` (``curves.zcdp(0.1)``), constructed
+pairs of base laws by those of ``pairs`` (finite) and ``score_pairs`` (on the line), and
+rankings are in ``score_orders``; all else is a function here.
 """
 
-from jaxsel.accounting import curves, pairs
+from jaxsel.accounting import curves, pairs, score_orders, score_pairs
+from jaxsel.accounting.accountant import (
+    Account,
+    ProvenEpsilon,
+    account,
+    base_epsilon,
+)
+from jaxsel.accounting.adversarial_orders import (
+    Adversary,
+    adversarial_delta,
+    adversarial_epsilon,
+)
 from jaxsel.accounting.approximate_tuning import (
     ApproximateRenyi,
     Thinned,
     approximate_poisson_renyi,
     pure_core_delta,
     thinned,
+)
+from jaxsel.accounting.attained import (
+    attained_epsilon,
+)
+from jaxsel.accounting.base_text import (
+    parse_base,
 )
 from jaxsel.accounting.closed_forms import (
     approximate_profile,
@@ -58,15 +76,47 @@ from jaxsel.accounting.divergences import (
     renyi_divergence,
     total_variation,
 )
+from jaxsel.accounting.dominating import (
+    DominatingPair,
+    pair_delta,
+    pair_from_laws,
+    pair_from_points,
+    pair_from_profile,
+    pair_tradeoff,
+    reversed_pair,
+)
+from jaxsel.accounting.envelope import (
+    base_envelopes,
+    envelope_epsilon,
+    envelope_profile,
+)
+from jaxsel.accounting.events import (
+    dp_sgd,
+    from_event,
+)
 from jaxsel.accounting.exact_laws import (
     tuned_index_law,
     tuned_law,
+)
+from jaxsel.accounting.exact_profile import (
+    exact_tuned_epsilon,
+    tuned_delta,
+    tuned_profile,
+)
+from jaxsel.accounting.finite_adversary import (
+    FiniteAdversary,
+    finite_adversarial,
 )
 from jaxsel.accounting.fixed_runs import (
     ConstantEvent,
     fixed_runs_constant_event,
     fixed_runs_epsilon,
     fixed_runs_lower_bound,
+)
+from jaxsel.accounting.general_profile import (
+    general_hockey_stick,
+    general_renyi,
+    refined_hockey_stick,
 )
 from jaxsel.accounting.generic import (
     correct_for_no_runs,
@@ -75,6 +125,12 @@ from jaxsel.accounting.generic import (
     ratio_supremum,
     truncated_renyi,
     truncation_penalty,
+)
+from jaxsel.accounting.heterogeneous import (
+    CandidateThresholds,
+    candidate_thresholds,
+    largest_steps,
+    subsampled_gaussian_profile,
 )
 from jaxsel.accounting.liu_talwar import (
     ApproximateGuarantee,
@@ -106,10 +162,38 @@ from jaxsel.accounting.negative_binomial import (
     pure_negative_binomial_epsilon,
     zcdp_negative_binomial_renyi,
 )
+from jaxsel.accounting.noisy_max import (
+    noisy_max_chernoff_epsilon,
+    noisy_max_delta,
+    noisy_max_epsilon,
+    noisy_max_guarantee,
+    noisy_max_renyi,
+    noisy_max_sharp_delta,
+    noisy_max_sharp_epsilon,
+)
+from jaxsel.accounting.noisy_max_composition import (
+    composed_pair_epsilon,
+    dominated_composition_epsilon,
+    noisy_max_composed_delta,
+    noisy_max_composed_epsilon,
+)
 from jaxsel.accounting.pairs import LawPair
 from jaxsel.accounting.poisson import (
     poisson_epsilon,
     poisson_renyi,
+)
+from jaxsel.accounting.profile_tuning import (
+    ProfileBound,
+    binomial_profile,
+    epsilon_at,
+    gaussian_negative_binomial_epsilon,
+    negative_binomial_profile,
+    point_negative_binomial,
+    point_negative_binomial_sharp,
+    poisson_profile,
+    profile_bounds,
+    tradeoff_profile,
+    two_point_epsilon,
 )
 from jaxsel.accounting.tradeoff import (
     renyi_tradeoff,
@@ -122,35 +206,62 @@ from jaxsel.accounting.tuning import (
 
 __all__ = [
     "PARTS",
+    "Account",
+    "Adversary",
     "ApproximateGuarantee",
     "ApproximateRenyi",
     "BaseGuarantee",
+    "CandidateThresholds",
     "ConstantEvent",
     "Conversion",
+    "DominatingPair",
+    "FiniteAdversary",
     "LawPair",
+    "ProfileBound",
+    "ProvenEpsilon",
     "RenyiCurve",
     "Thinned",
     "TunedEpsilon",
+    "account",
+    "adversarial_delta",
+    "adversarial_epsilon",
     "approximate_poisson_renyi",
     "approximate_profile",
     "approximate_tradeoff",
+    "attained_epsilon",
+    "base_envelopes",
+    "base_epsilon",
+    "binomial_profile",
+    "candidate_thresholds",
+    "composed_pair_epsilon",
     "conditional_at_exponents",
     "conditional_epsilon",
     "conditional_part",
     "correct_for_no_runs",
     "curves",
+    "dominated_composition_epsilon",
+    "dp_sgd",
+    "envelope_epsilon",
+    "envelope_profile",
+    "epsilon_at",
     "epsilon_at_delta",
     "exact_epsilon",
+    "exact_tuned_epsilon",
+    "finite_adversarial",
     "fitted_tight_conditional",
     "fixed_runs_constant_event",
     "fixed_runs_epsilon",
     "fixed_runs_lower_bound",
+    "from_event",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_log_delta",
+    "gaussian_negative_binomial_epsilon",
     "gaussian_renyi",
     "gaussian_total_variation",
     "gaussian_tradeoff",
+    "general_hockey_stick",
+    "general_renyi",
     "generic_pair_epsilon",
     "generic_renyi",
     "hard_stop_approximate",
@@ -163,18 +274,39 @@ __all__ = [
     "laplace_delta",
     "laplace_renyi",
     "laplace_tradeoff",
+    "largest_steps",
     "log_delta_at_order",
     "mironov_epsilon_at_order",
     "monotone",
     "negative_binomial_epsilon",
+    "negative_binomial_profile",
     "negative_binomial_renyi",
+    "noisy_max_chernoff_epsilon",
+    "noisy_max_composed_delta",
+    "noisy_max_composed_epsilon",
+    "noisy_max_delta",
+    "noisy_max_epsilon",
+    "noisy_max_guarantee",
+    "noisy_max_renyi",
+    "noisy_max_sharp_delta",
+    "noisy_max_sharp_epsilon",
     "optimal_epsilon_at_order",
+    "pair_delta",
+    "pair_from_laws",
+    "pair_from_points",
+    "pair_from_profile",
+    "pair_tradeoff",
     "pairs",
+    "parse_base",
     "percentile_failure",
     "percentile_failure_bound",
+    "point_negative_binomial",
+    "point_negative_binomial_sharp",
     "poisson_epsilon",
+    "poisson_profile",
     "poisson_renyi",
     "privacy_loss",
+    "profile_bounds",
     "profile_delta",
     "pure_core_delta",
     "pure_negative_binomial_epsilon",
@@ -182,14 +314,19 @@ __all__ = [
     "randomised_response_renyi",
     "randomised_response_tradeoff",
     "ratio_supremum",
+    "refined_hockey_stick",
     "renyi_divergence",
     "renyi_to_delta",
     "renyi_to_epsilon",
     "renyi_tradeoff",
+    "reversed_pair",
+    "score_orders",
+    "score_pairs",
     "stopping_approximate_sharp",
     "stopping_expected_draws",
     "stopping_law",
     "stopping_pure",
+    "subsampled_gaussian_profile",
     "thinned",
     "threshold_approximate",
     "threshold_approximate_sharp",
@@ -201,12 +338,16 @@ __all__ = [
     "threshold_pure",
     "threshold_steps",
     "total_variation",
+    "tradeoff_profile",
     "truncated_renyi",
     "truncation_penalty",
     "tuned_curves",
+    "tuned_delta",
     "tuned_epsilon",
     "tuned_index_law",
     "tuned_law",
+    "tuned_profile",
+    "two_point_epsilon",
     "zcdp_from_pure",
     "zcdp_negative_binomial_renyi",
     "zcdp_rho",

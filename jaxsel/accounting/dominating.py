@@ -166,32 +166,44 @@ class _Tails(NamedTuple):
 
 
 class _Knot(NamedTuple):
-    """A point of the profile: epsilon, and delta of P from P' (of P' from P below 0)."""
+    """A point of the profile: epsilon, delta and 1 - delta.
+
+    Of P from P' at epsilon >= 0, of P' from P below. Of delta and 1 - delta, the smaller
+    may be more accurate than what the other gives.
+    """
 
     epsilon: float
     delta: float
+    rest: float
 
 
-def _forward(knot: _Knot) -> float:
-    """h at the knot."""
-    if knot.epsilon >= 0.0:
-        return knot.delta
-    return -math.expm1(knot.epsilon) + math.exp(knot.epsilon) * knot.delta
+def _fall(left: _Knot, right: _Knot) -> float:
+    """left.delta - right.delta, from whichever is the more accurate."""
+    if left.rest + right.rest > 1.0:
+        return left.delta - right.delta
+    return right.rest - left.rest
 
 
 def _chord(left: _Knot, right: _Knot) -> _Tails:
-    if left.epsilon >= 0.0 or right.epsilon > 0.0:
-        # h = c - s r: s is the mass of P' above the chord, c that of P.
-        low = _forward(left)
-        width = -math.exp(right.epsilon) * math.expm1(left.epsilon - right.epsilon)
-        slope = (low - _forward(right)) / width
-        above = (low + slope * math.exp(left.epsilon), slope)
-        return _Tails(above, (1.0 - above[0], 1.0 - above[1]))
-    # In 1/r, the same with P and P' exchanged.
-    width = -math.exp(-left.epsilon) * math.expm1(left.epsilon - right.epsilon)
-    slope = (right.delta - left.delta) / width
-    below = (slope, right.delta + slope * math.exp(-right.epsilon))
-    return _Tails((1.0 - below[0], 1.0 - below[1]), below)
+    # With r = e^epsilon, h = c - s r: c and s are the masses of P and P' above the chord.
+    # In 1/r it is the same with P and P' exchanged and masses below the chord.
+    shrink = -math.expm1(left.epsilon - right.epsilon)
+    rise, drop = math.exp(right.epsilon) * shrink, math.exp(-left.epsilon) * shrink
+    if left.epsilon >= 0.0:
+        slope = _fall(left, right) / rise
+        part = slope * math.exp(left.epsilon)
+        return _Tails((left.delta + part, slope), (left.rest - part, 1.0 - slope))
+    if right.epsilon <= 0.0:
+        slope = _fall(right, left) / drop
+        part = slope * math.exp(-right.epsilon)
+        return _Tails((1.0 - slope, right.rest - part), (slope, right.delta + part))
+    # h at the left end is 1 - e^epsilon (1 - delta), and the like at the right end.
+    second = (_fall(left, right) - left.rest * math.expm1(left.epsilon)) / rise
+    first = (_fall(right, left) - right.rest * math.expm1(-right.epsilon)) / drop
+    return _Tails(
+        (right.delta + second * math.exp(right.epsilon), second),
+        (first, left.delta + first * math.exp(-left.epsilon)),
+    )
 
 
 def _between(left: _Tails, right: _Tails, epsilon: float) -> tuple[float, float]:
@@ -255,37 +267,34 @@ def pair_from_points(
                 "not larger"
             )
     # Both lists bound one convex h that does not increase: each caps the other.
-    caps = [_cap(levels, values) for values in (others, deltas)]
-    deltas, others = np.minimum(deltas, caps[0]), np.minimum(others, caps[1])
-    usable = levels <= _LARGEST  # less knowledge is a larger, still valid, pair
-    levels, deltas, others = levels[usable], deltas[usable], others[usable]
-    if levels.size == 0:
-        levels, deltas, others = (
-            np.zeros(1),
-            caps[0] + np.zeros(1),
-            caps[1] + np.zeros(1),
-        )
-    knots = [
-        _Knot(-e, d) for e, d in zip(levels[::-1], others[::-1], strict=True) if e > 0.0
-    ]
-    if levels[0] == 0.0:
-        # One number bounds the total variation, which has no direction.
-        knots.append(_Knot(0.0, float(min(deltas[0], others[0]))))
-    knots += [_Knot(e, d) for e, d in zip(levels, deltas, strict=True) if e > 0.0]
-    return _assemble(knots)
+    caps = _cap(levels, others), _cap(levels, deltas)
+    rests = np.maximum(1.0 - deltas, caps[0][1])
+    other_rests = np.maximum(1.0 - others, caps[1][1])
+    deltas, others = np.minimum(deltas, caps[0][0]), np.minimum(others, caps[1][0])
+    ahead = zip(levels.tolist(), deltas.tolist(), rests.tolist(), strict=True)
+    behind = zip((-levels).tolist(), others.tolist(), other_rests.tolist(), strict=True)
+    # A point beyond e^700 is not used: less knowledge is a larger, still valid, pair.
+    behind = [_Knot(*at) for at in behind if -_LARGEST <= at[0] < 0.0]
+    ahead = [_Knot(*at) for at in ahead if 0.0 < at[0] <= _LARGEST]
+    # The total variation has no direction: h(1) is at most any other value of either.
+    total = _Knot(0.0, min(cap[0] for cap in caps), max(cap[1] for cap in caps))
+    middle = [total] if levels[0] == 0.0 or not ahead else []
+    return _assemble([*behind[::-1], *middle, *ahead])
 
 
-def _cap(levels: np.ndarray, reversed_delta: np.ndarray) -> float:
-    """Least h at -levels, hence a bound on h at every epsilon >= 0."""
-    return float(np.min(np.exp(-levels) * reversed_delta - np.expm1(-levels)))
+def _cap(levels: np.ndarray, reversed_delta: np.ndarray) -> tuple[float, float]:
+    """Least h at -levels, which is at least h at any epsilon >= 0; and 1 - that."""
+    ratio = np.exp(-levels)
+    cap = np.min(ratio * reversed_delta - np.expm1(-levels))
+    return float(cap), float(np.max(ratio * (1.0 - reversed_delta)))
 
 
 def _assemble(knots: list[_Knot]) -> DominatingPair:
     """The pair whose profile is the lower hull, constant beyond the last knots."""
     last, least = knots[-1], knots[0]
     # Beyond the ends only infinite losses are left.
-    end = _Tails((last.delta, 0.0), (1.0 - last.delta, 1.0))
-    start = _Tails((1.0, 1.0 - least.delta), (0.0, least.delta))
+    end = _Tails((last.delta, 0.0), (last.rest, 1.0))
+    start = _Tails((1.0, least.rest), (0.0, least.delta))
     hull, chords = _lower_hull(knots)
     chords = [start, *chords, end]
     loss = [knot.epsilon for knot in hull]

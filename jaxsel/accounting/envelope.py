@@ -79,9 +79,9 @@ def pair_envelope(
     # Where a = 0 nothing is gained, and a vertex (0, 0) has no logarithms.
     hull = hull[cover.first[hull] > 0.0]
     b, a = cover.second[hull], cover.first[hull]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         log_first, log_second = np.log(a), np.log(b)
-    slopes = np.minimum.accumulate(np.diff(a) / np.diff(b))
+        slopes = np.minimum.accumulate(np.diff(a) / np.diff(b))
     finite = np.isfinite(pair.loss) & (pair.first > 0.0)
     return Envelope(
         loss=pair.loss[finite],
@@ -196,7 +196,10 @@ def envelope_epsilon(bounds: tuple[Envelope, ...], delta: float) -> float:
     while excess(high) > 0.0:
         high *= 2.0
     low = 0.5 * high if high > 1.0 else 0.0
-    root, step = float(optimize.brentq(excess, low, high, xtol=1e-12)), 1e-12
+    found = optimize.root_scalar(
+        excess, bracket=(low, high), method="brentq", xtol=1e-12
+    )
+    root, step = float(found.root), 1e-12
     while excess(root) > 0.0:  # the root may lie on either side of the crossing
         root, step = root + step, 2.0 * step
     return root

@@ -144,13 +144,22 @@ def dp_sgd(
     noise_multiplier = check_positive("noise_multiplier", noise_multiplier)
     by_step = (sampling_probability, steps)
     by_epoch = (dataset_size, batch_size, epochs)
-    if None not in by_step and by_epoch == (None, None, None):
+    if (
+        sampling_probability is not None
+        and steps is not None
+        and set(by_epoch) == {None}
+    ):
         rate = check_interval(
             "sampling_probability", sampling_probability, 0.0, 1.0, high_open=False
         )
         number = check_integer("steps", steps, 1)
         text = f"sampling_probability={rate!r},steps={number}"
-    elif None not in by_epoch and by_step == (None, None):
+    elif (
+        dataset_size is not None
+        and batch_size is not None
+        and epochs is not None
+        and by_step == (None, None)
+    ):
         size = check_integer("dataset_size", dataset_size, 1)
         batch = check_interval("batch_size", batch_size, 0.0, size, high_open=False)
         passes = check_positive("epochs", epochs)

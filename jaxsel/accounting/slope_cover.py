@@ -26,7 +26,9 @@ __all__ = ["COUNT", "SlopeCover", "log_ratio_supremum", "slope_cover"]
 COUNT = 32768  # grid points for the mass x of an event
 _LOGIT_END = 40.0  # of the largest x; the least is e^-40 / E[K]
 _SPREAD = 0.3  # weight of the logit of x itself in the spacing of the grid
-_LEAST_LOG = -70.0  # log slopes, over E[K], that no longer matter
+# Log slopes over E[K] down to these count that much in the spacing; what is far down
+# matters for delta = 0 and for Renyi bounds only.
+_DEPTHS = ((-70.0, 0.7), (-250.0, 0.3), (-700.0, 0.05))
 _FEW = 2000  # trade-offs with fewer kinks get them as grid points
 
 
@@ -53,7 +55,8 @@ def _logits(
     trial = np.linspace(-_LOGIT_END - math.log(max(mean, 1.0)), _LOGIT_END, 2048)
     steps = _SPREAD * np.diff(trial)
     for log_slope in slopes(special.expit(trial)):
-        steps += np.abs(np.diff(np.maximum(log_slope, _LEAST_LOG)))
+        for least, weight in _DEPTHS:
+            steps += weight * np.abs(np.diff(np.maximum(log_slope, least)))
     travelled = np.append(0.0, np.cumsum(steps))
     return np.interp(np.linspace(0.0, travelled[-1], count), travelled, trial)
 

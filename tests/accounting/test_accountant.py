@@ -9,12 +9,13 @@ import pytest
 from dp_accounting import dp_event, rdp
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import account as module
+from jaxsel.accounting import accountant as module
 from jaxsel.accounting import curves, divergences, pairs
-from jaxsel.accounting.account import STATEMENTS, account, base_epsilon
+from jaxsel.accounting.accountant import STATEMENTS, account, base_epsilon
 from jaxsel.accounting.dominating import pair_from_laws, reversed_pair
 from jaxsel.accounting.events import dp_sgd
 from jaxsel.accounting.exact_laws import tuned_law
+from jaxsel.catalogue import CLAIMS
 from jaxsel.errors import InputError
 
 DELTAS = (1e-10, 1e-6, 1e-3)
@@ -103,6 +104,13 @@ def test_every_bound_holds_for_random_pairs():
                 cases += 1
     assert cases > 60
     assert attained > 0.9  # so that bounds a tenth smaller would fail
+
+
+def test_every_theorem_named_is_a_claim():
+    known = {claim.id for claim in CLAIMS if claim.holds}
+    assert {name.removesuffix("-profile") for name in STATEMENTS} <= known | {
+        "composition"
+    }
 
 
 def test_bounds_are_sorted_named_and_explained():

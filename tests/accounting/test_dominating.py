@@ -38,6 +38,8 @@ SMOOTH = {
     "gaussian 50": gaussian(50.0),
     "laplace 2": laplace(2.0),
     "laplace 0.3": laplace(0.3),
+    "laplace 0.01": laplace(0.01),  # delta rounds to 1 up to epsilon = 26
+    "gaussian 0.1": gaussian(0.1),
 }
 
 
@@ -143,7 +145,9 @@ def test_points_give_the_least_pair_that_satisfies_them():
     for _ in range(60):
         p, r = pairs.random_pair(generator, int(generator.integers(2, 8)), 0.4)
         first = 0.0 if generator.random() < 0.5 else 0.1
-        knots = first + np.concatenate([[0.0], np.cumsum(generator.exponential(0.5, 4))])
+        knots = first + np.concatenate(
+            [[0.0], np.cumsum(generator.exponential(0.5, 4))]
+        )
         forward = divergences.hockey_stick(p, r, knots)
         backward = divergences.hockey_stick(r, p, knots)
         pair = pair_from_points(knots, forward, backward)

@@ -1,5 +1,6 @@
 """Bases from dp-accounting: the same profiles, Renyi bounds between orders, bad events."""
 
+import itertools
 import math
 
 import dp_accounting
@@ -96,9 +97,7 @@ def test_directions_differ_for_subsampling():
 def test_other_neighbours():
     """Replacing a record is more than adding or removing one."""
     event = EVENTS["gaussian"]
-    replaced = from_event(
-        event, relation=dp_accounting.NeighboringRelation.REPLACE_ONE
-    )
+    replaced = from_event(event, relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
     twice = closed_forms.gaussian_delta(LEVELS, 1.3 / 2)
     np.testing.assert_allclose(replaced.profile(LEVELS), twice, rtol=5e-3, atol=1e-12)
     assert from_event(event, name="mine").name == "mine"
@@ -111,7 +110,9 @@ def test_other_neighbours():
 def test_renyi_between_orders_of_a_gaussian():
     """Chords of (a - 1) D_a lie above a line that is convex: a^2 - a."""
     orders = [1.5, 2.0, 4.0, 16.0, 64.0]
-    curve = renyi_from_orders(orders, [closed_forms.gaussian_renyi(a, 2.0) for a in orders])
+    curve = renyi_from_orders(
+        orders, [closed_forms.gaussian_renyi(a, 2.0) for a in orders]
+    )
     at = np.concatenate([np.linspace(1.0, 64.0, 1001), orders])
     true = closed_forms.gaussian_renyi(at, 2.0)
     found = curve(at)
@@ -120,7 +121,9 @@ def test_renyi_between_orders_of_a_gaussian():
     assert np.all(np.isinf(curve(np.array([64.0001, 1e6, math.inf]))))
     assert curve(np.array(1.0)) == curve(np.array(1.5))
     # a line through the values themselves would be below the truth
-    straight = np.interp(3.0, orders, closed_forms.gaussian_renyi(np.array(orders), 2.0))
+    straight = np.interp(
+        3.0, orders, closed_forms.gaussian_renyi(np.array(orders), 2.0)
+    )
     assert curve(np.array(3.0)) >= straight
 
 
@@ -128,7 +131,7 @@ def test_renyi_between_orders_of_a_subsampled_gaussian():
     event = EVENTS["subsampled"]
     base = from_event(event)
     default = rdp.RdpAccountant().compose(event).orders
-    between = [(a + b) / 2 for a, b in zip(default, default[1:], strict=False)]
+    between = [(a + b) / 2 for a, b in itertools.pairwise(default)]
     between = [*between[:20], *between[20::7]]
     exact = rdp.RdpAccountant(between).compose(event)
     true = np.asarray(exact.rdp)
@@ -151,7 +154,9 @@ def test_renyi_skips_orders_without_a_bound():
 def test_renyi_of_an_event_that_only_the_loss_distribution_knows():
     """Poisson-sampled Laplace noise: a bound from the profile, void if mass is cut off."""
     rate, scale, order = 0.1, 2.0, 3.0
-    event = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.LaplaceDpEvent(scale))
+    event = dp_accounting.PoissonSampledDpEvent(
+        rate, dp_accounting.LaplaceDpEvent(scale)
+    )
     with pytest.raises(dp_accounting.UnsupportedEventError):
         rdp.RdpAccountant().compose(event)
     z = np.linspace(-80, 81, 1_610_001)
@@ -222,9 +227,7 @@ def test_dp_sgd_is_the_event():
         lambda: dp_sgd(
             noise_multiplier=1.0, dataset_size=10, batch_size=11, epochs=1.0
         ),
-        lambda: dp_sgd(
-            noise_multiplier=1.0, dataset_size=10, batch_size=0, epochs=1.0
-        ),
+        lambda: dp_sgd(noise_multiplier=1.0, dataset_size=10, batch_size=0, epochs=1.0),
         lambda: dp_sgd(
             noise_multiplier=1.0, dataset_size=10.5, batch_size=1, epochs=1.0
         ),

@@ -23,7 +23,11 @@ def _random_data(generator, most=4):
     rows = generator.standard_normal((n + 1, d))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     rows *= generator.uniform(0.2, 1.0, (n + 1, 1))
-    return rows, generator.uniform(-1.0, 1.0, n + 1), float(10 ** generator.uniform(-1, 1.5))
+    return (
+        rows,
+        generator.uniform(-1.0, 1.0, n + 1),
+        float(10 ** generator.uniform(-1, 1.5)),
+    )
 
 
 def _posterior(rows, targets, regularisation):
@@ -59,7 +63,9 @@ def test_the_likelihood_ratio_is_that_of_two_gaussians_on_the_line():
 
 
 @pytest.mark.parametrize("epsilon", [-0.5, 0.0, 0.3, 1.0])
-@pytest.mark.parametrize(("mu", "u"), [(0.5, 0.3), (0.01, 1.0), (3.0, 2.0), (1e-4, 0.2)])
+@pytest.mark.parametrize(
+    ("mu", "u"), [(0.5, 0.3), (0.01, 1.0), (3.0, 2.0), (1e-4, 0.2)]
+)
 def test_posterior_delta_by_quadrature(mu, u, epsilon):
     z = np.linspace(-40.0, 60.0, 400_001)
     ratio = 0.5 * u**2 / (1 + mu) - 0.5 * math.log1p(mu) - u * z + 0.5 * mu * z**2
@@ -85,7 +91,10 @@ def test_posterior_delta_without_leverage_is_gaussian():
 
 def test_posterior_epsilon_is_a_bound_and_monotone():
     generator = np.random.default_rng(2)
-    mu, u = 10.0 ** generator.uniform(-5, 1, 4000), 10.0 ** generator.uniform(-3, 1, 4000)
+    mu, u = (
+        10.0 ** generator.uniform(-5, 1, 4000),
+        10.0 ** generator.uniform(-3, 1, 4000),
+    )
     tail = generator.uniform(ridge.LEAST_TAIL, 5.5, 4000)
     epsilon = ridge.posterior_epsilon(tail, mu, u)
     ratio = ridge.posterior_delta(epsilon, mu, u) / (2.0 * special.ndtr(-tail))
@@ -182,13 +191,18 @@ def test_a_calibrated_run_adds_up(epsilon, delta):
 def test_smaller_tails_are_worst_without_leverage():
     """What run_guarantee rests on, at the shift that each leverage leaves."""
     generator = np.random.default_rng(4)
-    epsilon, tail = 10.0 ** generator.uniform(-2, 1, 5000), generator.uniform(1.5, 9.0, 5000)
+    epsilon, tail = (
+        10.0 ** generator.uniform(-2, 1, 5000),
+        generator.uniform(1.5, 9.0, 5000),
+    )
     largest = 2.0 * epsilon / tail**2  # above it hardly any shift is left
     mu = largest * generator.uniform(0.0, 1.1, 5000)
     inner = generator.uniform(ridge.LEAST_TAIL, tail)
     shift = ridge.posterior_shift(epsilon, tail, mu)
     found = ridge.posterior_epsilon(inner, mu, shift)[shift > 0.0]
-    flat = ridge.posterior_epsilon(inner, 0.0, ridge.posterior_shift(epsilon, tail, 0.0))
+    flat = ridge.posterior_epsilon(
+        inner, 0.0, ridge.posterior_shift(epsilon, tail, 0.0)
+    )
     assert np.all(found <= flat[shift > 0.0] * (1 + 1e-12))
     # From the larger set, whatever |Z| <= sqrt(2).
     z = ridge.LEAST_TAIL * generator.uniform(0.0, 1.0, 5000)
@@ -265,7 +279,9 @@ def test_tuned_calibrations_meet_their_total(theorem, epsilon):
         assert found.repetitions.family == "capped"
         steps = int(found.repetitions.parameters["maximum"])
         assert steps == math.ceil(10.0 * math.log(2.0 / delta))
-        printed = hard_stop_approximate(found.run.epsilon, found.run.delta, 0.1, delta / 2)
+        printed = hard_stop_approximate(
+            found.run.epsilon, found.run.delta, 0.1, delta / 2
+        )
         assert total == printed
     else:
         assert found.repetitions == LAW

@@ -12,12 +12,13 @@ from scipy import special, stats
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import (
-    gaussian_delta,
+    curves,
     hockey_stick,
     profile_delta,
     renyi_divergence,
     tuned_law,
 )
+from jaxsel.accounting.envelope import envelope_profile
 from jaxsel.base import Budget, Claim
 from jaxsel.claims import koskela_errata, zhu_wang_errata
 from jaxsel.claims.checking import bound_verdict
@@ -403,34 +404,12 @@ def test_envelope_covers_random_orders(eta):
         (4.0, np.array([0.2, 0.5, 1.0, 2.5])),
         (1.0, np.array([1.0, 3.0, 6.0, 15.0])),
     ):
-        bounds = np.array([numbers.envelope_delta(x, noise_scale, law) for x in levels])
+        bounds = envelope_profile(curves.gaussian(noise_scale), law)(levels)
         for _ in range(40):
             pair = discretised(1.0 / noise_scale, 40, generator)
             tuned = [tuned_law(side, law) for side in pair]
-            assert np.all(profile_delta(*tuned, levels) <= bounds * (1 + 1e-3))
+            assert np.all(profile_delta(*tuned, levels) <= bounds * (1 + 1e-9))
         assert bounds[-1] < 0.5  # not vacuous
-
-
-def test_envelope_of_one_run_is_the_base():
-    """With K = 1 the slope is constant and the envelope is the base's own profile."""
-    law = laws.point_mass(1)
-    for epsilon in (0.0, 0.5, 1.5):
-        assert numbers.envelope_delta(epsilon, 2.0, law) == pytest.approx(
-            float(gaussian_delta(epsilon, 2.0)), rel=1e-4
-        )
-
-
-def test_envelope_grid_is_fine_enough():
-    law = laws.geometric(1.0 / 300.0)
-    coarse, fine = (
-        numbers.epsilon_of(
-            lambda at, count=count: numbers.envelope_delta(at, 4.0, law, count=count),
-            1e-6,
-            5.0,
-        )
-        for count in (1000, 3000)
-    )
-    assert coarse == pytest.approx(fine, abs=2e-4)
 
 
 def test_tightened_bounds_are_ordered():

@@ -4,6 +4,7 @@ from jaxsel.base import Claim, Erratum
 from jaxsel.claims.koskela import (
     binomial_poisson,
     concentrated,
+    envelope,
     general,
     heterogeneous,
     noisy_max,
@@ -23,6 +24,7 @@ CLAIMS: tuple[Claim, ...] = (
     *concentrated.CLAIMS,
     *heterogeneous.CLAIMS,
     *propose_test_release.CLAIMS,
+    *envelope.CLAIMS,
 )
 ERRATA: tuple[Erratum, ...] = (
     *binomial_poisson.ERRATA,

@@ -26,7 +26,6 @@ __all__ = [
     "block_order_delta",
     "coin_laws",
     "describe_pair",
-    "envelope_delta",
     "epsilon_of",
     "ratio_of_tradeoff",
     "run_counts",
@@ -36,7 +35,6 @@ __all__ = [
 ]
 
 _LEAST_TAIL = 1e-20  # of K, where sums over K end
-_REACH = 15.0  # standard deviations beyond which no tail is counted: below 1e-50
 
 
 def run_counts(law: Repetitions) -> np.ndarray:
@@ -153,35 +151,3 @@ def tuned_gaussian_epsilon(
 ) -> float:
     """epsilon with E[K] delta_base(epsilon - ratio) = delta, for a uniform ratio."""
     return ratio + gaussian_epsilon(delta / repetitions.mean, noise_scale)
-
-
-def envelope_delta(
-    epsilon: float, noise_scale: float, repetitions: Repetitions, *, count: int = 1000
-) -> float:
-    """Envelope bound on delta(epsilon) of the tuned Gaussian, for every order and K.
-
-    Theorem B.2's integrand is at most sup_x (Q f'(1 - x) - e^epsilon Q' f'(1 - T(x)))_+
-    at each output, since f' increases and u' <= T(u); the supremum is convex and
-    homogeneous in (Q, Q'), so that the Gaussian pair, which dominates, is the worst.
-
-    Args:
-      epsilon: >= 0.
-      noise_scale: standard deviation over sensitivity.
-      repetitions: law of K.
-      count: grid points for x (standard scores from -8 to 10) and midpoints for the
-        base's output.
-
-    Returns:
-      The bound, to about 1e-3 of itself; 3 times as many points change epsilon by less
-      than 2e-4.
-    """
-    shift = 1.0 / noise_scale
-    scores = np.linspace(-8.0, 10.0, count)
-    first = np.exp(repetitions.log_pgf_derivative_tail(special.ndtr(-scores)))
-    second = np.exp(repetitions.log_pgf_derivative_tail(special.ndtr(shift - scores)))
-    edges = np.linspace(-_REACH, _REACH - 6.0, count + 1)
-    mass = np.diff(special.ndtr(edges))
-    loss = shift**2 / 2.0 - shift * (edges[1:] + edges[:-1]) / 2.0
-    weight = np.exp(np.minimum(epsilon - loss, 700.0))
-    worst = np.max(first - weight[:, None] * second, axis=1)
-    return float(np.sum(mass * np.maximum(worst, 0.0)))

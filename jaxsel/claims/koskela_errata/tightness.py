@@ -12,13 +12,13 @@ import numpy as np
 from scipy import special
 
 from jaxsel import repetitions as laws
+from jaxsel.accounting import curves
+from jaxsel.accounting.envelope import base_envelopes, envelope_epsilon
 from jaxsel.accounting.exact_profile import exact_tuned_epsilon, tuned_profile
 from jaxsel.accounting.score_pairs import gaussian_pair
 from jaxsel.base import Budget, Claim, Erratum, Relation, Verdict
 from jaxsel.claims.checking import bound_verdict
 from jaxsel.claims.koskela_errata.numbers import (
-    envelope_delta,
-    epsilon_of,
     ratio_of_tradeoff,
     stopping_ratio,
     tuned_gaussian_epsilon,
@@ -84,9 +84,8 @@ def _envelope_epsilon(
       noise_scale: of the Gaussian base over its sensitivity, in (0.2, 100).
     """
     delta = check_interval("delta", delta, 1e-12, 1.0, low_open=False)
-    law, ratio, noise_scale = _tuned(mean, eta, noise_scale)
-    high = tuned_gaussian_epsilon(delta, noise_scale, law, ratio) + 1e-3
-    return epsilon_of(lambda at: envelope_delta(at, noise_scale, law), delta, high)
+    law, _, noise_scale = _tuned(mean, eta, noise_scale)
+    return envelope_epsilon(base_envelopes(curves.gaussian(noise_scale), law), delta)
 
 
 def _ratio_printed(
