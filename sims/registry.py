@@ -53,6 +53,8 @@ _ALL = (
     Sim("krw24-4", "tuned_gaussian_counts", 4_000_000),
     Sim("krw24-5", "linear_regression", 2000),
     Sim("krw24-dp-sgd", "tuned_dp_sgd_profile", 4_000_000),
+    Sim("krw24-profile", "tuned_profiles", 1_500_000),
+    Sim("krw24-beta-binomial", "beta_binomial_profiles", 2_000_000),
     Sim("lt19-selection", "digits_selection", 1_000_000),
 )
 SIMS: dict[str, Sim] = {sim.name: sim for sim in _ALL}
