@@ -37,7 +37,8 @@ BASE = curves.gaussian(NOISE_MULTIPLIER)
 DELTA = 1e-6
 
 _CURVE_POINTS = 61
-assert BASE.profile is not None and BASE.tradeoff is not None
+assert BASE.profile is not None
+assert BASE.tradeoff is not None
 profile, tradeoff = BASE.profile, BASE.tradeoff
 
 _DOTTED = (0, (1, 1.2))

@@ -55,6 +55,11 @@ _ALL = (
     Sim("krw24-dp-sgd", "tuned_dp_sgd_profile", 4_000_000),
     Sim("krw24-profile", "tuned_profiles", 1_500_000),
     Sim("krw24-beta-binomial", "beta_binomial_profiles", 2_000_000),
+    Sim("zw22-table1", "top_k_check_ins", 4000),
+    Sim("zw22-1a", "top_k_covid", 4000),
+    Sim("zw22-1b", "top_k_synthetic", 1000),
+    Sim("zw22-gaps", "top_k_gaps", 50_000),
+    Sim("zw22-table2", "multi_label_pate", 1000),
     Sim("lt19-selection", "digits_selection", 1_000_000),
 )
 SIMS: dict[str, Sim] = {sim.name: sim for sim in _ALL}

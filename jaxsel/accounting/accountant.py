@@ -55,7 +55,8 @@ class Account(NamedTuple):
       single: epsilon of one run at the same delta, released without tuning; inf if not
         known.
       attained: exact epsilon of one base with this guarantee, ranked adversarially: no
-        bound for every such base and every ranking is smaller. NaN at delta = 0.
+        bound for every such base and every ranking is smaller. NaN at delta = 0, or if
+        not asked for.
     """
 
     bounds: tuple[ProvenEpsilon, ...]
@@ -111,7 +112,9 @@ def _candidates(
     return found
 
 
-def account(base: BaseGuarantee, repetitions: Repetitions, delta: float) -> Account:
+def account(
+    base: BaseGuarantee, repetitions: Repetitions, delta: float, *, attain: bool = True
+) -> Account:
     """What is proved about the best of K runs of a base algorithm.
 
     Args:
@@ -119,6 +122,7 @@ def account(base: BaseGuarantee, repetitions: Repetitions, delta: float) -> Acco
       repetitions: law of K; the runs and the best of them are independent given K, and
         K itself is not released.
       delta: in [0, 1).
+      attain: search for a costly ranking, too; without, ``attained`` is NaN.
 
     Returns:
       All bounds, best first. Each is an upper bound on the same epsilon, so that the
@@ -148,7 +152,7 @@ def account(base: BaseGuarantee, repetitions: Repetitions, delta: float) -> Acco
         for name, solve in found.items()
     ]
     attained = math.nan
-    if base.pairs is not None and delta > 0.0:
+    if attain and base.pairs is not None and delta > 0.0:
         attained = attained_epsilon(base, repetitions, delta)
     # Ties go to the theorem that is simpler to state, which comes first.
     ranked = tuple(sorted(bounds, key=lambda bound: bound.epsilon))

@@ -13,6 +13,7 @@ from jaxsel.claims import (
     liu_talwar_errata,
     noisy_max,
     papernot_steinke,
+    zhu_wang,
     zhu_wang_errata,
 )
 from jaxsel.claims.audits import audit_claims, simulation_claims
@@ -28,6 +29,7 @@ CLAIMS: tuple[Claim, ...] = (
     *cohen_errata.CLAIMS,
     *koskela.CLAIMS,
     *koskela_errata.CLAIMS,
+    *zhu_wang.CLAIMS,
     *zhu_wang_errata.CLAIMS,
     *noisy_max.CLAIMS,
     *broken.CLAIMS,
@@ -41,6 +43,7 @@ ERRATA: tuple[Erratum, ...] = (
     *cohen_errata.ERRATA,
     *koskela.ERRATA,
     *koskela_errata.ERRATA,
+    *zhu_wang.ERRATA,
     *zhu_wang_errata.ERRATA,
 )
 

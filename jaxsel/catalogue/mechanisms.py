@@ -8,7 +8,7 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting import liu_talwar
 from jaxsel.base import Pair, Relation
-from jaxsel.catalogue import noisy_max_composition
+from jaxsel.catalogue import noisy_max_composition, top_k
 from jaxsel.catalogue.base_settings import (
     BASE_OPTIONS,
     base_epsilon,
@@ -321,6 +321,7 @@ MECHANISMS: tuple[MechanismEntry, ...] = (
     _CONDITIONAL,
     _FIXED,
     *noisy_max_composition.ENTRIES,
+    *top_k.ENTRIES,
 )
 
 

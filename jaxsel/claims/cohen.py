@@ -9,9 +9,9 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.divergences import exact_epsilon, profile_delta
 from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.pairs import random_pair, random_pure_pair
+from jaxsel.accounting.pairs import LawPair, random_pair, random_pure_pair
 from jaxsel.base import Budget, Claim, Relation
-from jaxsel.claims.checking import Case, at_most
+from jaxsel.claims.checking import at_most
 from jaxsel.errors import check_interval, check_positive
 
 __all__ = ["CLAIMS"]
@@ -38,12 +38,14 @@ def _delta(*, delta: float = 1e-6, count: float = 100.0) -> float:
     return check_positive("count", count) * delta
 
 
-def _three_blocks(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+def _three_blocks(epsilon: float) -> LawPair:
     """Small blocks, the best of them likeliest on the second side, as is worst."""
     first = np.array([0.2, 1e-7 * np.exp(epsilon)])
     second = np.array([0.2 * np.exp(epsilon), 1e-7])
     first, second = first / (1.0 + np.exp(epsilon)), second / (1.0 + np.exp(epsilon))
-    return np.append(first, 1.0 - first.sum()), np.append(second, 1.0 - second.sum())
+    return LawPair(
+        np.append(first, 1.0 - first.sum()), np.append(second, 1.0 - second.sum())
+    )
 
 
 def _pure_cases(budget: Budget):
@@ -58,7 +60,7 @@ def _pure_cases(budget: Budget):
             size = int(generator.integers(2, 6))
             pair = random_pure_pair(generator, size, epsilon)
         law = laws.beta_binomial(count, gamma)
-        exact = exact_epsilon(*(tuned_law(side, law) for side in pair))
+        exact = exact_epsilon(tuned_law(pair.first, law), tuned_law(pair.second, law))
         where = (
             f"epsilon={epsilon!r}, gamma={gamma:g}, {count} runs at most, laws "
             f"{pair[0].tolist()} and {pair[1].tolist()}"
@@ -75,15 +77,13 @@ def _approximate_cases(budget: Budget):
         level = float(generator.uniform(0.0, 1.0))
         law = laws.beta_binomial(count, gamma)
         base = float(profile_delta(pair.first, pair.second, level))
-        sides = [tuned_law(side, law) for side in (pair.first, pair.second)]
-        exact = float(profile_delta(*sides, (2.0 + gamma) * level))
-        case: Case = (
-            count * base,
-            exact,
+        first, second = tuned_law(pair.first, law), tuned_law(pair.second, law)
+        exact = float(profile_delta(first, second, (2.0 + gamma) * level))
+        where = (
             f"epsilon={level!r}, gamma={gamma:g}, {count} runs at most, laws "
-            f"{pair.first.tolist()} and {pair.second.tolist()}",
+            f"{pair.first.tolist()} and {pair.second.tolist()}"
         )
-        yield case
+        yield count * base, exact, where
 
 
 _SOURCE = "Cohen et al. 2022, Theorem 1 (one call of Selection with k = 1)"

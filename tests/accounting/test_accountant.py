@@ -1,5 +1,6 @@
 """The accountant: never worse than dp-accounting, every bound above the exact loss."""
 
+import functools
 import itertools
 import math
 
@@ -18,7 +19,10 @@ from jaxsel.accounting.exact_laws import tuned_law
 from jaxsel.catalogue import CLAIMS
 from jaxsel.errors import InputError
 
-DELTAS = (1e-10, 1e-6, 1e-3)
+DELTAS = (1e-10, 1e-3)
+
+
+quick = functools.partial(account, attain=False)
 
 
 def theirs(event, law, delta: float) -> float:
@@ -36,7 +40,7 @@ def repeated_laws(mean: float):
         laws.poisson(mean),
         *(
             laws.from_mean("truncated_negative_binomial", mean, eta=eta)
-            for eta in (0.0, 0.5, 1.0, 3.0)
+            for eta in (0.0, 1.0, 3.0)
         ),
     ]
 
@@ -47,7 +51,7 @@ def test_never_worse_than_dp_accounting_for_gaussians(noise, mean):
     event = dp_accounting.GaussianDpEvent(noise)
     base = curves.gaussian(noise)
     for law, delta in itertools.product(repeated_laws(mean), DELTAS):
-        assert account(base, law, delta).best.epsilon <= theirs(event, law, delta)
+        assert quick(base, law, delta).best.epsilon <= theirs(event, law, delta)
 
 
 @pytest.mark.parametrize(
@@ -60,15 +64,15 @@ def test_never_worse_than_dp_accounting_for_dp_sgd(noise, rate, steps, mean):
         dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise)),
         steps,
     )
-    for law, delta in itertools.product(repeated_laws(mean), (1e-8, 1e-5)):
-        assert account(base, law, delta).best.epsilon <= theirs(event, law, delta)
+    for law, delta in itertools.product(repeated_laws(mean), (1e-6,)):
+        assert quick(base, law, delta).best.epsilon <= theirs(event, law, delta)
 
 
 def test_never_worse_than_dp_accounting_for_laplace():
     event = dp_accounting.LaplaceDpEvent(2.0)
     base = curves.laplace(2.0)
     for law, delta in itertools.product(repeated_laws(20.0), DELTAS):
-        assert account(base, law, delta).best.epsilon <= theirs(event, law, delta)
+        assert quick(base, law, delta).best.epsilon <= theirs(event, law, delta)
 
 
 def known_pair(first, second, *_) -> curves.BaseGuarantee:
@@ -98,7 +102,7 @@ def test_every_bound_holds_for_random_pairs():
             pair = pairs.random_pair(generator, int(generator.integers(2, 6)))
             tuned = [tuned_law(side, law) for side in (pair.first, pair.second)]
             exact = divergences.epsilon_at_delta(*tuned, delta)
-            for bound in account(known_pair(*pair), law, delta).bounds:
+            for bound in quick(known_pair(*pair), law, delta).bounds:
                 assert bound.epsilon >= exact - 1e-9, (bound, law.family, delta)
                 attained = max(attained, exact / bound.epsilon)
                 cases += 1
@@ -116,7 +120,7 @@ def test_every_theorem_named_is_a_claim():
 def test_bounds_are_sorted_named_and_explained():
     for base in (curves.gaussian(2.0), curves.approximate(1.0, 1e-9), curves.zcdp(0.1)):
         for law in FAMILIES:
-            found = account(base, law, 1e-6)
+            found = quick(base, law, 1e-6)
             values = [bound.epsilon for bound in found.bounds]
             assert values == sorted(values)
             assert found.best == found.bounds[0]
@@ -152,7 +156,7 @@ def test_tuning_never_costs_less_than_the_families_promise():
     base = curves.gaussian(4.0)
     for law in FAMILIES:
         if law.probability_zero == 0.0:
-            found = account(base, law, 1e-6)
+            found = quick(base, law, 1e-6)
             assert found.best.epsilon >= found.single * (1 - 1e-9)
 
 

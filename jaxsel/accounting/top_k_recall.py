@@ -1,0 +1,239 @@
+"""Exact recall of one-shot Gumbel top-k: how many relevant candidates it releases.
+
+Adding Gumbel noise of scale b to counts and taking the k largest is a race: candidate i
+arrives after an exponential time of rate exp(count_i/b), and the first k to arrive are
+released. Candidates of equal count and relevance form a group; within a group the number
+arrived by any time is binomial, so that the law needs one integral over time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special, stats
+
+from jaxsel.errors import InputError, check_finite, check_integer, check_positive
+
+__all__ = ["Groups", "expected_hits", "group_counts", "hit_law"]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NEGLIGIBLE = 1e-20
+_MAX_NODES = 400_000
+_MAX_WORK = 4e9
+
+
+class Groups(NamedTuple):
+    """Candidates of equal count and relevance, any order.
+
+    Attributes:
+      counts: Float[np.ndarray, "groups"], the common count, in votes.
+      sizes: Int[np.ndarray, "groups"], how many candidates.
+      relevant: Bool[np.ndarray, "groups"], whether they belong to the set wanted.
+    """
+
+    counts: np.ndarray
+    sizes: np.ndarray
+    relevant: np.ndarray
+
+
+def group_counts(counts: npt.ArrayLike, relevant: npt.ArrayLike) -> Groups:
+    """Groups the candidates of a histogram.
+
+    Args:
+      counts: Float["candidates"].
+      relevant: Bool["candidates"].
+    """
+    values = check_finite("counts", counts)
+    mask = np.asarray(relevant, dtype=bool)
+    if values.ndim != 1 or mask.shape != values.shape:
+        raise InputError("counts and relevant must be lists of equal length")
+    found, sizes = np.unique(
+        np.stack([values, mask.astype(np.float64)]), axis=1, return_counts=True
+    )
+    return Groups(found[0], sizes, found[1] > 0.5)
+
+
+def _checked(groups: Groups, k: int, noise_scale: float):
+    scale = check_positive("noise_scale", noise_scale)
+    sizes = np.asarray(groups.sizes, dtype=np.int64)
+    if np.any(sizes < 1):
+        raise InputError("every group must hold at least one candidate")
+    k = check_integer("k", k, 1)
+    if k >= sizes.sum():
+        raise InputError(f"k is {k}; it must be below the {sizes.sum()} candidates")
+    levels = check_finite("counts", groups.counts) / scale
+    # Times in units of the arrival of the k-th largest count.
+    order = np.argsort(-levels, kind="stable")
+    reference = levels[order][np.searchsorted(np.cumsum(sizes[order]), k)]
+    return levels - reference, sizes, np.asarray(groups.relevant, dtype=bool), k
+
+
+def _arrived(u: np.ndarray, level: np.ndarray) -> np.ndarray:
+    """P[arrived by exp(u)] of a candidate, elementwise."""
+    return -np.expm1(-np.exp(np.minimum(u + level, 700.0)))
+
+
+def _log_density(u: np.ndarray, level: float) -> np.ndarray:
+    """log of the density of u = log(arrival time): exp(x - e^x), x = u + level."""
+    x = u + level
+    return x - np.exp(np.minimum(x, 700.0))
+
+
+def _binomial(size: int, share: np.ndarray, length: int) -> np.ndarray:
+    """Binomial probabilities of 0, ..., length - 1: Float["nodes length"]."""
+    keep = min(size, length - 1) + 1
+    pmf = np.zeros((share.size, length))
+    if size == 1:
+        pmf[:, 0], pmf[:, 1:2] = 1.0 - share, share[:, None]
+    else:
+        pmf[:, :keep] = stats.binom.pmf(np.arange(keep), size, share[:, None])
+    return pmf
+
+
+def _sum_law(u, levels, sizes, length: int) -> np.ndarray:
+    """Law of the number arrived by exp(u) among all groups, below ``length``."""
+    law = np.zeros((u.size, length))
+    law[:, 0] = 1.0
+    for level, size in zip(levels, sizes, strict=True):
+        if size == 0:
+            continue
+        one = _binomial(int(size), _arrived(u, level), length)
+        reach = min(int(size), length - 1)
+        new = law * one[:, :1]
+        for j in range(1, reach + 1):
+            new[:, j:] += law[:, : length - j] * one[:, j : j + 1]
+        law = new
+    return law
+
+
+def _first_and_rest(u, levels, sizes, length: int) -> np.ndarray:
+    """As _sum_law, without convolution where a single group is all there is."""
+    if levels.size == 1:
+        return _binomial(int(sizes[0]), _arrived(u, levels[0]), length)
+    return _sum_law(u, levels, sizes, length)
+
+
+def _span(levels, sizes, k: int, stopped: bool) -> tuple[float, float]:
+    """Log-times between which the k-th arrival, or each of the first k, surely lies."""
+
+    def mean(u: float) -> float:
+        return float(np.sum(sizes * _arrived(np.array(u), levels)))
+
+    def search(target: float) -> float:
+        low, high = -800.0 - levels.max(), 800.0 - levels.min()
+        for _ in range(80):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if mean(middle) < target else (low, middle)
+        return low
+
+    # Poisson tails bound those of a sum of independent indicators.
+    below = 1.0 if stopped else float(k)
+    few = search(float(special.gammaincinv(below, _NEGLIGIBLE)))
+    total = float(sizes.sum())
+    wanted = float(special.gammainccinv(float(k), _NEGLIGIBLE))
+    top = np.sort(np.repeat(levels, np.minimum(sizes, k)))[-k]
+    # All of the top k have arrived by then.
+    latest = np.log(np.log(k / _NEGLIGIBLE)) - top
+    if wanted < total:
+        latest = min(latest, search(wanted) + 1e-9)
+    return few, latest
+
+
+def _quadrature(levels, sizes, k: int, stopped: bool):
+    low, high = _span(levels, sizes, k, stopped)
+    panels = int(np.ceil((high - low) * 2.0 * np.sqrt(k))) + 1
+    if panels * _NODES.size > _MAX_NODES:
+        raise InputError(
+            f"this recall needs {panels * _NODES.size} points of quadrature; at most "
+            f"{_MAX_NODES} are tried: take a larger noise_scale or a smaller k"
+        )
+    edges = np.linspace(low, high, panels + 1)
+    half, middle = np.diff(edges) / 2.0, (edges[1:] + edges[:-1]) / 2.0
+    nodes = (middle[:, None] + half[:, None] * _NODES).ravel()
+    return low, nodes, (half[:, None] * _WEIGHTS).ravel()
+
+
+def hit_law(
+    groups: Groups, k: int, noise_scale: float, *, stop: float | None = None
+) -> np.ndarray:
+    """Law of the number of relevant candidates among the k largest noisy counts.
+
+    With A the relevant and B the other candidates, at least j are relevant if the j-th
+    arrival of A comes before arrival number k - j + 1 of B.
+
+    Args:
+      groups: the histogram.
+      k: how many are released, in [1, candidates).
+      noise_scale: Gumbel scale, in votes, > 0.
+      stop: noiseless count of one more element that ends the release when it arrives
+        (the limited domain's); None for none.
+
+    Returns:
+      Float[np.ndarray, "k+1"]: probability of 0, ..., k relevant ones, summing to 1.
+
+    Raises:
+      InputError: for a bad grouping, k or scale, or where the integral is too large.
+    """
+    levels, sizes, relevant, k = _checked(groups, k, noise_scale)
+    stopped = stop is not None
+    low, u, weight = _quadrature(levels, sizes, k, stopped)
+    work = u.size * float(k + 1) * np.minimum(sizes, k).sum() * max(1, relevant.sum())
+    if levels.size > 2 and work > _MAX_WORK:
+        raise InputError(
+            f"the exact law of this recall needs {work:.1g} operations; at most "
+            f"{_MAX_WORK:g} are tried: simulate it"
+        )
+    law = np.zeros(k + 2)
+    law[0] = 1.0
+    wanted, others = levels[relevant], levels[~relevant]
+    counts, rest = sizes[relevant], sizes[~relevant]
+    if wanted.size == 0:
+        return law[:-1] + 0.0
+    alive = np.ones(u.size)
+    if stop is not None:
+        shift = float(levels[0] - groups.counts[0] / noise_scale)
+        alive = np.exp(-np.exp(np.minimum(u + stop / noise_scale + shift, 700.0)))
+    few = _first_and_rest(u, others, rest, k + 1) if others.size else None
+    # room[:, j - 1] = P[at most k - j of B have arrived]
+    if few is None:
+        room = np.ones((u.size, k))
+    else:
+        room = np.minimum(np.cumsum(few, axis=1), 1.0)[:, k - 1 :: -1]
+    at_least = np.zeros(k)
+    for g in range(wanted.size):
+        fewer = counts.copy()
+        fewer[g] -= 1
+        before = _first_and_rest(u, wanted, fewer, k)
+        density = counts[g] * np.exp(_log_density(u, wanted[g]))
+        at_least += (weight * density * alive) @ (before * room)
+    if not stopped:
+        # Those arrived before the span began have room for certain.
+        start = _first_and_rest(np.array([low]), wanted, counts, k + 1)[0]
+        at_least += np.cumsum(start[::-1])[::-1][1:]
+    law[1 : k + 1] = at_least
+    law = np.clip(law, 0.0, 1.0)
+    return np.maximum(law[:-1] - law[1:], 0.0)
+
+
+def expected_hits(groups: Groups, k: int, noise_scale: float) -> float:
+    """Expected number of relevant candidates among the k largest noisy counts, exact.
+
+    A relevant candidate is among them if at most k - 1 others have arrived before it.
+    Recall is this over the number of relevant candidates.
+
+    Args:
+      groups: the histogram.
+      k: how many are released, in [1, candidates).
+      noise_scale: Gumbel scale, in votes, > 0.
+    """
+    levels, sizes, relevant, k = _checked(groups, k, noise_scale)
+    low, u, weight = _quadrature(levels, sizes, k, stopped=False)
+    total = 0.0
+    for g in np.flatnonzero(relevant):
+        fewer = sizes.copy()
+        fewer[g] -= 1
+        room = np.sum(_sum_law(u, levels, fewer, k), axis=1)
+        density = np.exp(_log_density(u, levels[g]))
+        early = float(_arrived(np.array(low), levels[g]))
+        total += sizes[g] * (float(np.sum(weight * density * room)) + early)
+    return total

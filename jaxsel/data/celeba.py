@@ -1,0 +1,196 @@
+"""The 40 attributes of the 202,599 face images of CelebA (Zhu & Wang 2022, EXP3).
+
+CelebA (Liu, Luo, Wang & Tang 2015) is for non-commercial research only, so the
+attributes are read from the user's own copy and nothing of them is kept in the package.
+No images are needed.
+"""
+
+import gzip
+import hashlib
+import io
+import os
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.data.download import FOLDER_VARIABLE
+from jaxsel.errors import InputError, check_integer
+
+__all__ = [
+    "FaceAttributes",
+    "celeba_available",
+    "generated_attributes",
+    "load_celeba",
+    "pick_queries",
+]
+
+IMAGES = 202_599
+ATTRIBUTES = 40
+TRAINING = 162_770  # images 1 to 162,770
+TEST = 182_637  # the test set follows this many images
+_GENERATED = (20_000, 16_000, 18_000)
+_PAGE = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
+_TEXT = "list_attr_celeba.txt"
+_NPZ = "celeba_attr.npz"
+_NAMES = (_NPZ, _TEXT, f"{_TEXT}.gz")  # what is read fastest first
+_TEXT_MD5 = "75e246fa4810816ffd6ee81facbd244c"  # as torchvision checks it
+_BITS_SHA256 = (  # of attr_packed in the .npz
+    "68b200e274781dddb55b2e16e91b454ba2e3e9cd4a86149fa675f4cafc4bc90e"
+)
+
+
+class FaceAttributes(NamedTuple):
+    """Which image shows what.
+
+    Attributes:
+      names: of the 40 attributes.
+      present: Bool[np.ndarray, "images 40"].
+      training: the first so many images are the training set.
+      test: the images after the first so many are the test set.
+      source: where they are from, in words for a caption.
+      generated: whether they stand in for real data.
+    """
+
+    names: tuple[str, ...]
+    present: np.ndarray
+    training: int
+    test: int
+    source: str
+    generated: bool
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """Share of the training images that show each attribute: Float["40"]."""
+        return self.present[: self.training].mean(axis=0)
+
+
+def _wanted() -> str:
+    return (
+        f"get {_TEXT} from {_PAGE} (for non-commercial research) and name the file, "
+        f"its folder, or the folder in the variable {FOLDER_VARIABLE}; md5 of the file "
+        f"decompressed: {_TEXT_MD5}"
+    )
+
+
+def _candidates(path: str | Path | None) -> list[Path]:
+    """The files that may hold them: of the path if given, else of the environment."""
+    folder = path if path is not None else os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        return []
+    folder = Path(folder).expanduser()
+    if path is not None and not folder.is_dir():
+        return [folder]
+    return [place / name for place in (folder, folder / "celeba") for name in _NAMES]
+
+
+def _lies(place: Path) -> bool:
+    try:
+        return place.is_file()
+    except OSError:
+        return False
+
+
+def celeba_available(path: str | Path | None = None) -> bool:
+    """Whether a file of the attributes lies at the path or in JAXSEL_DATA."""
+    return any(map(_lies, _candidates(path)))
+
+
+def _from_text(content: bytes) -> tuple[tuple[str, ...], np.ndarray]:
+    """The count, the names, then an image a line: its file, and 1 or -1 forty times."""
+    _, names, table = content.split(b"\n", 2)
+    letters = np.frombuffer(table, dtype=np.uint8)
+    # A number begins after a blank; the file's name begins a line.
+    begins = np.flatnonzero((letters[1:] > 32) & (letters[:-1] == 32)) + 1
+    present = letters[begins] != ord("-")
+    return tuple(names.decode("ascii").split()), present.reshape(-1, ATTRIBUTES)
+
+
+def _from_npz(arrays) -> tuple[tuple[str, ...], np.ndarray]:
+    """attr_names, and attr_packed: eight attributes a byte."""
+    present = np.unpackbits(arrays["attr_packed"], axis=1)[:, :ATTRIBUTES]
+    return tuple(str(name) for name in arrays["attr_names"]), present.astype(bool)
+
+
+def _read(place: Path) -> tuple[tuple[str, ...], np.ndarray]:
+    content = place.read_bytes()
+    altered = InputError(f"{place} is not the published file; {_wanted()}")
+    if content[:2] == b"PK":
+        try:
+            with np.load(io.BytesIO(content)) as arrays:
+                packed = arrays["attr_packed"].tobytes()
+                if hashlib.sha256(packed).hexdigest() != _BITS_SHA256:
+                    raise altered
+                return _from_npz(arrays)
+        except (KeyError, ValueError, zipfile.BadZipFile):
+            raise altered from None
+    if content[:2] == b"\x1f\x8b":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError):
+            raise altered from None
+    if hashlib.md5(content, usedforsecurity=False).hexdigest() != _TEXT_MD5:
+        raise altered
+    return _from_text(content)
+
+
+def load_celeba(path: str | Path | None = None) -> FaceAttributes:
+    """The published attributes.
+
+    Args:
+      path: of list_attr_celeba.txt (plain or .gz), of an .npz with attr_packed (eight
+        attributes a byte) and attr_names, or of the folder of one of them; by default
+        the folder in the variable JAXSEL_DATA, or its folder celeba.
+
+    Raises:
+      InputError: if there is no such file, or an altered one.
+    """
+    places = _candidates(path)
+    found = next(filter(_lies, places), None)
+    if found is None:
+        where = f"{places[0]} does not exist" if places else "CelebA is not at hand"
+        raise InputError(f"{where}; {_wanted()}")
+    names, present = _read(found)
+    return FaceAttributes(
+        names, present, TRAINING, TEST, "CelebA attributes (Liu et al. 2015)", False
+    )
+
+
+def generated_attributes(*, seed: int = 0) -> FaceAttributes:
+    """Invented attributes of 20,000 images, to stand in for the real ones.
+
+    Independent, with frequencies that fall geometrically from 0.85 to 0.02: 9.1 of 40
+    an image on average (CelebA: 9.0). The first 16,000 train, the last 2,000 test.
+
+    Args:
+      seed: of the draws.
+    """
+    generator = np.random.default_rng(check_integer("seed", seed, 0))
+    images, training, test = _GENERATED
+    frequencies = np.geomspace(0.85, 0.02, ATTRIBUTES)
+    present = generator.random((images, ATTRIBUTES)) < frequencies
+    names = tuple(f"attribute {number}" for number in range(1, ATTRIBUTES + 1))
+    source = "generated attributes, independent, frequencies 0.85 to 0.02"
+    return FaceAttributes(names, present, training, test, source, True)
+
+
+def pick_queries(faces: FaceAttributes, queries: int, *, seed: int = 0) -> np.ndarray:
+    """Attributes of randomly picked test images: Bool["queries 40"].
+
+    Args:
+      faces: where from.
+      queries: how many different images.
+      seed: of the choice.
+
+    Raises:
+      InputError: if the test set is smaller.
+    """
+    queries = check_integer("queries", queries, 1)
+    pool = faces.present[faces.test :]
+    if queries > len(pool):
+        raise InputError(
+            f"queries is {queries}; the test set has only {len(pool)} images"
+        )
+    generator = np.random.default_rng(check_integer("seed", seed, 0))
+    return pool[generator.choice(len(pool), queries, replace=False)]
