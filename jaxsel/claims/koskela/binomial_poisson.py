@@ -26,6 +26,10 @@ from jaxsel.claims.base_pairs import (
 )
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.koskela.profile_cases import (
+    PAPER,
+    TOLERANCE,
+    checked_base_epsilon,
+    checked_epsilon,
     coin_profile,
     law_profile,
     profile_case,
@@ -37,19 +41,6 @@ from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.repetitions import Repetitions
 
 __all__ = ["CLAIMS", "ERRATA"]
-
-_PAPER = "Koskela, Redberg & Wang 2024"
-# Deltas are compared: the tolerance must be far below those that matter.
-_TOLERANCE = 1e-12
-
-
-def _epsilon(epsilon: float) -> float:
-    return check_interval("epsilon", epsilon, -50.0, 200.0)
-
-
-def _base_epsilon(base_epsilon: float) -> float:
-    return check_interval("base_epsilon", base_epsilon, 0.0, 50.0)
-
 
 # --- Theorem 5.6 ----------------------------------------------------------------------
 
@@ -132,8 +123,8 @@ def _theorem_5_7(
       base_epsilon: parameter of randomised response, in (0, 50).
       count, probability: of K, probability in (0, 1).
     """
-    epsilon = _epsilon(epsilon)
-    profile = coin_profile(_base_epsilon(base_epsilon))
+    epsilon = checked_epsilon(epsilon)
+    profile = coin_profile(checked_base_epsilon(base_epsilon))
     return float(
         binomial_profile(profile, count, probability).delta(np.asarray(epsilon))
     )
@@ -178,8 +169,8 @@ def _theorem_5_7_unconditional(
       base_epsilon: parameter of randomised response, in (0, 50).
       count, probability: of K, probability in (0, 1).
     """
-    epsilon = _epsilon(epsilon)
-    profile = coin_profile(_base_epsilon(base_epsilon))
+    epsilon = checked_epsilon(epsilon)
+    profile = coin_profile(checked_base_epsilon(base_epsilon))
     count = check_integer("count", count, 1)
     probability = check_interval("probability", probability, 0.0, 1.0)
     return float(_unconditional(profile, count, probability).delta(np.array(epsilon)))
@@ -214,8 +205,8 @@ def _corollary_5_8(
       base_epsilon: parameter of randomised response, in (0, 50).
       mean: of K, > 0.
     """
-    epsilon = _epsilon(epsilon)
-    profile = coin_profile(_base_epsilon(base_epsilon))
+    epsilon = checked_epsilon(epsilon)
+    profile = coin_profile(checked_base_epsilon(base_epsilon))
     return float(poisson_profile(profile, mean).delta(np.asarray(epsilon)))
 
 
@@ -241,7 +232,7 @@ def _cases_5_8(budget: Budget) -> Iterator[Case]:
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="KRW-Thm5.6-printed",
-        source=f"{_PAPER}, Theorem 5.6 (Papernot & Steinke 2022, Theorem 6)",
+        source=f"{PAPER}, Theorem 5.6 (Papernot & Steinke 2022, Theorem 6)",
         statement="The best of K ~ Poisson(m) runs has a Renyi divergence of at most "
         "epsilon + m delta + log(m)/(a - 1) at order a, for every mean m and every base "
         "that is (a, epsilon)-RDP and (log(1 + 1/(a - 1)), delta)-DP.",
@@ -256,7 +247,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         id="KRW-Thm5.6",
-        source=f"{_PAPER}, Theorem 5.6 (Papernot & Steinke 2022, Theorem 6), m >= 1",
+        source=f"{PAPER}, Theorem 5.6 (Papernot & Steinke 2022, Theorem 6), m >= 1",
         statement="For m >= 1 the best of K ~ Poisson(m) runs has a Renyi divergence of "
         "at most epsilon + m delta + log(m)/(a - 1) at order a, for every base that is "
         "(a, epsilon)-RDP and (log(1 + 1/(a - 1)), delta)-DP.",
@@ -268,7 +259,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         id="KRW-Thm5.7",
-        source=f"{_PAPER}, Theorem 5.7",
+        source=f"{PAPER}, Theorem 5.7",
         statement="The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base("
         "epsilon - (n - 1) log(1 + p (e^epsilon_1 - 1) + p base(epsilon_1))) for every "
         "epsilon_1 >= log(1 + (p/(1 - p)) base(epsilon_1)); below epsilon = 0 the "
@@ -276,17 +267,17 @@ CLAIMS: tuple[Claim, ...] = (
         kind="privacy",
         relation=Relation.BASE,
         evaluate=_theorem_5_7,
-        check=at_most(_cases_5_7, tolerance=_TOLERANCE),
+        check=at_most(_cases_5_7, tolerance=TOLERANCE),
     ),
     Claim(
         id="KRW-Thm5.7-no-condition",
-        source=f"{_PAPER}, Theorem 5.7 without its condition on epsilon_1",
+        source=f"{PAPER}, Theorem 5.7 without its condition on epsilon_1",
         statement="The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base("
         "epsilon - (n - 1) log(1 + p base(0))): Theorem 5.7 at epsilon_1 = 0.",
         kind="privacy",
         relation=Relation.BASE,
         evaluate=_theorem_5_7_unconditional,
-        check=at_most(_unconditional_cases, tolerance=_TOLERANCE),
+        check=at_most(_unconditional_cases, tolerance=TOLERANCE),
         holds=False,
         correction="The condition is needed: KRW-Thm5.7. Where the worse outputs are the "
         "likelier ones on the first side, the ratio of slopes is largest inside and not "
@@ -294,7 +285,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         id="KRW-Cor5.8",
-        source=f"{_PAPER}, Corollary 5.8",
+        source=f"{PAPER}, Corollary 5.8",
         statement="The best of K ~ Poisson(m) runs has delta(epsilon) <= m base(epsilon "
         "- m (e^epsilon_1 - 1) - m base(epsilon_1)) for every epsilon_1 >= 0, m > 0; "
         "epsilon_1 = 0 is the best and costs m times the base's total variation; below "
@@ -302,14 +293,14 @@ CLAIMS: tuple[Claim, ...] = (
         kind="privacy",
         relation=Relation.BASE,
         evaluate=_corollary_5_8,
-        check=at_most(_cases_5_8, tolerance=_TOLERANCE),
+        check=at_most(_cases_5_8, tolerance=TOLERANCE),
     ),
 )
 
 ERRATA: tuple[Erratum, ...] = (
     Erratum(
         id="E-KRW-9",
-        source=f"{_PAPER}, Theorem 5.6",
+        source=f"{PAPER}, Theorem 5.6",
         kind="statement",
         printed="Theorem 6 of Papernot & Steinke 2022 for every mean m, with an "
         "arbitrary output if K = 0.",

@@ -16,6 +16,10 @@ from jaxsel.errors import check_interval
 from jaxsel.repetitions import Repetitions
 
 __all__ = [
+    "PAPER",
+    "TOLERANCE",
+    "checked_base_epsilon",
+    "checked_epsilon",
     "coin_pair",
     "coin_profile",
     "law_profile",
@@ -27,8 +31,22 @@ __all__ = [
     "swapped",
 ]
 
+PAPER = "Koskela, Redberg & Wang 2024"
+# Deltas are compared: the tolerance must be far below those that matter.
+TOLERANCE = 1e-12
+
 _LEVELS = np.array([-1.0, -0.2, 0.0, 0.05, 0.3, 1.0, 2.0])
 _SHARES = np.array([-0.5, 0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 0.9999])
+
+
+def checked_epsilon(epsilon: float) -> float:
+    """The epsilon of a release, real."""
+    return check_interval("epsilon", epsilon, -50.0, 200.0)
+
+
+def checked_base_epsilon(base_epsilon: float) -> float:
+    """The epsilon of randomised response as a base, > 0."""
+    return check_interval("base_epsilon", base_epsilon, 0.0, 50.0)
 
 
 def law_profile(first: np.ndarray, second: np.ndarray) -> Profile:

@@ -32,6 +32,10 @@ from jaxsel.claims.base_pairs import (
 )
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.koskela.profile_cases import (
+    PAPER,
+    TOLERANCE,
+    checked_base_epsilon,
+    checked_epsilon,
     coin_profile,
     law_profile,
     law_tradeoff,
@@ -44,19 +48,6 @@ from jaxsel.errors import check_interval, check_positive
 from jaxsel.repetitions import Repetitions
 
 __all__ = ["CLAIMS"]
-
-_PAPER = "Koskela, Redberg & Wang 2024"
-# Deltas are compared: the tolerance must be far below those that matter.
-_TOLERANCE = 1e-12
-
-
-def _epsilon(epsilon: float) -> float:
-    return check_interval("epsilon", epsilon, -50.0, 200.0)
-
-
-def _base_epsilon(base_epsilon: float) -> float:
-    return check_interval("base_epsilon", base_epsilon, 0.0, 50.0)
-
 
 # --- Theorem 5.1 ----------------------------------------------------------------------
 
@@ -132,8 +123,8 @@ def _theorem_5_2(
       base_epsilon: parameter of randomised response, in (0, 50).
       eta, gamma: law of K ~ D(eta, gamma), eta > -1, gamma in (0, 1).
     """
-    epsilon = _epsilon(epsilon)
-    profile = coin_profile(_base_epsilon(base_epsilon))
+    epsilon = checked_epsilon(epsilon)
+    profile = coin_profile(checked_base_epsilon(base_epsilon))
     return float(
         negative_binomial_profile(profile, eta, gamma).delta(np.asarray(epsilon))
     )
@@ -185,7 +176,7 @@ def _any_law(
       base_epsilon: parameter of randomised response, in (0, 50).
       repetitions: law of K, for example "binomial:count=20,mean=10".
     """
-    epsilon, base = _epsilon(epsilon), _base_epsilon(base_epsilon)
+    epsilon, base = checked_epsilon(epsilon), checked_base_epsilon(base_epsilon)
     bound = tradeoff_profile(
         coin_profile(base),
         lambda x: randomised_response_tradeoff(x, base),
@@ -229,7 +220,7 @@ def _any_cases(budget: Budget) -> Iterator[Case]:
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="KRW-Thm5.1",
-        source=f"{_PAPER}, Theorem 5.1 (Papernot & Steinke 2022, Theorem 2)",
+        source=f"{PAPER}, Theorem 5.1 (Papernot & Steinke 2022, Theorem 2)",
         statement="The best of K ~ D(eta, gamma) runs has a Renyi divergence of at most "
         "epsilon(a) + (eta + 1)(1 - 1/b) epsilon(b) + (1 + eta) log(1/gamma)/b + "
         "log E[K]/(a - 1) at order a, for every second order b >= 1.",
@@ -240,7 +231,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         id="KRW-Thm5.2",
-        source=f"{_PAPER}, Theorem 5.2",
+        source=f"{PAPER}, Theorem 5.2",
         statement="The best of K ~ D(eta, gamma) runs has delta(epsilon) <= E[K] "
         "base(epsilon - (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma) "
         "base(epsilon_1))) for every real epsilon and epsilon_1 >= 0, base being the "
@@ -248,11 +239,11 @@ CLAIMS: tuple[Claim, ...] = (
         kind="privacy",
         relation=Relation.BASE,
         evaluate=_theorem_5_2,
-        check=at_most(_cases_5_2, tolerance=_TOLERANCE),
+        check=at_most(_cases_5_2, tolerance=TOLERANCE),
     ),
     Claim(
         id="KRW-Cor5.3",
-        source=f"{_PAPER}, Corollary 5.3",
+        source=f"{PAPER}, Corollary 5.3",
         statement="The best of K ~ D(eta, gamma) runs of an epsilon-DP base is "
         "(eta + 2) epsilon-DP.",
         kind="privacy",
@@ -269,6 +260,6 @@ CLAIMS: tuple[Claim, ...] = (
         kind="privacy",
         relation=Relation.BASE,
         evaluate=_any_law,
-        check=at_most(_any_cases, tolerance=_TOLERANCE),
+        check=at_most(_any_cases, tolerance=TOLERANCE),
     ),
 )

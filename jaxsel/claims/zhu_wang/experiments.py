@@ -27,13 +27,13 @@ from jaxsel.accounting.top_k_calibration import largest_rho, stable_top_k_calibr
 from jaxsel.accounting.top_k_gaps import pass_probability
 from jaxsel.accounting.top_k_laws import check_top_k
 from jaxsel.accounting.top_k_recall import Groups, hit_law
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.base import Budget, Erratum, Relation
 from jaxsel.claims.checking import Case, at_least, at_most, equal
+from jaxsel.claims.zhu_wang.statements import PAPER, release_claim
 from jaxsel.errors import check_integer
 
 __all__ = ["CLAIMS", "ERRATA"]
 
-_PAPER = "Zhu & Wang 2022"
 _BINS, _COUNT = 15_000, 700.0
 _EPSILON, _DELTA = 0.15, 1e-6
 _SIZES = (10, 20, 50, 100, 200, 500, 1000, 1500)
@@ -215,25 +215,10 @@ def _general_cases(budget: Budget) -> Iterator[Case]:
         yield _peeled_recall(k=k), _general_recall(k=k), where
 
 
-def _claim(
-    identity, where, statement, evaluate, check, kind="utility", **more
-) -> Claim:
-    return Claim(
-        id=identity,
-        source=f"{_PAPER}, Section 5 ({where})",
-        statement=statement,
-        kind=kind,
-        relation=Relation.MONOTONE if kind == "privacy" else None,
-        evaluate=evaluate,
-        check=check,
-        **more,
-    )
-
-
 CLAIMS = (
-    _claim(
+    release_claim(
         "ZW-EXP1-calibration",
-        "EXP1",
+        "Section 5 (EXP1)",
         "With delta = 1/n, half of it for the test, StableTopK has rho = (sqrt(L + "
         "epsilon) - sqrt(L))^2, L = log(2 n): .004635, .018128, .028015 for epsilon = "
         ".4, .8, 1 and n = 2293.",
@@ -241,39 +226,40 @@ CLAIMS = (
         equal(_users_cases, tolerance=1e-9),
         kind="identity",
     ),
-    _claim(
+    release_claim(
         "ZW-EXP1-calibration-tight",
-        "EXP1",
+        "Section 5 (EXP1)",
         "At that rho the tight conversion gives no larger epsilon.",
         _rho_of_users,
         at_most(_users_bound_cases),
         kind="privacy",
     ),
-    _claim(
+    release_claim(
         "ZW-EXP2a-calibration-EM",
-        "EXP2, ten days",
+        "Section 5 (EXP2, ten days)",
         "Peeling 15 states a day for 10 days at (0.1, 1e-6) takes Gumbel noise of scale "
         "322.5.",
         _peeling_scale,
         equal(_peeling_cases, tolerance=1e-9),
         kind="identity",
     ),
-    _claim(
+    release_claim(
         "ZW-EXP2a-calibration-StableTopK",
-        "EXP2, ten days",
+        "Section 5 (EXP2, ten days)",
         "StableTopK for 10 days at (0.1, 1e-6), half of delta for the tests, takes noise "
         "of scale 241.3.",
         _test_scale,
         equal(_test_scale_cases, tolerance=1e-9),
         kind="identity",
     ),
-    _claim(
+    release_claim(
         "ZW-EXP2b-printed",
-        "EXP2, synthetic histogram",
+        "Section 5 (EXP2, synthetic histogram)",
         "On the synthetic histogram StableTopK has a larger recall than peeling and Top "
         "Stable, for k from 10 to 1500.",
         _stable_recall,
         at_most(_recall_printed_cases),
+        kind="utility",
         holds=False,
         erratum="E-ZW-5",
         correction=(
@@ -282,37 +268,40 @@ CLAIMS = (
             "than peeling from k = 20 on: ZW-EXP2b."
         ),
     ),
-    _claim(
+    release_claim(
         "ZW-EXP2b",
-        "EXP2, synthetic histogram",
+        "Section 5 (EXP2, synthetic histogram)",
         "From k = 20 to 1500 StableTopK has a larger recall than peeling.",
         _stable_recall,
         at_most(_recall_large_cases),
+        kind="utility",
         erratum="E-ZW-5",
     ),
-    _claim(
+    release_claim(
         "ZW-EXP2b-others",
-        "EXP2, synthetic histogram",
+        "Section 5 (EXP2, synthetic histogram)",
         "Peeling at k = 10, and Top Stable at every k from 10 to 1500, have a larger "
         "recall than StableTopK.",
         _stable_recall,
         at_least(_recall_small_cases),
+        kind="utility",
         erratum="E-ZW-5",
     ),
-    _claim(
+    release_claim(
         "ZW-EXP2b-noise",
-        "EXP2, synthetic histogram",
+        "Section 5 (EXP2, synthetic histogram)",
         "Peeling with noise for counts that move in any direction has a smaller recall: "
         ".243 at k = 10.",
         _general_recall,
         at_most(_general_cases),
+        kind="utility",
     ),
 )
 
 ERRATA = (
     Erratum(
         id="E-ZW-5",
-        source=f"{_PAPER}, Section 5 (EXP2), Figure 1(b)",
+        source=f"{PAPER}, Section 5 (EXP2), Figure 1(b)",
         kind="statement",
         printed=(
             "StableTopK outperforms all mechanisms, and is clearly better than TS when k "

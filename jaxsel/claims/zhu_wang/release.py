@@ -15,7 +15,7 @@ from jaxsel.accounting.top_k_gaps import (
     pass_probability,
     stable_top_k_gap,
 )
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.zhu_wang.instances import (
     gap_laws,
@@ -27,11 +27,11 @@ from jaxsel.claims.zhu_wang.instances import (
     size_sides,
     worst_row,
 )
+from jaxsel.claims.zhu_wang.statements import release_claim
 from jaxsel.errors import check_interval, check_positive
 
 __all__ = ["CLAIMS"]
 
-_PAPER = "Zhu & Wang 2022"
 _TOLERANCE = 1e-12
 _ORDERS = (1.1, 2.0, 8.0, 40.0)
 _BUDGETS = ((0.5, 0.1), (0.02, 1e-3), (4.0, 0.01))  # rho, delta_t
@@ -244,34 +244,22 @@ def _needed_cases(
     return cases
 
 
-def _claim(identity, source, statement, evaluate, check, kind="privacy") -> Claim:
-    return Claim(
-        id=identity,
-        source=f"{_PAPER}, {source}",
-        statement=statement,
-        kind=kind,
-        relation=Relation.MONOTONE if kind == "privacy" else None,
-        evaluate=evaluate,
-        check=check,
-    )
-
-
 CLAIMS = (
-    _claim(
+    release_claim(
         "ZW-Thm11",
         "Theorem 11",
         "StableTopK is (rho + 2 sqrt(rho log(1/delta)), delta + delta_t)-DP.",
         _theorem_11,
         at_most(_theorem_11_cases, tolerance=_TOLERANCE),
     ),
-    _claim(
+    release_claim(
         "ZW-Thm11-zCDP",
         "Theorem 11",
         "StableTopK is delta_t-approximate rho-zCDP.",
         _theorem_11_renyi,
         at_most(_theorem_11_renyi_cases),
     ),
-    _claim(
+    release_claim(
         "ZW-Thm11-utility",
         "Theorem 11",
         "If the selected gap exceeds 1 + 2 sqrt(2 log(1/delta_t)/rho), the set is "
@@ -280,21 +268,21 @@ CLAIMS = (
         at_most(_theorem_11_gap_cases, tolerance=_TOLERANCE),
         kind="utility",
     ),
-    _claim(
+    release_claim(
         "ZW-Cor19-Gaussian",
         "Corollary 19 for Algorithm 4",
         "Algorithm 4 is delta_t-approximate (a, a/(2 s^2))-Renyi DP.",
         _corollary_19_gaussian,
         at_most(_corollary_19_gaussian_cases),
     ),
-    _claim(
+    release_claim(
         "ZW-Cor19-Laplace",
         "Corollary 19 for Algorithm 5",
         "Algorithm 5 is (epsilon, delta_t)-DP.",
         _corollary_19_laplace,
         at_most(_corollary_19_laplace_cases, tolerance=_TOLERANCE),
     ),
-    _claim(
+    release_claim(
         "ZW-Thm20-Laplace",
         "Theorem 20 for Algorithm 5",
         "A gap of 1 + (log(1/delta) + log(1/beta))/epsilon is released with probability "
@@ -303,7 +291,7 @@ CLAIMS = (
         at_most(_needed_cases(_theorem_20_laplace, "laplace"), tolerance=_TOLERANCE),
         kind="utility",
     ),
-    _claim(
+    release_claim(
         "ZW-Thm20-aligned",
         "below Theorem 20, for Algorithm 4 with noise 1/epsilon",
         "At equal zCDP a gap of 1 + (sqrt(2 log(1/delta)) + sqrt(2 log(1/beta)))/epsilon "

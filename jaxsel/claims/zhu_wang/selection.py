@@ -10,7 +10,7 @@ from jaxsel.accounting.top_k import (
     largest_gap_renyi,
 )
 from jaxsel.accounting.top_k_laws import largest_gap_law
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget
 from jaxsel.claims.checking import Case, at_most, equal
 from jaxsel.claims.zhu_wang.instances import (
     Sides,
@@ -19,12 +19,12 @@ from jaxsel.claims.zhu_wang.instances import (
     renyi_rows,
     worst_row,
 )
+from jaxsel.claims.zhu_wang.statements import release_claim
 from jaxsel.claims.zhu_wang_errata.neighbours import gaps_of
 from jaxsel.errors import check_integer, check_interval, check_positive
 
 __all__ = ["CLAIMS"]
 
-_PAPER = "Zhu & Wang 2022"
 _ORDERS = (1.1, 2.0, 5.0, 30.0)
 _EPSILONS = (0.1, 1.0, 4.0)
 
@@ -182,20 +182,8 @@ def _renyi_cases(
     return cases
 
 
-def _claim(identity, source, statement, evaluate, check, kind="privacy") -> Claim:
-    return Claim(
-        id=identity,
-        source=f"{_PAPER}, {source}",
-        statement=statement,
-        kind=kind,
-        relation=Relation.MONOTONE if kind == "privacy" else None,
-        evaluate=evaluate,
-        check=check,
-    )
-
-
 CLAIMS = (
-    _claim(
+    release_claim(
         "ZW-Alg1",
         "Algorithm 1",
         "Algorithm 1 selects size j with probability proportional to exp(epsilon (q_j + "
@@ -204,28 +192,28 @@ CLAIMS = (
         equal(_law_cases, tolerance=1e-10),
         kind="identity",
     ),
-    _claim(
+    release_claim(
         "ZW-Alg1-gaps",
         "Proposition 7, first step of the proof",
         "One user more or less, with any votes, changes every gap by at most 1.",
         _gap_sensitivity,
         at_most(_gap_cases),
     ),
-    _claim(
+    release_claim(
         "ZW-Prop7-pure",
         "Proposition 7",
         "Algorithm 1 is epsilon-DP, for every regulariser.",
         _pure,
         at_most(_pure_cases),
     ),
-    _claim(
+    release_claim(
         "ZW-Prop7-zCDP",
         "Proposition 7",
         "Algorithm 1 is epsilon^2/8-zCDP.",
         _zcdp,
         at_most(_renyi_cases(_zcdp)),
     ),
-    _claim(
+    release_claim(
         "ZW-Prop7-RDP",
         "Proposition 7",
         "Algorithm 1 has Renyi divergence at most min{epsilon^2 a/8, log((sinh(a "
@@ -233,14 +221,14 @@ CLAIMS = (
         _renyi,
         at_most(_renyi_cases(_renyi)),
     ),
-    _claim(
+    release_claim(
         "ZW-Prop7-range",
         "Proposition 7, by Durfee & Rogers 2019",
         "The privacy losses of Algorithm 1 on a pair differ by at most epsilon.",
         _range,
         at_most(_range_cases),
     ),
-    _claim(
+    release_claim(
         "ZW-Prop7-sharp",
         "Proposition 7 with the exact curve of bounded range",
         "Algorithm 1 has at most the Renyi divergence of the worst pair of two outcomes "
