@@ -117,7 +117,7 @@ def tuned_index_law(
 
     def better(y: float) -> float:
         _, tails = log_parts(y - levels)
-        return min(1.0, math.exp(special.logsumexp(tails + log_share)))
+        return min(1.0, math.exp(float(np.logaddexp.reduce(tails + log_share))))
 
     def density(y: float) -> np.ndarray:
         densities, _ = log_parts(y - levels)

@@ -10,7 +10,12 @@ import numpy as np
 
 from jaxsel.bench.timing import Sampler
 
-__all__ = ["Unavailable", "diffprivlib_exponential", "opendp_noisy_max"]
+__all__ = [
+    "Unavailable",
+    "diffprivlib_exponential",
+    "opendp_noisy_max",
+    "opendp_noisy_top_k",
+]
 
 _BLOCK = 64
 
@@ -52,6 +57,28 @@ def opendp_noisy_max(scores: np.ndarray, law: np.ndarray) -> tuple[Sampler, str]
     values = [float(score) for score in scores]
     version = importlib.metadata.version("opendp")
     return _looped(lambda: release(values), law), f"OpenDP {version}, secure noise"
+
+
+def opendp_noisy_top_k(
+    counts: np.ndarray, k: int
+) -> tuple[Callable[[], np.ndarray], str]:
+    """One call of OpenDP make_noisy_top_k with Gumbel noise at scale 1; its version.
+
+    Raises:
+      Unavailable: if it is not installed, or too old to have it.
+    """
+    dp = _imported("opendp.prelude")
+    version = importlib.metadata.version("opendp")
+    if not hasattr(dp.m, "make_noisy_top_k"):
+        raise Unavailable(f"opendp {version} has no make_noisy_top_k")
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=counts.size)
+    release = dp.m.make_noisy_top_k(
+        domain, dp.linf_distance(T=float), dp.zero_concentrated_divergence(), k=k,
+        scale=1.0,
+    )  # fmt: skip
+    values = [float(count) for count in counts]
+    return lambda: np.asarray(release(values)), f"OpenDP {version}, secure noise"
 
 
 def diffprivlib_exponential(scores: np.ndarray, law: np.ndarray) -> tuple[Sampler, str]:

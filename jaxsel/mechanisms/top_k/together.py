@@ -1,0 +1,76 @@
+"""Several mechanisms in one trial, so that one compiled program compares them all."""
+
+import functools
+
+from jaxsel import stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import InputError
+
+__all__ = ["together"]
+
+
+@functools.cache
+def together(mechanisms: tuple[Mechanism, ...]) -> Mechanism:
+    """Runs every mechanism in every trial, each on a stream of its own.
+
+    What is tallied of a part has the law of that mechanism alone, and the parts of one
+    trial are independent. Their draws are not those of the mechanism simulated alone.
+    A block of trials takes the memory of all parts: what the largest needs decides its
+    size.
+
+    Args:
+      mechanisms: at least one; the same one may come twice.
+
+    Data, params: tuples, one entry a mechanism, each in that mechanism's form.
+    Outcome: the tuple of outcomes. The event, labels and law are those of the first
+      mechanism; to keep something of each, combine statistics of their outcomes.
+
+    Raises:
+      InputError: if there is no mechanism, or what it is given is not a tuple with one
+        entry for each; and what the mechanisms raise.
+    """
+    if not mechanisms:
+        raise InputError("together needs at least one mechanism")
+    number = len(mechanisms)
+
+    def parts(data, params):
+        for name, value in (("data", data), ("params", params)):
+            if not isinstance(value, tuple) or len(value) != number:
+                raise InputError(
+                    f"{name} must be a tuple of {number} entries, one a mechanism"
+                )
+        return zip(mechanisms, data, params, strict=True)
+
+    def prepare(data, params):
+        ready = [one.prepare(*given) for one, *given in parts(data, params)]
+        return tuple(part[0] for part in ready), tuple(part[1] for part in ready)
+
+    def sample(key: stream.Key, data, params):
+        return tuple(
+            one.sample(stream.fold(key, place), *given)
+            for place, (one, *given) in enumerate(parts(data, params))
+        )
+
+    def event(outcome):
+        return mechanisms[0].event(outcome[0])
+
+    def labels(data, params) -> tuple[str, ...]:
+        one, *given = next(iter(parts(data, params)))
+        return one.labels(*given)
+
+    first_law = mechanisms[0].law
+
+    def law(data, params) -> FiniteLaw:
+        assert first_law is not None
+        _, *given = next(iter(parts(data, params)))
+        return first_law(*given)
+
+    return Mechanism(
+        name=f"together({','.join(one.name for one in mechanisms)})",
+        prepare=prepare,
+        sample=sample,
+        event=event,
+        labels=labels,
+        law=None if first_law is None else law,
+        resolution=max(one.resolution for one in mechanisms),
+    )
