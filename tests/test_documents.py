@@ -40,7 +40,8 @@ def test_the_readme_states_what_tuning_costs():
     assert f"({math.ceil(found.best.epsilon * 1e4) / 1e4:g}, 1e-06)" in readme
     assert f"Koskela et al. {named['KRW-Thm5.2']:.2f}" in readme
     assert f"Steinke {named['PS-Thm2']:.2f}" in readme
-    assert f"{math.floor(found.attained * 1e4) / 1e4:g}. The [envelope" in " ".join(
+    # a search found it, whose path may differ in the fourth decimal between versions
+    assert f"{math.floor(found.attained * 1e2) / 1e2:g}. The [envelope" in " ".join(
         readme.split()
     )
 
