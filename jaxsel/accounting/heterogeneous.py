@@ -11,12 +11,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import optimize
 
 from jaxsel.accounting.closed_forms import (
     gaussian_delta,
     gaussian_epsilon,
-    gaussian_log_delta,
+    gaussian_noise_multiplier,
 )
 from jaxsel.accounting.liu_talwar import ApproximateGuarantee
 from jaxsel.accounting.profile_ratios import Profile, negative_binomial_ratio
@@ -55,24 +54,6 @@ class CandidateThresholds(NamedTuple):
     tuned: ApproximateGuarantee
 
 
-def _calibrated(epsilon: float, delta: float) -> float:
-    """Noise multiplier at which the Gaussian mechanism is just (epsilon, delta)-DP."""
-
-    def excess(log_scale: float) -> float:
-        scale = math.exp(log_scale)
-        return float(gaussian_log_delta(epsilon, scale)) - math.log(delta)
-
-    low, high = -1.0, 1.0
-    while excess(low) <= 0.0:
-        low *= 2.0
-    while excess(high) >= 0.0:
-        high *= 2.0
-    root = optimize.root_scalar(
-        excess, bracket=(low, high), method="brentq", xtol=1e-14
-    )
-    return math.exp(root.root)
-
-
 def candidate_thresholds(
     epsilon: float, delta: float, repetitions: Repetitions
 ) -> CandidateThresholds:
@@ -98,7 +79,7 @@ def candidate_thresholds(
             "negative binomial law, such as geometric or logarithmic"
         )
     eta, gamma = repetitions.parameters["eta"], repetitions.parameters["gamma"]
-    scale = _calibrated(epsilon, delta)
+    scale = gaussian_noise_multiplier(epsilon, delta)
     level = negative_binomial_ratio(
         lambda at: gaussian_delta(at, scale), eta, gamma
     ).level

@@ -24,15 +24,18 @@ import numpy as np
 from scipy import optimize, special
 
 from jaxsel.accounting import ridge_posterior
-from jaxsel.accounting.closed_forms import gaussian_delta, gaussian_epsilon
+from jaxsel.accounting.closed_forms import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_noise_multiplier,
+)
 from jaxsel.accounting.liu_talwar import ApproximateGuarantee
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.errors import check_interval
 
 __all__ = [
     "LARGEST_RUN_DELTA",
     "RunCalibration",
     "calibrate_run",
-    "gaussian_noise_multiplier",
     "propose_test_release",
     "run_epsilon",
     "run_guarantee",
@@ -69,30 +72,6 @@ def propose_test_release(
     return ApproximateGuarantee(
         release.epsilon + test.epsilon, min(1.0, release.delta + test.delta + failure)
     )
-
-
-def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
-    """The least noise multiplier of an (epsilon, delta)-DP Gaussian mechanism.
-
-    Balle & Wang (2018), to a relative 1e-12; on the private side.
-
-    Args:
-      epsilon: > 0.
-      delta: in (0, 1).
-    """
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0)
-
-    def excess(log_scale: float) -> float:
-        return gaussian_epsilon(delta, math.exp(log_scale)) / epsilon - 1.0
-
-    low, high = 0.0, 1.0
-    while excess(low) <= 0.0:
-        low -= 1.0
-    while excess(high) > 0.0:
-        high += 1.0
-    root = float(optimize.brentq(excess, low, high, xtol=1e-13))  # type: ignore
-    return math.exp(root + 1e-12)
 
 
 # --- One run --------------------------------------------------------------------------

@@ -24,10 +24,10 @@ from scipy import optimize, special
 from jaxsel import repetition_sampling as sampling
 from jaxsel import stream
 from jaxsel.accounting import ridge_posterior as privacy
+from jaxsel.accounting.closed_forms import gaussian_noise_multiplier
 from jaxsel.accounting.propose_test_release import (
     RunCalibration,
     calibrate_run,
-    gaussian_noise_multiplier,
 )
 from jaxsel.accounting.propose_test_release_tuning import TunedCalibration
 from jaxsel.base import FiniteLaw, Mechanism

@@ -10,7 +10,11 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting import propose_test_release as ptr
 from jaxsel.accounting import propose_test_release_tuning as tuning
 from jaxsel.accounting import ridge_posterior as ridge
-from jaxsel.accounting.closed_forms import gaussian_delta, gaussian_epsilon
+from jaxsel.accounting.closed_forms import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_noise_multiplier,
+)
 from jaxsel.accounting.liu_talwar import ApproximateGuarantee, hard_stop_approximate
 from jaxsel.accounting.profile_tuning import two_point_epsilon
 from jaxsel.errors import InputError
@@ -160,7 +164,7 @@ def test_norm_bound_and_sensitivity_are_attained(lam):
 
 def test_gaussian_noise_multiplier_inverts():
     for epsilon, delta in ((0.01, 1e-9), (1.0, 1e-6), (8.0, 1e-2), (0.05, 0.04)):
-        scale = ptr.gaussian_noise_multiplier(epsilon, delta)
+        scale = gaussian_noise_multiplier(epsilon, delta)
         assert gaussian_epsilon(delta, scale) <= epsilon
         assert gaussian_epsilon(delta, scale) == pytest.approx(epsilon, rel=1e-9)
 
@@ -325,7 +329,7 @@ def test_runs_get_more_the_sharper_the_theorem():
         (lambda: ridge.leverage_bound(0.0, 1.0), "regularisation"),
         (lambda: ridge.ridge_norm_bound(1.0, math.inf), "records"),
         (lambda: ridge.tail_of(0.5), "delta"),
-        (lambda: ptr.gaussian_noise_multiplier(1.0, 1.0), "delta"),
+        (lambda: gaussian_noise_multiplier(1.0, 1.0), "delta"),
         (lambda: ptr.calibrate_run(0.0, 1e-6), "epsilon"),
         (lambda: ptr.calibrate_run(1.0, 0.5), "delta"),
         (lambda: ptr.run_epsilon(ptr.calibrate_run(1.0, 1e-3), 1e-6), "delta"),

@@ -9,9 +9,9 @@ from scipy import stats
 from jaxsel import repetitions as laws
 from jaxsel import stream
 from jaxsel.accounting import ridge_posterior as privacy
+from jaxsel.accounting.closed_forms import gaussian_noise_multiplier
 from jaxsel.accounting.propose_test_release import (
     calibrate_run,
-    gaussian_noise_multiplier,
 )
 from jaxsel.accounting.propose_test_release_tuning import calibrate_tuned
 from jaxsel.engine import simulate_grid

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting import propose_test_release as ptr
 from jaxsel.accounting import ridge_posterior as ridge
-from jaxsel.accounting.closed_forms import gaussian_delta
+from jaxsel.accounting.closed_forms import gaussian_delta, gaussian_noise_multiplier
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.koskela.ridge_cases import RidgePair, ridge_pairs
@@ -81,7 +80,7 @@ def _noise(*, epsilon: float = 1.0, delta: float = 1e-6) -> float:
     Args:
       epsilon, delta: of that release.
     """
-    return ptr.gaussian_noise_multiplier(epsilon, delta)
+    return gaussian_noise_multiplier(epsilon, delta)
 
 
 def _noise_cases(budget: Budget) -> Iterator[Case]:
