@@ -9,23 +9,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from jaxsel.accounting.halting import (
+    binomial_counts,
+    halting_law,
+    laplace_difference_tail,
+)
+from jaxsel.accounting.percentile_tests import algorithm_4, algorithm_5, always_level
+from jaxsel.accounting.truncated_laplace import truncated_laplace_delta
 from jaxsel.base import Budget
 from jaxsel.claims import cohen_errata, liu_talwar_errata
 from jaxsel.claims.cohen_errata import answers as cohen_answers
 from jaxsel.claims.cohen_errata import coin_games, sparse_vector
-from jaxsel.claims.errata_numbers import (
-    binomial_counts,
-    halting_law,
-    laplace_difference_tail,
-    truncated_laplace_delta,
-)
 from jaxsel.claims.liu_talwar_errata import closeness, margin
-from jaxsel.claims.liu_talwar_errata.numbers import (
-    algorithm_4,
-    algorithm_5,
-    always_level,
-    level,
-)
+from jaxsel.claims.liu_talwar_errata.numbers import level
 from jaxsel.errors import InputError
 
 # False-alarm rate of each statistical assertion.

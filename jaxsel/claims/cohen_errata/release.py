@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Erratum, Relation
-from jaxsel.claims.checking import Case, at_least, at_most
-from jaxsel.claims.errata_numbers import (
-    probability,
+from jaxsel.accounting.truncated_laplace import (
     truncated_laplace_cdf,
     truncated_laplace_delta,
     truncated_laplace_support,
 )
+from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.claims.checking import Case, at_least, at_most
+from jaxsel.claims.errata_numbers import probability
 from jaxsel.errors import check_interval, check_positive
 
 __all__ = ["CLAIMS", "ERRATA"]

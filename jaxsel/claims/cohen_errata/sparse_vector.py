@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsel.accounting.halting import halting_law
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_least, at_most
-from jaxsel.claims.errata_numbers import halting_law, probability
+from jaxsel.claims.errata_numbers import probability
 from jaxsel.errors import check_integer, check_positive
 
 __all__ = ["CLAIMS", "ERRATA"]

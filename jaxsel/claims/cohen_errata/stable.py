@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Erratum, Relation
-from jaxsel.claims.checking import Case, at_most
-from jaxsel.claims.errata_numbers import (
-    probability,
+from jaxsel.accounting.truncated_laplace import (
     truncated_laplace_delta,
     truncated_laplace_support,
 )
+from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.claims.checking import Case, at_most
+from jaxsel.claims.errata_numbers import probability
 from jaxsel.errors import InputError, check_integer
 
 __all__ = ["CLAIMS", "ERRATA"]

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting import exact_epsilon, pairs
+from jaxsel.accounting.halting import binomial_counts
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most, equal
-from jaxsel.claims.errata_numbers import binomial_counts
 from jaxsel.errors import check_integer, check_interval, check_positive
 
 __all__ = ["CLAIMS", "ERRATA"]

@@ -8,20 +8,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Erratum
-from jaxsel.claims.checking import Case, at_most
-from jaxsel.claims.errata_numbers import halting_law, probability
-from jaxsel.claims.liu_talwar_errata.numbers import (
-    SCALES,
+from jaxsel.accounting.halting import halting_law
+from jaxsel.accounting.percentile_tests import (
     algorithm_4,
     algorithm_4_levels,
-    allowed_failure,
     always_level,
-    level,
     log_potential,
     passing_chance,
-    random_plans,
     share_at,
+)
+from jaxsel.base import Budget, Claim, Erratum
+from jaxsel.claims.checking import Case, at_most
+from jaxsel.claims.errata_numbers import probability
+from jaxsel.claims.liu_talwar_errata.numbers import (
+    SCALES,
+    allowed_failure,
+    level,
+    random_plans,
 )
 from jaxsel.errors import check_integer
 

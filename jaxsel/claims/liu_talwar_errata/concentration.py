@@ -9,13 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
+from jaxsel.accounting.percentile_tests import printed_shift, sufficient_shift
 from jaxsel.base import Budget, Claim, Erratum
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability
-from jaxsel.claims.liu_talwar_errata.numbers import (
-    printed_shift,
-    sufficient_shift,
-)
 from jaxsel.errors import check_integer, check_positive
 
 __all__ = ["CLAIMS", "ERRATA"]

@@ -8,16 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
+from jaxsel.accounting.halting import halting_law
+from jaxsel.accounting.percentile_tests import algorithm_4, always_level
 from jaxsel.base import Budget, Claim, Erratum
 from jaxsel.claims.checking import Case, at_most
-from jaxsel.claims.errata_numbers import halting_law, probability
-from jaxsel.claims.liu_talwar_errata.numbers import (
-    SCALES,
-    algorithm_4,
-    allowed_failure,
-    always_level,
-    level,
-)
+from jaxsel.claims.errata_numbers import probability
+from jaxsel.claims.liu_talwar_errata.numbers import SCALES, allowed_failure, level
 from jaxsel.errors import check_interval
 
 __all__ = ["CLAIMS", "ERRATA"]

@@ -9,18 +9,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Erratum
-from jaxsel.claims.checking import Case, at_least, at_most
-from jaxsel.claims.errata_numbers import halting_law, probability
-from jaxsel.claims.liu_talwar_errata.numbers import (
+from jaxsel.accounting.halting import halting_law
+from jaxsel.accounting.percentile_tests import (
     PercentileTest,
     algorithm_4,
     algorithm_4_levels,
     log_potential,
     passing_chance,
-    random_plans,
     share_at,
 )
+from jaxsel.base import Budget, Claim, Erratum
+from jaxsel.claims.checking import Case, at_least, at_most
+from jaxsel.claims.errata_numbers import probability
+from jaxsel.claims.liu_talwar_errata.numbers import random_plans
 from jaxsel.errors import check_positive
 
 __all__ = ["CLAIMS", "ERRATA"]

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Erratum
-from jaxsel.claims.checking import Case, at_least, at_most
-from jaxsel.claims.errata_numbers import halting_law, probability
-from jaxsel.claims.liu_talwar_errata.numbers import (
+from jaxsel.accounting.halting import halting_law
+from jaxsel.accounting.percentile_tests import (
     PercentileTest,
     algorithm_5,
     algorithm_5_levels,
     passing_chance,
-    random_plans,
 )
+from jaxsel.base import Budget, Claim, Erratum
+from jaxsel.claims.checking import Case, at_least, at_most
+from jaxsel.claims.errata_numbers import probability
+from jaxsel.claims.liu_talwar_errata.numbers import random_plans
 from jaxsel.errors import check_integer
 
 __all__ = ["CLAIMS", "ERRATA"]

@@ -8,9 +8,9 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.divergences import renyi_divergence
+from jaxsel.accounting.quadrature import panels
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_least, at_most, equal
-from jaxsel.claims.errata_numbers import panels
 from jaxsel.errors import check_integer, check_interval, check_positive
 
 __all__ = ["CLAIMS"]

@@ -1,0 +1,27 @@
+"""Gauss-Legendre quadrature on panels, for integrands with known kinks."""
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["panels"]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+def panels(edges: npt.ArrayLike, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes and weights, 16 on each panel.
+
+    Args:
+      edges: points where the integrand may have a kink, the ends included.
+      width: widest panel; the integrand must be smooth on that scale.
+    """
+    edges = np.unique(np.asarray(edges, dtype=np.float64))
+    pieces = np.maximum(np.ceil(np.diff(edges) / width), 1).astype(int)
+    cuts = [
+        np.linspace(low, high, count + 1)[:-1]
+        for low, high, count in zip(edges[:-1], edges[1:], pieces, strict=True)
+    ]
+    cuts = np.concatenate([*cuts, edges[-1:]])
+    middle, half = (cuts[1:] + cuts[:-1]) / 2.0, np.diff(cuts) / 2.0
+    nodes = middle[:, None] + half[:, None] * _NODES
+    return nodes.ravel(), (half[:, None] * _WEIGHTS).ravel()
