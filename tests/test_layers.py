@@ -29,6 +29,11 @@ ALLOWED = {
     "mechanisms": HOST
     | {"noise", "stream", "repetitions", "repetition_sampling", "accounting"},
     "audit": HOST | {"engine", "audit_bounds", "accounting"},
+    "training": HOST
+    | {
+        "accounting", "audit_bounds", "data", "intervals", "noise", "progress", "records",
+        "repetitions", "repetition_sampling", "stream",
+    },
     "claims": HOST
     | {
         "accounting", "repetitions", "mechanisms", "audit", "intervals", "catalogue",

@@ -28,12 +28,25 @@ class Source(NamedTuple):
       sha256: of the decompressed content.
       canonical: brings known variants of the content to the published form, before the
         checksum is taken.
+      archive: "sha256:..." or "md5:..." of the published gzip file, if that is what the
+        address gives. Where sha256 is empty, local files must have it too.
+      folder: a folder of the named folder in which it may lie as well, for files whose
+        names are not their own.
     """
 
     file: str
     url: str
-    sha256: str
+    sha256: str = ""
     canonical: Callable[[bytes], bytes] = bytes
+    archive: str = ""
+    folder: str = ""
+
+    @property
+    def checksum(self) -> str:
+        """The checksum in words."""
+        if self.sha256:
+            return f"sha256 of the decompressed file: {self.sha256}"
+        return f"checksum of the gzip file: {self.archive}"
 
 
 def _places(source: Source, path: str | Path | None) -> list[Path]:
@@ -44,18 +57,26 @@ def _places(source: Source, path: str | Path | None) -> list[Path]:
     folder = Path(folder).expanduser()
     if path is not None and not folder.is_dir():
         return [folder]
-    return [folder / source.file, folder / f"{source.file}.gz"]
+    folders = [folder / source.folder, folder] if source.folder else [folder]
+    return [
+        place / file for place in folders for file in (source.file, f"{source.file}.gz")
+    ]
 
 
 def _wanted(source: Source) -> str:
     return (
         f"download {source.url} and name the file, its folder, or the folder in the "
-        f"variable {FOLDER_VARIABLE}; sha256 of the decompressed file: {source.sha256}"
+        f"variable {FOLDER_VARIABLE}; {source.checksum}"
     )
 
 
 def _checked(source: Source, path: Path) -> bytes:
     content = path.read_bytes()
+    if not source.sha256:
+        kind, wanted = source.archive.split(":")
+        found = hashlib.new(kind, content, usedforsecurity=False).hexdigest()
+        if found != wanted:
+            raise InputError(f"{path} has {kind} {found}; {_wanted(source)}")
     if content[:2] == b"\x1f\x8b":
         try:
             content = gzip.decompress(content)
@@ -65,7 +86,7 @@ def _checked(source: Source, path: Path) -> bytes:
             ) from None
     content = source.canonical(content)
     found = hashlib.sha256(content).hexdigest()
-    if found != source.sha256:
+    if source.sha256 and found != source.sha256:
         raise InputError(f"{path} has sha256 {found}; {_wanted(source)}")
     return content
 
@@ -81,9 +102,9 @@ def _downloaded(source: Source) -> Path:
     try:
         found = pooch.retrieve(
             source.url,
-            known_hash=f"sha256:{source.sha256}",
-            fname=source.file,
-            path=pooch.os_cache("jaxsel"),
+            known_hash=source.archive or f"sha256:{source.sha256}",
+            fname=f"{source.file}.gz" if source.archive else source.file,
+            path=Path(pooch.os_cache("jaxsel")) / source.folder,
         )
     # Requests has a tree of errors of its own; a wrong checksum is a ValueError.
     except (OSError, ValueError) as error:

@@ -1,0 +1,123 @@
+"""Categorical tables as counts on a finite universe, for linear queries.
+
+A row of a table with c columns of s_1, ..., s_c levels falls into one of s_1 * ... * s_c
+cells, numbered with the last column varying fastest.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.data.celeba import FaceAttributes
+from jaxsel.errors import InputError, check_choice, check_finite, check_integer
+
+__all__ = [
+    "CategoricalTable",
+    "discretise",
+    "face_table",
+    "marginal_queries",
+    "resampled",
+    "tabulate",
+]
+
+_MOST_CELLS = 2**20
+
+
+class CategoricalTable(NamedTuple):
+    """How many rows fall into each cell.
+
+    Attributes:
+      columns: names of the columns.
+      levels: how many levels each has.
+      counts: Int64[np.ndarray, "cells"].
+      source: where the rows are from, in words for a caption.
+      generated: whether they stand in for real rows.
+    """
+
+    columns: tuple[str, ...]
+    levels: tuple[int, ...]
+    counts: np.ndarray
+    source: str
+    generated: bool
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return int(self.counts.sum())
+
+
+def discretise(values: npt.ArrayLike, cuts: npt.ArrayLike) -> np.ndarray:
+    """Levels 0 to len(cuts): how many of the increasing cut points are <= each value.
+
+    For private rows the cut points must be public: chosen without looking at the rows.
+    """
+    points = check_finite("cuts", cuts)
+    if points.ndim != 1 or np.any(np.diff(points) <= 0):
+        raise InputError("cuts must be one increasing list of numbers")
+    return np.searchsorted(points, check_finite("values", values), side="right")
+
+
+def tabulate(codes: npt.ArrayLike, levels: Sequence[int]) -> np.ndarray:
+    """Int64["cells"], the rows in each cell.
+
+    Args:
+      codes: Int["rows columns"], the level of each row in each column, from 0.
+      levels: number of levels of each column.
+
+    Raises:
+      InputError: for codes that are not levels, or above 2**20 cells.
+    """
+    table = np.asarray(codes)
+    sizes = tuple(check_integer("levels", size, 1) for size in levels)
+    cells = int(np.prod(sizes, dtype=np.float64))
+    if cells > _MOST_CELLS:
+        raise InputError(f"the universe has {cells} cells; at most 2**20 are kept")
+    if table.ndim != 2 or table.shape[1] != len(sizes) or table.dtype.kind not in "iub":
+        raise InputError(f"codes must be whole numbers in {len(sizes)} columns")
+    table = table.astype(np.int64)
+    if np.any((table < 0) | (table >= np.array(sizes))):
+        raise InputError("codes must lie between 0 and the number of levels minus 1")
+    return np.bincount(np.ravel_multi_index(tuple(table.T), sizes), minlength=cells)
+
+
+def face_table(faces: FaceAttributes, columns: Sequence[str]) -> CategoricalTable:
+    """Images by some of their attributes, two levels each."""
+    for name in columns:
+        check_choice("attribute", name, faces.names)
+    chosen = [faces.names.index(name) for name in columns]
+    levels = (2,) * len(chosen)
+    counts = tabulate(faces.present[:, chosen], levels)
+    return CategoricalTable(
+        tuple(columns), levels, counts, faces.source, faces.generated
+    )
+
+
+def resampled(table: CategoricalTable, rows: int, *, seed: int = 0) -> CategoricalTable:
+    """``rows`` independent rows from the table: it is the population, they are data."""
+    rows = check_integer("rows", rows, 1)
+    generator = np.random.default_rng(check_integer("seed", seed, 0))
+    counts = generator.multinomial(rows, table.counts / table.rows)
+    source = f"{rows:,} rows drawn from {table.source}"
+    return table._replace(counts=counts, source=source)
+
+
+def marginal_queries(levels: Sequence[int], ways: int) -> np.ndarray:
+    """All counting queries that fix ``ways`` columns: Float64["queries cells"] in {0, 1}.
+
+    Args:
+      levels: number of levels of each column.
+      ways: how many columns a query fixes, from 1 to all.
+    """
+    sizes = tuple(check_integer("levels", size, 1) for size in levels)
+    if check_integer("ways", ways, 1) > len(sizes):
+        raise InputError(f"ways is {ways}; there are {len(sizes)} columns")
+    grid = np.indices(sizes).reshape(len(sizes), -1)
+    found = []
+    for chosen in itertools.combinations(range(len(sizes)), ways):
+        for values in itertools.product(*(range(sizes[c]) for c in chosen)):
+            fits = [grid[c] == value for c, value in zip(chosen, values, strict=True)]
+            found.append(np.all(fits, axis=0))
+    return np.array(found, dtype=np.float64)

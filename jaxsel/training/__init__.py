@@ -1,0 +1,1 @@
+"""DP-SGD on a small convolutional network, and private tuning of it."""

@@ -1,0 +1,244 @@
+"""DP-SGD: Poisson batches, clipped gradients, Gaussian noise on their sum.
+
+Abadi et al. 2016, with the batches that the accounting assumes: every example by its own
+coin, and the noisy sum divided by the EXPECTED batch size, never by the realised one.
+Neighbours differ by one example more or less.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxsel import noise, stream
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_integer,
+    check_interval,
+    check_positive,
+)
+from jaxsel.training.clipping import microbatched_sum, plain_sum
+from jaxsel.training.ghost import ghost_sum
+from jaxsel.training.network import cross_entropy
+from jaxsel.training.sampling import batch_capacity, poisson_batch
+
+__all__ = [
+    "CLIPPING",
+    "Recipe",
+    "State",
+    "accuracy",
+    "initialise",
+    "noisy_gradient",
+    "recipe",
+    "train",
+]
+
+CLIPPING = ("microbatch", "plain", "ghost")
+_BATCH_TAG, _NOISE_TAG = 0xA0, 0xA1
+
+
+class Recipe(NamedTuple):
+    """What is fixed when training is compiled.
+
+    Attributes:
+      examples: n, size of the training set. Public.
+      batch_size: expected; each example is drawn with chance batch_size/examples.
+      clip_norm: C.
+      noise_multiplier: standard deviation of the noise on the sum, over C; 0 trains
+        without privacy.
+      clipping: "microbatch", "plain" or "ghost".
+      microbatch: examples at a time, for the first.
+      capacity: largest batch that fits.
+    """
+
+    examples: int
+    batch_size: float
+    clip_norm: float
+    noise_multiplier: float
+    clipping: str
+    microbatch: int
+    capacity: int
+
+
+def recipe(
+    examples: int,
+    batch_size: float,
+    *,
+    clip_norm: float = 1.0,
+    noise_multiplier: float = 1.1,
+    clipping: str = "microbatch",
+    microbatch: int = 8,
+) -> Recipe:
+    """A checked Recipe, attributes as there.
+
+    Raises:
+      InputError: for a setting out of range.
+    """
+    examples = check_integer("examples", examples, 1)
+    batch_size = check_interval("batch_size", batch_size, 0, examples, high_open=False)
+    check_choice("clipping", clipping, CLIPPING)
+    return Recipe(
+        examples=examples,
+        batch_size=batch_size,
+        clip_norm=check_positive("clip_norm", clip_norm),
+        noise_multiplier=check_interval(
+            "noise_multiplier", noise_multiplier, 0.0, float("inf"), low_open=False
+        ),
+        clipping=clipping,
+        microbatch=check_integer("microbatch", microbatch, 1),
+        capacity=batch_capacity(examples, batch_size / examples),
+    )
+
+
+class State(NamedTuple):
+    """A run of training between two steps.
+
+    Attributes:
+      params: of the network.
+      optimiser: its state.
+      step: Int[Array, ""], steps done.
+      overflow: Bool[Array, ""], whether some batch did not fit; then the run is void.
+    """
+
+    params: Any
+    optimiser: Any
+    step: Int[Array, ""]
+    overflow: Bool[Array, ""]
+
+
+Optimiser = Callable[[Any], optax.GradientTransformation]
+
+
+def initialise(
+    model: nn.Module, image: Array, optimiser: optax.GradientTransformation, seed: int
+) -> State:
+    """Fresh parameters, from ``seed``, which depends on no data.
+
+    Args:
+      model: the network.
+      image: one image, for its shape.
+      optimiser: an optax transformation.
+      seed: whole number in [0, 2**64).
+    """
+    keys = jax.random.key(seed & 0xFFFFFFFF), seed >> 32
+    params = model.init(jax.random.fold_in(*keys), image[None])["params"]
+    return State(params, optimiser.init(params), jnp.int32(0), jnp.asarray(False))
+
+
+def _gaussian(key: stream.Key, tree: Any, deviation) -> Any:
+    """Gaussian noise of the shape of a tree; each leaf has its own stream."""
+    leaves, structure = jax.tree.flatten(tree)
+    noisy = []
+    for number, leaf in enumerate(leaves):
+        draws = jnp.arange(leaf.size, dtype=jnp.uint32)
+        own = stream.fold(key, jnp.uint32(number))
+        normal = noise.normal(noise.ends(own, draws, "tail")[0])
+        noisy.append(deviation * normal.reshape(leaf.shape).astype(leaf.dtype))
+    return jax.tree.unflatten(structure, noisy)
+
+
+def noisy_gradient(
+    model: nn.Module,
+    plan: Recipe,
+    params: Any,
+    data: tuple[Array, Array],
+    key: stream.Key,
+) -> tuple[Any, Bool[Array, ""]]:
+    """One step's gradient: (sum of clipped gradients + noise)/expected batch size.
+
+    Args:
+      model: the network.
+      plan: the recipe.
+      params: of the network.
+      data: images Float["n height width channels"] and labels Int["n"].
+      key: the stream of this step of this run, used for nothing else.
+
+    Returns:
+      A pytree like ``params``, and whether the batch did not fit.
+    """
+    batch = poisson_batch(
+        stream.fold(key, _BATCH_TAG),
+        plan.examples,
+        plan.batch_size / plan.examples,
+        plan.capacity,
+    )
+    inputs = (params, data, batch.rows, batch.count, plan.clip_norm)
+    if plan.clipping == "ghost":
+        total = ghost_sum(model, *inputs)
+    elif plan.clipping == "plain":
+        total = plain_sum(functools.partial(cross_entropy, model), *inputs)
+    else:
+        loss = functools.partial(cross_entropy, model)
+        total = microbatched_sum(loss, *inputs, microbatch=plan.microbatch)
+    if plan.noise_multiplier > 0.0:
+        deviation = plan.noise_multiplier * plan.clip_norm
+        added = _gaussian(stream.fold(key, _NOISE_TAG), total, deviation)
+        total = jax.tree.map(jnp.add, total, added)
+    return jax.tree.map(lambda leaf: leaf / plan.batch_size, total), batch.overflow
+
+
+@functools.partial(jax.jit, static_argnames=("model", "plan", "optimiser"))
+def train(
+    model: nn.Module,
+    plan: Recipe,
+    optimiser: Optimiser,
+    state: State,
+    data: tuple[Array, Array],
+    key: stream.Key,
+    learning_rate: Float[Array, ""],
+    steps: Int[Array, ""],
+) -> State:
+    """``steps`` steps of DP-SGD; vmap over state, key and learning_rate for many runs.
+
+    Args:
+      model: the network.
+      plan: the recipe.
+      optimiser: learning rate -> optax transformation, for example ``optax.sgd``.
+      state: to go on from.
+      data: images and labels.
+      key: the stream of this run; step t draws from ``stream.fold(key, t)`` alone, so a
+        run that is resumed repeats no noise and skips none.
+      learning_rate: of the optimiser; does not recompile.
+      steps: how many; does not recompile.
+    """
+    if data[0].shape[0] != plan.examples:
+        raise InputError(
+            f"the training set has {data[0].shape[0]} examples; the recipe is for "
+            f"{plan.examples}"
+        )
+    transformation = optimiser(learning_rate)
+
+    def one_step(_, state: State) -> State:
+        own = stream.fold(key, state.step)
+        gradient, overflow = noisy_gradient(model, plan, state.params, data, own)
+        updates, inner = transformation.update(gradient, state.optimiser, state.params)
+        params = optax.apply_updates(state.params, updates)
+        return State(params, inner, state.step + 1, state.overflow | overflow)
+
+    return lax.fori_loop(0, steps, one_step, state)
+
+
+@functools.partial(jax.jit, static_argnames=("model", "block"))
+def accuracy(
+    model: nn.Module, params: Any, data: tuple[Array, Array], *, block: int = 64
+) -> Int[Array, ""]:
+    """How many of the images get their own label; ``block`` images at a time."""
+    images, labels = data
+    padding = -images.shape[0] % block
+    shape = (-1, block)
+    images = jnp.pad(images, [(0, padding), *[(0, 0)] * (images.ndim - 1)])
+    images = images.reshape(*shape, *images.shape[1:])
+    labels = jnp.pad(labels, (0, padding), constant_values=-1).reshape(shape)
+
+    def right(both):
+        found = jnp.argmax(model.apply({"params": params}, both[0]), axis=-1)
+        return jnp.sum(found == both[1], dtype=jnp.int32)
+
+    return jnp.sum(lax.map(right, (images, labels)))

@@ -1,0 +1,66 @@
+"""Poisson subsampling in fixed shapes.
+
+Every example enters a batch by its own coin, as the accounting of DP-SGD assumes. The
+batch is a list of rows of fixed capacity; its true size is random. The capacity is so
+large that a batch exceeds it with probability below 1e-18, and if one does, the run says
+so instead of dropping an example.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int
+from scipy import stats
+
+from jaxsel import noise, stream
+from jaxsel.errors import check_integer, check_interval
+
+__all__ = ["Batch", "batch_capacity", "poisson_batch"]
+
+_OVERFLOW = 1e-18
+
+
+class Batch(NamedTuple):
+    """One batch.
+
+    Attributes:
+      rows: Int[Array, "capacity"], the examples drawn, in ascending order, then padding.
+      count: Int[Array, ""], how many were drawn.
+      overflow: Bool[Array, ""], whether more were drawn than fit.
+    """
+
+    rows: Int[Array, " capacity"]
+    count: Int[Array, ""]
+    overflow: Bool[Array, ""]
+
+
+def batch_capacity(examples: int, rate: float) -> int:
+    """Rows that a batch exceeds with probability below 1e-18: at most ``examples``.
+
+    Args:
+      examples: n, at least 1.
+      rate: chance that an example is drawn, in (0, 1].
+    """
+    examples = check_integer("examples", examples, 1)
+    rate = check_interval("rate", rate, 0.0, 1.0, high_open=False)
+    enough = stats.binom.isf(_OVERFLOW, examples, rate)
+    return int(min(examples, max(1.0, float(np.nan_to_num(enough, nan=examples)))))
+
+
+def poisson_batch(key: stream.Key, examples: int, rate, capacity: int) -> Batch:
+    """Draws each of ``examples`` rows with chance ``rate``, independently.
+
+    Args:
+      key: the stream of this step's coins, used for nothing else.
+      examples: n.
+      rate: Float, in (0, 1]; resolved to 2**-65.
+      capacity: of the batch; see ``batch_capacity``.
+    """
+    coin = noise.ends(key, jnp.arange(examples, dtype=jnp.uint32), "tail")[0]
+    # t is the distance from the nearer end: compare there, where it is exact.
+    rate = jnp.asarray(rate, coin.t.dtype)
+    drawn = jnp.where(coin.upper, 1.0 - coin.t <= rate, coin.t <= rate)
+    count = jnp.sum(drawn, dtype=jnp.int32)
+    rows = jnp.nonzero(drawn, size=capacity, fill_value=0)[0].astype(jnp.int32)
+    return Batch(rows, jnp.minimum(count, capacity), count > capacity)
