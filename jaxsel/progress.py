@@ -12,12 +12,13 @@ _PATIENCE_SECONDS = 2.0
 
 @contextlib.contextmanager
 def progress_bar(
-    total: int, done: int, wanted: bool | None
+    total: int, done: int, wanted: bool | None, *, unit: str = "trials"
 ) -> Iterator[Callable[[int], None]]:
-    """Yields a function that advances the bar by a number of trials.
+    """Yields a function that advances the bar by a number of units.
 
     Args:
-      total, done: trials in the run, and those already done before it.
+      total, done: units in the run, and those already done before it.
+      unit: what is counted, in words.
       wanted: None shows the bar only if standard error is a terminal; False never.
     """
     show = sys.stderr.isatty() if wanted is None else wanted
@@ -42,7 +43,7 @@ def progress_bar(
         TimeRemainingColumn(),
         console=Console(stderr=True),
     )
-    task = bar.add_task("trials", total=total, completed=done, rate="")
+    task = bar.add_task(unit, total=total, completed=done, rate="")
     started = time.monotonic()
     current = 0
     live = False
@@ -54,7 +55,7 @@ def progress_bar(
         if not live and elapsed > _PATIENCE_SECONDS:
             bar.start()
             live = True
-        rate = f"{current / max(elapsed, 1e-9):.3g} trials/s"
+        rate = f"{current / max(elapsed, 1e-9):.3g} {unit}/s"
         bar.update(task, advance=trials, rate=rate)
 
     try:

@@ -186,7 +186,7 @@ def test_command_prints_json(capsys):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"goals": [6]}, "goal is 6"),
+        ({"goals": [10]}, "goal is 10"),
         ({"goals": []}, "no goal"),
         ({"repeats": 0}, "repeats is 0"),
         ({"seconds": 0.0}, "seconds is 0"),

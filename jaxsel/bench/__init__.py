@@ -20,6 +20,7 @@ GOALS = {
     3: "brute-force Gumbel noisy max, against everybody",
     4: "the same law by table look-up",
     5: "private tuning without a loop over K",
+    6: "the sparse vector over 1,000 queries, by jumps and by a scan",
     7: "top-k of 15,000 candidates, against NumPy and OpenDP",
     8: "the price and the truth of deep tails",
     9: "tallies identical over blocks, devices and processes",

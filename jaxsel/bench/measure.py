@@ -17,7 +17,7 @@ from jaxsel.bench.timing import Settings
 __all__ = ["TIMED", "main"]
 
 # The goals that are measured in this process.
-TIMED = (1, 2, 3, 4, 5, 7, 8, 11)
+TIMED = (1, 2, 3, 4, 5, 6, 7, 8, 11)
 
 
 def pin_to_one_cpu() -> None:
@@ -30,7 +30,15 @@ def pin_to_one_cpu() -> None:
 
 
 def _measures() -> dict[int, list[Callable[[Settings], list[GoalResult]]]]:
-    from jaxsel.bench import selection, startup, tails, top_k, tuning, words
+    from jaxsel.bench import (
+        selection,
+        sparse_vector,
+        startup,
+        tails,
+        top_k,
+        tuning,
+        words,
+    )
 
     return {
         1: [words.measure],
@@ -38,6 +46,7 @@ def _measures() -> dict[int, list[Callable[[Settings], list[GoalResult]]]]:
         3: [selection.measure_gumbel],
         4: [selection.measure_alias],
         5: [tuning.measure],
+        6: [sparse_vector.measure, lambda settings: sparse_vector.measure_memory()],
         7: [top_k.measure],
         8: [selection.measure_tail_cost, lambda settings: tails.measure()],
         11: [startup.measure_dynamic_trials],

@@ -40,6 +40,7 @@ ERRATA: tuple[Erratum, ...] = (
     *liu_talwar.ERRATA,
     *liu_talwar_errata.ERRATA,
     *papernot_steinke.ERRATA,
+    *cohen.ERRATA,
     *cohen_errata.ERRATA,
     *koskela.ERRATA,
     *koskela_errata.ERRATA,

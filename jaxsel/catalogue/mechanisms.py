@@ -8,7 +8,19 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting import liu_talwar
 from jaxsel.base import Pair, Relation
-from jaxsel.catalogue import noisy_max_composition, top_k
+from jaxsel.catalogue import (
+    choosing,
+    multiplicative_weights,
+    negative_examples,
+    noisy_max_composition,
+    percentile,
+    query_release,
+    repetitive_sparse_vector,
+    score_selection,
+    selection_and_test,
+    sparse_vector,
+    top_k,
+)
 from jaxsel.catalogue.base_settings import (
     BASE_OPTIONS,
     base_epsilon,
@@ -322,6 +334,15 @@ MECHANISMS: tuple[MechanismEntry, ...] = (
     _FIXED,
     *noisy_max_composition.ENTRIES,
     *top_k.ENTRIES,
+    *negative_examples.ENTRIES,
+    *percentile.ENTRIES,
+    *score_selection.ENTRIES,
+    *selection_and_test.ENTRIES,
+    *query_release.ENTRIES,
+    *choosing.ENTRIES,
+    *sparse_vector.ENTRIES,
+    *repetitive_sparse_vector.ENTRIES,
+    *multiplicative_weights.ENTRIES,
 )
 
 

@@ -1,4 +1,4 @@
-"""The commands: account, list, claim, law, simulate, audit, validate, bench."""
+"""The commands: account, tune, list, claim, law, simulate, audit, validate, bench."""
 
 import sys
 
@@ -8,6 +8,7 @@ from jaxsel.cli import (
     account_command,
     catalogue_commands,
     run_commands,
+    tune_command,
     validate_command,
 )
 from jaxsel.cli.arguments import bad_input_exits
@@ -19,7 +20,8 @@ app = typer.Typer(
     help=(
         "Simulate and audit differentially private selection: picking the best of many "
         "candidates without leaking the data.\n\n`jaxsel account` states what private "
-        "tuning costs. To explore, start with `jaxsel list mechanisms`, "
+        "tuning costs, and `jaxsel tune` does it. To explore, start with `jaxsel list "
+        "mechanisms`, "
         "then `jaxsel simulate private_tuning` or `jaxsel audit fixed_repetitions`. Ids "
         "such as PS-Thm2 name statements of the five papers; `jaxsel list claims` "
         "explains each.\n\nExit status: 0 fine, 1 a claim fell, 2 bad usage."
@@ -31,6 +33,7 @@ app = typer.Typer(
 )
 
 app.command("account")(account_command.account_command)
+app.command("tune")(tune_command.tune_command)
 app.command("list")(catalogue_commands.list_command)
 app.command("claim")(catalogue_commands.claim_command)
 app.command("law")(run_commands.law_command)

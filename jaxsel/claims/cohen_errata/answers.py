@@ -9,6 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
+from jaxsel.accounting.selection_and_test_bounds import (
+    tests_epsilon_simple,
+    tests_renyi_rate,
+)
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability
@@ -45,16 +49,7 @@ def _root_bound(
     return gamma * epsilon + check_positive("constant", constant) * epsilon * root
 
 
-def _renyi_rate(order: np.ndarray, epsilon: float) -> np.ndarray:
-    """Bound lambda(order) with E[L^order exp(-lambda 1{top})] <= 1 for each test.
-
-    L is the likelihood ratio of one answer with p known; -log(1 - k e^(order epsilon))
-    with k = order (order - 1)(e^epsilon - 1)^2 e^(order epsilon); inf where that fails.
-    """
-    grown = order * (order - 1.0) * math.expm1(epsilon) ** 2
-    share = grown * np.exp(2.0 * order * epsilon)
-    with np.errstate(divide="ignore"):
-        return -np.log1p(-np.minimum(share, 1.0))
+_renyi_rate = tests_renyi_rate
 
 
 def _test_bound(
@@ -72,12 +67,7 @@ def _test_bound(
       calls: c, at least 1.
       delta: in (0, 1).
     """
-    epsilon, gamma = check_positive("epsilon", epsilon), check_positive("gamma", gamma)
-    calls = check_integer("calls", calls, 1)
-    order = 1.0 + np.geomspace(1e-6, 1e6, 1200)
-    order = order[order * epsilon < 300.0]
-    rate = calls * _renyi_rate(order, epsilon) - math.log(probability("delta", delta))
-    return min((2.0 * calls + gamma) * epsilon, float(np.min(rate / (order - 1.0))))
+    return tests_epsilon_simple(epsilon, gamma, calls, delta)
 
 
 def _ratio_delta(epsilon: float, half: int, level: float) -> float:

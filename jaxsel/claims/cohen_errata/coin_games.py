@@ -1,16 +1,11 @@
-"""Exact Renyi divergences of the coin game of Cohen et al. 2022, Algorithm 2.
-
-Coins of bias p on one side and q on the other are shown until one came up 1; games that
-go on until k of them did have k times the divergence.
-"""
+"""Random instances of the coin game, for the claims about it."""
 
 import math
 
 import numpy as np
-import numpy.typing as npt
-from scipy import special
 
 from jaxsel.accounting import pairs
+from jaxsel.accounting.coin_games import close_coins, coin_renyi, sequence_renyi
 
 __all__ = [
     "close_coins",
@@ -19,38 +14,6 @@ __all__ = [
     "sequence_renyi",
     "small_orders",
 ]
-
-
-def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:
-    """Renyi divergence per 1 that comes up, of a game with one pair (p, q) only.
-
-    Stopping at the first 1: log(p^a q^(1-a)/(1 - (1-p)^a (1-q)^(1-a)))/(a - 1).
-    """
-    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    with np.errstate(divide="ignore", over="ignore"):
-        again = order * np.log1p(-p) + (1.0 - order) * np.log1p(-q)
-        total = order * np.log(p) + (1.0 - order) * np.log(q) - np.log(-np.expm1(again))
-    return np.where(again < 0.0, total / (order - 1.0), np.inf)
-
-
-def sequence_renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
-    """Renyi divergence of a game that shows these coins in turn, until the first 1."""
-    top = order * np.log(p) + (1.0 - order) * np.log(q)
-    bottom = order * np.log1p(-p) + (1.0 - order) * np.log1p(-q)
-    moment = 0.0
-    for up, down in zip(top[::-1], bottom[::-1], strict=True):
-        moment = float(np.logaddexp(up, down + moment))
-    return moment / (order - 1.0)
-
-
-def close_coins(epsilon: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Biases and their least and largest epsilon-close neighbours."""
-    small = np.geomspace(1e-7, 0.5, 150)
-    kinks = special.expit(np.array([-epsilon, epsilon]))
-    bias = np.concatenate([small, 1.0 - small, kinks])
-    ends = [pairs.extreme_neighbours(float(value), epsilon) for value in bias]
-    low, high = np.array(ends).T
-    return bias, low, high
 
 
 def small_orders(epsilon: float, generator: np.random.Generator) -> list[float]:

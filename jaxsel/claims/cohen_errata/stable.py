@@ -197,9 +197,9 @@ ERRATA: tuple[Erratum, ...] = (
         printed="As |(f_i - Q)(D) - (f_i - Q)(D')| <= 2, the noisy scores are "
         "(epsilon', delta beta/(5 k))-indistinguishable, epsilon' = epsilon/3.",
         correct="A shift of 2, as from (5, 3, 0) to (4, 4, 1) at k = 1, costs 2 "
-        "epsilon', so epsilon' = epsilon/6 is what the proof needs. The release of "
-        "the index alone is not refuted: the index ignores a common shift. 1/epsilon "
-        "is missing in '>= 10 log(k/(delta beta))'.",
+        "epsilon', so epsilon' = epsilon/6 is what the proof needs; with epsilon/3 the "
+        "release of the index alone is refuted, too (CL-E20). 1/epsilon is missing in "
+        "'>= 10 log(k/(delta beta))'.",
         refuted=("CL-Thm8-step-close-printed",),
         corrected=("CL-Thm8-step-close",),
     ),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting import exact_epsilon, pairs
-from jaxsel.accounting.halting import binomial_counts
+from jaxsel.accounting.amplification import two_value_amplified_law as _amplified_law
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most, equal
 from jaxsel.errors import check_integer, check_interval, check_positive
@@ -82,21 +82,6 @@ def _dummy(
     candidates = check_integer("candidates", candidates, 1)
     weight = check_interval("mean_weight", mean_weight, 0.0, 1.0, high_open=False)
     return (gamma + 1.0) / (candidates * weight * gamma + 1.0)
-
-
-def _amplified_law(
-    gamma: float, candidates: int, chance: float, weight: float
-) -> np.ndarray:
-    """Exact law of (dummy, high score, low score); scores are iid with two values.
-
-    A score reaches tau with probability ``chance``; else its weight
-    exp(epsilon_2 (score - tau)) is ``weight``.
-    """
-    high, low, weights = binomial_counts(candidates, chance)
-    dummies = 1.0 + 1.0 / gamma
-    share = weights / (dummies + high + low * weight)
-    parts = np.array([np.full_like(high, dummies), high, low * weight])
-    return parts @ share
 
 
 def _amplified_settings(budget: Budget, cases: int):

@@ -1,0 +1,94 @@
+"""Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive data analysis."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+
+from figures import style
+from figures.figure import Figure
+from jaxsel.accounting import multiplicative_weights as weights
+from jaxsel.accounting import sample_complexity as sizes
+
+__all__ = ["CELLS", "FIGURE", "displays", "with_constants"]
+
+CELLS, QUERIES, ALPHA = 2**20, 10**6, 0.1
+LEAST = 1e5  # of log10 beta, where the displays are drawn to
+DEEPEST = 300.0  # float64 ends there; settings with constants are drawn to it
+DIGITS = np.geomspace(0.31, LEAST, 200)  # log10(1/beta)
+DIGITS_CONSTANTS = np.geomspace(0.31, DEEPEST, 60)
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "Theorem 10": {"color": "#d55e00", "linestyle": "--"},
+    "Theorem 12": {"color": "#0072b2", "linestyle": "-"},
+    "Theorem 12, threshold without noise": {"color": "#3aa0dd", "linestyle": ":"},
+    "Not adaptive: log(m/β)/α²": {"color": "#7f7f7f", "linestyle": "-."},
+    "Hardt–Rothblum, (ε, δ)": {"color": "#d55e00", "linestyle": "--"},
+    "Hardt–Rothblum, pure": {"color": "#e377a2", "linestyle": (0, (4, 1, 1, 1))},
+    "Repetitive sparse vector, (ε, δ)": {"color": "#0072b2", "linestyle": "-"},
+    "Repetitive sparse vector, pure": {"color": "#009e73", "linestyle": "-."},
+}
+
+
+def displays(digits: np.ndarray) -> dict[str, np.ndarray]:
+    """n of each display with constant 1, at log10(1/beta)."""
+    found = []
+    for digit in digits.tolist():
+        found.append(sizes.sample_sizes(CELLS, QUERIES, ALPHA, -digit * np.log(10.0)))
+    names = list(LOOKS)[:4]
+    return dict(zip(names, np.array(found).T, strict=True))
+
+
+def with_constants(digits: np.ndarray) -> dict[str, np.ndarray]:
+    """n for error alpha on the rows, at epsilon = alpha and delta = alpha beta or 0."""
+    found = []
+    for digit in digits.tolist():
+        beta = 10.0**-digit
+        row = []
+        for rows in (weights.hardt_rothblum_rows, weights.repetitive_rows):
+            for delta in (ALPHA * beta, 0.0):
+                row.append(rows(CELLS, QUERIES, ALPHA, ALPHA, delta, beta, sharp=True))
+        found.append(row)
+    names = list(LOOKS)[4:]
+    return dict(zip(names, np.array(found).T, strict=True))
+
+
+def draw() -> Canvas:
+    """Both panels are formulas; nothing is simulated."""
+    figure, (left, right) = style.panels(2, width=9.6, height=4.0)
+    for axes, digits, curves in (
+        (left, DIGITS, displays(DIGITS)),
+        (right, DIGITS_CONSTANTS, with_constants(DIGITS_CONSTANTS)),
+    ):
+        for name, rows in curves.items():
+            style.line(axes, digits, rows, LOOKS[name], label=name)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("log₁₀(1/β)")
+    edge = np.log(CELLS) * np.log(QUERIES) / ALPHA**2 / np.log(10.0)
+    left.set_ylabel("Rows n, all constants 1")
+    left.set_ylim(1e3, 1e10)
+    left.axvline(
+        edge, color="#b00020", linewidth=0.8, linestyle=":",
+        label="log(1/β) = log|X| log m/α²",
+    )  # fmt: skip
+    style.legend(left, loc="upper left")
+    style.legend(right, loc="upper left")
+    right.set_ylabel("Rows n, constants as derived")
+    style.note(
+        figure,
+        f"α = {ALPHA:g}, |X| = 2²⁰, m = {QUERIES:,} queries. Left: "
+        "the displays of the theorems (corrected: CL-E16). Right: rows for error α on "
+        "the rows themselves with probability 1 − β, every constant spelled out, ε = α "
+        "and δ = αβ, learning rate 4g; generalisation to the population costs a further "
+        "constant.",
+    )
+    return figure
+
+
+FIGURE = Figure(
+    id="clnss22-sample-complexity",
+    title="Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive analysis",
+    sims=(),
+    draw=draw,
+)

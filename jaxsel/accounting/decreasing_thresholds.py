@@ -1,0 +1,133 @@
+"""Liu & Talwar (2019), Algorithm 6: a threshold that is lowered instead of giving up.
+
+The threshold is 1 - level/R. A draw that reaches it is released; after each failure the
+level rises with probability gamma, from 0 to R. Every level costs privacy again, so the
+loss grows with R (Appendix B.2).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.errors import (
+    InputError,
+    check_finite,
+    check_integer,
+    check_interval,
+    check_probability_vector,
+)
+
+__all__ = [
+    "LevelChances",
+    "decreasing_threshold_law",
+    "decreasing_threshold_pure",
+    "level_chances",
+    "lowest_score_chance",
+    "thresholds",
+]
+
+
+class LevelChances(NamedTuple):
+    """How the search ends.
+
+    Attributes:
+      released: Float[np.ndarray, "levels"], chance to release at each level.
+      nothing: chance that the levels run out first.
+    """
+
+    released: np.ndarray
+    nothing: float
+
+
+def thresholds(levels: int) -> np.ndarray:
+    """(R - level)/R for level 0 to R, Float["levels+1"]; R = 0 gives 0 alone.
+
+    Each is a rounded quotient, as a score written in decimals is, so that a score of
+    0.29 reaches level 71 of 100; R subtractions of 1/R, or 0.29 times 100, would not.
+    """
+    levels = check_integer("levels", levels, 0)
+    return np.arange(levels, -1, -1) / max(levels, 1)
+
+
+def level_chances(
+    passing: npt.ArrayLike, failing: npt.ArrayLike, gamma: float
+) -> LevelChances:
+    """At which level a run is released.
+
+    Args:
+      passing: Float["levels"], P[score >= threshold] at each level, in order.
+      failing: Float["levels"], the complements.
+      gamma: chance of the next level after a failure, in [0, 1].
+
+    Raises:
+      InputError: if gamma is out of range, or 0 where no run passes the first level.
+    """
+    passing, failing = np.asarray(passing, np.float64), np.asarray(failing, np.float64)
+    gamma = check_interval("gamma", gamma, 0.0, 1.0, low_open=False, high_open=False)
+    if gamma == 0.0 and passing[0] == 0.0:
+        raise InputError(
+            "gamma is 0 and no run reaches the first threshold; take gamma > 0"
+        )
+    # A draw leaves the level with this chance: it passes, or fails and lowers it.
+    leaving = passing * (1.0 - gamma) + gamma * (passing + failing)
+    leaving = np.where(leaving > 0.0, leaving, 1.0)  # gamma = 0: never reached
+    lowered = np.cumprod(failing * gamma / leaving)
+    reached = np.concatenate([[1.0], lowered[:-1]])
+    return LevelChances(reached * passing / leaving, float(lowered[-1]))
+
+
+def decreasing_threshold_law(
+    probabilities: npt.ArrayLike, scores: npt.ArrayLike, levels: int, gamma: float
+) -> np.ndarray:
+    """Exact output law of Algorithm 6 on a finite base.
+
+    Args:
+      probabilities, scores: of the outcomes, in any order. Scores above 1 pass at once,
+        those below 0 never.
+      levels: R >= 0; R = 0 has the threshold 0 alone.
+      gamma: chance to lower the threshold after a failure, in [0, 1].
+
+    Returns:
+      Float[np.ndarray, "outcomes+1"]; "nothing" last, which has probability 0 if no
+      score is below 0.
+
+    Raises:
+      InputError: for a bad law or a parameter out of range.
+    """
+    q = check_probability_vector("probabilities", probabilities)
+    scores = check_finite("scores", scores)
+    if scores.shape != q.shape:
+        raise InputError(
+            f"there are {q.size} probabilities and {scores.size} scores; they must be "
+            "equally many"
+        )
+    passes = scores >= thresholds(levels)[:, None]
+    passing = passes @ q
+    chances = level_chances(passing, ~passes @ q, gamma)
+    share = np.divide(
+        chances.released, passing, out=np.zeros_like(passing), where=passing > 0.0
+    )
+    return np.append(q * (share @ passes), chances.nothing)
+
+
+def lowest_score_chance(success: float, levels: int, gamma: float) -> float:
+    """Chance to release 0 of Bernoulli(success) scores, the display of Appendix B.2.
+
+    (1 - p) (gamma (1 - p)/(p (1 - gamma) + gamma))^R, p being success.
+    """
+    p = check_interval("success", success, 0.0, 1.0, low_open=False, high_open=False)
+    levels = check_integer("levels", levels, 0)
+    gamma = check_interval("gamma", gamma, 0.0, 1.0, high_open=False)
+    return (1.0 - p) * (gamma * (1.0 - p) / (p * (1.0 - gamma) + gamma)) ** levels
+
+
+def decreasing_threshold_pure(epsilon: float, levels: int) -> float:
+    """(2 R + 1) epsilon: pure privacy of Algorithm 6 on scores >= 0.
+
+    One epsilon for the released run, and two for each of R levels: one for the failure
+    that lowers the threshold, one for how often the level is left at all; the last level
+    is left at once. Attained by randomised response as gamma vanishes.
+    """
+    epsilon = check_interval("epsilon", epsilon, 0.0, np.inf, low_open=False)
+    return (2.0 * check_integer("levels", levels, 0) + 1.0) * epsilon

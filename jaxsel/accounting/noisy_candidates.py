@@ -1,0 +1,232 @@
+"""Exact laws of the best of K noisy candidates, each with its own mean and scale.
+
+One run draws candidate i with probability w_i and scores it q_i + b_i Z, Z standard
+Laplace, truncated to |Z| <= T or not. With S(y) the chance that a run scores above y
+and f the generating function of K, (i, y) is released with density
+w_i f_i(y) f'(1 - S(y)); for random stopping (K geometric, Liu & Talwar 2019,
+Algorithm 2) f'(1 - S) is gamma/(gamma + (1 - gamma) S)^2. All here integrates that.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.errors import (
+    InputError,
+    check_finite,
+    check_interval,
+    check_probability_vector,
+)
+from jaxsel.repetitions import Repetitions
+
+__all__ = [
+    "NoisyCandidates",
+    "index_law",
+    "largest_loss",
+    "loss_quantile",
+    "noisy_candidates",
+    "released_delta",
+]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_REACH = 42.0  # scales beyond which Laplace noise lies with chance below 1e-18
+_CHUNK = 1 << 21
+
+
+class NoisyCandidates(NamedTuple):
+    """What one run draws from.
+
+    Attributes:
+      scores: Float[np.ndarray, "candidates"], q_i.
+      noise_scales: Float[np.ndarray, "candidates"], b_i > 0.
+      weights: Float[np.ndarray, "candidates"], w_i, summing to 1.
+      noise_bound: T > 0, in units of the scale; inf for noise that is not truncated.
+    """
+
+    scores: np.ndarray
+    noise_scales: np.ndarray
+    weights: np.ndarray
+    noise_bound: float = math.inf
+
+
+def noisy_candidates(
+    scores: npt.ArrayLike,
+    noise_scales: npt.ArrayLike,
+    *,
+    weights: npt.ArrayLike | None = None,
+    noise_bound: float = math.inf,
+) -> NoisyCandidates:
+    """Checked candidates; one scale for all, and equal weights, unless given.
+
+    Raises:
+      InputError: for scores or scales that are not finite, scales that are not
+        positive, weights that are no probability vector, or lists of different lengths.
+    """
+    scores = check_finite("scores", scores)
+    if scores.ndim != 1:
+        raise InputError("scores must be one list of numbers")
+    scales = check_finite("noise_scales", noise_scales)
+    if np.any(scales <= 0.0):
+        raise InputError("noise_scales must be positive")
+    if weights is None:
+        weights = np.full(scores.size, 1.0 / scores.size)
+    weights = check_probability_vector("weights", weights)
+    if scales.shape not in ((), scores.shape) or weights.shape != scores.shape:
+        raise InputError(
+            f"there are {scores.size} scores; noise_scales and weights must be as many"
+        )
+    bound = check_interval("noise_bound", noise_bound, 0.0, math.inf, high_open=False)
+    scales = np.broadcast_to(scales, scores.shape).copy()
+    return NoisyCandidates(scores, scales, weights / weights.sum(), bound)
+
+
+def _parts(candidates: NoisyCandidates, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Densities w_i f_i(y), Float["y candidates"], and S(y), Float["y"]."""
+    bound = candidates.noise_bound
+    kept = -math.expm1(-bound)  # mass of the untruncated law inside the bound
+    z = (y[:, None] - candidates.scores) / candidates.noise_scales
+    size = np.abs(z)
+    half = 0.5 * np.exp(-size)
+    density = np.where(size <= bound, half, 0.0) * (
+        candidates.weights / (kept * candidates.noise_scales)
+    )
+    # (e^-|z| - e^-T)/2 over the kept mass, without cancellation near the bound
+    near = np.minimum(size, bound)
+    beyond = half * -np.expm1(near - bound) / kept if kept < 1.0 else half
+    beyond = np.where(size < bound, beyond, 0.0)
+    tail = np.where(z > 0.0, beyond, 1.0 - beyond) @ candidates.weights
+    return density, np.minimum(tail, 1.0)
+
+
+def _mesh(sides: tuple[NoisyCandidates, ...], mean_runs: float, width: float):
+    """Nodes, weights and edges of panels no wider than the noise that matters there."""
+    centres = np.concatenate([side.scores for side in sides])
+    scales = np.concatenate([side.noise_scales for side in sides])
+    bounds = np.concatenate([np.full(s.scores.size, s.noise_bound) for s in sides])
+    pairs = np.unique(np.stack([centres, scales, bounds], axis=1), axis=0)
+    centres, scales, bounds = pairs.T
+    far = _REACH + math.log1p(mean_runs)
+    reach = np.minimum(bounds, far) * scales
+    kinks = [centres - reach, centres, centres + reach]
+    for centre, scale, bound in pairs[bounds < far]:
+        # Where few runs end up, f' changes fast: halve towards the end of the support.
+        thin = min(1.0, math.exp(-bound) / max(1.0, mean_runs))
+        steps = np.arange(0.0, -math.log2(max(thin, 1e-15)) + 4.0)
+        kinks.append(centre + scale * (bound - bound * 2.0 ** -steps[1:]))
+    edges = np.unique(np.concatenate(kinks))
+    middle = (edges[1:] + edges[:-1]) / 2.0
+    # The narrowest noise that reaches an interval sets its step.
+    active = np.abs(middle[:, None] - centres) <= reach
+    finest = np.min(np.where(active, scales, np.inf), axis=1)
+    gaps = np.diff(edges)
+    pieces = np.maximum(np.ceil(gaps / (width * finest)), 1.0).astype(int)
+    first = np.repeat(edges[:-1], pieces)
+    step = np.repeat(gaps / pieces, pieces)
+    number = np.arange(step.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    start = first + number * step
+    nodes = start[:, None] + 0.5 * step[:, None] * (1.0 + _NODES)
+    weights = 0.5 * step[:, None] * _WEIGHTS
+    return nodes.ravel(), weights.ravel(), np.append(start, edges[-1])
+
+
+def _grouped(candidates: NoisyCandidates) -> tuple[NoisyCandidates, np.ndarray]:
+    """Equal candidates merged, and the group of each."""
+    # As complex numbers: much faster to sort than rows.
+    pairs = candidates.scores + 1j * candidates.noise_scales
+    levels, group = np.unique(pairs, return_inverse=True)
+    group = group.reshape(-1)
+    weights = np.bincount(group, candidates.weights)
+    bound = candidates.noise_bound
+    return NoisyCandidates(levels.real, levels.imag, weights, bound), group
+
+
+def index_law(candidates: NoisyCandidates, repetitions: Repetitions) -> np.ndarray:
+    """Law of the candidate released as the best of K runs.
+
+    Returns:
+      Float[np.ndarray, "candidates+1"]; the last entry is P[K = 0]. Small entries keep
+      their relative accuracy, as far as scores are given to a fraction of their noise.
+    """
+    merged, group = _grouped(candidates)
+    nodes, step, _ = _mesh((merged,), repetitions.mean, 2.0)
+    law = np.zeros(merged.scores.size)
+    rows = max(1, _CHUNK // merged.scores.size)
+    for start in range(0, nodes.size, rows):
+        part = slice(start, start + rows)
+        density, tail = _parts(merged, nodes[part])
+        law += (step[part] * repetitions.pgf_derivative_tail(tail)) @ density
+    share = law[group] * candidates.weights / merged.weights[group]
+    return np.append(share, repetitions.probability_zero)
+
+
+def _released(side: NoisyCandidates, repetitions: Repetitions, y: np.ndarray):
+    """Released density at y, Float["y candidates"]."""
+    density, tail = _parts(side, y)
+    return density * repetitions.pgf_derivative_tail(tail)[:, None]
+
+
+def _log_released(side: NoisyCandidates, repetitions: Repetitions, y: np.ndarray):
+    """Its logarithm without a constant: narrow noise underflows far away."""
+    size = np.abs(y[:, None] - side.scores) / side.noise_scales
+    _, tail = _parts(side, y)
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(side.weights / side.noise_scales)
+    log_density = np.where(size <= side.noise_bound, log_weight - size, -np.inf)
+    return log_density + repetitions.log_pgf_derivative_tail(tail)[:, None]
+
+
+def largest_loss(
+    first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions
+) -> float:
+    """Largest |log ratio| of the released density of (candidate, noisy score).
+
+    Over a grid that holds every kink and reaches beyond all mass that float64 sees: a
+    lower bound of the supremum, and close to it. inf if one side cannot release what
+    the other can. Both sides must have the same noise bound.
+    """
+    _, _, edges = _mesh((first, second), repetitions.mean, 0.25)
+    p, q = (_log_released(side, repetitions, edges) for side in (first, second))
+    seen = np.isfinite(p) | np.isfinite(q)
+    return float(np.max(np.abs(p[seen] - q[seen])))
+
+
+def released_delta(
+    first: NoisyCandidates,
+    second: NoisyCandidates,
+    repetitions: Repetitions,
+    epsilon: float,
+) -> float:
+    """Privacy profile of the released (candidate, noisy score) at ``epsilon``.
+
+    The larger of the two directions, by quadrature on narrow panels.
+    """
+    nodes, step, _ = _mesh((first, second), repetitions.mean, 0.1)
+    p, q = (_released(side, repetitions, nodes) for side in (first, second))
+    growth = math.exp(epsilon)
+    # What differs by rounding alone is not counted.
+    forth = np.maximum(p - growth * (1.0 + 1e-12) * q, 0.0).sum(axis=1)
+    back = np.maximum(q - growth * (1.0 + 1e-12) * p, 0.0).sum(axis=1)
+    return float(max(step @ forth, step @ back))
+
+
+def loss_quantile(
+    scores: npt.ArrayLike, law: npt.ArrayLike, probability: float
+) -> float:
+    """Least loss max_j q_j - q_i that is exceeded with chance <= ``probability``.
+
+    Args:
+      scores: noiseless scores.
+      law: chance that each is released; what is missing to 1 is an infinite loss.
+      probability: allowed chance of a larger loss, in [0, 1).
+    """
+    scores, law = check_finite("scores", scores), check_finite("law", law)
+    law = law[: scores.size]
+    loss = scores.max() - scores
+    order = np.argsort(loss, kind="stable")
+    missing = max(0.0, 1.0 - float(law.sum()))
+    # Chance of a loss beyond each, summed from the largest loss.
+    beyond = np.cumsum(law[order][::-1])[::-1] - law[order] + missing
+    allowed = np.flatnonzero(beyond <= probability * (1.0 + 1e-12))
+    return float(loss[order][allowed[0]]) if allowed.size else math.inf

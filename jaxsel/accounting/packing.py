@@ -1,0 +1,157 @@
+"""Liu & Talwar (2019), Theorem D.2: selection has to lose a factor of two.
+
+K mechanisms answer 0 or 1. On D_0 all succeed with probability 1/(2 sqrt K); on D_j
+mechanism j succeeds with 1 - 1/(2 K^alpha) and the others with 1/(2 K^(1+alpha)). All D_j
+are Delta = ceil((1/2 + alpha) log(K)/epsilon) neighbours from D_0. A selection that finds
+j on D_j with probability K^-alpha, for every j, must find some j on D_0 with 1/K at most.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.errors import check_interval, check_positive
+
+__all__ = [
+    "Successes",
+    "dominance",
+    "large_candidates",
+    "packing_bound",
+    "packing_distance",
+    "packing_law",
+    "packing_path",
+    "packing_successes",
+    "smallest_exponential_epsilon",
+]
+
+_ROUNDING = 1e-12  # a last step that long is none
+
+
+class Successes(NamedTuple):
+    """Probabilities of the answer 1.
+
+    Attributes:
+      start: of every mechanism on D_0.
+      winner, loser: of mechanism j, and of the others, on D_j.
+      miss: 1 - winner, accurate where it is small.
+    """
+
+    start: float
+    winner: float
+    loser: float
+    miss: float
+
+
+def _candidates(candidates: float) -> float:
+    """K, also beyond whole numbers: the bound is about large ones."""
+    return check_interval("candidates", candidates, 2.0, 1e150, low_open=False)
+
+
+def _alpha(alpha: float) -> float:
+    return check_interval("alpha", alpha, 0.0, 1.0)
+
+
+def packing_successes(candidates: float, alpha: float) -> Successes:
+    """1/(2 sqrt K), 1 - 1/(2 K^alpha) and 1/(2 K^(1+alpha))."""
+    count, alpha = _candidates(candidates), _alpha(alpha)
+    miss = 0.5 * count**-alpha
+    return Successes(0.5 / math.sqrt(count), 1.0 - miss, miss / count, miss)
+
+
+def packing_distance(epsilon: float, candidates: float, alpha: float) -> int:
+    """Delta = ceil((1/2 + alpha) log(K)/epsilon), how far D_0 is from D_j."""
+    length = (0.5 + _alpha(alpha)) * math.log(_candidates(candidates))
+    return math.ceil(length / check_positive("epsilon", epsilon) - _ROUNDING)
+
+
+def packing_bound(epsilon: float, candidates: float, alpha: float) -> float:
+    """(1 - alpha) log(K)/Delta: least privacy parameter of a weakly useful selection."""
+    distance = packing_distance(epsilon, candidates, alpha)
+    return (1.0 - alpha) * math.log(candidates) / distance
+
+
+def large_candidates(epsilon: float, alpha: float) -> float:
+    """log K from which on the bound is at least (2 - 6 alpha) epsilon.
+
+    (1 - 3 alpha) epsilon/(3 alpha^2): rounding Delta up then costs less than what
+    (1 - alpha)/(1/2 + alpha) = 2 - 6 alpha + 12 alpha^2/(1 + 2 alpha) leaves.
+    """
+    alpha = check_interval("alpha", alpha, 0.0, 1.0 / 3.0)
+    epsilon = check_positive("epsilon", epsilon)
+    return (1.0 - 3.0 * alpha) * epsilon / (3.0 * alpha * alpha)
+
+
+def packing_path(
+    start: float, end: float, epsilon: float, miss: float | None = None
+) -> np.ndarray:
+    """Success probabilities from start to end in the largest epsilon-DP steps.
+
+    Args:
+      start, end: in (0, 1), start at most 1/2.
+      epsilon: > 0.
+      miss: 1 - end, where end is too near 1 to give it; default 1 - end.
+
+    Returns:
+      Float[np.ndarray, "steps+1 2"]: success and failure; each row is epsilon-close to
+      the next.
+    """
+    start = check_interval("start", start, 0.0, 0.5, high_open=False)
+    end = check_interval("end", end, 0.0, 1.0, high_open=False)
+    miss = 1.0 - end if miss is None else check_interval("miss", miss, 0.0, 1.0)
+    grow = math.exp(check_positive("epsilon", epsilon))
+    path = [(start, 1.0 - start)]
+    if end < start:
+        while path[-1][0] > grow * end * (1.0 + _ROUNDING):
+            less = path[-1][0] / grow
+            path.append((less, 1.0 - less))
+    else:
+        while not _near(*path[-1], end, miss, grow * (1.0 + _ROUNDING)):
+            more, rest = path[-1][0] * grow, path[-1][1] / grow
+            # Both must be epsilon-close: the nearer of the two limits.
+            path.append((more, 1.0 - more) if more + rest < 1.0 else (1.0 - rest, rest))
+    if end != start:
+        path.append((end, miss))
+    return np.array(path)
+
+
+def _near(success: float, failure: float, end: float, miss: float, most: float) -> bool:
+    return end <= success * most and failure <= miss * most
+
+
+def dominance(candidates: float, alpha: float) -> float:
+    """Chance on D_j that mechanism j alone answers 1; at least 1 - K^-alpha.
+
+    (1 - 1/(2 K^alpha)) (1 - 1/(2 K^(1+alpha)))^(K - 1).
+    """
+    chances = packing_successes(candidates, alpha)
+    log_others = (candidates - 1.0) * math.log1p(-chances.loser)
+    return chances.winner * math.exp(log_others)
+
+
+def packing_law(winner: float, loser: float, candidates: float) -> np.ndarray:
+    """Law of one run of a random mechanism, best first, Float["4"].
+
+    Outcomes: success of another than j, success of j, failure of another, failure of j:
+    ties go to the lowest index, and j is the last one, which is chosen least on D_0.
+    """
+    count = _candidates(candidates)
+    others = (count - 1.0) / count
+    law = [others * loser, winner / count, others * (1.0 - loser)]
+    return np.array([*law, (1.0 - winner) / count])
+
+
+def smallest_exponential_epsilon(
+    epsilon: float, candidates: float, alpha: float
+) -> float:
+    """Least parameter of a useful exponential mechanism on these data sets.
+
+    The score of a mechanism is the number of steps from D_0, up for j and down for the
+    others; the weights are exp(parameter score/2). It chooses j on D_j with probability
+    K^-alpha at log((K - 1)/(K^alpha - 1))/Delta, which the bound allows at best.
+    """
+    count, alpha = _candidates(candidates), _alpha(alpha)
+    distance = packing_distance(epsilon, count, alpha)
+    return (math.log(count - 1.0) - math.log(math.expm1(alpha * math.log(count)))) / (
+        distance
+    )

@@ -1,0 +1,112 @@
+"""Liu & Talwar (2019), Appendix B.3: releasing the run at a percentile of the scores.
+
+Of N runs the k-th best is released, k being fixed (the median, say) or uniform on
+1, ..., ceil(N/2). Neither is private: the loss grows in proportion to N.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from jaxsel.errors import (
+    InputError,
+    check_integer,
+    check_interval,
+    check_probability_vector,
+)
+
+__all__ = [
+    "Rank",
+    "median_loss_lower",
+    "percentile_law",
+    "random_rank_loss_lower",
+    "rank_range",
+]
+
+Rank = int | str
+
+
+def rank_range(count: int, rank: Rank) -> tuple[int, int]:
+    """The ranks k (1 is the best) among which one is drawn, lowest and highest.
+
+    Args:
+      count: N >= 1.
+      rank: "median" for ceil(N/2), "random" for any of 1 to ceil(N/2), or k itself.
+
+    Raises:
+      InputError: for another rank, or one outside 1 to N.
+    """
+    count = check_integer("count", count, 1)
+    half = (count + 1) // 2
+    if rank == "median":
+        return half, half
+    if rank == "random":
+        return 1, half
+    if isinstance(rank, str):
+        raise InputError(
+            f"rank is {rank!r}; it must be median, random or a whole number"
+        )
+    number = check_integer("rank", rank, 1)
+    if number > count:
+        raise InputError(f"rank is {number}; it must be at most the {count} runs")
+    return number, number
+
+
+def percentile_law(
+    q_best_first: npt.ArrayLike, count: int, rank: Rank = "median"
+) -> np.ndarray:
+    """Exact law of the k-th best of N draws.
+
+    The k-th best is among the outcomes 0 to i if at least k draws are. Both tails of
+    that binomial law are used, so that rare outcomes keep their relative accuracy.
+
+    Args:
+      q_best_first: probabilities of the outcomes, best first.
+      count: N >= 1.
+      rank: see ``rank_range``.
+
+    Returns:
+      Float[np.ndarray, "outcomes"].
+    """
+    q = check_probability_vector("q_best_first", q_best_first)
+    low, high = rank_range(count, rank)
+    k = np.arange(low, high + 1)[:, None]
+    better = np.minimum(np.concatenate([[0.0], np.cumsum(q)]), 1.0)
+    worse = np.minimum(np.concatenate([[0.0], np.cumsum(q[::-1])]), 1.0)[::-1]
+    better[-1] = worse[0] = 1.0
+    reached = special.betainc(k, count - k + 1, better)
+    missed = special.betainc(count - k + 1, k, worse)
+    # Differences of whichever tail is smaller.
+    rising, falling = np.diff(reached), -np.diff(missed)
+    law = np.where(reached[:, 1:] < missed[:, :-1], rising, falling)
+    return law.mean(axis=0)
+
+
+def _shift_loss(count: int, shift: float) -> float:
+    """(N/2) log(1/(1 - shift^2))."""
+    count = check_integer("count", count, 1)
+    shift = check_interval("shift", shift, 0.0, 1.0)
+    return -0.5 * count * math.log1p(-shift * shift)
+
+
+def median_loss_lower(count: int, shift: float) -> float:
+    """Least loss of releasing the median of N draws of (1 +- shift)/2, N odd.
+
+    (N/2) log(1/(1 - shift^2)) - log 2: on one side the worse model is the median of at
+    least half of all samples, on the other with probability at most
+    (1 - shift^2)^(N/2) (Chernoff).
+    """
+    return _shift_loss(count, shift) - math.log(2.0)
+
+
+def random_rank_loss_lower(count: int, shift: float) -> float:
+    """The same with a uniform rank up to ceil(N/2), for any N.
+
+    (N/2) log(1/(1 - shift^2)) + log(shift N/(N + 1)): on the first side the worse model
+    is released with probability E(M - X)_+/M >= shift N/(2 M) for X better draws and
+    M = ceil(N/2) <= (N + 1)/2.
+    """
+    loss = _shift_loss(count, shift)
+    return loss + math.log(shift * count / (count + 1.0))

@@ -1,0 +1,181 @@
+"""A finite universe: shares of its cells, linear queries, analysts, and the update.
+
+Rows of a table fall into the cells of a universe X; a linear query q: X -> [0, 1] asks
+for the mean of q over the rows. An analyst chooses each query when all earlier answers
+are known, which the hypothesis h sums up.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxsel import noise, stream
+from jaxsel.errors import InputError, check_choice, check_finite, check_integer
+
+__all__ = [
+    "ANALYSTS",
+    "PATH_QUERIES",
+    "Interaction",
+    "event_and_labels",
+    "new_hypothesis",
+    "next_query",
+    "over_queries",
+    "prepare_universe",
+    "when",
+]
+
+ANALYSTS = ("pool", "random", "worst")
+EVENTS = ("updates", "path")
+PATH_QUERIES = 8  # 3^8 paths are told apart
+TIE = 1e-12  # shares nearer than this count as equal
+
+
+class Interaction(NamedTuple):
+    """What one trial, a whole interaction, ends with.
+
+    Attributes:
+      max_error: Float[""], the largest |answer - q(D)| over all queries; not private.
+      updates: Int[""], how many queries updated the hypothesis.
+      rejections: Int[""], noisy answers that were drawn again; not private.
+      halted: Bool[""], whether queries were left to answer when the budget was spent.
+      path: Int[""], in base 3 with a digit a query, the first leading: 0 no update, 1
+        the answer lay below the hypothesis', 2 it did not. Kept for few queries only.
+      hypothesis: Float["cells"], the last one; it is released.
+    """
+
+    max_error: Float[Array, ""]
+    updates: Int[Array, ""]
+    rejections: Int[Array, ""]
+    halted: Bool[Array, ""]
+    path: Int[Array, ""]
+    hypothesis: Float[Array, "cells"]  # noqa: F821
+
+
+def prepare_universe(
+    data: Any, params: Mapping[str, Any], analyst: str, most: int
+) -> dict:
+    """Checks the table and the queries.
+
+    Args:
+      data: Int["cells"], how many rows fall into each cell.
+      params: with "queries", Float["pool cells"] in [0, 1] (analysts "pool" and
+        "random"); "reference", Float["cells"], the shares that analyst "worst" believes
+        in (default: the table's, the strongest adversary of accuracy); and "asked", how
+        many queries are asked (default: all).
+      analyst: one of ANALYSTS.
+      most: m, the most that can be asked.
+
+    Returns:
+      shares, rows, queries and reference as float64 arrays, and asked.
+    """
+    counts = check_finite("the table", data)
+    if counts.ndim != 1 or counts.size < 2 or np.any(counts < 0):
+        raise InputError("the table must be one list of two or more counts >= 0")
+    rows = counts.sum()
+    if rows <= 0 or np.any(counts != np.floor(counts)):
+        raise InputError("the table must hold whole numbers of rows, one row at least")
+    queries = np.zeros((1, counts.size))
+    if analyst != "worst":
+        queries = check_finite("queries", params.get("queries", ()))
+        if queries.ndim != 2 or queries.shape[1] != counts.size:
+            raise InputError(
+                f"queries have shape {queries.shape}; there must be a row a query and "
+                f"{counts.size} columns, one a cell"
+            )
+        if np.any((queries < 0) | (queries > 1)):
+            raise InputError("queries must have values in [0, 1]")
+    reference = check_finite("reference", params.get("reference", counts / rows))
+    if reference.shape != counts.shape:
+        raise InputError(f"reference must have {counts.size} shares, one a cell")
+    asked = check_integer("asked", params.get("asked", most), 1)
+    if asked > most or (most <= PATH_QUERIES and asked < most):
+        raise InputError(
+            f"asked is {asked}; it must be at most {most}, and just that where paths "
+            f"are told apart (up to {PATH_QUERIES} queries)"
+        )
+    return {
+        "asked": np.int32(asked),
+        "shares": counts / rows,
+        "rows": np.float64(rows),
+        "queries": queries,
+        "reference": reference,
+    }
+
+
+def next_query(
+    analyst: str, data: Mapping[str, Any], hypothesis: Array, key: stream.Key, i
+) -> Float[Array, "cells"]:  # noqa: F821
+    """Query number ``i``.
+
+    "pool" goes through the list in order, round and round; "random" draws from it;
+    "worst" asks for the sign pattern of the last error: the cells where the reference
+    exceeds the hypothesis, so that the error is their total variation distance.
+    """
+    queries = jnp.asarray(data["queries"])
+    if analyst == "worst":
+        return (data["reference"] - hypothesis > TIE).astype(hypothesis.dtype)
+    size = queries.shape[0]
+    if analyst == "random":
+        u = noise.uniform(noise.ends(key, i, noise.widest_precision())[0])
+        return queries[jnp.minimum((u * size).astype(jnp.int32), size - 1)]
+    return queries[i % size]
+
+
+def over_queries(ask: Callable[[Any, Any], Any], data: Mapping[str, Any], state: Any):
+    """``state = ask(state, i)`` for every query i that is asked."""
+    asked = data["asked"]
+    return lax.fori_loop(
+        jnp.zeros_like(asked), asked, lambda i, seen: ask(seen, i), state
+    )
+
+
+def new_hypothesis(hypothesis, query, below, rate) -> Float[Array, "cells"]:  # noqa: F821
+    """h exp(-rate r), normalised; r = q where the answer lay below h's, else 1 - q."""
+    penalty = jnp.where(below, query, 1 - query)
+    weights = hypothesis * jnp.exp(-rate * penalty)
+    return weights / weights.sum()
+
+
+def when(condition: Array, update: Callable[[Any], Any], state: Any) -> Any:
+    """``update(state)`` if the condition holds, else ``state``.
+
+    A loop of at most one turn: unlike ``lax.cond`` it costs nothing in a batch in which
+    the condition holds nowhere.
+    """
+    done = lax.while_loop(
+        lambda carry: carry[0],
+        lambda carry: (jnp.zeros_like(carry[0]), update(carry[1])),
+        (condition, state),
+    )
+    return done[1]
+
+
+def event_and_labels(event: str, queries: int):
+    """``(outcome -> event, (data, params) -> labels)`` of both mechanisms.
+
+    Raises:
+      InputError: for another event, or paths of too many queries.
+    """
+    check_choice("event", event, EVENTS)
+    queries = check_integer("queries", queries, 1)
+    if event == "updates":
+        names = tuple(f"{count} updates" for count in range(queries + 1))
+        return _updates, lambda data, params: names
+    if queries > PATH_QUERIES:
+        raise InputError(
+            f"queries is {queries}; paths are told apart for at most {PATH_QUERIES}"
+        )
+    paths = tuple("".join("=-+"[d] for d in p) for p in np.ndindex(*(3,) * queries))
+    return _path, lambda data, params: paths
+
+
+def _updates(outcome: Interaction):
+    return outcome.updates
+
+
+def _path(outcome: Interaction):
+    return outcome.path

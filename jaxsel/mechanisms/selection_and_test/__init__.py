@@ -1,0 +1,1 @@
+"""Selection and Test: private selection with an object that keeps a state."""
