@@ -1,5 +1,7 @@
 """Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -18,7 +20,7 @@ from sims.query_release import CAP_DELTA, DELTA, EPSILON, QUERIES
 
 __all__ = ["FIGURE", "caps", "points", "tails"]
 
-_LOOKS = {
+_LOOKS: dict[str, dict[str, Any]] = {
     "corrected": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
     "sharp": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     "plain": {"color": "#000000", "linestyle": "--", "marker": "^"},

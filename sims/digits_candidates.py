@@ -76,7 +76,7 @@ def train(family: str, hyperparameters: Mapping[str, Any], seed: int = 0) -> dic
     """Trains one candidate on D1: its numbers of correct labels on D2 and test set."""
     if util.find_spec("sklearn") is None:
         raise InputError(
-            "scikit-learn is not installed; install the optional extra jaxsel[sims]"
+            "scikit-learn is not installed; pip install scikit-learn"
         )
     from sklearn.datasets import load_digits
     from sklearn.exceptions import ConvergenceWarning

@@ -35,7 +35,7 @@ def run() -> dict:
     """Counts of the occupied cells, by their numbers."""
     if util.find_spec("sklearn") is None:
         raise InputError(
-            "scikit-learn is not installed; install the optional extra jaxsel[sims]"
+            "scikit-learn is not installed; pip install scikit-learn"
         )
     from sklearn.datasets import load_breast_cancer
 

@@ -121,7 +121,7 @@ def query_release_mechanism(
         repairs: RepairedAnswers | None = numbers.pop("repairs")
         for name in ("queries", "inner_delta", "half_error"):
             numbers.pop(name)
-        prepared = {
+        prepared: dict[str, Any] = {
             name: np.int64(value) if name == "runs" else np.float64(value)
             for name, value in numbers.items()
         }

@@ -19,7 +19,8 @@ from jaxsel.training.clipping import clip_factors
 __all__ = ["ghost_norms", "ghost_sum"]
 
 
-def _losses(logits: Array, labels: Array) -> Array:
+def _losses(found: Any, labels: Array) -> Array:
+    logits = jnp.asarray(found)
     picked = jnp.take_along_axis(logits, labels[:, None], axis=-1)[:, 0]
     return jax.nn.logsumexp(logits, axis=-1) - picked
 

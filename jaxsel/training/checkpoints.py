@@ -1,0 +1,132 @@
+"""The folder of a search: where a killed one goes on. It holds secrets; keep it so."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxsel.errors import InputError
+from jaxsel.repetitions import describe
+from jaxsel.training.dp_sgd import State
+from jaxsel.training.plan import SearchPlan
+
+__all__ = ["Checkpoints", "Saved"]
+
+
+class Saved(NamedTuple):
+    """Where a search stands.
+
+    Attributes:
+      number: runs that are complete.
+      state: of the run under way, None if it has not begun.
+      scores: of the complete runs.
+      best: parameters of the best of them, None if there is none.
+    """
+
+    number: int
+    state: State | None
+    scores: tuple[float, ...]
+    best: Any
+
+
+class Checkpoints:
+    """Saves and loads; with folder None it does neither.
+
+    Args:
+      folder: of the search, made if need be.
+      plan, seed, strides: what the search is; another search's folder is refused.
+      example: a state, for shapes.
+
+    Raises:
+      InputError: if the folder belongs to another search, or cannot be written.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path | None,
+        plan: SearchPlan,
+        seed: int,
+        strides: str,
+        example: State,
+    ) -> None:
+        self._example = example
+        self._manager = None
+        if folder is None:
+            return
+        import orbax.checkpoint as ocp
+
+        path = Path(folder).expanduser().absolute()
+        # The seed is not written in clear, though the folder is secret anyway.
+        text = repr((plan._replace(repetitions=None), describe(plan.repetitions)))  # type: ignore
+        name = hashlib.sha256(f"{text},{seed},{strides}".encode()).hexdigest()
+        label = path / "search.json"
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            path.chmod(0o700)
+            if label.exists():
+                if json.loads(label.read_text())["search"] != name:
+                    raise InputError(
+                        f"{path} holds another search; give its seed and settings to go "
+                        "on with it, or another folder"
+                    )
+            else:
+                label.write_text(json.dumps({"search": name}))
+        except (OSError, ValueError, KeyError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{path} cannot be used as a folder: {error}") from None
+        self._ocp = ocp
+        self._manager = ocp.CheckpointManager(
+            path / "checkpoints",
+            options=ocp.CheckpointManagerOptions(max_to_keep=2),
+        )
+
+    def _tree(self, state: State | None, best) -> dict[str, Any]:
+        blank = jax.tree.map(np.zeros_like, self._example)
+        return {
+            "state": blank if state is None else state,
+            "best": blank.params if best is None else best,
+        }
+
+    def save(self, number: int, state: State | None, scores, best) -> None:
+        """Stores where the search stands, after the last store."""
+        if self._manager is None:
+            return
+        flags = {
+            "number": number,
+            "begun": state is not None,
+            "best": best is not None,
+            "scores": list(scores),
+        }
+        step = (self._manager.latest_step() or 0) + 1
+        self._manager.save(
+            step,
+            args=self._ocp.args.Composite(
+                tree=self._ocp.args.StandardSave(self._tree(state, best)),
+                flags=self._ocp.args.JsonSave(flags),
+            ),
+        )
+        self._manager.wait_until_finished()
+
+    def load(self) -> Saved:
+        """The last store, or a fresh start."""
+        if self._manager is None or self._manager.latest_step() is None:
+            return Saved(0, None, (), None)
+        step = self._manager.latest_step()
+        args = self._ocp.args
+        flags = self._manager.restore(
+            step, args=args.Composite(flags=args.JsonRestore())
+        )["flags"]
+        wanted = self._tree(None, None)
+        tree = self._manager.restore(
+            step, args=args.Composite(tree=args.StandardRestore(wanted))
+        )["tree"]
+        return Saved(
+            number=flags["number"],
+            state=State(*tree["state"]) if flags["begun"] else None,
+            scores=tuple(float(score) for score in flags["scores"]),
+            best=tree["best"] if flags["best"] else None,
+        )

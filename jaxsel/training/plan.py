@@ -1,0 +1,229 @@
+"""What a private hyperparameter search will do, and what it is proved to cost.
+
+The candidates are settings of DP-SGD; every run draws one of them uniformly, trains on the
+training part, and is scored by the number of validation images it labels correctly, plus
+Gaussian noise. Liu & Talwar 2019, Section 5.1: one person is in the training part or in
+the validation part, so a run's guarantee is DP-SGD's for the former and the noisy count's
+for the latter, and what the search costs is the larger of the two totals. The noise on the
+count is chosen so that they are equal.
+
+Candidates of other noise multipliers or batch sizes make as many steps as keep their
+profile below two thresholds (Koskela, Redberg & Wang 2024, Section 6.2 and Corollary 6.2).
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting import curves
+from jaxsel.accounting.accountant import account
+from jaxsel.accounting.events import dp_sgd
+from jaxsel.accounting.heterogeneous import candidate_thresholds, largest_steps
+from jaxsel.errors import (
+    InputError,
+    check_integer,
+    check_interval,
+    check_positive,
+)
+from jaxsel.repetitions import Repetitions
+
+__all__ = ["Candidate", "Guarantee", "SearchPlan", "learning_rates", "plan_search"]
+
+_VALIDATION_SHARE = 0.2
+_MOST_SCORE_NOISE = 1e6
+
+
+class Candidate(NamedTuple):
+    """One setting of DP-SGD.
+
+    Attributes:
+      learning_rate: of plain SGD.
+      noise_multiplier: standard deviation of the noise over the clipping norm.
+      clip_norm: C.
+      batch_size: expected.
+      steps: how many.
+    """
+
+    learning_rate: float
+    noise_multiplier: float
+    clip_norm: float
+    batch_size: float
+    steps: int
+
+
+class Guarantee(NamedTuple):
+    """What is proved of the released winner.
+
+    Attributes:
+      epsilon, delta: of the search, for one person more or less.
+      theorem: id of the claim that proves epsilon, for the training part.
+      statement: what it is, in words.
+      single_epsilon: of one run without search.
+    """
+
+    epsilon: float
+    delta: float
+    theorem: str
+    statement: str
+    single_epsilon: float
+
+
+class SearchPlan(NamedTuple):
+    """A search that is ready to run.
+
+    Attributes:
+      candidates: the grid.
+      repetitions: law of the number K of runs.
+      training_size, validation_size: of the two parts. Public.
+      score_noise: standard deviation of the noise on the count of correct labels.
+      guarantee: what it costs.
+    """
+
+    candidates: tuple[Candidate, ...]
+    repetitions: Repetitions
+    training_size: int
+    validation_size: int
+    score_noise: float
+    guarantee: Guarantee
+
+
+def learning_rates(low: float, high: float, count: int) -> tuple[float, ...]:
+    """A logarithmic grid, ends included.
+
+    Raises:
+      InputError: unless 0 < low <= high and count >= 1.
+    """
+    low, high = check_positive("low", low), check_positive("high", high)
+    count = check_integer("count", count, 1)
+    if low > high:
+        raise InputError(f"the learning rates go from {low:g} down to {high:g}")
+    return tuple(float(rate) for rate in np.geomspace(low, high, count))
+
+
+def _steps(epochs: float, examples: int, batch_size: float) -> int:
+    return math.ceil(epochs * examples / batch_size)
+
+
+def _private(noise_multiplier: float) -> float:
+    if noise_multiplier <= 0.0:
+        raise InputError(
+            f"noise multiplier is {noise_multiplier:g}; a private search needs noise: "
+            "give a number above 0"
+        )
+    return check_positive("noise multiplier", noise_multiplier)
+
+
+def _score_noise(repetitions: Repetitions, delta: float, target: float) -> float:
+    """Least noise on a count whose tuned epsilon is at most ``target``."""
+
+    @functools.cache
+    def cost(log_noise: float) -> float:
+        base = curves.gaussian(math.exp(log_noise))
+        return account(base, repetitions, delta, attain=False).best.epsilon
+
+    low, high = math.log(1e-2), math.log(_MOST_SCORE_NOISE)
+    if cost(high) > target:
+        raise InputError(
+            f"no noise on the validation score keeps epsilon below {target:g} at "
+            f"delta = {delta:g}; take a larger delta or fewer repetitions"
+        )
+    if cost(low) <= target:
+        return math.exp(low)
+    while high - low > 1e-3:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if cost(middle) <= target else (middle, high)
+    return math.exp(high)
+
+
+def plan_search(
+    *,
+    examples: int,
+    rates: Sequence[float],
+    noise_multipliers: Sequence[float],
+    clip_norms: Sequence[float],
+    batch_sizes: Sequence[float],
+    epochs: float,
+    repetitions: Repetitions,
+    delta: float,
+) -> SearchPlan:
+    """The grid, the steps of each candidate, the noise on scores, and the guarantee.
+
+    Args:
+      examples: number of labelled images that are private; a fifth validates.
+      rates, noise_multipliers, clip_norms, batch_sizes: the grid is their product.
+      epochs: of the first noise multiplier and batch size; the others make as many
+        steps as their privacy allows.
+      repetitions: law of K.
+      delta: of the search, in (0, 1).
+
+    Raises:
+      InputError: for an empty grid, noise 0, or a number out of range.
+    """
+    examples = check_integer("examples", examples, 5)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    epochs = check_positive("epochs", epochs)
+    axes = {
+        "learning rates": [check_positive("learning rate", x) for x in rates],
+        "noise multipliers": [_private(x) for x in noise_multipliers],
+        "clipping norms": [check_positive("clipping norm", x) for x in clip_norms],
+        "batch sizes": [check_positive("batch size", x) for x in batch_sizes],
+    }
+    for name, values in axes.items():
+        if not values:
+            raise InputError(f"the grid is empty: there are no {name}")
+    validation = max(1, round(_VALIDATION_SHARE * examples))
+    training = examples - validation
+    for batch_size in axes["batch sizes"]:
+        check_interval("batch size", batch_size, 0.0, training, high_open=False)
+    privacy = list(itertools.product(axes["noise multipliers"], axes["batch sizes"]))
+    noise, batch_size = privacy[0]
+    steps = {privacy[0]: _steps(epochs, training, batch_size)}
+    base = dp_sgd(
+        sampling_probability=batch_size / training,
+        noise_multiplier=noise,
+        steps=steps[privacy[0]],
+    )
+    if len(privacy) > 1:
+        single = account(base, repetitions, delta, attain=False).single
+        thresholds = candidate_thresholds(single, delta, repetitions)
+        for noise, batch_size in privacy:
+            found = largest_steps(thresholds, batch_size / training, noise)
+            if found == 0:
+                raise InputError(
+                    f"noise multiplier {noise:g} with batch size {batch_size:g} costs "
+                    "more in one step than the first candidate in all; leave it out"
+                )
+            steps[noise, batch_size] = found
+        tuned = thresholds.tuned
+        guarantee = Guarantee(
+            tuned.epsilon,
+            tuned.delta,
+            "KRW-Cor6.2",
+            "Koskela, Redberg & Wang 2024, Corollary 6.2, for candidates of different "
+            "privacy",
+            single,
+        )
+    else:
+        found = account(base, repetitions, delta, attain=False)
+        best = found.best
+        guarantee = Guarantee(
+            best.epsilon, delta, best.theorem, best.statement, found.single
+        )
+    candidates = tuple(
+        Candidate(rate, noise, clip, batch_size, steps[noise, batch_size])
+        for (noise, batch_size), clip, rate in itertools.product(
+            privacy, axes["clipping norms"], axes["learning rates"]
+        )
+    )
+    return SearchPlan(
+        candidates,
+        repetitions,
+        training,
+        validation,
+        _score_noise(repetitions, delta, guarantee.epsilon),
+        guarantee,
+    )

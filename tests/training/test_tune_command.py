@@ -1,0 +1,70 @@
+"""jaxsel tune: what it prints, what it keeps to itself, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+from jaxsel.cli.main import main
+
+SMALL = [
+    "tune", "--epochs", "0.05", "--batch-sizes", "16", "--learning-rates", "0.1:1:3",
+    "--noise-multipliers", "2", "--delta", "1e-3", "--repetitions", "geometric:mean=2",
+]  # fmt: skip
+
+
+def run(arguments: list[str], capsys) -> tuple[str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code in (0, None)
+    return capsys.readouterr()
+
+
+def test_tune_prints_the_winner_and_its_guarantee(capsys, tmp_path):
+    target = tmp_path / "winner.npz"
+    out, error = run([*SMALL, "--seed", "3", "--save", str(target)], capsys)
+    assert "Winner: learning rate" in out
+    assert "differentially private for each training image, by " in out
+    assert "All" not in out
+    assert error == ""
+    with np.load(target) as saved:
+        assert saved["Conv_0/kernel"].shape == (3, 3, 1, 32)
+        assert sum(value.size for value in saved.values()) == 102_570
+
+
+def test_only_reveal_shows_the_other_runs(capsys):
+    out, _ = run([*SMALL, "--seed", "3", "--json"], capsys)
+    document = json.loads(out)
+    assert "revealed_runs" not in document
+    assert not any(key in out for key in ('"runs"', '"count"', "mean_runs"))
+    assert document["epsilon"] > document["single_run_epsilon"] > 0.0
+    out, error = run([*SMALL, "--seed", "3", "--json", "--reveal"], capsys)
+    assert "revealed_runs" in json.loads(out)
+    assert "not covered" in error
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (["--data", "cifar"], "data set"),
+        (["--data", "mnist", "--data-folder", "/nowhere"], "does not exist"),
+        (["--noise-multipliers", "0"], "needs noise"),
+        (["--learning-rates", "1:0.1:3"], "down to"),
+        (["--learning-rates", "0.1:1"], "low:high:count"),
+        (["--learning-rates", ""], "learning-rates"),
+        (["--repetitions", "geometric"], "geometric"),
+        (["--repetitions", "poisson:mean=2", "--batch-sizes", "16,8"], "truncated"),
+        (["--batch-sizes", "5000"], "batch size"),
+        (["--folder", "somewhere"], "--seed"),
+        (["--save", "winner.txt"], ".npz"),
+        (["--strides", "wide", "--seed", "1"], "strides"),
+    ],
+)
+def test_bad_input_ends_with_one_sentence_and_status_2(changed, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([*SMALL, *changed])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.startswith("jaxsel: ")
+    assert error.count("\n") == 1
