@@ -7,7 +7,7 @@ Neighbours differ by one example more or less.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import flax.linen as nn
 import jax
@@ -184,7 +184,7 @@ def noisy_gradient(
     return jax.tree.map(lambda leaf: leaf / plan.batch_size, total), batch.overflow
 
 
-@functools.partial(jax.jit, static_argnames=("model", "plan", "optimiser"))
+@functools.partial(jax.jit, static_argnames=("model", "plan", "optimiser", "gradient"))
 def train(
     model: nn.Module,
     plan: Recipe,
@@ -194,6 +194,7 @@ def train(
     key: stream.Key,
     learning_rate: Float[Array, ""],
     steps: Int[Array, ""],
+    gradient: Callable[..., tuple[Any, Bool[Array, ""]]] = noisy_gradient,
 ) -> State:
     """``steps`` steps of DP-SGD; vmap over state, key and learning_rate for many runs.
 
@@ -207,6 +208,7 @@ def train(
         run that is resumed repeats no noise and skips none.
       learning_rate: of the optimiser; does not recompile.
       steps: how many; does not recompile.
+      gradient: what makes a step's gradient; audits put a faulty one here.
     """
     if data[0].shape[0] != plan.examples:
         raise InputError(
@@ -217,8 +219,8 @@ def train(
 
     def one_step(_, state: State) -> State:
         own = stream.fold(key, state.step)
-        gradient, overflow = noisy_gradient(model, plan, state.params, data, own)
-        updates, inner = transformation.update(gradient, state.optimiser, state.params)
+        mean, overflow = gradient(model, plan, state.params, data, own)
+        updates, inner = transformation.update(mean, state.optimiser, state.params)
         params = optax.apply_updates(state.params, updates)
         return State(params, inner, state.step + 1, state.overflow | overflow)
 
@@ -238,7 +240,8 @@ def accuracy(
     labels = jnp.pad(labels, (0, padding), constant_values=-1).reshape(shape)
 
     def right(both):
-        found = jnp.argmax(model.apply({"params": params}, both[0]), axis=-1)
+        logits = cast(Array, model.apply({"params": params}, both[0]))
+        found = jnp.argmax(logits, axis=-1)
         return jnp.sum(found == both[1], dtype=jnp.int32)
 
     return jnp.sum(lax.map(right, (images, labels)))

@@ -335,7 +335,7 @@ ERRATA: tuple[Erratum, ...] = (
         "The lemma itself held with the printed k' rounded up in every case tried "
         "(CL-Lem4-rounded).",
         refuted=("CL-Lem4-step-answers-printed",),
-        corrected=("CL-Lem4-step-answers",),
+        corrected=("CL-Lem4-step-answers", "CL-Lem4-rounded"),
     ),
     Erratum(
         id="CL-E15",

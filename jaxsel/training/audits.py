@@ -1,0 +1,244 @@
+"""Audits of DP-SGD: a lower bound on epsilon beside the one that is accounted.
+
+``many_run_audit`` trains many times with a canary and without it, ``one_run_audit`` once
+with many canaries, each put in by its own coin. ``mechanism_audit`` is the first without
+data and model: it audits batches, clipping and noise, which is where the privacy is.
+
+A right implementation stays below the accounted epsilon, but for the stated probability.
+To stay below proves nothing: an audit can find faults, not exclude them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from jaxsel.accounting.accountant import base_epsilon
+from jaxsel.accounting.events import dp_sgd as dp_sgd_guarantee
+from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.errors import InputError, check_finite, check_integer
+from jaxsel.training.canaries import (
+    Data,
+    Indifferent,
+    WithCanaries,
+    add_canaries,
+    blanks,
+    canary_scores,
+    likelihood_ratio,
+)
+from jaxsel.training.dp_sgd import Recipe, State, noisy_gradient
+from jaxsel.training.one_run_audit import OneRunBound, one_run_bound
+
+__all__ = [
+    "CanaryAudit",
+    "ManyRunBound",
+    "many_run_audit",
+    "many_run_bound",
+    "mechanism_audit",
+    "one_run_audit",
+]
+
+_COIN_TAG = 0xD1
+
+
+class ManyRunBound(NamedTuple):
+    """A lower bound on epsilon from many runs.
+
+    Attributes:
+      lower: the bound, >= 0; exceeds the truth with probability at most 1 - confidence.
+      delta: that it goes with.
+      confidence: of the bound.
+      threshold: of the score; the event is a score above it, or not above it.
+      above: which.
+      counts: (occurrences of the event, runs) with the canary, the same without it.
+    """
+
+    lower: float
+    delta: float
+    confidence: float
+    threshold: float
+    above: bool
+    counts: tuple[int, int, int, int]
+
+
+class CanaryAudit(NamedTuple):
+    """What an audit found beside what is claimed.
+
+    Attributes:
+      lower: audited lower bound on epsilon; exceeds the truth with probability at most
+        1 - confidence.
+      accounted: epsilon that the accounting of DP-SGD claims. A right implementation has
+        lower <= accounted, but for that probability.
+      delta, confidence: of both, and of the lower bound.
+      evidence: how the bound came about.
+    """
+
+    lower: float
+    accounted: float
+    delta: float
+    confidence: float
+    evidence: ManyRunBound | OneRunBound
+
+
+def _audited(
+    plan: Recipe, steps: int, delta: float, evidence: ManyRunBound | OneRunBound
+) -> CanaryAudit:
+    claim = dp_sgd_guarantee(
+        noise_multiplier=plan.noise_multiplier,
+        sampling_probability=plan.batch_size / plan.examples,
+        steps=steps,
+    )
+    return CanaryAudit(
+        evidence.lower, base_epsilon(claim, delta), delta, evidence.confidence, evidence
+    )
+
+
+def many_run_bound(
+    present: ArrayLike, absent: ArrayLike, *, delta: float, confidence: float = 0.95
+) -> ManyRunBound:
+    """Lower bound on epsilon from scores of runs with the canary and without it.
+
+    The first half of the runs chooses a threshold, the second half bounds the
+    probabilities of exceeding it (exact limits of Clopper & Pearson).
+
+    Args:
+      present, absent: Float["runs"], one score a run, at least two a side.
+      delta: in [0, 1).
+      confidence: in (0, 1).
+    """
+    sides = [check_finite("scores", side) for side in (present, absent)]
+    if any(side.ndim != 1 or side.size < 2 for side in sides):
+        raise InputError("scores must be a list of at least two runs a side")
+    halves = [np.split(side, [side.size // 2]) for side in sides]
+    pooled = np.sort(np.concatenate([first for first, _ in halves]))
+    # thresholds everywhere, but denser in the tails
+    tail = np.unique(np.geomspace(1, pooled.size, 400).astype(int)) - 1
+    middle = np.linspace(0, pooled.size - 1, 400).astype(int)
+    places = np.concatenate([tail, middle, pooled.size - 1 - tail])
+    edges = np.unique(pooled[places])
+
+    def tallies(half: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        cells = (np.searchsorted(edges, side[half], side="left") for side in halves)
+        first, second = (np.bincount(c, minlength=edges.size + 1) for c in cells)
+        return first, second
+
+    best = epsilon_lower_bound(
+        *tallies(0, edges), delta, confidence, events="prefixes"
+    ).event
+    # a prefix ends, and the complement of one starts, at its threshold
+    threshold = edges[best[-1] if best[0] == 0 else best[0] - 1]
+    alone = np.asarray([threshold])
+    found = epsilon_lower_bound(
+        *tallies(1, alone), delta, confidence, selection=tallies(0, alone)
+    )
+    return ManyRunBound(
+        found.lower,
+        delta,
+        confidence,
+        float(threshold),
+        found.event == (1,),
+        found.counts,
+    )
+
+
+def many_run_audit(
+    model: nn.Module,
+    plan: Recipe,
+    present: Data,
+    absent: Data,
+    *,
+    steps: int,
+    runs: int,
+    delta: float,
+    confidence: float = 0.95,
+    learning_rate: float = 0.1,
+    seed: int = 0,
+    score: Callable[[State], Array] = likelihood_ratio,
+    gradient: Callable[..., Any] = noisy_gradient,
+) -> CanaryAudit:
+    """Audits DP-SGD by training ``runs`` times on each of two neighbouring data sets.
+
+    Args:
+      model: a ``WithCanaries``, with one canary.
+      plan: the recipe.
+      present, absent: data with the canary, and with a blank in its place.
+      steps, learning_rate, seed, gradient: as for ``canary_scores``.
+      runs: a side.
+      delta, confidence: of the lower bound.
+      score: of a run: one number, or one a canary, of which there is one.
+    """
+    both = [
+        canary_scores(
+            model, plan, data, steps=steps, runs=runs, learning_rate=learning_rate,
+            seed=seed, tag=tag, score=score, gradient=gradient,
+        ).reshape(runs)
+        for tag, data in enumerate((present, absent))
+    ]  # fmt: skip
+    bound = many_run_bound(both[0], both[1], delta=delta, confidence=confidence)
+    return _audited(plan, steps, delta, bound)
+
+
+def mechanism_audit(
+    plan: Recipe,
+    *,
+    steps: int,
+    runs: int,
+    delta: float,
+    confidence: float = 0.95,
+    seed: int = 0,
+    gradient: Callable[..., Any] = noisy_gradient,
+) -> CanaryAudit:
+    """``many_run_audit`` of a gradient canary among blanks: no data and no model.
+
+    What the canary does depends on the sampling rate, sigma, C and the steps alone, so
+    ``recipe(1, rate)`` with the rate of a training audits the same law, and is fastest.
+    """
+    model = WithCanaries(Indifferent(), 1)
+    nobody = blanks(plan.examples - 1)
+    present, absent = (add_canaries(nobody, [coin], 2) for coin in (True, False))
+    return many_run_audit(
+        model, plan, present, absent, steps=steps, runs=runs, delta=delta,
+        confidence=confidence, seed=seed, gradient=gradient,
+    )  # fmt: skip
+
+
+def one_run_audit(
+    model: nn.Module,
+    plan: Recipe,
+    data: Data,
+    *,
+    classes: int,
+    canaries: int,
+    guesses: Sequence[tuple[int, int]],
+    steps: int,
+    delta: float,
+    confidence: float = 0.95,
+    learning_rate: float = 0.1,
+    seed: int = 0,
+    gradient: Callable[..., Any] = noisy_gradient,
+) -> CanaryAudit:
+    """Audits DP-SGD in one run on real data with gradient canaries added.
+
+    Args:
+      model: the classifier, without canaries.
+      plan: the recipe, for as many examples as there are data and canaries.
+      data: images and labels.
+      classes: of the data.
+      canaries: m.
+      guesses: numbers of (in, out) guesses to try; see ``one_run_bound``.
+      steps, learning_rate, seed, gradient: as for ``canary_scores``.
+      delta, confidence: of the lower bound.
+    """
+    canaries = check_integer("canaries", canaries, 1)
+    coins = np.random.default_rng([seed, _COIN_TAG]).random(canaries) < 0.5
+    scores = canary_scores(
+        WithCanaries(model, canaries), plan, add_canaries(data, coins, classes),
+        steps=steps, learning_rate=learning_rate, seed=seed, gradient=gradient,
+    )[0]  # fmt: skip
+    bound = one_run_bound(
+        scores, coins, guesses=guesses, delta=delta, confidence=confidence
+    )
+    return _audited(plan, steps, delta, bound)

@@ -1,0 +1,257 @@
+"""Canaries: examples whose traces in a training run bound its privacy loss from below.
+
+A gradient canary ("Dirac canary") owns one extra parameter of the model: its clipped
+gradient is C along that parameter whatever the weights, and no other example touches it.
+Nothing that a person's data can do to a step of DP-SGD is easier to see, so such canaries
+audit the mechanism itself and need no useful model. An input canary, for example an image
+with a wrong label, has to be seen through the network, and shows less.
+
+The neighbour of a data set with a canary has a blank in its place: an example without a
+gradient, the same to DP-SGD with Poisson batches as no example at all.
+
+``jaxsel.training.audits`` compares what comes out with what the accounting claims.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
+
+from jaxsel import stream
+from jaxsel.errors import InputError, check_integer, check_positive
+from jaxsel.training.dp_sgd import Recipe, State, initialise, noisy_gradient, train
+from jaxsel.training.network import cross_entropy
+
+__all__ = [
+    "Data",
+    "Indifferent",
+    "Linear",
+    "Recorder",
+    "WithCanaries",
+    "add_canaries",
+    "blank_out",
+    "blanks",
+    "canary_scores",
+    "likelihood_ratio",
+    "loss_score",
+]
+
+_AUDIT_TAG = 0xD0
+_BLANK = -1.0  # of every pixel; pictures are in [0, 1]
+_OFFSET = 1e4  # e^-_OFFSET is 0: nobody is ever taken for a canary
+_STEEPNESS = 1e6  # norm of a canary's gradient before clipping
+_BLOCK = 1024  # runs at a time
+
+Data = tuple[Any, Any]
+
+
+class Linear(nn.Module):
+    """A linear classifier of images."""
+
+    classes: int = 2
+
+    @nn.compact
+    def __call__(self, images: Array) -> Array:
+        return nn.Dense(self.classes)(images.reshape(*images.shape[:-3], -1))
+
+
+class Indifferent(nn.Module):
+    """A classifier without parameters that finds all classes equally likely."""
+
+    classes: int = 2
+
+    def __call__(self, images: Array) -> Array:
+        return jnp.zeros((*images.shape[:-3], self.classes), images.dtype)
+
+
+class WithCanaries(nn.Module):
+    """A classifier with one more class, and one more parameter, for each canary.
+
+    An example with a blank picture has gradient 0 if its label is an ordinary class, and
+    gradient -1e6 along parameter i of "canaries" if it is the i-th class beyond them. All
+    others have the gradient they have without the canaries, and 0 along these.
+
+    Attributes:
+      inner: the classifier.
+      canaries: how many.
+    """
+
+    inner: nn.Module
+    canaries: int
+
+    @nn.compact
+    def __call__(self, images: Array) -> Array:
+        own = self.param(
+            "canaries", nn.initializers.zeros_init(), (self.canaries,), images.dtype
+        )
+        blank = jnp.all(images < 0.0, axis=(-3, -2, -1))[..., None]
+        logits = jnp.where(blank, 0.0, self.inner(jnp.maximum(images, 0.0)))
+        # The values never change, whatever training does to the parameters.
+        steep = _STEEPNESS * (own - jax.lax.stop_gradient(own)) - _OFFSET
+        extra = jnp.broadcast_to(steep, (*logits.shape[:-1], self.canaries))
+        return jnp.concatenate([logits, extra], axis=-1)
+
+
+def blanks(count: int, shape: tuple[int, ...] = (1, 1, 1)) -> Data:
+    """Examples without a gradient, images of that shape: nobody's."""
+    images = np.full((count, *shape), _BLANK, dtype=np.float32)
+    return images, np.zeros(count, dtype=np.int32)
+
+
+def add_canaries(data: Data, included: ArrayLike, classes: int) -> Data:
+    """Data with a row for each canary at the end: the canary, or a blank.
+
+    Args:
+      data: images Float32["n height width channels"] in [0, 1], labels Int32["n"].
+      included: Bool["canaries"].
+      classes: of the data; canary i has label classes + i.
+    """
+    coins = np.asarray(included)
+    if coins.dtype != bool or coins.ndim != 1:
+        raise InputError(
+            f"included is {coins.dtype} of shape {coins.shape}; it must be one bool a "
+            "canary"
+        )
+    images, labels = (np.asarray(leaf) for leaf in data)
+    pictures, _ = blanks(coins.size, images.shape[1:])
+    theirs = np.where(coins, classes + np.arange(coins.size), 0).astype(labels.dtype)
+    return np.concatenate([images, pictures]), np.concatenate([labels, theirs])
+
+
+def blank_out(data: Data, row: int) -> Data:
+    """Data without the example in that row, a blank in its place."""
+    images, labels = (np.array(leaf) for leaf in data)
+    images[row], labels[row] = _BLANK, 0
+    return images, labels
+
+
+class _Record(NamedTuple):
+    sgd: Any
+    ratio: Float[Array, " canaries"]
+
+
+class Recorder(NamedTuple):
+    """Plain SGD that watches every noisy gradient: log-likelihood ratios of the canaries.
+
+    A step's sum along a canary's parameter, over C, is normal with deviation sigma and
+    mean 1 if the canary is in the batch, and else 0. That is all that the accounting of
+    DP-SGD grants the adversary, and the sum of the logarithms of the ratios is its best
+    statistic.
+
+    Attributes:
+      plan: the recipe, with noise.
+    """
+
+    plan: Recipe
+
+    def __call__(self, learning_rate) -> optax.GradientTransformation:
+        plan, sgd = self.plan, optax.sgd(learning_rate)
+        rate = plan.batch_size / plan.examples
+        variance = check_positive("noise_multiplier", plan.noise_multiplier) ** 2
+        absent = math.log1p(-rate) if rate < 1.0 else -math.inf
+
+        def init(params) -> _Record:
+            return _Record(sgd.init(params), jnp.zeros_like(params["canaries"]))
+
+        def update(gradient, state, params=None):
+            updates, inner = sgd.update(gradient, state.sgd, params)
+            seen = gradient["canaries"] * (-plan.batch_size / plan.clip_norm)
+            present = math.log(rate) + (seen - 0.5) / variance
+            ratio = jnp.logaddexp(jnp.full_like(present, absent), present)
+            return updates, _Record(inner, state.ratio + ratio)
+
+        return optax.GradientTransformation(init, update)  # type: ignore[arg-type]
+
+
+def likelihood_ratio(state: State) -> Float[Array, " canaries"]:
+    """What a ``Recorder`` saw of each canary."""
+    return state.optimiser.ratio
+
+
+def loss_score(model: nn.Module, example: Data) -> Callable[[State], Array]:
+    """Score of an input canary: minus its loss after training. Make it once."""
+    image, label = jnp.asarray(example[0]), jnp.asarray(example[1])
+    return lambda state: -cross_entropy(model, state.params, (image, label))
+
+
+@functools.partial(
+    jax.jit,
+    static_argnames=("model", "plan", "optimiser", "score", "gradient"),
+)
+def _block(
+    model, plan, optimiser, score, gradient, start, data, key, lanes, rate, steps
+):
+    def one(lane):
+        own = stream.Key(key.first, key.second, lane)
+        end = train(
+            model, plan, optimiser, start, data, own, rate, steps, gradient=gradient
+        )
+        return score(end), end.overflow
+
+    return jax.vmap(one)(lanes)
+
+
+def canary_scores(
+    model: nn.Module,
+    plan: Recipe,
+    data: Data,
+    *,
+    steps: int,
+    runs: int = 1,
+    learning_rate: float = 0.1,
+    seed: int = 0,
+    tag: int = 0,
+    score: Callable[[State], Array] = likelihood_ratio,
+    gradient: Callable[..., Any] = noisy_gradient,
+) -> np.ndarray:
+    """Trains many times on the same data and scores each run.
+
+    Args:
+      model: a ``WithCanaries``.
+      plan: the recipe.
+      data: with rows for canaries.
+      steps: of each run.
+      runs: how many.
+      learning_rate: of plain SGD.
+      seed: of the initial parameters, the same in all runs, and of everything else.
+      tag: runs of different tags share no randomness but the initial parameters.
+      score: of a run's final state.
+      gradient: as for ``train``.
+
+    Returns:
+      Float32["runs ..."].
+
+    Raises:
+      InputError: without noise, with ghost norms, or if the data are not as many as the
+        recipe says.
+      RuntimeError: if a batch did not fit (chance below 1e-18 a step).
+    """
+    runs, steps = check_integer("runs", runs, 1), check_integer("steps", steps, 1)
+    if plan.clipping == "ghost":
+        raise InputError(
+            "ghost norms do not see canaries; audit with clipping microbatch or plain"
+        )
+    optimiser = Recorder(plan)
+    data = (jnp.asarray(data[0]), jnp.asarray(data[1]))
+    start = initialise(model, data[0][0], optimiser(learning_rate), seed)
+    key = stream.fold(stream.fold(stream.make_key(seed), _AUDIT_TAG), tag)
+    size = min(runs, _BLOCK)
+    found = []
+    for first in range(0, runs, size):
+        lanes = jnp.asarray(np.arange(first, first + size, dtype=np.uint32))
+        scores, overflow = _block(
+            model, plan, optimiser, score, gradient, start, data, key, lanes,
+            jnp.float32(learning_rate), jnp.int32(steps),
+        )  # fmt: skip
+        if bool(jnp.any(overflow)):
+            raise RuntimeError("a batch did not fit; the audit is void")
+        found.append(np.asarray(scores))
+    return np.concatenate(found)[:runs]
