@@ -44,6 +44,7 @@ from figures import (
     ps22_4,
     ps22_5,
     ps22_6,
+    ps22_7,
     ps22_8,
     zw22_1a,
     zw22_1b,
@@ -56,7 +57,7 @@ from figures.figure import Figure
 __all__ = ["FIGURES", "Figure"]
 
 _MODULES = (
-    ps22_1, ps22_2, ps22_3, ps22_4, ps22_5, ps22_6, ps22_8,
+    ps22_1, ps22_2, ps22_3, ps22_4, ps22_5, ps22_6, ps22_7, ps22_8,
     krw24_1, krw24_2, krw24_3, krw24_4, krw24_5, krw24_6, krw24_7, krw24_8,
     krw24_profile, krw24_profile_laplace, krw24_profile_dp_sgd, krw24_beta_binomial,
     zw22_table1, zw22_1a, zw22_1b, zw22_table2, zw22_gaps, lt19_selection,

@@ -75,9 +75,7 @@ def _learner(family: str, hyperparameters: Mapping[str, Any], seed: int):
 def train(family: str, hyperparameters: Mapping[str, Any], seed: int = 0) -> dict:
     """Trains one candidate on D1: its numbers of correct labels on D2 and test set."""
     if util.find_spec("sklearn") is None:
-        raise InputError(
-            "scikit-learn is not installed; pip install scikit-learn"
-        )
+        raise InputError("scikit-learn is not installed; pip install scikit-learn")
     from sklearn.datasets import load_digits
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import train_test_split

@@ -47,6 +47,7 @@ _ALL = (
     Sim("ps22-4", "epsilon_of_repetitions", 4_000_000),
     Sim("ps22-5", "expected_quantile", 1_000_000),
     Sim("ps22-6", "success_probability", 1_000_000),
+    Sim("ps22-7", "tuned_accuracy", 500),
     Sim("ps22-8", "conditional_sampling", 4_000_000),
     Sim("krw24-1", "noisy_max_privacy", 4_000_000),
     Sim("krw24-2", "tuned_gaussian_profile", 4_000_000),

@@ -21,6 +21,7 @@ from jaxsel.data.released_accuracies import (
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.bases import score_table
 from jaxsel.mechanisms.private_tuning import private_tuning
+from jaxsel.records import digest
 from jaxsel.repetitions import Repetitions
 from sims import digits_accuracies
 from sims.digits_accuracies import AccuracyTable
@@ -104,6 +105,7 @@ def run(*, trials: int, seed: int = 0, progress: bool | None = None) -> dict:
     return counts | {
         "trials": trials,
         "tables": list(found),
+        "digests": {name: digest(table.correct) for name, table in found.items()},
         "searches": list(SEARCHES),
         "gammas": [list(s.gammas) for s in SEARCHES.values()],
     }

@@ -28,7 +28,6 @@ from scipy import special
 
 from jaxsel.accounting.conversions import RenyiCurve, log_delta_at_order
 from jaxsel.accounting.curves import BaseGuarantee
-from jaxsel.accounting.envelope import base_envelopes, envelope_epsilon
 from jaxsel.accounting.events import dp_sgd, renyi_from_orders
 from jaxsel.accounting.optimise import minimise_over_orders
 from jaxsel.accounting.poisson import poisson_epsilon
@@ -43,8 +42,8 @@ __all__ = [
     "released_budget",
     "released_negative_binomial",
     "released_renyi",
-    "search_epsilons",
     "subsampled_gaussian_renyi",
+    "theorem_epsilon",
     "training_base",
     "training_renyi",
 ]
@@ -113,9 +112,10 @@ def subsampled_gaussian_renyi(
 def training_renyi(
     sampling_probability: float, noise_multiplier: float, steps: int
 ) -> RenyiCurve:
-    """Renyi curve of DP-SGD: exact at RELEASED_ORDERS and some nearer to 1.
+    """Renyi curve of DP-SGD: exact at RELEASED_ORDERS and at some between them.
 
-    Between those orders it is bounded by chords; beyond 512 it is infinite.
+    From one of those orders to the next it is bounded by chords; beyond 512 it is
+    infinite.
 
     Args:
       sampling_probability, noise_multiplier: of each step.
@@ -125,7 +125,8 @@ def training_renyi(
       InputError: if a number is out of range.
     """
     steps = check_integer("steps", steps, 1)
-    orders = np.concatenate([1.0 + np.geomspace(1e-3, 0.2, 24), RELEASED_ORDERS])
+    between = [1.0 + np.geomspace(1e-3, 0.2, 24), np.arange(1.25, 8.0, 1.0 / 16.0)]
+    orders = np.unique(np.concatenate([*between, RELEASED_ORDERS]))
     one = subsampled_gaussian_renyi(orders, sampling_probability, noise_multiplier)
     return renyi_from_orders(orders.tolist(), (steps * one).tolist())
 
@@ -269,19 +270,15 @@ def least_renyi(base: BaseGuarantee, repetitions: Repetitions) -> float:
     return float(minimise_over_orders(curve)[1])
 
 
-def search_epsilons(
+def theorem_epsilon(
     base: BaseGuarantee, repetitions: Repetitions, delta: float
-) -> dict[str, float]:
-    """Proven epsilons of a search at delta, by the id of what proves them.
-
-    "PS-Thm2" or "PS-Thm6" (corrected), and "JX-Envelope", this project's bound.
+) -> float:
+    """Epsilon of a search at delta by Theorem 2 or the corrected Theorem 6.
 
     Args:
-      base: of one training run, with dominating pairs, such as ``training_base``.
+      base: of one training run.
       repetitions: a truncated negative binomial or a Poisson law of K.
       delta: in (0, 1).
     """
-    name = _theorem(repetitions)
-    printed = tuned_epsilon(base, repetitions, delta, theorems=[name]).epsilon
-    envelope = envelope_epsilon(base_envelopes(base, repetitions), delta)
-    return {name: printed, "JX-Envelope": envelope}
+    chosen = [_theorem(repetitions)]
+    return tuned_epsilon(base, repetitions, delta, theorems=chosen).epsilon

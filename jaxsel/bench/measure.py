@@ -17,7 +17,7 @@ from jaxsel.bench.timing import Settings
 __all__ = ["TIMED", "main"]
 
 # The goals that are measured in this process.
-TIMED = (1, 2, 3, 4, 5, 6, 7, 8, 11)
+TIMED = (1, 2, 3, 4, 5, 6, 7, 8, 11, 12)
 
 
 def pin_to_one_cpu() -> None:
@@ -36,6 +36,7 @@ def _measures() -> dict[int, list[Callable[[Settings], list[GoalResult]]]]:
         startup,
         tails,
         top_k,
+        training,
         tuning,
         words,
     )
@@ -50,6 +51,7 @@ def _measures() -> dict[int, list[Callable[[Settings], list[GoalResult]]]]:
         7: [top_k.measure],
         8: [selection.measure_tail_cost, lambda settings: tails.measure()],
         11: [startup.measure_dynamic_trials],
+        12: [training.measure],
     }
 
 

@@ -29,6 +29,8 @@ from jaxtyping import Array, Bool, Float, Int
 __all__ = ["clip_factors", "microbatched_sum", "plain_sum", "squared_norm"]
 
 _MARGIN = 1.0 - 2.0**-14
+# So many gradients are added in one pass over them; more, by a matrix product.
+_ONE_PASS = 16
 
 Loss = Callable[[Any, Any], Float[Array, ""]]
 
@@ -52,8 +54,11 @@ def _weighted(gradients: Any, factors: Float[Array, " batch"]) -> Any:
     """Sum over the batch of factor times gradient; nothing where the factor is 0."""
 
     def add(leaf: Array) -> Array:
-        flat = leaf.reshape(leaf.shape[0], -1)
         # 0 times infinity is not 0
+        if factors.size <= _ONE_PASS:
+            pairs = zip(factors, leaf, strict=True)
+            return sum(jnp.where(f > 0, f * each, 0.0) for f, each in pairs)  # type: ignore
+        flat = leaf.reshape(leaf.shape[0], -1)
         kept = jnp.where(factors[:, None] > 0, flat, 0.0)
         return (factors @ kept).reshape(leaf.shape[1:])
 
@@ -68,6 +73,27 @@ def _sum(loss: Loss, params, examples, clip_norm, keep) -> Any:
 
 def _take(data: Any, rows: Int[Array, " rows"]) -> Any:
     return jax.tree.map(lambda leaf: jnp.take(leaf, rows, axis=0), data)
+
+
+def _is_tall(leaf: Array) -> bool:
+    return leaf.ndim > 1 and leaf.size > leaf.shape[-1] ** 2
+
+
+def _turned(params: Any) -> Any:
+    """Kernels with more inputs than outputs, as matrices with a row for each output."""
+    return jax.tree.map(
+        lambda leaf: leaf.reshape(-1, leaf.shape[-1]).T if _is_tall(leaf) else leaf,
+        params,
+    )
+
+
+def _turned_back(turned: Any, params: Any) -> Any:
+    """Undoes ``_turned``; of ``params`` only the shapes count."""
+    return jax.tree.map(
+        lambda leaf, like: leaf.T.reshape(like.shape) if _is_tall(like) else leaf,
+        turned,
+        params,
+    )
 
 
 def plain_sum(
@@ -109,6 +135,13 @@ def microbatched_sum(
 
     Arguments as for ``plain_sum``; ``microbatch`` need not divide anything.
     """
+    # The network's per-example gradients come turned (see its ``_product``): they are
+    # measured and added so, and only the sum is turned back.
+    turned = _turned(params)
+
+    def turned_loss(turned, example):
+        return loss(_turned_back(turned, params), example)
+
     padding = -rows.shape[0] % microbatch
     rows = jnp.pad(rows, (0, padding))
     rounds = (count + (microbatch - 1)) // microbatch
@@ -117,7 +150,8 @@ def microbatched_sum(
         start = number * microbatch
         here = lax.dynamic_slice_in_dim(rows, start, microbatch)
         keep = start + jnp.arange(microbatch) < count
-        part = _sum(loss, params, _take(data, here), clip_norm, keep)
+        part = _sum(turned_loss, turned, _take(data, here), clip_norm, keep)
         return jax.tree.map(jnp.add, total, part)
 
-    return lax.fori_loop(0, rounds, add, jax.tree.map(jnp.zeros_like, params))
+    total = lax.fori_loop(0, rounds, add, jax.tree.map(jnp.zeros_like, turned))
+    return _turned_back(total, params)

@@ -49,7 +49,7 @@ def test_stored_record_covers_the_settings(record):
 def test_load_needs_no_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert digits.load()["candidates"]
-    with pytest.raises(InputError, match=r"jaxsel\[sims\]"):
+    with pytest.raises(InputError, match="pip install scikit-learn"):
         digits.run(progress=False)
 
 

@@ -157,6 +157,9 @@ ERRATA: tuple[Erratum, ...] = (
         "order sqrt(log(1/delta))). An adversary who first learns p has a privacy "
         "loss linear in c: at epsilon = 0.5 about 0.031 c, so no constant is enough.",
         refuted=("CL-Thm2-approximate-printed",),
-        corrected=("CL-Thm2-approximate",),
+        corrected=(
+            "CL-Thm2-approximate",
+            "CL-Lem3-approximate",
+        ),
     ),
 )

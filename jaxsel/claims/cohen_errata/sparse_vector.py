@@ -335,7 +335,13 @@ ERRATA: tuple[Erratum, ...] = (
         "The lemma itself held with the printed k' rounded up in every case tried "
         "(CL-Lem4-rounded).",
         refuted=("CL-Lem4-step-answers-printed",),
-        corrected=("CL-Lem4-step-answers", "CL-Lem4-rounded"),
+        corrected=(
+            "CL-Lem4-step-answers",
+            "CL-Lem4-rounded",
+            "CL-Lem4",
+            "CL-Lem4-step-mistakes",
+            "CL-Rem2",
+        ),
     ),
     Erratum(
         id="CL-E15",
@@ -346,7 +352,10 @@ ERRATA: tuple[Erratum, ...] = (
         "k << gamma << log(1/delta). The pure bound (2 k' + gamma) epsilon' <= 15 "
         "epsilon covers k <= log(1/delta); take the smaller of the two.",
         refuted=("CL-Sec4.2-step-epsilon-printed",),
-        corrected=("CL-Sec4.2-step-epsilon",),
+        corrected=(
+            "CL-Sec4.2-step-epsilon",
+            "CL-Sec4.2-settings",
+        ),
     ),
     Erratum(
         id="CL-E16",

@@ -214,7 +214,12 @@ ERRATA: tuple[Erratum, ...] = (
         "Theorem 4 at beta/2, T = ceil(4/beta), with the offset (12/epsilon) log(2 "
         "T/beta) and inner delta delta/T.",
         refuted=("CL-Thm6-step-noise-printed", "CL-Thm6-step-tails-printed"),
-        corrected=("CL-Thm6-step-noise", "CL-Thm6-step-tails"),
+        corrected=(
+            "CL-Thm6-step-noise",
+            "CL-Thm6-step-tails",
+            "CL-Thm6",
+            "CL-Thm6-utility",
+        ),
     ),
     Erratum(
         id="CL-E11",

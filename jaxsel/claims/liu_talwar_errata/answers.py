@@ -233,7 +233,11 @@ ERRATA: tuple[Erratum, ...] = (
             "LT-Thm4.1(d)-conditional-printed",
             "LT-Thm4.4(d)-printed",
         ),
-        corrected=("LT-Thm4.1(d)", "LT-Thm4.4(d)"),
+        corrected=(
+            "LT-Thm4.1(d)",
+            "LT-Thm4.4(d)",
+            "LT-Cor4.2(d)",
+        ),
     ),
     Erratum(
         id="LT-E21",
@@ -245,6 +249,9 @@ ERRATA: tuple[Erratum, ...] = (
         "queries cannot both be the output. And Phi(p_i) must exceed Phi(p*) by the "
         "factor e^(epsilon_0) (1/beta)^(6 S/epsilon_3).",
         refuted=("LT-Thm1.5(a)-printed",),
-        corrected=("LT-Thm4.4(d)",),
+        corrected=(
+            "LT-Thm4.4(d)",
+            "LT-Thm1.5(a)",
+        ),
     ),
 )

@@ -209,6 +209,17 @@ ERRATA: tuple[Erratum, ...] = (
             "LT-Thm5.2-epsilon-printed",
             "LT-Thm5.2-smooth-printed",
         ),
-        corrected=("LT-Thm5.2-gamma", "LT-Thm5.2-epsilon", "LT-Thm5.2-smooth"),
+        corrected=(
+            "LT-Thm5.2-gamma",
+            "LT-Thm5.2-epsilon",
+            "LT-Thm5.2-smooth",
+            "LT-Thm5.2-exponential-privacy",
+            "LT-Thm5.2-exponential-utility",
+            "LT-Thm5.2-generalised-privacy",
+            "LT-Thm5.2-generalised-shift",
+            "LT-Thm5.2-generalised-utility",
+            "LT-Thm5.2-smooth-privacy",
+            "LT-Thm5.2-smooth-utility",
+        ),
     ),
 )

@@ -216,7 +216,15 @@ ERRATA: tuple[Erratum, ...] = (
         "What is at most beta is the joint probability of halting at such an R, "
         "summed over all R (shown for beta <= 0.9).",
         refuted=("LT-Thm4.1(b)-printed", "LT-Thm4.1(c)-printed"),
-        corrected=("LT-Thm4.1(b)", "LT-Thm4.1(c)", "LT-Thm4.4(b)", "LT-Thm4.4(c)"),
+        corrected=(
+            "LT-Thm4.1(b)",
+            "LT-Thm4.1(c)",
+            "LT-Thm4.4(b)",
+            "LT-Thm4.4(c)",
+            "LT-Cor4.2(b)",
+            "LT-Cor4.2(c)",
+            "LT-Thm1.5(b)",
+        ),
     ),
     Erratum(
         id="LT-E3",

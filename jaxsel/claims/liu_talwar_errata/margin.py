@@ -217,6 +217,11 @@ ERRATA: tuple[Erratum, ...] = (
         "blatantly non-private as K grows. Truncate at gamma delta; the margin is "
         "then of order s log(K/(beta delta))/epsilon.",
         refuted=("LT-Thm5.2-tlap-printed", "LT-Thm5.2-margin-printed"),
-        corrected=("LT-Thm5.2-tlap", "LT-Thm5.2-margin"),
+        corrected=(
+            "LT-Thm5.2-tlap",
+            "LT-Thm5.2-margin",
+            "LT-Thm5.2-margin-privacy",
+            "LT-Thm5.2-margin-utility",
+        ),
     ),
 )

@@ -205,6 +205,9 @@ ERRATA: tuple[Erratum, ...] = (
             "LT-Thm4.7-budget",
             "LT-Thm4.7-exponent",
             "LT-Thm4.7-step-failure",
+            "LT-Thm4.7-nothing",
+            "LT-Thm4.7-step-failure-sharp",
+            "LT-Thm4.7(a)",
         ),
     ),
 )

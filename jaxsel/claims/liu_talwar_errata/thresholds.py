@@ -275,7 +275,10 @@ ERRATA: tuple[Erratum, ...] = (
         correct="Algorithm 5's thresholds 1 - (i-1)/(R-1) are 1/(R-1) apart, so read "
         "1/(R-1). With all scores at 0.749 and R = 5 it finds 0.5 almost surely.",
         refuted=("LT-Thm4.6(c)-printed",),
-        corrected=("LT-Thm4.6(c)",),
+        corrected=(
+            "LT-Thm4.6(c)",
+            "LT-Thm4.7(b)",
+        ),
     ),
     Erratum(
         id="LT-E9",

@@ -1,6 +1,6 @@
 """Papernot & Steinke 2022, "Hyperparameter Tuning with Renyi Differential Privacy".
 
-Every numbered statement and worked example as a claim; E-PS-1 to E-PS-3.
+Every numbered statement and worked example as a claim; E-PS-1 to E-PS-5.
 """
 
 from jaxsel.base import Claim, Erratum
@@ -10,6 +10,7 @@ from jaxsel.claims.papernot_steinke import (
     divergences,
     fixed_runs,
     generic,
+    released_figure,
     repetition_laws,
     selection,
     three_outcomes,
@@ -30,9 +31,11 @@ CLAIMS: tuple[Claim, ...] = (
     *three_outcomes.CLAIMS,
     *selection.CLAIMS,
     *approximate.CLAIMS,
+    *released_figure.CLAIMS,
 )
 ERRATA: tuple[Erratum, ...] = (
     *generic.ERRATA,
     *conditional.ERRATA,
     *tight_conditional.ERRATA,
+    *released_figure.ERRATA,
 )
