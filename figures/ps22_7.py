@@ -46,7 +46,7 @@ class _Window(NamedTuple):
 _WINDOWS = {
     RELEASED: _Window((0.5, 8.0), (0.85, 0.97)),  # the paper's
     "digits": _Window((0.5, 8.0), (0.4, 0.95)),
-    "mnist": _Window((0.0, 3.0), (0.4, 0.95)),
+    "mnist": _Window((0.0, 3.0), (0.1, 0.95)),
 }
 
 

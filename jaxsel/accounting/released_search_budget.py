@@ -100,7 +100,9 @@ def subsampled_gaussian_renyi(
         base = -0.5 * (x / s) ** 2 + math.log(step / s / math.sqrt(2.0 * math.pi))
         with np.errstate(divide="ignore"):
             ratio = np.logaddexp(np.log1p(-q), math.log(q) + (x - 0.5) / s**2)
-        moments = [special.logsumexp(base + p * ratio) for p in (a, 1.0 - a)]
+        moments = [
+            float(np.asarray(special.logsumexp(base + p * ratio))) for p in (a, 1.0 - a)
+        ]
         return max(moments) / (a - 1.0)
 
     return np.array([largest(a) for a in order.ravel().tolist()]).reshape(order.shape)[
@@ -176,7 +178,7 @@ def released_negative_binomial(
     """
     mean = truncated_negative_binomial(eta, gamma).mean
     b = np.asarray(second_order, dtype=np.float64)
-    middle = (1.0 - 1.0 / b) * second_epsilon
+    middle = (1.0 - 1.0 / b) * np.asarray(second_epsilon, dtype=np.float64)
     middle = middle + (math.log1p(-gamma) - math.log(gamma)) / b
     if corrected:
         least = np.exp((b - 1.0) * np.log1p(-1.0 / b)) / b

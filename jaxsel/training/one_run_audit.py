@@ -95,7 +95,8 @@ def _p_value(v: int, r: int, m: int, epsilon: float, delta: float) -> float:
     # b/P[W = v] term by term: either may be too small for a float
     steps = np.arange(r - v)
     ratios = np.log((r - v - steps) / (v + 1.0 + steps)) + epsilon
-    log_ratio = scipy.special.logsumexp(np.append(0.0, np.cumsum(ratios)))
+    sums = np.append(0.0, np.cumsum(ratios))
+    log_ratio = float(np.asarray(scipy.special.logsumexp(sums)))
     log_more = math.log(m * delta / v) + math.log(rest) + log_ratio
     return min(1.0, b + math.exp(min(log_more, 0.0)))
 
