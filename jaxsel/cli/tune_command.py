@@ -132,6 +132,12 @@ def tune_command(
             "--strides", help="strided (1, 2, 1, 2, 1) or dense (1): 9 times the cost."
         ),
     ] = "strided",
+    together: Annotated[
+        int,
+        typer.Option(
+            "--together", help="Runs trained side by side; to fill a GPU, not a CPU."
+        ),
+    ] = 1,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -187,6 +193,7 @@ def tune_command(
                 images,
                 seed=chosen,
                 strides=strides,
+                together=together,
                 folder=folder,
                 progress=advance,
             )

@@ -21,7 +21,7 @@ class Saved(NamedTuple):
 
     Attributes:
       number: runs that are complete.
-      state: of the run under way, None if it has not begun.
+      state: of the runs under way, one a row; None if they have not begun.
       scores: of the complete runs.
       best: parameters of the best of them, None if there is none.
     """
@@ -84,12 +84,11 @@ class Checkpoints:
             options=ocp.CheckpointManagerOptions(max_to_keep=2),
         )
 
-    def _tree(self, state: State | None, best) -> dict[str, Any]:
+    def _tree(self, state: State | None, best, rows: int) -> dict[str, Any]:
         blank = jax.tree.map(np.zeros_like, self._example)
-        return {
-            "state": blank if state is None else state,
-            "best": blank.params if best is None else best,
-        }
+        if state is None:
+            state = jax.tree.map(lambda leaf: np.stack([leaf] * rows), blank)
+        return {"state": state, "best": blank.params if best is None else best}
 
     def save(self, number: int, state: State | None, scores, best) -> None:
         """Stores where the search stands, after the last store."""
@@ -100,12 +99,15 @@ class Checkpoints:
             "begun": state is not None,
             "best": best is not None,
             "scores": list(scores),
+            "rows": 1 if state is None else int(state.step.shape[0]),
         }
         step = (self._manager.latest_step() or 0) + 1
         self._manager.save(
             step,
             args=self._ocp.args.Composite(
-                tree=self._ocp.args.StandardSave(self._tree(state, best)),
+                tree=self._ocp.args.StandardSave(
+                    self._tree(state, best, flags["rows"])
+                ),
                 flags=self._ocp.args.JsonSave(flags),
             ),
         )
@@ -120,7 +122,7 @@ class Checkpoints:
         flags = self._manager.restore(
             step, args=args.Composite(flags=args.JsonRestore())
         )["flags"]
-        wanted = self._tree(None, None)
+        wanted = self._tree(None, None, flags["rows"])
         tree = self._manager.restore(
             step, args=args.Composite(tree=args.StandardRestore(wanted))
         )["tree"]

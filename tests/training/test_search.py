@@ -161,3 +161,49 @@ def test_parts_are_disjoint_and_fixed(plan, images):
 
 def test_seeds_come_from_the_operating_system():
     assert searching.fresh_seed() != searching.fresh_seed()
+
+
+def test_runs_side_by_side_are_the_same_runs(plan, images, tmp_path, monkeypatch):
+    chosen = next(s for s in range(100) if searching.draw_secrets(plan, s).count == 3)
+    alone = searching.search(plan, images, seed=chosen)
+    monkeypatch.setattr(searching, "_SAVE_SECONDS", 0.0)
+    calls = 0
+
+    def kill(steps):
+        nonlocal calls
+        calls += 1
+        assert steps % 2 == 0 or calls > 2
+        if calls == 2:
+            raise _Killed
+
+    with pytest.raises(_Killed):
+        searching.search(
+            plan, images, seed=chosen, together=2, folder=tmp_path, progress=kill
+        )
+    # it goes on with two side by side, then one, whatever it is told now
+    resumed = searching.search(
+        plan, images, seed=chosen, together=1, folder=tmp_path, progress=kill
+    )
+    assert resumed.candidate == alone.candidate
+    for one, other in zip(alone.runs, resumed.runs, strict=True):
+        assert one.candidate == other.candidate
+        # products of other shapes round differently; a label may flip
+        assert abs(one.score - other.score) <= 1.0
+    for layer, parts in alone.params.items():
+        for part, value in parts.items():
+            assert np.allclose(value, resumed.params[layer][part], atol=1e-5)
+    with pytest.raises(InputError, match="together"):
+        searching.search(plan, images, seed=chosen, together=0)
+
+
+def test_only_learning_rates_may_differ_side_by_side():
+    grid = SETTINGS | {"noise_multipliers": [2.0, 4.0]}
+    plan = plan_search(examples=60, repetitions=laws.geometric(0.5), **grid)
+    settings = list(plan.candidates)
+    assert [searching._group_size(settings, start, 9) for start in range(4)] == [
+        2,
+        1,
+        2,
+        1,
+    ]
+    assert searching._group_size(settings, 0, 1) == 1
