@@ -354,5 +354,6 @@ def test_ids_files_and_sims_fit_together():
     for name, figure in FIGURES.items():
         assert figure.id == name
         assert figure.title
-        assert figure.sims
+        # formulas alone need no record
+        assert figure.sims or figure.id == "clnss22-sample-complexity"
         assert set(figure.sims) <= set(registry.SIMS)
