@@ -73,8 +73,14 @@ def conditional_at_exponents(
         order + 1/q < 2 and ``corrected``.
     """
     order, log_inverse = _checked(order, probability)
+    inverse_q = check_interval(
+        "1/q", inverse_q, 0.0, 1.0, low_open=False, high_open=False
+    )
+    inverse_r = check_interval(
+        "1/r", inverse_r, 0.0, 1.0, low_open=False, high_open=False
+    )
     inverse_p = 1.0 - inverse_q - inverse_r
-    if min(inverse_p, inverse_q, inverse_r) < -1e-12:
+    if inverse_p < -1e-12:
         raise InputError("1/p, 1/q and 1/r must be >= 0 and sum to 1")
     inverse_p = max(inverse_p, 0.0)
     if corrected and order + inverse_q < 2.0 - 1e-12:

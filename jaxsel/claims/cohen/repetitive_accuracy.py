@@ -19,7 +19,7 @@ from jaxsel.accounting.repetitive_settings import (
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most, equal
 from jaxsel.claims.errata_numbers import probability
-from jaxsel.errors import check_integer, check_positive
+from jaxsel.errors import check_integer, check_interval, check_positive
 
 __all__ = ["CLAIMS", "logs", "section_4_claim", "shown"]
 
@@ -258,8 +258,8 @@ def _margin(
       delta: in [0, 1); the root is k for 0, else sqrt(k log(1/delta)).
     """
     root = float(check_integer("wanted", wanted, 1))
-    if delta > 0.0:
-        root = math.sqrt(-root * math.log(probability("delta", delta)))
+    if check_interval("delta", delta, 0.0, 1.0, low_open=False) > 0.0:
+        root = math.sqrt(-root * math.log(delta))
     size = root * math.log(check_integer("queries", queries, 10))
     size += math.log(20.0) - math.log(probability("beta", beta))
     return 10.0 * size / check_positive("epsilon", epsilon)

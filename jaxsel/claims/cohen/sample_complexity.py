@@ -11,8 +11,8 @@ import numpy as np
 from jaxsel.accounting import sample_complexity as sizes
 from jaxsel.base import Budget, Claim, Erratum
 from jaxsel.claims.checking import Case, at_most, equal
-from jaxsel.claims.errata_numbers import probability
-from jaxsel.errors import check_positive
+from jaxsel.claims.errata_numbers import one_to_infinity, probability
+from jaxsel.errors import check_integer, check_positive
 
 __all__ = ["CLAIMS", "ERRATA"]
 
@@ -122,6 +122,7 @@ def _twice(*, queries: float = 1e4, alpha: float = 0.1, beta: float = 1e-300) ->
       queries: m, > 1.
       alpha, beta: in (0, 1).
     """
+    queries, alpha = one_to_infinity("queries", queries), probability("alpha", alpha)
     return 2.0 * math.log(queries / probability("beta", beta)) / alpha**2
 
 
@@ -150,6 +151,11 @@ def _ten(
       queries: m, > 1.
       alpha, beta: in (0, 1).
     """
+    cells, queries = (
+        check_integer("cells", cells, 3),
+        one_to_infinity("queries", queries),
+    )
+    alpha, beta = probability("alpha", alpha), probability("beta", beta)
     return sizes.theorem_10(cells, queries, alpha, beta)
 
 

@@ -18,7 +18,7 @@ from jaxsel.accounting.selection_and_test_bounds import (
 )
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_least, at_most
-from jaxsel.errors import check_integer, check_interval
+from jaxsel.errors import check_integer, check_interval, check_positive
 
 __all__ = ["CLAIMS"]
 
@@ -172,6 +172,9 @@ def _share(
       rounds: tau, at least 1.
       delta: of the candidate, in [0, 1).
     """
+    gamma = check_positive("gamma", gamma)
+    calls, rounds = check_integer("calls", calls, 1), check_integer("rounds", rounds, 1)
+    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     return gamma / (1.0 + gamma) * selection_delta([rounds] * calls, delta)
 
 

@@ -21,6 +21,15 @@ __all__ = ["CLAIMS", "ERRATA"]
 _KRW = "Koskela, Redberg & Wang 2024"
 
 
+def _guarantee(**named: float) -> ApproximateGuarantee:
+    """Of an epsilon and a delta, by the names they were given under."""
+    (first, epsilon), (second, delta) = named.items()
+    return ApproximateGuarantee(
+        check_interval(first, epsilon, 0.0, math.inf, low_open=False),
+        check_interval(second, delta, 0.0, 1.0, low_open=False),
+    )
+
+
 def _general(
     *,
     epsilon: float = 0.5,
@@ -32,15 +41,13 @@ def _general(
     """delta + test_delta + failure, at epsilon + test_epsilon.
 
     Args:
-      epsilon, delta: what the mechanism keeps on data that should pass.
+      epsilon, delta: what the mechanism keeps on data that should pass; >= 0, in [0, 1).
       test_epsilon, test_delta: what the test keeps.
       failure: largest probability that the test passes on other data.
     """
-    return ptr.propose_test_release(
-        ApproximateGuarantee(epsilon, delta),
-        ApproximateGuarantee(test_epsilon, test_delta),
-        failure,
-    ).delta
+    release = _guarantee(epsilon=epsilon, delta=delta)
+    test = _guarantee(test_epsilon=test_epsilon, test_delta=test_delta)
+    return ptr.propose_test_release(release, test, failure).delta
 
 
 def _excess(first: np.ndarray, second: np.ndarray, epsilon: float) -> float:

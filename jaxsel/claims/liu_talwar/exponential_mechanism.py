@@ -19,10 +19,12 @@ from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.liu_talwar.score_instances import (
     chance_of_loss,
+    failure,
+    failure_given_candidates,
     neighbours,
     selection_law,
 )
-from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.errors import check_positive
 from jaxsel.repetitions import geometric
 
 __all__ = ["CLAIMS", "landscapes"]
@@ -48,26 +50,6 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
         law = geometric(first.gamma)
         seen = largest_loss(first.candidates, second.candidates, law)
         yield _epsilon(epsilon=case.epsilon), seen, case.where
-
-
-def _failure(*, beta: float = 0.1, candidates: int = 10) -> float:
-    """Allowed chance beta (1 + 1/K) of a loss above (6 s/epsilon) log(K/beta).
-
-    Args:
-      beta: in (0, 1).
-      candidates: K >= 1.
-    """
-    count = check_integer("candidates", candidates, 1)
-    return check_interval("beta", beta, 0.0, 1.0) * (1.0 + 1.0 / count)
-
-
-def _failure_sharp(*, beta: float = 0.1) -> float:
-    """Allowed chance of a loss above the claimed one: beta.
-
-    Args:
-      beta: in (0, 1).
-    """
-    return check_interval("beta", beta, 0.0, 1.0)
 
 
 def landscapes(
@@ -115,7 +97,7 @@ def _utility_cases(budget: Budget) -> Iterator[Case]:
     for scores, epsilon, beta, where in landscapes(budget, _paper_loss):
         law = selection_law(exponential_selection(scores, 1.0, epsilon, beta))
         seen = chance_of_loss(scores, law, _paper_loss(scores.size, epsilon, beta))
-        yield _failure(beta=beta, candidates=scores.size), seen, where
+        yield failure_given_candidates(beta=beta, candidates=scores.size), seen, where
 
 
 def _sharp_cases(budget: Budget) -> Iterator[Case]:
@@ -123,14 +105,14 @@ def _sharp_cases(budget: Budget) -> Iterator[Case]:
         chosen = generalised_selection(scores, 1.0, epsilon, beta, sharp=True)
         law = selection_law(chosen)
         seen = chance_of_loss(scores, law, _sharp_loss(scores.size, epsilon, beta))
-        yield _failure_sharp(beta=beta), seen, where
+        yield failure(beta=beta), seen, where
 
 
 def _classical_cases(budget: Budget) -> Iterator[Case]:
     for scores, epsilon, beta, where in landscapes(budget, _classical_loss):
         law = exponential_law(scores, 1.0, epsilon)
         seen = chance_of_loss(scores, law, _classical_loss(scores.size, epsilon, beta))
-        yield _failure_sharp(beta=beta), seen, where
+        yield failure(beta=beta), seen, where
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -154,7 +136,7 @@ CLAIMS: tuple[Claim, ...] = (
         "probability beta (1 + 1/K).",
         kind="utility",
         relation=None,
-        evaluate=_failure,
+        evaluate=failure_given_candidates,
         check=at_most(_utility_cases),
         erratum="LT-E18",
     ),
@@ -165,7 +147,7 @@ CLAIMS: tuple[Claim, ...] = (
         "q* - (3 s/epsilon) log(4 K/beta^2), except with probability beta.",
         kind="utility",
         relation=None,
-        evaluate=_failure_sharp,
+        evaluate=failure,
         check=at_most(_sharp_cases),
     ),
     Claim(
@@ -175,7 +157,7 @@ CLAIMS: tuple[Claim, ...] = (
         "q* - (2 s/epsilon) log(K/beta), except with probability beta.",
         kind="utility",
         relation=None,
-        evaluate=_failure_sharp,
+        evaluate=failure,
         check=at_most(_classical_cases),
     ),
 )

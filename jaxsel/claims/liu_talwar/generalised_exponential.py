@@ -23,6 +23,8 @@ from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.liu_talwar.score_instances import (
     chance_of_loss,
+    failure,
+    failure_given_candidates,
     neighbours,
     selection_law,
 )
@@ -96,26 +98,6 @@ def _landscapes(budget: Budget, limit: int) -> Iterator[_Landscape]:
         yield _Landscape(scores, sensitivities, epsilon, beta, where)
 
 
-def _failure(*, beta: float = 0.1, candidates: int = 10) -> float:
-    """Allowed chance beta (1 + 1/K) of a loss beyond the claimed one.
-
-    Args:
-      beta: in (0, 1).
-      candidates: K >= 1.
-    """
-    count = check_integer("candidates", candidates, 1)
-    return check_interval("beta", beta, 0.0, 1.0) * (1.0 + 1.0 / count)
-
-
-def _failure_beta(*, beta: float = 0.1) -> float:
-    """Allowed chance of a loss beyond the claimed one: beta.
-
-    Args:
-      beta: in (0, 1).
-    """
-    return check_interval("beta", beta, 0.0, 1.0)
-
-
 def _utility_cases(sharp: bool):
     def cases(budget: Budget) -> Iterator[Case]:
         for case in _landscapes(budget, 100):
@@ -124,9 +106,11 @@ def _utility_cases(sharp: bool):
             loss = generalised_selection_loss(*settings, sharp=sharp)
             seen = chance_of_loss(case.scores, law, loss)
             if sharp:
-                claimed = _failure_beta(beta=case.beta)
+                claimed = failure(beta=case.beta)
             else:
-                claimed = _failure(beta=case.beta, candidates=case.scores.size)
+                claimed = failure_given_candidates(
+                    beta=case.beta, candidates=case.scores.size
+                )
             yield claimed, seen, case.where
 
     return cases
@@ -138,7 +122,7 @@ def _classical_utility_cases(budget: Budget) -> Iterator[Case]:
         law = generalised_exponential_law(*settings)
         loss = generalised_exponential_loss(*settings)
         seen = chance_of_loss(case.scores, law, loss)
-        yield _failure_beta(beta=case.beta), seen, case.where
+        yield failure(beta=case.beta), seen, case.where
 
 
 def _exceeding(*, beta: float = 0.1, candidates: int = 10) -> float:
@@ -198,7 +182,7 @@ CLAIMS: tuple[Claim, ...] = (
         "beta (1 + 1/K).",
         kind="utility",
         relation=None,
-        evaluate=_failure,
+        evaluate=failure_given_candidates,
         check=at_most(_utility_cases(sharp=False)),
         erratum="LT-E18",
     ),
@@ -210,7 +194,7 @@ CLAIMS: tuple[Claim, ...] = (
         "j, except with probability beta.",
         kind="utility",
         relation=None,
-        evaluate=_failure_beta,
+        evaluate=failure,
         check=at_most(_utility_cases(sharp=True)),
     ),
     Claim(
@@ -230,7 +214,7 @@ CLAIMS: tuple[Claim, ...] = (
         "for every j, except with probability beta.",
         kind="utility",
         relation=None,
-        evaluate=_failure_beta,
+        evaluate=failure,
         check=at_most(_classical_utility_cases),
     ),
 )

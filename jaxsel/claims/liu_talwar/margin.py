@@ -21,6 +21,7 @@ from jaxsel.accounting.score_selection import (
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.liu_talwar.score_instances import (
+    failure,
     neighbours,
     neighbours_of,
     selection_law,
@@ -57,15 +58,6 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
         yield 1.0, seen / _delta(delta=delta), f"share of {delta=!r}, {case.where}"
 
 
-def _failure(*, beta: float = 0.1) -> float:
-    """Allowed chance that another candidate, or none, is released: beta.
-
-    Args:
-      beta: in (0, 1).
-    """
-    return check_interval("beta", beta, 0.0, 1.0)
-
-
 def _settings(budget: Budget) -> Iterator[tuple[int, float, float, float, str]]:
     for count in (2, 100, 10**5):
         yield count, 1.0, 1e-6, 0.1, f"K={count}, epsilon=1, delta=1e-6, beta=0.1"
@@ -84,7 +76,7 @@ def _utility_cases(budget: Budget) -> Iterator[Case]:
         scores = np.zeros(count)
         scores[0] = margin_selection_needed(count, 1.0, epsilon, delta, beta)
         law = selection_law(margin_selection(scores, 1.0, epsilon, delta, beta))
-        yield _failure(beta=beta), math.fsum(law[1:]), f"{where}, at the margin"
+        yield failure(beta=beta), math.fsum(law[1:]), f"{where}, at the margin"
 
 
 def _classical_utility_cases(budget: Budget) -> Iterator[Case]:
@@ -92,7 +84,7 @@ def _classical_utility_cases(budget: Budget) -> Iterator[Case]:
         scores = np.zeros(count)
         scores[0] = margin_needed(1.0, epsilon, delta, beta)
         law = margin_law(scores, 1.0, epsilon, delta)
-        yield _failure(beta=beta), math.fsum(law[1:]), f"{where}, at the margin"
+        yield failure(beta=beta), math.fsum(law[1:]), f"{where}, at the margin"
 
 
 def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
@@ -137,7 +129,7 @@ CLAIMS: tuple[Claim, ...] = (
         "leads by (3 s/epsilon) log(2 K/(beta delta)).",
         kind="utility",
         relation=None,
-        evaluate=_failure,
+        evaluate=failure,
         check=at_most(_utility_cases),
         erratum="LT-E17",
     ),
@@ -159,7 +151,7 @@ CLAIMS: tuple[Claim, ...] = (
         "of candidates.",
         kind="utility",
         relation=None,
-        evaluate=_failure,
+        evaluate=failure,
         check=at_most(_classical_utility_cases),
     ),
 )

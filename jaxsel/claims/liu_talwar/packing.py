@@ -19,7 +19,7 @@ from jaxsel.accounting.packing import (
 )
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_least, at_most, equal
-from jaxsel.errors import check_interval
+from jaxsel.errors import check_interval, check_positive
 
 __all__ = ["CLAIMS"]
 
@@ -77,6 +77,7 @@ def _dominant(*, candidates: float = 1000.0, alpha: float = 0.1) -> float:
       alpha: in (0, 1).
     """
     alpha = check_interval("alpha", alpha, 0.0, 1.0)
+    candidates = check_interval("candidates", candidates, 2.0, math.inf, low_open=False)
     return -math.expm1(-alpha * math.log(candidates))
 
 
@@ -144,7 +145,7 @@ def _spent(*, epsilon: float = 0.1, factor: float = 2.0) -> float:
       epsilon: of each mechanism, > 0.
       factor: 2 for Algorithm 1, 3 for Algorithm 2.
     """
-    return factor * epsilon
+    return check_positive("factor", factor) * check_positive("epsilon", epsilon)
 
 
 def _spent_cases(budget: Budget) -> Iterator[Case]:
@@ -163,7 +164,8 @@ def _limit(*, epsilon: float = 0.1, alpha: float = 0.1) -> float:
       epsilon: of each mechanism, > 0.
       alpha: in (0, 1/3).
     """
-    return (2.0 - 6.0 * alpha) * epsilon
+    alpha = check_interval("alpha", alpha, 0.0, 1.0 / 3.0)
+    return (2.0 - 6.0 * alpha) * check_positive("epsilon", epsilon)
 
 
 def _limit_cases(budget: Budget) -> Iterator[Case]:

@@ -23,7 +23,7 @@ from jaxsel.accounting.percentile_tests import (
 from jaxsel.base import Budget, Claim
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.liu_talwar.percentile import privacy_claim, random_shares
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.errors import check_integer, check_interval, check_positive
 
 __all__ = ["CLAIMS", "coupling_failure"]
 
@@ -204,10 +204,14 @@ def _coupled(
       queries: T.
     """
     other = extreme_neighbours(share, base_epsilon)[1]
-    test = algorithm_4(base_epsilon=base_epsilon, slack=slack)
-    test = test._replace(samples=samples, shift=check_positive("shift", shift))
+    test = algorithm_4(base_epsilon=base_epsilon, slack=slack)._replace(
+        samples=check_integer("samples", samples, 1),
+        shift=check_positive("shift", shift),
+    )
     sensitivity = 2.0 * (base_epsilon + slack)
-    return queries * coupling_failure(share, other, test, sensitivity)
+    return check_integer("queries", queries, 1) * coupling_failure(
+        share, other, test, sensitivity
+    )
 
 
 def _coupling_cases(budget: Budget) -> Iterator[Case]:

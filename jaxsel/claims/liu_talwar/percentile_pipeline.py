@@ -9,6 +9,7 @@ import numpy as np
 from jaxsel.accounting.halting import laplace_difference_tail
 from jaxsel.accounting.percentile_pipeline import (
     Pipeline,
+    checked,
     most_calls,
     pipeline,
     pipeline_law,
@@ -17,7 +18,7 @@ from jaxsel.accounting.percentile_pipeline import (
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.errors import check_integer, check_interval, check_positive
 
 __all__ = ["CALL_CONSTANT", "CLAIMS", "ERRATA", "pipeline_claim", "random_plan"]
 
@@ -46,7 +47,8 @@ def _quality(*, beta: float = 0.1, delta: float = 1e-6, thresholds: int = 5) -> 
       beta, delta: in (0, 1).
       thresholds: R >= 2.
     """
-    return probability("beta", beta) + probability("delta", delta) / thresholds
+    share = probability("delta", delta) / check_integer("thresholds", thresholds, 2)
+    return probability("beta", beta) + share
 
 
 def _nothing(*, beta: float = 0.1, delta: float = 1e-6) -> float:
@@ -138,7 +140,10 @@ def _calls(
       thresholds: R >= 2.
       candidates: K >= 1.
     """
-    exponent = 6.0 + 12.0 * check_positive("base_epsilon", base_epsilon) / slack
+    base_epsilon, slack, beta, delta, thresholds, candidates = checked(
+        base_epsilon, slack, beta, delta, thresholds, candidates
+    )
+    exponent = 6.0 + 12.0 * base_epsilon / slack
     searching = math.log(4.0 * thresholds / delta) / slack**2
     drawing = math.log(4.0 / slack) / beta
     power = exponent * math.log((thresholds + 1.0) / beta**2)
@@ -150,8 +155,9 @@ def _calls_printed(*, beta: float = 1e-9, constant: float = 1e6) -> float:
 
     Args:
       beta: in (0, 1); epsilon_1 = 0.1, delta = 1e-6, R = 5, K = 1.
-      constant: of the O().
+      constant: of the O(), > 0.
     """
+    constant = check_positive("constant", constant)
     return math.log(constant * printed_call_order(beta=beta))
 
 

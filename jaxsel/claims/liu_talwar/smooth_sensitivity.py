@@ -23,8 +23,12 @@ from jaxsel.accounting.smooth_sensitivity import (
 )
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most, equal
-from jaxsel.claims.liu_talwar.score_instances import chance_of_loss, selection_law
-from jaxsel.errors import check_integer, check_interval
+from jaxsel.claims.liu_talwar.score_instances import (
+    chance_of_loss,
+    failure_given_candidates,
+    selection_law,
+)
+from jaxsel.errors import check_interval
 from jaxsel.repetitions import geometric, point_mass
 
 __all__ = ["CLAIMS"]
@@ -172,17 +176,6 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
     yield from _tables(budget)
 
 
-def _failure(*, beta: float = 0.1, candidates: int = 10) -> float:
-    """Allowed chance beta (1 + 1/K) of a loss beyond the claimed one.
-
-    Args:
-      beta: in (0, 1).
-      candidates: K >= 1.
-    """
-    count = check_integer("candidates", candidates, 1)
-    return check_interval("beta", beta, 0.0, 1.0) * (1.0 + 1.0 / count)
-
-
 def _utility_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
     for number in range(min(budget.cases, 100)):
@@ -197,7 +190,7 @@ def _utility_cases(budget: Budget) -> Iterator[Case]:
             scores, law, smooth_selection_loss(scores, bounds, epsilon, beta)
         )
         where = f"instance {number}: K={count}, {epsilon=!r}, {beta=!r}"
-        yield _failure(beta=beta, candidates=count), seen, where
+        yield failure_given_candidates(beta=beta, candidates=count), seen, where
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -243,7 +236,7 @@ CLAIMS: tuple[Claim, ...] = (
         "log(K/beta) for every j, except with probability beta (1 + 1/K).",
         kind="utility",
         relation=None,
-        evaluate=_failure,
+        evaluate=failure_given_candidates,
         check=at_most(_utility_cases),
         erratum="LT-E18",
     ),

@@ -208,12 +208,15 @@ def _converted(
 
     Args:
       order: in (1, inf).
-      renyi_epsilon: Renyi bound at that order; the default, 1 + log 2, is that of the
+      renyi_epsilon: Renyi bound at that order, >= 0; the default, 1 + log 2, is that of the
         pair (1, 0) and (e^-r, 1 - e^-r), which has exactly this delta.
       epsilon: >= 0.
     """
     order = check_interval("order", order, 1.0, math.inf)
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    renyi_epsilon = check_interval(
+        "renyi_epsilon", renyi_epsilon, 0.0, math.inf, low_open=False
+    )
     log_delta = float(log_delta_at_order(order, renyi_epsilon, epsilon))
     return math.exp(min(log_delta, 0.0))
 
