@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from jaxsel import repetitions
 from jaxsel.accounting.closed_forms import gaussian_noise_multiplier
 from jaxsel.accounting.quadrature import panels
 from jaxsel.accounting.repaired_answers import (
@@ -37,8 +38,6 @@ from jaxsel.errors import (
 __all__ = [
     "INNER",
     "QueryRelease",
-    "best_of_uniform",
-    "best_of_uniform_density",
     "bound_below",
     "corrected_gaussian_cap",
     "correction_chance",
@@ -46,6 +45,7 @@ __all__ = [
     "gaussian_largest_quantile",
     "query_release",
     "released_error",
+    "selection_factor",
     "spent_delta",
 ]
 
@@ -187,32 +187,10 @@ def corrected_gaussian_cap(queries: int, epsilon: float, delta: float) -> float:
 # --- The law of the released error ----------------------------------------------------
 
 
-def best_of_uniform(reaching: npt.ArrayLike, runs: int) -> np.ndarray:
-    """P[some run does what has chance ``reaching``], the number of runs being uniform on
-    {0, ..., T}: 1 - (1 - (1 - x)^(T+1))/((T + 1) x)."""
-    x = np.asarray(reaching, dtype=np.float64)
-    count = runs + 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        missed = -np.expm1(count * np.log1p(-x)) / (count * x)
-    return np.where(x > 0.0, 1.0 - missed, 0.0)[()]
-
-
-def best_of_uniform_density(better: npt.ArrayLike, runs: int) -> np.ndarray:
+def selection_factor(better: npt.ArrayLike, runs: int) -> np.ndarray:
     """E[N (1 - x)^(N-1)], N uniform on {0, ..., T}: what a run's density is multiplied
     with when N runs are made and x is the chance of a better one."""
-    x = np.asarray(better, dtype=np.float64)
-    count = runs + 1.0
-    # sum n r^(n-1) = (1 - r^(T+1) - (T+1) x r^T)/x^2, by its series where x T is small
-    with np.errstate(divide="ignore"):
-        power = np.exp(runs * np.log1p(-x))
-    small = x * count < 1e-3
-    safe = np.where(small, 1.0, x)
-    exact = (1.0 - power * (1.0 - x) - count * x * power) / (count * safe**2)
-    t = runs
-    series = (
-        t / 2.0 * (1.0 - 2.0 * (t - 1.0) * x / 3.0 * (1.0 - 3.0 * (t - 2.0) * x / 8))
-    )
-    return np.where(small, series, exact)[()]
+    return repetitions.beta_binomial(runs, 1.0).pgf_derivative_tail(better)
 
 
 def _error_nodes(settings: QueryRelease, kinks: np.ndarray):
@@ -279,7 +257,7 @@ def released_error(
     chosen = np.empty_like(weights)
     for row, error in enumerate(nodes):
         better = bound_below(settings, error + settings.offset + noise[row])
-        density = best_of_uniform_density(better, settings.runs)
+        density = selection_factor(better, settings.runs)
         chosen[row] = weights[row] * (noise_weights[row] @ density)
     above = np.array([chosen[nodes > point].sum() for point in points])
     return above, correction_chance(settings)
@@ -290,4 +268,4 @@ def correction_chance(settings: QueryRelease) -> float:
     if settings.repairs is not None:
         raise InputError("only the Gaussian inner mechanism has an exact error law")
     fits = bound_below(settings, np.array([settings.cap]))[0]
-    return 1.0 - float(best_of_uniform(fits, settings.runs))
+    return float(repetitions.beta_binomial(settings.runs, 1.0).pgf_tail(fits))

@@ -13,13 +13,13 @@ from scipy import special
 from jaxsel.accounting.closed_forms import gaussian_noise_multiplier
 from jaxsel.accounting.query_release import (
     QueryRelease,
-    best_of_uniform_density,
     bound_below,
     corrected_gaussian_cap,
     correction_chance,
     gaussian_largest_error,
     query_release,
     released_error,
+    selection_factor,
     spent_delta,
 )
 from jaxsel.base import Budget, Claim, Relation
@@ -148,7 +148,7 @@ def single_query_delta(settings: QueryRelease, epsilon: float) -> float:
     step = y[1] - y[0]
     edges = np.linspace(0.0, cap, _CELLS + 1)
     s = (edges[1:] + edges[:-1]) / 2.0
-    factor = best_of_uniform_density(bound_below(settings, s), settings.runs)
+    factor = selection_factor(bound_below(settings, s), settings.runs)
     mass = rate / (2.0 * -math.expm1(-rate * offset))
 
     def density(center: float) -> np.ndarray:
