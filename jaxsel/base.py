@@ -20,6 +20,7 @@ __all__ = [
     "Pair",
     "Relation",
     "Verdict",
+    "outcome_itself",
 ]
 
 
@@ -73,6 +74,11 @@ class Mechanism(NamedTuple):
     labels: Callable[[Any, Any], tuple[str, ...]]
     law: Callable[[Any, Any], FiniteLaw] | None
     resolution: float
+
+
+def outcome_itself(outcome: Any) -> Any:
+    """The ``event`` of a mechanism whose outcome is a number in [0, num_events)."""
+    return outcome
 
 
 class Pair(NamedTuple):

@@ -39,6 +39,7 @@ __all__ = [
     "gumbel",
     "laplace",
     "normal",
+    "number",
     "resolution",
     "truncated_laplace",
     "uniform",
@@ -124,6 +125,11 @@ def ends(key: stream.Key, draw, precision: str) -> tuple[Ends, ...]:
     check_choice("precision", precision, PRECISIONS)
     first, second = stream.words(key, draw)
     return _ends(first, second, precision)
+
+
+def number(key: stream.Key, draw, precision: str = "float64") -> Ends:
+    """One uniform number a hash; "fast" drops the second."""
+    return ends(key, draw, precision)[0]
 
 
 def _constant(x: Array, value: float) -> Array:

@@ -44,7 +44,7 @@ class Rank(NamedTuple):
 
 
 def _number(key: stream.Key, draw: int) -> noise.Ends:
-    return noise.ends(key, draw, noise.widest_precision())[0]
+    return noise.number(key, draw, noise.widest_precision())
 
 
 def _negative_log(number: noise.Ends) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Int, UInt32
 
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.errors import InputError, check_probability_vector
 
 __all__ = ["Alias", "alias_sample", "alias_table", "from_law"]
@@ -129,12 +129,8 @@ def from_law(mechanism: Mechanism) -> Mechanism:
         name=f"from_law({mechanism.name})",
         prepare=prepare,
         sample=sample,
-        event=_identity,
+        event=outcome_itself,
         labels=mechanism.labels,
         law=mechanism.law,
         resolution=RESOLUTION,
     )
-
-
-def _identity(outcome):
-    return outcome

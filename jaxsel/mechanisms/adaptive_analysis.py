@@ -163,7 +163,7 @@ def _gap_bin(outcome: Analysis) -> Array:
 def _drawn(key: stream.Key, cdf, rows: int) -> Float[Array, "cells"]:  # noqa: F821
     """Shares of ``rows`` independent rows."""
     numbers = jnp.arange(rows, dtype=jnp.uint32)
-    u = noise.uniform(noise.ends(key, numbers, noise.widest_precision())[0])
+    u = noise.uniform(noise.number(key, numbers, noise.widest_precision()))
     # u lies in (0, 1]: the cell whose interval (cdf before, cdf] holds it.
     cell = jnp.searchsorted(cdf, u.astype(cdf.dtype), side="left")
     return jnp.zeros_like(cdf).at[cell].add(1.0 / rows)

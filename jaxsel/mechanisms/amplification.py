@@ -4,7 +4,6 @@ Liu & Talwar 2019, Appendix C, after Gupta et al. 2010.
 """
 
 import functools
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +16,7 @@ from jaxsel.accounting.amplification import (
     compositions,
     multinomial_chances,
 )
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.errors import (
     InputError,
     check_choice,
@@ -105,15 +104,11 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
         name=f"private_amplification(method={method})",
         prepare=prepare,
         sample=sample,
-        event=_itself,
+        event=outcome_itself,
         labels=labels,
         law=law,
         resolution=2.0**-53,
     )
-
-
-def _itself(outcome: Any) -> Any:
-    return outcome
 
 
 def _literal(key, at_least, params):
@@ -124,12 +119,12 @@ def _literal(key, at_least, params):
     dummy = weights.size - 1
 
     def clock(i, value):
-        waiting = noise.exponential(noise.ends(race_key, i, "float64")[0])
+        waiting = noise.exponential(noise.number(race_key, i))
         return waiting / weights[value]
 
     def run(i, best):
         time, value = best
-        uniform = noise.uniform(noise.ends(score_key, i, "float64")[0])
+        uniform = noise.uniform(noise.number(score_key, i))
         fresh = jnp.searchsorted(at_least, uniform).astype(jnp.int32)
         arrival = clock(i, fresh)
         sooner = arrival < time
@@ -143,8 +138,7 @@ def _literal(key, at_least, params):
 def _counts(key, data, params):
     reached, counts = jnp.asarray(data["reached"]), jnp.asarray(data["counts"])
     uniforms = [
-        noise.uniform(noise.ends(stream.fold(key, _CHOICE_TAG), i, "float64")[0])
-        for i in range(2)
+        noise.uniform(noise.number(stream.fold(key, _CHOICE_TAG), i)) for i in range(2)
     ]
     row = counts[jnp.searchsorted(reached, uniforms[0])]
     one = jnp.ones((1,), row.dtype)

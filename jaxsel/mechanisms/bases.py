@@ -103,7 +103,7 @@ def _ordered(probabilities, scores=None) -> OrderedLaw:
 
 
 def _uniform_rank(key: stream.Key) -> Array:
-    return noise.uniform(noise.ends(key, 0, noise.widest_precision())[0])
+    return noise.uniform(noise.number(key, 0, noise.widest_precision()))
 
 
 def _finite_base(

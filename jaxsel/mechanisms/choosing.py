@@ -166,7 +166,7 @@ def _grouped(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
 
     def compete(place, state):
         best, group = state
-        number = noise.ends(key, place.astype(jnp.uint32), "float64")[0]
+        number = noise.number(key, place.astype(jnp.uint32))
         # The chance that a possible run is made and better than the best of them.
         waiting = noise.exponential(number) / (params["runs"] * sizes[place])
         beaten = -jnp.expm1(-waiting)
@@ -191,8 +191,8 @@ def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
     def round_of_runs(number, state):
         best, group = state
         here = stream.fold(key, number)
-        coin = noise.uniform(noise.ends(here, draws, "float64")[0])
-        number = noise.ends(here, draws + jnp.uint32(count), "float64")[0]
+        coin = noise.uniform(noise.number(here, draws))
+        number = noise.number(here, draws + jnp.uint32(count))
         score = jnp.asarray(data.levels)
         score = score + noise.truncated_laplace(number, bound) / params["rate"]
         score = jnp.where(coin <= p, score, -jnp.inf)
@@ -237,10 +237,10 @@ def noisy_selection(
 
     def sample(key: stream.Key, data: _Groups, params) -> Chosen:
         # One p for all candidates, uniform: gamma = 1.
-        p = noise.uniform(noise.ends(stream.fold(key, _PRIOR_TAG), 0, "float64")[0])
+        p = noise.uniform(noise.number(stream.fold(key, _PRIOR_TAG), 0))
         run = _literal if method == "literal" else _grouped
         group, ran = run(key, p, data, params)
-        number = noise.ends(stream.fold(key, _MEMBER_TAG), 0, "float64")[0]
+        number = noise.number(stream.fold(key, _MEMBER_TAG), 0)
         choices = jnp.asarray(data.choices)[group]
         place = jnp.minimum(jnp.floor(noise.uniform(number) * choices), choices - 1.0)
         index = jnp.asarray(data.starts)[group] + place.astype(jnp.int32)

@@ -140,7 +140,7 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
         scores = jnp.asarray(data["scores"])
         levels = (scores * params["half_epsilon"]).astype(jnp.float32)
         draws = jnp.arange(scores.shape[0], dtype=jnp.uint32)
-        number = noise.ends(stream.fold(key, _NUMBER_TAG), 0, "float64")[0]
+        number = noise.number(stream.fold(key, _NUMBER_TAG), 0)
         # Bin(T, p) with p uniform is uniform on 0..T.
         most = params["most_runs"]
         count = jnp.minimum(jnp.floor(noise.uniform(number) * (most + 1.0)), most)
@@ -150,7 +150,7 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
         def draw(state):
             done, least, best, best_gap = state
             here = stream.fold(key, done + (1 << 16))
-            race = levels + noise.gumbel(noise.ends(here, draws, "tail")[0])
+            race = levels + noise.gumbel(noise.number(here, draws, "tail"))
             chosen = largest(race, params["k"])
             gap = _gap(scores, chosen)
             laplace = noise.variate("laplace", noise_key, done.astype(jnp.uint32))

@@ -126,7 +126,7 @@ def decreasing_thresholds(base: Base, *, method: str = "jump") -> Mechanism:
 
 
 def _uniform(key: stream.Key, draw):
-    return noise.uniform(noise.ends(key, draw, "float64")[0])
+    return noise.uniform(noise.number(key, draw))
 
 
 def _literal(base: Base, key, data, params) -> Selection:

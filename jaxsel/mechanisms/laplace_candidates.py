@@ -60,7 +60,7 @@ def at_rank(key, rank, scale, data: dict[str, Any]) -> Draw:
     )
     # The candidate, in proportion to its density e^(-|y - d_k|)/2.
     mass_above, mass_below = jnp.exp(y + upper[i]), jnp.exp(lower[i] - y)
-    uniform = noise.uniform(noise.ends(key, 0, "float64")[0])
+    uniform = noise.uniform(noise.number(key, 0))
     u = uniform * (mass_above + mass_below)
     from_above = u < mass_above
     above = jnp.searchsorted(upper[1:], jnp.log(u) - y, side="left")

@@ -92,7 +92,7 @@ def random_candidate(noise: str = "laplace") -> Base:
         score = _invert_gaussian_mixture(rank, data)
         z = (score - jnp.asarray(data["scores"])) / data["noise_scale"]
         density = jnp.cumsum(jnp.exp(-0.5 * z * z))
-        uniform = noises.uniform(noises.ends(key, 0, "tail")[0]).astype(density.dtype)
+        uniform = noises.uniform(noises.number(key, 0, "tail")).astype(density.dtype)
         index = jnp.sum(density < uniform * density[-1]).astype(jnp.int32)
         return Draw(score, score, index)
 

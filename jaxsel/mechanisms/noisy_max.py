@@ -14,7 +14,7 @@ from jaxtyping import Array, Int
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.errors import InputError, check_choice, check_finite, check_positive
 from jaxsel.mechanisms.noisy_max_law import noisy_max_law
 
@@ -130,15 +130,11 @@ def noisy_max(
         f"precision={precision})",
         prepare=prepare,
         sample=sample,
-        event=_identity,
+        event=outcome_itself,
         labels=labels,
         law=law,
         resolution=noises.resolution(precision),
     )
-
-
-def _identity(outcome):
-    return outcome
 
 
 def _argmax_noisy(key, levels, variates) -> Array:

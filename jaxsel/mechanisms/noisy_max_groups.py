@@ -15,7 +15,7 @@ from jaxsel import noise as noises
 from jaxsel import stream
 from jaxsel.accounting.noisy_max import noisy_max_shift
 from jaxsel.accounting.noisy_max_groups import GroupPair, grouped_law
-from jaxsel.base import FiniteLaw, Mechanism, Pair, Relation
+from jaxsel.base import FiniteLaw, Mechanism, Pair, Relation, outcome_itself
 from jaxsel.errors import InputError, check_finite, check_positive
 
 __all__ = ["group_scores", "grouped_noisy_max", "moving_groups"]
@@ -86,20 +86,16 @@ def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
         name=f"grouped_noisy_max(precision={precision})",
         prepare=prepare,
         sample=sample,
-        event=_identity,
+        event=outcome_itself,
         labels=labels,
         law=law,
         resolution=noises.resolution(precision),
     )
 
 
-def _identity(outcome):
-    return outcome
-
-
 def _largest(key: stream.Key, draw: int, size: Array, precision: str) -> Array:
     """The largest of ``size`` standard normal draws, by its distribution function."""
-    waiting = noises.exponential(noises.ends(key, draw, precision)[0]) / size
+    waiting = noises.exponential(noises.number(key, draw, precision)) / size
     below, above = jnp.exp(-waiting), -jnp.expm1(-waiting)
     upper = below > above
     nearer = jnp.maximum(jnp.where(upper, above, below), _SMALLEST)

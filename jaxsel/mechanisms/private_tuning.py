@@ -13,12 +13,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from jaxsel import noise, stream
 from jaxsel import repetition_sampling as sampling
-from jaxsel import stream
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice
 from jaxsel.mechanisms.bases import Base, Draw
-from jaxsel.noise import ends
 from jaxsel.repetitions import FAMILIES, Repetitions
 
 __all__ = ["METHODS", "Selection", "private_tuning"]
@@ -122,7 +121,7 @@ def private_tuning(
             count = sampling.sample_count(
                 stream.fold(key, _COUNT_TAG), params["repetitions"]
             )
-            number = ends(stream.fold(key, _RANK_TAG), 0, "float64")[0]
+            number = noise.number(stream.fold(key, _RANK_TAG), 0)
             rank = sampling.rank_given_count(count, number)
         found = base.at_rank(
             stream.fold(key, _OUTPUT_TAG), rank.value, data, params["base"]

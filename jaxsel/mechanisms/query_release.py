@@ -172,26 +172,22 @@ def _code(outcome: Answers) -> Array:
     return outcome.code
 
 
-def _number(key: stream.Key, draw) -> noise.Ends:
-    return noise.ends(key, draw, "float64")[0]
-
-
 def _private_bound(key: stream.Key, error, params) -> Array:
     """s = error + A + TLap: never below the error."""
     rate, offset = params["inner_epsilon"] / 2.0, params["offset"]
-    added = noise.truncated_laplace(_number(key, 0), rate * offset) / rate
+    added = noise.truncated_laplace(noise.number(key, 0), rate * offset) / rate
     return error + offset + added
 
 
 def _inner_vector(key: stream.Key, data, params) -> Array:
     draws = jnp.arange(data.shape[0], dtype=jnp.uint32)
-    error = params["noise_scale"] * noise.normal(_number(key, draws))
+    error = params["noise_scale"] * noise.normal(noise.number(key, draws))
     if "repaired" in params:
         count = params["repaired"].shape[0]
-        gumbel = noise.gumbel(_number(stream.fold(key, _PICK_TAG), draws))
+        gumbel = noise.gumbel(noise.number(stream.fold(key, _PICK_TAG), draws))
         noisy = jnp.abs(error) + params["pick_scale"] * gumbel
         _, picked = lax.top_k(noisy, count)
-        again = noise.normal(_number(stream.fold(key, _REPAIR_TAG), draws[:count]))
+        again = noise.normal(noise.number(stream.fold(key, _REPAIR_TAG), draws[:count]))
         error = error.at[picked].set(params["repair_scale"] * again)
     return data + error
 
@@ -219,13 +215,15 @@ def _largest_only(key: stream.Key, data, params) -> tuple[Array, Array]:
     """The same bound and the largest error of its answers, by the law of the maximum."""
     # Bin(T, U) is uniform on {0, ..., T}.
     total = (params["runs"] + 1).astype(jnp.float64)
-    count = jnp.floor(noise.uniform(_number(stream.fold(key, _COIN_TAG), 0)) * total)
+    count = jnp.floor(
+        noise.uniform(noise.number(stream.fold(key, _COIN_TAG), 0)) * total
+    )
     count = jnp.minimum(count.astype(jnp.int64), params["runs"])
 
     def one_run(number, best):
         here = stream.fold(key, number + (1 << 16))
         # |noise| of all k is below x with chance (1 - tail)^k = exp(-waiting).
-        waiting = noise.exponential(_number(here, 0)) / data.shape[0]
+        waiting = noise.exponential(noise.number(here, 0)) / data.shape[0]
         magnitude = noise.normal(
             noise.Ends(jnp.asarray(True), -jnp.expm1(-waiting) / 2)
         )

@@ -240,10 +240,6 @@ def _failed(answers: Answers, query, of_u, of_v, params) -> Answers:
     )
 
 
-def _number(key: stream.Key, draw) -> noise.Ends:
-    return noise.ends(key, draw, "float64")[0]
-
-
 # --- Every Test -----------------------------------------------------------------------
 
 
@@ -254,7 +250,7 @@ def _literal(key, state, data, params, pattern: bool) -> Answers:
         place, answers, second, passed = carry  # second: the hypothesis is V
         query = _row(data, place.row)
         value = query["level"] + params["noise_scale"] * noise.laplace(
-            _number(noises, place.draw)
+            noise.number(noises, place.draw)
         )
         says = jnp.where(second, value <= -params["margin"], value >= 0)
         top = selection_and_test.test(tests, state, says, place.draw)
@@ -300,7 +296,7 @@ def _jump(key, state, data, params, pattern: bool) -> Answers:
         log_u = tau * selection_and_test.log_stay(state, query["u"])
         log_v = tau * selection_and_test.log_stay(state, query["v"])
         # One hash of three addresses: shorter to compile than three.
-        drawn = _number(numbers, 3 * place.draw + jnp.arange(3))
+        drawn = noise.number(numbers, 3 * place.draw + jnp.arange(3))
         first, second, third = (
             noise.Ends(drawn.upper[i], drawn.t[i]) for i in range(3)
         )

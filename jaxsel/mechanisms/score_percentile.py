@@ -5,7 +5,6 @@ random one. The loss grows in proportion to N.
 """
 
 import functools
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +12,7 @@ from jax import lax
 
 from jaxsel import noise, stream
 from jaxsel.accounting.score_percentile import percentile_law, rank_range
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.errors import (
     InputError,
     check_choice,
@@ -85,19 +84,15 @@ def score_percentile(*, method: str = "jump") -> Mechanism:
         name=f"score_percentile(method={method})",
         prepare=prepare,
         sample=sample,
-        event=_itself,
+        event=outcome_itself,
         labels=labels,
         law=law,
         resolution=2.0**-53,
     )
 
 
-def _itself(outcome: Any) -> Any:
-    return outcome
-
-
 def _uniform(key: stream.Key, draw):
-    return noise.uniform(noise.ends(key, draw, "float64")[0])
+    return noise.uniform(noise.number(key, draw))
 
 
 def _literal(key, rank, at_least, count):
@@ -116,7 +111,7 @@ def _jump(key, rank, at_least, count):
 
     def add(i, total):
         left = (count - i).astype(total.dtype)
-        return total + noise.exponential(noise.ends(key, i, "float64")[0]) / left
+        return total + noise.exponential(noise.number(key, i)) / left
 
     total = lax.fori_loop(0, rank, add, jnp.float64(0.0))
     return jnp.searchsorted(at_least, -jnp.expm1(-total)).astype(jnp.int32)

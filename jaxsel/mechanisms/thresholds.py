@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array
 
 from jaxsel import noise, stream
 from jaxsel.base import FiniteLaw, Mechanism
@@ -130,10 +129,6 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
     )
 
 
-def _uniform(key: stream.Key, draw: Array | int) -> noise.Ends:
-    return noise.ends(key, draw, "float64")[0]
-
-
 def _literal(base: Base, key, data, params) -> Selection:
     def go_on(state):
         count, ended, _, _ = state
@@ -144,7 +139,7 @@ def _literal(base: Base, key, data, params) -> Selection:
         # Runs are numbered from 2**16, away from the tags of the other draws.
         run = base.draw(stream.fold(key, count + (1 << 16)), data, params["base"])
         good = run.score >= params["threshold"]
-        coin = noise.uniform(_uniform(stream.fold(key, _STOP_TAG), count))
+        coin = noise.uniform(noise.number(stream.fold(key, _STOP_TAG), count))
         return count + 1, good | (coin < params["stop"]), good, run
 
     shape = base.draw(key, data, params["base"])
@@ -158,7 +153,7 @@ def _jump(base: Base, key, data, params) -> Selection:
     stop_key = stream.fold(key, _STOP_TAG)
     # Draws go on with chance r each: their number is geometric, and how the last one
     # ends is independent of it.
-    gap = noise.exponential(_uniform(stop_key, 0))
+    gap = noise.exponential(noise.number(stop_key, 0))
     log_r = params["log_continue"]
     # The ceiling of gap / -log r; r = 0 ends at once and r = 1 never does.
     count = jnp.ceil(gap / jnp.where(log_r < 0, -log_r, 1.0))
@@ -166,7 +161,7 @@ def _jump(base: Base, key, data, params) -> Selection:
     count = jnp.where(log_r < 0, jnp.maximum(count, 1.0), jnp.inf)
     ended = count <= limit
     count = jnp.minimum(count, limit).astype(jnp.int64)
-    good = noise.uniform(_uniform(stop_key, 1)) <= params["success_given_end"]
-    rank = noise.uniform(_uniform(stop_key, 2)) * params["success"]
+    good = noise.uniform(noise.number(stop_key, 1)) <= params["success_given_end"]
+    rank = noise.uniform(noise.number(stop_key, 2)) * params["success"]
     run = base.at_rank(stream.fold(key, _OUTPUT_TAG), rank, data, params["base"])
     return release(run, ~(ended & good), params["num_labels"], count)

@@ -139,7 +139,7 @@ def _gaussian(key: stream.Key, tree: Any, deviation) -> Any:
     for number, leaf in enumerate(leaves):
         draws = jnp.arange(leaf.size, dtype=jnp.uint32)
         own = stream.fold(key, jnp.uint32(number))
-        normal = noise.normal(noise.ends(own, draws, "tail")[0])
+        normal = noise.normal(noise.number(own, draws, "tail"))
         noisy.append(deviation * normal.reshape(leaf.shape).astype(leaf.dtype))
     return jax.tree.unflatten(structure, noisy)
 

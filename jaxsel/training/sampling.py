@@ -57,7 +57,7 @@ def poisson_batch(key: stream.Key, examples: int, rate, capacity: int) -> Batch:
       rate: Float, in (0, 1]; resolved to 2**-65.
       capacity: of the batch; see ``batch_capacity``.
     """
-    coin = noise.ends(key, jnp.arange(examples, dtype=jnp.uint32), "tail")[0]
+    coin = noise.number(key, jnp.arange(examples, dtype=jnp.uint32), "tail")
     # t is the distance from the nearer end: compare there, where it is exact.
     rate = jnp.asarray(rate, coin.t.dtype)
     drawn = jnp.where(coin.upper, 1.0 - coin.t <= rate, coin.t <= rate)

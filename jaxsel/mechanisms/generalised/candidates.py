@@ -52,7 +52,7 @@ def score_at_rank(rank: Array, score, scale, noise_bound) -> Array:
 
 
 def _uniform(key: stream.Key, draw: int) -> Array:
-    return noise.uniform(noise.ends(key, draw, noise.widest_precision())[0])
+    return noise.uniform(noise.number(key, draw, noise.widest_precision()))
 
 
 def _chosen(table: Array, u: Array) -> Array:
@@ -87,7 +87,7 @@ def noised_candidates() -> Base:
     def draw(key, data, params):
         del params
         index = _chosen(jnp.asarray(data["at_most"]), _uniform(key, _INDEX_DRAW))
-        number = noise.ends(key, _NOISE_DRAW, noise.widest_precision())[0]
+        number = noise.number(key, _NOISE_DRAW, noise.widest_precision())
         z = noise.truncated_laplace(number, data["noise_bound"])
         scales = jnp.asarray(data["noise_scales"])
         score = jnp.asarray(data["scores"])[index] + scales[index] * z

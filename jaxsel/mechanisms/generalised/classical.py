@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxsel import noise
 from jaxsel.accounting import classical_selection
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.errors import InputError
 from jaxsel.mechanisms.noisy_max import noisy_max
 
@@ -20,10 +20,6 @@ __all__ = ["generalised_exponential_mechanism", "margin_mechanism"]
 def _indices(data, params) -> tuple[str, ...]:
     del params
     return tuple(str(i) for i in range(np.size(data)))
-
-
-def _identity(outcome):
-    return outcome
 
 
 @functools.cache
@@ -59,7 +55,7 @@ def generalised_exponential_mechanism(*, method: str = "race") -> Mechanism:
         name=f"generalised_exponential_mechanism(method={method})",
         prepare=prepare,
         sample=inner.sample,
-        event=_identity,
+        event=outcome_itself,
         labels=_indices,
         law=law,
         resolution=inner.resolution,
@@ -118,7 +114,7 @@ def margin_mechanism() -> Mechanism:
         name="margin_mechanism",
         prepare=prepare,
         sample=sample,
-        event=_identity,
+        event=outcome_itself,
         labels=labels,
         law=law,
         resolution=2.0**-53,

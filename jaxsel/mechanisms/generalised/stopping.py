@@ -80,7 +80,7 @@ def candidate_stopping(
 
 
 def _exponential(key: stream.Key, draw):
-    return noise.exponential(noise.ends(key, draw, "float64")[0])
+    return noise.exponential(noise.number(key, draw))
 
 
 def _jump(key, data, params) -> Selection:

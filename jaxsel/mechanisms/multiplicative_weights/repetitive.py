@@ -247,12 +247,12 @@ def _jump(key, number, state: State, level, params, left) -> _Reply:
     log_fail_a, log_fail_b = _log_fails(log_a), _log_fails(log_b)
     rate = -(log_fail_a + log_fail_b)
     precision = noise.widest_precision()
-    waiting = noise.exponential(noise.ends(key, 2 * number, precision)[0])
+    waiting = noise.exponential(noise.number(key, 2 * number, precision))
     # rate = 0 fails for ever, rate = inf never; neither division is selected.
     pairs = jnp.floor(waiting / jnp.where(rate > 0, rate, 1))
     pairs = jnp.where(rate > 0, pairs, _MANY)
     # top : bottom = (1 - A) B : A, by their logarithms, as both may vanish.
-    u, t = noise.ends(key, 2 * number + 1, precision)[0]
+    u, t = noise.number(key, 2 * number + 1, precision)
     logit = jnp.where(u, -1.0, 1.0) * (jnp.log(t) - jnp.log1p(-t))
     top = logit < log_fail_a + log_b - log_a
     return _Reply(top, 2 * pairs + top.astype(pairs.dtype))

@@ -120,7 +120,7 @@ def next_query(
         return (data["reference"] - hypothesis > TIE).astype(hypothesis.dtype)
     size = queries.shape[0]
     if analyst == "random":
-        u = noise.uniform(noise.ends(key, i, noise.widest_precision())[0])
+        u = noise.uniform(noise.number(key, i, noise.widest_precision()))
         return queries[jnp.minimum((u * size).astype(jnp.int32), size - 1)]
     return queries[i % size]
 

@@ -157,7 +157,7 @@ def _jump(key, data, params) -> Array:
         failing = jnp.log1p(-jnp.where(gap > 0.0, tail, 0.0))
         failing = jnp.where(gap > 0.0, failing, gap - jnp.log(2.0))
         # The number of failures before the first pass is geometric.
-        wait = noise.exponential(noise.ends(key, run + 1, "float64")[0])
+        wait = noise.exponential(noise.number(key, run + 1))
         failures = jnp.floor(wait / -failing)
         halted = failures < lengths[run]
         at = starts[run] + jnp.where(halted, failures, 0.0).astype(jnp.int32)

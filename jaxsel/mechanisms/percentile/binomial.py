@@ -108,8 +108,8 @@ def _rejected(key, draw, samples, rare, wanted) -> Array:
     def once(state):
         attempt, _, _ = state
         number = draw * _ATTEMPTS + 2 * attempt
-        side = noise.ends(key, number, "float64")[0]
-        v = noise.uniform(noise.ends(key, number + 1, "float64")[0])
+        side = noise.number(key, number)
+        v = noise.uniform(noise.number(key, number + 1))
         u = jnp.where(side.upper, 0.5 - side.t, side.t - 0.5)
         k = jnp.floor((2.0 * a / side.t + b) * u + mean + 0.5)
         inside = (k >= 0.0) & (k <= samples)
@@ -139,7 +139,7 @@ def binomial(key: stream.Key, draw, samples, chance) -> SplitCount:
     mean = samples * rare
     variance = mean * (1.0 - rare)
     small, large = mean < _SMALL, variance > _LARGE
-    first = noise.ends(key, draw * _ATTEMPTS, "float64")[0]
+    first = noise.number(key, draw * _ATTEMPTS)
     count = _inverted(noise.uniform(first), samples, rare, small)
     tried = _rejected(key, draw, samples, rare, ~small & ~large)
     normal = jnp.round(mean + jnp.sqrt(variance) * noise.normal(first))

@@ -113,7 +113,7 @@ def extended_above_threshold(*, method: str = "binomial") -> Mechanism:
 
 def _literal_count(key: stream.Key, samples: Array, share: Array) -> Array:
     def once(run, count):
-        passed = noise.uniform(noise.ends(key, run, "float64")[0]) <= share
+        passed = noise.uniform(noise.number(key, run)) <= share
         return count + passed.astype(jnp.float64)
 
     return lax.fori_loop(0, samples.astype(jnp.int32), once, jnp.float64(0.0))

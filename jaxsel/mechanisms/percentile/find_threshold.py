@@ -98,7 +98,7 @@ def _literal_counts(key: stream.Key, samples: Array, shares: Array) -> Array:
     """How many of the same N runs reach each threshold."""
 
     def once(run, counts):
-        rank = noise.uniform(noise.ends(key, run, "float64")[0])
+        rank = noise.uniform(noise.number(key, run))
         return counts + (rank <= shares).astype(jnp.float64)
 
     start = jnp.zeros(shares.shape, jnp.float64)

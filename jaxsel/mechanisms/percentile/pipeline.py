@@ -139,15 +139,13 @@ def _draw(key: stream.Key, found, data, params) -> Released:
     """Algorithm 1 at the threshold found."""
     good = jnp.asarray(data["good"])[found.query]
     log_again = jnp.asarray(data["log_again"])[found.query]
-
-    def end(draw):
-        return noise.ends(key, draw, "float64")[0]
-
-    count = jnp.maximum(jnp.ceil(noise.exponential(end(0)) / -log_again), 1.0)
-    passed = noise.uniform(end(1)) <= good / -jnp.expm1(log_again)
+    count = jnp.maximum(
+        jnp.ceil(noise.exponential(noise.number(key, 0)) / -log_again), 1.0
+    )
+    passed = noise.uniform(noise.number(key, 1)) <= good / -jnp.expm1(log_again)
     none_found = found.query == jnp.asarray(data["share"]).shape[-1]
     released = passed & (count <= params["max_draws"]) & (good > 0.0) & ~none_found
-    rank = noise.uniform(end(2)) * good
+    rank = noise.uniform(noise.number(key, 2)) * good
     position = jnp.searchsorted(jnp.asarray(data["at_least"]), rank, side="left")
     position = jnp.minimum(position, jnp.asarray(data["last"])[found.query])
     labels = jnp.asarray(data["label"])

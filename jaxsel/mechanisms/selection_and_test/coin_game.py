@@ -64,7 +64,7 @@ def coin_game(*, method: str = "jump") -> Mechanism:
 
         def toss(place, state):
             seen, end = state
-            uniform = noise.uniform(noise.ends(key, place, "float64")[0])
+            uniform = noise.uniform(noise.number(key, place))
             one = uniform <= jnp.asarray(data["bias"])[place]
             seen = seen + one.astype(jnp.int32)
             ended = (seen == params["ones"]) & (end == size)
@@ -79,7 +79,7 @@ def coin_game(*, method: str = "jump") -> Mechanism:
 
         def one(number, place):
             # The next 1 is the first coin that carries the hazard past a unit clock.
-            clock = noise.exponential(noise.ends(key, number, "float64")[0])
+            clock = noise.exponential(noise.number(key, number))
             reached = hazard[jnp.minimum(place + 1, size)] + clock
             found = jnp.searchsorted(hazard, reached, side="left") - 1
             return jnp.where(place >= size, size, found).astype(jnp.int32)

@@ -264,7 +264,7 @@ def _select_literal(key, state: State, table: Array, rounds: Array) -> Array:
     outcomes = table.shape[1]
 
     def draw(key, candidate) -> Draw:
-        rank = noise.uniform(noise.ends(key, 0, noise.widest_precision())[0])
+        rank = noise.uniform(noise.number(key, 0, noise.widest_precision()))
         place = _place(table[candidate], rank)
         return Draw(-place.astype(rank.dtype), -place.astype(rank.dtype), place)
 

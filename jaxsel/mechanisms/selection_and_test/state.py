@@ -67,7 +67,7 @@ class Found(NamedTuple):
 
 
 def _number(key: stream.Key, draw) -> noise.Ends:
-    return noise.ends(key, draw, noise.widest_precision())[0]
+    return noise.number(key, draw, noise.widest_precision())
 
 
 def _like(model: Array, value) -> Array:

@@ -161,7 +161,7 @@ def _jump(key: stream.Key, data, params) -> Halt:
     threshold = params["threshold_scale"] * laplace_noise(key, 0)
     scale = jnp.asarray(params["query_scale"])
     hazard = hazards(threshold, jnp.asarray(data["levels"]), scale)
-    gap = noise.exponential(noise.ends(key, 1, "float64")[0])
+    gap = noise.exponential(noise.number(key, 1))
     hit = first_hit(gap, hazard, jnp.asarray(data["lengths"]))
     found = hit.run < hazard.shape[0]
     step = jnp.where(found, hit.step - 1, 0)

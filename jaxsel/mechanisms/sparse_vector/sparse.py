@@ -350,7 +350,7 @@ def _jump(redrawn, releases_values, event, key, data, params) -> Answers:
         query, _, state = carry
         hazard = hazards(state.threshold, levels, scale)
         left = jnp.clip(starts + lengths - query, 0, lengths)
-        gap = noise.exponential(noise.ends(query_key, state.count, "float64")[0])
+        gap = noise.exponential(noise.number(query_key, state.count))
         hit = first_hit(gap, hazard, left)
         ended = hit.run >= levels.shape[0]
         run = jnp.minimum(hit.run, jnp.int32(levels.shape[0] - 1))
@@ -359,7 +359,7 @@ def _jump(redrawn, releases_values, event, key, data, params) -> Answers:
         if releases_values:
             noised = scale > 0.0
             needed = (state.threshold - value) / jnp.where(noised, scale, 1.0)
-            number = noise.ends(lift_key, state.count, "float64")[0]
+            number = noise.number(lift_key, state.count)
             value = value + jnp.where(noised, scale * _lifted(number, needed), 0.0)
         after = _answered_above(
             state, found, value, key, params, redrawn, releases_values

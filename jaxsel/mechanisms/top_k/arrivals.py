@@ -237,13 +237,13 @@ def wanted_among_first(
 
     def visit(state, number):
         place, last = state
-        skip = noises.exponential(noises.ends(key, 2 * number, precision)[0]) / last
+        skip = noises.exponential(noises.number(key, 2 * number, precision)) / last
         place = place + jnp.minimum(jnp.floor(skip), far).astype(jnp.int32)
         present = place < size
         rank = first + direction * jnp.minimum(place, size - 1)
         rate = expected(rank)
         time = _truncated_exponential(
-            noises.ends(key, 2 * number + 1, precision)[0], last
+            noises.number(key, 2 * number + 1, precision), last
         )
         # Kept if the time, in units of the horizon, is below 1.
         time = jnp.where(present, time / rate, jnp.asarray(jnp.inf, rate.dtype))

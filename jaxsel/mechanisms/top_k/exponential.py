@@ -52,7 +52,7 @@ def peel_scale(params: dict[str, Any], k: int, relation: str) -> float:
 def noisy_top(key, levels, picks, inside, precision: str) -> Bool[Array, " candidates"]:
     """The ``picks`` largest of the levels with Gumbel noise, among ``inside``."""
     draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
-    noise = noises.gumbel(noises.ends(key, draws, precision)[0])
+    noise = noises.gumbel(noises.number(key, draws, precision))
     return largest(levels + noise, picks, inside)
 
 
@@ -62,7 +62,7 @@ def _peeled(key, levels, picks, precision: str) -> Bool[Array, " candidates"]:
 
     def pick(number, gone):
         here = stream.fold(key, number)
-        noise = noises.gumbel(noises.ends(here, draws, precision)[0])
+        noise = noises.gumbel(noises.number(here, draws, precision))
         best = jnp.argmax(jnp.where(gone, -jnp.inf, levels + noise))
         return gone.at[best].set(True)
 

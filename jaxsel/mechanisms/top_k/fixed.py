@@ -160,7 +160,7 @@ def fixed_top_k(
     def sample(key: stream.Key, data, params) -> FixedRelease:
         contest = noisy_gaps.Contest(*data["contest"])
         place = winner(key, contest, "gumbel", precision)
-        number = noises.ends(stream.fold(key, TEST_TAG), 0, precision)[0]
+        number = noises.number(stream.fold(key, TEST_TAG), 0, precision)
         passed = noises.normal(number) > jnp.asarray(data["needed"])[place]
         case = jnp.where(passed, place + 1, 0)
         pick = _picked if method == "arrivals" else _picked_literally

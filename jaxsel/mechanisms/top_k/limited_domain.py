@@ -104,10 +104,10 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
 
     def sample(key: stream.Key, data, params) -> Release:
         levels = jnp.asarray(data["levels"])
-        stop_noise = noises.ends(stream.fold(key, _STOP_TAG), 0, precision)[0]
+        stop_noise = noises.number(stream.fold(key, _STOP_TAG), 0, precision)
         stop = jnp.asarray(data["stop"]) + noises.gumbel(stop_noise)
         draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
-        noisy = levels + noises.gumbel(noises.ends(key, draws, precision)[0])
+        noisy = levels + noises.gumbel(noises.number(key, draws, precision))
         chosen = largest(noisy, jnp.asarray(params["k"]), noisy > stop)
         size = jnp.sum(chosen, dtype=jnp.int32)
         hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)

@@ -183,9 +183,9 @@ def winner(
     """The selected size minus 1."""
     levels, sizes = jnp.asarray(contest.levels), jnp.asarray(contest.sizes)
     draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
-    number = noises.ends(key, draws, precision)[0]
+    number = noises.number(key, draws, precision)
     best = jnp.argmax(levels + _largest_of(number, noise, sizes))
-    share = noises.uniform(noises.ends(stream.fold(key, _WINNER_TAG), 0, precision)[0])
+    share = noises.uniform(noises.number(stream.fold(key, _WINNER_TAG), 0, precision))
     size = sizes[best]
     place = jnp.minimum(jnp.floor(share * size), size - 1).astype(jnp.int32)
     return jnp.asarray(contest.members)[jnp.asarray(contest.starts)[best] + place]

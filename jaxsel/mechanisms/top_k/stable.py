@@ -89,7 +89,7 @@ def check_delta_t(params: dict[str, Any]) -> float:
 
 def _tested(key: stream.Key, place, data, test: str, events: str, precision) -> Release:
     """The release of the set of size ``place`` + 1."""
-    noise = noises.LAWS[test](noises.ends(stream.fold(key, TEST_TAG), 0, precision)[0])
+    noise = noises.LAWS[test](noises.number(stream.fold(key, TEST_TAG), 0, precision))
     passed = noise > jnp.asarray(data["needed"])[place]
     parts = (jnp.asarray(data[name])[place] for name in ("hits", "codes", "kept_back"))
     hits, code, kept_back = parts

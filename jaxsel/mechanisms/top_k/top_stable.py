@@ -97,7 +97,7 @@ def top_stable_sets(
     def sample(key: stream.Key, data, params) -> Release:
         del params
         above = jnp.asarray(data["above"])
-        number = noises.ends(stream.fold(key, _THRESHOLD_TAG), 0, precision)[0]
+        number = noises.number(stream.fold(key, _THRESHOLD_TAG), 0, precision)
         level = jnp.asarray(data["threshold_noise"]) * noises.laplace(number)
 
         def unstable(state):
@@ -106,7 +106,7 @@ def top_stable_sets(
 
         def test(state):
             size, _ = state
-            draw = noises.ends(key, size.astype(jnp.uint32), precision)[0]
+            draw = noises.number(key, size.astype(jnp.uint32), precision)
             stable = above[size - 1] + noises.laplace(draw) > level
             return jnp.where(stable, size, size - 1), stable
 
