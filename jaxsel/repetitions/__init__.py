@@ -15,6 +15,7 @@ from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.restricted import capped, conditioned
 from jaxsel.repetitions.summaries import (
     expected_quantile,
+    quantile,
     quantile_table,
     success_probability,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "parse",
     "point_mass",
     "poisson",
+    "quantile",
     "quantile_table",
     "success_probability",
     "truncated_negative_binomial",

@@ -9,7 +9,7 @@ from jaxsel.errors import InputError, check_integer, check_interval
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.special import suffix_sums
 
-__all__ = ["expected_quantile", "quantile_table", "success_probability"]
+__all__ = ["expected_quantile", "quantile", "quantile_table", "success_probability"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -57,6 +57,19 @@ def _first(condition: Callable[[int], bool], low: int, high: int | None) -> int:
         middle = (low + top) // 2
         low, top = (low, middle) if condition(middle) else (middle, top)
     return top
+
+
+def quantile(law: Repetitions, tail: float) -> int:
+    """The least k with P[K > k] < tail: a draw of K, for ``tail`` uniform on (0, 1].
+
+    Args:
+      tail: in (0, 1].
+
+    Raises:
+      InputError: if tail lies outside (0, 1].
+    """
+    tail = check_interval("tail", tail, 0.0, 1.0, high_open=False)
+    return _first(lambda k: float(law.survival(k)) < tail, law.minimum, law.maximum)
 
 
 def quantile_table(

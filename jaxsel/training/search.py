@@ -18,6 +18,7 @@ import optax
 from jaxsel import noise, stream
 from jaxsel.data.images import ImageSet
 from jaxsel.errors import InputError, check_integer
+from jaxsel.repetitions import quantile
 from jaxsel.training import dp_sgd
 from jaxsel.training.checkpoints import Checkpoints
 from jaxsel.training.network import network
@@ -104,7 +105,7 @@ def split(images: ImageSet, plan: SearchPlan) -> Parts:
 
 def _uniforms(key: stream.Key, count: int) -> np.ndarray:
     """Float64["count"] in (0, 1], exact to 2**-65 near 0."""
-    number = noise.ends(key, jnp.arange(count, dtype=jnp.uint32), "tail")[0]
+    number = noise.number(key, jnp.arange(count, dtype=jnp.uint32), "tail")
     t = np.asarray(number.t, np.float64)
     return np.where(np.asarray(number.upper), 1.0 - t, t)
 
@@ -113,25 +114,15 @@ def draw_secrets(plan: SearchPlan, seed: int) -> Secrets:
     """K by the inverse of its distribution function, and a uniform candidate a run."""
     key = stream.make_key(check_integer("seed", seed, 0))
     u = float(_uniforms(stream.fold(key, _COUNT_TAG), 1)[0])
-    law = plan.repetitions
-    # The smallest k with P[K > k] < u; doubling, then bisection.
-    low, high = -1, 1
-    while float(law.survival(high)) >= u:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if float(law.survival(middle)) >= u:
-            low = middle
-        else:
-            high = middle
+    count = quantile(plan.repetitions, u)
     size = len(plan.candidates)
-    picks = _uniforms(stream.fold(key, _CHOICE_TAG), high)
+    picks = _uniforms(stream.fold(key, _CHOICE_TAG), count)
     choices = np.minimum((picks * size).astype(int), size - 1)
-    return Secrets(high, tuple(choices.tolist()))
+    return Secrets(count, tuple(choices.tolist()))
 
 
 def _noisy_score(key: stream.Key, correct: int, deviation: float) -> float:
-    normal = noise.normal(noise.ends(key, jnp.uint32(0), "tail")[0])
+    normal = noise.normal(noise.number(key, jnp.uint32(0), "tail"))
     return correct + deviation * float(normal)
 
 

@@ -105,6 +105,16 @@ def test_table_draws_the_law(law):
     np.testing.assert_array_equal(drawn, k[wide])
 
 
+def test_quantile_is_the_least_count_with_a_smaller_tail(law):
+    for tail in (1.0, 0.7, 0.1, 1e-6, 2.0**-65):
+        k = laws.quantile(law, tail)
+        assert law.minimum <= k <= (law.maximum or math.inf)
+        assert law.survival(k) < tail
+        assert k == law.minimum or law.survival(k - 1) >= tail
+    with pytest.raises(InputError, match="tail is 0"):
+        laws.quantile(law, 0.0)
+
+
 def test_table_of_a_large_mean_skips_both_tails():
     law = laws.poisson(1e6)
     first, table = laws.quantile_table(law)
