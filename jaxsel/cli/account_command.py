@@ -9,7 +9,7 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.accountant import account
 from jaxsel.accounting.base_text import FORMS, parse_base
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
-from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.output import print_json, print_table, rounded_up, say
 
 __all__ = ["account_command"]
 
@@ -35,11 +35,6 @@ part of what that run's guarantee covers, or be computed from public data.
 --repetitions is one of `jaxsel list repetitions`, e.g. geometric:mean=100, poisson:mean=20,
 tnb:eta=0.5,mean=50, binomial:count=30,mean=20, beta_binomial:count=300,gamma=1. A fixed
 number of runs is point_mass:count=10, and costs far more."""
-
-
-def _rounded_up(epsilon: float) -> float:
-    """Four decimals, never below the proven number."""
-    return math.ceil(epsilon * 1e4) / 1e4 if math.isfinite(epsilon) else epsilon
 
 
 def account_command(
@@ -78,14 +73,14 @@ def account_command(
     best = found.best
     if math.isfinite(best.epsilon):
         say(
-            f"The best of K runs is ({_rounded_up(best.epsilon):g}, {delta:g})-"
+            f"The best of K runs is ({rounded_up(best.epsilon):g}, {delta:g})-"
             f"differentially private, by {best.theorem}: {best.statement}."
         )
     else:
         say(
             f"No known theorem bounds epsilon at delta = {delta:g} for this base and K."
         )
-    single = _rounded_up(found.single)
+    single = rounded_up(found.single)
     say(f"One run without tuning: ({single:g}, {delta:g}). E[K] = {law.mean:.6g}.")
     if law.probability_zero > 0.0:
         say(f"With probability {law.probability_zero:.3g} nothing is run or released.")

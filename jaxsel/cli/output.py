@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["plain", "print_json", "print_table", "say"]
+__all__ = ["plain", "print_json", "print_table", "rounded_up", "say"]
 
 
 def plain(value: Any) -> Any:
@@ -34,6 +34,11 @@ def plain(value: Any) -> Any:
     if callable(value):
         return getattr(value, "__name__", str(value))
     return value
+
+
+def rounded_up(epsilon: float) -> float:
+    """Four decimals, never below the proven number."""
+    return math.ceil(epsilon * 1e4) / 1e4 if math.isfinite(epsilon) else epsilon
 
 
 def print_json(document: Any) -> None:

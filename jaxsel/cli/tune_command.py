@@ -1,7 +1,5 @@
 """jaxsel tune: a private hyperparameter search, from training to guarantee."""
 
-import contextlib
-import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +10,7 @@ import typer
 from jaxsel import repetitions as laws
 from jaxsel.catalogue.options import read_number, read_numbers
 from jaxsel.cli.arguments import JsonOption, bad_input_exits, compilation_cache
-from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.output import print_json, print_table, rounded_up, say
 from jaxsel.data.images import IMAGE_SETS, ImageSet, load_images
 from jaxsel.errors import InputError, check_choice
 from jaxsel.progress import progress_bar
@@ -66,17 +64,13 @@ def _named(params: Any) -> dict[str, np.ndarray]:
     }
 
 
-def _rounded_up(epsilon: float) -> float:
-    return math.ceil(epsilon * 1e4) / 1e4 if math.isfinite(epsilon) else epsilon
-
-
 def _say_guarantee(plan: SearchPlan) -> None:
     found = plan.guarantee
     say(
-        f"The release is ({_rounded_up(found.epsilon):g}, {found.delta:g})-differentially "
+        f"The release is ({rounded_up(found.epsilon):g}, {found.delta:g})-differentially "
         f"private for each training image, by {found.theorem}: {found.statement}."
     )
-    single = _rounded_up(found.single_epsilon)
+    single = rounded_up(found.single_epsilon)
     say(f"One run without a search: ({single:g}, {found.delta:g}).")
 
 
@@ -184,10 +178,7 @@ def tune_command(
         chosen = searching.fresh_seed() if seed is None else seed
         runs = searching.draw_secrets(plan, chosen)
         total = sum(plan.candidates[choice].steps for choice in runs.choices)
-        with contextlib.ExitStack() as stack:
-            advance = stack.enter_context(
-                progress_bar(total, 0, None, unit="training steps")
-            )
+        with progress_bar(total, 0, None, unit="training steps") as advance:
             winner = searching.search(
                 plan,
                 images,
