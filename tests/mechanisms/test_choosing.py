@@ -1,13 +1,9 @@
 """Theorems 6 to 8 of Cohen et al. 2022 as mechanisms: samplers against exact laws."""
 
-import inspect
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import stream
 from jaxsel.accounting.divergences import exact_epsilon, profile_delta
 from jaxsel.audit import audit
 from jaxsel.catalogue.choosing import ENTRIES
@@ -116,26 +112,8 @@ def test_gap_is_that_of_the_set(seed):
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_entries_keep_the_contract(entry, seed):
-    built = entry.build({})
-    mechanism = built.mechanism
-    assert [*inspect.signature(mechanism.sample).parameters] == [
-        "key", "data", "params",
-    ]  # fmt: skip
-    with jax.enable_x64(True):
-        data, params = mechanism.prepare(built.data, built.params)
-        first, second, _ = stream.make_key(seed)
-
-        def event(lane):
-            key = stream.Key(first, second, lane)
-            return mechanism.event(mechanism.sample(key, data, params))
-
-        lanes = jnp.arange(20, dtype=jnp.uint32)
-        eager = [int(event(lane)) for lane in lanes[:3]]
-        batched = np.asarray(jax.jit(jax.vmap(event))(lanes))
-    assert eager == batched[:3].tolist()
-    assert batched.dtype == np.int32
-    assert np.all((batched >= 0) & (batched < len(mechanism.labels(*built[1:]))))
+def test_entries_keep_their_promises(entry, seed):
+    mechanism = entry.build({}).mechanism
     for pair in entry.pairs({}):
         first, second = (mechanism.law(s, pair.params) for s in pair[1:3])
         for law in (first, second):

@@ -1,14 +1,10 @@
 """Algorithm 6, percentiles and private amplification: samplers against exact laws."""
 
-import inspect
 import math
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import stream
 from jaxsel.accounting import exact_epsilon
 from jaxsel.audit import audit
 from jaxsel.catalogue.negative_examples import ENTRIES
@@ -60,31 +56,6 @@ def test_every_method_samples_the_exact_law(entry, seed):
             pair = entry.pairs(given)[-1]
             cells = [(side, pair.params) for side in (pair.data, pair.neighbour)]
             _fits(mechanism, cells, seed)
-
-
-@EACH
-def test_sample_is_pure_and_the_same_eager_jitted_and_batched(entry, seed):
-    built = entry.build({})
-    mechanism = built.mechanism
-    assert [*inspect.signature(mechanism.sample).parameters] == [
-        "key",
-        "data",
-        "params",
-    ]
-    with jax.enable_x64(True):
-        data, params = mechanism.prepare(built.data, built.params)
-        first, second, _ = stream.make_key(seed)
-
-        def event(lane):
-            key = stream.Key(first, second, lane)
-            return mechanism.event(mechanism.sample(key, data, params))
-
-        lanes = jnp.arange(20, dtype=jnp.uint32)
-        eager = [int(event(lane)) for lane in lanes[:3]]
-        batched = np.asarray(jax.jit(jax.vmap(event))(lanes))
-    assert eager == batched[:3].tolist()
-    assert batched.dtype == np.int32
-    assert np.all((batched >= 0) & (batched < len(mechanism.labels(*built[1:]))))
 
 
 @EACH
