@@ -9,7 +9,7 @@ from scipy.interpolate import PchipInterpolator
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.choosing import choosing_settings
+from jaxsel.accounting.scores.choosing import choosing_settings
 from jaxsel.intervals import clopper_pearson
 from sims import choosing as sim
 

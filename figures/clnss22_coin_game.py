@@ -10,8 +10,12 @@ from scipy import special
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.coin_games import coin_renyi, favoured_rate, game_law
-from jaxsel.accounting.divergences import renyi_divergence
+from jaxsel.accounting.bases.divergences import renyi_divergence
+from jaxsel.accounting.selection_and_test.coin_games import (
+    coin_renyi,
+    favoured_rate,
+    game_law,
+)
 from jaxsel.intervals import clopper_pearson
 from sims.coin_game import BIAS, COINS, EPSILON, REVERSE_EPSILON
 from sims.registry import Result

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.better_than_median import (
+from jaxsel.accounting.percentile.better_than_median import (
     beta_binomial_boosting,
     median_failure,
     percentile_boosting,

@@ -11,8 +11,8 @@ from scipy import stats
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting import multiplicative_weights as weights
-from jaxsel.accounting import multiplicative_weights_updates as updates_of
+from jaxsel.accounting.multiplicative_weights import settings as weights
+from jaxsel.accounting.multiplicative_weights import updates as updates_of
 from sims.multiplicative_weights import (
     BETA,
     BETAS,

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure as Canvas
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.closed_forms import gaussian_noise_multiplier
-from jaxsel.accounting.query_release import (
+from jaxsel.accounting.bases.closed_forms import gaussian_noise_multiplier
+from jaxsel.accounting.scores.query_release import (
     corrected_gaussian_cap,
     gaussian_largest_error,
     query_release,

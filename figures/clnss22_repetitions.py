@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Canvas
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.repetitive_sparse_vector import query_law, top_chances
+from jaxsel.accounting.sparse_vector.repetitive_laws import query_law, top_chances
 from jaxsel.intervals import clopper_pearson, mean_interval
 from sims.repetitive_sparse_vector import BETA, QUERIES, WANTED, margins, settings
 

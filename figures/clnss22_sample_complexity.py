@@ -7,8 +7,8 @@ from matplotlib.figure import Figure as Canvas
 
 from figures import style
 from figures.figure import Figure
-from jaxsel.accounting import multiplicative_weights as weights
-from jaxsel.accounting import sample_complexity as sizes
+from jaxsel.accounting.multiplicative_weights import sample_complexity as sizes
+from jaxsel.accounting.multiplicative_weights import settings as weights
 
 __all__ = ["CELLS", "FIGURE", "displays", "with_constants"]
 

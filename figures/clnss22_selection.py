@@ -11,13 +11,13 @@ from matplotlib.ticker import FuncFormatter
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.selection_and_test import (
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.selection_and_test.bounds import (
+    interaction_epsilon,
+)
+from jaxsel.accounting.selection_and_test.laws import (
     repeated_selection_law,
     top_after_bottoms,
-)
-from jaxsel.accounting.selection_and_test_bounds import (
-    interaction_epsilon,
 )
 from jaxsel.audit_bounds import epsilon_lower_bound
 from sims.registry import Result

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Canvas
 from figures import style
 from figures.clnss22_choosing import marks, smooth
 from figures.figure import Figure, load
-from jaxsel.accounting.choosing import stable_settings
+from jaxsel.accounting.scores.choosing import stable_settings
 from sims import stable_selection as sim
 from sims.choosing import BETA, DELTA, EPSILON, exponential_lead
 

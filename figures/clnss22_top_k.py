@@ -10,8 +10,11 @@ from matplotlib.figure import Figure as Canvas
 from figures import style
 from figures.clnss22_choosing import smooth
 from figures.figure import Figure, load
-from jaxsel.accounting.confident_top_k import confident_gap_bound, confident_settings
-from jaxsel.accounting.top_k_baselines import advanced_composition_share
+from jaxsel.accounting.scores.confident_top_k import (
+    confident_gap_bound,
+    confident_settings,
+)
+from jaxsel.accounting.top_k.baselines import advanced_composition_share
 from jaxsel.intervals import clopper_pearson
 from sims import confident_top_k as sim
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxsel.accounting.classical_selection import (
+from jaxsel.accounting.scores.classical import (
     exponential_law,
     generalised_exponential_law,
 )

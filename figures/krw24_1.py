@@ -13,7 +13,7 @@ from scipy import stats
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.noisy_max import (
+from jaxsel.accounting.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_epsilon,
     noisy_max_guarantee,
@@ -21,12 +21,12 @@ from jaxsel.accounting.noisy_max import (
     noisy_max_renyi_epsilon,
     noisy_max_sharp_epsilon,
 )
-from jaxsel.accounting.noisy_max_composition import (
+from jaxsel.accounting.noisy_max.composition import (
     composed_pair_epsilon,
     dominated_composition_epsilon,
     noisy_max_composed_epsilon,
 )
-from jaxsel.accounting.noisy_max_groups import (
+from jaxsel.accounting.noisy_max.groups import (
     grouped_law,
     single_pair,
     worst_composed_group_pair,

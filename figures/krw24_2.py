@@ -12,9 +12,9 @@ from figures import krw24_audits as audits
 from figures import krw24_shared as shared
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.envelope import envelope_profile
-from jaxsel.accounting.negative_binomial import negative_binomial_renyi
-from jaxsel.accounting.profile_tuning import negative_binomial_profile
+from jaxsel.accounting.tuning.envelope import envelope_profile
+from jaxsel.accounting.tuning.negative_binomial import negative_binomial_renyi
+from jaxsel.accounting.tuning.profiles import negative_binomial_profile
 from jaxsel.repetitions import Repetitions, parse
 from sims.registry import Result
 from sims.tuned_gaussian_profile import MEANS

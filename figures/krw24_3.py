@@ -9,9 +9,9 @@ from figures import krw24_audits as audits
 from figures import krw24_shared as shared
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.conversions import renyi_to_epsilon
-from jaxsel.accounting.negative_binomial import negative_binomial_renyi
-from jaxsel.accounting.profile_tuning import (
+from jaxsel.accounting.bases.conversions import renyi_to_epsilon
+from jaxsel.accounting.tuning.negative_binomial import negative_binomial_renyi
+from jaxsel.accounting.tuning.profiles import (
     gaussian_negative_binomial_epsilon,
     negative_binomial_profile,
     tradeoff_profile,

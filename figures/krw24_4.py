@@ -13,9 +13,9 @@ from figures import krw24_audits as audits
 from figures import krw24_shared as shared
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.envelope import envelope_profile
-from jaxsel.accounting.poisson import poisson_renyi
-from jaxsel.accounting.profile_tuning import binomial_profile, poisson_profile
+from jaxsel.accounting.tuning.envelope import envelope_profile
+from jaxsel.accounting.tuning.poisson import poisson_renyi
+from jaxsel.accounting.tuning.profiles import binomial_profile, poisson_profile
 from jaxsel.intervals import clopper_pearson
 from jaxsel.repetitions import Repetitions, parse
 from sims.registry import Result

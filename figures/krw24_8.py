@@ -12,8 +12,8 @@ from figures import krw24_dp_sgd as shared
 from figures import krw24_dp_sgd_looks as looks
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.curves import BaseGuarantee, from_profile
-from jaxsel.accounting.dominating import pair_delta
+from jaxsel.accounting.bases.curves import BaseGuarantee, from_profile
+from jaxsel.accounting.bases.dominating import pair_delta
 from jaxsel.repetitions import from_mean, parse
 from sims.dp_sgd_runs import LARGEST_MEAN, DpSgd, thresholds
 from sims.registry import Result

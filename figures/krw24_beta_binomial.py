@@ -18,12 +18,12 @@ from figures.krw24_audits import arrows, planned_event
 from figures.krw24_shared import BASE, DELTA, KINDS, kind
 from jaxsel.accounting import curves
 from jaxsel.accounting.accountant import base_epsilon
-from jaxsel.accounting.conversions import renyi_to_epsilon
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.envelope import base_envelopes, envelope_epsilon
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.exact_profile import tuned_profile
-from jaxsel.accounting.generic import generic_renyi
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.attained.exact_profile import tuned_profile
+from jaxsel.accounting.bases.conversions import renyi_to_epsilon
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.tuning.envelope import base_envelopes, envelope_epsilon
+from jaxsel.accounting.tuning.generic import generic_renyi
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.repetitions import beta_binomial
 from sims.beta_binomial_profiles import GAMMAS, PURE, three_outcomes

@@ -12,23 +12,23 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from jaxsel.accounting.conversions import renyi_to_delta, renyi_to_epsilon
-from jaxsel.accounting.curves import BaseGuarantee
-from jaxsel.accounting.divergences import epsilon_at_delta
-from jaxsel.accounting.envelope import (
+from jaxsel.accounting.attained.finite_adversary import finite_adversarial
+from jaxsel.accounting.bases.conversions import renyi_to_delta, renyi_to_epsilon
+from jaxsel.accounting.bases.curves import BaseGuarantee
+from jaxsel.accounting.bases.divergences import epsilon_at_delta
+from jaxsel.accounting.bases.events import dp_sgd
+from jaxsel.accounting.tuning.envelope import (
     base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
 )
-from jaxsel.accounting.events import dp_sgd
-from jaxsel.accounting.finite_adversary import finite_adversarial
-from jaxsel.accounting.profile_tuning import (
+from jaxsel.accounting.tuning.profiles import (
     ProfileBound,
     epsilon_at,
     negative_binomial_profile,
     poisson_profile,
 )
-from jaxsel.accounting.tuning import tuned_curves
+from jaxsel.accounting.tuning.renyi import tuned_curves
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.repetitions import Repetitions, from_mean, parse
 from sims.dp_sgd_runs import DpSgd, sides

@@ -13,21 +13,21 @@ from scipy import special
 
 from figures.krw24_shared import DELTA, KINDS, renyi_delta
 from jaxsel.accounting import curves
-from jaxsel.accounting.adversarial_orders import adversarial_epsilon
-from jaxsel.accounting.closed_forms import gaussian_delta
-from jaxsel.accounting.conversions import RenyiCurve, renyi_to_epsilon
-from jaxsel.accounting.curves import BaseGuarantee
-from jaxsel.accounting.envelope import (
+from jaxsel.accounting.attained.adversarial_orders import adversarial_epsilon
+from jaxsel.accounting.attained.exact_profile import TunedProfile, tuned_profile
+from jaxsel.accounting.bases.closed_forms import gaussian_delta
+from jaxsel.accounting.bases.conversions import RenyiCurve, renyi_to_epsilon
+from jaxsel.accounting.bases.curves import BaseGuarantee
+from jaxsel.accounting.bases.events import renyi_from_orders
+from jaxsel.accounting.bases.score_orders import INDEPENDENT, NATURAL, REVERSED
+from jaxsel.accounting.bases.score_pairs import ScorePair, reversed_pair
+from jaxsel.accounting.tuning.envelope import (
     base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
 )
-from jaxsel.accounting.events import renyi_from_orders
-from jaxsel.accounting.exact_profile import TunedProfile, tuned_profile
-from jaxsel.accounting.profile_tuning import ProfileBound, profile_bounds
-from jaxsel.accounting.score_orders import INDEPENDENT, NATURAL, REVERSED
-from jaxsel.accounting.score_pairs import ScorePair, reversed_pair
-from jaxsel.accounting.tuning import tuned_curves
+from jaxsel.accounting.tuning.profiles import ProfileBound, profile_bounds
+from jaxsel.accounting.tuning.renyi import tuned_curves
 from jaxsel.repetitions import Repetitions, parse
 from sims.line_rankings import worst_rankings
 from sims.tuned_profiles import BASES

@@ -15,7 +15,7 @@ from figures import style
 from figures.figure import Figure, load
 from figures.krw24_audits import Audited, arrows, planned_event
 from figures.krw24_ladder import LOOKS, Ladder, ladder
-from jaxsel.accounting.exact_laws import tuned_law
+from jaxsel.accounting.attained.exact_laws import tuned_law
 from jaxsel.audit_bounds import delta_lower_bound
 from jaxsel.repetitions import Repetitions, parse
 from sims.registry import Result

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from jaxsel.accounting import curves
-from jaxsel.accounting.adversarial_orders import adversarial_epsilon
-from jaxsel.accounting.conversions import RenyiCurve, log_delta_at_order
-from jaxsel.accounting.envelope import base_envelopes, envelope_epsilon
-from jaxsel.accounting.exact_profile import exact_tuned_epsilon, tuned_profile
-from jaxsel.accounting.optimise import minimise_over_orders
-from jaxsel.accounting.score_pairs import reversed_pair
+from jaxsel.accounting.attained.adversarial_orders import adversarial_epsilon
+from jaxsel.accounting.attained.exact_profile import exact_tuned_epsilon, tuned_profile
+from jaxsel.accounting.bases.conversions import RenyiCurve, log_delta_at_order
+from jaxsel.accounting.bases.score_pairs import reversed_pair
+from jaxsel.accounting.numerics.optimise import minimise_over_orders
+from jaxsel.accounting.tuning.envelope import base_envelopes, envelope_epsilon
 from jaxsel.repetitions import Repetitions, parse
 from sims.worst_rankings import NOISE_MULTIPLIER, PAIR, worst_rankings
 

@@ -9,16 +9,16 @@ from figures import style
 from figures.figure import Figure, load
 from figures.lt19_privacy_cost import audited
 from jaxsel.accounting import exact_epsilon, pairs
-from jaxsel.accounting.decreasing_thresholds import (
+from jaxsel.accounting.examples.decreasing_thresholds import (
     decreasing_threshold_law,
     decreasing_threshold_pure,
 )
-from jaxsel.accounting.liu_talwar import threshold_law
-from jaxsel.accounting.score_percentile import (
+from jaxsel.accounting.percentile.score_percentile import (
     median_loss_lower,
     percentile_law,
     random_rank_loss_lower,
 )
+from jaxsel.accounting.tuning.liu_talwar import threshold_law
 
 __all__ = ["FIGURE", "percentile_loss", "threshold_losses"]
 

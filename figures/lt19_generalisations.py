@@ -16,13 +16,13 @@ from figures.generalisation_losses import (
     median_losses,
     stopping_law,
 )
-from jaxsel.accounting.classical_selection import (
+from jaxsel.accounting.scores.classical import (
     exponential_law,
     exponential_loss,
     margin_needed,
 )
-from jaxsel.accounting.noisy_candidates import index_law
-from jaxsel.accounting.score_selection import (
+from jaxsel.accounting.scores.noisy_candidates import index_law
+from jaxsel.accounting.scores.score_selection import (
     generalised_selection,
     generalised_selection_loss,
     margin_selection_needed,

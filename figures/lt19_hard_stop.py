@@ -7,8 +7,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from figures import style
 from figures.figure import Figure, load
 from figures.lt19_privacy_cost import audited
-from jaxsel.accounting.hard_stop import hard_stop_steps_sharp, hard_stop_worst
-from jaxsel.accounting.liu_talwar import hard_stop_steps_pure
+from jaxsel.accounting.tuning.hard_stop import hard_stop_steps_sharp, hard_stop_worst
+from jaxsel.accounting.tuning.liu_talwar import hard_stop_steps_pure
 
 __all__ = ["FIGURE", "SLACK", "smallest_steps", "worst"]
 

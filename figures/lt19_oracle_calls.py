@@ -8,8 +8,11 @@ from matplotlib.figure import Figure as Canvas
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.better_than_median import median_failure, median_rounds
-from jaxsel.accounting.percentile_pipeline import (
+from jaxsel.accounting.percentile.better_than_median import (
+    median_failure,
+    median_rounds,
+)
+from jaxsel.accounting.percentile.pipeline import (
     READINGS,
     most_calls,
     pipeline,

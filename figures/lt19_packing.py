@@ -7,12 +7,12 @@ from matplotlib.figure import Figure as Canvas
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.liu_talwar import stopping_law, threshold_law
-from jaxsel.accounting.packing import (
+from jaxsel.accounting.examples.packing import (
     packing_bound,
     packing_distance,
     smallest_exponential_epsilon,
 )
+from jaxsel.accounting.tuning.liu_talwar import stopping_law, threshold_law
 from jaxsel.intervals import clopper_pearson
 from sims.packing import ALPHA, EPSILON, STOP, base_laws
 

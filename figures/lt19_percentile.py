@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.percentile_laws import (
+from jaxsel.accounting.percentile.laws import (
     extended_law,
     found_threshold_law,
     oracle_law,

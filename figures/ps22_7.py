@@ -14,7 +14,7 @@ from figures import style
 from figures.figure import Figure, load
 from figures.search_accuracy import DELTA, budget, curve, numbers_of, simulated
 from jaxsel.accounting.accountant import base_epsilon
-from jaxsel.accounting.released_search_budget import training_base
+from jaxsel.accounting.tuning.released_search_budget import training_base
 from jaxsel.errors import InputError
 from jaxsel.records import digest
 from sims.digits_accuracies import PAPER_RATES, AccuracyTable

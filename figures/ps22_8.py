@@ -13,7 +13,7 @@ from jaxsel.accounting import (
     fitted_tight_conditional,
     renyi_divergence,
 )
-from jaxsel.accounting.pairs import tight_conditional
+from jaxsel.accounting.bases.pairs import tight_conditional
 from sims.conditional_sampling import A
 from sims.registry import Result
 from sims.tuned_laws import RHO

@@ -5,9 +5,9 @@ import functools
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from jaxsel.accounting.envelope import base_envelopes, envelope_epsilon
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.released_search_budget import (
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.tuning.envelope import base_envelopes, envelope_epsilon
+from jaxsel.accounting.tuning.released_search_budget import (
     least_renyi,
     released_budget,
     theorem_epsilon,

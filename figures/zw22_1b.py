@@ -10,12 +10,12 @@ from matplotlib.figure import Figure as Canvas
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.top_k_baseline_laws import top_stable_law
-from jaxsel.accounting.top_k_baselines import exponential_top_k_scale, top_stable
-from jaxsel.accounting.top_k_calibration import largest_rho
-from jaxsel.accounting.top_k_gaps import pass_probability
-from jaxsel.accounting.top_k_laws import largest_gap_law
-from jaxsel.accounting.top_k_recall import Groups, hit_law
+from jaxsel.accounting.top_k.baseline_laws import top_stable_law
+from jaxsel.accounting.top_k.baselines import exponential_top_k_scale, top_stable
+from jaxsel.accounting.top_k.calibration import largest_rho
+from jaxsel.accounting.top_k.gaps import pass_probability
+from jaxsel.accounting.top_k.laws import largest_gap_law
+from jaxsel.accounting.top_k.recall import Groups, hit_law
 from jaxsel.base import Relation
 from jaxsel.intervals import mean_interval
 from sims import top_k_synthetic as sim

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 
 from figures import style
 from figures.figure import Figure, load
-from jaxsel.accounting.top_k_gaps import gap_for_success_printed
+from jaxsel.accounting.top_k.gaps import gap_for_success_printed
 from jaxsel.errors import InputError
 from jaxsel.intervals import clopper_pearson
 from sims import top_k_gap_needs as needs

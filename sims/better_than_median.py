@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.better_than_median import median_failure
+from jaxsel.accounting.percentile.better_than_median import median_failure
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.bases import finite
 from jaxsel.mechanisms.private_tuning import private_tuning

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from jaxsel.accounting.choosing import choosing_settings, needed_lead
+from jaxsel.accounting.scores.choosing import choosing_settings, needed_lead
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.choosing import choosing_mechanism
 from jaxsel.mechanisms.noisy_max import noisy_max

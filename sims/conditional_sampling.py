@@ -8,7 +8,7 @@ search; what is tallied is the output, on both sides.
 import numpy as np
 
 from jaxsel.accounting import fitted_tight_conditional
-from jaxsel.accounting.pairs import tight_conditional
+from jaxsel.accounting.bases.pairs import tight_conditional
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.bases import finite
 from jaxsel.mechanisms.thresholds import threshold_selection

@@ -9,12 +9,12 @@ import functools
 
 import numpy as np
 
-from jaxsel.accounting.confident_top_k import (
+from jaxsel.accounting.scores.confident_top_k import (
     confident_lead,
     confident_settings,
     peeling_lead,
 )
-from jaxsel.accounting.top_k_baselines import advanced_composition_share
+from jaxsel.accounting.top_k.baselines import advanced_composition_share
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.confident_top_k import confident_top_k
 from jaxsel.mechanisms.top_k.exponential import exponential_top_k

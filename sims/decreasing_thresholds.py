@@ -5,7 +5,7 @@ the answer; and the median of N runs, or a random rank up to it, of two models w
 probabilities (1 +- e)/2. What is tallied is the output. A trial is one release.
 """
 
-from jaxsel.accounting.pairs import bernoulli, randomised_response
+from jaxsel.accounting.bases.pairs import bernoulli, randomised_response
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.bases import finite
 from jaxsel.mechanisms.decreasing_thresholds import decreasing_thresholds

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.events import dp_sgd
-from jaxsel.accounting.heterogeneous import (
+from jaxsel.accounting.bases.events import dp_sgd
+from jaxsel.accounting.tuning.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,
     largest_steps,

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.accounting.optimise import minimise
+from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.errors import InputError
 from jaxsel.repetitions import Repetitions
 from sims.tuned_laws import RHO

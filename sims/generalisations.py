@@ -13,11 +13,11 @@ import math
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting.classical_selection import (
+from jaxsel.accounting.scores.classical import (
     margin_needed,
 )
-from jaxsel.accounting.noisy_candidates import noisy_candidates
-from jaxsel.accounting.score_selection import (
+from jaxsel.accounting.scores.noisy_candidates import noisy_candidates
+from jaxsel.accounting.scores.score_selection import (
     ScoreSelection,
     margin_selection_needed,
     stopping_for,

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.pairs import LawPair
+from jaxsel.accounting.bases.pairs import LawPair
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.bases import finite
 from jaxsel.mechanisms.private_tuning import private_tuning

@@ -1,7 +1,7 @@
 """Rankings of what one run releases, for any pair of laws on the real line.
 
-``jaxsel.accounting.adversarial_orders`` works on one epsilon or delta at a time and
-refines; here one grid of cells serves a whole curve of epsilons. A ranking's profile is
+``jaxsel.accounting.attained.adversarial_orders`` works on one epsilon or delta at a time
+and refines; here one grid of cells serves a whole curve of epsilons. A ranking's profile is
 computed exactly, on the line, so that it bounds that of the worst from below.
 """
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.merging import best_merger, merging_grid
-from jaxsel.accounting.score_orders import NATURAL, BlockOrder, MergedOrder
-from jaxsel.accounting.score_pairs import (
+from jaxsel.accounting.attained.merging import best_merger, merging_grid
+from jaxsel.accounting.bases.score_orders import NATURAL, BlockOrder, MergedOrder
+from jaxsel.accounting.bases.score_pairs import (
     LineLaw,
     ScorePair,
     mirrored_pair,

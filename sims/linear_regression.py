@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.propose_test_release_tuning import (
+from jaxsel.accounting.propose_test_release.tuned import (
     TUNING_THEOREMS,
     TunedCalibration,
     calibrate_tuned,

@@ -11,17 +11,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting.conversions import mironov_epsilon_at_order
-from jaxsel.accounting.top_k import (
+from jaxsel.accounting.bases.conversions import mironov_epsilon_at_order
+from jaxsel.accounting.top_k.baselines import labels_renyi
+from jaxsel.accounting.top_k.calibration import calibrate
+from jaxsel.accounting.top_k.curves import (
     ApproximateRenyiCurve,
     approximate_renyi_to_epsilon,
     compose_curves,
     gap_test_curve,
     stable_top_k_variant_curve,
 )
-from jaxsel.accounting.top_k_baselines import labels_renyi
-from jaxsel.accounting.top_k_calibration import calibrate
-from jaxsel.accounting.top_k_gaps import pass_probability
+from jaxsel.accounting.top_k.gaps import pass_probability
 from sims.multi_label_votes import TAU, Scenario
 
 __all__ = [

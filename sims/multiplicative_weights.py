@@ -7,8 +7,8 @@ rarely, which errs most; one trial is one interaction.
 
 import numpy as np
 
-from jaxsel.accounting import multiplicative_weights as weights
-from jaxsel.accounting import multiplicative_weights_updates as updates_of
+from jaxsel.accounting.multiplicative_weights import settings as weights
+from jaxsel.accounting.multiplicative_weights import updates as updates_of
 from jaxsel.base import Mechanism
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.mechanisms.multiplicative_weights import hardt_rothblum, repetitive

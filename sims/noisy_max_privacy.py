@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxsel.accounting.noisy_max_groups import (
+from jaxsel.accounting.noisy_max.groups import (
     GroupPair,
     single_pair,
     worst_composed_group_pair,

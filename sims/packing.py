@@ -8,7 +8,7 @@ was selected, on D_0 and on D_j. A trial is one selection.
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.packing import packing_law, packing_successes
+from jaxsel.accounting.examples.packing import packing_law, packing_successes
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.bases import finite
 from jaxsel.mechanisms.private_tuning import private_tuning

@@ -8,9 +8,9 @@ Theorem 4) on a base whose median one wants to reach.
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.better_than_median import median_rounds
-from jaxsel.accounting.percentile_pipeline import Pipeline, pipeline
-from jaxsel.accounting.percentile_tests import (
+from jaxsel.accounting.percentile.better_than_median import median_rounds
+from jaxsel.accounting.percentile.pipeline import Pipeline, pipeline
+from jaxsel.accounting.percentile.tests import (
     PercentileTest,
     algorithm_4,
     algorithm_5,

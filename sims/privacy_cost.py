@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.pairs import LawPair, three_outcome
+from jaxsel.accounting.bases.pairs import LawPair, three_outcome
 from jaxsel.base import Mechanism
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.bases import finite

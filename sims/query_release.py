@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from jaxsel.accounting.query_release import query_release
+from jaxsel.accounting.scores.query_release import query_release
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.query_release import Answers, query_release_mechanism
 from jaxsel.statistics import combine, counts, histogram

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from jaxsel.accounting.repetitive_errors import needed_margin
-from jaxsel.accounting.repetitive_settings import (
+from jaxsel.accounting.sparse_vector.repetitive_errors import needed_margin
+from jaxsel.accounting.sparse_vector.repetitive_settings import (
     RepetitiveSettings,
     repetitive_settings,
 )

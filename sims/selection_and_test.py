@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.pairs import LawPair
+from jaxsel.accounting.bases.pairs import LawPair
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.selection_and_test.program import Select, Tests, program
 

@@ -19,19 +19,22 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel.accounting import closed_forms
-from jaxsel.accounting.conversions import renyi_to_epsilon
-from jaxsel.accounting.quadrature import panels
-from jaxsel.accounting.repetitive_errors import needed_margin, tuned_settings
-from jaxsel.accounting.repetitive_settings import (
-    RepetitiveSettings,
-    calibrated,
-    repetitive_settings,
-)
+from jaxsel.accounting.bases import closed_forms
+from jaxsel.accounting.bases.conversions import renyi_to_epsilon
+from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.sparse_vector import (
     SparseNoise,
     good_share,
     lyu_su_li_noise,
+)
+from jaxsel.accounting.sparse_vector.repetitive_errors import (
+    needed_margin,
+    tuned_settings,
+)
+from jaxsel.accounting.sparse_vector.repetitive_settings import (
+    RepetitiveSettings,
+    calibrated,
+    repetitive_settings,
 )
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.mechanisms.repetitive_sparse_vector import (

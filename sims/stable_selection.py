@@ -10,8 +10,8 @@ import functools
 
 import numpy as np
 
-from jaxsel.accounting.choosing import needed_lead, stable_settings
-from jaxsel.accounting.top_k_gaps import gap_for_success
+from jaxsel.accounting.scores.choosing import needed_lead, stable_settings
+from jaxsel.accounting.top_k.gaps import gap_for_success
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.stable_selection import stable_selection
 from jaxsel.mechanisms.top_k.stable import propose_test_release

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.top_k_baselines import limited_domain_share
-from jaxsel.accounting.top_k_calibration import largest_rho, stable_top_k_calibration
+from jaxsel.accounting.top_k.baselines import limited_domain_share
+from jaxsel.accounting.top_k.calibration import largest_rho, stable_top_k_calibration
 from jaxsel.base import Mechanism
 from jaxsel.data.histograms import (
     CHECK_INS,

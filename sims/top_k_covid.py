@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.accounting.top_k_baselines import (
+from jaxsel.accounting.top_k.baselines import (
     advanced_composition_share,
     limited_domain_share,
 )
-from jaxsel.accounting.top_k_calibration import largest_rho, stable_top_k_calibration
+from jaxsel.accounting.top_k.calibration import largest_rho, stable_top_k_calibration
 from jaxsel.base import Mechanism
 from jaxsel.data.covid import KINDS, covid_available, generated_covid, load_covid
 from jaxsel.engine import Performance, simulate_grid

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsel import noise, stream
-from jaxsel.accounting.top_k_baseline_laws import top_stable_law
-from jaxsel.accounting.top_k_baselines import exponential_top_k_scale, top_stable
-from jaxsel.accounting.top_k_recall import group_counts, hit_law
+from jaxsel.accounting.top_k.baseline_laws import top_stable_law
+from jaxsel.accounting.top_k.baselines import exponential_top_k_scale, top_stable
+from jaxsel.accounting.top_k.recall import group_counts, hit_law
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.mechanisms.top_k.exponential import noisy_top
 from jaxsel.mechanisms.top_k.release import event_of, hit_labels, rank_histogram

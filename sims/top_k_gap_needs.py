@@ -11,16 +11,16 @@ import math
 import numpy as np
 from scipy import optimize, special
 
-from jaxsel.accounting.closed_forms import laplace_renyi
-from jaxsel.accounting.noisy_max import noisy_max_guarantee
-from jaxsel.accounting.noisy_max_composition import dominated_composition_epsilon
-from jaxsel.accounting.top_k import (
+from jaxsel.accounting.bases.closed_forms import laplace_renyi
+from jaxsel.accounting.noisy_max.bounds import noisy_max_guarantee
+from jaxsel.accounting.noisy_max.composition import dominated_composition_epsilon
+from jaxsel.accounting.top_k.calibration import calibrate
+from jaxsel.accounting.top_k.curves import (
     ApproximateRenyiCurve,
     gap_test_curve,
     noisy_gap_renyi,
 )
-from jaxsel.accounting.top_k_calibration import calibrate
-from jaxsel.accounting.top_k_gaps import gap_for_success
+from jaxsel.accounting.top_k.gaps import gap_for_success
 
 __all__ = [
     "DELTA",

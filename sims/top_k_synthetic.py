@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jaxsel.accounting.top_k_calibration import (
+from jaxsel.accounting.top_k.calibration import (
     StableTopK,
     largest_rho,
     stable_top_k_calibration,

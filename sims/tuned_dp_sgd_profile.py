@@ -15,8 +15,8 @@ import itertools
 
 import numpy as np
 
-from jaxsel.accounting.divergences import epsilon_at_delta
-from jaxsel.accounting.finite_adversary import finite_adversarial
+from jaxsel.accounting.attained.finite_adversary import finite_adversarial
+from jaxsel.accounting.bases.divergences import epsilon_at_delta
 from jaxsel.engine import simulate_grid
 from jaxsel.mechanisms.bases import finite
 from jaxsel.mechanisms.private_tuning import private_tuning

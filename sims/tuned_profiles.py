@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.score_pairs import (
+from jaxsel.accounting.bases.score_pairs import (
     ScorePair,
     gaussian_pair,
     laplace_pair,

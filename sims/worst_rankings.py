@@ -1,8 +1,8 @@
 """Rankings of a Gaussian pair's outputs that a tuned algorithm is nearly worst at.
 
 The pair is N(0, 1) against N(1/4, 1): the base of Figures 2 to 4 of Koskela, Redberg &
-Wang 2024 (noise multiplier 4). ``jaxsel.accounting.adversarial_orders`` works on one
-epsilon or delta at a time, and refines; here one grid of cells serves a whole curve of
+Wang 2024 (noise multiplier 4). ``jaxsel.accounting.attained.adversarial_orders`` works on
+one epsilon or delta at a time, and refines; here one grid of cells serves a whole curve of
 epsilons. What is returned is exact for the ranking found, so that it bounds the worst
 from below; its delta is within a few percent of what that search finds.
 
@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.exact_profile import tuned_profile
-from jaxsel.accounting.merging import best_merger, merging_grid
-from jaxsel.accounting.score_orders import MergedOrder, order_pieces
-from jaxsel.accounting.score_pairs import LineLaw, gaussian_pair
+from jaxsel.accounting.attained.exact_profile import tuned_profile
+from jaxsel.accounting.attained.merging import best_merger, merging_grid
+from jaxsel.accounting.bases.score_orders import MergedOrder, order_pieces
+from jaxsel.accounting.bases.score_pairs import LineLaw, gaussian_pair
 from jaxsel.repetitions import Repetitions
 
 __all__ = ["NOISE_MULTIPLIER", "PAIR", "Ranking", "ranked_laws", "worst_rankings"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import jaxsel
 from jaxsel import repetitions
 from jaxsel.accounting.accountant import account
-from jaxsel.accounting.base_text import parse_base
-from jaxsel.accounting.events import dp_sgd
+from jaxsel.accounting.bases.base_text import parse_base
+from jaxsel.accounting.bases.events import dp_sgd
 from jaxsel.catalogue import CLAIMS, ERRATA, MECHANISMS
 from jaxsel.catalogue.document import catalogue_page
 

@@ -5,16 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from jaxsel.accounting.better_than_median import median_rounds
-from jaxsel.accounting.choosing import choosing_settings, needed_lead, stable_settings
-from jaxsel.accounting.classical_selection import margin_needed
-from jaxsel.accounting.hard_stop import hard_stop_steps_sharp
-from jaxsel.accounting.liu_talwar import hard_stop_steps_pure
-from jaxsel.accounting.percentile_pipeline import most_calls, pipeline
-from jaxsel.accounting.percentile_tests import algorithm_4
-from jaxsel.accounting.selection_and_test_bounds import (
+from jaxsel.accounting.percentile.better_than_median import median_rounds
+from jaxsel.accounting.percentile.pipeline import most_calls, pipeline
+from jaxsel.accounting.percentile.tests import algorithm_4
+from jaxsel.accounting.scores.choosing import (
+    choosing_settings,
+    needed_lead,
+    stable_settings,
+)
+from jaxsel.accounting.scores.classical import margin_needed
+from jaxsel.accounting.selection_and_test.bounds import (
     tests_epsilon as epsilon_of_tests,
 )
+from jaxsel.accounting.tuning.hard_stop import hard_stop_steps_sharp
+from jaxsel.accounting.tuning.liu_talwar import hard_stop_steps_pure
 
 TEXT = " ".join(
     (Path(__file__).parent.parent / "docs" / "selection-and-testing.md")

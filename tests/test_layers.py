@@ -43,6 +43,22 @@ ALLOWED = {
     | {"claims", "mechanisms", "repetitions", "accounting", "tables"},
     "validate": HOST,
 }  # fmt: skip
+# The rooms of jaxsel/accounting, likewise; the accountant and the package use them all.
+ACCOUNTING = {
+    "numerics": set(),
+    "bases": {"numerics"},
+    "attained": {"bases"},
+    "tuning": {"numerics", "bases", "attained"},
+    "noisy_max": {"numerics", "bases"},
+    "top_k": {"bases"},
+    "scores": {"numerics", "bases", "top_k"},
+    "selection_and_test": {"numerics", "bases"},
+    "sparse_vector": {"numerics", "bases", "selection_and_test"},
+    "percentile": {"numerics", "sparse_vector"},
+    "examples": {"sparse_vector"},
+    "multiplicative_weights": {"numerics", "selection_and_test", "sparse_vector"},
+    "propose_test_release": {"bases", "tuning"},
+}
 # Anything may be used by the outermost rooms.
 OUTER = {"cli", "bench", "__init__", "__main__"}
 NO_JAX = (
@@ -89,6 +105,28 @@ def test_arrows_run_one_way(path):
     assert used - {here} <= ALLOWED[here]
     if here in NO_JAX:
         assert not any(name.split(".")[0] == "jax" for name in names)
+
+
+ROOMS = ROOT / "jaxsel" / "accounting"
+
+
+def test_accounting_has_the_rooms_that_are_listed():
+    assert {path.parent.name for path in ROOMS.glob("*/__init__.py")} == set(ACCOUNTING)
+    assert {path.name for path in ROOMS.glob("*.py")} == {
+        "__init__.py",
+        "accountant.py",
+    }
+
+
+@pytest.mark.parametrize("inner", ACCOUNTING)
+def test_arrows_between_accounting_rooms_run_one_way(inner):
+    used = {
+        name.split(".")[2]
+        for path in (ROOMS / inner).glob("*.py")
+        for name in imports(path)
+        if name.startswith("jaxsel.accounting")
+    }
+    assert used - {inner} <= ACCOUNTING[inner]
 
 
 def test_figures_never_simulate():

@@ -5,32 +5,38 @@ pairs of base laws by those of ``pairs`` (finite) and ``score_pairs`` (on the li
 rankings are in ``score_orders``; all else is a function here.
 """
 
-from jaxsel.accounting import curves, pairs, score_orders, score_pairs
 from jaxsel.accounting.accountant import (
     Account,
     ProvenEpsilon,
     account,
     base_epsilon,
 )
-from jaxsel.accounting.adversarial_orders import (
+from jaxsel.accounting.attained.adversarial_orders import (
     Adversary,
     adversarial_delta,
     adversarial_epsilon,
 )
-from jaxsel.accounting.approximate_tuning import (
-    ApproximateRenyi,
-    Thinned,
-    approximate_poisson_renyi,
-    pure_core_delta,
-    thinned,
-)
-from jaxsel.accounting.attained import (
+from jaxsel.accounting.attained.epsilon import (
     attained_epsilon,
 )
-from jaxsel.accounting.base_text import (
+from jaxsel.accounting.attained.exact_laws import (
+    tuned_index_law,
+    tuned_law,
+)
+from jaxsel.accounting.attained.exact_profile import (
+    exact_tuned_epsilon,
+    tuned_delta,
+    tuned_profile,
+)
+from jaxsel.accounting.attained.finite_adversary import (
+    FiniteAdversary,
+    finite_adversarial,
+)
+from jaxsel.accounting.bases import curves, pairs, score_orders, score_pairs
+from jaxsel.accounting.bases.base_text import (
     parse_base,
 )
-from jaxsel.accounting.closed_forms import (
+from jaxsel.accounting.bases.closed_forms import (
     approximate_profile,
     approximate_tradeoff,
     gaussian_delta,
@@ -47,14 +53,7 @@ from jaxsel.accounting.closed_forms import (
     randomised_response_renyi,
     randomised_response_tradeoff,
 )
-from jaxsel.accounting.conditional import (
-    PARTS,
-    conditional_at_exponents,
-    conditional_epsilon,
-    conditional_part,
-    fitted_tight_conditional,
-)
-from jaxsel.accounting.conversions import (
+from jaxsel.accounting.bases.conversions import (
     Conversion,
     RenyiCurve,
     log_delta_at_order,
@@ -67,8 +66,8 @@ from jaxsel.accounting.conversions import (
     zcdp_rho,
     zcdp_to_epsilon,
 )
-from jaxsel.accounting.curves import BaseGuarantee
-from jaxsel.accounting.divergences import (
+from jaxsel.accounting.bases.curves import BaseGuarantee
+from jaxsel.accounting.bases.divergences import (
     epsilon_at_delta,
     exact_epsilon,
     hockey_stick,
@@ -77,7 +76,7 @@ from jaxsel.accounting.divergences import (
     renyi_divergence,
     total_variation,
 )
-from jaxsel.accounting.dominating import (
+from jaxsel.accounting.bases.dominating import (
     DominatingPair,
     pair_delta,
     pair_from_laws,
@@ -86,40 +85,78 @@ from jaxsel.accounting.dominating import (
     pair_tradeoff,
     reversed_pair,
 )
-from jaxsel.accounting.envelope import (
+from jaxsel.accounting.bases.events import (
+    dp_sgd,
+    from_event,
+)
+from jaxsel.accounting.bases.pairs import LawPair
+from jaxsel.accounting.bases.tradeoff import (
+    renyi_tradeoff,
+)
+from jaxsel.accounting.noisy_max.bounds import (
+    noisy_max_chernoff_epsilon,
+    noisy_max_delta,
+    noisy_max_epsilon,
+    noisy_max_guarantee,
+    noisy_max_renyi,
+    noisy_max_sharp_delta,
+    noisy_max_sharp_epsilon,
+)
+from jaxsel.accounting.noisy_max.composition import (
+    composed_pair_epsilon,
+    dominated_composition_epsilon,
+    noisy_max_composed_delta,
+    noisy_max_composed_epsilon,
+)
+from jaxsel.accounting.top_k.baselines import (
+    exponential_top_k_rho,
+    exponential_top_k_scale,
+    limited_domain_epsilon,
+)
+from jaxsel.accounting.top_k.calibration import (
+    calibrate,
+    stable_top_k_calibration,
+)
+from jaxsel.accounting.top_k.curves import (
+    approximate_renyi_to_delta,
+    approximate_renyi_to_epsilon,
+    compose_curves,
+    fixed_top_k_curve,
+    largest_gap_renyi,
+    noisy_gap_renyi,
+    stable_top_k_curve,
+)
+from jaxsel.accounting.tuning.approximate import (
+    ApproximateRenyi,
+    Thinned,
+    approximate_poisson_renyi,
+    pure_core_delta,
+    thinned,
+)
+from jaxsel.accounting.tuning.conditional import (
+    PARTS,
+    conditional_at_exponents,
+    conditional_epsilon,
+    conditional_part,
+    fitted_tight_conditional,
+)
+from jaxsel.accounting.tuning.envelope import (
     base_envelopes,
     envelope_epsilon,
     envelope_profile,
 )
-from jaxsel.accounting.events import (
-    dp_sgd,
-    from_event,
-)
-from jaxsel.accounting.exact_laws import (
-    tuned_index_law,
-    tuned_law,
-)
-from jaxsel.accounting.exact_profile import (
-    exact_tuned_epsilon,
-    tuned_delta,
-    tuned_profile,
-)
-from jaxsel.accounting.finite_adversary import (
-    FiniteAdversary,
-    finite_adversarial,
-)
-from jaxsel.accounting.fixed_runs import (
+from jaxsel.accounting.tuning.fixed_runs import (
     ConstantEvent,
     fixed_runs_constant_event,
     fixed_runs_epsilon,
     fixed_runs_lower_bound,
 )
-from jaxsel.accounting.general_profile import (
+from jaxsel.accounting.tuning.general_profile import (
     general_hockey_stick,
     general_renyi,
     refined_hockey_stick,
 )
-from jaxsel.accounting.generic import (
+from jaxsel.accounting.tuning.generic import (
     correct_for_no_runs,
     generic_pair_epsilon,
     generic_renyi,
@@ -127,13 +164,13 @@ from jaxsel.accounting.generic import (
     truncated_renyi,
     truncation_penalty,
 )
-from jaxsel.accounting.heterogeneous import (
+from jaxsel.accounting.tuning.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,
     largest_steps,
     subsampled_gaussian_profile,
 )
-from jaxsel.accounting.liu_talwar import (
+from jaxsel.accounting.tuning.liu_talwar import (
     ApproximateGuarantee,
     hard_stop_approximate,
     hard_stop_approximate_sharp,
@@ -157,33 +194,17 @@ from jaxsel.accounting.liu_talwar import (
     threshold_pure,
     threshold_steps,
 )
-from jaxsel.accounting.negative_binomial import (
+from jaxsel.accounting.tuning.negative_binomial import (
     negative_binomial_epsilon,
     negative_binomial_renyi,
     pure_negative_binomial_epsilon,
     zcdp_negative_binomial_renyi,
 )
-from jaxsel.accounting.noisy_max import (
-    noisy_max_chernoff_epsilon,
-    noisy_max_delta,
-    noisy_max_epsilon,
-    noisy_max_guarantee,
-    noisy_max_renyi,
-    noisy_max_sharp_delta,
-    noisy_max_sharp_epsilon,
-)
-from jaxsel.accounting.noisy_max_composition import (
-    composed_pair_epsilon,
-    dominated_composition_epsilon,
-    noisy_max_composed_delta,
-    noisy_max_composed_epsilon,
-)
-from jaxsel.accounting.pairs import LawPair
-from jaxsel.accounting.poisson import (
+from jaxsel.accounting.tuning.poisson import (
     poisson_epsilon,
     poisson_renyi,
 )
-from jaxsel.accounting.profile_tuning import (
+from jaxsel.accounting.tuning.profiles import (
     ProfileBound,
     binomial_profile,
     epsilon_at,
@@ -196,28 +217,7 @@ from jaxsel.accounting.profile_tuning import (
     tradeoff_profile,
     two_point_epsilon,
 )
-from jaxsel.accounting.top_k import (
-    approximate_renyi_to_delta,
-    approximate_renyi_to_epsilon,
-    compose_curves,
-    fixed_top_k_curve,
-    largest_gap_renyi,
-    noisy_gap_renyi,
-    stable_top_k_curve,
-)
-from jaxsel.accounting.top_k_baselines import (
-    exponential_top_k_rho,
-    exponential_top_k_scale,
-    limited_domain_epsilon,
-)
-from jaxsel.accounting.top_k_calibration import (
-    calibrate,
-    stable_top_k_calibration,
-)
-from jaxsel.accounting.tradeoff import (
-    renyi_tradeoff,
-)
-from jaxsel.accounting.tuning import (
+from jaxsel.accounting.tuning.renyi import (
     TunedEpsilon,
     tuned_curves,
     tuned_epsilon,

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.approximate_tuning import thinned
-from jaxsel.accounting.attained import attained_epsilon
-from jaxsel.accounting.conversions import renyi_to_epsilon
-from jaxsel.accounting.curves import BaseGuarantee
-from jaxsel.accounting.envelope import base_envelopes, envelope_epsilon
-from jaxsel.accounting.profile_tuning import LEAST_DELTA, epsilon_at, profile_bounds
-from jaxsel.accounting.tuning import tuned_curves
+from jaxsel.accounting.attained.epsilon import attained_epsilon
+from jaxsel.accounting.bases.conversions import renyi_to_epsilon
+from jaxsel.accounting.bases.curves import BaseGuarantee
+from jaxsel.accounting.tuning.approximate import thinned
+from jaxsel.accounting.tuning.envelope import base_envelopes, envelope_epsilon
+from jaxsel.accounting.tuning.profiles import LEAST_DELTA, epsilon_at, profile_bounds
+from jaxsel.accounting.tuning.renyi import tuned_curves
 from jaxsel.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.accounting.confident_top_k import confident_settings
+from jaxsel.accounting.scores.confident_top_k import confident_settings
 from jaxsel.base import Pair, Relation
 from jaxsel.catalogue.entry import Built, MechanismEntry, Settings
 from jaxsel.catalogue.options import Option, read_number, read_numbers

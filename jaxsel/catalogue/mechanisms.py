@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import liu_talwar
+from jaxsel.accounting.tuning import liu_talwar
 from jaxsel.base import Pair, Relation
 from jaxsel.catalogue import (
     choosing,

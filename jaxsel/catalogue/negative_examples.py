@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.amplification import amplified_pure
+from jaxsel.accounting.examples.amplification import amplified_pure
 from jaxsel.base import Pair, Relation
 from jaxsel.catalogue.entry import Built, MechanismEntry, Settings
 from jaxsel.catalogue.options import Option, read_number, read_numbers

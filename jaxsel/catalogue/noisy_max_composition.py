@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxsel.accounting.noisy_max_groups import GroupPair
+from jaxsel.accounting.noisy_max.groups import GroupPair
 from jaxsel.base import Pair, Relation
 from jaxsel.catalogue.entry import Built, MechanismEntry, Settings
 from jaxsel.catalogue.options import Option, read_number, read_numbers

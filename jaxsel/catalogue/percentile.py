@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.liu_talwar import threshold_steps
-from jaxsel.accounting.percentile_laws import count_range, sparse_vector_epsilon
-from jaxsel.accounting.percentile_pipeline import Pipeline, pipeline
-from jaxsel.accounting.percentile_tests import (
+from jaxsel.accounting.percentile.laws import count_range, sparse_vector_epsilon
+from jaxsel.accounting.percentile.pipeline import Pipeline, pipeline
+from jaxsel.accounting.percentile.tests import (
     PercentileTest,
     algorithm_4,
     algorithm_5,
 )
+from jaxsel.accounting.tuning.liu_talwar import threshold_steps
 from jaxsel.base import Pair, Relation
 from jaxsel.catalogue.entry import Built, MechanismEntry, Settings
 from jaxsel.catalogue.options import Option, read_number, read_numbers

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from jaxsel.accounting.repetitive_settings import RepetitiveSettings, pure_epsilon
+from jaxsel.accounting.sparse_vector.repetitive_settings import (
+    RepetitiveSettings,
+    pure_epsilon,
+)
 from jaxsel.base import Pair, Relation
 from jaxsel.catalogue.entry import Built, MechanismEntry, Settings
 from jaxsel.catalogue.options import Option, read_number, read_numbers

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.selection_and_test_bounds import (
+from jaxsel.accounting.selection_and_test.bounds import (
     interaction_epsilon,
 )
 from jaxsel.base import Pair, Relation

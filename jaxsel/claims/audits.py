@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxsel.accounting.divergences import exact_epsilon
+from jaxsel.accounting.bases.divergences import exact_epsilon
 from jaxsel.audit import audit
 from jaxsel.base import Budget, Claim, FiniteLaw, Pair, Relation
 from jaxsel.claims.broken import CONFIDENCE

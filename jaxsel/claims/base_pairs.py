@@ -1,6 +1,6 @@
 """Pairs of base laws on which claims about tuning are put to the test.
 
-Constructed pairs first (``jaxsel.accounting.pairs``), then random ones drawn from the
+Constructed pairs first (``jaxsel.accounting.bases.pairs``), then random ones drawn from the
 budget's seed. All laws list the same outcomes, best outcome first, and every pair has a
 finite pure epsilon.
 """
@@ -13,8 +13,8 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.divergences import exact_epsilon, renyi_divergence
-from jaxsel.accounting.exact_laws import tuned_law
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases.divergences import exact_epsilon, renyi_divergence
 from jaxsel.base import Budget
 from jaxsel.repetitions import Repetitions
 
@@ -124,7 +124,7 @@ def approximate_pairs(budget: Budget) -> Iterator[ApproximatePair]:
     """Pairs that are epsilon-close but for a probability delta.
 
     Every pair that is (epsilon, delta)-close both ways has this form (Kairouz, Oh &
-    Viswanath 2015). First the constructed one of ``jaxsel.accounting.pairs``.
+    Viswanath 2015). First the constructed one of ``jaxsel.accounting.bases.pairs``.
     """
     settings = [
         (1.0, 0.2, 1e-9, 1e-6),

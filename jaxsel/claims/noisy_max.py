@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.divergences import renyi_divergence
+from jaxsel.accounting.bases.divergences import renyi_divergence
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_least, at_most
 from jaxsel.errors import check_interval, check_positive

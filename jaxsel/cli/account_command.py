@@ -7,7 +7,7 @@ import typer
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.accountant import account
-from jaxsel.accounting.base_text import FORMS, parse_base
+from jaxsel.accounting.bases.base_text import FORMS, parse_base
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, rounded_up, say
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from jaxsel import noise, stream
-from jaxsel.accounting.amplification import (
+from jaxsel.accounting.examples.amplification import (
     amplified_law,
     capped_weights,
     compositions,

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.accounting.exact_laws import tuned_law
+from jaxsel.accounting.attained.exact_laws import tuned_law
 from jaxsel.errors import (
     InputError,
     check_finite,

@@ -14,7 +14,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.accounting.choosing import (
+from jaxsel.accounting.scores.choosing import (
     NoisySelection,
     choosing_settings,
     group_law,

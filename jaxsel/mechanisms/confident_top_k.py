@@ -13,14 +13,14 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.accounting.confident_top_k import (
+from jaxsel.accounting.scores.confident_top_k import (
     ConfidentTopK,
     confident_settings,
     confident_settings_printed,
     confident_top_k_law,
     subsets,
 )
-from jaxsel.accounting.top_k_laws import MAX_CANDIDATES
+from jaxsel.accounting.top_k.laws import MAX_CANDIDATES
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_finite
 from jaxsel.mechanisms.top_k.order_statistics import largest

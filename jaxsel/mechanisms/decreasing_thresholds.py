@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from jaxsel import noise, stream
-from jaxsel.accounting.decreasing_thresholds import level_chances, thresholds
+from jaxsel.accounting.examples.decreasing_thresholds import level_chances, thresholds
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_integer, check_interval
 from jaxsel.mechanisms.bases import Base

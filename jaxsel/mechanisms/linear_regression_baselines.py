@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting import ridge_posterior as privacy
-from jaxsel.accounting.closed_forms import gaussian_noise_multiplier
-from jaxsel.accounting.optimise import minimise
+from jaxsel.accounting.bases.closed_forms import gaussian_noise_multiplier
+from jaxsel.accounting.numerics.optimise import minimise
+from jaxsel.accounting.propose_test_release import ridge_posterior as privacy
 from jaxsel.base import Mechanism
 from jaxsel.errors import check_interval, check_positive
 from jaxsel.mechanisms.linear_regression import (

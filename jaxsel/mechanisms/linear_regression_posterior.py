@@ -1,8 +1,9 @@
 """OPS-PTR: a posterior sample of ridge regression behind a private test, and its tuning.
 
 Koskela, Redberg & Wang (2024), Section 6.1, after Redberg, Zhu & Wang (2023): the run of
-jaxsel.accounting.propose_test_release, once, or K times with a random regularisation of
-a grid and the best sample kept. Records and neighbours as in linear_regression.
+jaxsel.accounting.propose_test_release.settings, once, or K times with a random
+regularisation of a grid and the best sample kept. Records and neighbours as in
+linear_regression.
 
 The papers do not say how a sample is scored privately. Here scores come from a validation
 set apart from the training set, through one noisy release of its second moments, itself
@@ -23,13 +24,13 @@ from scipy import optimize, special
 
 from jaxsel import repetition_sampling as sampling
 from jaxsel import stream
-from jaxsel.accounting import ridge_posterior as privacy
-from jaxsel.accounting.closed_forms import gaussian_noise_multiplier
-from jaxsel.accounting.propose_test_release import (
+from jaxsel.accounting.bases.closed_forms import gaussian_noise_multiplier
+from jaxsel.accounting.propose_test_release import ridge_posterior as privacy
+from jaxsel.accounting.propose_test_release.settings import (
     RunCalibration,
     calibrate_run,
 )
-from jaxsel.accounting.propose_test_release_tuning import TunedCalibration
+from jaxsel.accounting.propose_test_release.tuned import TunedCalibration
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_finite
 from jaxsel.mechanisms.linear_regression import (
@@ -237,7 +238,7 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
         if not isinstance(tuned, TunedCalibration):
             raise InputError(
                 'params["calibration"] must come from calibrate_tuned of '
-                "jaxsel.accounting.propose_test_release_tuning"
+                "jaxsel.accounting.propose_test_release.tuned"
             )
         if tuned.repetitions.family != family:
             raise InputError(

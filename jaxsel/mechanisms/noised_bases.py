@@ -12,7 +12,7 @@ from scipy import special as host_special
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.accounting.exact_laws import tuned_index_law
+from jaxsel.accounting.attained.exact_laws import tuned_index_law
 from jaxsel.errors import InputError, check_choice, check_finite, check_positive
 from jaxsel.mechanisms import laplace_candidates
 from jaxsel.mechanisms.bases import Base, Draw

@@ -13,8 +13,8 @@ from jaxtyping import Array, Int
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.accounting.noisy_max import noisy_max_shift
-from jaxsel.accounting.noisy_max_groups import GroupPair, grouped_law
+from jaxsel.accounting.noisy_max.bounds import noisy_max_shift
+from jaxsel.accounting.noisy_max.groups import GroupPair, grouped_law
 from jaxsel.base import FiniteLaw, Mechanism, Pair, Relation, outcome_itself
 from jaxsel.errors import InputError, check_finite, check_positive
 

@@ -1,7 +1,7 @@
 """Query release whose error never exceeds a cap: Cohen et al. 2022, Theorem 5.
 
-See ``jaxsel.accounting.query_release`` for the settings and for what replaces the paper's
-inner mechanism.
+See ``jaxsel.accounting.scores.query_release`` for the settings and for what replaces the
+paper's inner mechanism.
 """
 
 import functools
@@ -14,13 +14,13 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from jaxsel import noise, stream
-from jaxsel.accounting.query_release import (
+from jaxsel.accounting.scores.query_release import (
     INNER,
     QueryRelease,
     correction_chance,
     query_release,
 )
-from jaxsel.accounting.repaired_answers import RepairedAnswers
+from jaxsel.accounting.scores.repaired_answers import RepairedAnswers
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 from jaxsel.mechanisms.selection_and_test.state import initialise, runs
@@ -92,7 +92,7 @@ def query_release_mechanism(
     Data: Float["queries"], the true answers, of sensitivity 1 each.
     Params: "epsilon" in (0, 1], "delta" in (0, 1/2]; "runs" overrides T (fewer runs are
       no less private for the selection, but the correction happens more often); "sharp"
-      spends epsilon once (see ``jaxsel.accounting.query_release``).
+      spends epsilon once (see ``jaxsel.accounting.scores.query_release``).
     Outcome: Answers; event: see ``event``.
 
     Formal guarantees (claims): CL-Thm5-privacy, CL-Thm5-sharp, CL-Thm5-error.

@@ -1,7 +1,7 @@
 """The repetitive sparse vector of Cohen et al. 2022, Algorithm 3 (reconstructed).
 
 The page with the pseudocode was not available to us: Algorithm 3 is reconstructed from
-Lemma 4's proof and Section 1.5.2, and ``jaxsel.accounting.repetitive_sparse_vector``
+Lemma 4's proof and Section 1.5.2, and ``jaxsel.accounting.sparse_vector.repetitive_laws``
 writes it out and says why each line is forced.
 """
 
@@ -16,8 +16,11 @@ from jax import lax
 from jaxtyping import Array, Bool, Int
 
 from jaxsel import noise, stream
-from jaxsel.accounting import repetitive_sparse_vector as exact
-from jaxsel.accounting.repetitive_settings import RepetitiveSettings, checked
+from jaxsel.accounting.sparse_vector import repetitive_laws as exact
+from jaxsel.accounting.sparse_vector.repetitive_settings import (
+    RepetitiveSettings,
+    checked,
+)
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_integer
 from jaxsel.mechanisms.selection_and_test import state as selection_and_test
@@ -90,8 +93,8 @@ def repetitive_sparse_vector(
     Data: as for ``above_threshold``: answers f in units of the sensitivity,
       Float["queries"], or a mapping with "answers" and "lengths": runs of equal ones.
     Params: "gamma", "repetitions" (tau), "query_epsilon" (epsilon'), "failures" (k')
-      and "margin" (d), the fields of accounting.repetitive_settings.RepetitiveSettings;
-      and "threshold" (t, default 0).
+      and "margin" (d), the fields of RepetitiveSettings in
+      ``accounting.sparse_vector.repetitive_settings``; and "threshold" (t, default 0).
     Outcome: Answers.
 
     Formal guarantees (claims): CL-Lem3, CL-Lem3-approximate; CL-Lem4.

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from jaxsel import noise, stream
-from jaxsel.accounting.score_percentile import percentile_law, rank_range
+from jaxsel.accounting.percentile.score_percentile import percentile_law, rank_range
 from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.errors import (
     InputError,

@@ -5,7 +5,7 @@ Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 8.
 
 import functools
 
-from jaxsel.accounting.choosing import clipped_scores, stable_settings
+from jaxsel.accounting.scores.choosing import clipped_scores, stable_settings
 from jaxsel.base import Mechanism
 from jaxsel.mechanisms.choosing import noisy_selection, read_candidates, read_settings
 

@@ -17,7 +17,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxsel.accounting.accountant import base_epsilon
-from jaxsel.accounting.events import dp_sgd as dp_sgd_guarantee
+from jaxsel.accounting.bases.events import dp_sgd as dp_sgd_guarantee
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.errors import InputError, check_finite, check_integer
 from jaxsel.training.canaries import (

@@ -21,8 +21,8 @@ import numpy as np
 
 from jaxsel.accounting import curves
 from jaxsel.accounting.accountant import account
-from jaxsel.accounting.events import dp_sgd
-from jaxsel.accounting.heterogeneous import candidate_thresholds, largest_steps
+from jaxsel.accounting.bases.events import dp_sgd
+from jaxsel.accounting.tuning.heterogeneous import candidate_thresholds, largest_steps
 from jaxsel.errors import (
     InputError,
     check_integer,

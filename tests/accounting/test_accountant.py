@@ -11,11 +11,12 @@ from dp_accounting import dp_event, rdp
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import accountant as module
-from jaxsel.accounting import curves, divergences, pairs
+from jaxsel.accounting import curves, pairs
 from jaxsel.accounting.accountant import STATEMENTS, account, base_epsilon
-from jaxsel.accounting.dominating import pair_from_laws, reversed_pair
-from jaxsel.accounting.events import dp_sgd
-from jaxsel.accounting.exact_laws import tuned_law
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases import divergences
+from jaxsel.accounting.bases.dominating import pair_from_laws, reversed_pair
+from jaxsel.accounting.bases.events import dp_sgd
 from jaxsel.catalogue import CLAIMS
 from jaxsel.errors import InputError
 

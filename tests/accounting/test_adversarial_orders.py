@@ -9,19 +9,22 @@ from scipy import optimize, special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import epsilon_at_delta, gaussian_epsilon, tuned_law
-from jaxsel.accounting.adversarial_orders import (
+from jaxsel.accounting.attained.adversarial_orders import (
     adversarial_delta,
     adversarial_epsilon,
 )
-from jaxsel.accounting.exact_profile import exact_tuned_epsilon, tuned_profile
-from jaxsel.accounting.finite_adversary import _tuned_masses, finite_adversarial
-from jaxsel.accounting.merging import (
+from jaxsel.accounting.attained.exact_profile import exact_tuned_epsilon, tuned_profile
+from jaxsel.accounting.attained.finite_adversary import (
+    _tuned_masses,
+    finite_adversarial,
+)
+from jaxsel.accounting.attained.merging import (
     best_block,
     best_merger,
     merging_grid,
     path_epsilon,
 )
-from jaxsel.accounting.score_pairs import (
+from jaxsel.accounting.bases.score_pairs import (
     gaussian_pair,
     laplace_pair,
     mirrored_pair,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting import curves
-from jaxsel.accounting.base_text import FORMS, parse_base
-from jaxsel.accounting.events import dp_sgd
+from jaxsel.accounting.bases.base_text import FORMS, parse_base
+from jaxsel.accounting.bases.events import dp_sgd
 from jaxsel.errors import InputError
 
 LEVELS = np.array([0.0, 0.2, 0.7, 1.5, 3.0])

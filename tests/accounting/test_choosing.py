@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from jaxsel.accounting.choosing import (
+from jaxsel.accounting.scores.choosing import (
     NoisySelection,
     choosing_law,
     choosing_settings,
@@ -17,7 +17,7 @@ from jaxsel.accounting.choosing import (
     spent_delta,
     stable_settings,
 )
-from jaxsel.accounting.confident_top_k import (
+from jaxsel.accounting.scores.confident_top_k import (
     confident_gap_bound,
     confident_lead,
     confident_settings,
@@ -30,9 +30,9 @@ from jaxsel.accounting.confident_top_k import (
     smallest_gap_law,
     subsets,
 )
-from jaxsel.accounting.top_k_baselines import advanced_composition
-from jaxsel.accounting.top_k_laws import top_k_set_law
-from jaxsel.accounting.truncated_laplace import truncated_laplace_cdf
+from jaxsel.accounting.scores.truncated_laplace import truncated_laplace_cdf
+from jaxsel.accounting.top_k.baselines import advanced_composition
+from jaxsel.accounting.top_k.laws import top_k_set_law
 from jaxsel.errors import InputError
 
 CHOOSING = choosing_settings(1.0, 0.1, 0.5, 2)

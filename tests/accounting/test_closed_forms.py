@@ -8,9 +8,10 @@ import pytest
 from dp_accounting.pld import privacy_loss_mechanism
 from scipy import integrate, stats
 
-from jaxsel.accounting import closed_forms as cf
-from jaxsel.accounting import divergences, pairs
-from jaxsel.accounting.optimise import minimise
+from jaxsel.accounting import pairs
+from jaxsel.accounting.bases import closed_forms as cf
+from jaxsel.accounting.bases import divergences
+from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.errors import InputError
 
 

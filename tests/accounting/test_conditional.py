@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.accounting import closed_forms, curves, divergences, pairs
-from jaxsel.accounting.conditional import (
+from jaxsel.accounting import curves, pairs
+from jaxsel.accounting.bases import closed_forms, divergences
+from jaxsel.accounting.tuning.conditional import (
     PARTS,
     conditional_at_exponents,
     conditional_epsilon,

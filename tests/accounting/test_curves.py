@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.accounting import curves, divergences, pairs
-from jaxsel.accounting.base_text import parse_base
+from jaxsel.accounting import curves, pairs
+from jaxsel.accounting.bases import divergences
+from jaxsel.accounting.bases.base_text import parse_base
 from jaxsel.errors import InputError
 
 ORDERS = np.array([1.0, 1.2, 2.0, 6.0, 40.0, math.inf])

@@ -13,23 +13,23 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves, pairs
-from jaxsel.accounting.adversarial_orders import adversarial_epsilon
-from jaxsel.accounting.conversions import renyi_to_epsilon
-from jaxsel.accounting.divergences import hockey_stick
-from jaxsel.accounting.dominating import pair_delta, pair_from_laws
-from jaxsel.accounting.envelope import (
+from jaxsel.accounting.attained.adversarial_orders import adversarial_epsilon
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases.conversions import renyi_to_epsilon
+from jaxsel.accounting.bases.divergences import hockey_stick
+from jaxsel.accounting.bases.dominating import pair_delta, pair_from_laws
+from jaxsel.accounting.bases.events import dp_sgd
+from jaxsel.accounting.bases.score_pairs import gaussian_pair
+from jaxsel.accounting.tuning.envelope import (
     base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
     envelope_profile,
     pair_envelope,
 )
-from jaxsel.accounting.events import dp_sgd
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.negative_binomial import negative_binomial_renyi
-from jaxsel.accounting.profile_tuning import profile_bounds
-from jaxsel.accounting.score_pairs import gaussian_pair
-from jaxsel.accounting.tuning import tuned_curves
+from jaxsel.accounting.tuning.negative_binomial import negative_binomial_renyi
+from jaxsel.accounting.tuning.profiles import profile_bounds
+from jaxsel.accounting.tuning.renyi import tuned_curves
 from jaxsel.errors import InputError
 
 LEVELS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0])

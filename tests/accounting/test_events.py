@@ -9,10 +9,10 @@ import pytest
 from dp_accounting import pld, rdp
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import closed_forms
-from jaxsel.accounting.dominating import pair_delta, reversed_pair
-from jaxsel.accounting.envelope import base_envelopes, envelope_epsilon
-from jaxsel.accounting.events import dp_sgd, from_event, renyi_from_orders
+from jaxsel.accounting.bases import closed_forms
+from jaxsel.accounting.bases.dominating import pair_delta, reversed_pair
+from jaxsel.accounting.bases.events import dp_sgd, from_event, renyi_from_orders
+from jaxsel.accounting.tuning.envelope import base_envelopes, envelope_epsilon
 from jaxsel.errors import InputError
 
 INTERVAL = 1e-4  # dp-accounting's default, and ours

@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.exact_laws import tuned_index_law, tuned_law
+from jaxsel.accounting.attained.exact_laws import tuned_index_law, tuned_law
 from jaxsel.errors import InputError
 
 BOUNDED = [

@@ -9,12 +9,12 @@ from scipy import special, stats
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import gaussian_delta, hockey_stick, laplace_delta, tuned_law
-from jaxsel.accounting.exact_profile import (
+from jaxsel.accounting.attained.exact_profile import (
     exact_tuned_epsilon,
     tuned_delta,
     tuned_profile,
 )
-from jaxsel.accounting.score_orders import (
+from jaxsel.accounting.bases.score_orders import (
     INDEPENDENT,
     NATURAL,
     REVERSED,
@@ -22,7 +22,7 @@ from jaxsel.accounting.score_orders import (
     MergedOrder,
     order_pieces,
 )
-from jaxsel.accounting.score_pairs import (
+from jaxsel.accounting.bases.score_pairs import (
     gaussian_pair,
     laplace_pair,
     mirrored_pair,

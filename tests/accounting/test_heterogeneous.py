@@ -7,13 +7,13 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.closed_forms import gaussian_delta
-from jaxsel.accounting.heterogeneous import (
+from jaxsel.accounting.bases.closed_forms import gaussian_delta
+from jaxsel.accounting.tuning.heterogeneous import (
     candidate_thresholds,
     largest_steps,
     subsampled_gaussian_profile,
 )
-from jaxsel.accounting.profile_tuning import negative_binomial_profile
+from jaxsel.accounting.tuning.profiles import negative_binomial_profile
 from jaxsel.errors import InputError
 
 THRESHOLDS = candidate_thresholds(1.5, 1e-6, laws.geometric(1 / 30))

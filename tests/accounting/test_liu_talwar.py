@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import divergences, pairs
-from jaxsel.accounting import liu_talwar as lt
-from jaxsel.accounting.exact_laws import tuned_law
+from jaxsel.accounting import pairs
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases import divergences
+from jaxsel.accounting.tuning import liu_talwar as lt
 from jaxsel.errors import InputError
 
 ROUNDING = 1e-9

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.accounting import multiplicative_weights as weights
-from jaxsel.accounting import multiplicative_weights_updates as updates_of
-from jaxsel.accounting import sample_complexity as sizes
-from jaxsel.accounting.multiplicative_weights_laws import (
+from jaxsel.accounting.multiplicative_weights import sample_complexity as sizes
+from jaxsel.accounting.multiplicative_weights import settings as weights
+from jaxsel.accounting.multiplicative_weights import updates as updates_of
+from jaxsel.accounting.multiplicative_weights.laws import (
     hardt_rothblum_law,
     repetitive_law,
 )
-from jaxsel.accounting.selection_and_test_bounds import (
+from jaxsel.accounting.selection_and_test.bounds import (
     tests_epsilon as epsilon_of_tests,
 )
-from jaxsel.accounting.top_k_baselines import advanced_composition
+from jaxsel.accounting.top_k.baselines import advanced_composition
 from jaxsel.errors import InputError
 
 CELLS, QUERIES, EPSILON, DELTA = 64, 1000, 1.0, 1e-6
@@ -185,7 +185,7 @@ TABLE = {
 
 
 def test_law_of_one_query_is_the_tail_of_a_difference_of_noises():
-    from jaxsel.accounting.halting import laplace_difference_tail
+    from jaxsel.accounting.sparse_vector.halting import laplace_difference_tail
 
     settings = {
         "threshold": 0.1, "rate": 1.0, "max_updates": 1, "threshold_scale": 0.2,

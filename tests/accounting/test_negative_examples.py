@@ -10,7 +10,8 @@ from scipy import stats
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import exact_epsilon, pairs
-from jaxsel.accounting.amplification import (
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.examples.amplification import (
     amplified_law,
     amplified_law_of_different,
     amplified_pure,
@@ -20,21 +21,14 @@ from jaxsel.accounting.amplification import (
     two_value_amplified_law,
     utility_level,
 )
-from jaxsel.accounting.decreasing_thresholds import (
+from jaxsel.accounting.examples.decreasing_thresholds import (
     decreasing_threshold_law,
     decreasing_threshold_pure,
     level_chances,
     lowest_score_chance,
     thresholds,
 )
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.hard_stop import (
-    hard_stop_excess,
-    hard_stop_steps_sharp,
-    hard_stop_worst,
-)
-from jaxsel.accounting.liu_talwar import hard_stop_law, hard_stop_steps_pure
-from jaxsel.accounting.packing import (
+from jaxsel.accounting.examples.packing import (
     dominance,
     large_candidates,
     packing_bound,
@@ -44,7 +38,13 @@ from jaxsel.accounting.packing import (
     packing_successes,
     smallest_exponential_epsilon,
 )
-from jaxsel.accounting.score_percentile import percentile_law, rank_range
+from jaxsel.accounting.percentile.score_percentile import percentile_law, rank_range
+from jaxsel.accounting.tuning.hard_stop import (
+    hard_stop_excess,
+    hard_stop_steps_sharp,
+    hard_stop_worst,
+)
+from jaxsel.accounting.tuning.liu_talwar import hard_stop_law, hard_stop_steps_pure
 from jaxsel.errors import InputError
 
 # --- Algorithm 6 ----------------------------------------------------------------------

@@ -9,10 +9,10 @@ import pytest
 from scipy import special, stats
 
 from jaxsel.accounting import curves
-from jaxsel.accounting.closed_forms import gaussian_delta, gaussian_epsilon
-from jaxsel.accounting.divergences import epsilon_at_delta, profile_delta
-from jaxsel.accounting.dominating import pair_delta
-from jaxsel.accounting.noisy_max import (
+from jaxsel.accounting.bases.closed_forms import gaussian_delta, gaussian_epsilon
+from jaxsel.accounting.bases.divergences import epsilon_at_delta, profile_delta
+from jaxsel.accounting.bases.dominating import pair_delta
+from jaxsel.accounting.noisy_max.bounds import (
     noisy_max_chernoff_delta,
     noisy_max_chernoff_epsilon,
     noisy_max_delta,
@@ -26,7 +26,7 @@ from jaxsel.accounting.noisy_max import (
     noisy_max_sharp_epsilon,
     noisy_max_shift,
 )
-from jaxsel.accounting.noisy_max_composition import (
+from jaxsel.accounting.noisy_max.composition import (
     composed_pair_delta,
     composed_pair_delta_bounds,
     composed_pair_epsilon,
@@ -36,7 +36,7 @@ from jaxsel.accounting.noisy_max_composition import (
     noisy_max_composed_epsilon,
     noisy_max_composed_log_delta,
 )
-from jaxsel.accounting.noisy_max_groups import (
+from jaxsel.accounting.noisy_max.groups import (
     group_delta,
     group_epsilon,
     group_win_probability,

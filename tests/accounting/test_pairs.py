@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.accounting import divergences, fixed_runs, pairs
-from jaxsel.accounting.exact_laws import tuned_law
+from jaxsel.accounting import pairs
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases import divergences
+from jaxsel.accounting.tuning import fixed_runs
 from jaxsel.errors import InputError
 from jaxsel.repetitions import point_mass
 

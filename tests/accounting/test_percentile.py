@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from jaxsel.accounting import better_than_median, percentile_laws
-from jaxsel.accounting import percentile_pipeline as pipelines
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.halting import halting_law
-from jaxsel.accounting.liu_talwar import threshold_law
-from jaxsel.accounting.percentile_tests import (
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.percentile import better_than_median
+from jaxsel.accounting.percentile import laws as percentile_laws
+from jaxsel.accounting.percentile import pipeline as pipelines
+from jaxsel.accounting.percentile.tests import (
     algorithm_4,
     algorithm_5,
     log_potential,
 )
+from jaxsel.accounting.sparse_vector.halting import halting_law
+from jaxsel.accounting.tuning.liu_talwar import threshold_law
 from jaxsel.errors import InputError
 
 FOUR = algorithm_4(queries=5)._replace(samples=12, shift=3.0)

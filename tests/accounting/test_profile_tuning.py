@@ -11,25 +11,29 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves, hockey_stick, pairs, tuned_epsilon, tuned_law
-from jaxsel.accounting.closed_forms import (
+from jaxsel.accounting.bases.closed_forms import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_total_variation,
 )
-from jaxsel.accounting.dominating import pair_from_laws, pair_tradeoff, reversed_pair
-from jaxsel.accounting.general_profile import (
+from jaxsel.accounting.bases.dominating import (
+    pair_from_laws,
+    pair_tradeoff,
+    reversed_pair,
+)
+from jaxsel.accounting.tuning.general_profile import (
     general_hockey_stick,
     general_renyi,
     refined_hockey_stick,
 )
-from jaxsel.accounting.generic import generic_pair_epsilon
-from jaxsel.accounting.heterogeneous import subsampled_gaussian_profile
-from jaxsel.accounting.profile_ratios import (
+from jaxsel.accounting.tuning.generic import generic_pair_epsilon
+from jaxsel.accounting.tuning.heterogeneous import subsampled_gaussian_profile
+from jaxsel.accounting.tuning.profile_ratios import (
     binomial_ratio,
     negative_binomial_ratio,
     poisson_ratio,
 )
-from jaxsel.accounting.profile_tuning import (
+from jaxsel.accounting.tuning.profiles import (
     LEAST_DELTA,
     binomial_profile,
     epsilon_at,
@@ -42,7 +46,7 @@ from jaxsel.accounting.profile_tuning import (
     tradeoff_profile,
     two_point_epsilon,
 )
-from jaxsel.accounting.tradeoff_ratio import tradeoff_ratio
+from jaxsel.accounting.tuning.tradeoff_ratio import tradeoff_ratio
 from jaxsel.errors import InputError
 
 GAUSSIAN = curves.gaussian(4.0)

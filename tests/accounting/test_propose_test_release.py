@@ -7,16 +7,19 @@ import pytest
 from scipy import integrate, special
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import propose_test_release as ptr
-from jaxsel.accounting import propose_test_release_tuning as tuning
-from jaxsel.accounting import ridge_posterior as ridge
-from jaxsel.accounting.closed_forms import (
+from jaxsel.accounting.bases.closed_forms import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_noise_multiplier,
 )
-from jaxsel.accounting.liu_talwar import ApproximateGuarantee, hard_stop_approximate
-from jaxsel.accounting.profile_tuning import two_point_epsilon
+from jaxsel.accounting.propose_test_release import ridge_posterior as ridge
+from jaxsel.accounting.propose_test_release import settings as ptr
+from jaxsel.accounting.propose_test_release import tuned as tuning
+from jaxsel.accounting.tuning.liu_talwar import (
+    ApproximateGuarantee,
+    hard_stop_approximate,
+)
+from jaxsel.accounting.tuning.profiles import two_point_epsilon
 from jaxsel.errors import InputError
 
 # --- The posterior sample -------------------------------------------------------------

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.accounting import query_release as release
-from jaxsel.accounting.repaired_answers import (
+from jaxsel.accounting.scores import query_release as release
+from jaxsel.accounting.scores.repaired_answers import (
     calibrated_median,
     repaired_answers,
     repaired_error,

@@ -9,9 +9,9 @@ from scipy import integrate, special, stats
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves
 from jaxsel.accounting.accountant import account, base_epsilon
-from jaxsel.accounting.conversions import renyi_to_delta, renyi_to_epsilon
-from jaxsel.accounting.envelope import base_envelopes, envelope_epsilon
-from jaxsel.accounting.released_search_budget import (
+from jaxsel.accounting.bases.conversions import renyi_to_delta, renyi_to_epsilon
+from jaxsel.accounting.tuning.envelope import base_envelopes, envelope_epsilon
+from jaxsel.accounting.tuning.released_search_budget import (
     RELEASED_ORDERS,
     least_renyi,
     released_budget,
@@ -22,7 +22,7 @@ from jaxsel.accounting.released_search_budget import (
     training_base,
     training_renyi,
 )
-from jaxsel.accounting.tuning import tuned_curves
+from jaxsel.accounting.tuning.renyi import tuned_curves
 from jaxsel.base import Budget
 from jaxsel.claims.papernot_steinke import released_figure
 from jaxsel.errors import InputError

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from jaxsel.accounting import repetitive_errors as errors
-from jaxsel.accounting import repetitive_settings as plans
-from jaxsel.accounting import repetitive_sparse_vector as laws
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.repetitive_settings import RepetitiveSettings
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.sparse_vector import repetitive_errors as errors
+from jaxsel.accounting.sparse_vector import repetitive_laws as laws
+from jaxsel.accounting.sparse_vector import repetitive_settings as plans
+from jaxsel.accounting.sparse_vector.repetitive_settings import RepetitiveSettings
 from jaxsel.errors import InputError
 
 SMALL = RepetitiveSettings(1.5, 3, 0.7, 4, 2.0)

@@ -8,7 +8,9 @@ import pytest
 from scipy import integrate
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.classical_selection import (
+from jaxsel.accounting.attained.exact_laws import tuned_index_law
+from jaxsel.accounting.bases.closed_forms import laplace_delta
+from jaxsel.accounting.scores.classical import (
     exponential_law,
     exponential_loss,
     generalised_exponential_law,
@@ -16,16 +18,14 @@ from jaxsel.accounting.classical_selection import (
     margin_law,
     margin_needed,
 )
-from jaxsel.accounting.closed_forms import laplace_delta
-from jaxsel.accounting.exact_laws import tuned_index_law
-from jaxsel.accounting.noisy_candidates import (
+from jaxsel.accounting.scores.noisy_candidates import (
     index_law,
     largest_loss,
     loss_quantile,
     noisy_candidates,
     released_delta,
 )
-from jaxsel.accounting.score_selection import (
+from jaxsel.accounting.scores.score_selection import (
     exponential_selection,
     generalised_selection,
     generalised_selection_loss,
@@ -36,14 +36,14 @@ from jaxsel.accounting.score_selection import (
     smooth_selection_smoothness,
     validation_runs,
 )
-from jaxsel.accounting.smooth_sensitivity import (
+from jaxsel.accounting.scores.smooth_sensitivity import (
     median,
     median_local_sensitivity,
     median_smooth_sensitivity,
     smooth_laplace_scale,
     smooth_laplace_smoothness,
 )
-from jaxsel.accounting.truncated_laplace import truncated_laplace_delta
+from jaxsel.accounting.scores.truncated_laplace import truncated_laplace_delta
 from jaxsel.errors import InputError
 
 GEOMETRIC = laws.geometric(0.02)

@@ -7,18 +7,15 @@ import mpmath
 import numpy as np
 import pytest
 
-from jaxsel.accounting import better_than_median as boosting
-from jaxsel.accounting import coin_games as games
 from jaxsel.accounting import pairs
-from jaxsel.accounting import selection_and_test as accounting
-from jaxsel.accounting import selection_and_test_bounds as bounds
-from jaxsel.accounting.divergences import exact_epsilon, renyi_divergence
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.percentile_tests import algorithm_5
-from jaxsel.accounting.selection_and_test import (
-    SelectionCall,
-    TestCall,
-)
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases.divergences import exact_epsilon, renyi_divergence
+from jaxsel.accounting.percentile import better_than_median as boosting
+from jaxsel.accounting.percentile.tests import algorithm_5
+from jaxsel.accounting.selection_and_test import bounds
+from jaxsel.accounting.selection_and_test import coin_games as games
+from jaxsel.accounting.selection_and_test import laws as accounting
+from jaxsel.accounting.selection_and_test.laws import SelectionCall, TestCall
 from jaxsel.errors import InputError
 from jaxsel.repetitions import beta_binomial
 

@@ -9,27 +9,28 @@ import numpy as np
 import pytest
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import divergences, pairs
-from jaxsel.accounting.approximate_tuning import (
+from jaxsel.accounting import pairs
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases import divergences
+from jaxsel.accounting.bases.curves import BaseGuarantee, pure
+from jaxsel.accounting.tuning.approximate import (
     approximate_poisson_renyi,
     pure_core_delta,
     thinned,
 )
-from jaxsel.accounting.curves import BaseGuarantee, pure
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.fixed_runs import fixed_runs_epsilon
-from jaxsel.accounting.generic import (
+from jaxsel.accounting.tuning.fixed_runs import fixed_runs_epsilon
+from jaxsel.accounting.tuning.generic import (
     correct_for_no_runs,
     generic_pair_epsilon,
     generic_renyi,
     truncated_renyi,
 )
-from jaxsel.accounting.negative_binomial import (
+from jaxsel.accounting.tuning.negative_binomial import (
     negative_binomial_epsilon,
     negative_binomial_renyi,
     pure_negative_binomial_epsilon,
 )
-from jaxsel.accounting.poisson import poisson_epsilon, poisson_renyi
+from jaxsel.accounting.tuning.poisson import poisson_epsilon, poisson_renyi
 
 ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
 ROUNDING = 1e-9

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting import sparse_vector as svt
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.halting import halting_law
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
 from jaxsel.accounting.sparse_vector import SparseNoise, variants
+from jaxsel.accounting.sparse_vector.halting import halting_law
 from jaxsel.base import Relation
 from jaxsel.errors import InputError
 

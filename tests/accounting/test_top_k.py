@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from jaxsel.accounting import top_k as curves
-from jaxsel.accounting.closed_forms import gaussian_renyi
-from jaxsel.accounting.conversions import mironov_epsilon_at_order, zcdp_to_epsilon
-from jaxsel.accounting.top_k_baselines import (
+from jaxsel.accounting.bases.closed_forms import gaussian_renyi
+from jaxsel.accounting.bases.conversions import (
+    mironov_epsilon_at_order,
+    zcdp_to_epsilon,
+)
+from jaxsel.accounting.top_k import curves
+from jaxsel.accounting.top_k.baselines import (
     advanced_composition,
     advanced_composition_share,
     exponential_top_k_rho,
@@ -22,12 +25,12 @@ from jaxsel.accounting.top_k_baselines import (
     limited_domain_threshold,
     top_stable,
 )
-from jaxsel.accounting.top_k_calibration import (
+from jaxsel.accounting.top_k.calibration import (
     calibrate,
     largest_rho,
     stable_top_k_calibration,
 )
-from jaxsel.accounting.top_k_gaps import (
+from jaxsel.accounting.top_k.gaps import (
     fail_probability,
     gap_for_success,
     gap_for_success_bound,

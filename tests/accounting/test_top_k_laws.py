@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting import profile_delta
-from jaxsel.accounting.top_k_baseline_laws import limited_domain_law, top_stable_law
-from jaxsel.accounting.top_k_baselines import exponential_top_k_scale, top_stable
-from jaxsel.accounting.top_k_calibration import largest_rho, stable_top_k_calibration
-from jaxsel.accounting.top_k_gaps import pass_probability
-from jaxsel.accounting.top_k_laws import (
+from jaxsel.accounting.top_k.baseline_laws import limited_domain_law, top_stable_law
+from jaxsel.accounting.top_k.baselines import exponential_top_k_scale, top_stable
+from jaxsel.accounting.top_k.calibration import largest_rho, stable_top_k_calibration
+from jaxsel.accounting.top_k.gaps import pass_probability
+from jaxsel.accounting.top_k.laws import (
     BEYOND,
     first_arrivals,
     fixed_top_k_law,
@@ -27,7 +27,7 @@ from jaxsel.accounting.top_k_laws import (
     worst_delta,
     worst_epsilon,
 )
-from jaxsel.accounting.top_k_recall import Groups, expected_hits, group_counts, hit_law
+from jaxsel.accounting.top_k.recall import Groups, expected_hits, group_counts, hit_law
 from jaxsel.base import Relation
 from jaxsel.errors import InputError
 from jaxsel.intervals import goodness_of_fit

@@ -9,21 +9,21 @@ from dp_accounting.rdp import rdp_privacy_accountant as rdp
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves
-from jaxsel.accounting.approximate_tuning import (
+from jaxsel.accounting.bases.conversions import RenyiCurve, renyi_to_epsilon
+from jaxsel.accounting.tuning.approximate import (
     approximate_poisson_renyi,
     pure_core_delta,
     thinned,
 )
-from jaxsel.accounting.conversions import RenyiCurve, renyi_to_epsilon
-from jaxsel.accounting.generic import generic_renyi, truncated_renyi
-from jaxsel.accounting.negative_binomial import (
+from jaxsel.accounting.tuning.generic import generic_renyi, truncated_renyi
+from jaxsel.accounting.tuning.negative_binomial import (
     negative_binomial_epsilon,
     negative_binomial_renyi,
     pure_negative_binomial_epsilon,
     zcdp_negative_binomial_renyi,
 )
-from jaxsel.accounting.poisson import poisson_epsilon, poisson_renyi
-from jaxsel.accounting.tuning import tuned_curves, tuned_epsilon
+from jaxsel.accounting.tuning.poisson import poisson_epsilon, poisson_renyi
+from jaxsel.accounting.tuning.renyi import tuned_curves, tuned_epsilon
 from jaxsel.errors import InputError
 
 RHO = curves.zcdp(0.1)

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from jaxsel.accounting.choosing import group_law, stable_settings
+from jaxsel.accounting.scores.choosing import group_law, stable_settings
 from jaxsel.base import Budget
 from jaxsel.claims.cohen import choosing, confident_top_k, stable_selection
 from jaxsel.errors import InputError

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from jaxsel.accounting.repetitive_errors import failure_bound
-from jaxsel.accounting.repetitive_settings import (
+from jaxsel.accounting.sparse_vector.repetitive_errors import failure_bound
+from jaxsel.accounting.sparse_vector.repetitive_settings import (
     privacy_epsilon,
     pure_epsilon,
     repetitive_settings,

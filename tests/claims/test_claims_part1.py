@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.accounting.conditional import fitted_tight_conditional
+from jaxsel.accounting.tuning.conditional import fitted_tight_conditional
 from jaxsel.base import Budget, FiniteLaw
 from jaxsel.catalogue import CLAIMS as ALL_CLAIMS
 from jaxsel.catalogue import ERRATA as ALL_ERRATA

@@ -17,7 +17,7 @@ from jaxsel.accounting import (
     renyi_divergence,
     tuned_law,
 )
-from jaxsel.accounting.envelope import envelope_profile
+from jaxsel.accounting.tuning.envelope import envelope_profile
 from jaxsel.base import Budget, Claim
 from jaxsel.claims import koskela_errata, zhu_wang_errata
 from jaxsel.claims.checking import bound_verdict

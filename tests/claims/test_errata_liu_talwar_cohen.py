@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.accounting.halting import (
+from jaxsel.accounting.percentile.tests import algorithm_4, algorithm_5, always_level
+from jaxsel.accounting.scores.truncated_laplace import truncated_laplace_delta
+from jaxsel.accounting.sparse_vector.halting import (
     binomial_counts,
     halting_law,
     laplace_difference_tail,
 )
-from jaxsel.accounting.percentile_tests import algorithm_4, algorithm_5, always_level
-from jaxsel.accounting.truncated_laplace import truncated_laplace_delta
 from jaxsel.base import Budget
 from jaxsel.catalogue import CLAIMS as ALL_CLAIMS
 from jaxsel.claims import cohen_errata, liu_talwar_errata

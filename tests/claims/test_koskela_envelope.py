@@ -7,16 +7,16 @@ import pytest
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves, pairs
-from jaxsel.accounting.closed_forms import gaussian_epsilon
-from jaxsel.accounting.divergences import hockey_stick
-from jaxsel.accounting.dominating import pair_from_laws
-from jaxsel.accounting.envelope import (
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases.closed_forms import gaussian_epsilon
+from jaxsel.accounting.bases.divergences import hockey_stick
+from jaxsel.accounting.bases.dominating import pair_from_laws
+from jaxsel.accounting.tuning.envelope import (
     base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
     pair_envelope,
 )
-from jaxsel.accounting.exact_laws import tuned_law
 from jaxsel.base import Budget, Relation
 from jaxsel.claims.checking import at_most, bound_verdict
 from jaxsel.claims.koskela import envelope

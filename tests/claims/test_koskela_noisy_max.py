@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxsel.accounting.noisy_max import noisy_max_delta, noisy_max_noise
+from jaxsel.accounting.noisy_max.bounds import noisy_max_delta, noisy_max_noise
 from jaxsel.base import Budget, Relation
 from jaxsel.claims.checking import at_most
 from jaxsel.claims.koskela.noisy_max import CLAIMS

@@ -7,7 +7,7 @@ import pytest
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import hockey_stick, profile_delta, tuned_law
-from jaxsel.accounting.dominating import pair_delta, pair_from_laws
+from jaxsel.accounting.bases.dominating import pair_delta, pair_from_laws
 from jaxsel.base import Budget
 from jaxsel.claims.checking import bound_verdict, identity_verdict
 from jaxsel.claims.koskela import (

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.accounting import propose_test_release as ptr
-from jaxsel.accounting import ridge_posterior as ridge
+from jaxsel.accounting.propose_test_release import ridge_posterior as ridge
+from jaxsel.accounting.propose_test_release import settings as ptr
 from jaxsel.base import Budget
 from jaxsel.claims.checking import bound_verdict
 from jaxsel.claims.koskela.propose_test_release import CLAIMS, ERRATA
@@ -108,7 +108,7 @@ def test_run_delta_exact_is_a_divergence():
     # Without a sample (tiny lambda) only the two bounds are told apart: at most
     # a Gaussian pair of noise multiplier s/sqrt(2).
     bare = run_delta_exact(run, 0.0, 0.0, 1.0, 1.0, 1e-3, 0.2)
-    from jaxsel.accounting.closed_forms import gaussian_delta
+    from jaxsel.accounting.bases.closed_forms import gaussian_delta
 
     assert bare <= gaussian_delta(0.2, run.noise_multiplier / math.sqrt(2.0)) + 1e-9
 

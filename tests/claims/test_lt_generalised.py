@@ -5,16 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.accounting.classical_selection import (
+from jaxsel.accounting.scores.classical import (
     exponential_loss,
 )
-from jaxsel.accounting.noisy_candidates import (
+from jaxsel.accounting.scores.noisy_candidates import (
     index_law,
     largest_loss,
     noisy_candidates,
     released_delta,
 )
-from jaxsel.accounting.score_selection import (
+from jaxsel.accounting.scores.score_selection import (
     ScoreSelection,
     margin_selection_needed,
     validation_runs,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.accounting.percentile_tests import algorithm_4
+from jaxsel.accounting.percentile.tests import algorithm_4
 from jaxsel.base import Budget
 from jaxsel.claims.liu_talwar import (
     percentile,

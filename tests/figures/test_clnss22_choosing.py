@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from figures import clnss22_choosing, clnss22_stable, clnss22_top_k
-from jaxsel.accounting.choosing import choosing_settings
+from jaxsel.accounting.scores.choosing import choosing_settings
 from sims import choosing, confident_top_k, stable_selection
 from tests.conftest import ALPHA
 from tests.figures.test_zw22 import drawn, record_of

@@ -5,8 +5,8 @@ import pytest
 
 from figures import clnss22_adaptive, clnss22_pmw, clnss22_sample_complexity
 from figures.figure import Figure, records_in, render
-from jaxsel.accounting import multiplicative_weights_updates as updates_of
-from jaxsel.accounting import sample_complexity as sizes
+from jaxsel.accounting.multiplicative_weights import sample_complexity as sizes
+from jaxsel.accounting.multiplicative_weights import updates as updates_of
 from sims import adaptive_analysis, multiplicative_weights, registry
 
 SIMS = {

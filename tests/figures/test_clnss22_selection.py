@@ -7,8 +7,8 @@ import pytest
 
 from figures import clnss22_coin_game, clnss22_median, clnss22_selection
 from figures.figure import records_in, render
-from jaxsel.accounting.coin_games import favoured_rate
-from jaxsel.accounting.divergences import renyi_divergence
+from jaxsel.accounting.bases.divergences import renyi_divergence
+from jaxsel.accounting.selection_and_test.coin_games import favoured_rate
 from jaxsel.intervals import binomial_p_value
 from sims import coin_game as games
 from sims import registry

@@ -8,9 +8,9 @@ from scipy import special, stats
 
 from figures import clnss22_repetitions, clnss22_svt_error
 from figures.figure import load, records_in, render
-from jaxsel.accounting.repetitive_errors import failure_bound
-from jaxsel.accounting.repetitive_settings import privacy_epsilon
 from jaxsel.accounting.sparse_vector import right_probability, sparse_vector_epsilon
+from jaxsel.accounting.sparse_vector.repetitive_errors import failure_bound
+from jaxsel.accounting.sparse_vector.repetitive_settings import privacy_epsilon
 from jaxsel.base import Relation
 from jaxsel.intervals import clopper_pearson
 from sims import registry, repetitive_sparse_vector, sparse_vector_error

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from figures import krw24_1, style
-from jaxsel.accounting.noisy_max_groups import grouped_law
+from jaxsel.accounting.noisy_max.groups import grouped_law
 from jaxsel.intervals import goodness_of_fit
 from sims import noisy_max_privacy as sim
 from sims.registry import Result

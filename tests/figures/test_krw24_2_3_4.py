@@ -7,10 +7,10 @@ from figures import krw24_2, krw24_3, krw24_4, style
 from figures import krw24_audits as audits
 from figures import krw24_shared as shared
 from figures.figure import records_in, render
-from jaxsel.accounting.conversions import renyi_to_epsilon
-from jaxsel.accounting.negative_binomial import negative_binomial_renyi
-from jaxsel.accounting.poisson import poisson_renyi
-from jaxsel.accounting.profile_tuning import (
+from jaxsel.accounting.bases.conversions import renyi_to_epsilon
+from jaxsel.accounting.tuning.negative_binomial import negative_binomial_renyi
+from jaxsel.accounting.tuning.poisson import poisson_renyi
+from jaxsel.accounting.tuning.profiles import (
     binomial_profile,
     epsilon_at,
     negative_binomial_profile,

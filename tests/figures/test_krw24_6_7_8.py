@@ -9,8 +9,8 @@ from figures import krw24_6, krw24_7, krw24_8, style
 from figures import krw24_dp_sgd as shared
 from figures import krw24_dp_sgd_looks as looks
 from figures.figure import load, records_in, render
-from jaxsel.accounting.divergences import hockey_stick
-from jaxsel.accounting.heterogeneous import subsampled_gaussian_profile
+from jaxsel.accounting.bases.divergences import hockey_stick
+from jaxsel.accounting.tuning.heterogeneous import subsampled_gaussian_profile
 from jaxsel.repetitions import from_mean, parse
 from sims import registry, tuned_dp_sgd_profile
 from sims.dp_sgd_runs import runs, sides, thresholds

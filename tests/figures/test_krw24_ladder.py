@@ -11,8 +11,8 @@ from scipy import integrate, stats
 from figures import krw24_ladder
 from figures.krw24_ladder import LOOKS, guarantee, ladder
 from figures.krw24_shared import DELTA
-from jaxsel.accounting.exact_profile import tuned_profile
-from jaxsel.accounting.score_pairs import reversed_pair
+from jaxsel.accounting.attained.exact_profile import tuned_profile
+from jaxsel.accounting.bases.score_pairs import reversed_pair
 from jaxsel.repetitions import parse
 from sims.line_rankings import worst_rankings
 from sims.tuned_profiles import BASES, LAWS

@@ -12,8 +12,8 @@ from scipy import stats
 from figures import krw24_ladder, krw24_profile_dp_sgd, krw24_profile_laplace, style
 from figures import krw24_profile as figure
 from figures.krw24_ladder import LOOKS, guarantee, ladder
-from jaxsel.accounting.envelope import base_envelopes, envelope_epsilon
-from jaxsel.accounting.exact_profile import tuned_profile
+from jaxsel.accounting.attained.exact_profile import tuned_profile
+from jaxsel.accounting.tuning.envelope import base_envelopes, envelope_epsilon
 from sims import tuned_profiles
 from sims.line_rankings import worst_rankings
 from sims.registry import Result

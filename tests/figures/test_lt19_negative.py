@@ -11,8 +11,8 @@ from figures import (
     lt19_packing,
     lt19_privacy_cost,
 )
-from jaxsel.accounting.hard_stop import hard_stop_steps_sharp, hard_stop_worst
-from jaxsel.accounting.liu_talwar import hard_stop_steps_pure
+from jaxsel.accounting.tuning.hard_stop import hard_stop_steps_sharp, hard_stop_worst
+from jaxsel.accounting.tuning.liu_talwar import hard_stop_steps_pure
 from jaxsel.intervals import goodness_of_fit
 from sims import decreasing_thresholds, hard_stop, packing, privacy_cost
 from tests.conftest import ALPHA

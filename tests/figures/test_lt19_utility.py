@@ -10,12 +10,12 @@ from figures import (
     style,
 )
 from figures.figure import records_in, render
-from jaxsel.accounting.classical_selection import (
+from jaxsel.accounting.scores.classical import (
     exponential_law,
     margin_needed,
 )
-from jaxsel.accounting.noisy_candidates import index_law
-from jaxsel.accounting.score_selection import (
+from jaxsel.accounting.scores.noisy_candidates import index_law
+from jaxsel.accounting.scores.score_selection import (
     margin_selection,
     margin_selection_needed,
 )

@@ -18,7 +18,10 @@ from figures.search_accuracy import (
     simulated,
 )
 from jaxsel import repetitions as laws
-from jaxsel.accounting.released_search_budget import released_budget, training_renyi
+from jaxsel.accounting.tuning.released_search_budget import (
+    released_budget,
+    training_renyi,
+)
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.data.released_accuracies import released_available
 from jaxsel.errors import InputError

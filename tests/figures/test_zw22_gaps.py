@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from figures import zw22_gaps
-from jaxsel.accounting.top_k_gaps import gap_for_success_printed, pass_probability
+from jaxsel.accounting.top_k.gaps import gap_for_success_printed, pass_probability
 from jaxsel.mechanisms.noisy_max_law import noisy_max_law
 from sims import top_k_gap_needs as needs
 from sims import top_k_gaps

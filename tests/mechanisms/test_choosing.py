@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
 from jaxsel.audit import audit
 from jaxsel.catalogue.choosing import ENTRIES
 from jaxsel.engine import simulate_grid

@@ -6,8 +6,8 @@ import pytest
 
 from jaxsel import stream
 from jaxsel.accounting import exact_epsilon
-from jaxsel.accounting.noisy_candidates import noisy_candidates
-from jaxsel.accounting.score_selection import ScoreSelection
+from jaxsel.accounting.scores.noisy_candidates import noisy_candidates
+from jaxsel.accounting.scores.score_selection import ScoreSelection
 from jaxsel.base import Budget
 from jaxsel.catalogue.score_selection import ENTRIES
 from jaxsel.claims.audits import audit_claims, simulation_claims

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import laplace
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.exact_laws import tuned_index_law
+from jaxsel.accounting.attained.exact_laws import tuned_index_law
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError
 from jaxsel.intervals import clopper_pearson, goodness_of_fit

@@ -8,12 +8,12 @@ from scipy import stats
 
 from jaxsel import repetitions as laws
 from jaxsel import stream
-from jaxsel.accounting import ridge_posterior as privacy
-from jaxsel.accounting.closed_forms import gaussian_noise_multiplier
-from jaxsel.accounting.propose_test_release import (
+from jaxsel.accounting.bases.closed_forms import gaussian_noise_multiplier
+from jaxsel.accounting.propose_test_release import ridge_posterior as privacy
+from jaxsel.accounting.propose_test_release.settings import (
     calibrate_run,
 )
-from jaxsel.accounting.propose_test_release_tuning import calibrate_tuned
+from jaxsel.accounting.propose_test_release.tuned import calibrate_tuned
 from jaxsel.engine import simulate_grid
 from jaxsel.errors import InputError
 from jaxsel.intervals import binomial_p_value, goodness_of_fit, mean_interval

@@ -10,7 +10,7 @@ from scipy import stats
 
 from jaxsel import stream
 from jaxsel.accounting import exact_epsilon
-from jaxsel.accounting import multiplicative_weights as weights
+from jaxsel.accounting.multiplicative_weights import settings as weights
 from jaxsel.catalogue.multiplicative_weights import ENTRIES
 from jaxsel.data.universe import discretise, marginal_queries, resampled, tabulate
 from jaxsel.engine import Performance, simulate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxsel import stream
-from jaxsel.accounting.noisy_max_groups import GroupPair, worst_group_pair
+from jaxsel.accounting.noisy_max.groups import GroupPair, worst_group_pair
 from jaxsel.base import Relation
 from jaxsel.engine import simulate, simulate_grid
 from jaxsel.errors import InputError

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from jaxsel import stream
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.percentile_pipeline import pipeline
-from jaxsel.accounting.percentile_tests import algorithm_4, algorithm_5
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.percentile.pipeline import pipeline
+from jaxsel.accounting.percentile.tests import algorithm_4, algorithm_5
 from jaxsel.catalogue.percentile import ENTRIES
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError

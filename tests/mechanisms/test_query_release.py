@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.accounting.query_release import released_error
+from jaxsel.accounting.scores.query_release import released_error
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError
 from jaxsel.mechanisms.query_release import query_release_mechanism, release_settings

@@ -6,13 +6,13 @@ import time
 import numpy as np
 import pytest
 
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.repetitive_errors import failure_probability
-from jaxsel.accounting.repetitive_settings import (
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.sparse_vector.repetitive_errors import failure_probability
+from jaxsel.accounting.sparse_vector.repetitive_laws import query_law
+from jaxsel.accounting.sparse_vector.repetitive_settings import (
     RepetitiveSettings,
     repetitive_settings,
 )
-from jaxsel.accounting.repetitive_sparse_vector import query_law
 from jaxsel.base import Budget
 from jaxsel.catalogue.repetitive_sparse_vector import ENTRIES
 from jaxsel.claims.audits import audit_claims, simulation_claims

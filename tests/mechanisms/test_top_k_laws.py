@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxsel import stream
-from jaxsel.accounting.top_k_recall import Groups, hit_law
+from jaxsel.accounting.top_k.recall import Groups, hit_law
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.mechanisms.top_k.arrivals import Race, plan_races, wanted_among_first

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from jaxsel.accounting.divergences import epsilon_at_delta, hockey_stick
-from jaxsel.accounting.events import dp_sgd
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.heterogeneous import subsampled_gaussian_profile
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases.divergences import epsilon_at_delta, hockey_stick
+from jaxsel.accounting.bases.events import dp_sgd
+from jaxsel.accounting.tuning.heterogeneous import subsampled_gaussian_profile
 from jaxsel.intervals import (
     binomial_p_value,
     clopper_pearson_lower,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting import curves, tuned_law
-from jaxsel.accounting.adversarial_orders import adversarial_delta
-from jaxsel.accounting.envelope import envelope_profile
-from jaxsel.accounting.exact_profile import tuned_profile
-from jaxsel.accounting.score_pairs import reversed_pair
+from jaxsel.accounting.attained.adversarial_orders import adversarial_delta
+from jaxsel.accounting.attained.exact_profile import tuned_profile
+from jaxsel.accounting.bases.score_pairs import reversed_pair
+from jaxsel.accounting.tuning.envelope import envelope_profile
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.repetitions import binomial, from_mean, parse, poisson
 from sims import tuned_gaussian_counts as counts

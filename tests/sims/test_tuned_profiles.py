@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.exact_profile import tuned_profile
-from jaxsel.accounting.score_orders import order_pieces
-from jaxsel.accounting.score_pairs import mirrored_pair, reversed_pair
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.attained.exact_profile import tuned_profile
+from jaxsel.accounting.bases.score_orders import order_pieces
+from jaxsel.accounting.bases.score_pairs import mirrored_pair, reversed_pair
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.repetitions import beta_binomial, parse
 from sims import beta_binomial_profiles, tuned_profiles

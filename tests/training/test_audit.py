@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from jaxsel.accounting.accountant import base_epsilon
-from jaxsel.accounting.curves import gaussian
-from jaxsel.accounting.events import dp_sgd as dp_sgd_guarantee
+from jaxsel.accounting.bases.curves import gaussian
+from jaxsel.accounting.bases.events import dp_sgd as dp_sgd_guarantee
 from jaxsel.errors import InputError
 from jaxsel.training import dp_sgd
 from jaxsel.training.audits import (

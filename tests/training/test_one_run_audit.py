@@ -8,7 +8,7 @@ import scipy.sparse
 from scipy import optimize, stats
 
 from jaxsel.accounting.accountant import base_epsilon
-from jaxsel.accounting.curves import gaussian
+from jaxsel.accounting.bases.curves import gaussian
 from jaxsel.errors import InputError
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.training.one_run_audit import (

@@ -7,7 +7,7 @@ from scipy import stats
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves
 from jaxsel.accounting.accountant import account
-from jaxsel.accounting.events import dp_sgd
+from jaxsel.accounting.bases.events import dp_sgd
 from jaxsel.data.images import ImageSet, load_images
 from jaxsel.errors import InputError
 from jaxsel.training import search as searching

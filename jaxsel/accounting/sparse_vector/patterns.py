@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from jaxsel.accounting.quadrature import panels
+from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.errors import (
     InputError,
     check_finite,

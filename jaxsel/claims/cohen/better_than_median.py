@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import better_than_median as boosting
 from jaxsel.accounting import pairs
-from jaxsel.accounting.divergences import profile_delta
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.selection_and_test import (
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases.divergences import profile_delta
+from jaxsel.accounting.percentile import better_than_median as boosting
+from jaxsel.accounting.selection_and_test.laws import (
     prior,
 )
 from jaxsel.base import Budget, Claim, Relation

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.choosing import (
+from jaxsel.accounting.bases.divergences import profile_delta
+from jaxsel.accounting.scores.choosing import (
     NoisySelection,
     choosing_settings,
     group_law,
     spent_delta,
 )
-from jaxsel.accounting.divergences import profile_delta
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability

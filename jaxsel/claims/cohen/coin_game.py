@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting.coin_games import (
+from jaxsel.accounting.selection_and_test.coin_games import (
     close_coins,
     coin_renyi,
     favoured_rate,

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.confident_top_k import (
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.scores.confident_top_k import (
     confident_gap_bound,
     confident_settings,
     confident_top_k_law,
@@ -15,8 +16,7 @@ from jaxsel.accounting.confident_top_k import (
     smallest_gap_law,
     subsets,
 )
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.top_k_laws import top_k_set_law
+from jaxsel.accounting.top_k.laws import top_k_set_law
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability

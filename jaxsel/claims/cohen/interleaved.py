@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.selection_and_test import (
+from jaxsel.accounting.selection_and_test.bounds import (
+    interaction_epsilon,
+)
+from jaxsel.accounting.selection_and_test.laws import (
     SelectionCall,
     TestCall,
     Transcripts,
     transcript_law,
-)
-from jaxsel.accounting.selection_and_test_bounds import (
-    interaction_epsilon,
 )
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most

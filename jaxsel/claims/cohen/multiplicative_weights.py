@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from jaxsel.accounting import multiplicative_weights as weights
-from jaxsel.accounting import multiplicative_weights_updates as updates
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.multiplicative_weights_laws import (
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.multiplicative_weights import settings as weights
+from jaxsel.accounting.multiplicative_weights import updates
+from jaxsel.accounting.multiplicative_weights.laws import (
     hardt_rothblum_law,
     repetitive_law,
 )

@@ -7,9 +7,9 @@ best of K runs, K beta-binomial. Several calls, k > 1 and Test are other mechani
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.pairs import LawPair, random_pair, random_pure_pair
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.bases.pairs import LawPair, random_pair, random_pure_pair
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import at_most
 from jaxsel.errors import check_interval, check_positive

@@ -1,7 +1,7 @@
 """Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded.
 
 With the Gaussian mechanism in place of Ghazi, Kumar & Manurangsi 2021 (Theorem 13): see
-``jaxsel.accounting.query_release``.
+``jaxsel.accounting.scores.query_release``.
 """
 
 import math
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting.closed_forms import gaussian_noise_multiplier
-from jaxsel.accounting.query_release import (
+from jaxsel.accounting.bases.closed_forms import gaussian_noise_multiplier
+from jaxsel.accounting.scores.query_release import (
     QueryRelease,
     bound_below,
     corrected_gaussian_cap,

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.repetitive_errors import failure_bound, failure_probability
-from jaxsel.accounting.repetitive_settings import (
+from jaxsel.accounting.sparse_vector.repetitive_errors import (
+    failure_bound,
+    failure_probability,
+)
+from jaxsel.accounting.sparse_vector.repetitive_settings import (
     RepetitiveSettings,
     privacy_epsilon,
     pure_epsilon,

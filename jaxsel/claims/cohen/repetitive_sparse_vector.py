@@ -2,7 +2,7 @@
 
 Here is Lemma 3. It and the pseudocode of Algorithm 3 were on a page that was not
 available to us; both are reconstructed, see
-``jaxsel.accounting.repetitive_sparse_vector``.
+``jaxsel.accounting.sparse_vector.repetitive_laws``.
 """
 
 import math
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.repetitive_settings import (
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.sparse_vector.repetitive_laws import pattern_chance, pattern_law
+from jaxsel.accounting.sparse_vector.repetitive_settings import (
     RepetitiveSettings,
     privacy_epsilon,
     pure_epsilon,
 )
-from jaxsel.accounting.repetitive_sparse_vector import pattern_chance, pattern_law
 from jaxsel.base import Budget, Claim
 from jaxsel.claims.checking import Case, at_least, at_most
 from jaxsel.claims.cohen import repetitive_accuracy

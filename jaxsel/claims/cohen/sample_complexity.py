@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting import sample_complexity as sizes
+from jaxsel.accounting.multiplicative_weights import sample_complexity as sizes
 from jaxsel.base import Budget, Claim, Erratum
 from jaxsel.claims.checking import Case, at_most, equal
 from jaxsel.claims.errata_numbers import one_to_infinity, probability

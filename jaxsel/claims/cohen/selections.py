@@ -5,16 +5,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.selection_and_test import (
-    SelectionCall,
-    repeated_selection_law,
-    transcript_law,
-)
-from jaxsel.accounting.selection_and_test_bounds import (
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.selection_and_test.bounds import (
     interaction_epsilon,
     selection_delta,
     selection_delta_sharp,
+)
+from jaxsel.accounting.selection_and_test.laws import (
+    SelectionCall,
+    repeated_selection_law,
+    transcript_law,
 )
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_least, at_most

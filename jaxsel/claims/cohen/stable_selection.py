@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.choosing import (
+from jaxsel.accounting.bases.divergences import profile_delta
+from jaxsel.accounting.scores.choosing import (
     clipped_scores,
     group_law,
     spent_delta,
     stable_settings,
 )
-from jaxsel.accounting.divergences import profile_delta
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.cohen.choosing import Instance, certain_failure, crowds

@@ -8,20 +8,20 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import pairs
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.selection_and_test import (
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.selection_and_test.bounds import (
+    interaction_epsilon,
+    known_chance_epsilon,
+    tests_epsilon,
+    tests_epsilon_simple,
+)
+from jaxsel.accounting.selection_and_test.laws import (
     Prior,
     TestCall,
     no_top_chance,
     prior,
     top_after_bottoms,
     transcript_law,
-)
-from jaxsel.accounting.selection_and_test_bounds import (
-    interaction_epsilon,
-    known_chance_epsilon,
-    tests_epsilon,
-    tests_epsilon_simple,
 )
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_least, at_most, equal

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting.selection_and_test_bounds import (
+from jaxsel.accounting.selection_and_test.bounds import (
     tests_epsilon_simple,
     tests_renyi_rate,
 )

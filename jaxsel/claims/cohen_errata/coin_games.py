@@ -5,7 +5,11 @@ import math
 import numpy as np
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.coin_games import close_coins, coin_renyi, sequence_renyi
+from jaxsel.accounting.selection_and_test.coin_games import (
+    close_coins,
+    coin_renyi,
+    sequence_renyi,
+)
 
 __all__ = [
     "close_coins",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.halting import halting_law
+from jaxsel.accounting.sparse_vector.halting import halting_law
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_least, at_most
 from jaxsel.claims.errata_numbers import probability

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from jaxsel.accounting.truncated_laplace import (
+from jaxsel.accounting.scores.truncated_laplace import (
     truncated_laplace_delta,
     truncated_laplace_support,
 )

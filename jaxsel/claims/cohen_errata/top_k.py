@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.truncated_laplace import truncated_laplace_delta
+from jaxsel.accounting.scores.truncated_laplace import truncated_laplace_delta
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability

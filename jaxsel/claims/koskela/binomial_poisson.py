@@ -11,8 +11,8 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves
-from jaxsel.accounting.poisson import poisson_epsilon, poisson_renyi
-from jaxsel.accounting.profile_tuning import (
+from jaxsel.accounting.tuning.poisson import poisson_epsilon, poisson_renyi
+from jaxsel.accounting.tuning.profiles import (
     ProfileBound,
     binomial_profile,
     poisson_profile,

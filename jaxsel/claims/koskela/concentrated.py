@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves
-from jaxsel.accounting.closed_forms import gaussian_delta
-from jaxsel.accounting.conversions import renyi_to_epsilon
-from jaxsel.accounting.poisson import poisson_renyi
-from jaxsel.accounting.profile_tuning import binomial_profile
+from jaxsel.accounting.bases.closed_forms import gaussian_delta
+from jaxsel.accounting.bases.conversions import renyi_to_epsilon
+from jaxsel.accounting.tuning.poisson import poisson_renyi
+from jaxsel.accounting.tuning.profiles import binomial_profile
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.errors import check_integer, check_interval, check_positive

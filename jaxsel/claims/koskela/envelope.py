@@ -14,22 +14,22 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves
-from jaxsel.accounting.adversarial_orders import adversarial_epsilon
-from jaxsel.accounting.closed_forms import gaussian_epsilon
-from jaxsel.accounting.conversions import renyi_to_epsilon
-from jaxsel.accounting.divergences import hockey_stick
-from jaxsel.accounting.dominating import pair_from_laws
-from jaxsel.accounting.envelope import (
+from jaxsel.accounting.attained.adversarial_orders import adversarial_epsilon
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases.closed_forms import gaussian_epsilon
+from jaxsel.accounting.bases.conversions import renyi_to_epsilon
+from jaxsel.accounting.bases.divergences import hockey_stick
+from jaxsel.accounting.bases.dominating import pair_from_laws
+from jaxsel.accounting.bases.score_pairs import gaussian_pair
+from jaxsel.accounting.tuning.envelope import (
     Envelope,
     base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
     pair_envelope,
 )
-from jaxsel.accounting.exact_laws import tuned_law
-from jaxsel.accounting.profile_tuning import profile_bounds
-from jaxsel.accounting.score_pairs import gaussian_pair
-from jaxsel.accounting.tuning import tuned_curves
+from jaxsel.accounting.tuning.profiles import profile_bounds
+from jaxsel.accounting.tuning.renyi import tuned_curves
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.base_pairs import approximate_pairs, base_pairs
 from jaxsel.claims.checking import Case, at_least, at_most

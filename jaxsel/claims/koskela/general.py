@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.divergences import hockey_stick, renyi_divergence
-from jaxsel.accounting.general_profile import (
+from jaxsel.accounting.bases.divergences import hockey_stick, renyi_divergence
+from jaxsel.accounting.tuning.general_profile import (
     general_hockey_stick,
     general_renyi,
     refined_hockey_stick,

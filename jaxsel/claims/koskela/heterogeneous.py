@@ -12,13 +12,13 @@ from scipy import optimize
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import pairs
-from jaxsel.accounting.heterogeneous import (
+from jaxsel.accounting.tuning.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,
     largest_steps,
     subsampled_gaussian_profile,
 )
-from jaxsel.accounting.profile_tuning import (
+from jaxsel.accounting.tuning.profiles import (
     negative_binomial_profile,
     two_point_epsilon,
 )

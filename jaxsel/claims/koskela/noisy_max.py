@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsel.accounting.divergences import (
+from jaxsel.accounting.bases.divergences import (
     epsilon_at_delta,
     renyi_divergence,
 )
-from jaxsel.accounting.noisy_max import (
+from jaxsel.accounting.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_delta,
     noisy_max_epsilon,
@@ -22,7 +22,7 @@ from jaxsel.accounting.noisy_max import (
     noisy_max_renyi,
     noisy_max_shift,
 )
-from jaxsel.accounting.noisy_max_groups import (
+from jaxsel.accounting.noisy_max.groups import (
     group_delta,
     worst_group_pair,
 )

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsel.accounting.divergences import (
+from jaxsel.accounting.bases.divergences import (
     profile_delta,
 )
-from jaxsel.accounting.noisy_max import (
+from jaxsel.accounting.noisy_max.bounds import (
     noisy_max_guarantee,
     noisy_max_shift,
 )
-from jaxsel.accounting.noisy_max_composition import (
+from jaxsel.accounting.noisy_max.composition import (
     composed_pair_delta,
     dominated_composition_delta,
     noisy_max_composed_delta,
 )
-from jaxsel.accounting.noisy_max_groups import (
+from jaxsel.accounting.noisy_max.groups import (
     grouped_law,
     worst_composed_group_pair,
 )

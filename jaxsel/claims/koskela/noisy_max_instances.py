@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.divergences import profile_delta
-from jaxsel.accounting.noisy_max import noisy_max_shift
-from jaxsel.accounting.noisy_max_groups import grouped_law
+from jaxsel.accounting.bases.divergences import profile_delta
+from jaxsel.accounting.noisy_max.bounds import noisy_max_shift
+from jaxsel.accounting.noisy_max.groups import grouped_law
 from jaxsel.base import Budget, Relation
 from jaxsel.claims.checking import Case
 from jaxsel.mechanisms.noisy_max_law import noisy_max_law

@@ -1,6 +1,6 @@
 """Sharper profiles of noisy max than Theorem 3.2 of Koskela, Redberg & Wang 2024.
 
-A result of this project; the proofs are in ``jaxsel.accounting.noisy_max``.
+A result of this project; the proofs are in ``jaxsel.accounting.noisy_max.bounds``.
 """
 
 import itertools
@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsel.accounting.noisy_max import (
+from jaxsel.accounting.noisy_max.bounds import (
     noisy_max_sharp_delta,
     noisy_max_shift,
 )
-from jaxsel.accounting.noisy_max_groups import (
+from jaxsel.accounting.noisy_max.groups import (
     group_delta,
 )
 from jaxsel.base import Budget, Claim, Relation

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting import ridge_posterior as ridge
-from jaxsel.accounting.closed_forms import gaussian_delta, gaussian_noise_multiplier
+from jaxsel.accounting.bases.closed_forms import (
+    gaussian_delta,
+    gaussian_noise_multiplier,
+)
+from jaxsel.accounting.propose_test_release import ridge_posterior as ridge
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.koskela.ridge_cases import RidgePair, ridge_pairs

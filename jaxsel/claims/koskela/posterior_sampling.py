@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting import ridge_posterior as ridge
+from jaxsel.accounting.propose_test_release import ridge_posterior as ridge
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.koskela.ridge_cases import ridge_pairs

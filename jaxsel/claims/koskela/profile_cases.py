@@ -6,9 +6,13 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import pairs
-from jaxsel.accounting.dominating import pair_from_laws, pair_tradeoff, reversed_pair
-from jaxsel.accounting.profile_ratios import Profile
-from jaxsel.accounting.profile_tuning import ProfileBound
+from jaxsel.accounting.bases.dominating import (
+    pair_from_laws,
+    pair_tradeoff,
+    reversed_pair,
+)
+from jaxsel.accounting.tuning.profile_ratios import Profile
+from jaxsel.accounting.tuning.profiles import ProfileBound
 from jaxsel.base import Budget
 from jaxsel.claims.base_pairs import BasePair, base_pairs, tuned_pair
 from jaxsel.claims.checking import Case

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.closed_forms import randomised_response_tradeoff
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.negative_binomial import (
+from jaxsel.accounting.bases.closed_forms import randomised_response_tradeoff
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.tuning.negative_binomial import (
     negative_binomial_epsilon,
     pure_negative_binomial_epsilon,
 )
-from jaxsel.accounting.profile_tuning import (
+from jaxsel.accounting.tuning.profiles import (
     ProfileBound,
     negative_binomial_profile,
     tradeoff_profile,

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import propose_test_release as ptr
-from jaxsel.accounting.liu_talwar import ApproximateGuarantee
-from jaxsel.accounting.propose_test_release_tuning import calibrate_tuned
+from jaxsel.accounting.propose_test_release import settings as ptr
+from jaxsel.accounting.propose_test_release.tuned import calibrate_tuned
+from jaxsel.accounting.tuning.liu_talwar import ApproximateGuarantee
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_least, at_most
 from jaxsel.claims.koskela import posterior_bounds, posterior_sampling

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting import ridge_posterior as ridge
-from jaxsel.accounting.propose_test_release import RunCalibration
+from jaxsel.accounting.propose_test_release import ridge_posterior as ridge
+from jaxsel.accounting.propose_test_release.settings import RunCalibration
 from jaxsel.base import Budget
 
 __all__ = ["RidgePair", "RidgeSet", "ridge_pair", "ridge_pairs", "run_delta_exact"]

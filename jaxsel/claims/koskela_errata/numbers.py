@@ -14,10 +14,10 @@ import numpy as np
 from scipy import optimize, special
 
 from jaxsel.accounting import LawPair, gaussian_epsilon, gaussian_log_delta
-from jaxsel.accounting.exact_profile import tuned_delta
-from jaxsel.accounting.optimise import minimise
-from jaxsel.accounting.score_orders import NATURAL, BlockOrder
-from jaxsel.accounting.score_pairs import gaussian_pair, reversed_pair
+from jaxsel.accounting.attained.exact_profile import tuned_delta
+from jaxsel.accounting.bases.score_orders import NATURAL, BlockOrder
+from jaxsel.accounting.bases.score_pairs import gaussian_pair, reversed_pair
+from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.repetitions import Repetitions
 
 __all__ = [

@@ -13,9 +13,9 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves
-from jaxsel.accounting.envelope import base_envelopes, envelope_epsilon
-from jaxsel.accounting.exact_profile import exact_tuned_epsilon, tuned_profile
-from jaxsel.accounting.score_pairs import gaussian_pair
+from jaxsel.accounting.attained.exact_profile import exact_tuned_epsilon, tuned_profile
+from jaxsel.accounting.bases.score_pairs import gaussian_pair
+from jaxsel.accounting.tuning.envelope import base_envelopes, envelope_epsilon
 from jaxsel.base import Budget, Claim, Erratum, Relation, Verdict
 from jaxsel.claims.checking import bound_verdict
 from jaxsel.claims.koskela_errata.numbers import (

@@ -8,15 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.amplification import (
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.examples.amplification import (
     amplified_law,
     amplified_law_of_different,
     capped_weights,
     dummy_chance_bounds,
     utility_level,
 )
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.liu_talwar import percentile_failure_bound, stopping_law
+from jaxsel.accounting.tuning.liu_talwar import percentile_failure_bound, stopping_law
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_least, at_most
 from jaxsel.errors import check_interval, check_positive

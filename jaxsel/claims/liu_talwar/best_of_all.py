@@ -7,8 +7,8 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import pairs
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.exact_laws import tuned_law
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.bases.divergences import exact_epsilon
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most, equal
 from jaxsel.errors import check_integer, check_interval, check_positive

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.classical_selection import (
+from jaxsel.accounting.scores.classical import (
     exponential_law,
     exponential_loss,
 )
-from jaxsel.accounting.noisy_candidates import largest_loss
-from jaxsel.accounting.score_selection import (
+from jaxsel.accounting.scores.noisy_candidates import largest_loss
+from jaxsel.accounting.scores.score_selection import (
     exponential_selection,
     generalised_selection,
     generalised_selection_loss,

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.classical_selection import (
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.scores.classical import (
     generalised_exponential_law,
     generalised_exponential_loss,
 )
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.noisy_candidates import largest_loss
-from jaxsel.accounting.score_selection import (
+from jaxsel.accounting.scores.noisy_candidates import largest_loss
+from jaxsel.accounting.scores.score_selection import (
     generalised_selection,
     generalised_selection_loss,
     stopping_for,

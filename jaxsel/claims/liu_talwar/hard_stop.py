@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.liu_talwar import (
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.tuning.liu_talwar import (
     hard_stop_approximate,
     hard_stop_approximate_sharp,
     hard_stop_law,

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.hard_stop import (
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.tuning.hard_stop import (
     hard_stop_excess,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.accounting.liu_talwar import hard_stop_law, stopping_pure
+from jaxsel.accounting.tuning.liu_talwar import hard_stop_law, stopping_pure
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.base_pairs import pure_pairs
 from jaxsel.claims.checking import Case, at_most

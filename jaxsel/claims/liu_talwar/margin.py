@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.classical_selection import (
+from jaxsel.accounting.bases.divergences import profile_delta
+from jaxsel.accounting.scores.classical import (
     margin_law,
     margin_needed,
 )
-from jaxsel.accounting.divergences import profile_delta
-from jaxsel.accounting.noisy_candidates import released_delta
-from jaxsel.accounting.score_selection import (
+from jaxsel.accounting.scores.noisy_candidates import released_delta
+from jaxsel.accounting.scores.score_selection import (
     margin_selection,
     margin_selection_needed,
 )

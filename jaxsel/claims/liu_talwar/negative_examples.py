@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting import pairs
-from jaxsel.accounting.decreasing_thresholds import (
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.examples.decreasing_thresholds import (
     decreasing_threshold_law,
     decreasing_threshold_pure,
     lowest_score_chance,
     thresholds,
 )
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.score_percentile import (
+from jaxsel.accounting.percentile.score_percentile import (
     median_loss_lower,
     percentile_law,
     random_rank_loss_lower,

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.liu_talwar import stopping_law, threshold_law
-from jaxsel.accounting.packing import (
+from jaxsel.accounting.examples.packing import (
     dominance,
     large_candidates,
     packing_bound,
@@ -17,6 +16,7 @@ from jaxsel.accounting.packing import (
     packing_successes,
     smallest_exponential_epsilon,
 )
+from jaxsel.accounting.tuning.liu_talwar import stopping_law, threshold_law
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_least, at_most, equal
 from jaxsel.errors import check_interval, check_positive

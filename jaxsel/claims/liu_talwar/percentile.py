@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.divergences import exact_epsilon
-from jaxsel.accounting.pairs import extreme_neighbours
-from jaxsel.accounting.percentile_laws import (
+from jaxsel.accounting.bases.divergences import exact_epsilon
+from jaxsel.accounting.bases.pairs import extreme_neighbours
+from jaxsel.accounting.percentile.laws import (
     oracle_law,
 )
 from jaxsel.base import Budget, Claim, Relation

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.pairs import extreme_neighbours, random_pure_pair
-from jaxsel.accounting.percentile_laws import (
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.bases.pairs import extreme_neighbours, random_pure_pair
+from jaxsel.accounting.percentile.laws import (
     count_range,
     extended_law,
     found_threshold_law,
     share_counts,
     sparse_vector_epsilon,
 )
-from jaxsel.accounting.percentile_tests import (
+from jaxsel.accounting.percentile.tests import (
     PercentileTest,
     algorithm_4,
     algorithm_5,

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.accounting.halting import laplace_difference_tail
-from jaxsel.accounting.percentile_laws import (
+from jaxsel.accounting.percentile.laws import (
     share_counts,
 )
-from jaxsel.accounting.percentile_tests import (
+from jaxsel.accounting.percentile.tests import (
     PercentileTest,
     algorithm_4,
     log_potential,
 )
+from jaxsel.accounting.sparse_vector.halting import laplace_difference_tail
 from jaxsel.base import Budget, Claim
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.accounting.halting import laplace_difference_tail
-from jaxsel.accounting.percentile_pipeline import (
+from jaxsel.accounting.percentile.pipeline import (
     Pipeline,
     checked,
     most_calls,
@@ -15,6 +14,7 @@ from jaxsel.accounting.percentile_pipeline import (
     pipeline_law,
     printed_call_order,
 )
+from jaxsel.accounting.sparse_vector.halting import laplace_difference_tail
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability

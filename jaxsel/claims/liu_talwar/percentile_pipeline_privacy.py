@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.pairs import random_pure_pair
-from jaxsel.accounting.percentile_laws import (
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.bases.pairs import random_pure_pair
+from jaxsel.accounting.percentile.laws import (
     count_range,
     sparse_vector_epsilon,
 )
-from jaxsel.accounting.percentile_pipeline import (
+from jaxsel.accounting.percentile.pipeline import (
     Pipeline,
     pipeline,
     pipeline_law,

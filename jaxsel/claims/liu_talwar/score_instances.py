@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.accounting.noisy_candidates import index_law
-from jaxsel.accounting.score_selection import ScoreSelection
+from jaxsel.accounting.scores.noisy_candidates import index_law
+from jaxsel.accounting.scores.score_selection import ScoreSelection
 from jaxsel.base import Budget
 from jaxsel.errors import check_integer, check_interval
 from jaxsel.repetitions import geometric

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.noisy_candidates import noisy_candidates, released_delta
-from jaxsel.accounting.score_selection import (
+from jaxsel.accounting.scores.noisy_candidates import noisy_candidates, released_delta
+from jaxsel.accounting.scores.score_selection import (
     smooth_selection,
     smooth_selection_loss,
     smooth_selection_smoothness,
 )
-from jaxsel.accounting.smooth_sensitivity import (
+from jaxsel.accounting.scores.smooth_sensitivity import (
     median,
     median_smooth_sensitivity,
     smooth_laplace_scale,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.liu_talwar import (
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.tuning.liu_talwar import (
     percentile_failure,
     percentile_failure_bound,
     stopping_approximate_sharp,

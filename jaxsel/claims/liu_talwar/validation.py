@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.noisy_candidates import largest_loss, released_delta
-from jaxsel.accounting.pairs import (
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.bases.pairs import (
     random_pair,
     random_pure_pair,
     randomised_response,
     three_outcome,
 )
-from jaxsel.accounting.score_selection import validation_runs
+from jaxsel.accounting.scores.noisy_candidates import largest_loss, released_delta
+from jaxsel.accounting.scores.score_selection import validation_runs
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.liu_talwar.score_instances import neighbours_of

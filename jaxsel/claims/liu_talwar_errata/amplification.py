@@ -11,7 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting import exact_epsilon, pairs
-from jaxsel.accounting.amplification import two_value_amplified_law as _amplified_law
+from jaxsel.accounting.examples.amplification import (
+    two_value_amplified_law as _amplified_law,
+)
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most, equal
 from jaxsel.errors import check_integer, check_interval, check_positive

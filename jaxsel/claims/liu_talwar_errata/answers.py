@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.halting import halting_law
-from jaxsel.accounting.percentile_tests import (
+from jaxsel.accounting.percentile.tests import (
     algorithm_4,
     algorithm_4_levels,
     always_level,
@@ -17,6 +16,7 @@ from jaxsel.accounting.percentile_tests import (
     passing_chance,
     share_at,
 )
+from jaxsel.accounting.sparse_vector.halting import halting_law
 from jaxsel.base import Budget, Claim, Erratum
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability

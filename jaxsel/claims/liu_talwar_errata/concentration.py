@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
-from jaxsel.accounting.percentile_tests import printed_shift, sufficient_shift
+from jaxsel.accounting.percentile.tests import printed_shift, sufficient_shift
 from jaxsel.base import Budget, Claim, Erratum
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting.halting import halting_law
-from jaxsel.accounting.percentile_tests import algorithm_4, always_level
+from jaxsel.accounting.percentile.tests import algorithm_4, always_level
+from jaxsel.accounting.sparse_vector.halting import halting_law
 from jaxsel.base import Budget, Claim, Erratum
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.errata_numbers import probability

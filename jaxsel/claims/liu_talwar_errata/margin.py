@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.quadrature import panels
-from jaxsel.accounting.truncated_laplace import (
+from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.accounting.scores.truncated_laplace import (
     truncated_laplace_cdf,
     truncated_laplace_delta,
     truncated_laplace_support,

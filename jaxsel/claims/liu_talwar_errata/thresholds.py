@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.accounting.halting import halting_law
-from jaxsel.accounting.percentile_tests import (
+from jaxsel.accounting.percentile.tests import (
     PercentileTest,
     algorithm_5,
     algorithm_5_levels,
     passing_chance,
 )
+from jaxsel.accounting.sparse_vector.halting import halting_law
 from jaxsel.base import Budget, Claim, Erratum
 from jaxsel.claims.checking import Case, at_least, at_most
 from jaxsel.claims.errata_numbers import probability

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.approximate_tuning import (
+from jaxsel.accounting.attained.exact_laws import tuned_law
+from jaxsel.accounting.tuning.approximate import (
     approximate_poisson_renyi,
     pure_core_delta,
     thinned,
 )
-from jaxsel.accounting.exact_laws import tuned_law
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.base_pairs import approximate_pairs, tuned_pair, two_sided_renyi
 from jaxsel.claims.checking import Case, at_most, equal

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.conditional import (
+from jaxsel.accounting.bases.divergences import renyi_divergence
+from jaxsel.accounting.bases.pairs import randomised_response
+from jaxsel.accounting.tuning.conditional import (
     conditional_at_exponents,
     conditional_part,
 )
-from jaxsel.accounting.divergences import renyi_divergence
-from jaxsel.accounting.pairs import randomised_response
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.base_pairs import base_pairs
 from jaxsel.claims.checking import Case, at_most

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.closed_forms import randomised_response_renyi
-from jaxsel.accounting.conversions import log_delta_at_order, zcdp_from_pure
-from jaxsel.accounting.divergences import (
+from jaxsel.accounting.bases.closed_forms import randomised_response_renyi
+from jaxsel.accounting.bases.conversions import log_delta_at_order, zcdp_from_pure
+from jaxsel.accounting.bases.divergences import (
     exact_epsilon,
     hockey_stick,
     renyi_divergence,

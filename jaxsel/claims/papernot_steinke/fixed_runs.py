@@ -7,9 +7,9 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import pairs
-from jaxsel.accounting.closed_forms import randomised_response_renyi
-from jaxsel.accounting.divergences import exact_epsilon, renyi_divergence
-from jaxsel.accounting.fixed_runs import (
+from jaxsel.accounting.bases.closed_forms import randomised_response_renyi
+from jaxsel.accounting.bases.divergences import exact_epsilon, renyi_divergence
+from jaxsel.accounting.tuning.fixed_runs import (
     fixed_runs_constant_event,
     fixed_runs_epsilon,
     fixed_runs_lower_bound,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.divergences import renyi_divergence
-from jaxsel.accounting.generic import (
+from jaxsel.accounting.bases.divergences import renyi_divergence
+from jaxsel.accounting.tuning.generic import (
     correct_for_no_runs,
     generic_pair_epsilon,
     truncation_penalty,

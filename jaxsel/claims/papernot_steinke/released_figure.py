@@ -6,19 +6,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import closed_forms
-from jaxsel.accounting.conversions import RenyiCurve
-from jaxsel.accounting.curves import BaseGuarantee
-from jaxsel.accounting.exact_profile import exact_tuned_epsilon
-from jaxsel.accounting.released_search_budget import (
+from jaxsel.accounting.attained.exact_profile import exact_tuned_epsilon
+from jaxsel.accounting.bases import closed_forms
+from jaxsel.accounting.bases.conversions import RenyiCurve
+from jaxsel.accounting.bases.curves import BaseGuarantee
+from jaxsel.accounting.bases.score_orders import INDEPENDENT, NATURAL
+from jaxsel.accounting.bases.score_pairs import gaussian_pair, mirrored_pair
+from jaxsel.accounting.tuning.released_search_budget import (
     RELEASED_ORDERS,
     released_budget,
     released_negative_binomial,
     training_renyi,
 )
-from jaxsel.accounting.score_orders import INDEPENDENT, NATURAL
-from jaxsel.accounting.score_pairs import gaussian_pair, mirrored_pair
-from jaxsel.accounting.tuning import tuned_epsilon
+from jaxsel.accounting.tuning.renyi import tuned_epsilon
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.base_pairs import base_pairs, tuned_pair, two_sided_renyi
 from jaxsel.claims.checking import Case, at_most

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import special
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.divergences import renyi_divergence
-from jaxsel.accounting.quadrature import panels
+from jaxsel.accounting.bases.divergences import renyi_divergence
+from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_least, at_most, equal
 from jaxsel.errors import check_integer, check_interval, check_positive

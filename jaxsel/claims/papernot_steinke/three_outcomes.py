@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import pairs
-from jaxsel.accounting.divergences import renyi_divergence
+from jaxsel.accounting.bases.divergences import renyi_divergence
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.base_pairs import tuned_pair
 from jaxsel.claims.checking import Case, equal

@@ -5,8 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.conditional import conditional_part, fitted_tight_conditional
-from jaxsel.accounting.pairs import tight_conditional
+from jaxsel.accounting.bases.pairs import tight_conditional
+from jaxsel.accounting.tuning.conditional import (
+    conditional_part,
+    fitted_tight_conditional,
+)
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.claims.checking import Case, at_most, equal
 from jaxsel.claims.papernot_steinke.conditional import Conditioned, concentrated

@@ -7,16 +7,16 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import curves
-from jaxsel.accounting.divergences import (
+from jaxsel.accounting.bases.divergences import (
     exact_epsilon,
     profile_delta,
 )
-from jaxsel.accounting.negative_binomial import (
+from jaxsel.accounting.tuning.negative_binomial import (
     negative_binomial_epsilon,
     pure_negative_binomial_epsilon,
     zcdp_negative_binomial_renyi,
 )
-from jaxsel.accounting.poisson import poisson_epsilon, poisson_renyi
+from jaxsel.accounting.tuning.poisson import poisson_epsilon, poisson_renyi
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.base_pairs import (
     BasePair,

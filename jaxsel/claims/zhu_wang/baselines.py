@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsel.accounting.divergences import (
+from jaxsel.accounting.bases.divergences import (
     exact_epsilon,
     profile_delta,
     renyi_divergence,
 )
-from jaxsel.accounting.top_k_baseline_laws import limited_domain_law, top_stable_law
-from jaxsel.accounting.top_k_baselines import (
+from jaxsel.accounting.top_k.baseline_laws import limited_domain_law, top_stable_law
+from jaxsel.accounting.top_k.baselines import (
     exponential_top_k_rho,
     limited_domain_epsilon,
     top_stable,
 )
-from jaxsel.accounting.top_k_laws import (
+from jaxsel.accounting.top_k.laws import (
     descending,
     peeled_law,
     set_size,

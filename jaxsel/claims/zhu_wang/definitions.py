@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import optimize
 
-from jaxsel.accounting.closed_forms import randomised_response_renyi
-from jaxsel.accounting.conversions import (
+from jaxsel.accounting.bases.closed_forms import randomised_response_renyi
+from jaxsel.accounting.bases.conversions import (
     mironov_epsilon_at_order,
     optimal_epsilon_at_order,
 )
-from jaxsel.accounting.divergences import (
+from jaxsel.accounting.bases.divergences import (
     epsilon_at_delta,
     profile_delta,
     renyi_divergence,
 )
-from jaxsel.accounting.pairs import LawPair
-from jaxsel.accounting.top_k import (
+from jaxsel.accounting.bases.pairs import LawPair
+from jaxsel.accounting.top_k.curves import (
     ApproximateRenyiCurve,
     approximate_renyi_to_epsilon,
     compose_curves,

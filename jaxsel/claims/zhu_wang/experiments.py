@@ -10,23 +10,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.conversions import zcdp_to_epsilon
-from jaxsel.accounting.top_k import (
+from jaxsel.accounting.bases.conversions import zcdp_to_epsilon
+from jaxsel.accounting.top_k.baseline_laws import top_stable_law
+from jaxsel.accounting.top_k.baselines import (
+    exponential_top_k_rho,
+    exponential_top_k_scale,
+    top_stable,
+)
+from jaxsel.accounting.top_k.calibration import largest_rho, stable_top_k_calibration
+from jaxsel.accounting.top_k.curves import (
     approximate_renyi_to_epsilon,
     compose_curves,
     fixed_top_k_curve,
     stable_top_k_curve,
 )
-from jaxsel.accounting.top_k_baseline_laws import top_stable_law
-from jaxsel.accounting.top_k_baselines import (
-    exponential_top_k_rho,
-    exponential_top_k_scale,
-    top_stable,
-)
-from jaxsel.accounting.top_k_calibration import largest_rho, stable_top_k_calibration
-from jaxsel.accounting.top_k_gaps import pass_probability
-from jaxsel.accounting.top_k_laws import check_top_k
-from jaxsel.accounting.top_k_recall import Groups, hit_law
+from jaxsel.accounting.top_k.gaps import pass_probability
+from jaxsel.accounting.top_k.laws import check_top_k
+from jaxsel.accounting.top_k.recall import Groups, hit_law
 from jaxsel.base import Budget, Erratum, Relation
 from jaxsel.claims.checking import Case, at_least, at_most, equal
 from jaxsel.claims.zhu_wang.statements import PAPER, release_claim

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.accounting.conversions import zcdp_to_epsilon
-from jaxsel.accounting.divergences import profile_delta
-from jaxsel.accounting.top_k_baselines import exponential_top_k_scale
-from jaxsel.accounting.top_k_laws import (
+from jaxsel.accounting.bases.conversions import zcdp_to_epsilon
+from jaxsel.accounting.bases.divergences import profile_delta
+from jaxsel.accounting.top_k.baselines import exponential_top_k_scale
+from jaxsel.accounting.top_k.laws import (
     BEYOND,
     check_top_k,
     fixed_top_k_law,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.accounting.top_k_gaps import fail_probability, pass_probability
-from jaxsel.accounting.top_k_laws import vote_neighbours
+from jaxsel.accounting.top_k.gaps import fail_probability, pass_probability
+from jaxsel.accounting.top_k.laws import vote_neighbours
 from jaxsel.base import Budget
 from jaxsel.claims.zhu_wang_errata.neighbours import gaps_of, indicator, small_pairs
 

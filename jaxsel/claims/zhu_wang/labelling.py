@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting.conversions import zcdp_to_epsilon
-from jaxsel.accounting.divergences import profile_delta, renyi_divergence
-from jaxsel.accounting.top_k_baselines import label_renyi, labels_renyi
+from jaxsel.accounting.bases.conversions import zcdp_to_epsilon
+from jaxsel.accounting.bases.divergences import profile_delta, renyi_divergence
+from jaxsel.accounting.top_k.baselines import label_renyi, labels_renyi
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.zhu_wang.instances import (

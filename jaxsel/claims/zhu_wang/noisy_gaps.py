@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsel.accounting.top_k import noisy_gap_renyi
+from jaxsel.accounting.top_k.curves import noisy_gap_renyi
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.claims.checking import Case, at_most
 from jaxsel.claims.zhu_wang.instances import Sides, renyi_rows, worst_row

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsel.accounting.conversions import zcdp_to_epsilon
-from jaxsel.accounting.top_k_gaps import (
+from jaxsel.accounting.bases.conversions import zcdp_to_epsilon
+from jaxsel.accounting.top_k.gaps import (
     gap_for_success,
     gap_for_success_bound,
     gap_for_success_printed,

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsel.accounting.top_k import (
+from jaxsel.accounting.top_k.curves import (
     largest_gap_bounded_range_renyi,
     largest_gap_renyi,
 )
-from jaxsel.accounting.top_k_laws import largest_gap_law
+from jaxsel.accounting.top_k.laws import largest_gap_law
 from jaxsel.base import Budget
 from jaxsel.claims.checking import Case, at_most, equal
 from jaxsel.claims.zhu_wang.instances import (

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from jaxsel.accounting.optimise import minimise_over_orders
+from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.base import Budget, Claim, Erratum, Relation, Verdict
 from jaxsel.claims.checking import bound_verdict
 from jaxsel.errors import InputError, check_integer, check_interval, check_positive

@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Array
 
 from jaxsel import noise, stream
-from jaxsel.accounting.noisy_candidates import NoisyCandidates, index_law
+from jaxsel.accounting.scores.noisy_candidates import NoisyCandidates, index_law
 from jaxsel.errors import InputError
 from jaxsel.mechanisms.bases import Base, Draw
 
@@ -75,7 +75,8 @@ def _above(y: Array, data) -> Array:
 def noised_candidates() -> Base:
     """Candidate i with probability w_i, and its score plus Laplace noise of scale b_i.
 
-    Data: ``accounting.noisy_candidates.NoisyCandidates``, whose noise may be truncated.
+    Data: ``accounting.scores.noisy_candidates.NoisyCandidates``; its noise may be
+      truncated.
     Params: none used.
     Label: the candidate's index.
     """

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsel import noise
-from jaxsel.accounting import classical_selection
+from jaxsel.accounting.scores import classical as classical_selection
 from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.errors import InputError
 from jaxsel.mechanisms.noisy_max import noisy_max

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.accounting import score_selection, smooth_sensitivity
-from jaxsel.accounting.score_selection import ScoreSelection
+from jaxsel.accounting.scores import score_selection, smooth_sensitivity
+from jaxsel.accounting.scores.score_selection import ScoreSelection
 from jaxsel.base import Mechanism
 from jaxsel.errors import (
     InputError,

@@ -14,8 +14,8 @@ import numpy as np
 from jax import lax
 
 from jaxsel import noise, stream
-from jaxsel.accounting.noisy_candidates import index_law
-from jaxsel.accounting.score_selection import ScoreSelection
+from jaxsel.accounting.scores.noisy_candidates import index_law
+from jaxsel.accounting.scores.score_selection import ScoreSelection
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import check_choice
 from jaxsel.mechanisms.bases import Draw

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.accounting.multiplicative_weights_laws import hardt_rothblum_law
+from jaxsel.accounting.multiplicative_weights.laws import hardt_rothblum_law
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import check_choice, check_integer, check_positive
 from jaxsel.mechanisms.multiplicative_weights.universe import (
@@ -122,7 +122,7 @@ def hardt_rothblum(
     Params: "queries", Float["pool cells"]; "reference", Float["cells"]; "asked" (see
       ``universe.prepare_universe``); "threshold", "rate" (of the update), "max_updates",
       "threshold_scale", "query_scale" and "answer_scale": the fields of
-      ``accounting.multiplicative_weights.hardt_rothblum``.
+      ``accounting.multiplicative_weights.settings.hardt_rothblum``.
     Outcome: Interaction.
 
     Formal guarantees (claims): CL-Thm9.

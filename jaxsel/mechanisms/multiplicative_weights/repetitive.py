@@ -15,7 +15,7 @@ from jax import lax
 from jaxtyping import Array
 
 from jaxsel import noise, stream
-from jaxsel.accounting.multiplicative_weights_laws import repetitive_law
+from jaxsel.accounting.multiplicative_weights.laws import repetitive_law
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import check_choice, check_integer, check_positive
 from jaxsel.mechanisms.multiplicative_weights.universe import (
@@ -86,7 +86,7 @@ def repetitive(
       ``universe.prepare_universe``); "threshold", "check_threshold" (default: half the
       threshold), "distance" (d, of both questions), "rate" (of the update), "gamma",
       "repetitions" (tau), "max_failures" (k'), "max_answers", "test_scale" and
-      "answer_scale": from ``accounting.multiplicative_weights.repetitive``.
+      "answer_scale": from ``accounting.multiplicative_weights.settings.repetitive``.
     Outcome: Interaction.
 
     Formal guarantees (claims): CL-Thm11.

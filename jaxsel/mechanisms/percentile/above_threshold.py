@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.accounting.percentile_laws import (
+from jaxsel.accounting.percentile.laws import (
     checked_shares,
     oracle_law,
     oracle_levels,

@@ -14,8 +14,8 @@ from jax import lax
 from jaxtyping import Array
 
 from jaxsel import noise, stream
-from jaxsel.accounting.percentile_laws import checked_shares, extended_law
-from jaxsel.accounting.percentile_tests import PercentileTest, log_potential
+from jaxsel.accounting.percentile.laws import checked_shares, extended_law
+from jaxsel.accounting.percentile.tests import PercentileTest, log_potential
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_interval, check_positive
 from jaxsel.mechanisms.percentile.above_threshold import Halt, halted_at, query_labels
@@ -69,7 +69,7 @@ def extended_above_threshold(*, method: str = "binomial") -> Mechanism:
 
     Data: shares p_i of the queries, in order, each in [0, 1]: the chance that one run
       of the i-th base reaches the i-th threshold.
-    Params: the fields of ``accounting.percentile_tests.PercentileTest``, as made by
+    Params: the fields of ``accounting.percentile.tests.PercentileTest``, as made by
       ``algorithm_4(...)._asdict()``; "samples" and "shift" may be overridden.
     Outcome: Halt; event: the query, "none" last.
 

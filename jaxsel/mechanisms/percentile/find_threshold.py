@@ -14,7 +14,7 @@ from jax import lax
 from jaxtyping import Array
 
 from jaxsel import noise, stream
-from jaxsel.accounting.percentile_laws import checked_shares, found_threshold_law
+from jaxsel.accounting.percentile.laws import checked_shares, found_threshold_law
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice
 from jaxsel.mechanisms.percentile.above_threshold import Halt, halted_at
@@ -58,7 +58,7 @@ def find_percentile_threshold(*, method: str = "binomial") -> Mechanism:
 
     Data: shares p(tau_1) <= ... <= p(tau_R), each in [0, 1]: the chance that one run
       reaches each of the falling thresholds.
-    Params: the fields of ``accounting.percentile_tests.PercentileTest``, as made by
+    Params: the fields of ``accounting.percentile.tests.PercentileTest``, as made by
       ``algorithm_5(...)._asdict()``; "samples" and "shift" may be overridden.
     Outcome: Halt, the query being the threshold; event: that number, "none" last.
 

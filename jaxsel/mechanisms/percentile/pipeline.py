@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.accounting.percentile_laws import threshold_grid
-from jaxsel.accounting.percentile_pipeline import (
+from jaxsel.accounting.percentile.laws import threshold_grid
+from jaxsel.accounting.percentile.pipeline import (
     Pipeline,
     grid_shares,
     pipeline_law,
@@ -79,7 +79,7 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
         many reach each threshold. Algorithm 1 is drawn from its closed law.
 
     Data: {"scores", "probabilities"} of the outcomes of one run; scores in [0, 1].
-    Params: ``pipeline_params(accounting.percentile_pipeline.pipeline(...))``.
+    Params: ``pipeline_params(accounting.percentile.pipeline.pipeline(...))``.
     Outcome: Released; event: the label, "none" last.
 
     Formal guarantees (claims): LT-Thm4.7(a) to (c), LT-Thm4.7(a)-sharp.

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel import stream
-from jaxsel.accounting.better_than_median import median_rounds
+from jaxsel.accounting.percentile.better_than_median import median_rounds
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_integer, check_positive
 from jaxsel.mechanisms.bases import Base

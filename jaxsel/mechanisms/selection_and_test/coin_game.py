@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 
 from jaxsel import noise
-from jaxsel.accounting.coin_games import game_law
+from jaxsel.accounting.selection_and_test.coin_games import game_law
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 

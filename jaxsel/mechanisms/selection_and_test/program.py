@@ -16,7 +16,7 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from jaxsel import noise, stream
-from jaxsel.accounting.selection_and_test import (
+from jaxsel.accounting.selection_and_test.laws import (
     SelectionCall,
     TestCall,
     transcript_law,

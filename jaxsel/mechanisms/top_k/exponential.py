@@ -15,9 +15,9 @@ from jaxtyping import Array, Bool
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.accounting.top_k_baselines import exponential_top_k_scale
-from jaxsel.accounting.top_k_laws import top_k_set_law
-from jaxsel.accounting.top_k_recall import group_counts, hit_law
+from jaxsel.accounting.top_k.baselines import exponential_top_k_scale
+from jaxsel.accounting.top_k.laws import top_k_set_law
+from jaxsel.accounting.top_k.recall import group_counts, hit_law
 from jaxsel.base import FiniteLaw, Mechanism, Relation
 from jaxsel.errors import InputError, check_choice, check_positive
 from jaxsel.mechanisms.top_k.arrivals import Race, plan_races, wanted_among_first

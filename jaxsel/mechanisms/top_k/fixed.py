@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Int
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.accounting.top_k_gaps import needed_noise
-from jaxsel.accounting.top_k_laws import BEYOND
+from jaxsel.accounting.top_k.gaps import needed_noise
+from jaxsel.accounting.top_k.laws import BEYOND
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_interval, check_positive
 from jaxsel.mechanisms.top_k import noisy_gaps

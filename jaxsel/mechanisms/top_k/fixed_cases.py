@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.top_k_baselines import exponential_top_k_scale
-from jaxsel.accounting.top_k_gaps import pass_probability
-from jaxsel.accounting.top_k_laws import fixed_top_k_law, keeps
-from jaxsel.accounting.top_k_recall import group_counts, hit_law
+from jaxsel.accounting.top_k.baselines import exponential_top_k_scale
+from jaxsel.accounting.top_k.gaps import pass_probability
+from jaxsel.accounting.top_k.laws import fixed_top_k_law, keeps
+from jaxsel.accounting.top_k.recall import group_counts, hit_law
 from jaxsel.errors import InputError
 from jaxsel.mechanisms.top_k.arrivals import Race, Races, plan_races
 from jaxsel.mechanisms.top_k.noisy_gaps import selection_law

@@ -8,9 +8,9 @@ import numpy as np
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.accounting.top_k_baseline_laws import check_domain, limited_domain_law
-from jaxsel.accounting.top_k_baselines import limited_domain_threshold
-from jaxsel.accounting.top_k_recall import Groups, group_counts, hit_law
+from jaxsel.accounting.top_k.baseline_laws import check_domain, limited_domain_law
+from jaxsel.accounting.top_k.baselines import limited_domain_threshold
+from jaxsel.accounting.top_k.recall import Groups, group_counts, hit_law
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_interval, check_positive
 from jaxsel.mechanisms.top_k.noisy_gaps import wide_dtype

@@ -16,7 +16,7 @@ from scipy import special
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.accounting.top_k_laws import set_labels
+from jaxsel.accounting.top_k.laws import set_labels
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_finite, check_positive
 from jaxsel.mechanisms.top_k.noisy_gaps import wide_dtype

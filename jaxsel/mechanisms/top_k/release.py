@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from jaxsel.accounting.top_k_laws import (
+from jaxsel.accounting.top_k.laws import (
     MAX_CANDIDATES,
     check_histogram,
     check_top_k,

@@ -13,9 +13,9 @@ import numpy as np
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.accounting.top_k import TEST_NOISES
-from jaxsel.accounting.top_k_gaps import needed_noise, pass_probability
-from jaxsel.accounting.top_k_laws import released_law
+from jaxsel.accounting.top_k.curves import TEST_NOISES
+from jaxsel.accounting.top_k.gaps import needed_noise, pass_probability
+from jaxsel.accounting.top_k.laws import released_law
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_interval, check_positive
 from jaxsel.mechanisms.top_k import noisy_gaps

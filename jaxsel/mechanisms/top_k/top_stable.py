@@ -9,8 +9,8 @@ from jax import lax
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.accounting.top_k_baseline_laws import top_stable_law
-from jaxsel.accounting.top_k_baselines import TopStable, top_stable
+from jaxsel.accounting.top_k.baseline_laws import top_stable_law
+from jaxsel.accounting.top_k.baselines import TopStable, top_stable
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice
 from jaxsel.mechanisms.top_k.noisy_gaps import wide_dtype

@@ -1,0 +1,216 @@
+"""Conversions between Renyi, approximate and concentrated differential privacy.
+
+A Renyi curve is a function from orders in [1, inf] to epsilons, element by element on
+arrays; it is an upper bound, so any of its orders may be used and the best one is found
+by continuous optimisation over 1 + exp(t), t in [-7, 9], and over order inf.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.accounting.numerics.optimise import (
+    LOG_ORDER_RANGE,
+    minimise,
+    minimise_over_orders,
+)
+from jaxsel.errors import InputError, check_interval
+
+__all__ = [
+    "Conversion",
+    "RenyiCurve",
+    "log_delta_at_order",
+    "mironov_epsilon_at_order",
+    "monotone",
+    "optimal_epsilon_at_order",
+    "renyi_to_delta",
+    "renyi_to_epsilon",
+    "zcdp_from_pure",
+    "zcdp_rho",
+    "zcdp_to_epsilon",
+]
+
+RenyiCurve = Callable[[np.ndarray], np.ndarray]
+
+
+class Conversion(NamedTuple):
+    """An (epsilon, delta) guarantee and the Renyi order that it comes from."""
+
+    epsilon: float
+    delta: float
+    order: float
+
+
+def log_delta_at_order(
+    order: npt.ArrayLike, renyi_epsilon: npt.ArrayLike, epsilon: npt.ArrayLike
+) -> np.ndarray:
+    """log of the delta that one Renyi bound gives at epsilon.
+
+    With a the order and r the Renyi bound (Canonne, Kamath & Steinke 2020, Prop. 12;
+    Papernot & Steinke 2022, Lemma 14):
+    delta = exp((a - 1)(r - epsilon)) / a * (1 - 1/a)^(a - 1).
+
+    Args:
+      order: > 1, inf allowed.
+      renyi_epsilon: bound on the Renyi divergence at that order.
+      epsilon: target, broadcast against the others.
+    """
+    order = np.asarray(order, dtype=np.float64)
+    gap = np.asarray(renyi_epsilon, dtype=np.float64) - np.asarray(epsilon)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        value = (order - 1.0) * (gap + np.log1p(-1.0 / order)) - np.log(order)
+    at_infinity = np.where(gap <= 0.0, -np.inf, np.inf)
+    return np.where(np.isinf(order), at_infinity, value)[()]
+
+
+def optimal_epsilon_at_order(
+    order: npt.ArrayLike, renyi_epsilon: npt.ArrayLike, delta: float
+) -> np.ndarray:
+    """epsilon that one Renyi bound gives at delta: log_delta_at_order solved for it."""
+    order = np.asarray(order, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = renyi_epsilon + np.log1p(-1.0 / order)
+        value = value - (np.log(delta) + np.log(order)) / (order - 1.0)
+    return np.where(np.isinf(order), renyi_epsilon, value)[()]
+
+
+def mironov_epsilon_at_order(
+    order: npt.ArrayLike, renyi_epsilon: npt.ArrayLike, delta: float
+) -> np.ndarray:
+    """The weaker conversion r + log(1/delta) / (order - 1) (Mironov 2017, Prop. 3)."""
+    order = np.asarray(order, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return (renyi_epsilon - np.log(delta) / (order - 1.0))[()]
+
+
+def _least_bound(renyi: RenyiCurve) -> float:
+    """Least value of the curve on a grid: bounds the Kullback-Leibler divergence."""
+    return float(np.min(renyi(1.0 + np.exp(np.linspace(*LOG_ORDER_RANGE, 65)))))
+
+
+def renyi_to_epsilon(
+    renyi: RenyiCurve,
+    delta: float,
+    *,
+    rule: Callable[..., np.ndarray] = optimal_epsilon_at_order,
+) -> Conversion:
+    """Best epsilon at delta that a Renyi curve gives, over all orders.
+
+    Args:
+      renyi: the Renyi curve.
+      delta: in [0, 1); 0 uses the order inf alone.
+      rule: the conversion at one order: optimal_epsilon_at_order or
+        mironov_epsilon_at_order.
+
+    Returns:
+      The conversion, epsilon >= 0. Where the Bretagnolle-Huber inequality
+      delta <= sqrt(1 - exp(-KL)) already gives epsilon = 0, that is used.
+
+    Raises:
+      InputError: if delta is outside [0, 1).
+    """
+    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+    at_infinity = float(renyi(np.asarray(np.inf)))
+    best = Conversion(at_infinity, delta, math.inf)
+    if delta > 0.0:
+        order, epsilon = minimise_over_orders(lambda a: rule(a, renyi(a), delta))
+        if epsilon < best.epsilon:
+            best = Conversion(float(epsilon), delta, float(order))
+        if rule is optimal_epsilon_at_order:
+            least = _least_bound(renyi)
+            if delta**2 >= -math.expm1(-max(least, 0.0)):
+                best = best._replace(epsilon=0.0)
+    return best._replace(epsilon=max(best.epsilon, 0.0))
+
+
+def renyi_to_delta(renyi: RenyiCurve, epsilon: npt.ArrayLike) -> np.ndarray:
+    """Best delta at each epsilon that a Renyi curve gives, over all orders.
+
+    Args:
+      renyi: the Renyi curve.
+      epsilon: >= 0, any shape.
+
+    Returns:
+      Float[np.ndarray, "*epsilon"], in [0, 1].
+
+    Raises:
+      InputError: if an epsilon is negative.
+    """
+    epsilon = np.asarray(epsilon, dtype=np.float64)
+    if not np.all(epsilon >= 0.0):
+        raise InputError(f"epsilon is {epsilon}; it must be >= 0")
+    _, log_delta = minimise_over_orders(
+        lambda order: log_delta_at_order(order, renyi(order), epsilon)
+    )
+    log_delta = np.where(epsilon >= renyi(np.asarray(np.inf)), -np.inf, log_delta)
+    least = max(_least_bound(renyi), 0.0)
+    return np.minimum(np.exp(log_delta), math.sqrt(-math.expm1(-least)))[()]
+
+
+def monotone(renyi: RenyiCurve, *, count: int = 1281) -> RenyiCurve:
+    """The least bound over all larger orders (Papernot & Steinke 2022, Remark 5).
+
+    Renyi divergences do not decrease in the order, so a bound at a larger order holds
+    at every smaller one.
+
+    Args:
+      renyi: any Renyi curve; it is evaluated once on a grid of orders, whose valleys
+        are then refined.
+      count: points of the grid.
+
+    Returns:
+      A Renyi curve that does not decrease, at most the given one.
+    """
+    points = np.linspace(*LOG_ORDER_RANGE, count)
+    orders = 1.0 + np.exp(points)
+    values = np.asarray(renyi(orders), dtype=np.float64)
+    inner = np.arange(1, count - 1)
+    valley = (values[inner] < values[inner - 1]) & (values[inner] <= values[inner + 1])
+    for index in inner[valley]:
+        low, high = float(points[index - 1]), float(points[index + 1])
+        point, value = minimise(lambda t: renyi(1.0 + np.exp(t)), low, high, count=3)
+        orders = np.append(orders, 1.0 + np.exp(point))
+        values = np.append(values, value)
+    orders = np.append(orders, np.inf)
+    values = np.append(values, renyi(np.asarray(np.inf)))
+    ranked = np.argsort(orders, kind="stable")
+    orders = orders[ranked]
+    # least[i]: the smallest value at orders[i] or above
+    least = np.minimum.accumulate(values[ranked][::-1])[::-1]
+
+    def curve(order: np.ndarray) -> np.ndarray:
+        order = np.asarray(order, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.asarray(renyi(order), dtype=np.float64)
+        own = np.where(np.isnan(own), np.inf, own)
+        return np.minimum(own, least[np.searchsorted(orders, order)])[()]
+
+    return curve
+
+
+def zcdp_from_pure(epsilon: float) -> float:
+    """rho = epsilon^2 / 2 that pure DP implies (Bun & Steinke 2016, Prop. 3.3)."""
+    return check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False) ** 2 / 2.0
+
+
+def zcdp_to_epsilon(rho: float, delta: float) -> float:
+    """epsilon = rho + 2 sqrt(rho log(1/delta)) (Bun & Steinke 2016, Prop. 1.3).
+
+    Simple and weaker than renyi_to_epsilon on the curve order * rho.
+    """
+    rho = check_interval("rho", rho, 0.0, math.inf, low_open=False)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """Largest rho whose zcdp_to_epsilon at delta is at most epsilon."""
+    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    log_inverse = math.log(1.0 / delta)
+    # (sqrt(L + epsilon) - sqrt(L))^2 without the cancellation
+    root = epsilon / (math.sqrt(log_inverse + epsilon) + math.sqrt(log_inverse))
+    return root**2

@@ -1,0 +1,1 @@
+"""Report noisy max: ``bounds``, ``composition``, ``groups`` of equal candidates."""

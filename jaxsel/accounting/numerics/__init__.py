@@ -1,0 +1,1 @@
+"""Numerical helpers: ``quadrature`` nodes, ``optimise`` in batches, convex ``hull``."""

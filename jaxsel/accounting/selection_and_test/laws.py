@@ -1,0 +1,310 @@
+"""Selection and Test with a state: exact laws of transcripts.
+
+Cohen et al. 2022, Algorithm 1. Given p, drawn once with P[p <= x] = x^gamma, all calls
+are independent, so the law of a transcript is an integral over p of a product: by
+Gauss-Legendre quadrature in log p here, in closed form where there is one.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from jaxsel import repetitions as laws
+from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.errors import (
+    InputError,
+    check_integer,
+    check_positive,
+    check_probability_vector,
+)
+
+__all__ = [
+    "Prior",
+    "SelectionCall",
+    "TestCall",
+    "Transcripts",
+    "no_top_chance",
+    "prior",
+    "repeated_selection_law",
+    "selection_chances",
+    "test_chances",
+    "top_after_bottoms",
+    "transcript_law",
+]
+
+Choose = Callable[[tuple], Any]
+
+
+class Prior(NamedTuple):
+    """Nodes for the integral over p.
+
+    Attributes:
+      p, rest: Float[np.ndarray, "nodes"], p and 1 - p, each exact.
+      weights: of the law of p; they sum to 1.
+    """
+
+    p: np.ndarray
+    rest: np.ndarray
+    weights: np.ndarray
+
+
+def prior(gamma: float, scale: float = 1.0, power: float = 0.0) -> Prior:
+    """Quadrature over p for integrands like p^a (1 - p h)^b.
+
+    Args:
+      gamma: exponent of the prior, > 0.
+      scale: the largest b that occurs: all potential runs of a transcript.
+      power: the largest a that occurs beside such factors: calls that need a run.
+    """
+    gamma = check_positive("gamma", gamma)
+    # p = e^-x. Integrands that fall to 0 near p = 1 live at p of order (gamma+a)/scale.
+    end = math.log1p(scale / gamma) + 40.0 / gamma + 3.0
+    width = min(1.0, 6.0 / (gamma + power))
+    if end / width > 20_000:
+        raise InputError(
+            f"gamma is {gamma:g}; the exact law needs a gamma nearer to 1 than this"
+        )
+    nodes, steps = panels([0.0, end], width)
+    weights = steps * gamma * np.exp(-gamma * nodes)
+    return Prior(np.exp(-nodes), -np.expm1(-nodes), weights / weights.sum())
+
+
+class SelectionCall(NamedTuple):
+    """One call of Selection.
+
+    Attributes:
+      laws: Float["branches candidates outcomes"], each candidate's law over common
+        outcomes, best first; which branch is called may depend on the transcript.
+      rounds: Int["candidates"], potential runs of each candidate (tau).
+    """
+
+    laws: np.ndarray
+    rounds: np.ndarray
+
+
+class TestCall(NamedTuple):
+    """Tests of one H in a row, until ``stop`` of them answered top.
+
+    Attributes:
+      tops: Float["branches"], the chance that H answers top.
+      count: how many Tests there are at most.
+      stop: after how many tops the row ends.
+    """
+
+    __test__ = False  # not a test of pytest's
+
+    tops: np.ndarray
+    count: int
+    stop: int
+
+
+class Transcripts(NamedTuple):
+    """A law of transcripts.
+
+    Attributes:
+      probabilities: Float["transcripts"].
+      outcomes: Int["transcripts calls"], the outcome of each call: of a Selection the
+        place of the best run, best first, and one more if there was none; of Tests the
+        number of tops.
+    """
+
+    probabilities: np.ndarray
+    outcomes: np.ndarray
+
+
+def selection_chances(
+    candidate_laws: np.ndarray, rounds: npt.ArrayLike, nodes: Prior
+) -> np.ndarray:
+    """Outcome law of one Selection at every p.
+
+    Args:
+      candidate_laws: Float["candidates outcomes"], best outcome first.
+      rounds: tau, of all or of each of the candidates.
+      nodes: the values of p.
+
+    Returns:
+      Float["outcomes+1 nodes"]: chance that the best run has each outcome; last, none.
+    """
+    q = np.asarray(candidate_laws, dtype=np.float64)
+    rounds = np.broadcast_to(np.asarray(rounds, dtype=np.float64), q.shape[:1])
+    # One candidate and outcome at a time: 1 - p (mass of better outcomes), by tails.
+    worse = np.cumsum(q[:, ::-1], axis=1)[:, ::-1]  # this outcome or a worse one
+    log_not_better = np.zeros((q.shape[1], nodes.p.size))
+    log_step = np.zeros_like(log_not_better)
+    for law, tail, tau in zip(q, worse, rounds, strict=True):
+        stay = nodes.rest + nodes.p * tail[:, None]
+        with np.errstate(divide="ignore"):
+            log_not_better += tau * np.log(stay)
+            log_step += tau * np.log1p(-np.minimum(nodes.p * law[:, None] / stay, 1.0))
+    chances = -np.exp(log_not_better) * np.expm1(log_step)
+    return np.vstack([chances, np.exp(rounds.sum() * np.log(nodes.rest))])
+
+
+def test_chances(top: float, count: int, stop: int, nodes: Prior) -> np.ndarray:
+    """Law of the number of tops among up to ``count`` Tests, at every p.
+
+    Returns:
+      Float["stop+1 nodes"]; the last is that the row was stopped.
+    """
+    hit, stay = nodes.p * top, nodes.rest + nodes.p * (1.0 - top)
+    tops = np.arange(stop)[:, None]
+    with np.errstate(divide="ignore"):
+        log_chance = (
+            special.gammaln(count + 1.0)
+            - special.gammaln(tops + 1.0)
+            - special.gammaln(np.maximum(count - tops, 0) + 1.0)
+            + special.xlogy(tops, hit)
+            + special.xlogy(np.maximum(count - tops, 0), stay)
+        )
+    fewer = np.where(tops <= count, np.exp(log_chance), 0.0)
+    if stop > count:
+        reached = np.zeros_like(hit)
+    else:
+        reached = special.betainc(stop, count - stop + 1.0, np.minimum(hit, 1.0))
+    return np.vstack([fewer, reached])
+
+
+test_chances.__test__ = False  # type: ignore[attr-defined]
+
+
+def _first_branch(outcomes: tuple) -> int:
+    del outcomes
+    return 0
+
+
+def transcript_law(
+    calls: Sequence[SelectionCall | TestCall],
+    gamma: float,
+    *,
+    limit: int | None = None,
+    choose: Choose = _first_branch,
+) -> Transcripts:
+    """Exact law of the transcript of a fixed, possibly adaptive, program of calls.
+
+    Args:
+      calls: in order.
+      gamma: exponent of the prior of p, > 0.
+      limit: halt after this many tops in all; later calls have outcome 0. None: never.
+      choose: outcomes so far -> branch of the next call.
+
+    Returns:
+      All transcripts in lexicographic order, impossible ones with probability 0.
+    """
+    scale = sum(
+        float(np.sum(call.rounds)) if isinstance(call, SelectionCall) else call.count
+        for call in calls
+    )
+    power = sum(
+        1 if isinstance(call, SelectionCall) else call.stop for call in calls
+    )  # fmt: skip
+    nodes = prior(gamma, scale, power)
+    sizes = [
+        call.laws.shape[2] + 1 if isinstance(call, SelectionCall) else call.stop + 1
+        for call in calls
+    ]
+    most = sum(sizes) if limit is None else limit
+    result = np.zeros(sizes)
+    cache: dict[tuple, np.ndarray] = {}
+
+    def chances(place: int, branch: int, stop: int) -> np.ndarray:
+        if (place, branch, stop) not in cache:
+            call = calls[place]
+            if isinstance(call, SelectionCall):
+                found = selection_chances(call.laws[branch], call.rounds, nodes)
+            else:
+                found = test_chances(float(call.tops[branch]), call.count, stop, nodes)
+            cache[place, branch, stop] = found
+        return cache[place, branch, stop]
+
+    def walk(done: tuple[int, ...], tops: int, alive: np.ndarray) -> None:
+        if len(done) == len(calls):
+            result[done] = alive.sum()
+            return
+        call = calls[len(done)]
+        if tops >= most:
+            walk((*done, 0), tops, alive)
+            return
+        is_test = isinstance(call, TestCall)
+        stop = min(call.stop, most - tops) if is_test else 0
+        table = chances(len(done), int(choose(done)), stop)
+        for outcome, row in enumerate(table):
+            walk((*done, outcome), tops + outcome * is_test, alive * row)
+
+    walk((), 0, nodes.weights)
+    outcomes = np.stack(np.unravel_index(np.arange(result.size), sizes), axis=1)
+    return Transcripts(result.ravel(), outcomes)
+
+
+def repeated_selection_law(
+    q_best_first: npt.ArrayLike, rounds: int, gamma: float, calls: int
+) -> np.ndarray:
+    """Law of how often each outcome occurs in c equal Selections of one candidate.
+
+    The transcripts with equal numbers of outcomes are equally likely, on every data set
+    alike: divergences of these laws are those of the transcripts.
+
+    Args:
+      q_best_first: law of the candidate, best outcome first.
+      rounds: tau.
+      gamma: exponent of the prior of p, > 0.
+      calls: c.
+
+    Returns:
+      Float["multisets"], in the order of itertools.combinations_with_replacement.
+    """
+    q = check_probability_vector("q_best_first", q_best_first)
+    rounds, calls = check_integer("rounds", rounds, 1), check_integer("calls", calls, 1)
+    nodes = prior(gamma, rounds * calls, calls)
+    table = selection_chances(q[None], rounds, nodes)
+    with np.errstate(divide="ignore"):
+        log_table = np.maximum(np.log(table), -1e30)
+    size = table.shape[0]
+    chosen = np.array(
+        list(itertools.combinations_with_replacement(range(size), calls)), dtype=int
+    )
+    counts = np.stack([(chosen == i).sum(axis=1) for i in range(size)], axis=1)
+    orders = special.gammaln(calls + 1.0) - special.gammaln(counts + 1.0).sum(axis=1)
+    found = [
+        np.exp(part @ log_table) @ nodes.weights
+        for part in np.array_split(counts, max(1, len(counts) // 1024))
+    ]
+    return np.exp(orders) * np.concatenate(found)
+
+
+def top_after_bottoms(
+    gamma: float, bottoms: int, top: float, tops: int = 0, last: float = 1.0
+) -> float:
+    r"""log P of the transcript of n bottoms and then c tops, in closed form.
+
+    .. math:: E[(1-ph)^n (p h')^c] = \gamma h^{-(\gamma+c)} B(\gamma+c, n+1)
+        I_h(\gamma+c, n+1) h'^c
+
+    Args:
+      gamma: exponent of the prior of p, > 0.
+      bottoms: n >= 0, Tests whose H answers top with chance ``top``.
+      top: h in [0, 1].
+      tops: c >= 0, Tests whose H answers top with chance ``last``.
+      last: h' in (0, 1].
+    """
+    gamma = check_positive("gamma", gamma)
+    bottoms, tops = check_integer("bottoms", bottoms, 0), check_integer("tops", tops, 0)
+    share = math.log(gamma) - math.log(gamma + tops) + tops * math.log(last)
+    if bottoms == 0:
+        return share
+    # f' of the beta-binomial law with n + 1 runs is E_(gamma+c)[(1 - p u)^n] times its
+    # mean; as a logarithm it does not underflow.
+    if gamma + tops > 1.0:
+        law = laws.beta_binomial(bottoms + 1, gamma + tops - 1.0)
+        return share + float(law.log_pgf_derivative_tail(top)) - math.log(law.mean)
+    law = laws.beta_binomial(bottoms, gamma + tops)
+    return share + math.log(float(law.pgf_tail(top)))
+
+
+def no_top_chance(gamma: float, count: int, top: npt.ArrayLike) -> np.ndarray:
+    """P[no top in ``count`` Tests] of an H that answers top with chance ``top``."""
+    return laws.beta_binomial(count, gamma).pgf_tail(top)

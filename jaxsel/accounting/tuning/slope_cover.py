@@ -1,0 +1,185 @@
+"""The slopes of the generating function of K along a trade-off, bounded everywhere.
+
+An event of mass x under Q has mass at most T(x) under Q'. Every bound here on the best of
+K runs is a supremum over x that grows with a(x) = f'(1 - x) and falls with
+b(x) = f'(1 - T(x)), f being the generating function of K. Both are convex and do not
+increase: f' is a power series with coefficients >= 0, and T is concave. So between grid
+points a is at most its chord, and b at least the chords of the neighbouring cells
+prolonged; the two lines meet in one vertex a cell. The points of a cover, joined by
+straight lines, thus lie to the upper left of the curve (b, a): a supremum over the cover
+bounds the one over all x, and exceeds it by O(1/count^2).
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from jaxsel.accounting.numerics.hull import upper_hull
+from jaxsel.errors import InputError, check_integer
+from jaxsel.repetitions import Repetitions
+
+__all__ = ["COUNT", "SlopeCover", "log_ratio_supremum", "slope_cover"]
+
+COUNT = 32768  # grid points for the mass x of an event
+_LOGIT_END = 40.0  # of the largest x; the least is e^-40 / E[K]
+_SPREAD = 0.3  # weight of the logit of x itself in the spacing of the grid
+# Log slopes over E[K] down to these count that much in the spacing; what is far down
+# matters for delta = 0 and for Renyi bounds only.
+_DEPTHS = ((-70.0, 0.7), (-250.0, 0.3), (-700.0, 0.05))
+_FEW = 2000  # trade-offs with fewer kinks get them as grid points
+
+
+class SlopeCover(NamedTuple):
+    """Points to the upper left of the curve (b(x), a(x)), ordered along it.
+
+    Attributes:
+      first: Float[np.ndarray, "points"], bounds on a(x)/E[K] from above, not increasing.
+      second: Float[np.ndarray, "points"], bounds on b(x)/E[K] from below.
+      log_mean: log E[K].
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    log_mean: float
+
+
+def _logits(
+    slopes: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    mean: float,
+    count: int,
+) -> np.ndarray:
+    """Logits of x, dense where the slopes bend on a logarithmic scale."""
+    trial = np.linspace(-_LOGIT_END - math.log(max(mean, 1.0)), _LOGIT_END, 2048)
+    steps = _SPREAD * np.diff(trial)
+    for log_slope in slopes(special.expit(trial)):
+        for least, weight in _DEPTHS:
+            steps += weight * np.abs(np.diff(np.maximum(log_slope, least)))
+    travelled = np.append(0.0, np.cumsum(steps))
+    return np.interp(np.linspace(0.0, travelled[-1], count), travelled, trial)
+
+
+def _grid(logits: np.ndarray, kinks: np.ndarray) -> np.ndarray:
+    """Masses x in [0, 1] with these logits and, if few, the kinks of T."""
+    kinks = kinks[(kinks > 0.0) & (kinks < 1.0)]
+    if 0 < kinks.size < _FEW:
+        step = np.diff(logits).min()
+        # Two kinks nearer than this are one: their chord is what the code sees anyway.
+        kinks = np.unique(np.round(special.logit(kinks) / step, 6)) * step
+        kinks = kinks[(kinks > logits[0]) & (kinks < logits[-1])]
+        if kinks.size:
+            place = np.clip(np.searchsorted(kinks, logits), 1, max(kinks.size - 1, 1))
+            near = np.abs(logits - kinks[np.minimum(place, kinks.size - 1)])
+            near = np.minimum(near, np.abs(logits - kinks[place - 1]))
+            logits = np.sort(np.append(logits[near > 0.25 * step], kinks))
+    return np.concatenate([[0.0], special.expit(logits), [1.0]])
+
+
+def _vertices(
+    x: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """One point a cell, to the upper left of the curve (second, first) inside it."""
+    width = np.diff(x)
+    slope = np.diff(second) / width
+    left, right = np.append(np.inf, slope[:-1]), np.append(slope[1:], np.inf)
+    # Where the neighbours' chords of b meet; at an end only one neighbour is there.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        along = (second[1:] - second[:-1] - right * width) / (left - right)
+    along = np.where(np.isfinite(along), np.clip(along, 0.0, width), 0.5 * width)
+    along = np.where(np.isinf(left), 0.0, np.where(np.isinf(right), width, along))
+    with np.errstate(invalid="ignore"):
+        from_left = np.where(np.isinf(left), -np.inf, second[:-1] + left * along)
+        from_right = second[1:] - right * (width - along)
+        from_right = np.where(np.isinf(right), -np.inf, from_right)
+    # b does not increase, so that its value at the right end bounds it too.
+    low = np.maximum(np.maximum(from_left, from_right), second[1:])
+    chord = first[:-1] + (first[1:] - first[:-1]) * (along / width)
+    # In the last cell only monotony is left; it is one unit in the last place wide.
+    low[-1], chord[-1] = second[-1], first[-2]
+    return np.minimum(low, second[:-1]), chord
+
+
+def slope_cover(
+    tradeoff: Callable[[np.ndarray], np.ndarray],
+    repetitions: Repetitions,
+    *,
+    kinks: np.ndarray | None = None,
+    count: int = COUNT,
+) -> SlopeCover:
+    """The cover of one trade-off and one law of K.
+
+    Args:
+      tradeoff: x -> largest Q'(S) over events with Q(S) <= x; concave.
+      repetitions: law of K.
+      kinks: where the trade-off is known to have kinks; they become grid points.
+      count: grid points for x.
+
+    Raises:
+      InputError: if K is always 0 or its mean is infinite, or count is below 16.
+    """
+    count = check_integer("count", count, 16)
+    mean = repetitions.mean
+    if not mean > 0.0:
+        raise InputError("K is always 0: nothing is ever run, and there is no best run")
+    if math.isinf(mean):
+        raise InputError("E[K] is infinite; the bound needs a finite mean")
+    log_mean = math.log(mean)
+
+    def slopes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        other = np.clip(np.asarray(tradeoff(x), dtype=np.float64), x, 1.0)
+        first = np.asarray(repetitions.log_pgf_derivative_tail(x))
+        second = np.asarray(repetitions.log_pgf_derivative_tail(other))
+        return first - log_mean, second - log_mean
+
+    logits = _logits(slopes, mean, count)
+    x = np.unique(_grid(logits, np.zeros(0) if kinks is None else kinks))
+    first, second = (np.exp(each) for each in slopes(x))
+    # Rounding must not make a monotone curve turn.
+    first = np.maximum.accumulate(first[::-1])[::-1]
+    second = np.minimum.accumulate(second)
+    low, chord = _vertices(x, first, second)
+    # Each vertex stands between the ends of its cell.
+    points = np.empty((2, 2 * x.size - 1))
+    points[:, 0::2] = first, second
+    points[:, 1::2] = chord, low
+    return SlopeCover(points[0], points[1], log_mean)
+
+
+def log_ratio_supremum(cover: SlopeCover) -> Callable[[np.ndarray], np.ndarray]:
+    """share -> a bound on sup_x (share log a(x) - log b(x)), a and b scaled by 1/E[K].
+
+    Along a straight line log a exceeds its chord by log((r - 1)/log r) - 1 + log(r)/(r -
+    1) at most, r being the ratio of the ends, and -log b lies below its chord; so the
+    ends decide, raised by that.
+
+    Args:
+      cover: from slope_cover.
+
+    Returns:
+      A function of share >= 1, element by element; inf everywhere if a is positive where
+      b vanishes.
+    """
+    if np.any((cover.second[1:] <= 0.0) & (cover.first[:-1] > 0.0)):
+        return lambda share: np.full(np.shape(share), math.inf)[()]
+    seen = cover.first > 0.0
+    log_a, log_b = np.log(cover.first[seen]), np.log(cover.second[seen])
+    fall = log_a[:-1] - log_a[1:]
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        ratio = np.expm1(fall)
+        exact = np.log(ratio / fall) - 1.0 + fall / ratio
+    # The series fall^2/8 is an upper bound, and the exact form cancels where it is small.
+    rise = np.where(fall < 1e-3, fall**2 / 8.0, exact)
+    seconds = np.concatenate([log_b[:-1], log_b[1:]])
+    firsts = np.concatenate([log_a[:-1] + rise, log_a[1:] + rise])
+    hull = upper_hull(seconds, firsts)
+    b, a = seconds[hull], firsts[hull]
+    slopes = np.diff(a) / np.diff(b)
+
+    def supremum(share: np.ndarray) -> np.ndarray:
+        share = np.asarray(share, dtype=np.float64)
+        place = np.searchsorted(-slopes, -1.0 / share)
+        return (share * a[place] - b[place])[()]
+
+    return supremum
