@@ -121,9 +121,9 @@ class Verdict(NamedTuple):
       outcome: "holds", "refuted" or "inconclusive".
       claimed: the number that the claim states, in the worst case seen.
       observed: the exact or simulated number set against it, in the same case.
-      margin: the least slack over all cases, >= 0 if none violates the claim, in the
-        units of the claim (for a bound: claimed - observed; for an identity: the
-        tolerance minus the largest deviation).
+      margin: the least slack over all cases, below 0 by more than rounding if one
+        violates the claim, in the units of the claim (for a bound: claimed - observed;
+        for an identity: the tolerance minus the largest deviation).
       cases: how many cases were tried.
       detail: one sentence that lets a reader reproduce the worst case.
     """

@@ -6,18 +6,24 @@ size 256 and clipping norm 1 are the paper's. It goes on from the paper's range,
 1, up to 8, because fewer steps want larger ones: the best rate shall lie inside the grid.
 
 `run` trains a table and `load` reads those stored here, made by
-``python -m sims.digits_accuracies NAME``, NAME one of SETTINGS. A run that was killed goes
-on from its last trained network. Large learning rates amplify rounding, so that with other
-versions of JAX some networks there come out a few images better or worse.
+``python -m sims.digits_accuracies NAME``, NAME one of SETTINGS; ``--workers 2`` trains two
+networks at a time. A run that was killed goes on from its last trained network. Large
+learning rates amplify rounding, so that with other versions of JAX some networks there
+come out a few images better or worse.
 """
 
+import argparse
 import contextlib
 import datetime
+import functools
 import json
 import math
+import multiprocessing
 import os
 import platform
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,6 +150,35 @@ def train(
     return int(dp_sgd.accuracy(model, state.params, held_out))
 
 
+@functools.cache
+def _images(name: str) -> ImageSet:
+    return load_images(name)
+
+
+def _train(setting: Setting, rates: list[float], seed: int, number: int) -> int:
+    """Network ``number``: seed by seed, so that a part already spans all rates."""
+    rate = rates[number % len(rates)]
+    return train(setting, _images(setting.images), rate, seed=seed, number=number)
+
+
+def _counts(
+    setting: Setting, rates: list[float], seed: int, done: int, workers: int
+) -> Iterator[int]:
+    """Right labels of network number ``done`` and those after it, in order."""
+    one = functools.partial(_train, setting, rates, seed)
+    numbers = range(done, len(rates) * setting.seeds)
+    if workers == 1:
+        yield from map(one, numbers)
+        return
+    # Fork is not safe once JAX has threads.
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawned) as pool:
+        try:
+            yield from pool.map(one, numbers)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
 def _steps(setting: Setting, examples: int) -> int:
     return math.ceil(setting.epochs * examples / _BATCH_SIZE)
 
@@ -178,6 +213,7 @@ def run(
     *,
     setting: Setting | None = None,
     seed: int = 0,
+    workers: int = 1,
     out: Path = _FOLDER / "out",
     progress: bool | None = None,
 ) -> dict:
@@ -187,6 +223,7 @@ def run(
       name: one of SETTINGS.
       setting: another one in its place.
       seed: of all randomness.
+      workers: processes that train, a network each.
       out: folder for what is done so far; the same call goes on from there.
       progress: None shows a bar on a terminal only.
 
@@ -196,13 +233,14 @@ def run(
     check_choice("setting", name, SETTINGS)
     setting = SETTINGS[name] if setting is None else setting
     seed = check_integer("seed", seed, 0)
+    workers = check_integer("workers", workers, 1)
     if setting.images == "digits" and util.find_spec("sklearn") is None:
         raise InputError(
             "scikit-learn is not installed; install the optional extra jaxsel[sims]"
         )
     import jax
 
-    images = load_images(setting.images)
+    images = _images(setting.images)
     record = _provenance(name, setting, images, seed)
     rates = np.geomspace(PAPER_RATES[0], _HIGHEST_RATE, setting.rates)
     total = setting.rates * setting.seeds
@@ -214,10 +252,8 @@ def run(
         if saved != record:
             raise InputError(f"{part} is of another table; finish that or delete it")
     with progress_bar(total, len(done), progress, unit="networks") as advance:
-        for number in range(len(done), total):
-            # Seed by seed, so that a part already spans all rates.
-            rate = float(rates[number % setting.rates])
-            done.append(train(setting, images, rate, seed=seed, number=number))
+        for count in _counts(setting, rates.tolist(), seed, len(done), workers):
+            done.append(count)
             _write(part, record | {"correct": done})
             advance(1)
     correct = np.reshape(done, (setting.seeds, setting.rates)).T
@@ -294,10 +330,14 @@ def _table(record: dict[str, Any]) -> AccuracyTable:
 
 def main(arguments: list[str]) -> int:
     """Trains the tables that are named, and stores them."""
-    for name in arguments or list(SETTINGS):
+    parser = argparse.ArgumentParser("digits_accuracies", description=main.__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SETTINGS))
+    parser.add_argument("--workers", type=int, default=1, help="processes that train")
+    given = parser.parse_args(arguments)
+    for name in given.names or list(SETTINGS):
         try:
             path = stored(name)
-            _write(path, run(name))
+            _write(path, run(name, workers=given.workers))
         except InputError as error:
             sys.stderr.write(f"digits_accuracies: {error}\n")
             return 2

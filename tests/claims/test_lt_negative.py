@@ -20,19 +20,10 @@ CLAIMS = (
     *packing.CLAIMS,
     *hard_stop_sharp.CLAIMS,
 )
-BUDGET = Budget(trials=10_000, cases=30)
 
 
 def value(claim_id: str, **settings) -> float:
     return next(c for c in CLAIMS if c.id == claim_id).evaluate(**settings)
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
-def test_claims_are_judged_as_expected(claim):
-    for seed in (0, 7):
-        verdict = claim.check(BUDGET._replace(seed=seed))
-        assert verdict.outcome == ("holds" if claim.holds else "refuted")
-        assert verdict.detail
 
 
 def test_values():

@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from jaxsel.accounting.percentile.tests import algorithm_4
-from jaxsel.base import Budget
 from jaxsel.claims.liu_talwar import (
     percentile,
     percentile_concentration,
@@ -28,9 +27,7 @@ CLAIMS = (
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
-def test_verdicts(claim):
-    verdict = claim.check(Budget(cases=60))
-    assert verdict.outcome == ("holds" if claim.holds else "refuted"), verdict
+def test_false_claims_name_an_erratum(claim):
     assert claim.holds or claim.erratum
 
 

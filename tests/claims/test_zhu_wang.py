@@ -90,19 +90,10 @@ def test_every_claim_has_one_id_and_a_bad_parameter():
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
-def test_record_is_complete(claim):
-    assert (claim.relation is None) == (claim.kind != "privacy")
-    assert claim.holds or (claim.correction and claim.id.endswith("-printed"))
+def test_bad_input_is_refused(claim):
+    assert claim.holds or claim.id.endswith("-printed")
     with pytest.raises(InputError):
         claim.evaluate(**BAD[claim.id])
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
-def test_verdict_is_the_expected_one(claim):
-    verdict = claim.check(BUDGET)
-    assert verdict.outcome == ("holds" if claim.holds else "refuted"), verdict
-    assert verdict.cases > 0
-    assert verdict.detail
 
 
 def test_errata_name_claims_that_name_them():

@@ -13,9 +13,7 @@ from jaxsel.accounting.sparse_vector.repetitive_settings import (
     RepetitiveSettings,
     repetitive_settings,
 )
-from jaxsel.base import Budget
 from jaxsel.catalogue.repetitive_sparse_vector import ENTRIES
-from jaxsel.claims.audits import audit_claims, simulation_claims
 from jaxsel.engine import Performance, simulate, simulate_grid
 from jaxsel.errors import InputError
 from jaxsel.intervals import clopper_pearson, goodness_of_fit
@@ -191,11 +189,6 @@ def test_entry_keeps_its_promise_by_exact_laws():
             exact = exact_epsilon(*(law.probabilities for law in found))
             assert exact <= promised * (1 + 1e-9)
             assert exact > 0.2 * promised or given.get("event") == "tops"
-
-
-def test_entry_is_audited_and_simulated():
-    for claim in (*audit_claims(ENTRIES), *simulation_claims(ENTRIES)):
-        assert claim.check(Budget(trials=100_000)).outcome == "holds", claim.id
 
 
 def test_cells_of_a_grid_share_one_program(seed):

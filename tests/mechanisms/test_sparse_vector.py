@@ -10,9 +10,8 @@ from scipy import stats
 
 from jaxsel import stream
 from jaxsel.accounting.sparse_vector import SparseNoise, stopping_law
-from jaxsel.base import Budget
 from jaxsel.catalogue.sparse_vector import ENTRIES
-from jaxsel.claims.audits import audit_claims, simulation_claims
+from jaxsel.claims.audits import audit_claims
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError
 from jaxsel.intervals import goodness_of_fit
@@ -239,13 +238,10 @@ def test_broken_entries_exceed_what_they_were_published_with():
             assert (loss > epsilon) == entry.broken, (entry.name, pair.name)
 
 
-def test_an_audit_and_a_simulation_hold_for_each_kind_of_entry():
+def test_the_right_ones_are_audited():
     names = {claim.id for claim in audit_claims(ENTRIES)}
     right = {"above_threshold", "sparse", "sparse_vector", "sparse_vector_dwork_roth"}
     assert names == {f"AUDIT-{name}" for name in right}
-    chosen = [e for e in ENTRIES if e.name in ("above_threshold", "sparse_vector_roth")]
-    for claim in (*audit_claims(chosen), *simulation_claims(chosen)):
-        assert claim.check(Budget(trials=50_000)).outcome == "holds", claim.id
 
 
 SCALES = {"threshold_scale": 1.0, "query_scale": 1.0}

@@ -105,6 +105,18 @@ def test_run_makes_what_load_accepts(monkeypatch, tmp_path):
     assert list(tmp_path.glob("*.partial*")) == []
 
 
+def test_workers_train_the_same_networks(tmp_path):
+    pytest.importorskip("sklearn")
+    setting = SMALL._replace(rates=2, seeds=1)
+    alone = tables.run(setting=setting, out=tmp_path, progress=False)
+    shared = tables.run(setting=setting, out=tmp_path, progress=False, workers=2)
+    difference = np.subtract(alone.pop("correct"), shared.pop("correct"))
+    assert np.abs(difference).max() <= TOLERANCE
+    assert alone == shared
+    with pytest.raises(InputError, match="workers is 0"):
+        tables.run(setting=setting, out=tmp_path, workers=0)
+
+
 def test_a_killed_run_goes_on(monkeypatch, tmp_path):
     pytest.importorskip("sklearn")
     expected = tmp_path / "whole"

@@ -16,6 +16,7 @@ __all__ = [
     "hockey_stick",
     "privacy_loss",
     "profile_delta",
+    "profile_delta_of_logs",
     "renyi_divergence",
     "total_variation",
 ]
@@ -78,6 +79,28 @@ def profile_delta(
 ) -> np.ndarray:
     """Privacy profile: the smallest delta at epsilon that covers both directions."""
     return np.maximum(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon))[()]
+
+
+def profile_delta_of_logs(
+    log_p: npt.ArrayLike, log_q: npt.ArrayLike, epsilon: float
+) -> float:
+    """``profile_delta`` of laws with probabilities below the smallest float.
+
+    Args:
+      log_p, log_q: Float["outcomes"], logarithms of the two laws; -inf for none.
+      epsilon: any real number.
+
+    Raises:
+      InputError: if a law does not sum to 1 or their lengths differ.
+    """
+    first, second = (np.asarray(log, dtype=np.float64) for log in (log_p, log_q))
+    _checked(np.exp(first), np.exp(second))
+    found = 0.0
+    for p, q in ((first, second), (second, first)):
+        given = p > -np.inf
+        excess = np.minimum(0.0, epsilon + q[given] - p[given])
+        found = max(found, float(np.sum(-np.exp(p[given]) * np.expm1(excess))))
+    return found
 
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:

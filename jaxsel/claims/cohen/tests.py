@@ -8,7 +8,7 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting import pairs
-from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.bases.divergences import exact_epsilon, profile_delta_of_logs
 from jaxsel.accounting.selection_and_test.bounds import (
     interaction_epsilon,
     known_chance_epsilon,
@@ -127,7 +127,7 @@ def _approximate(
 def _randomised_tests(
     epsilon: float, tops: int, count: int, nodes: Prior
 ) -> list[np.ndarray]:
-    """Exact laws, both sides, of randomised response tests until c tops."""
+    """Logarithms of the exact laws, both sides, of randomised response until c tops."""
     low = special.expit(-epsilon)
     ends = np.arange(tops, count + 1.0)[:, None]
     fewer = np.arange(tops + 0.0)[:, None]
@@ -137,8 +137,10 @@ def _randomised_tests(
         # The place of the last of c tops, and the number of tops if it does not come.
         last = _log_choose(ends - 1.0, tops - 1.0) + tops * hit + (ends - tops) * stay
         some = _log_choose(count, fewer) + fewer * hit + (count - fewer) * stay
-        rows.append(np.exp(np.concatenate([some, last])) @ nodes.weights)
-    return [row / row.sum() for row in rows]
+        # Without exp: beyond 700 tops of epsilon 1 chances are below the least float.
+        row = np.concatenate([some, last])
+        rows.append(special.logsumexp(row, axis=1, b=nodes.weights))
+    return [row - special.logsumexp(row) for row in rows]
 
 
 def _log_choose(n, k):
@@ -156,7 +158,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         where = f"{epsilon=!r}, gamma=1, c={tops}, {delta=!r}"
         level = known_chance_epsilon(epsilon, tops, delta)
         found = _randomised_tests(epsilon, tops, 4 * tops + 40, _CERTAIN)
-        seen = float(profile_delta(found[0], found[1], level))
+        seen = profile_delta_of_logs(*found, level)
         yield delta, seen, f"randomised response at p=1, {where}, {level=!r}"
         level = _approximate(epsilon=epsilon, tops=2 * tops, delta=delta)
         seen = _ratio_delta(epsilon, tops, level)
@@ -165,7 +167,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
             level = _approximate(epsilon=epsilon, tops=tops, delta=delta)
             nodes = prior(1.0, 200, tops)
             found = _randomised_tests(epsilon, tops, 200, nodes)
-            seen = float(profile_delta(found[0], found[1], level))
+            seen = profile_delta_of_logs(*found, level)
             yield delta, seen, f"randomised response, {where}, {level=!r}"
 
 
