@@ -2,7 +2,11 @@
 
 Base algorithms are made by the factories of ``curves`` (``curves.zcdp(0.1)``), constructed
 pairs of base laws by those of ``pairs`` (finite) and ``score_pairs`` (on the line), and
-rankings are in ``score_orders``; all else is a function here.
+rankings are in ``score_orders``; bounds on tuning and exact divergences are functions here.
+
+What belongs to one kind of mechanism is imported from its room: ``noisy_max``, ``top_k``,
+``scores``, ``selection_and_test``, ``sparse_vector``, ``percentile``, ``examples``,
+``multiplicative_weights``, ``propose_test_release``.
 """
 
 from jaxsel.accounting.accountant import (

@@ -57,6 +57,9 @@ def hockey_stick(
 ) -> np.ndarray:
     """Hockey-stick divergence sum max(p - exp(epsilon) q, 0): delta in one direction.
 
+    A probability below the least float is 0 here, and its outcome impossible:
+    ``profile_delta_of_logs`` tells them apart.
+
     Args:
       p, q: the two laws.
       epsilon: any real numbers, any shape.
