@@ -72,7 +72,7 @@ class Setting(NamedTuple):
 
 SETTINGS = {
     "digits": Setting("digits", 3.0, 20, 62, 5),
-    "mnist": Setting("mnist", 1.1, 1, 16, 1),
+    "mnist": Setting("mnist", 1.1, 2, 16, 1),
 }
 
 
