@@ -158,7 +158,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         where = f"{epsilon=!r}, gamma=1, c={tops}, {delta=!r}"
         level = known_chance_epsilon(epsilon, tops, delta)
         found = _randomised_tests(epsilon, tops, 4 * tops + 40, _CERTAIN)
-        seen = profile_delta_of_logs(*found, level)
+        seen = profile_delta_of_logs(found[0], found[1], level)
         yield delta, seen, f"randomised response at p=1, {where}, {level=!r}"
         level = _approximate(epsilon=epsilon, tops=2 * tops, delta=delta)
         seen = _ratio_delta(epsilon, tops, level)
@@ -167,7 +167,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
             level = _approximate(epsilon=epsilon, tops=tops, delta=delta)
             nodes = prior(1.0, 200, tops)
             found = _randomised_tests(epsilon, tops, 200, nodes)
-            seen = profile_delta_of_logs(*found, level)
+            seen = profile_delta_of_logs(found[0], found[1], level)
             yield delta, seen, f"randomised response, {where}, {level=!r}"
 
 
