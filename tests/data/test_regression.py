@@ -65,8 +65,6 @@ def folder(tmp_path, small):
 @pytest.mark.parametrize("normalise", ["row", "maximum"])
 @pytest.mark.parametrize("name", REGRESSION_SETS)
 def test_records_lie_in_the_unit_ball(name, normalise, folder):
-    if name == "diabetes":
-        pytest.importorskip("sklearn")
     path = folder if name in ("bike", "elevators") else None
     found = load_regression(name, path, normalise=normalise)
     n, d = found.features.shape
@@ -83,7 +81,6 @@ def test_records_lie_in_the_unit_ball(name, normalise, folder):
 
 def test_sizes_and_columns():
     assert load_regression("synthetic").features.shape == (5000, 10)
-    pytest.importorskip("sklearn")
     assert load_regression("diabetes").features.shape == (442, 10)
 
 
@@ -134,7 +131,6 @@ def test_variants_of_the_file_are_one(content, folder, tmp_path):
 
 
 def test_folder_of_the_environment(folder, monkeypatch):
-    pytest.importorskip("sklearn")
     assert load_regression("default").name == "diabetes"
     monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
     assert load_regression("default").name == "bike"

@@ -22,7 +22,6 @@ SMALL = {
 def record():
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(FOLDER_VARIABLE, raising=False)
-        pytest.importorskip("sklearn")
         for name, value in SMALL.items():
             patch.setattr(sim, name, value)
         sim.calibration.cache_clear()

@@ -300,7 +300,6 @@ def test_tables():
 
 
 def test_stored_table_is_what_scikit_learn_gives():
-    pytest.importorskip("sklearn")
     made = tumour_table.run()
     assert {int(c): n for c, n in made["counts"].items()} == {
         int(c): int(n) for c, n in enumerate(tumour_table.load().counts) if n > 0

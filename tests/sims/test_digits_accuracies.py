@@ -50,7 +50,6 @@ def test_the_best_learning_rate_lies_inside_the_grid(name):
 
 
 def test_stored_digits_are_of_the_images_at_hand():
-    pytest.importorskip("sklearn")
     images = load_images("digits")
     arrays = (images.images, images.labels, images.test_images, images.test_labels)
     record = _stored("digits")
@@ -63,7 +62,6 @@ def test_stored_digits_are_of_the_images_at_hand():
 
 
 def test_training_again_gives_the_stored_count():
-    pytest.importorskip("sklearn")
     setting, table = SETTINGS["digits"], tables.load("digits")
     # Large learning rates amplify rounding, which other versions of JAX do otherwise.
     place = int(np.argmin(np.abs(table.learning_rates - 0.2)))
@@ -91,7 +89,6 @@ def _fake(monkeypatch, stop_after: int = 1000) -> list[tuple[float, int, int]]:
 
 
 def test_run_makes_what_load_accepts(monkeypatch, tmp_path):
-    pytest.importorskip("sklearn")
     asked = _fake(monkeypatch)
     record = tables.run(setting=SMALL, seed=4, out=tmp_path, progress=False)
     # Every network has a number, hence randomness, of its own.
@@ -106,7 +103,6 @@ def test_run_makes_what_load_accepts(monkeypatch, tmp_path):
 
 
 def test_workers_train_the_same_networks(tmp_path):
-    pytest.importorskip("sklearn")
     setting = SMALL._replace(rates=2, seeds=1)
     alone = tables.run(setting=setting, out=tmp_path, progress=False)
     shared = tables.run(setting=setting, out=tmp_path, progress=False, workers=2)
@@ -118,7 +114,6 @@ def test_workers_train_the_same_networks(tmp_path):
 
 
 def test_a_killed_run_goes_on(monkeypatch, tmp_path):
-    pytest.importorskip("sklearn")
     expected = tmp_path / "whole"
     _fake(monkeypatch)
     whole = tables.run(setting=SMALL, out=expected, progress=False)

@@ -55,7 +55,6 @@ def test_load_needs_no_scikit_learn(monkeypatch):
 
 @pytest.mark.parametrize("name", RETRAINED)
 def test_training_again_gives_the_stored_counts(record, name):
-    pytest.importorskip("sklearn")
     stored = _candidate(record, name)
     again = digits.train(
         stored["family"], stored["hyperparameters"], record["split_seed"]
@@ -71,7 +70,6 @@ def test_tolerance_tells_the_retrained_candidates_apart(record):
 
 
 def test_run_makes_what_load_accepts(monkeypatch, tmp_path):
-    pytest.importorskip("sklearn")
     # The smallest network stops before it converges: no warning may escape.
     grid = list(digits.settings())
     monkeypatch.setattr(digits, "settings", lambda: iter([grid[0], grid[-1]]))
