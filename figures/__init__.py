@@ -52,7 +52,7 @@ from figures import (
     zw22_table1,
     zw22_table2,
 )
-from figures.figure import Figure
+from figures.common.figure import Figure
 
 __all__ = ["FIGURES", "Figure"]
 

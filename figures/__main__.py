@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from figures import FIGURES, Figure, style
-from figures.figure import records_in, render
+from figures import FIGURES, Figure
+from figures.common import style
+from figures.common.figure import records_in, render
 from jaxsel.cli.arguments import bad_input_exits, compilation_cache, read_trials
 from jaxsel.cli.output import print_table, say
 from jaxsel.errors import InputError

@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
-from figures import style
-from figures.figure import Figure, load
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.statistics import read_moments
-from sims.adaptive_analysis import RANGE, SETTINGS
+from sims.clnss22_adaptive import RANGE, SETTINGS
 
 __all__ = ["FIGURE", "LOOKS", "means"]
 

@@ -7,11 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from scipy.interpolate import PchipInterpolator
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.scores.choosing import choosing_settings
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.choosing.laws import choosing_settings
 from jaxsel.intervals import clopper_pearson
-from sims import choosing as sim
+from sims import clnss22_choosing as sim
 
 __all__ = ["FIGURE", "Estimate", "estimate", "marks", "smooth"]
 

@@ -8,16 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from scipy import special
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.bases.divergences import renyi_divergence
-from jaxsel.accounting.selection_and_test.coin_games import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.accounting.single_run.divergences import renyi_divergence
+from jaxsel.families.selection_and_test.coin_game_laws import (
     coin_renyi,
     favoured_rate,
     game_law,
 )
 from jaxsel.intervals import clopper_pearson
-from sims.coin_game import BIAS, COINS, EPSILON, REVERSE_EPSILON
+from sims.clnss22_coin_game import BIAS, COINS, EPSILON, REVERSE_EPSILON
 from sims.registry import Result
 
 __all__ = ["FIGURE", "audited_renyi", "binary_renyi", "reverse"]

@@ -9,15 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.percentile.better_than_median import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.percentile.median_laws import (
     beta_binomial_boosting,
     median_failure,
     percentile_boosting,
 )
 from jaxsel.intervals import clopper_pearson
-from sims.better_than_median import ALPHAS
+from sims.clnss22_median import ALPHAS
 from sims.registry import Result
 
 __all__ = ["FIGURE", "curve", "theorem_calls"]

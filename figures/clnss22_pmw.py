@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.multiplicative_weights import settings as weights
-from jaxsel.accounting.multiplicative_weights import updates as updates_of
-from sims.multiplicative_weights import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.families.multiplicative_weights import updates as updates_of
+from sims.clnss22_pmw import (
     BETA,
     BETAS,
     DELTA,

@@ -6,17 +6,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.bases.closed_forms import gaussian_noise_multiplier
-from jaxsel.accounting.scores.query_release import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
+from jaxsel.families.query_release.laws import (
     corrected_gaussian_cap,
     gaussian_largest_error,
     query_release,
     released_error,
 )
 from jaxsel.intervals import clopper_pearson
-from sims.query_release import CAP_DELTA, DELTA, EPSILON, QUERIES
+from sims.clnss22_query_release import CAP_DELTA, DELTA, EPSILON, QUERIES
 
 __all__ = ["FIGURE", "caps", "points", "tails"]
 

@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.sparse_vector.repetitive_laws import query_law, top_chances
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.repetitive_sparse_vector.laws import query_law, top_chances
 from jaxsel.intervals import clopper_pearson, mean_interval
-from sims.repetitive_sparse_vector import BETA, QUERIES, WANTED, margins, settings
+from sims.clnss22_repetitions import BETA, QUERIES, WANTED, margins, settings
 
 __all__ = ["FIGURE", "LEAST", "curves", "points"]
 

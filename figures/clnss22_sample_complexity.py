@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure
-from jaxsel.accounting.multiplicative_weights import sample_complexity as sizes
-from jaxsel.accounting.multiplicative_weights import settings as weights
+from figures.common import style
+from figures.common.figure import Figure
+from jaxsel.families.multiplicative_weights import sample_complexity as sizes
+from jaxsel.families.multiplicative_weights import settings as weights
 
 __all__ = ["CELLS", "FIGURE", "displays", "with_constants"]
 

@@ -9,19 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.bases.divergences import exact_epsilon
-from jaxsel.accounting.selection_and_test.bounds import (
-    interaction_epsilon,
-)
-from jaxsel.accounting.selection_and_test.laws import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.families.selection_and_test.bounds import interaction_epsilon
+from jaxsel.families.selection_and_test.laws import (
     repeated_selection_law,
     top_after_bottoms,
 )
-from jaxsel.audit_bounds import epsilon_lower_bound
-from sims.registry import Result
-from sims.selection_and_test import (
+from sims.clnss22_selection import (
     CALL_ROUNDS,
     EPSILON,
     GAMMAS,
@@ -29,6 +26,7 @@ from sims.selection_and_test import (
     candidate,
     top_chances,
 )
+from sims.registry import Result
 
 __all__ = ["FIGURE", "audited", "calls_loss", "selection_loss", "tests_loss"]
 

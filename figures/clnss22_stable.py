@@ -4,12 +4,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
 from figures.clnss22_choosing import marks, smooth
-from figures.figure import Figure, load
-from jaxsel.accounting.scores.choosing import stable_settings
-from sims import stable_selection as sim
-from sims.choosing import BETA, DELTA, EPSILON, exponential_lead
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.choosing.laws import stable_settings
+from sims import clnss22_stable as sim
+from sims.clnss22_choosing import BETA, DELTA, EPSILON, exponential_lead
 
 __all__ = ["FIGURE"]
 

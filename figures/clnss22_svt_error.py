@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.intervals import clopper_pearson
-from sims.sparse_vector_error import (
+from sims.clnss22_svt_error import (
     DELTA,
     EPSILON,
     QUERIES,

@@ -8,12 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.sparse_vector import pattern_log_probability, variants
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.base import Relation
-from sims.sparse_vector_family import (
+from jaxsel.families.sparse_vector import variant_settings as variants
+from jaxsel.families.sparse_vector.patterns import pattern_log_probability
+from sims.clnss22_svt_family import (
     CUTOFF,
     EPSILON,
     MEMBERS,

@@ -7,16 +7,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
 from figures.clnss22_choosing import smooth
-from figures.figure import Figure, load
-from jaxsel.accounting.scores.confident_top_k import (
-    confident_gap_bound,
-    confident_settings,
-)
-from jaxsel.accounting.top_k.baselines import advanced_composition_share
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.top_k.baselines import advanced_composition_share
+from jaxsel.families.top_k.confident_laws import confident_gap_bound, confident_settings
 from jaxsel.intervals import clopper_pearson
-from sims import confident_top_k as sim
+from sims import clnss22_top_k as sim
 
 __all__ = ["FIGURE", "certain_gap"]
 

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from scipy import stats
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.noisy_max.bounds import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_epsilon,
     noisy_max_guarantee,
@@ -21,26 +22,19 @@ from jaxsel.accounting.noisy_max.bounds import (
     noisy_max_renyi_epsilon,
     noisy_max_sharp_epsilon,
 )
-from jaxsel.accounting.noisy_max.composition import (
+from jaxsel.families.noisy_max.composition_bounds import (
     composed_pair_epsilon,
     dominated_composition_epsilon,
     noisy_max_composed_epsilon,
 )
-from jaxsel.accounting.noisy_max.groups import (
+from jaxsel.families.noisy_max.group_bounds import (
     grouped_law,
     single_pair,
     worst_composed_group_pair,
     worst_group_pair,
 )
-from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.intervals import clopper_pearson_lower, clopper_pearson_upper
-from sims.noisy_max_privacy import (
-    COMPOSED,
-    COMPOSITIONS,
-    FIXED,
-    NOISE_SCALE,
-    NOISE_SCALES,
-)
+from sims.krw24_1 import COMPOSED, COMPOSITIONS, FIXED, NOISE_SCALE, NOISE_SCALES
 
 __all__ = ["FIGURE", "Points", "audited", "audited_compositions", "claims", "composed"]
 

@@ -8,16 +8,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator
 
-from figures import krw24_audits as audits
-from figures import krw24_shared as shared
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.tuning.envelope import envelope_profile
-from jaxsel.accounting.tuning.negative_binomial import negative_binomial_renyi
-from jaxsel.accounting.tuning.profiles import negative_binomial_profile
+from figures.common import krw24_audits as audits
+from figures.common import krw24_shared as shared
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.tuning.bounds.envelope import envelope_profile
+from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
+from jaxsel.families.tuning.bounds.profiles import negative_binomial_profile
 from jaxsel.repetitions import Repetitions, parse
+from sims.krw24_2 import MEANS
 from sims.registry import Result
-from sims.tuned_gaussian_profile import MEANS
 
 __all__ = ["FIGURE", "draw", "renyi_claim", "theorem_claim"]
 

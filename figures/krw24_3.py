@@ -5,20 +5,20 @@ import functools
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures import krw24_audits as audits
-from figures import krw24_shared as shared
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.bases.conversions import renyi_to_epsilon
-from jaxsel.accounting.tuning.negative_binomial import negative_binomial_renyi
-from jaxsel.accounting.tuning.profiles import (
+from figures.common import krw24_audits as audits
+from figures.common import krw24_shared as shared
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
+from jaxsel.families.tuning.bounds.profiles import (
     gaussian_negative_binomial_epsilon,
     negative_binomial_profile,
     tradeoff_profile,
 )
 from jaxsel.repetitions import describe, from_mean
-from sims.tuned_gaussian_profile import MEANS
-from sims.worst_rankings import NOISE_MULTIPLIER
+from sims.common.worst_rankings import NOISE_MULTIPLIER
+from sims.krw24_2 import MEANS
 
 __all__ = ["CLAIMS", "FIGURE", "claim", "draw", "law_text"]
 

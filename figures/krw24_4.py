@@ -9,17 +9,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator
 
-from figures import krw24_audits as audits
-from figures import krw24_shared as shared
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.tuning.envelope import envelope_profile
-from jaxsel.accounting.tuning.poisson import poisson_renyi
-from jaxsel.accounting.tuning.profiles import binomial_profile, poisson_profile
+from figures.common import krw24_audits as audits
+from figures.common import krw24_shared as shared
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.tuning.bounds.envelope import envelope_profile
+from jaxsel.families.tuning.bounds.poisson import poisson_renyi
+from jaxsel.families.tuning.bounds.profiles import binomial_profile, poisson_profile
 from jaxsel.intervals import clopper_pearson
 from jaxsel.repetitions import Repetitions, parse
+from sims.krw24_4 import COUNTS, MEAN
 from sims.registry import Result
-from sims.tuned_gaussian_counts import COUNTS, MEAN
 
 __all__ = ["FIGURE", "draw", "renyi_claim", "simulated_cdf", "theorem_claim"]
 

@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures import style
-from figures.figure import Figure, load
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.intervals import mean_interval
-from sims.linear_regression import CAP
+from sims.krw24_5 import CAP
 
 __all__ = ["FIGURE", "draw", "points"]
 

@@ -5,14 +5,14 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from figures import krw24_dp_sgd as shared
-from figures import krw24_dp_sgd_looks as looks
-from figures import style
-from figures.figure import Figure, load
+from figures.common import krw24_dp_sgd as shared
+from figures.common import krw24_dp_sgd_looks as looks
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.repetitions import from_mean, parse
-from sims.dp_sgd_runs import runs
+from sims.common.dp_sgd_runs import runs
+from sims.krw24_6 import LAWS
 from sims.registry import Result
-from sims.tuned_dp_sgd_profile import LAWS
 
 __all__ = ["FIGURE", "MEANS", "draw", "epsilons"]
 

@@ -8,16 +8,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from figures import krw24_dp_sgd as shared
-from figures import krw24_dp_sgd_looks as looks
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.bases.curves import BaseGuarantee, from_profile
-from jaxsel.accounting.bases.dominating import pair_delta
+from figures.common import krw24_dp_sgd as shared
+from figures.common import krw24_dp_sgd_looks as looks
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
+from jaxsel.accounting.single_run.dominating import pair_delta
 from jaxsel.repetitions import from_mean, parse
-from sims.dp_sgd_runs import LARGEST_MEAN, DpSgd, thresholds
+from sims.common.dp_sgd_runs import LARGEST_MEAN, DpSgd, thresholds
+from sims.krw24_6 import LAWS
 from sims.registry import Result
-from sims.tuned_dp_sgd_profile import LAWS
 
 __all__ = ["FIGURE", "draw", "epsilons", "mixture"]
 

@@ -12,24 +12,24 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from figures.krw24_audits import arrows, planned_event
-from figures.krw24_shared import BASE, DELTA, KINDS, kind
-from jaxsel.accounting import curves
-from jaxsel.accounting.accountant import base_epsilon
-from jaxsel.accounting.attained.exact_laws import tuned_law
-from jaxsel.accounting.attained.exact_profile import tuned_profile
-from jaxsel.accounting.bases.conversions import renyi_to_epsilon
-from jaxsel.accounting.bases.divergences import exact_epsilon
-from jaxsel.accounting.tuning.envelope import base_envelopes, envelope_epsilon
-from jaxsel.accounting.tuning.generic import generic_renyi
+from figures.common import style
+from figures.common.figure import Figure, load
+from figures.common.krw24_audits import arrows, planned_event
+from figures.common.krw24_shared import BASE, DELTA, KINDS, kind
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.families.tuning.accountant import base_epsilon
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.attained.exact_profile import tuned_profile
+from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.families.tuning.bounds.generic import generic_renyi
 from jaxsel.repetitions import beta_binomial
-from sims.beta_binomial_profiles import GAMMAS, PURE, three_outcomes
-from sims.line_rankings import worst_rankings
+from sims.common.line_rankings import worst_rankings
+from sims.krw24_beta_binomial import GAMMAS, PURE, three_outcomes
+from sims.krw24_profile import BASES
 from sims.registry import Result
-from sims.tuned_profiles import BASES
 
 __all__ = ["FIGURE", "audited", "draw", "gaussian_rungs", "pure_rungs"]
 
@@ -86,7 +86,7 @@ def audited(
     """The audited lower bound on epsilon, and the exact value that it is below.
 
     Args:
-      record: tallies (see ``sims.beta_binomial_profiles``).
+      record: tallies (see ``sims.krw24_beta_binomial``).
       row, column: of gamma and tau.
       pure: of the pure base at delta 0, or of the Gaussian one at DELTA.
       confidence: of the bound.

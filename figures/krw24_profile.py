@@ -11,15 +11,15 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator
 
-from figures import style
-from figures.figure import Figure, load
-from figures.krw24_audits import Audited, arrows, planned_event
-from figures.krw24_ladder import LOOKS, Ladder, ladder
-from jaxsel.accounting.attained.exact_laws import tuned_law
+from figures.common import style
+from figures.common.figure import Figure, load
+from figures.common.krw24_audits import Audited, arrows, planned_event
+from figures.common.krw24_ladder import LOOKS, Ladder, ladder
 from jaxsel.audit_bounds import delta_lower_bound
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.repetitions import Repetitions, parse
+from sims.krw24_profile import LAWS, TARGETS
 from sims.registry import Result
-from sims.tuned_profiles import LAWS, TARGETS
 
 __all__ = ["FIGURE", "audited", "draw"]
 
@@ -82,7 +82,7 @@ def audited(
     """Audited lower bounds on delta, each at an epsilon fixed beforehand.
 
     Args:
-      record: tallies (see ``sims.tuned_profiles``).
+      record: tallies (see ``sims.krw24_profile``).
       base: name of the base.
       row: of the law of K.
       confidence: of each bound.

@@ -3,7 +3,7 @@
 import functools
 
 from figures import krw24_profile
-from figures.figure import Figure
+from figures.common.figure import Figure
 
 __all__ = ["FIGURE"]
 

@@ -5,20 +5,21 @@ import math
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
+from figures.common import style
+from figures.common.figure import Figure, load
 from figures.lt19_privacy_cost import audited
-from jaxsel.accounting import exact_epsilon, pairs
-from jaxsel.accounting.examples.decreasing_thresholds import (
-    decreasing_threshold_law,
-    decreasing_threshold_pure,
-)
-from jaxsel.accounting.percentile.score_percentile import (
+from jaxsel.accounting.single_run import pairs
+from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.families.percentile.score_percentile_laws import (
     median_loss_lower,
     percentile_law,
     random_rank_loss_lower,
 )
-from jaxsel.accounting.tuning.liu_talwar import threshold_law
+from jaxsel.families.thresholds.decreasing_laws import (
+    decreasing_threshold_law,
+    decreasing_threshold_pure,
+)
+from jaxsel.families.tuning.bounds.liu_talwar import threshold_law
 
 __all__ = ["FIGURE", "percentile_loss", "threshold_losses"]
 

@@ -5,9 +5,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from figures.generalisation_losses import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from figures.common.generalisation_losses import (
     BOTH,
     decoy_losses,
     ladder_tails,
@@ -16,23 +16,21 @@ from figures.generalisation_losses import (
     median_losses,
     stopping_law,
 )
-from jaxsel.accounting.scores.classical import (
+from jaxsel.families.score_selection.candidate_laws import index_law
+from jaxsel.families.score_selection.classical_laws import (
     exponential_law,
     exponential_loss,
     margin_needed,
 )
-from jaxsel.accounting.scores.noisy_candidates import index_law
-from jaxsel.accounting.scores.score_selection import (
+from jaxsel.families.score_selection.selections import selection_exponential
+from jaxsel.families.score_selection.settings import (
     generalised_selection,
     generalised_selection_loss,
     margin_selection_needed,
 )
 from jaxsel.intervals import clopper_pearson
-from jaxsel.mechanisms.generalised import (
-    selection_exponential,
-)
 from jaxsel.repetitions import geometric
-from sims.generalisations import (
+from sims.lt19_generalisations import (
     BETA,
     DECOYS,
     DELTA,

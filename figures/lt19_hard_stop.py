@@ -4,11 +4,14 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures import style
-from figures.figure import Figure, load
+from figures.common import style
+from figures.common.figure import Figure, load
 from figures.lt19_privacy_cost import audited
-from jaxsel.accounting.tuning.hard_stop import hard_stop_steps_sharp, hard_stop_worst
-from jaxsel.accounting.tuning.liu_talwar import hard_stop_steps_pure
+from jaxsel.families.tuning.bounds.hard_stop import (
+    hard_stop_steps_sharp,
+    hard_stop_worst,
+)
+from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_steps_pure
 
 __all__ = ["FIGURE", "SLACK", "smallest_steps", "worst"]
 

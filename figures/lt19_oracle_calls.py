@@ -6,27 +6,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.percentile.better_than_median import (
-    median_failure,
-    median_rounds,
-)
-from jaxsel.accounting.percentile.pipeline import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.percentile.median_laws import median_failure, median_rounds
+from jaxsel.families.percentile.pipeline_laws import (
     READINGS,
     most_calls,
     pipeline,
     pipeline_law,
 )
 from jaxsel.intervals import clopper_pearson
-from sims.percentile_halting import (
-    ALPHA,
-    BASE,
-    BETAS,
-    DELTA,
-    median_base,
-    median_search,
-)
+from sims.lt19_percentile import ALPHA, BASE, BETAS, DELTA, median_base, median_search
 
 __all__ = ["FIGURE", "calls", "failures"]
 

@@ -5,16 +5,16 @@ import math
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.examples.packing import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.tuning.attained.packing import (
     packing_bound,
     packing_distance,
     smallest_exponential_epsilon,
 )
-from jaxsel.accounting.tuning.liu_talwar import stopping_law, threshold_law
+from jaxsel.families.tuning.bounds.liu_talwar import stopping_law, threshold_law
 from jaxsel.intervals import clopper_pearson
-from sims.packing import ALPHA, EPSILON, STOP, base_laws
+from sims.lt19_packing import ALPHA, EPSILON, STOP, base_laws
 
 __all__ = ["FIGURE", "chances", "implied", "implied_interval"]
 

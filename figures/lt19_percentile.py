@@ -8,15 +8,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.percentile.laws import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.families.percentile.laws import (
     extended_law,
     found_threshold_law,
     oracle_law,
 )
 from jaxsel.intervals import clopper_pearson
-from sims.percentile_halting import (
+from sims.lt19_percentile import (
     BASE,
     BETA,
     DELTA,

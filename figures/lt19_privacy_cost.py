@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting import exact_epsilon
+from figures.common import style
+from figures.common.figure import Figure, load
+from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.audit_bounds import epsilon_lower_bound
-from sims.privacy_cost import SELECTORS, Selector, base_pair
+from sims.lt19_privacy_cost import SELECTORS, Selector, base_pair
 
 __all__ = ["FIGURE", "audited", "exact"]
 

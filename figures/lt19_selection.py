@@ -8,10 +8,10 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from scipy.interpolate import PchipInterpolator
 
-from figures import style
-from figures.figure import Figure, load
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.intervals import mean_interval
-from sims.digits_selection import SELECTORS, Selector, candidates
+from sims.lt19_selection import SELECTORS, Selector, candidates
 
 __all__ = ["FIGURE", "lines", "measures", "points"]
 

@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures import style
-from figures.figure import Figure, load
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.intervals import clopper_pearson, mean_interval
-from sims.equal_epsilon import (
+from sims.lt19_utility import (
     BETA,
     CANDIDATES,
     EPSILONS,

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from figures import style
-from figures.figure import Figure, load
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.errors import InputError
 
 __all__ = ["FIGURE", "LEARNING_RATE"]

@@ -5,13 +5,13 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from figures.renyi_overlay import renyi_figure
-from jaxsel.accounting import zcdp_negative_binomial_renyi
+from figures.common import style
+from figures.common.figure import Figure, load
+from figures.common.renyi_overlay import renyi_figure
+from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.repetitions import from_mean
-from sims.renyi_logarithmic import MEANS
-from sims.tuned_laws import RHO
+from sims.common.tuned_laws import RHO
+from sims.ps22_2 import MEANS
 
 __all__ = ["FIGURE", "claim", "draw"]
 

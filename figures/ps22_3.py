@@ -4,13 +4,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from figures.renyi_overlay import renyi_figure
-from jaxsel.accounting import curves, poisson_renyi, zcdp_negative_binomial_renyi
+from figures.common import style
+from figures.common.figure import Figure, load
+from figures.common.renyi_overlay import renyi_figure
+from jaxsel.accounting.single_run import curves
+from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
+from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.repetitions import from_mean
-from sims.renyi_families import ETAS, MEAN
-from sims.tuned_laws import RHO
+from sims.common.tuned_laws import RHO
+from sims.ps22_3 import ETAS, MEAN
 
 __all__ = ["FIGURE", "claim", "draw", "poisson_claim"]
 

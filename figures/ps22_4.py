@@ -6,13 +6,13 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from figures import style
-from figures.figure import Figure, load
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.repetitions import parse
-from sims import tuned_laws
-from sims.epsilon_of_repetitions import EVENT, law_of
-from sims.gaussian_orders import two_block_epsilon
+from sims.common import tuned_laws
+from sims.common.gaussian_orders import two_block_epsilon
+from sims.ps22_4 import EVENT, law_of
 from sims.registry import Result
 
 __all__ = ["FIGURE", "NAMES", "audited", "claim", "draw", "exact"]

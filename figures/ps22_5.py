@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from figures.tuned_curves import NAMES, curve, stored_laws
+from figures.common import style
+from figures.common.figure import Figure, load
+from figures.common.tuned_curves import NAMES, curve, stored_laws
 from jaxsel.intervals import mean_interval
 from jaxsel.repetitions import expected_quantile
-from sims import tuned_laws
+from sims.common import tuned_laws
 
 __all__ = ["FIGURE", "simulated", "theory"]
 

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from figures.tuned_curves import NAMES, curve, stored_laws
+from figures.common import style
+from figures.common.figure import Figure, load
+from figures.common.tuned_curves import NAMES, curve, stored_laws
 from jaxsel.intervals import clopper_pearson
 from jaxsel.repetitions import Repetitions, success_probability
-from sims import tuned_laws
-from sims.success_probability import BASE_SUCCESS
+from sims.common import tuned_laws
+from sims.ps22_6 import BASE_SUCCESS
 
 __all__ = ["FIGURE", "simulated", "theory"]
 

@@ -10,15 +10,15 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures import style
-from figures.figure import Figure, load
-from figures.search_accuracy import DELTA, budget, curve, numbers_of, simulated
-from jaxsel.accounting.accountant import base_epsilon
-from jaxsel.accounting.tuning.released_search_budget import training_base
+from figures.common import style
+from figures.common.figure import Figure, load
+from figures.common.search_accuracy import DELTA, budget, curve, numbers_of, simulated
 from jaxsel.errors import InputError
+from jaxsel.families.tuning.accountant import base_epsilon
+from jaxsel.families.tuning.bounds.released_search_budget import training_base
 from jaxsel.records import digest
-from sims.digits_accuracies import PAPER_RATES, AccuracyTable
-from sims.tuned_accuracy import RELEASED, SEARCHES, tables
+from sims.common.digits_accuracies import PAPER_RATES, AccuracyTable
+from sims.ps22_7 import RELEASED, SEARCHES, tables
 
 __all__ = ["AXES", "FIGURE", "NAMES"]
 

@@ -5,18 +5,18 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from figures.renyi_points import renyi_interval
-from jaxsel.accounting import (
+from figures.common import style
+from figures.common.figure import Figure, load
+from figures.common.renyi_points import renyi_interval
+from jaxsel.accounting.single_run.divergences import renyi_divergence
+from jaxsel.accounting.single_run.pairs import tight_conditional
+from jaxsel.families.tuning.bounds.conditional import (
     conditional_part,
     fitted_tight_conditional,
-    renyi_divergence,
 )
-from jaxsel.accounting.bases.pairs import tight_conditional
-from sims.conditional_sampling import A
+from sims.common.tuned_laws import RHO
+from sims.ps22_8 import A
 from sims.registry import Result
-from sims.tuned_laws import RHO
 
 __all__ = ["FIGURE", "Theory", "draw", "simulated", "theory"]
 

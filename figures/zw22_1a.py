@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.intervals import mean_interval
 
 __all__ = ["FIGURE", "ORDER", "Recall", "draw", "findings", "recalls"]

@@ -8,17 +8,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.top_k.baseline_laws import top_stable_law
-from jaxsel.accounting.top_k.baselines import exponential_top_k_scale, top_stable
-from jaxsel.accounting.top_k.calibration import largest_rho
-from jaxsel.accounting.top_k.gaps import pass_probability
-from jaxsel.accounting.top_k.laws import largest_gap_law
-from jaxsel.accounting.top_k.recall import Groups, hit_law
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.base import Relation
+from jaxsel.families.top_k.baseline_laws import top_stable_law
+from jaxsel.families.top_k.baselines import exponential_top_k_scale, top_stable
+from jaxsel.families.top_k.calibration import largest_rho
+from jaxsel.families.top_k.gaps import pass_probability
+from jaxsel.families.top_k.laws import largest_gap_law
+from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.intervals import mean_interval
-from sims import top_k_synthetic as sim
+from sims import zw22_1b as sim
 
 __all__ = ["FIGURE", "Recall", "draw", "exact", "recalls"]
 

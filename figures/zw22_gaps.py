@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from figures import style
-from figures.figure import Figure, load
-from jaxsel.accounting.top_k.gaps import gap_for_success_printed
+from figures.common import style
+from figures.common.figure import Figure, load
 from jaxsel.errors import InputError
+from jaxsel.families.top_k.gaps import gap_for_success_printed
 from jaxsel.intervals import clopper_pearson
-from sims import top_k_gap_needs as needs
-from sims import top_k_gaps as sim
+from sims import zw22_gaps as sim
+from sims.common import top_k_gap_needs as needs
 
 __all__ = ["FIGURE", "Estimate", "draw", "estimate", "leads"]
 

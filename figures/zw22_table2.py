@@ -4,9 +4,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from figures import multi_label_numbers as numbers
-from figures import style
-from figures.figure import Figure, load
+from figures.common import multi_label_numbers as numbers
+from figures.common import style
+from figures.common.figure import Figure, load
 
 __all__ = ["FIGURE", "LOOKS"]
 

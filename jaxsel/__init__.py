@@ -28,11 +28,11 @@ from jaxsel.base import (
 )
 from jaxsel.engine import Performance, Tallies, simulate, simulate_grid
 from jaxsel.errors import InputError
-from jaxsel.mechanisms import bases
-from jaxsel.mechanisms.noised_bases import noised_score, random_candidate
-from jaxsel.mechanisms.noisy_max import noisy_max
-from jaxsel.mechanisms.private_tuning import Selection, private_tuning
-from jaxsel.mechanisms.thresholds import threshold_selection
+from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.families.thresholds.threshold_selection import threshold_selection
+from jaxsel.families.tuning import bases
+from jaxsel.families.tuning.noised_bases import noised_score, random_candidate
+from jaxsel.families.tuning.private_tuning import Selection, private_tuning
 from jaxsel.tables import from_law
 
 __all__ = [

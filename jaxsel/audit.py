@@ -8,7 +8,7 @@ mechanism has an exact law. A lower bound is no estimate: the truth may be much 
 
 from typing import Any, NamedTuple
 
-from jaxsel.accounting.bases.divergences import epsilon_at_delta, profile_delta
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
 from jaxsel.audit_bounds import AuditBound, delta_lower_bound, epsilon_lower_bound
 from jaxsel.base import Mechanism, Pair
 from jaxsel.engine import simulate_grid

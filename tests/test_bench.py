@@ -23,7 +23,7 @@ from jaxsel.bench.__main__ import main, table
 from jaxsel.bench.checks import chi_square_p_value, maxima_p_value
 from jaxsel.bench.timing import Sampler, Settings, rates, ratio, time_all
 from jaxsel.errors import InputError
-from jaxsel.mechanisms.bases import finite
+from jaxsel.families.tuning.bases import finite
 from tests.conftest import ALPHA
 
 SCORES = np.linspace(0.0, 3.0, 10)

@@ -6,7 +6,7 @@ import pytest
 from jaxsel.bench import peers, top_k
 from jaxsel.bench.checks import chi_square_p_value
 from jaxsel.bench.timing import Settings
-from jaxsel.mechanisms.top_k.exponential import exponential_top_k
+from jaxsel.families.top_k.exponential import exponential_top_k
 from tests.conftest import ALPHA
 
 COUNTS = top_k.counts_of(12) / 10.0

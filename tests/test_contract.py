@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from jaxsel import stream
-from jaxsel.accounting import exact_epsilon
+from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.audit import audit, audit_delta
 from jaxsel.base import Pair, Relation
-from jaxsel.catalogue import CLAIMS, MECHANISMS
+from jaxsel.catalogue import all_claims, mechanisms
 from jaxsel.errors import InputError
-from jaxsel.mechanisms import bases
-from jaxsel.mechanisms.noised_bases import noised_score, random_candidate
-from jaxsel.mechanisms.noisy_max import noisy_max
-from jaxsel.mechanisms.private_tuning import private_tuning
-from jaxsel.mechanisms.thresholds import threshold_selection
+from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.families.thresholds.threshold_selection import threshold_selection
+from jaxsel.families.tuning import bases
+from jaxsel.families.tuning.noised_bases import noised_score, random_candidate
+from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.repetitions import capped, geometric, poisson
 from tests.conftest import ALPHA
 
-AUDITED = {claim.id for claim in CLAIMS if claim.id.startswith("AUDIT-")}
-ENTRIES = pytest.mark.parametrize("entry", MECHANISMS, ids=lambda entry: entry.name)
+AUDITED = {claim.id for claim in all_claims() if claim.id.startswith("AUDIT-")}
+ENTRIES = pytest.mark.parametrize("entry", mechanisms(), ids=lambda entry: entry.name)
 
 
 @ENTRIES
@@ -70,7 +70,7 @@ def test_exact_law_matches_labels_and_keeps_the_promise(entry):
 
 @pytest.mark.parametrize(
     "entry",
-    [e for e in MECHANISMS if f"AUDIT-{e.name}" not in AUDITED],
+    [e for e in mechanisms() if f"AUDIT-{e.name}" not in AUDITED],
     ids=lambda entry: entry.name,
 )
 def test_audited_lower_bound_is_sound(entry, seed):

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import jaxsel
 from jaxsel import repetitions
-from jaxsel.accounting.accountant import account
-from jaxsel.accounting.bases.base_text import parse_base
-from jaxsel.accounting.bases.events import dp_sgd
-from jaxsel.catalogue import CLAIMS, ERRATA, MECHANISMS
+from jaxsel.accounting.single_run.base_text import parse_base
+from jaxsel.accounting.single_run.events import dp_sgd
+from jaxsel.catalogue import all_claims, errata, mechanisms
 from jaxsel.catalogue.document import catalogue_page
+from jaxsel.families.tuning.accountant import account
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -24,9 +24,11 @@ def test_the_catalogue_is_current():
 
 def test_numbers_in_the_readme_are_those_of_the_catalogue():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"all {len(CLAIMS)} claims" in readme
-    assert f"{len(ERRATA)} places where the papers err" in readme
-    assert f"the {sum(not claim.holds for claim in CLAIMS)} that are false" in readme
+    assert f"all {len(all_claims())} claims" in readme
+    assert f"{len(errata())} places where the papers err" in readme
+    assert (
+        f"the {sum(not claim.holds for claim in all_claims())} that are false" in readme
+    )
 
 
 def test_the_readme_states_what_tuning_costs():
@@ -77,8 +79,8 @@ def test_every_figure_is_in_the_gallery():
 
 
 def test_ids_in_the_documents_exist():
-    known = {claim.id for claim in CLAIMS} | {erratum.id for erratum in ERRATA}
-    known |= {name for entry in MECHANISMS for name in entry.ids}
+    known = {claim.id for claim in all_claims()} | {erratum.id for erratum in errata()}
+    known |= {name for entry in mechanisms() for name in entry.ids}
     for page in PAGES:
         if page.name == "catalogue.md":
             continue  # generated

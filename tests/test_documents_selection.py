@@ -5,20 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from jaxsel.accounting.percentile.better_than_median import median_rounds
-from jaxsel.accounting.percentile.pipeline import most_calls, pipeline
-from jaxsel.accounting.percentile.tests import algorithm_4
-from jaxsel.accounting.scores.choosing import (
+from jaxsel.families.choosing.laws import (
     choosing_settings,
     needed_lead,
     stable_settings,
 )
-from jaxsel.accounting.scores.classical import margin_needed
-from jaxsel.accounting.selection_and_test.bounds import (
-    tests_epsilon as epsilon_of_tests,
-)
-from jaxsel.accounting.tuning.hard_stop import hard_stop_steps_sharp
-from jaxsel.accounting.tuning.liu_talwar import hard_stop_steps_pure
+from jaxsel.families.percentile.median_laws import median_rounds
+from jaxsel.families.percentile.pipeline_laws import most_calls, pipeline
+from jaxsel.families.percentile.settings import algorithm_4
+from jaxsel.families.score_selection.classical_laws import margin_needed
+from jaxsel.families.selection_and_test.bounds import tests_epsilon as epsilon_of_tests
+from jaxsel.families.tuning.bounds.hard_stop import hard_stop_steps_sharp
+from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_steps_pure
 
 TEXT = " ".join(
     (Path(__file__).parent.parent / "docs" / "selection-and-testing.md")

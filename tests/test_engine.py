@@ -16,7 +16,7 @@ from jaxsel import statistics
 from jaxsel.base import Mechanism
 from jaxsel.engine import Performance, simulate, simulate_grid
 from jaxsel.errors import InputError
-from jaxsel.mechanisms.noisy_max import noisy_max
+from jaxsel.families.noisy_max.noisy_max import noisy_max
 
 SCORES = np.array([0.0, 1.0, 2.0, 1.5, -0.5])
 PARAMS = {"epsilon": 1.0}
@@ -165,7 +165,7 @@ import sys
 from jaxsel.engine import Performance, simulate
 import jaxsel.engine
 from tests.test_engine import PARAMS, SCORES
-from jaxsel.mechanisms.noisy_max import noisy_max
+from jaxsel.families.noisy_max.noisy_max import noisy_max
 jaxsel.engine._SAVE_SECONDS = 0.0
 simulate(noisy_max(), SCORES, PARAMS, trials=2**26, seed=5, record=sys.argv[1],
          performance=Performance(8192, 4))

@@ -10,7 +10,7 @@ from scipy import stats
 
 from jaxsel import stream
 from jaxsel.errors import InputError
-from jaxsel.mechanisms.noisy_max import noisy_max
+from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.tables import _multiply, alias_sample, alias_table, from_law
 from tests.conftest import ALPHA
 

@@ -9,38 +9,9 @@ What belongs to one kind of mechanism is imported from its room: ``noisy_max``, 
 ``multiplicative_weights``, ``propose_test_release``.
 """
 
-from jaxsel.accounting.accountant import (
-    Account,
-    ProvenEpsilon,
-    account,
-    base_epsilon,
-)
-from jaxsel.accounting.attained.adversarial_orders import (
-    Adversary,
-    adversarial_delta,
-    adversarial_epsilon,
-)
-from jaxsel.accounting.attained.epsilon import (
-    attained_epsilon,
-)
-from jaxsel.accounting.attained.exact_laws import (
-    tuned_index_law,
-    tuned_law,
-)
-from jaxsel.accounting.attained.exact_profile import (
-    exact_tuned_epsilon,
-    tuned_delta,
-    tuned_profile,
-)
-from jaxsel.accounting.attained.finite_adversary import (
-    FiniteAdversary,
-    finite_adversarial,
-)
-from jaxsel.accounting.bases import curves, pairs, score_orders, score_pairs
-from jaxsel.accounting.bases.base_text import (
-    parse_base,
-)
-from jaxsel.accounting.bases.closed_forms import (
+from jaxsel.accounting.single_run import curves, pairs, score_orders, score_pairs
+from jaxsel.accounting.single_run.base_text import parse_base
+from jaxsel.accounting.single_run.closed_forms import (
     approximate_profile,
     approximate_tradeoff,
     gaussian_delta,
@@ -57,7 +28,7 @@ from jaxsel.accounting.bases.closed_forms import (
     randomised_response_renyi,
     randomised_response_tradeoff,
 )
-from jaxsel.accounting.bases.conversions import (
+from jaxsel.accounting.single_run.conversions import (
     Conversion,
     RenyiCurve,
     log_delta_at_order,
@@ -70,8 +41,8 @@ from jaxsel.accounting.bases.conversions import (
     zcdp_rho,
     zcdp_to_epsilon,
 )
-from jaxsel.accounting.bases.curves import BaseGuarantee
-from jaxsel.accounting.bases.divergences import (
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.divergences import (
     epsilon_at_delta,
     exact_epsilon,
     hockey_stick,
@@ -80,7 +51,7 @@ from jaxsel.accounting.bases.divergences import (
     renyi_divergence,
     total_variation,
 )
-from jaxsel.accounting.bases.dominating import (
+from jaxsel.accounting.single_run.dominating import (
     DominatingPair,
     pair_delta,
     pair_from_laws,
@@ -89,15 +60,10 @@ from jaxsel.accounting.bases.dominating import (
     pair_tradeoff,
     reversed_pair,
 )
-from jaxsel.accounting.bases.events import (
-    dp_sgd,
-    from_event,
-)
-from jaxsel.accounting.bases.pairs import LawPair
-from jaxsel.accounting.bases.tradeoff import (
-    renyi_tradeoff,
-)
-from jaxsel.accounting.noisy_max.bounds import (
+from jaxsel.accounting.single_run.events import dp_sgd, from_event
+from jaxsel.accounting.single_run.pairs import LawPair
+from jaxsel.accounting.single_run.tradeoff import renyi_tradeoff
+from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_delta,
     noisy_max_epsilon,
@@ -106,22 +72,19 @@ from jaxsel.accounting.noisy_max.bounds import (
     noisy_max_sharp_delta,
     noisy_max_sharp_epsilon,
 )
-from jaxsel.accounting.noisy_max.composition import (
+from jaxsel.families.noisy_max.composition_bounds import (
     composed_pair_epsilon,
     dominated_composition_epsilon,
     noisy_max_composed_delta,
     noisy_max_composed_epsilon,
 )
-from jaxsel.accounting.top_k.baselines import (
+from jaxsel.families.top_k.baselines import (
     exponential_top_k_rho,
     exponential_top_k_scale,
     limited_domain_epsilon,
 )
-from jaxsel.accounting.top_k.calibration import (
-    calibrate,
-    stable_top_k_calibration,
-)
-from jaxsel.accounting.top_k.curves import (
+from jaxsel.families.top_k.calibration import calibrate, stable_top_k_calibration
+from jaxsel.families.top_k.curves import (
     approximate_renyi_to_delta,
     approximate_renyi_to_epsilon,
     compose_curves,
@@ -130,37 +93,59 @@ from jaxsel.accounting.top_k.curves import (
     noisy_gap_renyi,
     stable_top_k_curve,
 )
-from jaxsel.accounting.tuning.approximate import (
+from jaxsel.families.tuning.accountant import (
+    Account,
+    ProvenEpsilon,
+    account,
+    base_epsilon,
+)
+from jaxsel.families.tuning.attained.adversarial_orders import (
+    Adversary,
+    adversarial_delta,
+    adversarial_epsilon,
+)
+from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
+from jaxsel.families.tuning.attained.exact_laws import tuned_index_law, tuned_law
+from jaxsel.families.tuning.attained.exact_profile import (
+    exact_tuned_epsilon,
+    tuned_delta,
+    tuned_profile,
+)
+from jaxsel.families.tuning.attained.finite_adversary import (
+    FiniteAdversary,
+    finite_adversarial,
+)
+from jaxsel.families.tuning.bounds.approximate import (
     ApproximateRenyi,
     Thinned,
     approximate_poisson_renyi,
     pure_core_delta,
     thinned,
 )
-from jaxsel.accounting.tuning.conditional import (
+from jaxsel.families.tuning.bounds.conditional import (
     PARTS,
     conditional_at_exponents,
     conditional_epsilon,
     conditional_part,
     fitted_tight_conditional,
 )
-from jaxsel.accounting.tuning.envelope import (
+from jaxsel.families.tuning.bounds.envelope import (
     base_envelopes,
     envelope_epsilon,
     envelope_profile,
 )
-from jaxsel.accounting.tuning.fixed_runs import (
+from jaxsel.families.tuning.bounds.fixed_runs import (
     ConstantEvent,
     fixed_runs_constant_event,
     fixed_runs_epsilon,
     fixed_runs_lower_bound,
 )
-from jaxsel.accounting.tuning.general_profile import (
+from jaxsel.families.tuning.bounds.general_profile import (
     general_hockey_stick,
     general_renyi,
     refined_hockey_stick,
 )
-from jaxsel.accounting.tuning.generic import (
+from jaxsel.families.tuning.bounds.generic import (
     correct_for_no_runs,
     generic_pair_epsilon,
     generic_renyi,
@@ -168,13 +153,13 @@ from jaxsel.accounting.tuning.generic import (
     truncated_renyi,
     truncation_penalty,
 )
-from jaxsel.accounting.tuning.heterogeneous import (
+from jaxsel.families.tuning.bounds.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,
     largest_steps,
     subsampled_gaussian_profile,
 )
-from jaxsel.accounting.tuning.liu_talwar import (
+from jaxsel.families.tuning.bounds.liu_talwar import (
     ApproximateGuarantee,
     hard_stop_approximate,
     hard_stop_approximate_sharp,
@@ -198,17 +183,14 @@ from jaxsel.accounting.tuning.liu_talwar import (
     threshold_pure,
     threshold_steps,
 )
-from jaxsel.accounting.tuning.negative_binomial import (
+from jaxsel.families.tuning.bounds.negative_binomial import (
     negative_binomial_epsilon,
     negative_binomial_renyi,
     pure_negative_binomial_epsilon,
     zcdp_negative_binomial_renyi,
 )
-from jaxsel.accounting.tuning.poisson import (
-    poisson_epsilon,
-    poisson_renyi,
-)
-from jaxsel.accounting.tuning.profiles import (
+from jaxsel.families.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
+from jaxsel.families.tuning.bounds.profiles import (
     ProfileBound,
     binomial_profile,
     epsilon_at,
@@ -221,7 +203,7 @@ from jaxsel.accounting.tuning.profiles import (
     tradeoff_profile,
     two_point_epsilon,
 )
-from jaxsel.accounting.tuning.renyi import (
+from jaxsel.families.tuning.bounds.renyi import (
     TunedEpsilon,
     tuned_curves,
     tuned_epsilon,

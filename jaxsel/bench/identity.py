@@ -54,9 +54,9 @@ def _tallies(
 
     from jaxsel import repetitions
     from jaxsel.engine import Performance, simulate
-    from jaxsel.mechanisms.bases import finite
-    from jaxsel.mechanisms.noisy_max import noisy_max
-    from jaxsel.mechanisms.private_tuning import private_tuning
+    from jaxsel.families.noisy_max.noisy_max import noisy_max
+    from jaxsel.families.tuning.bases import finite
+    from jaxsel.families.tuning.private_tuning import private_tuning
     from jaxsel.tables import from_law
 
     scores, scale = np.linspace(0.0, 5.0, 33), {"noise_scale": 1.0}

@@ -10,7 +10,7 @@ from jaxsel.bench.jax_samplers import argmax_of_gumbel
 from jaxsel.bench.limits import BLOCK, limit_kernel
 from jaxsel.bench.results import GoalResult, at_least, at_most, missing, note
 from jaxsel.bench.timing import Sampler, Settings, Timing, rates, ratio, time_all
-from jaxsel.mechanisms.noisy_max import noisy_max
+from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.tables import alias_table, from_law
 
 __all__ = [

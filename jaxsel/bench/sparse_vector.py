@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxsel.accounting.sparse_vector import above_threshold_noise
 from jaxsel.bench.engine_samplers import simulated
 from jaxsel.bench.numpy_samplers import in_blocks, new_generator
 from jaxsel.bench.processes import run_python
 from jaxsel.bench.results import GoalResult, at_least, at_most, note
 from jaxsel.bench.timing import Sampler, Settings, rates, ratio, time_all
-from jaxsel.mechanisms.sparse_vector import above_threshold
+from jaxsel.families.sparse_vector.above_threshold import above_threshold
+from jaxsel.families.sparse_vector.bounds import above_threshold_noise
 
 __all__ = ["QUERIES", "measure", "measure_memory", "numpy_scan", "workload"]
 

@@ -44,7 +44,7 @@ def _first_call() -> float:
     import jax.numpy as jnp
 
     from jaxsel.engine import simulate
-    from jaxsel.mechanisms.noisy_max import noisy_max
+    from jaxsel.families.noisy_max.noisy_max import noisy_max
 
     jnp.zeros(1).block_until_ready()
     scores, params = np.linspace(0.0, 5.0, 100), {"noise_scale": 1.0}
@@ -59,7 +59,7 @@ def measure_dynamic_trials(settings: Settings) -> list[GoalResult]:
 
     from jaxsel import engine
     from jaxsel.bench.selection import scores_of
-    from jaxsel.mechanisms.noisy_max import noisy_max
+    from jaxsel.families.noisy_max.noisy_max import noisy_max
     from jaxsel.statistics import counts
 
     block = 8192

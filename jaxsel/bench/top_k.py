@@ -11,7 +11,7 @@ from jaxsel.bench.numpy_samplers import new_generator
 from jaxsel.bench.results import GoalResult, at_least, missing
 from jaxsel.bench.timing import Sampler, Settings, rates, ratio, time_all
 from jaxsel.engine import Performance, simulate
-from jaxsel.mechanisms.top_k.exponential import exponential_top_k
+from jaxsel.families.top_k.exponential import exponential_top_k
 
 __all__ = [
     "arrivals",

@@ -8,8 +8,8 @@ from jaxsel.bench.jax_samplers import masked_loop
 from jaxsel.bench.numpy_tuning import power, ragged
 from jaxsel.bench.results import GoalResult, at_least, note
 from jaxsel.bench.timing import Settings, rates, ratio, time_all
-from jaxsel.mechanisms.bases import finite
-from jaxsel.mechanisms.private_tuning import private_tuning
+from jaxsel.families.tuning.bases import finite
+from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.tables import from_law
 
 __all__ = ["measure"]

@@ -1,16 +1,21 @@
-"""Everything that has a public name: mechanisms, claims, errata, repetition laws."""
+"""Everything that has a public name: mechanisms, claims, errata, self-checks."""
 
-from jaxsel.catalogue.claims import CLAIMS, ERRATA, find_claim
-from jaxsel.catalogue.entry import MechanismEntry
-from jaxsel.catalogue.mechanisms import MECHANISMS, find_mechanism
-from jaxsel.catalogue.options import Option
+from jaxsel.catalogue.collect import (
+    all_claims,
+    errata,
+    find_claim,
+    find_mechanism,
+    mechanisms,
+    published_claims,
+    self_checks,
+)
 
 __all__ = [
-    "CLAIMS",
-    "ERRATA",
-    "MECHANISMS",
-    "MechanismEntry",
-    "Option",
+    "all_claims",
+    "errata",
     "find_claim",
     "find_mechanism",
+    "mechanisms",
+    "published_claims",
+    "self_checks",
 ]

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from jaxsel.catalogue import CLAIMS, ERRATA, MECHANISMS
-from jaxsel.catalogue.entry import MechanismEntry
+from jaxsel.catalogue import all_claims, errata, mechanisms
+from jaxsel.entry import MechanismEntry
 
 __all__ = ["catalogue_page"]
 
@@ -45,7 +45,7 @@ def catalogue_page() -> str:
         "## Mechanisms",
         "",
     ]
-    for entry in MECHANISMS:
+    for entry in mechanisms():
         lines += _mechanism(entry)
     claims = [
         (
@@ -54,11 +54,11 @@ def catalogue_page() -> str:
             claim.statement,
             claim.source,
         )
-        for claim in CLAIMS
+        for claim in all_claims()
     ]
     lines += ["## Claims", ""]
     lines += _table(("id", "status", "statement", "source"), claims)
-    errata = [
+    mistakes = [
         (
             f"`{erratum.id}`",
             erratum.kind,
@@ -66,10 +66,10 @@ def catalogue_page() -> str:
             erratum.correct,
             ", ".join(f"`{name}`" for name in (*erratum.refuted, *erratum.corrected)),
         )
-        for erratum in ERRATA
+        for erratum in errata()
     ]
     lines += ["", "## Errata", ""]
-    lines += _table(("id", "kind", "printed", "what is true", "claims"), errata)
+    lines += _table(("id", "kind", "printed", "what is true", "claims"), mistakes)
     return "\n".join(lines) + "\n"
 
 

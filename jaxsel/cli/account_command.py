@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.accountant import account
-from jaxsel.accounting.bases.base_text import FORMS, parse_base
+from jaxsel.accounting.single_run.base_text import FORMS, parse_base
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, rounded_up, say
+from jaxsel.families.tuning.accountant import account
 
 __all__ = ["account_command"]
 

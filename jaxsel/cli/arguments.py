@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxsel.catalogue.options import read_number
 from jaxsel.errors import InputError
+from jaxsel.options import read_number
 
 __all__ = [
     "JsonOption",

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from jaxsel import repetitions
-from jaxsel.catalogue import CLAIMS, ERRATA, MECHANISMS, find_claim
+from jaxsel.catalogue import all_claims, errata, find_claim, mechanisms
 from jaxsel.cli.arguments import (
     JsonOption,
     SettingsArgument,
@@ -43,7 +43,7 @@ def _mechanisms() -> list[dict]:
                 for name, option in entry.options.items()
             },
         }
-        for entry in MECHANISMS
+        for entry in mechanisms()
     ]
 
 
@@ -65,7 +65,7 @@ def _claims() -> list[dict]:
                 ).parameters.items()
             },
         }
-        for claim in CLAIMS
+        for claim in all_claims()
     ]
 
 
@@ -107,7 +107,7 @@ def _figures() -> list[dict]:
 
 
 def _errata() -> list[dict]:
-    return [erratum._asdict() for erratum in ERRATA]
+    return [erratum._asdict() for erratum in errata()]
 
 
 _LISTS = {

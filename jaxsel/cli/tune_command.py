@@ -8,11 +8,11 @@ import numpy as np
 import typer
 
 from jaxsel import repetitions as laws
-from jaxsel.catalogue.options import read_number, read_numbers
 from jaxsel.cli.arguments import JsonOption, bad_input_exits, compilation_cache
 from jaxsel.cli.output import print_json, print_table, rounded_up, say
 from jaxsel.data.images import IMAGE_SETS, ImageSet, load_images
 from jaxsel.errors import InputError, check_choice
+from jaxsel.options import read_number, read_numbers
 from jaxsel.progress import progress_bar
 from jaxsel.training.plan import SearchPlan, learning_rates, plan_search
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from jaxsel.base import Budget
-from jaxsel.catalogue import CLAIMS, find_claim
+from jaxsel.catalogue import find_claim
 from jaxsel.cli.arguments import (
     JsonOption,
     SeedOption,
@@ -47,7 +47,9 @@ def validate_command(
         if bool(ids) == all_claims:
             raise InputError("name the claims to validate, or give --all, and not both")
         claims = (
-            list(CLAIMS) if all_claims else [find_claim(name) for name in ids or []]
+            list(all_claims())
+            if all_claims
+            else [find_claim(name) for name in ids or []]
         )
         budget = Budget(read_trials(trials), check_integer("cases", cases, 1), seed)
         compilation_cache()

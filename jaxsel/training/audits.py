@@ -16,10 +16,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxsel.accounting.accountant import base_epsilon
-from jaxsel.accounting.bases.events import dp_sgd as dp_sgd_guarantee
+from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.errors import InputError, check_finite, check_integer
+from jaxsel.families.tuning.accountant import base_epsilon
 from jaxsel.training.canaries import (
     Data,
     Indifferent,

@@ -19,15 +19,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting import curves
-from jaxsel.accounting.accountant import account
-from jaxsel.accounting.bases.events import dp_sgd
-from jaxsel.accounting.tuning.heterogeneous import candidate_thresholds, largest_steps
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.errors import (
     InputError,
     check_integer,
     check_interval,
     check_positive,
+)
+from jaxsel.families.tuning.accountant import account
+from jaxsel.families.tuning.bounds.heterogeneous import (
+    candidate_thresholds,
+    largest_steps,
 )
 from jaxsel.repetitions import Repetitions
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from jaxsel.accounting import curves
-from jaxsel.accounting.bases.base_text import FORMS, parse_base
-from jaxsel.accounting.bases.events import dp_sgd
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.base_text import FORMS, parse_base
+from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.errors import InputError
 
 LEVELS = np.array([0.0, 0.2, 0.7, 1.5, 3.0])

@@ -8,10 +8,9 @@ import pytest
 from dp_accounting.pld import privacy_loss_mechanism
 from scipy import integrate, stats
 
-from jaxsel.accounting import pairs
-from jaxsel.accounting.bases import closed_forms as cf
-from jaxsel.accounting.bases import divergences
 from jaxsel.accounting.numerics.optimise import minimise
+from jaxsel.accounting.single_run import closed_forms as cf
+from jaxsel.accounting.single_run import divergences, pairs
 from jaxsel.errors import InputError
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from dp_accounting.rdp import rdp_privacy_accountant as rdp
 
-from jaxsel.accounting import curves
-from jaxsel.accounting.bases import closed_forms as cf
-from jaxsel.accounting.bases import conversions as cv
 from jaxsel.accounting.numerics.optimise import minimise, minimise_over_orders
+from jaxsel.accounting.single_run import closed_forms as cf
+from jaxsel.accounting.single_run import conversions as cv
+from jaxsel.accounting.single_run import curves
 from jaxsel.errors import InputError
 
 BASES = [

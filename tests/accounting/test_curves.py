@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.accounting import curves, pairs
-from jaxsel.accounting.bases import divergences
-from jaxsel.accounting.bases.base_text import parse_base
+from jaxsel.accounting.single_run import curves, divergences, pairs
+from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.errors import InputError
 
 ORDERS = np.array([1.0, 1.2, 2.0, 6.0, 40.0, math.inf])

@@ -7,8 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from jaxsel.accounting import pairs
-from jaxsel.accounting.bases import divergences as dv
+from jaxsel.accounting.single_run import divergences as dv
+from jaxsel.accounting.single_run import pairs
 from jaxsel.errors import InputError
 
 ORDERS = [0.3, 1.0, 1.0 + 1e-7, 1.3, 2.0, 7.5, 300.0, math.inf]

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.accounting import curves, pairs
-from jaxsel.accounting.bases import closed_forms, divergences
-from jaxsel.accounting.bases.dominating import (
+from jaxsel.accounting.single_run import closed_forms, curves, divergences, pairs
+from jaxsel.accounting.single_run.dominating import (
     pair_delta,
     pair_from_laws,
     pair_from_points,

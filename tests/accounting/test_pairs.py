@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.accounting import pairs
-from jaxsel.accounting.attained.exact_laws import tuned_law
-from jaxsel.accounting.bases import divergences
-from jaxsel.accounting.tuning import fixed_runs
+from jaxsel.accounting.single_run import divergences, pairs
 from jaxsel.errors import InputError
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds import fixed_runs
 from jaxsel.repetitions import point_mass
 
 FIXED = [

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from figures import clnss22_choosing, clnss22_stable, clnss22_top_k
-from jaxsel.accounting.scores.choosing import choosing_settings
-from sims import choosing, confident_top_k, stable_selection
+from jaxsel.families.choosing.laws import choosing_settings
+from sims import (
+    clnss22_choosing as choosing,
+)
+from sims import (
+    clnss22_stable as stable_selection,
+)
+from sims import (
+    clnss22_top_k as confident_top_k,
+)
 from tests.conftest import ALPHA
 from tests.figures.test_zw22 import drawn, record_of
 

@@ -4,10 +4,18 @@ import numpy as np
 import pytest
 
 from figures import clnss22_adaptive, clnss22_pmw, clnss22_sample_complexity
-from figures.figure import Figure, records_in, render
-from jaxsel.accounting.multiplicative_weights import sample_complexity as sizes
-from jaxsel.accounting.multiplicative_weights import updates as updates_of
-from sims import adaptive_analysis, multiplicative_weights, registry
+from figures.common.figure import Figure, records_in, render
+from jaxsel.families.multiplicative_weights import sample_complexity as sizes
+from jaxsel.families.multiplicative_weights import updates as updates_of
+from sims import (
+    clnss22_adaptive as adaptive_analysis,
+)
+from sims import (
+    clnss22_pmw as multiplicative_weights,
+)
+from sims import (
+    registry,
+)
 
 SIMS = {
     "clnss22-pmw": registry.Sim("clnss22-pmw", "multiplicative_weights", 1000),

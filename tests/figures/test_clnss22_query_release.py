@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from figures import clnss22_query_release as figure
-from sims import query_release as sim
+from sims import clnss22_query_release as sim
 from sims.registry import Result
 from tests.conftest import ALPHA, seed
 

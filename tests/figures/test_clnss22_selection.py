@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from figures import clnss22_coin_game, clnss22_median, clnss22_selection
-from figures.figure import records_in, render
-from jaxsel.accounting.bases.divergences import renyi_divergence
-from jaxsel.accounting.selection_and_test.coin_games import favoured_rate
+from figures.common.figure import records_in, render
+from jaxsel.accounting.single_run.divergences import renyi_divergence
+from jaxsel.families.selection_and_test.coin_game_laws import favoured_rate
 from jaxsel.intervals import binomial_p_value
-from sims import coin_game as games
+from sims import clnss22_coin_game as games
+from sims import clnss22_selection as interactions
 from sims import registry
-from sims import selection_and_test as interactions
 from tests.conftest import ALPHA, seed
 
 TRIALS = 100_000

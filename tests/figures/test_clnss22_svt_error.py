@@ -7,13 +7,22 @@ import pytest
 from scipy import special, stats
 
 from figures import clnss22_repetitions, clnss22_svt_error
-from figures.figure import load, records_in, render
-from jaxsel.accounting.sparse_vector import right_probability, sparse_vector_epsilon
-from jaxsel.accounting.sparse_vector.repetitive_errors import failure_bound
-from jaxsel.accounting.sparse_vector.repetitive_settings import privacy_epsilon
+from figures.common.figure import load, records_in, render
 from jaxsel.base import Relation
+from jaxsel.families.repetitive_sparse_vector.error_laws import failure_bound
+from jaxsel.families.repetitive_sparse_vector.settings import privacy_epsilon
+from jaxsel.families.sparse_vector.bounds import sparse_vector_epsilon
+from jaxsel.families.sparse_vector.stopping_laws import right_probability
 from jaxsel.intervals import clopper_pearson
-from sims import registry, repetitive_sparse_vector, sparse_vector_error
+from sims import (
+    clnss22_repetitions as repetitive_sparse_vector,
+)
+from sims import (
+    clnss22_svt_error as sparse_vector_error,
+)
+from sims import (
+    registry,
+)
 from sims.registry import Sim
 from tests.conftest import ALPHA, seed
 

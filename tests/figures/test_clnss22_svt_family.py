@@ -9,11 +9,12 @@ from matplotlib.colors import to_hex
 from scipy import stats
 
 from figures import clnss22_svt_family as figure
-from figures import style
-from jaxsel.accounting.sparse_vector import pair_epsilon, pattern_log_probability
-from jaxsel.accounting.sparse_vector import variants as svt
+from figures.common import style
 from jaxsel.base import Relation
-from sims import sparse_vector_family as family
+from jaxsel.families.sparse_vector import variant_settings as svt
+from jaxsel.families.sparse_vector.patterns import pattern_log_probability
+from jaxsel.families.sparse_vector.profiles import pair_epsilon
+from sims import clnss22_svt_family as family
 from sims.registry import Result
 from tests.conftest import ALPHA, seed
 

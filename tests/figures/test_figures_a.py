@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from figures import FIGURES, lt19_selection, ps22_5, ps22_6, style
+from figures import FIGURES, lt19_selection, ps22_5, ps22_6
 from figures.__main__ import app
-from figures.figure import records_in, render
-from figures.tuned_curves import NAMES
-from jaxsel.accounting import curves, tuned_epsilon
+from figures.common import style
+from figures.common.figure import records_in, render
+from figures.common.tuned_curves import NAMES
+from jaxsel.accounting.single_run import curves
 from jaxsel.errors import InputError
+from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.repetitions import expected_quantile, success_probability
-from sims import registry, tuned_laws
-from sims.digits_selection import SELECTORS, candidates
+from sims import registry
+from sims.common import tuned_laws
+from sims.lt19_selection import SELECTORS, candidates
 from tests.conftest import ALPHA, seed
 
 TRIALS = {"ps22-1": 20, "ps22-5": 100_000, "ps22-6": 200_000, "lt19-selection": 50_000}

@@ -6,31 +6,30 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from figures import FIGURES, ps22_2, ps22_3, ps22_4, ps22_8, renyi_overlay, style
-from figures.figure import records_in, render
-from figures.renyi_overlay import natural_overlay, two_block_overlay
-from figures.renyi_points import renyi_interval
-from jaxsel.accounting import (
-    curves,
-    epsilon_at_delta,
-    gaussian_epsilon,
-    generic_renyi,
-    renyi_divergence,
-    tuned_epsilon,
-    tuned_law,
-)
+from figures import FIGURES, ps22_2, ps22_3, ps22_4, ps22_8
+from figures.common import renyi_overlay, style
+from figures.common.figure import records_in, render
+from figures.common.renyi_overlay import natural_overlay, two_block_overlay
+from figures.common.renyi_points import renyi_interval
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
 from jaxsel.errors import InputError
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds.generic import generic_renyi
+from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.intervals import (
     clopper_pearson_lower,
     clopper_pearson_upper,
     goodness_of_fit,
 )
 from jaxsel.repetitions import from_mean, parse
-from sims import epsilon_of_repetitions as audits
-from sims import gaussian_orders as orders
-from sims import registry, tuned_laws
-from sims.renyi_logarithmic import MEANS
-from sims.renyi_tallies import natural_cells, two_block_cells
+from sims import ps22_4 as audits
+from sims import registry
+from sims.common import gaussian_orders as orders
+from sims.common import tuned_laws
+from sims.common.renyi_tallies import natural_cells, two_block_cells
+from sims.ps22_2 import MEANS
 from tests.conftest import ALPHA, seed
 
 TRIALS = {"ps22-2": 100_000, "ps22-3": 100_000, "ps22-4": 200_000, "ps22-8": 100_000}

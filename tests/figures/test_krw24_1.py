@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from figures import krw24_1, style
-from jaxsel.accounting.noisy_max.groups import grouped_law
+from figures import krw24_1
+from figures.common import style
+from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.intervals import goodness_of_fit
-from sims import noisy_max_privacy as sim
+from sims import krw24_1 as sim
 from sims.registry import Result
 from tests.conftest import ALPHA, seed
 

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from figures import krw24_2, krw24_3, krw24_4, style
-from figures import krw24_audits as audits
-from figures import krw24_shared as shared
-from figures.figure import records_in, render
-from jaxsel.accounting.bases.conversions import renyi_to_epsilon
-from jaxsel.accounting.tuning.negative_binomial import negative_binomial_renyi
-from jaxsel.accounting.tuning.poisson import poisson_renyi
-from jaxsel.accounting.tuning.profiles import (
+from figures import krw24_2, krw24_3, krw24_4
+from figures.common import krw24_audits as audits
+from figures.common import krw24_shared as shared
+from figures.common import style
+from figures.common.figure import records_in, render
+from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
+from jaxsel.families.tuning.bounds.poisson import poisson_renyi
+from jaxsel.families.tuning.bounds.profiles import (
     binomial_profile,
     epsilon_at,
     negative_binomial_profile,
@@ -18,8 +19,8 @@ from jaxsel.accounting.tuning.profiles import (
 )
 from jaxsel.repetitions import binomial, from_mean, parse, poisson
 from sims import registry
-from sims.tuned_gaussian_counts import COUNTS, MEAN
-from sims.tuned_gaussian_profile import MEANS, TARGETS
+from sims.krw24_2 import MEANS, TARGETS
+from sims.krw24_4 import COUNTS, MEAN
 from tests.conftest import ALPHA, seed
 
 TRIALS = 100_000

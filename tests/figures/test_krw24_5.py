@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from figures import krw24_5, style
-from figures.figure import render
+from figures import krw24_5
+from figures.common import style
+from figures.common.figure import render
 from jaxsel.data.download import FOLDER_VARIABLE
-from sims import linear_regression as sim
+from sims import krw24_5 as sim
 from sims.registry import Result
 from tests.conftest import ALPHA, seed
 

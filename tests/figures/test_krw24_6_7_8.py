@@ -5,15 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from figures import krw24_6, krw24_7, krw24_8, style
-from figures import krw24_dp_sgd as shared
-from figures import krw24_dp_sgd_looks as looks
-from figures.figure import load, records_in, render
-from jaxsel.accounting.bases.divergences import hockey_stick
-from jaxsel.accounting.tuning.heterogeneous import subsampled_gaussian_profile
+from figures import krw24_6, krw24_7, krw24_8
+from figures.common import krw24_dp_sgd as shared
+from figures.common import krw24_dp_sgd_looks as looks
+from figures.common import style
+from figures.common.figure import load, records_in, render
+from jaxsel.accounting.single_run.divergences import hockey_stick
+from jaxsel.families.tuning.bounds.heterogeneous import subsampled_gaussian_profile
 from jaxsel.repetitions import from_mean, parse
-from sims import registry, tuned_dp_sgd_profile
-from sims.dp_sgd_runs import runs, sides, thresholds
+from sims import krw24_6 as tuned_dp_sgd_profile
+from sims import registry
+from sims.common.dp_sgd_runs import runs, sides, thresholds
 from tests.conftest import ALPHA, seed
 
 FIGURES = {module.FIGURE.id: module.FIGURE for module in (krw24_6, krw24_7, krw24_8)}

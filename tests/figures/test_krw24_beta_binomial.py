@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from figures import krw24_beta_binomial as beta
-from figures import style
-from sims import beta_binomial_profiles, tuned_profiles
+from figures.common import style
+from sims import (
+    krw24_beta_binomial as beta_binomial_profiles,
+)
+from sims import (
+    krw24_profile as tuned_profiles,
+)
 from sims.registry import Result
 from tests.conftest import ALPHA, seed
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from figures import krw24_ladder
-from figures.krw24_ladder import LOOKS, guarantee, ladder
-from figures.krw24_shared import DELTA
-from jaxsel.accounting.attained.exact_profile import tuned_profile
-from jaxsel.accounting.bases.score_pairs import reversed_pair
+from figures.common import krw24_ladder
+from figures.common.krw24_ladder import LOOKS, guarantee, ladder
+from figures.common.krw24_shared import DELTA
+from jaxsel.accounting.single_run.score_pairs import reversed_pair
+from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.repetitions import parse
-from sims.line_rankings import worst_rankings
-from sims.tuned_profiles import BASES, LAWS
+from sims.common.line_rankings import worst_rankings
+from sims.krw24_profile import BASES, LAWS
 
 # Least delta that is drawn, and the rounding up of the envelope's cover.
 FLOOR, ROUNDING = 1e-8, 1e-5

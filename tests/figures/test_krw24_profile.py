@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from figures import krw24_ladder, krw24_profile_dp_sgd, krw24_profile_laplace, style
 from figures import krw24_profile as figure
-from figures.krw24_ladder import LOOKS, guarantee, ladder
-from jaxsel.accounting.attained.exact_profile import tuned_profile
-from jaxsel.accounting.tuning.envelope import base_envelopes, envelope_epsilon
-from sims import tuned_profiles
-from sims.line_rankings import worst_rankings
+from figures import krw24_profile_dp_sgd, krw24_profile_laplace
+from figures.common import krw24_ladder, style
+from figures.common.krw24_ladder import LOOKS, guarantee, ladder
+from jaxsel.families.tuning.attained.exact_profile import tuned_profile
+from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from sims import krw24_profile as tuned_profiles
+from sims.common.line_rankings import worst_rankings
 from sims.registry import Result
 from tests.conftest import ALPHA, seed
 

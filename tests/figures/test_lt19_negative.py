@@ -11,10 +11,24 @@ from figures import (
     lt19_packing,
     lt19_privacy_cost,
 )
-from jaxsel.accounting.tuning.hard_stop import hard_stop_steps_sharp, hard_stop_worst
-from jaxsel.accounting.tuning.liu_talwar import hard_stop_steps_pure
+from jaxsel.families.tuning.bounds.hard_stop import (
+    hard_stop_steps_sharp,
+    hard_stop_worst,
+)
+from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_steps_pure
 from jaxsel.intervals import goodness_of_fit
-from sims import decreasing_thresholds, hard_stop, packing, privacy_cost
+from sims import (
+    lt19_decreasing_thresholds as decreasing_thresholds,
+)
+from sims import (
+    lt19_hard_stop as hard_stop,
+)
+from sims import (
+    lt19_packing as packing,
+)
+from sims import (
+    lt19_privacy_cost as privacy_cost,
+)
 from tests.conftest import ALPHA
 from tests.figures.test_zw22 import drawn, record_of
 

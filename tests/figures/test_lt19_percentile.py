@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from figures import lt19_oracle_calls, lt19_percentile
-from figures.figure import render
+from figures.common.figure import render
 from jaxsel.intervals import goodness_of_fit
-from sims import percentile_halting
+from sims import lt19_percentile as percentile_halting
 from sims.registry import Result
 from tests.conftest import ALPHA
 

@@ -3,25 +3,29 @@
 import numpy as np
 import pytest
 
-from figures import (
-    generalisation_losses,
-    lt19_generalisations,
-    lt19_utility,
-    style,
-)
-from figures.figure import records_in, render
-from jaxsel.accounting.scores.classical import (
+from figures import lt19_generalisations, lt19_utility
+from figures.common import generalisation_losses, style
+from figures.common.figure import records_in, render
+from jaxsel.families.score_selection.candidate_laws import index_law
+from jaxsel.families.score_selection.classical_laws import (
     exponential_law,
     margin_needed,
 )
-from jaxsel.accounting.scores.noisy_candidates import index_law
-from jaxsel.accounting.scores.score_selection import (
+from jaxsel.families.score_selection.settings import (
     margin_selection,
     margin_selection_needed,
 )
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.repetitions import geometric
-from sims import equal_epsilon, generalisations, registry
+from sims import (
+    lt19_generalisations as generalisations,
+)
+from sims import (
+    lt19_utility as equal_epsilon,
+)
+from sims import (
+    registry,
+)
 from tests.conftest import ALPHA, seed
 
 TRIALS = {"lt19-utility": 20_000, "lt19-generalisations": 20_000}

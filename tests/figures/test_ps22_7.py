@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from figures import ps22_7, search_accuracy, style
-from figures.search_accuracy import (
+from figures import ps22_7
+from figures.common import search_accuracy, style
+from figures.common.search_accuracy import (
     budget,
     curve,
     expected,
@@ -18,17 +19,18 @@ from figures.search_accuracy import (
     simulated,
 )
 from jaxsel import repetitions as laws
-from jaxsel.accounting.tuning.released_search_budget import (
-    released_budget,
-    training_renyi,
-)
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.data.released_accuracies import released_available
 from jaxsel.errors import InputError
-from sims import digits_accuracies, tuned_accuracy
-from sims.digits_accuracies import AccuracyTable
+from jaxsel.families.tuning.bounds.released_search_budget import (
+    released_budget,
+    training_renyi,
+)
+from sims import ps22_7 as tuned_accuracy
+from sims.common import digits_accuracies
+from sims.common.digits_accuracies import AccuracyTable
+from sims.ps22_7 import RELEASED, SEARCHES
 from sims.registry import Result
-from sims.tuned_accuracy import RELEASED, SEARCHES
 from tests.conftest import ALPHA, seed
 
 TRIALS = 20_000

@@ -3,12 +3,21 @@
 import numpy as np
 import pytest
 
-from figures import style, zw22_1a, zw22_1b, zw22_table1
-from jaxsel.accounting.top_k.baselines import exponential_top_k_scale
-from jaxsel.accounting.top_k.calibration import largest_rho, stable_top_k_calibration
+from figures import zw22_1a, zw22_1b, zw22_table1
+from figures.common import style
 from jaxsel.data.download import FOLDER_VARIABLE
+from jaxsel.families.top_k.baselines import exponential_top_k_scale
+from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
 from jaxsel.intervals import goodness_of_fit
-from sims import top_k_check_ins, top_k_covid, top_k_synthetic
+from sims import (
+    zw22_1a as top_k_covid,
+)
+from sims import (
+    zw22_1b as top_k_synthetic,
+)
+from sims import (
+    zw22_table1 as top_k_check_ins,
+)
 from sims.registry import Result
 from tests.conftest import ALPHA, seed
 
@@ -89,7 +98,7 @@ def test_calibrations_are_the_papers():
 
 
 def test_every_method_spends_its_budget_and_no_more():
-    from jaxsel.accounting.top_k.baselines import (
+    from jaxsel.families.top_k.baselines import (
         advanced_composition,
         limited_domain_epsilon,
     )

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from figures import zw22_gaps
-from jaxsel.accounting.top_k.gaps import gap_for_success_printed, pass_probability
-from jaxsel.mechanisms.noisy_max_law import noisy_max_law
-from sims import top_k_gap_needs as needs
-from sims import top_k_gaps
+from jaxsel.families.noisy_max.laws import noisy_max_law
+from jaxsel.families.top_k.gaps import gap_for_success_printed, pass_probability
+from sims import zw22_gaps as top_k_gaps
+from sims.common import top_k_gap_needs as needs
 from tests.conftest import ALPHA
 from tests.figures.test_zw22 import drawn, record_of
 

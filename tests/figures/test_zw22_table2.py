@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
-from figures import multi_label_numbers as numbers
-from figures import style, zw22_table2
-from figures.figure import load, records_in, render
+from figures import zw22_table2
+from figures.common import multi_label_numbers as numbers
+from figures.common import style
+from figures.common.figure import load, records_in, render
 from jaxsel.data import teachers
 from jaxsel.data.download import FOLDER_VARIABLE
-from sims import multi_label_exact as exact
-from sims import multi_label_pate, multi_label_votes, registry
-from sims.multi_label_exact import METHODS, TABLE, quality
+from sims import registry
+from sims import zw22_table2 as multi_label_pate
+from sims.common import multi_label_exact as exact
+from sims.common import multi_label_votes
+from sims.common.multi_label_exact import METHODS, TABLE, quality
 from tests.conftest import ALPHA, seed
 
 NAME = "zw22-table2"

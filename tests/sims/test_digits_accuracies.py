@@ -10,8 +10,8 @@ import pytest
 from jaxsel.data.images import load_images
 from jaxsel.errors import InputError
 from jaxsel.records import digest
-from sims import digits_accuracies as tables
-from sims.digits_accuracies import SETTINGS, Setting
+from sims.common import digits_accuracies as tables
+from sims.common.digits_accuracies import SETTINGS, Setting
 
 SMALL = Setting("digits", 3.0, 1, 3, 2)
 TOLERANCE = 15  # of 360 images

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.claims.zhu_wang_errata import labelling
 from jaxsel.data import teachers
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.engine import simulate
+from jaxsel.families.noisy_max.laws import noisy_max_law
+from jaxsel.families.top_k.claims import labelling_errata as labelling
+from jaxsel.families.top_k.pate import noisy_labels
+from jaxsel.families.top_k.stable import stable_top_k
 from jaxsel.intervals import clopper_pearson
-from jaxsel.mechanisms.noisy_max_law import noisy_max_law
-from jaxsel.mechanisms.top_k.pate import noisy_labels
-from jaxsel.mechanisms.top_k.stable import stable_top_k
 from jaxsel.statistics import counts
-from sims import multi_label_exact as exact
-from sims import multi_label_pate as pate
-from sims import multi_label_votes as votes
-from sims.multi_label_exact import METHODS, TABLE, quality
+from sims import zw22_table2 as pate
+from sims.common import multi_label_exact as exact
+from sims.common import multi_label_votes as votes
+from sims.common.multi_label_exact import METHODS, TABLE, quality
 from tests.conftest import ALPHA, seed
 
 STABLE = ("StableTopK", "Gaussian, gaps released")

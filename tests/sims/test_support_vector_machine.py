@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from jaxsel.errors import InputError
-from sims import support_vector_machine as svm
+from sims import ps22_1 as svm
 
 ALPHA = 1e-6  # false-alarm rate of each statistical assertion
 

@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 
-from jaxsel.accounting.attained.exact_laws import tuned_law
-from jaxsel.accounting.bases.divergences import epsilon_at_delta, hockey_stick
-from jaxsel.accounting.bases.events import dp_sgd
-from jaxsel.accounting.tuning.heterogeneous import subsampled_gaussian_profile
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, hockey_stick
+from jaxsel.accounting.single_run.events import dp_sgd
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds.heterogeneous import subsampled_gaussian_profile
 from jaxsel.intervals import (
     binomial_p_value,
     clopper_pearson_lower,
     clopper_pearson_upper,
 )
 from jaxsel.repetitions import parse
-from sims import dp_sgd_runs, tuned_dp_sgd_profile
-from sims.dp_sgd_runs import DpSgd, event, runs, sides, tuned_masses
-from sims.tuned_dp_sgd_profile import rankings, tuned_pair
+from sims import krw24_6 as tuned_dp_sgd_profile
+from sims.common import dp_sgd_runs
+from sims.common.dp_sgd_runs import DpSgd, event, runs, sides, tuned_masses
+from sims.krw24_6 import rankings, tuned_pair
 from tests.conftest import ALPHA, seed
 
 TRIALS = 200_000

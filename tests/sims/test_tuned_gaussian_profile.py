@@ -3,17 +3,23 @@
 import numpy as np
 import pytest
 
-from jaxsel.accounting import curves, tuned_law
-from jaxsel.accounting.attained.adversarial_orders import adversarial_delta
-from jaxsel.accounting.attained.exact_profile import tuned_profile
-from jaxsel.accounting.bases.score_pairs import reversed_pair
-from jaxsel.accounting.tuning.envelope import envelope_profile
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.score_pairs import reversed_pair
+from jaxsel.families.tuning.attained.adversarial_orders import adversarial_delta
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.attained.exact_profile import tuned_profile
+from jaxsel.families.tuning.bounds.envelope import envelope_profile
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.repetitions import binomial, from_mean, parse, poisson
-from sims import tuned_gaussian_counts as counts
-from sims import tuned_gaussian_profile as profile
-from sims.gaussian_orders import natural_law
-from sims.worst_rankings import NOISE_MULTIPLIER, PAIR, ranked_laws, worst_rankings
+from sims import krw24_2 as profile
+from sims import krw24_4 as counts
+from sims.common.gaussian_orders import natural_law
+from sims.common.worst_rankings import (
+    NOISE_MULTIPLIER,
+    PAIR,
+    ranked_laws,
+    worst_rankings,
+)
 from tests.conftest import ALPHA, seed
 
 LAWS = {

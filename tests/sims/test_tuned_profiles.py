@@ -5,15 +5,20 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxsel.accounting.attained.exact_laws import tuned_law
-from jaxsel.accounting.attained.exact_profile import tuned_profile
-from jaxsel.accounting.bases.score_orders import order_pieces
-from jaxsel.accounting.bases.score_pairs import mirrored_pair, reversed_pair
+from jaxsel.accounting.single_run.score_orders import order_pieces
+from jaxsel.accounting.single_run.score_pairs import mirrored_pair, reversed_pair
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.repetitions import beta_binomial, parse
-from sims import beta_binomial_profiles, tuned_profiles
-from sims.line_rankings import CELLS, natural_ranking, worst_rankings
-from sims.tuned_profiles import BASES, LAWS
+from sims import (
+    krw24_beta_binomial as beta_binomial_profiles,
+)
+from sims import (
+    krw24_profile as tuned_profiles,
+)
+from sims.common.line_rankings import CELLS, natural_ranking, worst_rankings
+from sims.krw24_profile import BASES, LAWS
 from tests.conftest import ALPHA, seed
 
 TRIALS = 50_000

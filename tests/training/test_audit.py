@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.accounting.accountant import base_epsilon
-from jaxsel.accounting.bases.curves import gaussian
-from jaxsel.accounting.bases.events import dp_sgd as dp_sgd_guarantee
+from jaxsel.accounting.single_run.curves import gaussian
+from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
 from jaxsel.errors import InputError
+from jaxsel.families.tuning.accountant import base_epsilon
 from jaxsel.training import dp_sgd
 from jaxsel.training.audits import (
     many_run_audit,

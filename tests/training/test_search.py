@@ -5,11 +5,11 @@ import pytest
 from scipy import stats
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting import curves
-from jaxsel.accounting.accountant import account
-from jaxsel.accounting.bases.events import dp_sgd
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.data.images import ImageSet, load_images
 from jaxsel.errors import InputError
+from jaxsel.families.tuning.accountant import account
 from jaxsel.training import search as searching
 from jaxsel.training.plan import learning_rates, plan_search
 from tests.conftest import ALPHA, seed

@@ -1,0 +1,250 @@
+"""What Figures 6 to 8 of Koskela, Redberg & Wang 2024 share: theorems on a DP-SGD base.
+
+The base is known by its privacy loss distribution (dp-accounting, rounded upwards), and
+for the Renyi bounds by the Renyi curve of the same accountant. "Exact" values are those
+of the best of K runs of the dominating pair that this distribution describes.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from jaxsel.accounting.single_run.conversions import renyi_to_delta, renyi_to_epsilon
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta
+from jaxsel.accounting.single_run.events import dp_sgd
+from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
+from jaxsel.families.tuning.bounds.envelope import (
+    base_envelopes,
+    envelope_epsilon,
+    envelope_log_delta,
+)
+from jaxsel.families.tuning.bounds.profiles import (
+    ProfileBound,
+    epsilon_at,
+    negative_binomial_profile,
+    poisson_profile,
+)
+from jaxsel.families.tuning.bounds.renyi import tuned_curves
+from jaxsel.repetitions import Repetitions, from_mean, parse
+from sims.common.dp_sgd_runs import DpSgd, sides
+from sims.krw24_6 import Sides, tuned_pair
+from sims.registry import Result
+
+__all__ = [
+    "DELTA",
+    "RECORD",
+    "Audited",
+    "adversarial_epsilon",
+    "audited",
+    "base",
+    "epsilon",
+    "mean_at",
+    "natural_profile",
+    "profile",
+    "recorded_runs",
+    "single_epsilon",
+    "statements",
+]
+
+RECORD = "krw24-6"
+DELTA = 1e-6
+_COUNT = 4096  # grid points of an envelope, which then is 1e-4 of epsilon too large
+_RENYI = {
+    "renyi": {"truncated_negative_binomial": "PS-Thm2", "poisson": "PS-Thm6"},
+    "renyi-profile": {"poisson": "PS-Thm6-profile"},
+}
+
+
+def base(run: DpSgd) -> BaseGuarantee:
+    """The guarantee of one run of DP-SGD."""
+    rate, noise, steps = run
+    return dp_sgd(sampling_probability=rate, noise_multiplier=noise, steps=steps)
+
+
+def single_epsilon(guarantee: BaseGuarantee, delta: float = DELTA) -> float:
+    """epsilon at delta of one run, not tuned."""
+    assert guarantee.profile is not None
+    return epsilon_at(guarantee.profile, delta)
+
+
+# --- the statements -------------------------------------------------------------------
+
+
+def statements(repetitions: Repetitions) -> tuple[str, ...]:
+    """Names of the statements about a law of K.
+
+    "renyi": Theorem 5.1, or 5.6 for a Poisson law; "profile": Theorem 5.2 or Corollary
+    5.8; "renyi-profile" (Poisson only): Theorem 5.6 with delta from the profile;
+    "envelope".
+    """
+    extra = ("renyi-profile",) if repetitions.family == "poisson" else ()
+    return ("renyi", "profile", *extra, "envelope")
+
+
+def _profile_bound(guarantee: BaseGuarantee, repetitions: Repetitions) -> ProfileBound:
+    assert guarantee.profile is not None
+    if repetitions.family == "poisson":
+        return poisson_profile(guarantee.profile, repetitions.mean)
+    numbers = repetitions.parameters
+    return negative_binomial_profile(
+        guarantee.profile, numbers["eta"], numbers["gamma"]
+    )
+
+
+def epsilon(
+    name: str, guarantee: BaseGuarantee, repetitions: Repetitions, delta: float = DELTA
+) -> float:
+    """epsilon at delta of the best of K runs, by a statement.
+
+    Args:
+      name: one of ``statements(repetitions)``.
+      guarantee: of one run.
+      repetitions: law of K.
+      delta: in (0, 1).
+    """
+    match name:
+        case "profile":
+            return _profile_bound(guarantee, repetitions).epsilon(delta)
+        case "envelope":
+            bounds = base_envelopes(guarantee, repetitions, count=_COUNT)
+            return envelope_epsilon(bounds, delta)
+    theorem = _RENYI[name][repetitions.family]
+    return renyi_to_epsilon(
+        tuned_curves(guarantee, repetitions)[theorem](), delta
+    ).epsilon
+
+
+def profile(
+    name: str, guarantee: BaseGuarantee, repetitions: Repetitions, at: np.ndarray
+) -> np.ndarray:
+    """delta of the best of K runs at each epsilon; "single" is that of one run.
+
+    Other arguments as for ``epsilon``.
+    """
+    match name:
+        case "single":
+            assert guarantee.profile is not None
+            return guarantee.profile(at)
+        case "profile":
+            return _profile_bound(guarantee, repetitions).delta(at)
+        case "envelope":
+            bounds = base_envelopes(guarantee, repetitions, count=_COUNT)
+            return np.exp(envelope_log_delta(bounds, at))
+    theorem = _RENYI[name][repetitions.family]
+    return renyi_to_delta(tuned_curves(guarantee, repetitions)[theorem](), at)
+
+
+def mean_at(name: str, guarantee: BaseGuarantee, family: str, target: float) -> float:
+    """The mean of K, from 1.5 to 10^6, at which a statement has this epsilon at DELTA.
+
+    Args:
+      name, guarantee: as for ``epsilon``.
+      family: of K.
+      target: epsilon.
+    """
+
+    def excess(log_mean: float) -> float:
+        law = from_mean(family, math.exp(log_mean))
+        return epsilon(name, guarantee, law) - target
+
+    root = brentq(excess, math.log(1.5), math.log(1e6), xtol=1e-6)
+    return math.exp(float(root))  # type: ignore[arg-type]
+
+
+# --- exact values, and what was simulated ---------------------------------------------
+
+
+_sides = functools.cache(sides)
+
+
+@functools.cache
+def adversarial_epsilon(runs: tuple[DpSgd, ...], family: str, mean: float) -> float:
+    """Exact epsilon at DELTA of the best of K runs, ranked in the worst order found."""
+    law = from_mean(family, mean)
+    return finite_adversarial(*_sides(runs), law, DELTA).epsilon
+
+
+def recorded_runs(record: Result, name: str) -> tuple[DpSgd, ...]:
+    """The candidates of a figure."""
+    return tuple(
+        DpSgd(rate, noise, int(steps))
+        for rate, noise, steps in record.values["runs"][name]
+    )
+
+
+def _recorded(record: Result, name: str, law: int) -> tuple[Sides, Repetitions]:
+    """Laws of one run, and the law of K."""
+    return _sides(recorded_runs(record, name)), parse(record.values["laws"][name][law])
+
+
+def natural_profile(record: Result, name: str, law: int, at: np.ndarray) -> np.ndarray:
+    """Exact delta at each epsilon in the natural order of the record.
+
+    Args:
+      record: of the simulation.
+      name: of the figure.
+      law: position of the law of K among those of the figure.
+      at: epsilons.
+    """
+    laws, repetitions = _recorded(record, name, law)
+    ranking = record.arrays[f"{name}_rankings"][law, 0]
+    p, q = tuned_pair(laws, ranking, repetitions)
+    gaps = [
+        [np.sum(np.maximum(a - math.exp(e) * b, 0.0)) for a, b in ((p, q), (q, p))]
+        for e in at.tolist()
+    ]
+    return np.max(gaps, axis=1)
+
+
+class Audited(NamedTuple):
+    """Audited lower bounds on epsilon at each delta, and the exact epsilon there.
+
+    Attributes:
+      delta: Float[np.ndarray, "deltas"].
+      lower, exact: Float[np.ndarray, "orders deltas"], natural order first.
+    """
+
+    delta: np.ndarray
+    lower: np.ndarray
+    exact: np.ndarray
+
+
+def audited(record: Result, name: str, law: int, confidence: float = 0.95) -> Audited:
+    """Of one base and law of K; each bound holds with this confidence.
+
+    Args:
+      record, name, law: as for ``natural_profile``.
+      confidence: of each bound.
+    """
+    trials = int(record.values["trials"])
+    deltas = np.array(record.values["deltas"])
+    ranked = record.arrays[f"{name}_rankings"][law]
+    laws, repetitions = _recorded(record, name, law)
+
+    def exact(ranking: np.ndarray, delta: float) -> float:
+        return epsilon_at_delta(*tuned_pair(laws, ranking, repetitions), delta)
+
+    def lower(hits: np.ndarray, delta: float) -> float:
+        first, second = ([int(k), trials - int(k)] for k in hits)
+        return epsilon_lower_bound(
+            first, second, delta=delta, confidence=confidence
+        ).lower
+
+    hits = record.arrays[f"{name}_hits"][law]
+    return Audited(
+        delta=deltas,
+        lower=np.array(
+            [[lower(k, d) for k, d in zip(row, deltas, strict=True)] for row in hits]
+        ),
+        exact=np.array(
+            [
+                [exact(ranked[0], d) for d in deltas],
+                [exact(each, d) for each, d in zip(ranked[1:], deltas, strict=True)],
+            ]
+        ),
+    )

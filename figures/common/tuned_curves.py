@@ -1,0 +1,47 @@
+"""What Figures 5 and 6 of Papernot & Steinke 2022 share: curves along families of K."""
+
+import numpy as np
+
+from jaxsel import repetitions as laws
+from sims.common import tuned_laws
+
+__all__ = ["NAMES", "curve", "stored_laws"]
+
+NAMES = {
+    "poisson": "Poisson",
+    "eta=-0.5": "η = −0.5",
+    "eta=0": "Logarithmic η = 0",
+    "eta=0.5": "η = 0.5",
+    "eta=1": "Geometric η = 1",
+    "eta=2": "η = 2",
+}
+"""Names of the families in the legends, which follow the paper's."""
+
+_COARSE, _POINTS = 25, 60
+_MARGIN = 0.1
+
+
+def curve(
+    name: str, largest: float, smallest: float = 0.0
+) -> tuple[np.ndarray, list[laws.Repetitions]]:
+    """Laws of a family with epsilon between two values, and their epsilons."""
+    family = tuned_laws.FAMILIES[name]
+    grid = np.linspace(family.low, family.high, _COARSE)
+    epsilons = np.array([tuned_laws.epsilon(family.law(t)) for t in grid])
+    # Evenly spaced epsilons look smooth. Read from a coarse table they come out uneven,
+    # read again from that result they do not; in the end they are computed exactly.
+    first = max(smallest - _MARGIN, float(epsilons[0]))
+    last = min(largest + _MARGIN, float(epsilons[-1]))
+    members: list[laws.Repetitions] = []
+    for points in (_COARSE, _POINTS):
+        grid = np.interp(np.linspace(first, last, points), epsilons, grid)
+        members = [family.law(float(t)) for t in grid]
+        epsilons = np.array([tuned_laws.epsilon(law) for law in members])
+    return epsilons, members
+
+
+def stored_laws(name: str, parameters: list[dict]) -> list[laws.Repetitions]:
+    """The laws of K that a record was made with."""
+    if name == "poisson":
+        return [laws.poisson(**numbers) for numbers in parameters]
+    return [laws.truncated_negative_binomial(**numbers) for numbers in parameters]

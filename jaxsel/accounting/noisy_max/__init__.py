@@ -1,1 +1,0 @@
-"""Report noisy max: ``bounds``, ``composition``, ``groups`` of equal candidates."""

@@ -1,0 +1,123 @@
+"""Base guarantees from one line of text, for the command line."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from jaxsel.accounting.single_run import curves, events
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.errors import InputError
+
+__all__ = ["FORMS", "parse_base"]
+
+
+class _Form(NamedTuple):
+    """One way to write a base: its family, its names, and what makes it."""
+
+    family: str
+    names: tuple[str, ...]
+    make: Callable[..., BaseGuarantee]
+    meaning: str
+
+
+_FORMS = (
+    _Form("dp_sgd", ("dataset_size", "batch_size", "noise_multiplier", "epochs"),
+          events.dp_sgd, "DP-SGD with Poisson subsampling, add or remove one record"),
+    _Form("dp_sgd", ("sampling_probability", "noise_multiplier", "steps"),
+          events.dp_sgd, "the same, by sampling probability and steps"),
+    _Form("gaussian", ("noise_multiplier",), curves.gaussian,
+          "Gaussian noise; its standard deviation over the sensitivity"),
+    _Form("laplace", ("noise_scale",), curves.laplace,
+          "Laplace noise; its scale over the sensitivity"),
+    _Form("gdp", ("mu",), curves.gaussian_differential_privacy, "mu-GDP"),
+    _Form("zcdp", ("rho",), curves.zcdp, "rho-zCDP"),
+    _Form("pure", ("epsilon",), curves.pure, "epsilon-DP"),
+    _Form("approximate", ("epsilon", "delta"), curves.approximate,
+          "(epsilon, delta)-DP, nothing else known"),
+    _Form("randomised_response", ("epsilon",), curves.randomised_response,
+          "binary randomised response"),
+)  # fmt: skip
+
+FORMS: Mapping[str, str] = {
+    f"{form.family}:" + ",".join(f"{name}=..." for name in form.names): form.meaning
+    for form in _FORMS
+} | {
+    "points:EPSILON=DELTA,...": "several (epsilon, delta) guarantees of the same run",
+    "points:FILE": "the same, two columns epsilon and delta in a text or CSV file",
+}
+"""Every form that parse_base reads, with its meaning."""
+
+
+def _wrong(text: object) -> InputError:
+    return InputError(f"base is {text!r}; it must look like one of: {'  '.join(FORMS)}")
+
+
+def _pairs(text: str, rest: str) -> list[tuple[str, float]]:
+    found = []
+    for item in rest.split(","):
+        name, equals, number = item.partition("=")
+        try:
+            found.append((name.strip(), float(number)))
+        except ValueError:
+            raise _wrong(text) from None
+        if not equals:
+            raise _wrong(text)
+    return found
+
+
+def _read_points(path: Path) -> BaseGuarantee:
+    """A guarantee from a file of two columns; lines that begin with # are skipped."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file; it must list points") from None
+    rows = []
+    for number, line in enumerate(lines, 1):
+        fields = line.partition("#")[0].replace(",", " ").split()
+        if not fields:
+            continue
+        try:
+            row = [float(field) for field in fields]
+        except ValueError:
+            if not rows:
+                continue  # a header
+            row = []
+        if len(row) != 2:
+            raise InputError(
+                f"{path}, line {number}: expected two numbers, epsilon delta"
+            )
+        rows.append(row)
+    if not rows:
+        raise InputError(f"{path} holds no (epsilon, delta) points")
+    return curves.points([e for e, _ in rows], [d for _, d in rows])
+
+
+def parse_base(text: str) -> BaseGuarantee:
+    """Reads a base guarantee.
+
+    Args:
+      text: one of the forms in FORMS, for example "gaussian:noise_multiplier=4",
+        "dp_sgd:dataset_size=60000,batch_size=256,noise_multiplier=1.1,epochs=60",
+        "approximate:epsilon=1,delta=1e-6" or "points:0.5=1e-3,1=1e-6".
+
+    Raises:
+      InputError: if the text has another form or a value is out of range.
+    """
+    family, _, rest = str(text).partition(":")
+    family, rest = family.strip(), rest.strip()
+    if family == "points" and rest:
+        if "=" not in rest:
+            return _read_points(Path(rest))
+        try:
+            listed = [(float(e), d) for e, d in _pairs(text, rest)]
+        except ValueError:
+            raise _wrong(text) from None
+        return curves.points([e for e, _ in listed], [d for _, d in listed])
+    given = _pairs(text, rest)
+    values = dict(given)
+    for form in _FORMS:
+        if form.family == family and sorted(form.names) == sorted(n for n, _ in given):
+            return form.make(**values)
+    raise _wrong(text)

@@ -1,0 +1,241 @@
+"""What is known about a base algorithm: its Renyi curve, profile and trade-off."""
+
+import functools
+import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.accounting.single_run import closed_forms
+from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_delta
+from jaxsel.accounting.single_run.dominating import (
+    DominatingPair,
+    pair_delta,
+    pair_from_points,
+    pair_from_profile,
+    pair_renyi,
+    pair_tradeoff,
+    reversed_pair,
+)
+from jaxsel.errors import check_interval, check_positive
+
+__all__ = [
+    "BaseGuarantee",
+    "approximate",
+    "from_pairs",
+    "from_profile",
+    "gaussian",
+    "gaussian_differential_privacy",
+    "laplace",
+    "points",
+    "pure",
+    "randomised_response",
+    "zcdp",
+]
+
+
+class BaseGuarantee(NamedTuple):
+    """A two-sided privacy guarantee of one run of a base algorithm.
+
+    Attributes:
+      name: what the command line calls it, with its parameter.
+      renyi: order in [1, inf] -> bound on both Renyi divergences, element by element.
+      profile: real epsilon -> bound on delta(epsilon) in both directions, element by
+        element; None where nothing better than ``renyi`` is known.
+      tradeoff: x -> bound on Q'(S) over events with Q(S) <= x, in both directions, a
+        concave function; None where nothing better than ``renyi`` is known.
+      pairs: builds the dominating pairs, one a direction (one in all if it is symmetric);
+        None where nothing better than ``renyi`` is known.
+      core, failure: if core is given, both laws are mixtures of a pair that satisfies
+        ``core``, with weight 1 - failure, and of anything, with weight failure.
+    """
+
+    name: str
+    renyi: RenyiCurve
+    profile: Callable[[np.ndarray], np.ndarray] | None = None
+    tradeoff: Callable[[np.ndarray], np.ndarray] | None = None
+    pairs: Callable[[], tuple[DominatingPair, ...]] | None = None
+    core: "BaseGuarantee | None" = None
+    failure: float = 0.0
+
+
+def _connected(profile: Callable[[np.ndarray], np.ndarray]):
+    """The dominating pair of a two-sided profile, built when first asked for."""
+    return functools.cache(lambda: (pair_from_profile(profile),))
+
+
+def randomised_response(epsilon: float) -> BaseGuarantee:
+    """Binary randomised response that tells the truth with odds e^epsilon."""
+    epsilon = check_positive("epsilon", epsilon)
+    return BaseGuarantee(
+        name=f"randomised_response:epsilon={epsilon!r}",
+        renyi=lambda order: closed_forms.randomised_response_renyi(order, epsilon),
+        profile=lambda level: closed_forms.randomised_response_delta(level, epsilon),
+        tradeoff=lambda x: closed_forms.randomised_response_tradeoff(x, epsilon),
+        pairs=functools.cache(lambda: (pair_from_points([epsilon], [0.0]),)),
+    )
+
+
+def pure(epsilon: float) -> BaseGuarantee:
+    """Pure epsilon-DP, with the curves of randomised response, which are the worst.
+
+    Every f-divergence of an epsilon-DP pair is E_Q[f(P/Q)] with f convex, P/Q inside
+    [e^-epsilon, e^epsilon] and E_Q[P/Q] = 1; f lies below its chord between the ends of
+    that interval, and a law on the two ends has mean 1 only for randomised response.
+    """
+    epsilon = check_positive("epsilon", epsilon)
+    return randomised_response(epsilon)._replace(name=f"pure:epsilon={epsilon!r}")
+
+
+def zcdp(rho: float) -> BaseGuarantee:
+    """rho-zCDP: Renyi divergence at most rho * order (Bun & Steinke 2016)."""
+    rho = check_positive("rho", rho)
+
+    def renyi(order: np.ndarray) -> np.ndarray:
+        return np.asarray(order, dtype=np.float64) * rho
+
+    return BaseGuarantee(
+        name=f"zcdp:rho={rho!r}",
+        renyi=renyi,
+        pairs=_connected(lambda level: renyi_to_delta(renyi, level)),
+    )
+
+
+def gaussian(noise_multiplier: float) -> BaseGuarantee:
+    """Gaussian noise of standard deviation noise_multiplier times the sensitivity."""
+    scale = check_positive("noise_multiplier", noise_multiplier)
+    return BaseGuarantee(
+        name=f"gaussian:noise_multiplier={scale!r}",
+        renyi=lambda order: closed_forms.gaussian_renyi(order, scale),
+        profile=lambda level: closed_forms.gaussian_delta(level, scale),
+        tradeoff=lambda x: closed_forms.gaussian_tradeoff(x, scale),
+        pairs=_connected(lambda level: closed_forms.gaussian_delta(level, scale)),
+    )
+
+
+def gaussian_differential_privacy(mu: float) -> BaseGuarantee:
+    """mu-GDP (Dong, Roth & Su 2022): as hard to tell apart as N(0, 1) and N(mu, 1)."""
+    mu = check_positive("mu", mu)
+    return gaussian(1.0 / mu)._replace(name=f"gdp:mu={mu!r}")
+
+
+def laplace(noise_scale: float) -> BaseGuarantee:
+    """Laplace noise of scale noise_scale on a query of sensitivity 1."""
+    scale = check_positive("noise_scale", noise_scale)
+    return BaseGuarantee(
+        name=f"laplace:noise_scale={scale!r}",
+        renyi=lambda order: closed_forms.laplace_renyi(order, scale),
+        profile=lambda level: closed_forms.laplace_delta(level, scale),
+        tradeoff=lambda x: closed_forms.laplace_tradeoff(x, scale),
+        pairs=_connected(lambda level: closed_forms.laplace_delta(level, scale)),
+    )
+
+
+def approximate(epsilon: float, delta: float) -> BaseGuarantee:
+    """(epsilon, delta)-DP, decomposed as by Kairouz, Oh & Viswanath (2015).
+
+    No Renyi divergence is bounded, so ``renyi`` is inf; ``core`` is the pure part.
+    """
+    epsilon = check_positive("epsilon", epsilon)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    return BaseGuarantee(
+        name=f"approximate:epsilon={epsilon!r},delta={delta!r}",
+        renyi=lambda order: np.full(np.shape(order), math.inf)[()],
+        profile=lambda level: closed_forms.approximate_profile(level, epsilon, delta),
+        tradeoff=lambda x: closed_forms.approximate_tradeoff(x, epsilon, delta),
+        pairs=functools.cache(lambda: (pair_from_points([epsilon], [delta]),)),
+        core=pure(epsilon),
+        failure=delta,
+    )
+
+
+def from_pairs(
+    name: str,
+    build: Callable[[], tuple[DominatingPair, ...]],
+    *,
+    renyi: RenyiCurve | None = None,
+) -> BaseGuarantee:
+    """The guarantee that dominating pairs amount to.
+
+    Args:
+      name: for messages.
+      build: makes the pairs, one a direction (one in all if it is symmetric).
+      renyi: bound on both Renyi divergences; by default that of the pairs.
+    """
+
+    @functools.cache
+    def tradeoff() -> Callable[[np.ndarray], np.ndarray]:
+        return pair_tradeoff(*build())
+
+    def worst(values: Iterable[np.ndarray]) -> np.ndarray:
+        return functools.reduce(np.maximum, values)
+
+    return BaseGuarantee(
+        name=name,
+        renyi=renyi or (lambda order: worst(pair_renyi(p)(order) for p in build())),
+        profile=lambda level: worst(pair_delta(p, level) for p in build()),
+        tradeoff=lambda x: tradeoff()(x),
+        pairs=build,
+    )
+
+
+def points(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> BaseGuarantee:
+    """All that a list of (epsilon, delta) guarantees says, and nothing more.
+
+    Each holds for both directions, as a statement of differential privacy does.
+
+    Args:
+      epsilon: Float["points"], >= 0, strictly increasing.
+      delta: Float["points"], in [0, 1], not increasing.
+
+    Raises:
+      InputError: if they are not such a profile.
+    """
+    pair = pair_from_points(epsilon, delta)
+    listed = zip(np.atleast_1d(epsilon), np.atleast_1d(delta), strict=True)
+    text = ",".join(f"{float(e)!r}={float(d)!r}" for e, d in listed)
+    finite = np.isfinite(pair.loss)
+    name, failure = f"points:{text}", float(np.sum(pair.first[~finite]))
+    known = from_pairs(name, lambda: (pair,))
+    if failure in (0.0, 1.0):
+        return known
+    core = DominatingPair(
+        pair.loss[finite],
+        pair.first[finite] / (1.0 - failure),
+        pair.second[finite] / (1.0 - failure),
+    )
+    return known._replace(
+        core=from_pairs(f"{name} less its failures", lambda: (core,)),
+        failure=failure,
+    )
+
+
+def from_profile(
+    name: str,
+    profile: Callable[[np.ndarray], np.ndarray],
+    reversed_profile: Callable[[np.ndarray], np.ndarray] | None = None,
+    *,
+    renyi: RenyiCurve | None = None,
+) -> BaseGuarantee:
+    """A base known by its privacy profile, of one direction or of each.
+
+    Args:
+      name: for messages.
+      profile: epsilon >= 0 -> bound on delta, not increasing; element by element.
+      reversed_profile: the same with the neighbours exchanged; without it ``profile``
+        holds for both directions.
+      renyi: bound on both Renyi divergences; by default what the profile implies.
+
+    Raises:
+      InputError: when the pairs are first built, if a profile is not decreasing or
+        leaves [0, 1].
+    """
+
+    @functools.cache
+    def build() -> tuple[DominatingPair, ...]:
+        pair = pair_from_profile(profile, reversed_profile)
+        return (pair,) if reversed_profile is None else (pair, reversed_pair(pair))
+
+    return from_pairs(name, build, renyi=renyi)

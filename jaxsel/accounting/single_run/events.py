@@ -1,0 +1,183 @@
+"""Base algorithms accounted by dp-accounting: any composed or subsampled DpEvent.
+
+Its privacy loss distributions are pessimistic: their profiles are upper estimates, and
+so is everything computed from them.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxsel.accounting.single_run.conversions import RenyiCurve
+from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
+from jaxsel.errors import InputError, check_integer, check_interval, check_positive
+
+if TYPE_CHECKING:
+    import dp_accounting
+
+__all__ = ["dp_sgd", "from_event", "renyi_from_orders"]
+
+_INTERVAL = 1e-4  # of the discretised privacy loss, dp-accounting's default
+
+
+def renyi_from_orders(orders: Sequence[float], values: Sequence[float]) -> RenyiCurve:
+    """A Renyi curve for every order from bounds at some.
+
+    (a - 1) D_a is convex in the order a and 0 at a = 1 (van Erven & Harremoes 2014,
+    Corollary 2), so that chords bound it between orders; beyond the largest, inf.
+
+    Args:
+      orders: Float["orders"], > 1, strictly increasing.
+      values: Float["orders"], bounds on the divergence there.
+    """
+    knots = np.concatenate([[0.0], np.asarray(orders, dtype=np.float64) - 1.0])
+    heights = knots[1:] * np.asarray(values, dtype=np.float64)
+    known = np.isfinite(heights)
+    knots, heights = knots[np.append(True, known)], np.append(0.0, heights[known])
+    least = heights[1] / knots[1] if knots.size > 1 else math.inf
+
+    def curve(order: np.ndarray) -> np.ndarray:
+        excess = np.asarray(order, dtype=np.float64) - 1.0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value = np.interp(excess, knots, heights) / excess
+        value = np.where(excess <= knots[min(1, knots.size - 1)], least, value)
+        return np.where(excess > knots[-1], math.inf, value)[()]
+
+    return curve
+
+
+def _tail_sums(pmf: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """delta(epsilon) of one direction of a privacy loss distribution."""
+    dense = pmf.to_dense_pmf()
+    masses = np.asarray(dense._probs, dtype=np.float64)
+    losses = (dense._lower_loss + np.arange(masses.size)) * dense._discretization
+    # Losses below 0 do not enter at epsilon >= 0, and e^-loss might overflow there.
+    masses, losses = masses[losses > 0.0], losses[losses > 0.0]
+    above = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
+    others = np.append(np.cumsum((masses * np.exp(-losses))[::-1])[::-1], 0.0)
+    singular = float(dense._infinity_mass)
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        place = np.searchsorted(losses, epsilon, side="right")
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = above[place] - np.exp(epsilon) * others[place]
+        gap = np.where(place < losses.size, gap, 0.0)
+        return np.clip(gap + singular, 0.0, 1.0)[()]
+
+    return profile
+
+
+def from_event(
+    event: "dp_accounting.DpEvent",
+    *,
+    relation: "dp_accounting.NeighboringRelation | None" = None,
+    name: str = "",
+) -> BaseGuarantee:
+    """The guarantee of a DpEvent, by its privacy loss distribution and its Renyi curve.
+
+    Args:
+      event: any event that dp-accounting's PLDAccountant composes.
+      relation: which data sets are neighbours; dp-accounting's default adds or removes
+        one record.
+      name: for messages; the event's own text if not given.
+
+    Returns:
+      profile, trade-off and dominating pairs of both directions from the PLD, an upper
+      estimate; ``renyi`` from RdpAccountant, or from the PLD if that does not know the
+      event (then inf if the PLD has mass at infinite loss).
+
+    Raises:
+      InputError: if dp-accounting has no privacy loss distribution for the event, or
+        the event is not private.
+    """
+    import dp_accounting
+    from dp_accounting import pld, rdp
+
+    relation = relation or dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
+
+    accountant = pld.PLDAccountant(relation, _INTERVAL)
+    try:
+        accountant.compose(event)
+    except dp_accounting.UnsupportedEventError as error:
+        raise InputError(
+            f"dp-accounting has no privacy loss distribution for {event}: {error}"
+        ) from None
+    if math.isinf(accountant.get_epsilon(1.0 - 1e-9)):
+        raise InputError(f"{event} is not private: it has a step without noise")
+    loss = accountant._pld
+    forward = _tail_sums(loss._pmf_remove)
+    backward = None if loss._symmetric else _tail_sums(loss._pmf_add)
+    renyi = None
+    try:
+        moments = rdp.RdpAccountant(neighboring_relation=relation).compose(event)
+        renyi = renyi_from_orders(moments.orders.tolist(), moments.rdp.tolist())
+    except dp_accounting.UnsupportedEventError:
+        pass
+    return from_profile(name or str(event), forward, backward, renyi=renyi)
+
+
+@functools.lru_cache(maxsize=16)
+def dp_sgd(
+    *,
+    noise_multiplier: float,
+    sampling_probability: float | None = None,
+    steps: int | None = None,
+    dataset_size: int | None = None,
+    batch_size: float | None = None,
+    epochs: float | None = None,
+) -> BaseGuarantee:
+    """DP-SGD with Poisson subsampling, neighbours that add or remove one record.
+
+    Args:
+      noise_multiplier: standard deviation of the noise over the clipping norm.
+      sampling_probability, steps: of each step, and how many; or
+      dataset_size, batch_size, epochs: with probability batch_size/dataset_size and
+        epochs dataset_size/batch_size steps, rounded up.
+
+    Raises:
+      InputError: if values are missing, given both ways, or out of range.
+    """
+    noise_multiplier = check_positive("noise_multiplier", noise_multiplier)
+    by_step = (sampling_probability, steps)
+    by_epoch = (dataset_size, batch_size, epochs)
+    if (
+        sampling_probability is not None
+        and steps is not None
+        and set(by_epoch) == {None}
+    ):
+        rate = check_interval(
+            "sampling_probability", sampling_probability, 0.0, 1.0, high_open=False
+        )
+        number = check_integer("steps", steps, 1)
+        text = f"sampling_probability={rate!r},steps={number}"
+    elif (
+        dataset_size is not None
+        and batch_size is not None
+        and epochs is not None
+        and by_step == (None, None)
+    ):
+        size = check_integer("dataset_size", dataset_size, 1)
+        batch = check_interval("batch_size", batch_size, 0.0, size, high_open=False)
+        passes = check_positive("epochs", epochs)
+        rate, number = batch / size, math.ceil(passes * size / batch * (1.0 - 1e-12))
+        text = f"dataset_size={size},batch_size={batch:g},epochs={passes:g}"
+    else:
+        raise InputError(
+            "DP-SGD takes noise_multiplier and either sampling_probability and steps, "
+            "or dataset_size, batch_size and epochs"
+        )
+    import dp_accounting
+
+    event = dp_accounting.SelfComposedDpEvent(
+        dp_accounting.PoissonSampledDpEvent(
+            rate, dp_accounting.GaussianDpEvent(noise_multiplier)
+        ),
+        number,
+    )
+    return from_event(
+        event, name=f"dp_sgd:noise_multiplier={noise_multiplier!r},{text}"
+    )

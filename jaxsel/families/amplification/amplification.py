@@ -1,0 +1,147 @@
+"""Private amplification: the exponential mechanism among N private scores and a dummy.
+
+Liu & Talwar 2019, Appendix C, after Gupta et al. 2010.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_interval,
+    check_probability_vector,
+)
+from jaxsel.families.amplification.laws import (
+    amplified_law,
+    capped_weights,
+    compositions,
+    multinomial_chances,
+)
+
+__all__ = ["private_amplification"]
+
+METHODS = ("literal", "counts")
+_SCORE_TAG, _CHOICE_TAG = 0xE8, 0xE9
+_DEFAULTS = {"gamma": 0.1, "score_epsilon": 1.0}
+
+
+@functools.cache
+def private_amplification(*, method: str = "counts") -> Mechanism:
+    """Draw N scores, cap them at tau, and choose one, or a dummy of weight 1 + 1/gamma,
+    with probability proportional to exp(epsilon_2 score).
+
+    Args:
+      method: "literal" draws the N scores and holds an exponential race among them and
+        the dummy; "counts" draws how often each value came up, from a table of all
+        possible counts, and then the chosen value.
+
+    Data: mapping with "probabilities" and "scores" of the values of one candidate (all
+      candidates alike).
+    Params: "candidates" (N >= 1), "threshold" (tau), "score_epsilon" (epsilon_2 > 0,
+      default 1; infinite keeps the scores >= tau alone), "gamma" in (0, 1/4), default
+      0.1.
+    Outcome and event: Int, the chosen value, the dummy last.
+
+    Formal guarantee (claims): LT-ThmC.1, LT-ThmC.1-privacy-sharp.
+
+    Raises:
+      InputError: for bad input, or too many possible counts.
+    """
+    check_choice("method", method, METHODS)
+
+    def checked(data, params) -> tuple[np.ndarray, np.ndarray, int, float]:
+        for name in ("candidates", "threshold"):
+            if name not in params:
+                raise InputError(f"{name} is missing; give candidates and threshold")
+        given = _DEFAULTS | dict(params)
+        law = check_probability_vector("probabilities", data["probabilities"])
+        scores = check_finite("scores", data["scores"])
+        if scores.shape != law.shape:
+            raise InputError(
+                f"there are {law.size} probabilities and {scores.size} scores; they "
+                "must be equally many"
+            )
+        weights = capped_weights(scores, given["threshold"], given["score_epsilon"])
+        count = check_integer("candidates", given["candidates"], 1)
+        return law, weights, count, check_interval("gamma", given["gamma"], 0.0, 0.25)
+
+    def prepare(data, params):
+        law, weights, count, gamma = checked(data, params)
+        numbers = {
+            "weights": np.append(weights, 1.0 + 1.0 / gamma),
+            "candidates": np.int64(count),
+        }
+        if method == "literal":
+            at_least = np.cumsum(law)
+            at_least[-1] = 1.0
+            return at_least, numbers
+        counts = compositions(count, law.size)
+        reached = np.cumsum(multinomial_chances(counts, law))
+        reached[-1] = 1.0
+        return {"counts": counts.astype(np.int64), "reached": reached}, numbers
+
+    def sample(key, data, params):
+        run = _literal if method == "literal" else _counts
+        return run(key, data, params)
+
+    def labels(data, params):
+        del params
+        return (*(f"{score:g}" for score in np.asarray(data["scores"])), "dummy")
+
+    def law(data, params) -> FiniteLaw:
+        found = amplified_law(*checked(data, params))
+        return FiniteLaw(found, labels(data, params))
+
+    return Mechanism(
+        name=f"private_amplification(method={method})",
+        prepare=prepare,
+        sample=sample,
+        event=outcome_itself,
+        labels=labels,
+        law=law,
+        resolution=2.0**-53,
+    )
+
+
+def _literal(key, at_least, params):
+    """The least of independent exponentials at rates weight: the exponential mechanism."""
+    weights = jnp.asarray(params["weights"])
+    at_least = jnp.asarray(at_least)
+    score_key, race_key = stream.fold(key, _SCORE_TAG), stream.fold(key, _CHOICE_TAG)
+    dummy = weights.size - 1
+
+    def clock(i, value):
+        waiting = noise.exponential(noise.number(race_key, i))
+        return waiting / weights[value]
+
+    def run(i, best):
+        time, value = best
+        uniform = noise.uniform(noise.number(score_key, i))
+        fresh = jnp.searchsorted(at_least, uniform).astype(jnp.int32)
+        arrival = clock(i, fresh)
+        sooner = arrival < time
+        return jnp.where(sooner, arrival, time), jnp.where(sooner, fresh, value)
+
+    count = params["candidates"]
+    start = (clock(count, dummy), jnp.int32(dummy))
+    return lax.fori_loop(0, count, run, start)[1]
+
+
+def _counts(key, data, params):
+    reached, counts = jnp.asarray(data["reached"]), jnp.asarray(data["counts"])
+    uniforms = [
+        noise.uniform(noise.number(stream.fold(key, _CHOICE_TAG), i)) for i in range(2)
+    ]
+    row = counts[jnp.searchsorted(reached, uniforms[0])]
+    one = jnp.ones((1,), row.dtype)
+    masses = jnp.concatenate([row, one]).astype(jnp.float64) * params["weights"]
+    edges = jnp.cumsum(masses)
+    return jnp.searchsorted(edges, uniforms[1] * edges[-1]).astype(jnp.int32)

@@ -1,0 +1,190 @@
+"""Liu & Talwar (2019), Appendix C: private amplification with dummies, and Section 5.4.
+
+N candidates each give a score, capped at tau. The exponential mechanism with parameter
+epsilon_2 chooses among them and a dummy of score tau and weight 1 + 1/gamma, which stands
+for 1 + 1/gamma dummies (a real weight: 1/gamma need not be whole, LT-E16). What is
+released is the chosen score, or "dummy".
+"""
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from jaxsel.errors import (
+    InputError,
+    check_finite,
+    check_integer,
+    check_interval,
+    check_positive,
+    check_probability_vector,
+)
+from jaxsel.families.sparse_vector.halting_law import binomial_counts
+
+__all__ = [
+    "amplified_law",
+    "amplified_law_of_different",
+    "amplified_pure",
+    "capped_weights",
+    "compositions",
+    "dummy_chance_bounds",
+    "two_value_amplified_law",
+    "utility_level",
+]
+
+_MOST = 200_000  # rows of counts; a law of 4 values takes 5,456 of them for N = 30
+
+
+def _gamma(gamma: float) -> float:
+    return check_interval("gamma", gamma, 0.0, 0.25)
+
+
+def capped_weights(
+    scores: npt.ArrayLike, threshold: float, score_epsilon: float
+) -> np.ndarray:
+    """exp(epsilon_2 (min(score, tau) - tau)) of each score, in [0, 1].
+
+    Args:
+      scores: of the outcomes.
+      threshold: tau.
+      score_epsilon: epsilon_2 > 0; infinity keeps the scores >= tau alone.
+    """
+    scores = check_finite("scores", scores)
+    threshold = check_interval("threshold", threshold, -math.inf, math.inf)
+    score_epsilon = check_interval(
+        "score_epsilon", score_epsilon, 0.0, math.inf, high_open=False
+    )
+    short = np.minimum(scores - threshold, 0.0)
+    if math.isinf(score_epsilon):
+        return (short == 0.0).astype(np.float64)
+    return np.exp(score_epsilon * short)
+
+
+def compositions(total: int, parts: int) -> np.ndarray:
+    """All counts of ``parts`` values among ``total`` draws, Int["rows parts"].
+
+    Raises:
+      InputError: if there are more than 200,000.
+    """
+    total = check_integer("total", total, 1)
+    parts = check_integer("parts", parts, 1)
+    rows = math.comb(total + parts - 1, parts - 1)
+    if rows > _MOST:
+        raise InputError(
+            f"{parts} scores and {total} candidates have {rows} possible counts; at "
+            f"most {_MOST} are enumerated, so take fewer scores or candidates"
+        )
+    # Bars between total + parts - 1 places: what lies between two bars is a count.
+    bars = itertools.combinations(range(total + parts - 1), parts - 1)
+    flat = np.fromiter(itertools.chain.from_iterable(bars), np.int64)
+    places = flat.reshape(rows, parts - 1)
+    first, last = np.full((rows, 1), -1), np.full((rows, 1), total + parts - 1)
+    return np.diff(np.hstack([first, places, last]), axis=1) - 1
+
+
+def _chosen(counts, chances, weights: np.ndarray, gamma: float) -> np.ndarray:
+    """Law of the chosen value, dummy last, from counts of values and their chances."""
+    dummy = 1.0 + 1.0 / gamma
+    masses = np.column_stack([counts * weights, np.full(len(counts), dummy)])
+    return chances @ (masses / masses.sum(axis=1, keepdims=True))
+
+
+def multinomial_chances(counts: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Chance of each row of counts, Float["rows"], of independent draws from q."""
+    total = counts[0].sum()
+    log = special.gammaln(total + 1.0) - special.gammaln(counts + 1.0).sum(axis=1)
+    return np.exp(log + special.xlogy(counts, q).sum(axis=1))
+
+
+def amplified_law(
+    probabilities: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    candidates: int,
+    gamma: float,
+) -> np.ndarray:
+    """Exact law for candidates whose scores are alike, by enumerating their counts.
+
+    Args:
+      probabilities: of the possible scores.
+      weights: of each, ``capped_weights``.
+      candidates: N >= 1; all counts are enumerated.
+      gamma: in (0, 1/4).
+
+    Returns:
+      Float[np.ndarray, "scores+1"], the dummy last.
+    """
+    q = check_probability_vector("probabilities", probabilities)
+    gamma = _gamma(gamma)
+    counts = compositions(candidates, q.size)
+    chances = multinomial_chances(counts, q)
+    return _chosen(counts, chances, np.asarray(weights, np.float64), gamma)
+
+
+def amplified_law_of_different(
+    probabilities: npt.ArrayLike, weights: npt.ArrayLike, gamma: float
+) -> np.ndarray:
+    """Exact law for candidates of different laws, Float["candidates scores"].
+
+    All scores of all candidates are enumerated: scores^candidates rows, 200,000 at most.
+    """
+    laws = np.array([check_probability_vector("probabilities", q)
+                     for q in np.asarray(probabilities)])  # fmt: skip
+    count, size = laws.shape
+    if size**count > _MOST:
+        raise InputError(
+            f"{count} candidates of {size} scores are too many to enumerate; there may "
+            f"be {_MOST} cases"
+        )
+    values = np.array(list(itertools.product(range(size), repeat=count)))
+    chances = np.prod(laws[np.arange(count), values], axis=1)
+    counts = (values[:, :, None] == np.arange(size)).sum(axis=1)
+    return _chosen(counts, chances, np.asarray(weights, np.float64), _gamma(gamma))
+
+
+def two_value_amplified_law(
+    gamma: float, candidates: int, chance: float, weight: float
+) -> np.ndarray:
+    """Exact law of (dummy, high score, low score); scores are alike, with two values.
+
+    A score reaches tau with probability ``chance``; else its weight
+    exp(epsilon_2 (score - tau)) is ``weight``. Candidates may be many.
+    """
+    high, low, weights = binomial_counts(candidates, chance)
+    dummies = 1.0 + 1.0 / gamma
+    share = weights / (dummies + high + low * weight)
+    parts = np.array([np.full_like(high, dummies), high, low * weight])
+    return parts @ share
+
+
+def amplified_pure(epsilon: float, gamma: float) -> float:
+    """2 epsilon_1 + 4 gamma: Theorem C.1, where 8 gamma is printed (LT-E16)."""
+    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    return 2.0 * epsilon + 4.0 * _gamma(gamma)
+
+
+def dummy_chance_bounds(
+    gamma: float, candidates: int, mean_weight: float
+) -> tuple[float, float]:
+    """Least and largest chance of a dummy, with p the mean weight of a candidate.
+
+    (1 + 1/gamma)/(1 + 1/gamma + N p) and (gamma + 1)/(N p gamma + 1), by Lemma C.2.
+    """
+    gamma, candidates = _gamma(gamma), check_integer("candidates", candidates, 1)
+    mean = candidates * check_interval(
+        "mean_weight", mean_weight, 0.0, 1.0, low_open=False, high_open=False
+    )
+    dummy = 1.0 + 1.0 / gamma
+    return dummy / (dummy + mean), dummy / (1.0 / gamma + mean)
+
+
+def utility_level(
+    threshold: float, score_epsilon: float, delta: float, mean_weight: float
+) -> float:
+    """tau - log(1/(delta p))/epsilon_2: the score is below it with chance <= delta."""
+    delta = check_interval("delta", delta, 0.0, 1.0, high_open=False)
+    p = check_interval("mean_weight", mean_weight, 0.0, 1.0, high_open=False)
+    return threshold + math.log(delta * p) / check_positive(
+        "score_epsilon", score_epsilon
+    )

@@ -1,0 +1,312 @@
+"""The choosing mechanism: selection from a family that moves little in all.
+
+Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 7. If all scores together move by at
+most k between neighbours, the loss depends on k and not on the number of candidates.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.families.choosing.laws import NoisySelection, choosing_settings, group_law
+
+__all__ = [
+    "METHODS",
+    "Candidates",
+    "Chosen",
+    "choosing_mechanism",
+    "noisy_selection",
+    "read_candidates",
+    "read_settings",
+]
+
+METHODS = ("literal", "grouped")
+_PRIOR_TAG, _MEMBER_TAG = 0xC7, 0xC8
+_FEW = 64
+_MOST_LITERAL = 100_000  # runs of one trial
+
+
+class Chosen(NamedTuple):
+    """What a selection releases, and how good it is.
+
+    Attributes:
+      label: Int[Array, ""], the released candidate (or group); their number if nothing
+        is released.
+      loss: Float[Array, ""], how far its score lies below the best one; inf if nothing
+        is released. Not released.
+    """
+
+    label: Int[Array, ""]
+    loss: Float[Array, ""]
+
+
+class Candidates(NamedTuple):
+    """Scored candidates, read from the data.
+
+    Attributes:
+      scores: Float64["groups"].
+      counts: Float64["groups"], how many candidates have each score.
+      grouped: whether the data named groups; labels are then groups.
+    """
+
+    scores: np.ndarray
+    counts: np.ndarray
+    grouped: bool
+
+
+def read_candidates(data: Any) -> Candidates:
+    """Scores, or a mapping with "scores" and "counts"."""
+    if not isinstance(data, Mapping):
+        scores = check_finite("scores", data)
+        if scores.ndim != 1:
+            raise InputError("scores must be one list of numbers")
+        return Candidates(scores, np.ones(scores.size), False)
+    if set(data) != {"scores", "counts"}:
+        raise InputError('groups of candidates are given by "scores" and "counts"')
+    scores = check_finite("scores", data["scores"])
+    counts = check_finite("counts", data["counts"])
+    if scores.ndim != 1 or scores.shape != counts.shape or np.any(counts < 1.0):
+        raise InputError("counts must hold one number >= 1 for each score")
+    return Candidates(scores, counts, True)
+
+
+class _Groups(NamedTuple):
+    """Candidates by level, padded.
+
+    Attributes:
+      levels: Float["groups"], what the noise is added to; -inf for padding.
+      sizes: Float["groups"], how many candidates there are.
+      starts: Int["groups"], where a group's labels begin.
+      choices: Float["groups"], how many labels it has.
+      members: Int["labels"], the labels, group after group.
+      losses: Float["labels"], by label.
+    """
+
+    levels: np.ndarray
+    sizes: np.ndarray
+    starts: np.ndarray
+    choices: np.ndarray
+    members: np.ndarray
+    losses: np.ndarray
+
+
+def _literal_groups(found: Candidates, levels: np.ndarray, runs: int) -> _Groups:
+    if found.counts.sum() * runs > _MOST_LITERAL:
+        raise InputError(
+            f'method "literal" makes at most {_MOST_LITERAL} runs; use "grouped"'
+        )
+    counts = np.floor(found.counts).astype(np.int64)
+    members = np.repeat(np.arange(levels.size), counts).astype(np.int32)
+    return _Groups(
+        levels[members],
+        np.ones(members.size),
+        np.arange(members.size, dtype=np.int32),
+        np.ones(members.size),
+        members,
+        found.scores.max() - found.scores,
+    )
+
+
+def _level_groups(found: Candidates, levels: np.ndarray, slots: int | None) -> _Groups:
+    """One group a level, or a named group. Lists of up to 64 candidates are padded to
+    their length, so that neighbours come in equal shapes."""
+    if found.grouped:
+        order, starts = np.arange(levels.size), np.arange(levels.size)
+        sizes, choices = found.counts, np.ones(levels.size)
+    else:
+        order = np.argsort(-levels, kind="stable")
+        starts = np.flatnonzero(np.append(True, np.diff(levels[order]) != 0.0))
+        sizes = np.diff(np.append(starts, levels.size)).astype(np.float64)
+        choices = sizes
+    if slots is None:
+        slots = max(starts.size, min(levels.size, _FEW))
+        if slots > _FEW and slots < levels.size:
+            slots = 2 ** int(slots - 1).bit_length()
+    padding = check_integer("groups", slots, 1) - starts.size
+    if padding < 0:
+        raise InputError(f"groups is {slots}; there are {starts.size} different levels")
+    first = levels[order[starts]]
+    return _Groups(
+        np.append(first, np.full(padding, -np.inf)),
+        np.append(sizes, np.ones(padding)),
+        np.append(starts, np.zeros(padding)).astype(np.int32),
+        np.append(choices, np.ones(padding)),
+        order.astype(np.int32),
+        found.scores.max() - found.scores,
+    )
+
+
+def _label(chosen: Chosen) -> Array:
+    return chosen.label
+
+
+def _noise_at(tail: Array, params) -> Array:
+    """Truncated Laplace noise that a fresh draw exceeds with probability ``tail``."""
+    truncation = params["truncation"]
+    nearer = jnp.minimum(tail, 1.0 - tail)
+    size = -jnp.log(truncation + 2.0 * (1.0 - truncation) * nearer)
+    return jnp.where(tail <= 0.5, size, -size) / params["rate"]
+
+
+def _grouped(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
+    """The best group: one draw each, for the best of all its runs."""
+    levels, sizes = jnp.asarray(data.levels), jnp.asarray(data.sizes)
+
+    def compete(place, state):
+        best, group = state
+        number = noise.number(key, place.astype(jnp.uint32))
+        # The chance that a possible run is made and better than the best of them.
+        waiting = noise.exponential(number) / (params["runs"] * sizes[place])
+        beaten = -jnp.expm1(-waiting)
+        ran = beaten < p
+        score = levels[place] + _noise_at(jnp.where(ran, beaten / p, 1.0), params)
+        better = ran & (score > best)
+        return jnp.where(better, score, best), jnp.where(better, place, group)
+
+    # A loop, not an array of groups: a block of trials stays in cache.
+    start = (jnp.asarray(-jnp.inf, jnp.float64), jnp.asarray(0, jnp.int32))
+    last = jnp.asarray(levels.shape[0], jnp.int32)
+    best, group = lax.fori_loop(jnp.asarray(0, jnp.int32), last, compete, start)
+    return group, best > -jnp.inf
+
+
+def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
+    """Every run of every candidate: made with chance p, then noised."""
+    count = data.levels.shape[0]
+    draws = jnp.arange(count, dtype=jnp.uint32)
+    bound = -jnp.log(params["truncation"])
+
+    def round_of_runs(number, state):
+        best, group = state
+        here = stream.fold(key, number)
+        coin = noise.uniform(noise.number(here, draws))
+        number = noise.number(here, draws + jnp.uint32(count))
+        score = jnp.asarray(data.levels)
+        score = score + noise.truncated_laplace(number, bound) / params["rate"]
+        score = jnp.where(coin <= p, score, -jnp.inf)
+        winner = jnp.argmax(score)
+        better = score[winner] > best
+        return (
+            jnp.where(better, score[winner], best),
+            jnp.where(better, winner, group),
+        )
+
+    start = (jnp.asarray(-jnp.inf, jnp.float64), jnp.asarray(0, jnp.int64))
+    rounds = params["runs"].astype(jnp.int32)
+    best, group = lax.fori_loop(0, rounds, round_of_runs, start)
+    return group, best > -jnp.inf
+
+
+def noisy_selection(
+    name: str,
+    method: str,
+    read: Callable[[Any, Any], tuple[Candidates, np.ndarray, NoisySelection]],
+) -> Mechanism:
+    """Selection(tau, candidates) at gamma = 1 over truncated Laplace noise.
+
+    Args:
+      name: of the mechanism.
+      method: "literal" or "grouped", see ``choosing_mechanism``.
+      read: ``(data, params) -> (candidates, levels that carry the noise, settings)``.
+    """
+    check_choice("method", method, METHODS)
+
+    def prepare(data, params):
+        found, levels, settings = read(data, params)
+        if method == "literal":
+            groups = _literal_groups(found, levels, settings.runs)
+        else:
+            groups = _level_groups(found, levels, params.get("groups"))
+        return groups, {
+            "rate": np.float64(settings.rate),
+            "truncation": np.float64(settings.truncation),
+            "runs": np.float64(settings.runs),
+        }
+
+    def sample(key: stream.Key, data: _Groups, params) -> Chosen:
+        # One p for all candidates, uniform: gamma = 1.
+        p = noise.uniform(noise.number(stream.fold(key, _PRIOR_TAG), 0))
+        run = _literal if method == "literal" else _grouped
+        group, ran = run(key, p, data, params)
+        number = noise.number(stream.fold(key, _MEMBER_TAG), 0)
+        choices = jnp.asarray(data.choices)[group]
+        place = jnp.minimum(jnp.floor(noise.uniform(number) * choices), choices - 1.0)
+        index = jnp.asarray(data.starts)[group] + place.astype(jnp.int32)
+        label, losses = jnp.asarray(data.members)[index], jnp.asarray(data.losses)
+        return Chosen(
+            jnp.where(ran, label, losses.shape[0]).astype(jnp.int32),
+            jnp.where(ran, losses[label], jnp.inf),
+        )
+
+    def labels(data, params) -> tuple[str, ...]:
+        del params
+        return (*(str(i) for i in range(read_candidates(data).scores.size)), "none")
+
+    def law(data, params) -> FiniteLaw:
+        found, levels, settings = read(data, params)
+        different, group = np.unique(levels, return_inverse=True)
+        sizes = np.bincount(group, found.counts)
+        shares = group_law(different, sizes, settings)
+        each = shares[group] * found.counts / sizes[group]
+        return FiniteLaw(np.append(each, shares[-1]), labels(data, params))
+
+    return Mechanism(
+        name=name,
+        prepare=prepare,
+        sample=sample,
+        event=_label,
+        labels=labels,
+        law=law,
+        resolution=2.0**-53,
+    )
+
+
+def read_settings(params: Mapping[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
+    """The parameters "epsilon", "delta", "beta" and those in ``own``."""
+    needed = ("epsilon", "delta", "beta", *own)
+    for key in needed:
+        if key not in params:
+            raise InputError(f"{key} is missing; give {', '.join(needed)}")
+    unknown = set(params) - {*needed, "groups"}
+    if unknown:
+        raise InputError(
+            f"{min(unknown)} is no parameter here; there are {', '.join(needed)}"
+        )
+    return {key: params[key] for key in needed}
+
+
+@functools.cache
+def choosing_mechanism(*, method: str = "grouped") -> Mechanism:
+    """Release the index of the best noisy candidate of a k-bounded family.
+
+    Args:
+      method: "literal" makes every run, as the paper writes it; "grouped" draws the
+        best run of all candidates of one score at once.
+
+    Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
+      candidates, of any size; labels are then groups.
+    Params: "epsilon" in (0, 1] and "delta", of the whole; "beta", the chance of
+      failure; "bound", k, by which all scores together may move (each moves by at most
+      1); optionally "groups", how many levels to pad to, for cells of a grid.
+    Outcome: Chosen; event: the released label, "none" last.
+
+    Formal guarantees (claims): CL-Thm7, CL-Thm7-sharp, CL-Thm7-utility.
+
+    Raises:
+      InputError: for parameters out of range, or too many runs for "literal".
+    """
+
+    def read(data, params):
+        found = read_candidates(data)
+        settings = choosing_settings(**read_settings(params, ("bound",)))
+        return found, found.scores, settings
+
+    return noisy_selection(f"choosing_mechanism(method={method})", method, read)

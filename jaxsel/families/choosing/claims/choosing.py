@@ -1,0 +1,255 @@
+"""Cohen et al. 2022, Theorem 7: the choosing mechanism."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.divergences import profile_delta
+from jaxsel.base import Budget, Claim, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.errata_numbers import probability
+from jaxsel.errors import check_integer
+from jaxsel.families.choosing.laws import (
+    NoisySelection,
+    choosing_settings,
+    group_law,
+    spent_delta,
+)
+
+__all__ = ["CLAIMS", "Instance", "certain_failure", "crowds"]
+
+_SOURCE = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 7"
+
+
+def _delta(*, delta: float = 0.1) -> float:
+    """delta, at epsilon.
+
+    Args:
+      delta: of the whole, in (0, 1).
+    """
+    return probability("delta", delta)
+
+
+def _half(*, delta: float = 0.1) -> float:
+    """delta/2, at epsilon.
+
+    Args:
+      delta: of the whole, in (0, 1).
+    """
+    return _delta(delta=delta) / 2.0
+
+
+def _spent(
+    *, epsilon: float = 1.0, delta: float = 0.1, beta: float = 0.5, bound: int = 2
+) -> float:
+    """1 - E_p (1 - p delta_1)^(tau k), at epsilon, where k scores move by 1.
+
+    delta_1 is the exact delta, at epsilon/3, of the noise moved by 1.
+
+    Args:
+      epsilon: of the whole, in (0, 1].
+      delta: of the whole, in (0, 1); sets the noise.
+      beta: chance of failure, in (0, 1); sets the noise and tau.
+      bound: k, at least 1.
+    """
+    settings = choosing_settings(epsilon, delta, beta, bound)
+    return spent_delta(np.ones(check_integer("bound", bound, 1)), epsilon, settings)
+
+
+class Instance(NamedTuple):
+    """Two neighbours, and what a theorem is asked for.
+
+    Attributes:
+      scores, moved: Float["groups"], on both sides.
+      counts: Float["groups"], candidates with each score.
+      number: k of the theorem.
+      epsilon, delta, beta: of the theorem.
+    """
+
+    scores: np.ndarray
+    moved: np.ndarray
+    counts: np.ndarray
+    number: int
+    epsilon: float
+    delta: float
+    beta: float
+
+    def __str__(self) -> str:
+        return (
+            f"scores {self.scores.tolist()} to {self.moved.tolist()}, counts "
+            f"{self.counts.tolist()}, k={self.number}, epsilon={self.epsilon!r}, "
+            f"delta={self.delta!r}, beta={self.beta!r}"
+        )
+
+
+def _instances(budget: Budget) -> Iterator[Instance]:
+    generator = np.random.default_rng(budget.seed)
+    three, crowd = np.array([5.0, 3.0, 0.0]), np.array([1.0, 1e15])
+    yield Instance(three, np.array([4.0, 4.0, 0.0]), np.ones(3), 2, 1.0, 0.1, 0.5)
+    # The best has a lead only in the last unit of its noise; then none.
+    yield Instance(np.array([1.0, 0.0]), np.zeros(2), crowd, 1, 1.0, 0.1, 0.5)
+    for number in range(min(budget.cases, 60)):
+        size = int(generator.integers(2, 6))
+        scores = generator.integers(0, 9, size) * generator.choice([1.0, 4.0])
+        steps = generator.uniform(-1.0, 1.0, size)
+        steps = np.sign(steps) if number % 2 else steps
+        counts = np.ones(size)
+        if number % 3 == 0:
+            # many more that stay, behind
+            scores, steps = np.append(scores + 20.0, 0.0), np.append(steps, 0.0)
+            counts = np.append(counts, 10.0 ** generator.integers(1, 9))
+        yield Instance(
+            scores,
+            scores + steps,
+            counts,
+            max(math.ceil(np.abs(steps).sum() - 1e-9), 1),
+            float(generator.uniform(0.1, 1.0)),
+            float(generator.choice([0.5, 0.1, 1e-3])),
+            float(generator.choice([0.9, 0.5, 0.3])),
+        )
+
+
+def _losses(budget: Budget) -> Iterator[tuple[float, float, float, str]]:
+    """Exact delta at epsilon; the stated one; the sharper one; where."""
+    for case in _instances(budget):
+        made = choosing_settings(case.epsilon, case.delta, case.beta, case.number)
+        first = group_law(case.scores, case.counts, made)
+        second = group_law(case.moved, case.counts, made)
+        exact = float(profile_delta(first, second, case.epsilon))
+        spent = spent_delta(case.moved - case.scores, case.epsilon, made)
+        yield exact, case.delta, spent, str(case)
+
+
+def _stated_cases(budget: Budget) -> Iterator[Case]:
+    for exact, delta, _, where in _losses(budget):
+        yield delta, exact, where
+
+
+def _sharp_cases(budget: Budget) -> Iterator[Case]:
+    for exact, _, spent, where in _losses(budget):
+        yield spent, exact, where
+
+
+def _sums(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, 100)):
+        bound = int(generator.integers(1, 200))
+        delta, beta = generator.uniform(1e-6, 0.999, 2).tolist()
+        epsilon = float(generator.uniform(0.01, 1.0))
+        spent = _spent(epsilon=epsilon, delta=delta, beta=beta, bound=bound)
+        yield delta / 2.0, spent, f"{epsilon=!r}, {delta=!r}, {beta=!r}, k={bound}"
+
+
+# --- Utility --------------------------------------------------------------------------
+
+
+def certain_failure(runs: int) -> float:
+    """P[no run of the best reaches its score] = E(1 - p/2)^tau, a closed form."""
+    return (2.0 - 2.0**-runs) / (runs + 1.0)
+
+
+def crowds(settings: NoisySelection) -> Iterator[tuple[float, str]]:
+    """P[the loss exceeds the noise's support, or nothing is released], where one
+    candidate leads many by a little more than the support."""
+    lead = settings.support * (1.0 + 1e-9)
+    for others in (1e3, 1e15):
+        for middle in ((), (0.5, 3.0), (1e-9, 1.0)):
+            # (position, number) of those between
+            levels, counts = [lead, 0.0], [1.0, others]
+            if middle:
+                levels.append(lead * middle[0])
+                counts.append(middle[1])
+            law = group_law(levels, counts, settings)
+            far = lead - np.array(levels) > settings.support
+            yield float(law[-1] + law[:-1][far].sum()), f"{levels=}, {counts=}"
+
+
+def _failing(*, beta: float = 0.1) -> float:
+    """beta, the chance that the loss exceeds (3/epsilon) log(5 k/(beta delta)).
+
+    Args:
+      beta: in (0, 1).
+    """
+    return probability("beta", beta)
+
+
+def _failing_sharp(*, beta: float = 0.1) -> float:
+    """(2 - 2^-tau)/(tau + 1) < beta/2, tau = ceil(4/beta).
+
+    Args:
+      beta: in (0, 1).
+    """
+    return certain_failure(math.ceil(4.0 / probability("beta", beta)))
+
+
+def _utility(bound):
+    def cases(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed)
+        settings = [(0.1, 1e-6, 1)]
+        for _ in range(min(budget.cases, 3)):
+            beta = float(generator.uniform(0.02, 0.999))
+            delta = float(10.0 ** generator.uniform(-6.0, -0.1))
+            settings.append((beta, delta, int(generator.integers(1, 50))))
+        for beta, delta, k in settings:
+            made = choosing_settings(1.0, delta, beta, k)
+            for failing, where in crowds(made):
+                yield bound(beta=beta), failing, f"{beta=!r}, {delta=!r}, {k=}, {where}"
+
+    return cases
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="CL-Thm7",
+        source=_SOURCE,
+        statement="Selection of the best index with noise TLap(epsilon/3, delta "
+        "beta/(5 k)), tau = ceil(4/beta) and gamma = 1 is (epsilon, delta)-DP for "
+        "k-bounded families and epsilon <= 1.",
+        kind="privacy",
+        relation=Relation.GENERAL,
+        evaluate=_delta,
+        check=at_most(_stated_cases),
+    ),
+    Claim(
+        id="CL-Thm7-sharp",
+        source=f"{_SOURCE}, sharpened",
+        statement="It spends at most 1 - E_p prod_i (1 - p delta_i)^tau at epsilon, "
+        "delta_i being candidate i's exact delta at epsilon/3; attained in the "
+        "limit of many other candidates.",
+        kind="privacy",
+        relation=Relation.GENERAL,
+        evaluate=_spent,
+        check=at_most(_sharp_cases),
+    ),
+    Claim(
+        id="CL-Thm7-half",
+        source=f"{_SOURCE}, sharpened",
+        statement="If k scores move by 1, that is at most delta/2.",
+        kind="privacy",
+        relation=Relation.GENERAL,
+        evaluate=_half,
+        check=at_most(_sums),
+    ),
+    Claim(
+        id="CL-Thm7-utility",
+        source=_SOURCE,
+        statement="With probability 1 - beta the loss is at most (3/epsilon) log(5 "
+        "k/(beta delta)), whatever the number of candidates.",
+        kind="utility",
+        relation=None,
+        evaluate=_failing,
+        check=at_most(_utility(_failing)),
+    ),
+    Claim(
+        id="CL-Thm7-utility-sharp",
+        source=f"{_SOURCE}, sharpened",
+        statement="It fails with probability at most (2 - 2^-tau)/(tau + 1) < beta/2, "
+        "attained in the limit of many candidates.",
+        kind="utility",
+        relation=None,
+        evaluate=_failing_sharp,
+        check=at_most(_utility(_failing_sharp), 1e-9),
+    ),
+)

@@ -1,0 +1,294 @@
+"""Selection among noisy candidates: the choosing mechanism and stable selection.
+
+Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorems 7 and 8. Every candidate is run up
+to tau times, each time with the same chance p, p uniform and drawn once; a run adds
+truncated Laplace noise to the candidate's score; the index of the best run is released.
+Identical candidates are one group, so that m = 1e30 of them cost no more than one.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize
+
+from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.accounting.single_run.truncated_laplace import (
+    truncated_laplace_delta,
+    truncated_laplace_support,
+)
+from jaxsel.errors import (
+    InputError,
+    check_finite,
+    check_integer,
+    check_interval,
+    check_positive,
+)
+
+__all__ = [
+    "NoisySelection",
+    "choosing_law",
+    "choosing_settings",
+    "clipped_scores",
+    "group_law",
+    "needed_lead",
+    "spent_delta",
+    "stable_settings",
+]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_EXACT_DEGREE = 63  # up to here Gauss-Legendre in p is exact
+_CHUNK = 4_000_000  # numbers held at once
+_FINEST = 20  # powers of 4 into which p and the ends of the noise are divided
+
+
+class NoisySelection(NamedTuple):
+    """What a selection does, apart from the scores.
+
+    Attributes:
+      rate: of the noise, density proportional to exp(-rate |x|); 1/units of the scores.
+      truncation: the noise is truncated to +-log(1/truncation)/rate.
+      runs: tau, the largest number of runs of one candidate.
+    """
+
+    rate: float
+    truncation: float
+    runs: int
+
+    @property
+    def support(self) -> float:
+        """Largest size of the noise, in units of the scores."""
+        return truncated_laplace_support(self.rate, self.truncation)
+
+
+def _privacy(epsilon: float, delta: float, beta: float) -> tuple[float, float, float]:
+    return (
+        check_interval("epsilon", epsilon, 0.0, 1.0, high_open=False),
+        check_interval("delta", delta, 0.0, 1.0),
+        check_interval("beta", beta, 0.0, 1.0),
+    )
+
+
+def choosing_settings(
+    epsilon: float, delta: float, beta: float, bound: int
+) -> NoisySelection:
+    """The choosing mechanism at a total of (epsilon, delta): Theorem 7.
+
+    Noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta).
+
+    Args:
+      epsilon: in (0, 1].
+      delta: in (0, 1).
+      beta: chance of failure, in (0, 1).
+      bound: k >= 1, by which all scores together may move; each moves by at most 1.
+    """
+    epsilon, delta, beta = _privacy(epsilon, delta, beta)
+    bound = check_integer("bound", bound, 1)
+    return NoisySelection(
+        epsilon / 3.0, delta * beta / (5.0 * bound), math.ceil(4.0 / beta)
+    )
+
+
+def stable_settings(
+    epsilon: float, delta: float, beta: float, rank: int, *, shares: int = 6
+) -> NoisySelection:
+    """Stable selection at a total of (epsilon, delta): Theorem 8.
+
+    Noise TLap(epsilon/shares, delta beta/(10 k)), tau = ceil(2/beta).
+
+    Args:
+      epsilon: in (0, 1].
+      delta: in (0, 1).
+      beta: chance of failure, in (0, 1).
+      rank: k, how many scores count, at least 1.
+      shares: 6, or 3 as printed, which is not (epsilon, delta)-DP (CL-E13, CL-E20).
+    """
+    epsilon, delta, beta = _privacy(epsilon, delta, beta)
+    rank = check_integer("rank", rank, 1)
+    shares = check_integer("shares", shares, 1)
+    return NoisySelection(
+        epsilon / shares, delta * beta / (10.0 * rank), math.ceil(2.0 / beta)
+    )
+
+
+def clipped_scores(
+    scores: npt.ArrayLike, rank: int, counts: npt.ArrayLike | None = None
+) -> np.ndarray:
+    """max(f_i - Q, 0), Q being the (rank + 1)-th largest score; Float["groups"].
+
+    Args:
+      scores: Float["groups"].
+      rank: k, at least 1 and below the number of candidates.
+      counts: how many candidates have each score; default one.
+    """
+    scores = check_finite("scores", scores)
+    rank = check_integer("rank", rank, 1)
+    sizes = np.ones(scores.size) if counts is None else np.asarray(counts, np.float64)
+    order = np.argsort(-scores, kind="stable")
+    reached = np.cumsum(sizes[order])
+    if reached[-1] <= rank:
+        raise InputError(
+            f"rank is {rank}; it must be below the number of candidates, "
+            f"{reached[-1]:.0f}"
+        )
+    level = scores[order][np.searchsorted(reached, rank, side="right")]
+    return np.maximum(scores - level, 0.0)
+
+
+# --- Exact laws -----------------------------------------------------------------------
+
+
+def _prior_rule(degree: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of p uniform on (0, 1), for products of ``degree`` factors
+    1 - p G: exact for few, panels that shrink towards 0 for many."""
+    if degree <= _EXACT_DEGREE:
+        nodes, weights = np.polynomial.legendre.leggauss(int(degree) // 2 + 1)
+        return (nodes + 1.0) / 2.0, weights / 2.0
+    finest = min(math.ceil(math.log(degree, 4.0)) + 1, _FINEST)
+    edges = np.append(0.0, 4.0 ** np.arange(-finest, 1.0))
+    half = np.diff(edges)[:, None] / 2.0
+    middle = (edges[1:] + edges[:-1])[:, None] / 2.0
+    return (middle + half * _NODES).ravel(), (half * _WEIGHTS).ravel()
+
+
+def _score_rule(levels, runs, settings: NoisySelection):
+    """Nodes and weights for the best noisy score.
+
+    Near the upper end of a group's noise its tail is truncation * rate * (distance), so
+    the panels shrink until even all its runs together hardly reach the last one.
+    """
+    end, unit = settings.support, 1.0 / settings.rate
+    edges = [levels, levels - end, levels + end]
+    for level, number in zip(levels, runs, strict=True):
+        depth = math.log(max(number * settings.truncation, 1.0), 4.0)
+        steps = np.arange(0.0, min(math.ceil(depth) + 2, _FINEST))
+        edges.append(level + end - unit * 4.0**-steps)
+    return panels(np.concatenate(edges), unit)
+
+
+def _upper_tail(x: np.ndarray, settings: NoisySelection) -> np.ndarray:
+    """P[noise > x], exactly 0 from the upper end on and right relatively before it."""
+    left = np.clip(settings.support - np.abs(x), 0.0, None)
+    half = 0.5 * settings.truncation * np.expm1(settings.rate * left)
+    half /= 1.0 - settings.truncation
+    return np.where(x > 0.0, half, 1.0 - half)
+
+
+def group_law(
+    levels: npt.ArrayLike, counts: npt.ArrayLike, settings: NoisySelection
+) -> np.ndarray:
+    """Exact law of the group of the selected candidate, nothing last.
+
+    P[group g] = E_p of the integral over y of n_g tau p f_g/(1 - p G_g) prod_h (1 - p
+    G_h)^(tau n_h), f_g and G_g being the density and upper tail of one run at y. The
+    most numerous group gets what is left: its density may be too narrow for any rule.
+    Absolute error about 1e-12.
+
+    Args:
+      levels: Float["groups"], different scores.
+      counts: Float["groups"], how many candidates have each, >= 1.
+      settings: noise and runs.
+
+    Returns:
+      Float["groups + 1"], float64.
+    """
+    levels = check_finite("levels", levels)
+    counts = check_finite("counts", counts)
+    if counts.shape != levels.shape or np.any(counts < 1.0):
+        raise InputError("counts must hold one number >= 1 for each level")
+    tau = float(settings.runs)
+    runs = tau * counts
+    law = np.zeros(levels.size + 1)
+    law[-1] = 1.0 / (runs.sum() + 1.0)
+    rest = max(range(levels.size), key=lambda g: (counts[g], levels[g]))
+    if levels.size > 1:
+        p, prior = _prior_rule(runs.sum())
+        y, step = _score_rule(levels, runs, settings)
+        x = y[:, None] - levels
+        tails = _upper_tail(x, settings)
+        density = 0.5 * settings.rate * np.exp(-settings.rate * np.abs(x))
+        density *= (np.abs(x) <= settings.support) / (1.0 - settings.truncation)
+        chunk = max(1, _CHUNK // tails.size)
+        for start in range(0, p.size, chunk):
+            q, share = p[start : start + chunk, None], prior[start : start + chunk]
+            # Rows: nodes of p; columns: nodes of y.
+            kept = [np.log1p(-q * tail) for tail in tails.T]
+            total = sum(number * log for number, log in zip(runs, kept, strict=True))
+            for g in range(levels.size):
+                if g != rest:
+                    inner = np.exp(total - kept[g]) @ (step * density[:, g])
+                    law[g] += runs[g] * float((share * q[:, 0]) @ inner)
+    law[rest] = max(1.0 - law.sum(), 0.0)
+    return law
+
+
+def choosing_law(scores: npt.ArrayLike, settings: NoisySelection) -> np.ndarray:
+    """Exact law of the selected index, nothing last: Float["candidates + 1"]."""
+    scores = check_finite("scores", scores)
+    levels, group, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    law = group_law(levels, counts, settings)
+    return np.append(law[group] / counts[group], law[-1])
+
+
+# --- Privacy and utility --------------------------------------------------------------
+
+
+def spent_delta(
+    shifts: npt.ArrayLike, epsilon: float, settings: NoisySelection
+) -> float:
+    """A delta that suffices at ``epsilon`` for neighbours whose scores move so.
+
+    1 - E_p prod_i (1 - p delta_i)^tau, delta_i being the exact delta of candidate i at
+    epsilon/3; at most tau sum delta_i/2 (Theorem 1 has tau sum delta_i).
+
+    Args:
+      shifts: Float["candidates"], |f_i(D) - f_i(D')|; zeros may be left out.
+      epsilon: of the whole selection, > 0.
+      settings: noise and runs.
+    """
+    level = check_positive("epsilon", epsilon) / 3.0
+    sizes, counts = np.unique(
+        np.abs(check_finite("shifts", shifts)), return_counts=True
+    )
+    deltas = np.array(
+        [
+            truncated_laplace_delta(settings.rate, settings.truncation, shift, level)
+            for shift in sizes
+        ]
+    )
+    deltas = np.maximum(deltas, 0.0)
+    p, prior = _prior_rule(settings.runs * counts.sum())
+    kept = np.log1p(-p[:, None] * deltas) @ (settings.runs * counts)
+    return float(prior @ -np.expm1(kept))
+
+
+def needed_lead(
+    first: float, others: float, settings: NoisySelection, failure: float
+) -> float:
+    """The lead at which one of the ``first`` best wins with probability 1 - failure.
+
+    Args:
+      first: how many candidates share the best score, >= 1.
+      others: how many lie behind them, all at one score, >= 1.
+      settings: noise and runs.
+      failure: in (1/(runs (first + others) + 1), 1).
+
+    Returns:
+      The least such lead, >= 0, within 1e-6 of the noise's scale; inf if none suffices.
+    """
+    failure = check_interval("failure", failure, 0.0, 1.0)
+
+    def missing(lead: float) -> float:
+        law = group_law([lead, 0.0], [first, others], settings)
+        return float(1.0 - failure - law[0])
+
+    high = 2.0 * settings.support * (1.0 + 1e-9)
+    if missing(high) > 0.0:
+        return math.inf
+    low = 1e-9 * settings.support
+    if missing(low) <= 0.0:
+        return 0.0
+    tolerance = 1e-6 / settings.rate
+    found = optimize.root_scalar(missing, bracket=(low, high), xtol=tolerance)
+    return float(found.root)

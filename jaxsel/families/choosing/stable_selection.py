@@ -1,0 +1,50 @@
+"""Stable selection: a loss without log m where few candidates lead the others.
+
+Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 8.
+"""
+
+import functools
+
+from jaxsel.base import Mechanism
+from jaxsel.families.choosing.choosing import (
+    noisy_selection,
+    read_candidates,
+    read_settings,
+)
+from jaxsel.families.choosing.laws import clipped_scores, stable_settings
+
+__all__ = ["stable_selection"]
+
+
+@functools.cache
+def stable_selection(*, method: str = "grouped", shares: int = 6) -> Mechanism:
+    """Release the index of the best of max(f_i - Q, 0) + noise, Q the (k+1)-th score.
+
+    Args:
+      method: "literal" makes every run, as the paper writes it; "grouped" draws the
+        best run of all candidates of one clipped score at once.
+      shares: the noise has rate epsilon/shares: 6, or 3 as the paper prints it, which
+        is not (epsilon, delta)-DP (CL-E13, CL-E20).
+
+    Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
+      candidates, of any size; labels are then groups. Each score moves by at most 1.
+    Params: "epsilon" in (0, 1] and "delta", of the whole; "beta", the chance of
+      failure; "rank", k; optionally "groups", how many levels to pad to, for cells of a
+      grid.
+    Outcome: Chosen, its loss before clipping; event: the released label, "none" last.
+
+    Formal guarantees (claims): CL-Thm8, CL-Thm8-sharp, CL-Thm8-utility.
+
+    Raises:
+      InputError: for parameters out of range, or too many runs for "literal".
+    """
+
+    def read(data, params):
+        found = read_candidates(data)
+        given = read_settings(params, ("rank",))
+        settings = stable_settings(**given, shares=shares)
+        levels = clipped_scores(found.scores, given["rank"], found.counts)
+        return found, levels, settings
+
+    name = f"stable_selection(shares={shares},method={method})"
+    return noisy_selection(name, method, read)

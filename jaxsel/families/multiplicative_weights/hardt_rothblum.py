@@ -1,0 +1,186 @@
+"""Private multiplicative weights of Hardt & Rothblum 2010, as Dwork & Roth 2014 put it.
+
+Section 4.2 of Dwork & Roth; Cohen et al. 2022, Theorem 9 and Section 4.3.1.
+"""
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import check_choice, check_integer, check_positive
+from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law
+from jaxsel.families.multiplicative_weights.universe import (
+    ANALYSTS,
+    PATH_QUERIES,
+    Interaction,
+    event_and_labels,
+    new_hypothesis,
+    next_query,
+    over_queries,
+    prepare_universe,
+    when,
+)
+
+__all__ = ["Reply", "Weights", "begin", "checked_settings", "hardt_rothblum", "respond"]
+
+_THRESHOLD_TAG, _QUERY_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE0, 0xE1, 0xE2, 0xE3
+_NUMBERS = ("threshold", "rate", "threshold_scale", "query_scale", "answer_scale")
+
+
+class Weights(NamedTuple):
+    """What the mechanism keeps between queries.
+
+    Attributes:
+      level: Float[""], the threshold with its noise.
+      hypothesis: Float["cells"], h.
+      updates: Int[""], so far.
+    """
+
+    level: Float[Array, ""]
+    hypothesis: Float[Array, "cells"]  # noqa: F821
+    updates: Int[Array, ""]
+
+
+class Reply(NamedTuple):
+    """The answer to one query, and what it did: updated h, from below or from above."""
+
+    weights: Weights
+    answer: Float[Array, ""]
+    fired: Bool[Array, ""]
+    below: Bool[Array, ""]
+
+
+def checked_settings(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of the mechanism, as arrays; InputError where out of range."""
+    found: dict[str, Any] = {
+        name: np.float64(check_positive(name, params.get(name, np.nan)))
+        for name in _NUMBERS
+    }
+    most = check_integer("max_updates", params.get("max_updates", -1), 1)
+    return found | {"max_updates": np.int32(min(most, 2**31 - 1))}
+
+
+def _laplace(key: stream.Key, tag: int, draw, scale) -> Float[Array, ""]:
+    precision = noise.widest_precision()
+    return scale * noise.variate("laplace", stream.fold(key, tag), draw, precision)
+
+
+def _level(key: stream.Key, count, params) -> Float[Array, ""]:
+    off = _laplace(key, _THRESHOLD_TAG, count, params["threshold_scale"])
+    return params["threshold"] + off
+
+
+def begin(key: stream.Key, cells: int, params: Mapping[str, Any]) -> Weights:
+    """The uniform hypothesis and the first noisy threshold."""
+    level = _level(key, jnp.int32(0), params)
+    return Weights(level, jnp.full((cells,), 1.0 / cells, level.dtype), jnp.int32(0))
+
+
+def respond(
+    key: stream.Key, weights: Weights, query, truth, params: Mapping[str, Any], i
+) -> Reply:
+    """Answers query number ``i``, whose true answer is ``truth``."""
+    guess = query @ weights.hypothesis
+    noisy = jnp.abs(truth - guess) + _laplace(key, _QUERY_TAG, i, params["query_scale"])
+    fires = (weights.updates < params["max_updates"]) & (noisy >= weights.level)
+    value = truth + _laplace(key, _ANSWER_TAG, i, params["answer_scale"])
+    below = value < guess
+
+    def update(weights: Weights) -> Weights:
+        count = weights.updates + 1
+        new = new_hypothesis(weights.hypothesis, query, below, params["rate"])
+        return Weights(_level(key, count, params), new, count)
+
+    answer = jnp.where(fires, value, guess)
+    return Reply(when(fires, update, weights), answer, fires, below)
+
+
+@functools.cache
+def hardt_rothblum(
+    queries: int, *, analyst: str = "pool", event: str = "updates"
+) -> Mechanism:
+    """Answers from the hypothesis h, and from the data where a sparse vector says so.
+
+    For each query, if |q(D) - q(h)| + Lap(query_scale) reaches the threshold plus its
+    noise Lap(threshold_scale), the answer is v = q(D) + Lap(answer_scale), h is updated,
+    and the threshold gets fresh noise; else the answer is q(h). After ``max_updates`` of
+    these all answers are q(h).
+
+    Args:
+      queries: m, how many are asked at most.
+      analyst: "pool", "random" or "worst", see ``universe.next_query``.
+      event: "updates", how many; or "path", at which queries and in which direction, for
+        at most 8 queries.
+
+    Data: Int["cells"], how many rows fall into each cell of the universe.
+    Params: "queries", Float["pool cells"]; "reference", Float["cells"]; "asked" (see
+      ``universe.prepare_universe``); "threshold", "rate" (of the update), "max_updates",
+      "threshold_scale", "query_scale" and "answer_scale": the fields of
+      ``accounting.multiplicative_weights.settings.hardt_rothblum``.
+    Outcome: Interaction.
+
+    Formal guarantees (claims): CL-Thm9.
+
+    Raises:
+      InputError: for an unknown analyst or event, or parameters out of range.
+    """
+    check_choice("analyst", analyst, ANALYSTS)
+    queries = check_integer("queries", queries, 1)
+    event_of, labels = event_and_labels(event, queries)
+
+    def prepare(data, params):
+        return prepare_universe(data, params, analyst, queries), checked_settings(
+            params
+        )
+
+    def sample(key: stream.Key, data, params) -> Interaction:
+        choices = stream.fold(key, _ANALYST_TAG)
+
+        def ask(seen, i):
+            weights, outcome = seen
+            query = next_query(analyst, data, weights.hypothesis, choices, i)
+            truth = query @ data["shares"]
+            reply = respond(key, weights, query, truth, params, i)
+            digit = jnp.where(reply.fired, jnp.where(reply.below, 1, 2), 0)
+            path = outcome.path
+            now = Interaction(
+                jnp.maximum(outcome.max_error, jnp.abs(reply.answer - truth)),
+                reply.weights.updates,
+                outcome.rejections,
+                outcome.halted | (weights.updates >= params["max_updates"]),
+                path * 3 + digit.astype(jnp.int32) if queries <= PATH_QUERIES else path,
+                reply.weights.hypothesis,
+            )
+            return reply.weights, now
+
+        weights = begin(key, data["shares"].shape[0], params)
+        zero = jnp.int32(0)
+        outcome = Interaction(
+            jnp.zeros_like(weights.level), zero, zero, jnp.asarray(False), zero,
+            weights.hypothesis,
+        )  # fmt: skip
+        return over_queries(ask, data, (weights, outcome))[1]
+
+    def law(data, params) -> FiniteLaw:
+        table, found = prepare(data, params)
+        probabilities = hardt_rothblum_law(
+            table, found, queries, analyst=analyst, paths=event == "path"
+        )
+        return FiniteLaw(probabilities, labels(data, params))
+
+    return Mechanism(
+        name=f"hardt_rothblum(queries={queries},analyst={analyst},event={event})",
+        prepare=prepare,
+        sample=sample,
+        event=event_of,
+        labels=labels,
+        # The law walks through all paths of updates.
+        law=law if queries <= PATH_QUERIES and analyst != "random" else None,
+        resolution=2.0**-53,
+    )

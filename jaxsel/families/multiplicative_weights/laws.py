@@ -1,0 +1,236 @@
+"""Exact laws of short interactions with private multiplicative weights.
+
+The mechanism walks through a tree: at each query it updates, with the noisy answer below
+or above the hypothesis', or it does not. All chances on the way are quadratures over
+single Laplace noises, so that m queries have an exact law on 3^m paths.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.families.multiplicative_weights.updates import updated
+from jaxsel.families.sparse_vector.halting_law import halting_law
+
+__all__ = ["hardt_rothblum_law", "repetitive_law"]
+
+_REACH = 38.0  # scales of Laplace noise beyond which it lies with chance below 1e-16
+TIE = 1e-12  # shares nearer than this count as equal, for the worst analyst
+
+
+def _question(table: Mapping[str, Any], analyst: str) -> Callable[..., np.ndarray]:
+    """(h, i) -> query number i."""
+    queries, reference = table["queries"], table["reference"]
+    if analyst == "worst":
+        return lambda h, i: (reference - h > TIE).astype(np.float64)
+    return lambda h, i: queries[i % len(queries)]
+
+
+def _laplace_below(x: float, scale: float) -> float:
+    """P[Lap(scale) < x]."""
+    half = 0.5 * np.exp(-abs(x) / scale)
+    return float(1.0 - half if x > 0.0 else half)
+
+
+def _events(law: np.ndarray, queries: int, paths: bool) -> np.ndarray:
+    """The law of paths, or of the number of updates."""
+    if paths:
+        return law
+    digits = np.arange(3**queries)
+    count = sum((digits // 3**place % 3 > 0).astype(int) for place in range(queries))
+    return np.bincount(count, weights=law, minlength=queries + 1)
+
+
+def hardt_rothblum_law(
+    table: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    queries: int,
+    *,
+    analyst: str = "pool",
+    paths: bool = False,
+) -> np.ndarray:
+    """Law of the mechanism of Theorem 9.
+
+    Args:
+      table: "shares" and "reference", Float["cells"]; "queries", Float["pool cells"].
+      settings: "threshold", "rate", "threshold_scale", "query_scale", "answer_scale" and
+        "max_updates".
+      queries: m, few.
+      analyst: "pool" or "worst".
+      paths: give the law of paths instead of that of the number of updates.
+
+    Returns:
+      Float[np.ndarray, "3^m"] in base 3, or Float[np.ndarray, "m+1"].
+    """
+    shares, ask = table["shares"], _question(table, analyst)
+    law = np.zeros(3**queries)
+
+    def walk(start: int, h: np.ndarray, done: int, path: int, weight: float) -> None:
+        rest = queries - start
+        if rest == 0 or done == settings["max_updates"]:
+            law[path * 3**rest] += weight
+            return
+        asked = [ask(h, i) for i in range(start, queries)]
+        errors = [float(q @ (shares - h)) for q in asked]
+        chances = halting_law(
+            [abs(error) - float(settings["threshold"]) for error in errors],
+            float(settings["query_scale"]),
+            float(settings["threshold_scale"]),
+        )
+        law[path * 3**rest] += weight * chances[-1]
+        for step, (query, error) in enumerate(zip(asked, errors, strict=True)):
+            below = _laplace_below(-error, float(settings["answer_scale"]))
+            code = path * 3 ** (step + 1)
+            for digit, chance, penalty in (
+                (1, below, query),
+                (2, 1.0 - below, 1.0 - query),
+            ):
+                new = updated(h, penalty, float(settings["rate"]))
+                reached = weight * chances[step] * chance
+                walk(start + step + 1, new, done + 1, code + digit, reached)
+
+    walk(0, np.full(shares.size, 1.0 / shares.size), 0, 0, 1.0)
+    return _events(law, queries, paths)
+
+
+# --- With the repetitive sparse vector -------------------------------------------------
+
+
+class _SparseVector:
+    """Questions of Algorithm 3 at all nodes of p at once."""
+
+    def __init__(self, settings: Mapping[str, Any]):
+        self.distance = float(settings["distance"])
+        self.scale = float(settings["test_scale"])
+        self.tau = float(settings["repetitions"])
+        gamma = float(settings["gamma"])
+        # Below e^-depth the batches pass but with chance tau p, of weight p^gamma.
+        depth = (40.0 + np.log(self.tau)) / (1.0 + gamma)
+        nodes, step = panels([-depth, 0.0], min(2.0, 6.0 / gamma))
+        self.log_p = np.append(nodes, -np.inf)
+        self.weights = np.append(
+            step * gamma * np.exp(gamma * nodes), np.exp(-gamma * depth)
+        )
+
+    def batches(self, level: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """log A and log B at levels f - t, any shape times nodes of p."""
+
+        def tail(x):
+            half = 0.5 * np.exp(-np.abs(x) / self.scale)
+            return np.where(x > 0.0, half, 1.0 - half)
+
+        level = np.asarray(level)[..., None]
+        p = np.exp(self.log_p)
+        with np.errstate(divide="ignore"):
+            log_a = self.tau * np.log1p(-p * tail(-level))
+            log_b = self.tau * np.log1p(-p * tail(level + self.distance))
+        return log_a, log_b
+
+    def answers(self, level: npt.ArrayLike, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """Chances of bottom and of top with each number of failures below ``most``.
+
+        Returns:
+          bottom, top: Float["... nodes most"].
+        """
+        log_a, log_b = self.batches(level)
+        fail_a, fail_b = -np.expm1(log_a), -np.expm1(log_b)
+        bottom = np.zeros((*log_a.shape, most))
+        top = np.zeros_like(bottom)
+        power = np.ones_like(log_a)
+        for failures in range(most):
+            if failures % 2 == 0:
+                bottom[..., failures] = power * np.exp(log_a)
+                power = power * fail_a
+            else:
+                top[..., failures] = power * np.exp(log_b)
+                power = power * fail_b
+        return bottom, top
+
+
+def _convolved(alive: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """Failures add up; those that reach the limit are left out."""
+    total = np.zeros_like(alive)
+    size = alive.shape[-1]
+    for failures in range(size):
+        total[..., failures:] += (
+            alive[..., : size - failures] * more[..., failures : failures + 1]
+        )
+    return total
+
+
+def repetitive_law(
+    table: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    queries: int,
+    *,
+    analyst: str = "pool",
+    paths: bool = False,
+) -> np.ndarray:
+    """Law of the mechanism of Theorem 11.
+
+    Arguments and result as of ``hardt_rothblum_law``, with the settings of
+    ``mechanisms.multiplicative_weights.repetitive``.
+    """
+    shares, ask = table["shares"], _question(table, analyst)
+    vector = _SparseVector(settings)
+    most, drawn = int(settings["max_failures"]), int(settings["max_answers"])
+    scale = float(settings["answer_scale"])
+    law = np.zeros(3**queries)
+
+    # Noise of an answer, by its sign; the middle of its question is where tests turn.
+    reach = _REACH * scale
+    check, half = float(settings["check_threshold"]), vector.distance / 2.0
+    edges = np.array([0.0, check, check - half, check - 2.0 * half, reach])
+    width = min(scale, vector.scale)
+
+    def draw(guess: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of one noisy answer: rejected, accepted below the guess, accepted above it.
+
+        guess is that of the hypothesis minus the truth. Float["nodes failures"] each.
+        """
+        cuts = np.concatenate([edges, -edges, [guess]])
+        nodes, step = panels(cuts[np.abs(cuts) <= reach], width)
+        weights = step * np.exp(-np.abs(nodes) / scale) / (2.0 * scale)
+        bottom, top = vector.answers(np.abs(nodes) - check, most)
+        low = nodes < guess
+        return (
+            np.einsum("v,vpf->pf", weights, top),
+            np.einsum("v,vpf->pf", weights[low], bottom[low]),
+            np.einsum("v,vpf->pf", weights[~low], bottom[~low]),
+        )
+
+    # alive: Float["nodes failures answers"], the answers drawn so far.
+    def walk(i: int, h: np.ndarray, path: int, alive: np.ndarray) -> None:
+        if i == queries:
+            law[path] += alive.sum()
+            return
+        query = ask(h, i)
+        error = float(query @ (shares - h))
+        bottom, top = vector.answers(abs(error) - float(settings["threshold"]), most)
+        passed = np.moveaxis(alive, -1, 0)  # answers, nodes, failures
+        still = _convolved(passed, bottom)
+        walk(i + 1, h, path * 3, np.moveaxis(still, 0, -1))
+        rounds = _convolved(passed, top)
+        rejected, low, high = draw(-error)
+        accepted = [np.zeros_like(rounds), np.zeros_like(rounds)]
+        for count in range(drawn):
+            waiting = rounds[count]
+            accepted[0][count + 1] += _convolved(waiting, low)
+            accepted[1][count + 1] += _convolved(waiting, high)
+            rounds[count + 1] += _convolved(waiting, rejected)
+        lost = alive.sum() - still.sum() - accepted[0].sum() - accepted[1].sum()
+        law[path * 3 ** (queries - i)] += lost  # halted: no more updates
+        for digit, part, penalty in (
+            (1, accepted[0], query),
+            (2, accepted[1], 1.0 - query),
+        ):
+            new = updated(h, penalty, float(settings["rate"]))
+            walk(i + 1, new, path * 3 + digit, np.moveaxis(part, 0, -1))
+
+    start = np.zeros((vector.weights.size, most, drawn + 1))
+    start[:, 0, 0] = vector.weights
+    walk(0, np.full(shares.size, 1.0 / shares.size), 0, start)
+    return _events(law, queries, paths)

@@ -1,0 +1,289 @@
+"""Private multiplicative weights with the repetitive sparse vector.
+
+Cohen, Lyu, Nelson, Sarlós & Stemmer 2022, Theorem 11 and Section 4.3.1: one sparse vector
+(Algorithm 3) decides which queries update, and whether a noisy answer is good enough to be
+released; a bad one is drawn again.
+"""
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import check_choice, check_integer, check_positive
+from jaxsel.families.multiplicative_weights.laws import repetitive_law
+from jaxsel.families.multiplicative_weights.universe import (
+    ANALYSTS,
+    PATH_QUERIES,
+    Interaction,
+    event_and_labels,
+    new_hypothesis,
+    next_query,
+    over_queries,
+    prepare_universe,
+    when,
+)
+from jaxsel.families.selection_and_test.state import State, initialise, log_stay
+from jaxsel.families.selection_and_test.state import test as run_test
+
+__all__ = ["repetitive"]
+
+METHODS = ("jump", "literal")
+_PRIOR_TAG, _QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE8, 0xE9, 0xEA, 0xEB
+_TEST_TAG, _NOISE_TAG = 0xEC, 0xED
+_NUMBERS = (
+    "threshold", "check_threshold", "distance", "rate", "gamma", "repetitions",
+    "test_scale", "answer_scale",
+)  # fmt: skip
+_WHOLE = ("max_failures", "max_answers")
+_MANY = 2.0**31 - 2
+
+
+class _Reply(NamedTuple):
+    """Of one question: the answer, and how many batches failed on the way."""
+
+    top: Array
+    failures: Array  # float; more than are left means that it halted before the answer
+
+
+@functools.cache
+def repetitive(
+    queries: int,
+    *,
+    analyst: str = "pool",
+    event: str = "updates",
+    method: str = "jump",
+) -> Mechanism:
+    """Answers from the hypothesis h, and from the data where Algorithm 3 says "top".
+
+    For each query Algorithm 3 is asked whether |q(D) - q(h)| is below ``threshold``.
+    "Bottom": the answer is q(h). "Top": v = q(D) + Lap(answer_scale) is drawn and
+    Algorithm 3 is asked whether |q(D) - v| is below ``check_threshold``: "bottom" makes v
+    the answer and updates h, "top" rejects v and draws another. The algorithm halts when
+    ``max_failures`` batches have failed or an answer more than ``max_answers`` would be
+    drawn; from then on all answers are q(h). All questions share p = U^(1/gamma).
+
+    Args:
+      queries: m, how many are asked at most.
+      analyst: "pool", "random" or "worst", see ``universe.next_query``.
+      event: "updates", how many; or "path", at which queries and in which direction, for
+        at most 8 queries.
+      method: "literal" makes every Test, up to ``repetitions`` a batch; "jump" draws the
+        outcome of a question at once, given p.
+
+    Data: Int["cells"], how many rows fall into each cell of the universe.
+    Params: "queries", Float["pool cells"]; "reference", Float["cells"]; "asked" (see
+      ``universe.prepare_universe``); "threshold", "check_threshold" (default: half the
+      threshold), "distance" (d, of both questions), "rate" (of the update), "gamma",
+      "repetitions" (tau), "max_failures" (k'), "max_answers", "test_scale" and
+      "answer_scale": from ``accounting.multiplicative_weights.settings.repetitive``.
+    Outcome: Interaction.
+
+    Formal guarantees (claims): CL-Thm11.
+
+    Raises:
+      InputError: for an unknown analyst, event or method, or parameters out of range.
+    """
+    check_choice("analyst", analyst, ANALYSTS)
+    check_choice("method", method, METHODS)
+    queries = check_integer("queries", queries, 1)
+    event_of, labels = event_and_labels(event, queries)
+
+    def settings(params: Mapping[str, Any]) -> dict[str, Any]:
+        half = 0.5 * params.get("threshold", np.nan)
+        given = {"check_threshold": half} | dict(params)
+        found: dict[str, Any] = {
+            name: np.float64(check_positive(name, given.get(name, np.nan)))
+            for name in _NUMBERS
+        }
+        check_integer("repetitions", found["repetitions"], 1)
+        for name in _WHOLE:
+            found[name] = np.int32(
+                min(check_integer(name, given.get(name, -1), 1), _MANY)
+            )
+        return found
+
+    def prepare(data, params):
+        return prepare_universe(data, params, analyst, queries), settings(params)
+
+    def sample(key: stream.Key, data, params) -> Interaction:
+        precision = noise.widest_precision()
+        state = initialise(stream.fold(key, _PRIOR_TAG), params["gamma"])
+        questions, answers, choices = (
+            stream.fold(key, tag) for tag in (_QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG)
+        )
+        reply = _literal if method == "literal" else _jump
+        limit = params["max_failures"].astype(data["shares"].dtype)
+
+        def question(number, level, failures) -> tuple[Array, Array, Array]:
+            """(answer, failures so far, whether it goes on)."""
+            found = reply(questions, number, state, level, params, limit - failures)
+            total = jnp.minimum(failures + found.failures, limit)
+            return found.top, total, total < limit
+
+        def ask(seen, i):
+            number, failures, drawn, going, outcome = seen
+            query = next_query(analyst, data, outcome.hypothesis, choices, i)
+            truth, guess = query @ data["shares"], query @ outcome.hypothesis
+            level = jnp.abs(truth - guess) - params["threshold"]
+            top, after, alive = question(number, level, failures)
+            asked = going
+            going, failures = going & alive, jnp.where(going, after, failures)
+            number = number + asked.astype(jnp.int32)
+            update_round = going & top
+
+            def draw(carry):
+                number, failures, drawn, going, _, _ = carry
+                off = params["answer_scale"] * noise.variate(
+                    "laplace", answers, drawn, precision
+                )
+                again, failures, alive = question(
+                    number, jnp.abs(off) - params["check_threshold"], failures
+                )
+                drawn = drawn + 1
+                spent = drawn >= params["max_answers"]
+                accepted = alive & ~again
+                going = alive & (accepted | ~spent)
+                return number + 1, failures, drawn, going, accepted, off
+
+            def redraw(carry):
+                _, _, _, going, accepted, _ = carry
+                return update_round & going & ~accepted
+
+            # No answer may be left from the start.
+            enough = drawn < params["max_answers"]
+            going = going & (enough | ~update_round)
+            start = (
+                number, failures, drawn, going, jnp.zeros_like(going),
+                jnp.zeros_like(truth),
+            )  # fmt: skip
+            number, failures, drawn, going, accepted, off = lax.while_loop(
+                redraw, draw, start
+            )
+            below = truth + off < guess
+            answer_error = jnp.where(accepted, jnp.abs(off), jnp.abs(truth - guess))
+            hypothesis = when(
+                accepted,
+                lambda h: new_hypothesis(h, query, below, params["rate"]),
+                outcome.hypothesis,
+            )
+            digit = jnp.where(accepted, jnp.where(below, 1, 2), 0).astype(jnp.int32)
+            path = outcome.path
+            updates = outcome.updates + accepted.astype(jnp.int32)
+            now = Interaction(
+                jnp.maximum(outcome.max_error, answer_error),
+                updates,
+                # The last answer drawn before a halt may be neither.
+                drawn - updates,
+                ~going,
+                path * 3 + digit if queries <= PATH_QUERIES else path,
+                hypothesis,
+            )
+            return number, failures, drawn, going, now
+
+        cells = data["shares"].shape[0]
+        zero = jnp.int32(0)
+        outcome = Interaction(
+            jnp.zeros_like(limit), zero, zero, jnp.asarray(False), zero,
+            jnp.full((cells,), 1.0 / cells, data["shares"].dtype),
+        )  # fmt: skip
+        seen = (zero, jnp.zeros_like(limit), zero, jnp.asarray(True), outcome)
+        return over_queries(ask, data, seen)[-1]
+
+    def law(data, params) -> FiniteLaw:
+        table, found = prepare(data, params)
+        probabilities = repetitive_law(
+            table, found, queries, analyst=analyst, paths=event == "path"
+        )
+        return FiniteLaw(probabilities, labels(data, params))
+
+    return Mechanism(
+        name=f"repetitive_weights(queries={queries},analyst={analyst},event={event},"
+        f"method={method})",
+        prepare=prepare,
+        sample=sample,
+        event=event_of,
+        labels=labels,
+        law=law if queries <= PATH_QUERIES and analyst != "random" else None,
+        resolution=2.0**-53,
+    )
+
+
+def _tail(x: Array, scale) -> Array:
+    """P[Lap(scale) >= x]."""
+    half = 0.5 * jnp.exp(-jnp.abs(x) / scale)
+    return jnp.where(x > 0, half, 1 - half)
+
+
+def _log_fails(log_passes: Array) -> Array:
+    """log(1 - e^x), x <= 0."""
+    return jnp.where(
+        log_passes < -0.7,
+        jnp.log1p(-jnp.exp(jnp.minimum(log_passes, -0.7))),
+        jnp.log(-jnp.expm1(jnp.maximum(log_passes, -0.7))),
+    )
+
+
+def _jump(key, number, state: State, level, params, left) -> _Reply:
+    """One question in O(1): pairs of failed batches, then which hypothesis passes.
+
+    With A and B the chances that all tau Tests of U and V pass, J pairs fail, P[J >= j] =
+    ((1 - A)(1 - B))^j, then "bottom" comes with chance A/(A + B - A B).
+    """
+    del left
+    tau, scale = params["repetitions"], params["test_scale"]
+    log_a = tau * log_stay(state, _tail(-level, scale))
+    log_b = tau * log_stay(state, _tail(level + params["distance"], scale))
+    log_fail_a, log_fail_b = _log_fails(log_a), _log_fails(log_b)
+    rate = -(log_fail_a + log_fail_b)
+    precision = noise.widest_precision()
+    waiting = noise.exponential(noise.number(key, 2 * number, precision))
+    # rate = 0 fails for ever, rate = inf never; neither division is selected.
+    pairs = jnp.floor(waiting / jnp.where(rate > 0, rate, 1))
+    pairs = jnp.where(rate > 0, pairs, _MANY)
+    # top : bottom = (1 - A) B : A, by their logarithms, as both may vanish.
+    u, t = noise.number(key, 2 * number + 1, precision)
+    logit = jnp.where(u, -1.0, 1.0) * (jnp.log(t) - jnp.log1p(-t))
+    top = logit < log_fail_a + log_b - log_a
+    return _Reply(top, 2 * pairs + top.astype(pairs.dtype))
+
+
+def _literal(key, number, state: State, level, params, left) -> _Reply:
+    """One question, Test by Test, alternating the hypotheses until one passes."""
+    precision = noise.widest_precision()
+    key = stream.fold(key, number)
+    tests, noises = stream.fold(key, _TEST_TAG), stream.fold(key, _NOISE_TAG)
+
+    def batch(carry):
+        made, failures, _ = carry
+        refuting_u = failures % 2 == 0
+
+        def one(carry):
+            made, j, _ = carry
+            noisy = level + params["test_scale"] * noise.variate(
+                "laplace", noises, made, precision
+            )
+            answer = jnp.where(refuting_u, noisy >= 0, noisy <= -params["distance"])
+            failed = run_test(tests, state, answer, made)
+            return made + 1, j + 1, failed
+
+        made, _, failed = lax.while_loop(
+            lambda c: ~c[2] & (c[1] < params["repetitions"]),
+            one,
+            (made, jnp.zeros_like(failures), jnp.zeros_like(refuting_u)),
+        )
+        return made, failures + failed.astype(failures.dtype), failed
+
+    def go_on(carry):
+        _, failures, failed = carry
+        return failed & (failures < left)
+
+    start = (jnp.int32(0), jnp.zeros_like(level), jnp.asarray(True))
+    _, failures, _ = lax.while_loop(go_on, batch, start)
+    return _Reply(failures % 2 == 1, failures)

@@ -1,0 +1,148 @@
+"""The update of multiplicative weights, how often it happens, and budgets.
+
+A hypothesis h on a finite universe X learns the shares D of a private table from linear
+queries q: X -> [0, 1] on which it errs (Hardt & Rothblum 2010; Dwork & Roth 2014, Section
+4.2; Cohen et al. 2022, Section 4.3.1).
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
+
+__all__ = [
+    "composition_share",
+    "entropy_drop",
+    "learning_rate",
+    "max_updates",
+    "relative_entropy",
+    "tests_share",
+    "update_bound",
+    "updated",
+]
+
+_FACTORS = np.geomspace(0.1, 1.5, 24)  # of the order that is best to first order
+
+
+# --- The update ------------------------------------------------------------------------
+
+
+def relative_entropy(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+    """KL(first || second) of two vectors of shares, in nats; 0 log 0 = 0."""
+    p, q = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    held = p > 0.0
+    with np.errstate(divide="ignore"):
+        return float(np.sum(p[held] * (np.log(p[held]) - np.log(q[held]))))
+
+
+def updated(
+    hypothesis: npt.ArrayLike, penalty: npt.ArrayLike, rate: float
+) -> np.ndarray:
+    """h exp(-rate r), normalised.
+
+    Args:
+      hypothesis: h, Float["cells"], shares.
+      penalty: r, Float["cells"] in [0, 1]: q where h answers too much, 1 - q where too
+        little.
+      rate: learning rate eta, > 0.
+    """
+    weights = np.asarray(hypothesis) * np.exp(-rate * np.asarray(penalty))
+    return weights / weights.sum()
+
+
+def entropy_drop(rate: float, gap: float, *, sharp: bool = False) -> float:
+    """By how much an update at a query of error ``gap`` lowers KL(D || h), at least.
+
+    eta gap - eta^2 (Dwork & Roth 2014, Theorem 4.10), or eta gap - eta^2/8 by
+    Hoeffding's lemma (``sharp``).
+    """
+    rate = check_positive("rate", rate)
+    gap = check_interval("gap", gap, 0.0, 1.0, low_open=False, high_open=False)
+    return rate * gap - rate * rate * (0.125 if sharp else 1.0)
+
+
+def learning_rate(gap: float, *, sharp: bool = False) -> float:
+    """Where ``entropy_drop`` is largest: gap/2, or 4 gap if ``sharp``."""
+    return check_positive("gap", gap) * (4.0 if sharp else 0.5)
+
+
+def update_bound(cells: int, gap: npt.ArrayLike, sharp: bool) -> np.ndarray:
+    """``max_updates`` of many gaps, also above 1, as floats."""
+    constant = 0.5 if sharp else 4.0
+    return np.ceil(constant * math.log(cells) / np.square(gap))
+
+
+def max_updates(cells: int, gap: float, *, sharp: bool = False) -> int:
+    """Most updates from the uniform h if each has true error at least ``gap``.
+
+    ceil(4 log|X|/gap^2), since KL(D || h) starts below log|X| and falls by gap^2/4 each
+    time; ceil(log|X|/(2 gap^2)) with the learning rate 4 gap (``sharp``).
+
+    Args:
+      cells: |X|, >= 2.
+      gap: in (0, 1].
+    """
+    cells = check_integer("cells", cells, 2)
+    gap = check_interval("gap", gap, 0.0, 1.0, high_open=False)
+    return int(update_bound(cells, gap, sharp))
+
+
+# --- Budgets ---------------------------------------------------------------------------
+
+
+def composition_share(
+    epsilon: float, times: npt.ArrayLike, delta: float
+) -> npt.NDArray[np.float64]:
+    """epsilon of each of ``times`` pure releases that are (epsilon, delta)-DP in all.
+
+    The larger of epsilon/k and the x with k x^2/2 + x sqrt(2 k log(1/delta)) = epsilon,
+    which composes to no more by Kairouz, Oh & Viswanath 2015, Theorem 3.4, as
+    tanh(x/2) <= x/2. With delta = 0 the first.
+
+    Args:
+      epsilon: > 0.
+      times: k, >= 1; any shape.
+      delta: in [0, 1).
+    """
+    k = np.asarray(times, np.float64)
+    epsilon = check_positive("epsilon", epsilon)
+    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+    if delta == 0.0:
+        return epsilon / k
+    spread = np.sqrt(-2.0 * k * math.log(delta))
+    root = 2.0 * epsilon / (spread + np.sqrt(spread**2 + 2.0 * k * epsilon))
+    return np.maximum(epsilon / k, root)
+
+
+def tests_share(epsilon: float, tops: int, gamma: float, delta: float) -> float:
+    """epsilon of each tested hypothesis, for Tests until c of them answer top.
+
+    The larger of epsilon/(2 c + gamma) (Cohen et al. 2022, Theorem 2, pure) and, for
+    delta > 0, the x at which the least c D_a(x) + log(1/delta)/(a - 1) over a few orders
+    a is epsilon, D_a the exact divergence of one top (``known_chance_rate``).
+
+    Args:
+      epsilon: > 0, of all of them.
+      tops: c, >= 1.
+      gamma: exponent of the law of p, > 0.
+      delta: in [0, 1).
+    """
+    pure = check_positive("epsilon", epsilon) / (2.0 * tops + gamma)
+    if delta == 0.0:
+        return pure
+    log_slack = -math.log(delta)
+
+    def cost(x: float) -> float:
+        # D_a is near a x^2, which puts the best order here.
+        orders = 1.0 + math.sqrt(log_slack / tops) / x * _FACTORS
+        rates = known_chance_rate(orders, x)
+        return float(np.min(tops * rates + log_slack / (orders - 1.0)))
+
+    low, high = pure, epsilon
+    for _ in range(45):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if cost(middle) <= epsilon else (low, middle)
+    return low

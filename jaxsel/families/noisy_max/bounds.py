@@ -1,0 +1,353 @@
+"""Report noisy max with additive noise (Koskela, Redberg & Wang 2024, Section 3).
+
+Noise is added to each of m scores of sensitivity 1 and the index of the largest is
+released. For the theorems, what is known about the noise comes as a ``BaseGuarantee``:
+that of one noisy score that moves by 2, or by 1 if all scores move in one direction.
+
+``noisy_max_guarantee`` is sharper. With s = 2 (1 if monotone), epsilon >= 0, and S the
+event that the winner is one of n candidates:
+
+  n = m is certain, so S has at most m - 1 candidates. If n = m - 1, the complement is one
+    candidate j; that j wins is as private as one noisy score, in either direction, and so
+    is S. The factor m of Theorem 3.2 is therefore max(1, m - 2).
+  The winner depends on differences of scores alone. To Gaussian noise a shift by s of one
+    score among m counts as s sqrt((m - 1)/m): the part along (1, ..., 1) is not seen.
+  Likewise all noisy scores together are a Gaussian mechanism that n of them leave by s:
+    a shift of s sqrt(n (m - n)/m), at most s sqrt(m)/2, of which the winner is a
+    post-processing, with no factor at all. For small m or large delta that is less.
+  Noisy max with Laplace noise of scale b is (s/b, 0)-DP (Dwork & Roth 2014, Section 3.3).
+
+For Gaussian noise and m = 2 the result is the exact profile of the worst pair.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.conversions import (
+    RenyiCurve,
+    renyi_to_delta,
+    renyi_to_epsilon,
+)
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.dominating import pair_from_profile, pair_tradeoff
+from jaxsel.base import Relation
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_integer,
+    check_interval,
+    check_positive,
+)
+
+__all__ = [
+    "noisy_max_chernoff_delta",
+    "noisy_max_chernoff_epsilon",
+    "noisy_max_delta",
+    "noisy_max_epsilon",
+    "noisy_max_guarantee",
+    "noisy_max_noise",
+    "noisy_max_renyi",
+    "noisy_max_renyi_delta",
+    "noisy_max_renyi_epsilon",
+    "noisy_max_sharp_delta",
+    "noisy_max_sharp_epsilon",
+    "noisy_max_shift",
+]
+
+_NOISES = {"gaussian": curves.gaussian, "laplace": curves.laplace}
+_FARTHEST = 1e6  # the largest epsilon that is searched
+
+
+def noisy_max_shift(relation: Relation = Relation.GENERAL) -> float:
+    """How far one score of sensitivity 1 moves against the others: 2, or 1 if monotone.
+
+    Raises:
+      InputError: for a relation that is neither GENERAL nor MONOTONE.
+    """
+    check_choice("relation", relation, (Relation.GENERAL, Relation.MONOTONE))
+    return 2.0 if relation is Relation.GENERAL else 1.0
+
+
+def noisy_max_noise(
+    noise: str, noise_scale: float, relation: Relation = Relation.GENERAL
+) -> BaseGuarantee:
+    """What one noisy score guarantees when it moves against all others.
+
+    Args:
+      noise: "gaussian" or "laplace".
+      noise_scale: standard deviation, or Laplace scale, in units of the sensitivity.
+      relation: GENERAL (a shift of 2) or MONOTONE (a shift of 1).
+
+    Raises:
+      InputError: for unknown noise, a scale that is not positive, or another relation.
+    """
+    check_choice("noise", noise, _NOISES)
+    scale = check_positive("noise_scale", noise_scale)
+    return _NOISES[noise](scale / noisy_max_shift(relation))
+
+
+def _profile(noise: BaseGuarantee) -> Callable[[np.ndarray], np.ndarray]:
+    if noise.profile is None:
+        raise InputError(
+            f"{noise.name} has no privacy profile; give a base that has one, such as "
+            "gaussian or laplace, or use the Renyi bound"
+        )
+    return noise.profile
+
+
+def _smallest(profile: Callable[[np.ndarray], np.ndarray], target: float) -> float:
+    """Smallest epsilon >= 0 at which a profile is at most ``target``, rounded up."""
+
+    def above(epsilon: float) -> bool:
+        return float(profile(np.asarray(epsilon))) > target
+
+    if not above(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while above(high):
+        low, high = high, 2.0 * high
+        if low > _FARTHEST:
+            return math.inf
+    while high - low > 4.0 * np.spacing(high):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return high
+
+
+# --- Theorem 3.1 ----------------------------------------------------------------------
+
+
+def noisy_max_renyi(
+    order: npt.ArrayLike, noise: BaseGuarantee, candidates: int
+) -> np.ndarray:
+    """Renyi bound of noisy max (KRW Theorem 3.1; Zhu & Wang 2022, Theorem 8).
+
+    The noise's bound at that order + log m/(order - 1).
+
+    Args:
+      order: in [1, inf], any shape; at order 1 the bound is inf unless m = 1.
+      noise: of one noisy score, see ``noisy_max_noise``.
+      candidates: m >= 1.
+    """
+    m = check_integer("candidates", candidates, 1)
+    order = np.asarray(order, dtype=np.float64)
+    if m == 1:
+        return np.asarray(noise.renyi(order))[()]
+    with np.errstate(divide="ignore"):
+        return (noise.renyi(order) + math.log(m) / (order - 1.0))[()]
+
+
+def _renyi_curve(noise: BaseGuarantee, candidates: int, compositions: int):
+    k = check_integer("compositions", compositions, 1)
+    check_integer("candidates", candidates, 1)
+    curve: RenyiCurve = lambda order: k * noisy_max_renyi(order, noise, candidates)  # noqa: E731
+    return curve
+
+
+def noisy_max_renyi_delta(
+    epsilon: npt.ArrayLike,
+    noise: BaseGuarantee,
+    candidates: int,
+    compositions: int = 1,
+) -> np.ndarray:
+    """delta(epsilon) from Theorem 3.1, best order; adaptive compositions add up.
+
+    Args:
+      epsilon: >= 0, any shape.
+      noise, candidates: as in ``noisy_max_renyi``.
+      compositions: k >= 1, how many winners are released.
+    """
+    return renyi_to_delta(_renyi_curve(noise, candidates, compositions), epsilon)
+
+
+def noisy_max_renyi_epsilon(
+    delta: float, noise: BaseGuarantee, candidates: int, compositions: int = 1
+) -> float:
+    """epsilon(delta) from Theorem 3.1, as ``noisy_max_renyi_delta``; delta in [0, 1)."""
+    return renyi_to_epsilon(
+        _renyi_curve(noise, candidates, compositions), delta
+    ).epsilon
+
+
+# --- Theorem 3.2 ----------------------------------------------------------------------
+
+
+def noisy_max_delta(
+    epsilon: npt.ArrayLike, noise: BaseGuarantee, candidates: int
+) -> np.ndarray:
+    """delta(epsilon) of noisy max (KRW Theorem 3.2): m times the noise's, at most 1.
+
+    Args:
+      epsilon: any real numbers, any shape.
+      noise: of one noisy score, see ``noisy_max_noise``; its profile is used.
+      candidates: m >= 1.
+
+    Raises:
+      InputError: if the noise has no profile, or m < 1.
+    """
+    m = check_integer("candidates", candidates, 1)
+    epsilon = np.asarray(epsilon, dtype=np.float64)
+    return (np.minimum(1.0, m * _profile(noise)(epsilon)) + 0.0)[()]  # no -0.0
+
+
+def noisy_max_epsilon(delta: float, noise: BaseGuarantee, candidates: int) -> float:
+    """Smallest epsilon >= 0 at which ``noisy_max_delta`` is at most delta in (0, 1)."""
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    return _smallest(
+        _profile(noise), delta / check_integer("candidates", candidates, 1)
+    )
+
+
+# --- Sharper --------------------------------------------------------------------------
+
+
+def _parts(noise, noise_scale, candidates, relation):
+    """(factor, guarantee) of each bound; see the module's docstring."""
+    m = check_integer("candidates", candidates, 2)
+    one = noisy_max_noise(noise, noise_scale, relation)
+    shift = noisy_max_shift(relation)
+    if noise == "laplace":
+        return [(max(1, m - 2), one), (1, curves.pure(shift / noise_scale))]
+    seen = noise_scale / shift
+    together = math.sqrt((m // 2) * (m - m // 2) / m)
+    return [
+        (max(1, m - 2), curves.gaussian(seen / math.sqrt((m - 1) / m))),
+        (1, curves.gaussian(seen / together)),
+    ]
+
+
+def noisy_max_guarantee(
+    noise: str,
+    noise_scale: float,
+    candidates: int,
+    relation: Relation = Relation.GENERAL,
+) -> BaseGuarantee:
+    """The best proved guarantee of one release, for use as any other base.
+
+    Proofs are in this module's docstring; its profile is never above Theorem 3.2's, nor
+    its Renyi curve above Theorem 3.1's.
+
+    Args:
+      noise: "gaussian" or "laplace".
+      noise_scale: standard deviation, or Laplace scale, in units of the sensitivity.
+      candidates: m >= 2.
+      relation: GENERAL or MONOTONE.
+
+    Raises:
+      InputError: for unknown noise or relation, or numbers out of range.
+    """
+    parts = _parts(noise, noise_scale, candidates, relation)
+
+    def from_zero(epsilon: np.ndarray) -> np.ndarray:
+        bounds = [factor * _profile(part)(epsilon) for factor, part in parts]
+        return np.minimum(1.0, np.minimum(*bounds))
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        # Below 0 the other direction says more: delta = 1 - e^epsilon (1 - its delta).
+        below = np.minimum(epsilon, 0.0)
+        value = from_zero(np.abs(epsilon))
+        return np.where(epsilon < 0.0, np.exp(below) * value - np.expm1(below), value)[
+            ()
+        ]
+
+    def renyi(order: np.ndarray) -> np.ndarray:
+        (_, one), (_, whole) = parts
+        return np.minimum(noisy_max_renyi(order, one, candidates), whole.renyi(order))
+
+    pairs = functools.cache(lambda: (pair_from_profile(profile),))
+    return BaseGuarantee(
+        name=f"noisy_max:noise={noise},noise_scale={float(noise_scale)!r},"
+        f"candidates={int(candidates)},relation={relation.value}",
+        renyi=renyi,
+        profile=profile,
+        tradeoff=lambda x: pair_tradeoff(pairs()[0])(x),
+        pairs=pairs,
+    )
+
+
+def noisy_max_sharp_delta(
+    epsilon: npt.ArrayLike,
+    noise: str,
+    noise_scale: float,
+    candidates: int,
+    relation: Relation = Relation.GENERAL,
+) -> np.ndarray:
+    """delta(epsilon) of ``noisy_max_guarantee``; epsilon any real numbers, any shape."""
+    guarantee = noisy_max_guarantee(noise, noise_scale, candidates, relation)
+    return _profile(guarantee)(np.asarray(epsilon, dtype=np.float64))
+
+
+def noisy_max_sharp_epsilon(
+    delta: float,
+    noise: str,
+    noise_scale: float,
+    candidates: int,
+    relation: Relation = Relation.GENERAL,
+) -> float:
+    """Smallest epsilon >= 0 of ``noisy_max_guarantee`` at delta in (0, 1)."""
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    guarantee = noisy_max_guarantee(noise, noise_scale, candidates, relation)
+    return _smallest(_profile(guarantee), delta)
+
+
+# --- Corollary 3.4 --------------------------------------------------------------------
+
+
+def noisy_max_chernoff_epsilon(
+    delta: npt.ArrayLike,
+    noise_scale: npt.ArrayLike,
+    candidates: npt.ArrayLike,
+    relation: Relation = Relation.GENERAL,
+) -> np.ndarray:
+    """epsilon(delta) of noisy max with Gaussian noise (KRW Corollary 3.4).
+
+    s^2/(2 sigma^2) + (s/sigma) sqrt(2 log(m/delta)) for a shift of s = 2 (s = 1 if
+    monotone); arguments broadcast.
+
+    Args:
+      delta: in (0, 1).
+      noise_scale: sigma > 0.
+      candidates: m >= 1.
+      relation: GENERAL or MONOTONE.
+
+    Raises:
+      InputError: if an argument is out of range.
+    """
+    delta = np.asarray(delta, dtype=np.float64)
+    ratio, m = _ratio(noise_scale, candidates, relation)
+    if not np.all((delta > 0.0) & (delta < 1.0)):
+        raise InputError(f"delta is {delta}; it must lie in (0, 1)")
+    return (ratio**2 / 2.0 + ratio * np.sqrt(2.0 * (np.log(m) - np.log(delta))))[()]
+
+
+def noisy_max_chernoff_delta(
+    epsilon: npt.ArrayLike,
+    noise_scale: npt.ArrayLike,
+    candidates: npt.ArrayLike,
+    relation: Relation = Relation.GENERAL,
+) -> np.ndarray:
+    """delta(epsilon) of Corollary 3.4: ``noisy_max_chernoff_epsilon`` solved for it.
+
+    m exp(-(epsilon - s^2/(2 sigma^2))^2 sigma^2/(2 s^2)), at most 1, and 1 below
+    s^2/(2 sigma^2), where the Chernoff bound says nothing; epsilon is any real number.
+    """
+    ratio, m = _ratio(noise_scale, candidates, relation)
+    excess = np.asarray(epsilon, dtype=np.float64) - ratio**2 / 2.0
+    log_delta = np.log(m) - 0.5 * (np.maximum(excess, 0.0) / ratio) ** 2
+    return np.exp(np.minimum(log_delta, 0.0))[()]
+
+
+def _ratio(noise_scale, candidates, relation) -> tuple[np.ndarray, np.ndarray]:
+    scale = np.asarray(noise_scale, dtype=np.float64)
+    m = np.asarray(candidates, dtype=np.float64)
+    if not np.all((scale > 0.0) & np.isfinite(scale)):
+        raise InputError(f"noise_scale is {scale}; it must be finite and > 0")
+    if not np.all((m >= 1.0) & np.isfinite(m)):
+        raise InputError(f"candidates is {m}; it must be finite and >= 1")
+    return noisy_max_shift(relation) / scale, m

@@ -1,0 +1,108 @@
+"""Neighbours of noisy max with exact laws, shared by the claims about it."""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.divergences import profile_delta
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import Case
+from jaxsel.families.noisy_max.bounds import noisy_max_shift
+from jaxsel.families.noisy_max.group_bounds import grouped_law
+from jaxsel.families.noisy_max.laws import noisy_max_law
+
+__all__ = [
+    "ENDING",
+    "MOVES",
+    "TOLERANCE",
+    "Instance",
+    "instances",
+    "moves",
+    "profile_cases",
+]
+
+# Deltas are compared, whose exact values are good to about 1e-13.
+TOLERANCE = 1e-11
+LEVELS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 5.0])
+ENDING = {Relation.GENERAL: "", Relation.MONOTONE: "-monotone"}
+MOVES = {
+    Relation.GENERAL: "scores that move by at most 1",
+    Relation.MONOTONE: "scores that all move in the same direction, by at most 1",
+}
+
+
+class Instance(NamedTuple):
+    """Exact laws of the winner, or of its group, on two neighbours."""
+
+    noise: str
+    scale: float
+    candidates: int
+    first: np.ndarray
+    second: np.ndarray
+    where: str
+
+
+def moves(generator: np.random.Generator, relation: Relation, size: int) -> np.ndarray:
+    """Random moves of ``size`` scores, mostly as far as allowed."""
+    low = -1.0 if relation is Relation.GENERAL else 0.0
+    if generator.uniform() < 0.6:
+        return generator.choice([low, 1.0], size)
+    return generator.uniform(low, 1.0, size)
+
+
+def _random(relation: Relation, seed: int, cases: int) -> Iterator[Instance]:
+    generator = np.random.default_rng(seed)
+    for number in range(cases):
+        noise = ("gaussian", "laplace")[number % 2]
+        size = int(generator.integers(2, 7))
+        scale = float(10.0 ** generator.uniform(-0.3, 1.0))
+        # Some scores are equal, as in the worst neighbours.
+        heights = generator.normal(0.0, scale * generator.uniform(0.0, 2.0), 3)
+        scores = heights[generator.integers(0, 3, size)]
+        moved = scores + moves(generator, relation, size)
+        first, second = (noisy_max_law(x / scale, noise) for x in (scores, moved))
+        where = f"{noise} noise of scale {scale!r}, {scores.tolist()}, {moved.tolist()}"
+        yield Instance(noise, scale, size, first, second, where)
+
+
+def _groups(relation: Relation) -> Iterator[Instance]:
+    shift = noisy_max_shift(relation)
+    for scale, m in itertools.product((1.0, 4.0), (2, 3, 10, 1000)):
+        for first in sorted({1, (m + 1) // 2, 3 * m // 4, m - 1} - {0, m}):
+            for lead in (-4.0, -2.0, 0.0):
+                sizes = [first, m - first]
+                law, other = (
+                    grouped_law(sizes, [lead + move / scale, 0.0])
+                    for move in (shift, 0.0)
+                )
+                where = (
+                    f"Gaussian noise of scale {scale:g}, {first} of {m} scores, {lead:g} "
+                    f"scales ahead, gain {shift:g} on the others"
+                )
+                law, other = law / law.sum(), other / other.sum()
+                yield Instance("gaussian", scale, m, law, other, where)
+
+
+@functools.lru_cache(maxsize=4)
+def instances(relation: Relation, seed: int, cases: int) -> tuple[Instance, ...]:
+    """Two groups that move apart, then ``cases`` random neighbours."""
+    return (*_groups(relation), *_random(relation, seed, cases))
+
+
+def profile_cases(
+    bound: Callable[[Instance, Relation, np.ndarray], np.ndarray], relation: Relation
+) -> Callable[[Budget], Iterator[Case]]:
+    """Exact deltas at several epsilons against ``bound(instance, relation, epsilons)``."""
+
+    def cases(budget: Budget) -> Iterator[Case]:
+        for each in instances(relation, budget.seed, budget.cases):
+            exact = profile_delta(each.first, each.second, LEVELS)
+            claimed = bound(each, relation, LEVELS)
+            worst = int(np.argmin(claimed - exact))
+            where = f"epsilon {LEVELS[worst]:g}, {each.where}"
+            yield float(claimed[worst]), float(exact[worst]), where
+
+    return cases

@@ -1,0 +1,214 @@
+"""Report noisy max with Gumbel, Laplace and exponential noise.
+
+Scores have sensitivity 1 and the noise scale is b. Gumbel noise is the exponential
+mechanism (McSherry & Talwar 2007), exponential noise is permute-and-flip (McKenna &
+Sheldon 2020; Ding et al. 2021), Laplace noise is report noisy max of Dwork & Roth 2014.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.divergences import renyi_divergence
+from jaxsel.base import Budget, Claim, Relation
+from jaxsel.checking import Case, at_least, at_most
+from jaxsel.errors import check_interval, check_positive
+from jaxsel.families.noisy_max.laws import noisy_max_law
+
+__all__ = ["CLAIMS"]
+
+_FACTOR = {Relation.GENERAL: 2.0, Relation.MONOTONE: 1.0}
+_SOURCES = {
+    "gumbel": "McSherry & Talwar 2007 (exponential mechanism)",
+    "laplace": "Dwork & Roth 2014, Section 3.3 (report noisy max)",
+    "exponential": "McKenna & Sheldon 2020 (permute-and-flip); Ding et al. 2021",
+}
+_MOVES = {
+    Relation.GENERAL: "every score moves by at most 1",
+    Relation.MONOTONE: "all scores move in the same direction, by at most 1",
+}
+
+
+class _Neighbours(NamedTuple):
+    """Two score vectors and a noise scale."""
+
+    scores: np.ndarray
+    moved: np.ndarray
+    scale: float
+    where: str
+
+
+def _neighbours(relation: Relation, budget: Budget) -> Iterator[_Neighbours]:
+    for scale in (0.3, 1.0, 5.0):
+        for size in (2, 5):
+            for distance in (0.0, 3.0, 30.0):
+                yield _one_behind(relation, size, distance, scale)
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(budget.cases):
+        size = int(generator.integers(2, 8))
+        scale = float(10.0 ** generator.uniform(-0.7, 0.7))
+        spread = scale * float(10.0 ** generator.uniform(-1.0, 1.0))
+        scores = generator.normal(0.0, spread, size)
+        low = -1.0 if relation is Relation.GENERAL else 0.0
+        if generator.uniform() < 0.5:
+            moves = generator.choice([low, 1.0], size)
+        else:
+            moves = generator.uniform(low, 1.0, size)
+        moved = scores + moves
+        where = f"b={scale!r}, scores {scores.tolist()} and {moved.tolist()}"
+        yield _Neighbours(scores, moved, scale, where)
+
+
+def _one_behind(
+    relation: Relation, size: int, distance: float, scale: float
+) -> _Neighbours:
+    """One candidate, ``distance`` noise scales behind, gains on all others."""
+    first = np.arange(size) == 0
+    scores = np.where(first, -distance * scale, 0.0)
+    if relation is Relation.GENERAL:
+        moved = scores + np.where(first, 1.0, -1.0)
+    else:
+        moved = scores + np.where(first, 1.0, 0.0)
+    where = (
+        f"b={scale:g}, {size} candidates, one {distance:g} b behind the others gains "
+        f"{_FACTOR[relation]:g}"
+    )
+    return _Neighbours(scores, moved, scale, where)
+
+
+def _exact(noise: str, case: _Neighbours) -> float:
+    laws = [noisy_max_law(s / case.scale, noise) for s in (case.scores, case.moved)]
+    return float(np.max(np.abs(np.log(laws[0] / laws[1]))))
+
+
+def _promise(relation: Relation) -> Callable[..., float]:
+    def evaluate(*, noise_scale: float = 1.0) -> float:
+        return _FACTOR[relation] / check_positive("noise_scale", noise_scale)
+
+    number = f"{_FACTOR[relation]:g}/b"
+    evaluate.__doc__ = f"""Pure epsilon {number} of noisy max.
+
+        Args:
+          noise_scale: b, in units of the sensitivity of the scores, > 0.
+        """
+    return evaluate
+
+
+def _bound_cases(noise: str, relation: Relation):
+    def cases(budget: Budget) -> Iterator[Case]:
+        for case in _neighbours(relation, budget):
+            claimed = _FACTOR[relation] / case.scale
+            yield claimed, _exact(noise, case), case.where
+
+    return cases
+
+
+_SHARE = 0.99
+
+
+def _tight_cases(noise: str, relation: Relation):
+    """Far behind, that candidate wins through the tail of its own noise alone."""
+
+    def cases(budget: Budget) -> Iterator[Case]:
+        for scale in (0.5, 1.0, 5.0):
+            case = _one_behind(relation, 3, 60.0, scale)
+            claimed = _SHARE * _FACTOR[relation] / scale
+            yield claimed, _exact(noise, case), case.where
+
+    return cases
+
+
+def _reached(relation: Relation) -> Callable[..., float]:
+    def evaluate(*, noise_scale: float = 1.0) -> float:
+        return _SHARE * _FACTOR[relation] / check_positive("noise_scale", noise_scale)
+
+    number = f"{_SHARE:g} * {_FACTOR[relation]:g}/b"
+    evaluate.__doc__ = f"""Pure epsilon {number} that noisy max reaches.
+
+        Args:
+          noise_scale: b, in units of the sensitivity of the scores, > 0.
+        """
+    return evaluate
+
+
+def _concentrated(relation: Relation) -> Callable[..., float]:
+    def evaluate(*, order: float = 2.0, noise_scale: float = 1.0) -> float:
+        order = check_interval("order", order, 1.0, math.inf)
+        epsilon = _FACTOR[relation] / check_positive("noise_scale", noise_scale)
+        return order * epsilon**2 / 8.0
+
+    evaluate.__doc__ = f"""Renyi bound order epsilon^2/8, epsilon = {_FACTOR[relation]:g}/b.
+
+        Args:
+          order: in (1, inf).
+          noise_scale: b, in units of the sensitivity of the scores, > 0.
+        """
+    return evaluate
+
+
+def _concentrated_cases(relation: Relation):
+    def cases(budget: Budget) -> Iterator[Case]:
+        orders = np.array([1.01, 1.5, 2.0, 5.0, 30.0])
+        for case in _neighbours(relation, budget):
+            laws = [
+                noisy_max_law(s / case.scale, "gumbel")
+                for s in (case.scores, case.moved)
+            ]
+            claimed = orders * (_FACTOR[relation] / case.scale) ** 2 / 8.0
+            seen = np.maximum(
+                renyi_divergence(laws[0], laws[1], orders),
+                renyi_divergence(laws[1], laws[0], orders),
+            )
+            worst = int(np.argmin(claimed - seen))
+            where = f"order {orders[worst]:g}, {case.where}"
+            yield float(claimed[worst]), float(seen[worst]), where
+
+    return cases
+
+
+def _claims(noise: str, relation: Relation) -> Iterator[Claim]:
+    name = f"NM-{noise}-{relation.value}"
+    factor = f"{_FACTOR[relation]:g}/b"
+    yield Claim(
+        id=name,
+        source=_SOURCES[noise],
+        statement=f"Noisy max with {noise} noise of scale b is ({factor}, 0)-DP if "
+        f"{_MOVES[relation]}.",
+        kind="privacy",
+        relation=relation,
+        evaluate=_promise(relation),
+        check=at_most(_bound_cases(noise, relation)),
+    )
+    yield Claim(
+        id=f"{name}-tight",
+        source=_SOURCES[noise],
+        statement=f"{factor} cannot be lowered by 1 %: the loss on a candidate far behind "
+        f"that gains on all others exceeds {_SHARE:g} * {factor}.",
+        kind="privacy",
+        relation=relation,
+        evaluate=_reached(relation),
+        check=at_least(_tight_cases(noise, relation)),
+    )
+    if noise == "gumbel":
+        middle = "" if relation is Relation.GENERAL else "-monotone"
+        yield Claim(
+            id=f"NM-gumbel{middle}-zCDP",
+            source="Rogers & Steinke 2021 (bounded range)",
+            statement=f"With epsilon = {factor}, noisy max with Gumbel noise has log "
+            "likelihood ratios in a range of length epsilon, hence is epsilon^2/8-zCDP, "
+            f"if {_MOVES[relation]}.",
+            kind="privacy",
+            relation=relation,
+            evaluate=_concentrated(relation),
+            check=at_most(_concentrated_cases(relation)),
+        )
+
+
+CLAIMS: tuple[Claim, ...] = tuple(
+    claim
+    for noise in _SOURCES
+    for relation in (Relation.GENERAL, Relation.MONOTONE)
+    for claim in _claims(noise, relation)
+)

@@ -1,0 +1,350 @@
+"""Adaptive composition of noisy maxima (Koskela, Redberg & Wang 2024, Theorem 3.3).
+
+Three proved bounds on what k winners together reveal, each round choosing its scores
+after seeing the winners so far, and the exact profile of a pair that does not adapt.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.dominating import pair_from_points
+from jaxsel.base import Relation
+from jaxsel.errors import (
+    InputError,
+    check_integer,
+    check_interval,
+    check_positive,
+    check_probability_vector,
+)
+from jaxsel.families.noisy_max.bounds import noisy_max_shift
+
+__all__ = [
+    "composed_pair_delta",
+    "composed_pair_delta_bounds",
+    "composed_pair_epsilon",
+    "dominated_composition_delta",
+    "dominated_composition_epsilon",
+    "noisy_max_composed_delta",
+    "noisy_max_composed_epsilon",
+    "noisy_max_composed_log_delta",
+]
+
+_MAX_TYPES = 2_000_000
+_KNOTS = 4000  # points of one round's profile, in each direction
+_FLOOR = 1e-30  # of delta, where they end
+_FARTHEST = 500.0  # the largest epsilon searched
+_TRUNCATED = 1e-15  # tail mass that the composition may move to an infinite loss
+
+
+# --- Theorem 3.3 ----------------------------------------------------------------------
+
+
+def _multiplier(noise_scale: float, compositions: int, relation: Relation) -> float:
+    """k Gaussians are one whose shift is sqrt(k) times larger."""
+    scale = check_positive("noise_scale", noise_scale)
+    return scale / (noisy_max_shift(relation) * math.sqrt(compositions))
+
+
+def noisy_max_composed_log_delta(
+    epsilon: npt.ArrayLike,
+    noise_scale: float,
+    candidates: int,
+    compositions: int,
+    relation: Relation = Relation.GENERAL,
+) -> np.ndarray:
+    """log delta(epsilon) of k winners with Gaussian noise (Theorem 3.3, E-KRW-3).
+
+    k log m + the log profile of the k-wise composition of one noisy score, at most 0;
+    in logarithms, so that m^k does not overflow.
+
+    Args:
+      epsilon: any real numbers, any shape.
+      noise_scale: standard deviation, > 0, in units of the sensitivity.
+      candidates: m >= 1.
+      compositions: k >= 1.
+      relation: GENERAL or MONOTONE, of every round.
+    """
+    m = check_integer("candidates", candidates, 1)
+    k = check_integer("compositions", compositions, 1)
+    log_delta = gaussian_log_delta(epsilon, _multiplier(noise_scale, k, relation))
+    return np.minimum(k * math.log(m) + log_delta, 0.0)[()]
+
+
+def noisy_max_composed_delta(
+    epsilon: npt.ArrayLike,
+    noise_scale: float,
+    candidates: int,
+    compositions: int,
+    relation: Relation = Relation.GENERAL,
+) -> np.ndarray:
+    """delta(epsilon) of Theorem 3.3: exp of ``noisy_max_composed_log_delta``."""
+    return np.exp(
+        noisy_max_composed_log_delta(
+            epsilon, noise_scale, candidates, compositions, relation
+        )
+    )[()]
+
+
+def noisy_max_composed_epsilon(
+    delta: float,
+    noise_scale: float,
+    candidates: int,
+    compositions: int,
+    relation: Relation = Relation.GENERAL,
+) -> float:
+    """Smallest epsilon >= 0 that Theorem 3.3 gives at delta in (0, 1)."""
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    m = check_integer("candidates", candidates, 1)
+    k = check_integer("compositions", compositions, 1)
+    multiplier = _multiplier(noise_scale, k, relation)
+    target = math.log(delta) - k * math.log(m)
+
+    def above(epsilon: float) -> bool:
+        return float(gaussian_log_delta(epsilon, multiplier)) > target
+
+    if not above(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while above(high):
+        low, high = high, 2.0 * high
+    while high - low > 4.0 * np.spacing(high):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return high
+
+
+# --- Composition of a dominating pair -------------------------------------------------
+
+
+def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
+    """The privacy loss of a pair that dominates one round, composed k times."""
+    # Imported here: it takes most of a second, and little else needs it.
+    from dp_accounting.pld import pld_pmf
+
+    k = check_integer("compositions", compositions, 1)
+    profile = one_round.profile
+    if profile is None:
+        raise InputError(
+            f"{one_round.name} has no privacy profile; give a base with one"
+        )
+    reach = 1.0
+    while profile(np.asarray(reach)) > _FLOOR and reach < _FARTHEST:
+        reach *= 1.25
+    step = reach / _KNOTS
+    levels = step * np.arange(_KNOTS + 1)
+    # Rounding may break the order by a few units in the last place: round upwards.
+    deltas = np.maximum.accumulate(profile(levels)[::-1])[::-1]
+    pair = pair_from_points(levels, deltas)
+    finite = np.isfinite(pair.loss)
+    places = np.rint(pair.loss[finite] / step).astype(int)
+    masses = dict(zip(places.tolist(), pair.first[finite].tolist(), strict=True))
+    infinite = float(np.sum(pair.first[pair.loss == np.inf]))
+    one = pld_pmf.create_pmf(masses, step, infinite, True).to_dense_pmf()
+    return one.self_compose(k, _TRUNCATED) if k > 1 else one
+
+
+def dominated_composition_delta(
+    epsilon: npt.ArrayLike, one_round: BaseGuarantee, compositions: int
+) -> np.ndarray:
+    """delta(epsilon) of k adaptive rounds, by composing a pair that dominates each.
+
+    The lower convex hull of a profile that holds in both directions is the profile of a
+    pair of laws, and dominating pairs compose adaptively (Zhu, Dong & Wang 2022, Theorem
+    10). Unlike in Theorem 3.3 the total mass stays 1: no factor m^k appears.
+
+    Args:
+      epsilon: >= 0, any shape.
+      one_round: a guarantee with a profile, such as ``noisy_max_guarantee`` gives.
+      compositions: k >= 1.
+
+    Returns:
+      Float[np.ndarray, "*epsilon"], accurate to about 1e-12, absolutely: the composition
+      is by Fourier transform.
+
+    Raises:
+      InputError: if there is no profile or an argument is out of range.
+    """
+    epsilon = np.asarray(epsilon, dtype=np.float64)
+    if not np.all(epsilon >= 0.0):
+        raise InputError(f"epsilon is {epsilon}; it must be >= 0")
+    found = _composed_pmf(one_round, compositions)
+    flat = [found.get_delta_for_epsilon(float(level)) for level in epsilon.ravel()]
+    return np.clip(np.reshape(flat, epsilon.shape), 0.0, 1.0)[()]
+
+
+def dominated_composition_epsilon(
+    delta: float, one_round: BaseGuarantee, compositions: int
+) -> float:
+    """Smallest epsilon >= 0 of ``dominated_composition_delta``; delta in [1e-11, 1).
+
+    Raises:
+      InputError: as there, or if delta is too small for its accuracy.
+    """
+    delta = check_interval("delta", delta, 1e-11, 1.0, low_open=False)
+    found = _composed_pmf(one_round, compositions)
+    return max(0.0, float(found.get_epsilon_for_delta(delta)))
+
+
+# --- One pair, exactly ----------------------------------------------------------------
+
+
+class _Types(NamedTuple):
+    """Log-probabilities of what k independent releases show, order left out."""
+
+    log_first: np.ndarray
+    log_second: np.ndarray
+
+
+def _merged(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[np.ndarray, ...]:
+    """The two laws with outcomes of (nearly) equal privacy loss put together."""
+    p = check_probability_vector("first", first)
+    q = check_probability_vector("second", second)
+    if p.shape != q.shape:
+        raise InputError(f"first has {p.size} outcomes, second {q.size}; give as many")
+    seen = (p > 0) | (q > 0)
+    p, q = p[seen], q[seen]
+    with np.errstate(divide="ignore"):
+        loss = np.log(p) - np.log(q)
+    order = np.argsort(loss, kind="stable")
+    with np.errstate(invalid="ignore"):
+        # inf - inf is no step
+        new = np.diff(loss[order]) > 1e-12
+    place = np.concatenate([[0], np.cumsum(new)])
+    return np.bincount(place, p[order]), np.bincount(place, q[order])
+
+
+def _types(first: npt.ArrayLike, second: npt.ArrayLike, compositions: int) -> _Types:
+    k = check_integer("compositions", compositions, 1)
+    p, q = _merged(first, second)
+    size = math.comb(k + p.size - 1, k)
+    if size > _MAX_TYPES:
+        raise InputError(
+            f"{k} releases with {p.size} different losses show {size} different things; "
+            f"at most {_MAX_TYPES} are listed: use composed_pair_delta_bounds"
+        )
+    counts = np.zeros((1, 0), dtype=np.int64)
+    left = np.array([k])
+    for _ in range(p.size - 1):
+        repeats = left + 1
+        taken = np.concatenate([np.arange(n) for n in repeats])
+        counts = np.column_stack([np.repeat(counts, repeats, axis=0), taken])
+        left = np.repeat(left, repeats) - taken
+    counts = np.column_stack([counts, left])
+    ways = special.gammaln(k + 1.0) - special.gammaln(counts + 1.0).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = [
+            ways + np.where(counts > 0, counts * np.log(law), 0.0).sum(axis=1)
+            for law in (p, q)
+        ]
+    return _Types(*logs)
+
+
+def _one_sided_delta(types: _Types, epsilon: np.ndarray) -> np.ndarray:
+    kept = types.log_first > -np.inf
+    mass = np.exp(types.log_first[kept])
+    loss = types.log_first[kept] - types.log_second[kept]
+    return np.array(
+        [np.sum(-mass * np.expm1(np.minimum(e - loss, 0.0))) for e in epsilon.ravel()]
+    ).reshape(epsilon.shape)
+
+
+def _one_sided_epsilon(types: _Types, delta: float) -> float:
+    # The best event collects the outcomes of largest loss.
+    kept = types.log_first > -np.inf
+    loss = types.log_first[kept] - types.log_second[kept]
+    order = np.argsort(-loss, kind="stable")
+    first = np.cumsum(np.exp(types.log_first[kept][order]))
+    second = np.logaddexp.accumulate(types.log_second[kept][order])
+    enough = first > delta
+    if not enough.any():
+        return 0.0
+    return float(np.max(np.log(first[enough] - delta) - second[enough]))
+
+
+def composed_pair_delta(
+    epsilon: npt.ArrayLike,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    compositions: int,
+) -> np.ndarray:
+    """Exact delta(epsilon) of k independent releases on one pair, both directions.
+
+    The numbers of releases with each privacy loss are sufficient.
+
+    Args:
+      epsilon: >= 0, any shape.
+      first, second: Float["outcomes"], laws of one release on the two sides.
+      compositions: k >= 1.
+
+    Raises:
+      InputError: for a bad law, or if there is too much to list (2e6 combinations).
+    """
+    epsilon = np.asarray(epsilon, dtype=np.float64)
+    types = _types(first, second, compositions)
+    return np.maximum(
+        _one_sided_delta(types, epsilon),
+        _one_sided_delta(_Types(*types[::-1]), epsilon),
+    )[()]
+
+
+def composed_pair_epsilon(
+    delta: float, first: npt.ArrayLike, second: npt.ArrayLike, compositions: int
+) -> float:
+    """Smallest epsilon >= 0 at delta in [0, 1), exact as ``composed_pair_delta``."""
+    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+    types = _types(first, second, compositions)
+    return max(
+        0.0,
+        _one_sided_epsilon(types, delta),
+        _one_sided_epsilon(_Types(*types[::-1]), delta),
+    )
+
+
+def composed_pair_delta_bounds(
+    epsilon: npt.ArrayLike,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    compositions: int,
+    step: float = 1e-4,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper bounds on ``composed_pair_delta``, for any number of losses.
+
+    Losses are rounded to a grid, down and up, and composed by Fourier transform.
+
+    Args:
+      epsilon, first, second, compositions: as in ``composed_pair_delta``; both laws must
+        give every outcome a positive probability.
+      step: of the grid; the bounds are about k * step apart in epsilon.
+
+    Returns:
+      (lower, upper), each Float[np.ndarray, "*epsilon"]; rounding adds about 1e-12.
+    """
+    from dp_accounting.pld import privacy_loss_distribution
+
+    epsilon = np.asarray(epsilon, dtype=np.float64)
+    k = check_integer("compositions", compositions, 1)
+    step = check_positive("step", step)
+    p, q = _merged(first, second)
+    if np.any(p <= 0.0) or np.any(q <= 0.0):
+        raise InputError("both laws must give every outcome a positive probability")
+    found = []
+    for pessimistic in (False, True):
+        one = privacy_loss_distribution.from_two_probability_mass_functions(
+            dict(enumerate(np.log(q))),
+            dict(enumerate(np.log(p))),
+            pessimistic_estimate=pessimistic,
+            value_discretization_interval=step,
+            symmetric=False,
+        )
+        composed = one.self_compose(k) if k > 1 else one
+        flat = np.array(
+            [composed.get_delta_for_epsilon(float(e)) for e in epsilon.ravel()]
+        )
+        found.append(np.clip(np.reshape(flat, epsilon.shape), 0.0, 1.0)[()])
+    return found[0], found[1]

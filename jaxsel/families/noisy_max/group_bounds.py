@@ -1,0 +1,323 @@
+"""The worst pairs of noisy max with Gaussian noise that are known: two groups.
+
+Let S be an event that the winner is one of n candidates, and D the largest noisy score in
+S minus the largest outside. Neighbours move D by at most 2 (1 if monotone), and by exactly
+that if S falls while the rest rises. So the exact profile of noisy max is
+
+  delta(epsilon) = sup over S and scores of P[D > 0] - e^epsilon P[D > 2]
+
+up to the sign of D. This module computes it with all n scores in S equal and all others
+equal, by quadrature: a lower bound on the worst case, exact for m = 2. For large m the
+largest of a group varies less than one noisy score, and much more is lost than by a
+single candidate that moves against all others (n = 1).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from jaxsel.accounting.numerics.optimise import minimise
+from jaxsel.base import Relation
+from jaxsel.errors import (
+    InputError,
+    check_finite,
+    check_integer,
+    check_interval,
+    check_positive,
+)
+from jaxsel.families.noisy_max.bounds import noisy_max_shift
+from jaxsel.families.noisy_max.composition_bounds import composed_pair_epsilon
+
+__all__ = [
+    "GroupPair",
+    "group_delta",
+    "group_epsilon",
+    "group_win_probability",
+    "grouped_law",
+    "single_pair",
+    "worst_composed_group_pair",
+    "worst_group_pair",
+]
+
+# Panels half a unit wide with 16 nodes: relative error below 1e-12. A largest score below
+# -12 has chance 1e-32, and wins the less the lower it is.
+_LOWEST, _HIGHEST, _PANEL, _POINTS = -12.0, 38.0, 0.5, 16
+_FARTHEST = 34.0  # lead at which chances still are floating-point numbers
+_UNDERFLOW = 745.0
+_LARGEST_SHIFT = 20.0
+# Leads of the group, in standard deviations, among which the worst is searched.
+_LEADS = (-20.0, 8.0)
+_COMPOSED_LEADS = (-9.0, 6.0)
+
+
+def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    nodes, weights = np.polynomial.legendre.leggauss(_POINTS)
+    left = np.arange(_LOWEST, _HIGHEST, _PANEL)[:, None]
+    x = left + _PANEL * (nodes + 1.0) / 2.0
+    return x.ravel(), np.tile(weights * _PANEL / 2.0, left.size)
+
+
+_X, _WEIGHTS = _nodes()
+_LOG_DENSITY = -0.5 * _X**2 - 0.5 * math.log(2.0 * math.pi)
+_LOG_CDF = special.log_ndtr(_X)
+
+
+def group_win_probability(first: int, second: int, lead: npt.ArrayLike) -> np.ndarray:
+    """P[the largest of ``first`` noisy scores exceeds that of ``second`` others].
+
+    Args:
+      first, second: sizes of the two groups, >= 1.
+      lead: of the first group's scores, in standard deviations of the Gaussian noise,
+        any shape, within [-34, 34].
+
+    Returns:
+      Float[np.ndarray, "*lead"], accurate relative to its size (about 1e-12), also where
+      it is tiny.
+    """
+    first = check_integer("first", first, 1)
+    second = check_integer("second", second, 1)
+    lead = np.asarray(lead, dtype=np.float64)
+    if not np.all(np.abs(lead) <= _FARTHEST):
+        raise InputError(f"lead is {lead}; it must lie in [-34, 34]")
+    # Density of the first maximum, times the chance that the second lies below.
+    log_density = math.log(first) + _LOG_DENSITY + (first - 1) * _LOG_CDF
+    kept = log_density > -_UNDERFLOW
+    x, weights, log_density = _X[kept], _WEIGHTS[kept], log_density[kept]
+    flat = lead.ravel()
+    found = np.empty(flat.size)
+    for i in range(0, flat.size, 256):
+        part = flat[i : i + 256, None]
+        terms = np.exp(log_density + second * special.log_ndtr(x + part))
+        found[i : i + 256] = terms @ weights
+    return found.reshape(lead.shape)[()]
+
+
+def grouped_law(sizes: npt.ArrayLike, levels: npt.ArrayLike) -> np.ndarray:
+    """Which of several groups of equal scores the winner is in (Gaussian noise).
+
+    Args:
+      sizes: Int["groups"], how many candidates each group has, >= 1.
+      levels: Float["groups"], their scores, in standard deviations of the noise; more
+        than 34 apart counts as 34.
+
+    Returns:
+      Float[np.ndarray, "groups"], summing to 1 up to rounding; each accurate relative to
+      its size (about 1e-12).
+
+    Raises:
+      InputError: if sizes are not whole numbers >= 1, one for each level.
+    """
+    counts, heights = np.asarray(sizes), check_finite("levels", levels)
+    if counts.shape != heights.shape or counts.ndim != 1:
+        raise InputError("give one size and one level for each group")
+    if not np.all((counts >= 1) & (counts == np.floor(counts))):
+        raise InputError(f"sizes are {counts}; they must be whole numbers >= 1")
+    found = np.empty(heights.size)
+    for group, (count, height) in enumerate(zip(counts, heights, strict=True)):
+        # Density of this group's largest noise, times the chance that all others lie
+        # below.
+        log_terms = math.log(count) + _LOG_DENSITY + (count - 1) * _LOG_CDF
+        for other in range(heights.size):
+            if other != group:
+                ahead = np.clip(height - heights[other], -_FARTHEST, _FARTHEST)
+                log_terms = log_terms + counts[other] * special.log_ndtr(_X + ahead)
+        found[group] = np.exp(log_terms) @ _WEIGHTS
+    return found
+
+
+class GroupPair(NamedTuple):
+    """Two neighbouring score vectors: two groups of equal scores that move apart.
+
+    Attributes:
+      first, second: sizes of the groups; the first one loses on the neighbour.
+      lead: of the first group's scores on the neighbour, in standard deviations; on the
+        data it is larger by shift / noise_scale.
+      epsilon: exact epsilon of the pair at the delta it was made for, of the event that
+        the winner is in the first group, data against neighbour.
+    """
+
+    first: int
+    second: int
+    lead: float
+    epsilon: float
+
+
+def _relative_shift(noise_scale: float, relation: Relation) -> float:
+    shift = noisy_max_shift(relation) / check_positive("noise_scale", noise_scale)
+    if shift > _LARGEST_SHIFT:
+        raise InputError(
+            f"noise_scale is {noise_scale}; two groups are computed for shifts of at most "
+            f"{_LARGEST_SHIFT:g} standard deviations"
+        )
+    return shift
+
+
+def group_delta(
+    epsilon: float,
+    first: int,
+    second: int,
+    noise_scale: float,
+    relation: Relation = Relation.GENERAL,
+) -> float:
+    """Largest delta at epsilon >= 0 of two groups of these sizes, over all leads.
+
+    That is the profile of the noise D, a difference of two maxima, at a shift of 2 or 1;
+    noisy max with m = first + second candidates has at least this delta.
+
+    Args:
+      epsilon: >= 0.
+      first, second: sizes of the groups, >= 1.
+      noise_scale: standard deviation, > 0.
+      relation: GENERAL or MONOTONE.
+    """
+    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    shift = _relative_shift(noise_scale, relation)
+
+    def negative(lead: np.ndarray) -> np.ndarray:
+        high = group_win_probability(first, second, lead + shift)
+        low = group_win_probability(first, second, lead)
+        return np.exp(epsilon) * low - high
+
+    low, high = _LEADS[0] - shift, _LEADS[1]
+    least = minimise(negative, max(low, -_FARTHEST), high, count=33, steps=24)[1]
+    return max(0.0, -float(least))
+
+
+def group_epsilon(
+    delta: float,
+    first: int,
+    second: int,
+    noise_scale: float,
+    relation: Relation = Relation.GENERAL,
+) -> GroupPair:
+    """The worst pair of two groups of these sizes at delta in (0, 1), and its epsilon."""
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    shift = _relative_shift(noise_scale, relation)
+
+    def negative(lead: np.ndarray) -> np.ndarray:
+        high = group_win_probability(first, second, lead + shift)
+        low = group_win_probability(first, second, lead)
+        with np.errstate(divide="ignore"):
+            return np.log(low) - np.log(np.maximum(high - delta, 0.0))
+
+    low, high = max(_LEADS[0] - shift, -_FARTHEST), _LEADS[1]
+    lead, least = minimise(negative, low, high, count=33, steps=24)
+    return GroupPair(first, second, float(lead), max(0.0, -float(least)))
+
+
+def single_pair(
+    delta: float,
+    candidates: int,
+    noise_scale: float,
+    relation: Relation = Relation.GENERAL,
+) -> GroupPair:
+    """The worst pair in which one candidate moves against all others that are equal.
+
+    The candidate falls or rises, whichever loses more.
+    """
+    m = check_integer("candidates", candidates, 2)
+    found = [
+        group_epsilon(delta, *sizes, noise_scale, relation)
+        for sizes in ((1, m - 1), (m - 1, 1))
+    ]
+    return max(found, key=lambda pair: pair.epsilon)
+
+
+def worst_group_pair(
+    delta: float,
+    candidates: int,
+    noise_scale: float,
+    relation: Relation = Relation.GENERAL,
+) -> GroupPair:
+    """The worst pair of two groups that make up m candidates.
+
+    Epsilon is unimodal in the share of the first group as far as seen; it is searched
+    among shares on a grid and then, by halving the step, next to the best one.
+
+    Args:
+      delta: in (0, 1).
+      candidates: m >= 2.
+      noise_scale: standard deviation, > 0.
+      relation: GENERAL or MONOTONE.
+    """
+    m = check_integer("candidates", candidates, 2)
+
+    def at(size: int) -> GroupPair:
+        if size not in seen:
+            seen[size] = group_epsilon(delta, size, m - size, noise_scale, relation)
+        return seen[size]
+
+    seen: dict[int, GroupPair] = {}
+    sizes = sorted({min(max(round(m * share / 8), 1), m - 1) for share in range(9)})
+    best = max((at(size) for size in sizes), key=lambda pair: pair.epsilon)
+    step = max(m // 16, 1)
+    while True:
+        around = [best.first - step, best.first + step]
+        better = max(
+            (at(size) for size in around if 0 < size < m),
+            key=lambda pair: pair.epsilon,
+            default=best,
+        )
+        if better.epsilon > best.epsilon:
+            best = better
+        elif step == 1:
+            return best
+        else:
+            step //= 2
+
+
+def worst_composed_group_pair(
+    delta: float,
+    candidates: int,
+    noise_scale: float,
+    compositions: int,
+    relation: Relation = Relation.GENERAL,
+) -> GroupPair:
+    """The worst pair of two groups if the winner is drawn k times, always the same way.
+
+    Like ``worst_group_pair``, found by search; its epsilon is that of k releases, exact,
+    hence a lower bound on what k (adaptive) releases lose.
+
+    Args:
+      delta: in (0, 1).
+      candidates: m >= 2.
+      noise_scale: standard deviation, > 0.
+      compositions: k >= 1.
+      relation: GENERAL or MONOTONE.
+    """
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    m = check_integer("candidates", candidates, 2)
+    shift = _relative_shift(noise_scale, relation)
+
+    def search(sizes: list[int], leads: np.ndarray) -> GroupPair:
+        found = []
+        for size in sizes:
+            laws = [
+                np.stack(
+                    [
+                        group_win_probability(size, m - size, leads + moved),
+                        group_win_probability(m - size, size, -leads - moved),
+                    ]
+                )
+                for moved in (shift, 0.0)
+            ]
+            for i, lead in enumerate(leads):
+                high, low = (law[:, i] / law[:, i].sum() for law in laws)
+                epsilon = composed_pair_epsilon(delta, high, low, compositions)
+                found.append(GroupPair(size, m - size, float(lead), epsilon))
+        return max(found, key=lambda pair: pair.epsilon)
+
+    low, high = max(_COMPOSED_LEADS[0] - shift, -_FARTHEST), _COMPOSED_LEADS[1]
+    sizes = sorted({min(max(round(m * share / 8), 1), m - 1) for share in range(9)})
+    best = search(sizes, np.linspace(low, high, 25))
+    step = max(m // 16, 1)
+    width = (high - low) / 24.0
+    while width > 1e-4:
+        near = [best.first - step, best.first, best.first + step]
+        leads = best.lead + width * np.linspace(-1.0, 1.0, 9)
+        best = search([size for size in near if 0 < size < m], leads)
+        step, width = max(step // 2, 1), width / 3.0
+    return best

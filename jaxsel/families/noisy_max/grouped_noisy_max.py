@@ -1,0 +1,139 @@
+"""Noisy max over groups of equal scores: two draws decide among ten thousand candidates.
+
+The largest of n Gaussian draws has distribution function F^n, so one uniform number a
+group is enough; the winner is uniform within its group, which says nothing more about
+the data. Same law as ``noisy_max("gaussian")`` with the group of the winner as event.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from jaxsel import noise as noises
+from jaxsel import stream
+from jaxsel.base import FiniteLaw, Mechanism, Pair, Relation, outcome_itself
+from jaxsel.errors import InputError, check_finite, check_positive
+from jaxsel.families.noisy_max.bounds import noisy_max_shift
+from jaxsel.families.noisy_max.group_bounds import GroupPair, grouped_law
+
+__all__ = ["group_scores", "grouped_noisy_max", "moving_groups"]
+
+_SMALLEST = 2.0**-65  # tail that the normal quantile resolves
+
+
+@functools.cache
+def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
+    """Report the group of the largest noisy score, with Gaussian noise.
+
+    Args:
+      precision: of the draws, see ``jaxsel.noise``: "tail" or "float64".
+
+    Data: ``{"sizes": Int["groups"], "levels": Float["groups"]}``: how many candidates
+      each group has and their common score, in units of the sensitivity.
+    Params: ``{"noise_scale": sigma}``.
+    Outcome: Int[Array, ""], index of the group.
+
+    Formal guarantees: those of noisy max with as many candidates as there are in all.
+
+    Raises:
+      InputError: for unknown precision; for sizes that are not whole numbers >= 1, one
+        for each level; for a scale that is not positive.
+    """
+    noises.resolution(precision)
+    if noises.draws_per_hash(precision) != 1:
+        raise InputError('precision is \'fast\'; take "tail" or "float64" for groups')
+    dtype = np.float64 if precision == "float64" else np.float32
+
+    def checked(data, params) -> tuple[np.ndarray, np.ndarray]:
+        if not isinstance(data, dict) or set(data) != {"sizes", "levels"}:
+            raise InputError('data must be {"sizes": ..., "levels": ...}')
+        if set(params) != {"noise_scale"}:
+            raise InputError("grouped noisy max takes noise_scale and nothing else")
+        scale = check_positive("noise_scale", params["noise_scale"])
+        sizes = check_finite("sizes", data["sizes"])
+        levels = check_finite("levels", data["levels"]) / scale
+        grouped_law(sizes, levels)  # refuses what is not a grouping
+        return sizes, levels
+
+    def prepare(data, params):
+        sizes, levels = checked(data, params)
+        return {
+            "sizes": sizes.astype(dtype),
+            "levels": (levels - levels.max()).astype(dtype),
+        }, ()
+
+    def sample(key: stream.Key, data, params) -> Int[Array, ""]:
+        del params
+        sizes, levels = jnp.asarray(data["sizes"]), jnp.asarray(data["levels"])
+        best, index = jnp.asarray(-jnp.inf, levels.dtype), jnp.int32(0)
+        for group in range(sizes.shape[0]):
+            value = levels[group] + _largest(key, group, sizes[group], precision)
+            index = jnp.where(value > best, jnp.int32(group), index)
+            best = jnp.maximum(value, best)
+        return index
+
+    def law(data, params) -> FiniteLaw:
+        found = grouped_law(*checked(data, params))
+        return FiniteLaw(found / found.sum(), labels(data, params))
+
+    def labels(data, params) -> tuple[str, ...]:
+        del params
+        return tuple(f"group {i}" for i in range(np.size(data["sizes"])))
+
+    return Mechanism(
+        name=f"grouped_noisy_max(precision={precision})",
+        prepare=prepare,
+        sample=sample,
+        event=outcome_itself,
+        labels=labels,
+        law=law,
+        resolution=noises.resolution(precision),
+    )
+
+
+def _largest(key: stream.Key, draw: int, size: Array, precision: str) -> Array:
+    """The largest of ``size`` standard normal draws, by its distribution function."""
+    waiting = noises.exponential(noises.number(key, draw, precision)) / size
+    below, above = jnp.exp(-waiting), -jnp.expm1(-waiting)
+    upper = below > above
+    nearer = jnp.maximum(jnp.where(upper, above, below), _SMALLEST)
+    return noises.normal(noises.Ends(upper, nearer))
+
+
+def moving_groups(
+    pair: GroupPair, noise_scale: float, relation: Relation = Relation.GENERAL
+) -> Pair:
+    """Neighbours for ``grouped_noisy_max``: the first group loses on the neighbour.
+
+    General: it falls by 1 and all others rise by 1. Monotone: it alone falls, by 1.
+
+    Args:
+      pair: sizes of the groups, and the first one's lead on the neighbour.
+      noise_scale: standard deviation of the noise, > 0.
+      relation: GENERAL or MONOTONE.
+    """
+    shift = noisy_max_shift(relation)
+    sizes = np.array([pair.first, pair.second])
+    low = pair.lead * check_positive("noise_scale", noise_scale)
+    # From (low + 1, -1) to (low, 0) if general, from (low + 1, 0) if monotone.
+    data = np.array([low + 1.0, 1.0 - shift])
+    return Pair(
+        f"groups of {pair.first} and {pair.second}",
+        {"sizes": sizes, "levels": data},
+        {"sizes": sizes, "levels": np.array([low, 0.0])},
+        relation,
+        {"noise_scale": noise_scale},
+        "all of one group fall while the others "
+        + ("rise by as much" if shift == 2.0 else "stay"),
+    )
+
+
+def group_scores(pair: Pair) -> Pair:
+    """The same neighbours written out, one score a candidate, for ``noisy_max``."""
+
+    def written(data) -> np.ndarray:
+        return np.repeat(np.asarray(data["levels"], dtype=np.float64), data["sizes"])
+
+    return pair._replace(data=written(pair.data), neighbour=written(pair.neighbour))

@@ -1,0 +1,178 @@
+"""Report noisy max: release the index of the largest noisy score.
+
+One candidate loop serves all noises. Its carried state is a single complex number, the
+best value so far and its index: carrying the two apart makes XLA on CPU compute every draw
+twice, and packing them into one 64-bit integer halves the width of its vectors.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Int
+
+from jaxsel import noise as noises
+from jaxsel import stream
+from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
+from jaxsel.errors import InputError, check_choice, check_finite, check_positive
+from jaxsel.families.noisy_max.laws import noisy_max_law
+
+__all__ = ["noisy_max", "noisy_max_scale"]
+
+METHODS = ("literal", "race")
+# Indices are carried as float32 numbers.
+MAX_CANDIDATES = 2**24
+
+
+def noisy_max_scale(params: dict, relation: str = "general") -> float:
+    """The noise scale b: given as ``noise_scale``, or 2/epsilon (1/epsilon if monotone).
+
+    Scores have sensitivity 1. For Gumbel, Laplace and exponential noise epsilon-DP needs
+    b = 2/epsilon when scores may move in different directions and b = 1/epsilon when all
+    move in the same one.
+
+    Raises:
+      InputError: unless exactly one of ``noise_scale`` and ``epsilon`` is given and
+        positive.
+    """
+    if ("noise_scale" in params) == ("epsilon" in params):
+        raise InputError("noisy max takes either epsilon or noise_scale, and not both")
+    if "noise_scale" in params:
+        return check_positive("noise_scale", params["noise_scale"])
+    check_choice("relation", relation, ("general", "monotone"))
+    factor = 2.0 if relation == "general" else 1.0
+    return factor / check_positive("epsilon", params["epsilon"])
+
+
+@functools.cache
+def noisy_max(
+    noise: str = "gumbel",
+    *,
+    relation: str = "general",
+    method: str = "literal",
+    precision: str = "tail",
+) -> Mechanism:
+    r"""Report the index of the largest noisy score.
+
+    Releases argmax_i (s_i + b Z_i). With Gumbel noise this is the exponential mechanism
+    (McSherry & Talwar 2007), P(i) proportional to exp(s_i / b); with exponential noise,
+    permute-and-flip (McKenna & Sheldon 2020; Ding et al. 2021).
+
+    Args:
+      noise: law of Z: "gumbel", "laplace", "exponential" or "gaussian".
+      relation: "general" or "monotone" score changes; sets b from ``epsilon``.
+      method: "literal" adds the noise to the scores; "race" (Gumbel only) has the same
+        law with one logarithm less: the least E_i exp(-s_i / b) wins, E exponential.
+      precision: of the draws, see ``jaxsel.noise``.
+
+    Data: scores, Float["m"], in units of the sensitivity (1).
+    Params: ``{"epsilon": e}``, or ``{"noise_scale": b}`` (the only form for "gaussian").
+    Outcome: Int[Array, ""], index in [0, m). Ties: lowest index (highest probability
+      zero in exact arithmetic).
+
+    Formal guarantees (claims NM-*): b = 2/epsilon gives epsilon-DP, and b = 1/epsilon
+    does for monotone changes, for the first three noises.
+
+    Raises:
+      InputError: for unknown noise, relation, method or precision; for scores that are
+        empty or not finite; for a scale that is not positive.
+    """
+    check_choice("noise", noise, noises.LAWS)
+    check_choice("relation", relation, ("general", "monotone"))
+    check_choice("method", method, METHODS)
+    if method == "race" and noise != "gumbel":
+        raise InputError('method "race" has the law of Gumbel noise only')
+    per_hash = noises.draws_per_hash(precision)
+    dtype = np.float64 if precision == "float64" else np.float32
+
+    def checked(data, params) -> tuple[np.ndarray, float]:
+        scores = check_finite("scores", data)
+        if scores.ndim != 1:
+            raise InputError("scores must be one list of numbers")
+        if scores.size > MAX_CANDIDATES:
+            raise InputError(
+                f"there are {scores.size} scores; there may be at most {MAX_CANDIDATES}"
+            )
+        if noise == "gaussian" and "noise_scale" not in params:
+            raise InputError(
+                "Gaussian noisy max is not pure DP; give noise_scale, not epsilon"
+            )
+        return scores, noisy_max_scale(params, relation)
+
+    def prepare(data, params):
+        scores, scale = checked(data, params)
+        # In units of the noise; the shift keeps float32 accurate and exp finite.
+        levels = (scores - scores.max()) / scale
+        padding = -len(levels) % per_hash
+        levels = np.concatenate([levels, np.full(padding, -np.inf)])
+        with np.errstate(over="ignore"):  # an infinite waiting time never wins
+            if method == "race":
+                levels = np.exp(-levels)
+            return levels.astype(dtype).reshape(-1, per_hash), ()
+
+    def sample(key: stream.Key, data, params) -> Int[Array, ""]:
+        del params
+        data = jnp.asarray(data)
+        if method == "race":
+            return _argmin_race(key, data, noises.variates("exponential", precision))
+        return _argmax_noisy(key, data, noises.variates(noise, precision))
+
+    def law(data, params) -> FiniteLaw:
+        scores, scale = checked(data, params)
+        return FiniteLaw(noisy_max_law(scores / scale, noise), labels(data, params))
+
+    def labels(data, params) -> tuple[str, ...]:
+        return tuple(str(i) for i in range(np.size(data)))
+
+    return Mechanism(
+        name=f"noisy_max(noise={noise},relation={relation},method={method},"
+        f"precision={precision})",
+        prepare=prepare,
+        sample=sample,
+        event=outcome_itself,
+        labels=labels,
+        law=law,
+        resolution=noises.resolution(precision),
+    )
+
+
+def _argmax_noisy(key, levels, variates) -> Array:
+    """argmax over candidates of level + variate; levels Float["hashes per_hash"]."""
+
+    def candidates(hash_number):
+        row = levels[hash_number]
+        return [row[c] + z for c, z in enumerate(variates(key, hash_number))]
+
+    return _best(candidates, levels.shape, levels.dtype)
+
+
+def _argmin_race(key, weights, variates) -> Array:
+    """argmin over candidates of weight * exponential variate."""
+
+    def candidates(hash_number):
+        row = weights[hash_number]
+        return [-(row[c] * e) for c, e in enumerate(variates(key, hash_number))]
+
+    return _best(candidates, weights.shape, weights.dtype)
+
+
+def _best(candidates, shape: tuple[int, int], dtype) -> Array:
+    """Index of the largest of all candidates, the lowest among equals."""
+    num_hashes, per_hash = shape
+    # More than ten candidates an iteration spill registers; at fifty XLA on CPU stops
+    # fusing (a tenfold loss).
+    unroll = min(5, num_hashes)
+
+    def visit(hash_number, best):
+        value, index = lax.real(best), lax.imag(best)
+        for c, candidate in enumerate(candidates(hash_number)):
+            better = candidate > value
+            value = jnp.where(better, candidate, value)
+            number = jnp.asarray(hash_number * per_hash + c, dtype)
+            index = jnp.where(better, number, index)
+        return lax.complex(value, index)
+
+    nothing = lax.complex(jnp.asarray(-jnp.inf, dtype), jnp.asarray(0.0, dtype))
+    best = lax.fori_loop(0, num_hashes, visit, nothing, unroll=unroll)
+    return lax.imag(best).astype(jnp.int32)

@@ -1,0 +1,230 @@
+"""Liu & Talwar 2019, Lemmas 4.3, A.4 and A.5 (counts concentrate) and Lemma 4.5."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
+from jaxsel.base import Budget, Claim, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.errata_numbers import probability
+
+__all__ = ["CLAIMS", "CountLaw", "binomial_law", "mixed_law", "poisson_law"]
+
+_PAPER = "Liu & Talwar 2019"
+
+
+class CountLaw(NamedTuple):
+    """The law of a sum of independent coins, negligible values left out.
+
+    Attributes:
+      values: Float[np.ndarray, "values"], increasing.
+      weights: Float[np.ndarray, "values"].
+      mean: exact.
+      where: what it is, in words.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray
+    mean: float
+    where: str
+
+    def at_least(self, low: np.ndarray | float) -> np.ndarray:
+        """P[count >= low]."""
+        above = np.append(np.cumsum(self.weights[::-1])[::-1], 0.0)
+        return above[np.searchsorted(self.values, np.ceil(low), side="left")]
+
+    def at_most(self, high: float) -> float:
+        """P[count <= high]."""
+        return float(self.weights[self.values <= high].sum())
+
+
+def binomial_law(count: int, chance: float) -> CountLaw:
+    """``count`` coins of one kind."""
+    values = np.arange(count + 1.0)
+    weights = stats.binom.pmf(values, count, chance)
+    return CountLaw(values, weights, count * chance, f"Bin({count}, {chance!r})")
+
+
+def mixed_law(chances: np.ndarray) -> CountLaw:
+    """Coins of different kinds."""
+    weights = np.ones(1)
+    for chance in chances:
+        weights = np.convolve(weights, [1.0 - chance, chance])
+    where = f"coins {np.round(chances, 6).tolist()}"
+    mean = float(np.sum(chances))
+    return CountLaw(np.arange(weights.size, dtype=np.float64), weights, mean, where)
+
+
+def poisson_law(mean: float) -> CountLaw:
+    """The limit of many rare coins."""
+    reach = 14.0 * math.sqrt(mean) + 80.0
+    values = np.arange(max(0.0, math.floor(mean - reach)), math.ceil(mean + reach))
+    weights = np.exp(stats.poisson.logpmf(values, mean))
+    return CountLaw(values, weights, mean, f"Poisson({mean!r})")
+
+
+def _scaled(law: str, generator: np.random.Generator, mean: float) -> CountLaw:
+    """A law of this kind whose mean is ``mean``, or as near as it can be."""
+    if law == "poisson":
+        return poisson_law(mean)
+    if law == "binomial":
+        count = int(math.ceil(mean) + generator.integers(0, 300))
+        return binomial_law(count, mean / count)
+    chances = generator.dirichlet(np.ones(40)) * mean
+    return mixed_law(np.minimum(chances, 1.0))
+
+
+def _laws(budget: Budget, cases: int) -> Iterator[tuple[CountLaw, np.random.Generator]]:
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, cases)):
+        mean = float(10.0 ** generator.uniform(-3.0, 2.5))
+        kind = generator.choice(["binomial", "poisson", "mixed"])
+        if kind == "mixed":
+            mean = min(mean, 30.0)
+        yield _scaled(str(kind), generator, mean), generator
+
+
+def _allowed(*, delta: float = 0.01) -> float:
+    """The failure probability delta itself.
+
+    Args:
+      delta: in (0, 1).
+    """
+    return probability("delta", delta)
+
+
+def _numbers(generator: np.random.Generator) -> tuple[float, float]:
+    epsilon = float(generator.uniform(0.01, 0.999))
+    return epsilon, float(10.0 ** generator.uniform(-8.0, -0.02))
+
+
+def _upper(budget: Budget) -> Iterator[Case]:
+    for law, generator in _laws(budget, 200):
+        epsilon, delta = _numbers(generator)
+        factor = (math.exp(epsilon) + 1.0) / epsilon
+        bound = math.exp(epsilon) * law.mean - factor * math.log(delta)
+        seen = float(law.at_least(bound))
+        yield delta, seen, f"{law.where}, {epsilon=!r}, {delta=!r}"
+
+
+def _lower(budget: Budget) -> Iterator[Case]:
+    for law, generator in _laws(budget, 200):
+        epsilon, delta = _numbers(generator)
+        bound = math.exp(-epsilon) * law.mean + math.log(delta) / epsilon
+        yield delta, law.at_most(bound), f"{law.where}, {epsilon=!r}, {delta=!r}"
+
+
+def _constant(slack: float, base_epsilon: float) -> float:
+    total = slack + base_epsilon
+    return 2.0 * (math.exp(total) + 1.0 + math.exp(slack / 2.0))
+
+
+def _largest_constant() -> float:
+    """2 (e^2 + 1 + e^(1/2)) = 20.08, the limit of C at epsilon_0 = epsilon_1 = 1."""
+    return _constant(1.0, 1.0)
+
+
+def _constants(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for slack, base in [(0.999, 0.999), *generator.uniform(0, 1, (100, 2)).tolist()]:
+        where = f"epsilon_0={slack!r}, epsilon_1={base!r}"
+        yield _largest_constant(), _constant(slack, base), where
+
+
+def _two_counts(budget: Budget) -> Iterator[Case]:
+    for second, generator in _laws(budget, 150):
+        slack, delta = _numbers(generator)
+        base = float(generator.uniform(0.01, 0.999))
+        kind = str(generator.choice(["binomial", "poisson", "mixed"]))
+        mean = math.exp(base) * second.mean
+        first = _scaled(kind, generator, min(mean, 30.0) if kind == "mixed" else mean)
+        offset = _constant(slack, base) / slack * math.log(2.0 / delta)
+        bounds = math.exp(base + slack) * second.values + offset
+        seen = float(second.weights @ first.at_least(bounds))
+        where = f"X: {first.where}, Y: {second.where}, epsilon_0={slack!r}"
+        yield delta, seen, f"{where}, epsilon_1={base!r}, delta_0={delta!r}"
+
+
+# --- Lemma 4.5: a coupling gives privacy ----------------------------------------------
+
+
+def _couplings(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, 300)):
+        size = int(generator.integers(2, 7))
+        # Likely values on the diagonal, and a good event that depends on both.
+        joint = generator.dirichlet(np.full(size * size, 0.3)).reshape(size, size)
+        joint = 0.5 * joint + 0.5 * np.diag(generator.dirichlet(np.ones(size)))
+        good = generator.uniform(0.0, 1.0, joint.shape) ** generator.uniform(0.01, 3.0)
+        good[generator.uniform(size=joint.shape) < 0.2] = 0.0
+        np.fill_diagonal(good, 1.0)
+        kept = joint * good
+        chance = float(kept.sum())
+        given = exact_epsilon(kept.sum(1) / chance, kept.sum(0) / chance)
+        first, second = joint.sum(1), joint.sum(0)
+        seen = profile_delta(first / first.sum(), second / second.sum(), given)
+        where = f"joint law {joint.tolist()}, P[G | x, y] {good.tolist()}"
+        yield 1.0 - chance, float(seen), where
+
+
+def _lemma(id_: str, name: str, statement: str, evaluate, cases) -> Claim:
+    return Claim(
+        id=id_,
+        source=f"{_PAPER}, {name}",
+        statement=statement,
+        kind="utility",
+        relation=None,
+        evaluate=evaluate,
+        check=at_most(cases),
+    )
+
+
+CLAIMS: tuple[Claim, ...] = (
+    _lemma(
+        "LT-Lem4.3",
+        "Lemma 4.3 (Lemma A.3)",
+        "For independent sums of coins with EX <= e^(epsilon_1) EY, X >= e^(epsilon_1 "
+        "+ epsilon_0) Y + (C/epsilon_0) log(2/delta_0) with probability at most "
+        "delta_0, C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)).",
+        _allowed,
+        _two_counts,
+    ),
+    _lemma(
+        "LT-Lem4.3-constant",
+        "Lemma 4.3",
+        "C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)) is at most 20.08 < 21 "
+        "for epsilon_0 and epsilon_1 in (0, 1).",
+        _largest_constant,
+        _constants,
+    ),
+    _lemma(
+        "LT-LemA.4",
+        "Lemma A.4",
+        "A sum X of independent coins is at least e^epsilon EX + ((e^epsilon + "
+        "1)/epsilon) log(1/delta) with probability at most delta, epsilon in (0, 1).",
+        _allowed,
+        _upper,
+    ),
+    _lemma(
+        "LT-LemA.5",
+        "Lemma A.5",
+        "A sum Y of independent coins is at most e^(-epsilon) EY - "
+        "log(1/delta)/epsilon with probability at most delta, epsilon in (0, 1).",
+        _allowed,
+        _lower,
+    ),
+    Claim(
+        id="LT-Lem4.5",
+        source=f"{_PAPER}, Lemma 4.5",
+        statement="If X and Y are epsilon-close given an event G of their joint law "
+        "with P[G] >= 1 - delta, they are (epsilon, delta)-close.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_allowed,
+        check=at_most(_couplings),
+    ),
+)

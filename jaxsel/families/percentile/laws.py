@@ -1,0 +1,306 @@
+"""Exact laws of the percentile sparse vectors of Liu & Talwar 2019, Section 4.
+
+A query is a base algorithm with a threshold; its *share* is the chance that one run
+reaches the threshold. Algorithm 3 is told the shares, Algorithm 4 estimates each from N
+fresh runs, and Algorithm 5 estimates those of a falling grid of thresholds from the
+same N runs. Large counts are summed on a grid far finer than their standard
+deviation, and the laws are right to 1e-7 for any N up to 1e200, small ones to 1e-12.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.errors import InputError, check_interval, check_positive
+from jaxsel.families.percentile.settings import PercentileTest, log_potential
+from jaxsel.families.sparse_vector.halting_law import (
+    Counts,
+    binomial_counts,
+    halting_law,
+)
+
+__all__ = [
+    "checked_shares",
+    "count_range",
+    "extended_law",
+    "found_threshold_law",
+    "oracle_law",
+    "oracle_levels",
+    "oracle_scales",
+    "share_counts",
+    "sparse_vector_epsilon",
+    "threshold_grid",
+]
+
+_REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 1e-19
+_DENSE = 500  # possible counts up to which all of them are listed
+_MANY = 300  # levels up to which the quadrature splits at each of them
+_STATES = 3000
+_CERTAIN = 1e-7  # relative spread below which a count is as good as its mean
+
+
+def checked_shares(shares: npt.ArrayLike) -> np.ndarray:
+    """Float[np.ndarray, "queries"]: shares as float64, at least one, each in [0, 1]."""
+    array = np.asarray(shares, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(
+            f"shares has shape {array.shape}; it must be one list, not empty"
+        )
+    if not np.all((array >= 0.0) & (array <= 1.0)):
+        raise InputError("shares has an entry outside [0, 1]; all must be chances")
+    return array
+
+
+# --- Algorithm 3: the shares are known ------------------------------------------------
+
+
+def oracle_scales(base_epsilon: float, final_epsilon: float) -> tuple[float, float]:
+    """Laplace scales of Algorithm 3: of each query and of the threshold."""
+    ratio = check_positive("base_epsilon", base_epsilon) / check_positive(
+        "final_epsilon", final_epsilon
+    )
+    return 8.0 * ratio, 4.0 * ratio
+
+
+def oracle_levels(shares: npt.ArrayLike, target: float) -> np.ndarray:
+    """log Phi(p_i) - log Phi(p*), Phi(x) = x/(1-x); -inf and inf at shares 0 and 1."""
+    shares = checked_shares(shares)
+    target = check_interval("target", target, 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        levels = np.log(shares) - np.log1p(-shares)
+    return levels - (math.log(target) - math.log1p(-target))
+
+
+def oracle_law(
+    shares: npt.ArrayLike, *, target: float, base_epsilon: float, final_epsilon: float
+) -> np.ndarray:
+    """Exact law of the query at which Algorithm 3 halts.
+
+    Args:
+      shares: of the queries, in order, each in [0, 1].
+      target: p*, in (0, 1).
+      base_epsilon, final_epsilon: epsilon_1 and epsilon_3, > 0.
+
+    Returns:
+      Float[np.ndarray, "queries+1"]: chance to halt at each query, and not to, last.
+    """
+    levels = oracle_levels(shares, target)
+    return halting_law(list(levels), *oracle_scales(base_epsilon, final_epsilon))
+
+
+# --- Algorithm 4: N fresh runs a query ------------------------------------------------
+
+
+def share_counts(samples: float, share: float) -> Counts:
+    """The law of how many of N runs reach the threshold, for N up to 1e200.
+
+    Where more than 500 counts matter, it is summed on a grid of about a quarter of the
+    standard deviation, which a smooth function of the count cannot notice; and
+    where that deviation is below 1e-7 of the mean, the mean stands for all.
+    """
+    rare = min(share, 1.0 - share)
+    mean = samples * rare
+    deviation = math.sqrt(mean * (1.0 - rare))
+    if 24.0 * deviation + 120.0 <= _DENSE:
+        return binomial_counts(int(samples), share)
+    if deviation <= _CERTAIN * mean:
+        counts, weights = np.array([mean]), np.ones(1)
+    else:
+        spacing = max(1.0, math.floor(deviation / 4.0))
+        reach = math.ceil(10.0 * deviation / spacing)
+        counts = math.floor(mean) + spacing * np.arange(-reach, reach + 1)
+        counts = counts[(counts >= 0.0) & (counts <= samples)]
+        weights = stats.binom.pmf(counts, float(samples), rare)
+        weights = weights / weights.sum()
+    others = float(samples) - counts
+    if share <= 0.5:
+        return Counts(counts, others, weights)
+    return Counts(others, counts, weights)
+
+
+def _splits(levels: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
+    """Where a quadrature over the threshold noise should split its panels."""
+    every = np.unique(np.concatenate(levels))
+    if every.size <= _MANY:
+        return every
+    found = []
+    for row, share in zip(levels, weights, strict=True):
+        middle = float(share @ row)
+        spread = math.sqrt(max(float(share @ (row - middle) ** 2), 0.0))
+        around = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0]) * spread
+        found += [middle - around, middle + around]
+    return np.unique(np.concatenate(found))
+
+
+def extended_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarray:
+    """Exact law of the query at which Algorithm 4 halts.
+
+    Args:
+      shares: of the queries, in order, each in [0, 1].
+      test: its settings (``percentile_tests.algorithm_4``), or others of that form.
+
+    Returns:
+      Float[np.ndarray, "queries+1"]: chance to halt at each query, and not to, last.
+    """
+    shares = checked_shares(shares)
+    aim = log_potential(test.target, test)
+    rows: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+    for share in set(shares.tolist()):
+        counts = share_counts(test.samples, share)
+        level = np.log(counts.values + test.shift)
+        level -= np.log(counts.failures + test.shift)
+        rows[share] = (level - aim, counts.weights)
+    splits = _splits(*(list(part) for part in zip(*rows.values(), strict=True)))
+    # Queries that never pass; their impossible levels split the quadrature there.
+    never, certain = [], []
+    for start in range(0, splits.size, 7):
+        part = splits[start : start + 7]
+        never.append(np.append(-np.inf, part))
+        certain.append(np.append(1.0, np.zeros(part.size)))
+    law = halting_law(
+        [*never, *(rows[share][0] for share in shares.tolist())],
+        test.query_scale,
+        test.threshold_scale,
+        [*certain, *(rows[share][1] for share in shares.tolist())],
+    )
+    return law[len(never) :]
+
+
+# --- Algorithm 5: the same N runs for all thresholds ----------------------------------
+
+
+def threshold_grid(thresholds: int) -> np.ndarray:
+    """tau_i = 1 - (i-1)/(R-1), i = 1..R, R >= 2."""
+    return 1.0 - np.arange(thresholds) / (thresholds - 1.0)
+
+
+class _Window(NamedTuple):
+    """Counts to follow at one threshold.
+
+    Attributes:
+      counts: those whose probability matters; None if nearly the same number of runs
+        is added to every count before.
+      spacing: between them; 0 for "the mean stands for all".
+    """
+
+    counts: np.ndarray | None
+    spacing: float
+
+
+def _windows(
+    shares: np.ndarray, chances: np.ndarray, test: PercentileTest
+) -> list[_Window]:
+    samples = float(test.samples)
+    left = 1.0 - np.append(0.0, shares[:-1])
+    gained = np.sqrt(samples * left * chances * (1.0 - chances))
+    certain = gained <= _CERTAIN * (samples * shares + test.shift)
+    gained[certain] = np.inf
+    windows = []
+    for i, share in enumerate(shares):
+        mean = samples * share
+        deviation = math.sqrt(mean * (1.0 - share))
+        if deviation <= _CERTAIN * (mean + test.shift):
+            windows.append(_Window(np.array([mean]), 0.0))
+        elif certain[i]:
+            windows.append(_Window(None, 0.0))
+        else:
+            # Both the count and what is added before and after must look smooth.
+            finest = min([deviation, *gained[i : i + 2]])
+            spacing = max(1.0, math.floor(finest / 3.0))
+            reach = 12.0 * deviation + 60.0
+            low = max(0.0, math.ceil(mean - reach))
+            high = min(samples, math.floor(mean + reach))
+            size = int((high - low) / spacing) + 1
+            if size > _STATES:
+                raise InputError(
+                    f"share {share:g} is too near the one before or after for "
+                    f"{samples:g} samples; take equal ones, or further apart"
+                )
+            windows.append(_Window(low + spacing * np.arange(size), spacing))
+    return windows
+
+
+def found_threshold_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarray:
+    """Exact law of the threshold at which Algorithm 5 halts.
+
+    Given the threshold noise, the counts are a Markov chain: each threshold adds a
+    binomial number of the runs that reached none before.
+
+    Args:
+      shares: chance of one run to reach each threshold, in order, not decreasing.
+      test: its settings (``percentile_tests.algorithm_5``), or others of that form.
+
+    Returns:
+      Float[np.ndarray, "thresholds+1"]: chance of each threshold, and of none, last.
+
+    Raises:
+      InputError: for falling shares, or different ones too close for many samples.
+    """
+    shares = checked_shares(shares)
+    if np.any(np.diff(shares) < 0.0):
+        raise InputError("shares fall; lower thresholds are reached at least as often")
+    samples = float(test.samples)
+    earlier = np.append(0.0, shares[:-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chances = np.where(earlier < 1.0, (shares - earlier) / (1.0 - earlier), 0.0)
+    windows = _windows(shares, chances, test)
+    aim = math.log(samples * test.target + test.shift) - test.offset
+    levels, weights = [], []
+    for share, window in zip(shares, windows, strict=True):
+        if window.counts is not None:
+            weight = np.ones(1)
+            if window.spacing:
+                weight = stats.binom.pmf(window.counts, samples, share)
+            levels.append(np.log(window.counts + test.shift) - aim)
+            weights.append(weight / weight.sum())
+    splits = _splits(levels, weights)
+    scale, end = test.threshold_scale, _REACH * test.threshold_scale
+    nodes, step = panels(
+        np.concatenate([[-end, 0.0, end], splits[np.abs(splits) < end]]),
+        2.0 * min(test.query_scale, scale),
+    )
+    # alive[node, count]: mass of the noise at the node, the count, and no halt so far.
+    alive = (step * np.exp(-np.abs(nodes) / scale) / (2.0 * scale))[:, None]
+    law, counts = [], np.zeros(1)
+    for chance, window in zip(chances, windows, strict=True):
+        left = np.round(np.maximum(samples - counts, 0.0))
+        if window.counts is None:
+            counts = counts + np.round(left * chance)
+        elif window.spacing == 0.0:
+            alive, counts = alive.sum(axis=1, keepdims=True), window.counts
+        else:
+            more = np.round(window.counts - counts[:, None])
+            kernel = stats.binom.pmf(more, left[:, None], chance)
+            alive, counts = alive @ (window.spacing * kernel), window.counts
+        level = np.log(counts + test.shift) - aim
+        gap = (nodes[:, None] - level) / test.query_scale
+        half = 0.5 * np.exp(-np.abs(gap))
+        law.append(float(np.sum(alive * np.where(gap > 0.0, half, 1.0 - half))))
+        alive = alive * np.where(gap > 0.0, 1.0 - half, half)
+    return np.array([*law, float(np.sum(alive))])
+
+
+# --- Pure privacy, whatever the counts ------------------------------------------------
+
+
+def sparse_vector_epsilon(
+    sensitivity: float, query_scale: float, threshold_scale: float
+) -> float:
+    """Pure epsilon of a sparse vector that halts once: s/b_threshold + 2 s/b_query."""
+    sensitivity = check_interval("sensitivity", sensitivity, 0, np.inf, low_open=False)
+    return sensitivity / threshold_scale + 2.0 * sensitivity / query_scale
+
+
+def count_range(test: PercentileTest, sides: int) -> float:
+    """How far the noiseless values of two counts can lie apart.
+
+    Args:
+      test: the settings.
+      sides: 2 for Algorithm 4, log((N p~ + Delta)/(N (1-p~) + Delta)); 1 for Algorithm
+        5, log(N p~ + Delta).
+    """
+    return sides * math.log1p(test.samples / test.shift)

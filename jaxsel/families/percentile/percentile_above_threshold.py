@@ -1,0 +1,167 @@
+"""Sparse vector over chances: halt at the first base that passes its threshold often.
+
+Liu & Talwar 2019, Algorithm 3: an oracle tells each share p_i = P[score >= tau_i]
+exactly, and log(p/(1-p)) moves by at most 2 epsilon_1 if the base is epsilon_1-DP.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import check_choice, check_positive
+from jaxsel.families.percentile.laws import (
+    checked_shares,
+    oracle_law,
+    oracle_levels,
+    oracle_scales,
+)
+
+__all__ = ["Halt", "halted_at", "percentile_above_threshold", "query_labels"]
+
+METHODS = ("literal", "jump")
+
+
+class Halt(NamedTuple):
+    """Where a sparse vector halted.
+
+    Attributes:
+      query: Int[Array, ""], number of the query from 0; the number of queries if it
+        never halted.
+      calls: Float[Array, ""], runs of base algorithms made; 0 with an oracle.
+    """
+
+    query: Int[Array, ""]
+    calls: Float[Array, ""]
+
+
+def halted_at(outcome: Halt) -> Array:
+    """The event: the query, the number of queries if none."""
+    return outcome.query
+
+
+def query_labels(count: int) -> tuple[str, ...]:
+    """Names of the events of ``count`` queries."""
+    return (*(f"query {i + 1}" for i in range(count)), "none")
+
+
+def _runs(levels: np.ndarray) -> dict[str, Any]:
+    """Neighbouring equal levels as one, padded to the number of queries."""
+    starts = np.flatnonzero(np.append(True, levels[1:] != levels[:-1]))
+    lengths = np.diff(np.append(starts, levels.size))
+    unused = levels.size - starts.size
+    return {
+        "level": np.pad(levels[starts], (0, unused)),
+        "start": np.pad(starts, (0, unused)).astype(np.int32),
+        "length": np.pad(lengths, (0, unused)).astype(np.float64),
+        "runs": np.int32(starts.size),
+        "queries": np.int32(levels.size),
+    }
+
+
+@functools.cache
+def percentile_above_threshold(*, method: str = "jump") -> Mechanism:
+    """Halts at the first query whose noisy log-odds exceed those of the target.
+
+    Args:
+      method: "literal" asks one query after another; "jump" draws, given the threshold
+        noise, at which of several neighbouring equal shares the first test passes.
+
+    Data: shares p_i of the queries, in order, each in [0, 1].
+    Params: "target" (p*, in (0, 1)), "base_epsilon" (epsilon_1), "final_epsilon"
+      (epsilon_3).
+    Outcome: Halt; event: the query, "none" last.
+
+    Formal guarantees (claims): LT-Thm4.1(a) to (d), LT-Cor4.2.
+
+    Raises:
+      InputError: for a share outside [0, 1] or a parameter out of range.
+    """
+    check_choice("method", method, METHODS)
+
+    def prepare(data, params):
+        levels = oracle_levels(data, params["target"])
+        query_scale, threshold_scale = oracle_scales(
+            params["base_epsilon"], params["final_epsilon"]
+        )
+        prepared = {
+            "query_scale": np.float64(check_positive("query_scale", query_scale)),
+            "threshold_scale": np.float64(threshold_scale),
+        }
+        if method == "literal":
+            return {"level": levels, "queries": np.int32(levels.size)}, prepared
+        return _runs(levels), prepared
+
+    def sample(key, data, params) -> Halt:
+        run = _literal if method == "literal" else _jump
+        return Halt(run(key, data, params), jnp.float64(0.0))
+
+    def labels(data, params):
+        return query_labels(checked_shares(data).size)
+
+    def law(data, params) -> FiniteLaw:
+        names = ("target", "base_epsilon", "final_epsilon")
+        exact = oracle_law(data, **{name: params[name] for name in names})
+        return FiniteLaw(exact, labels(data, params))
+
+    return Mechanism(
+        name=f"percentile_above_threshold(method={method})",
+        prepare=prepare,
+        sample=sample,
+        event=halted_at,
+        labels=labels,
+        law=law,
+        resolution=2.0**-53,
+    )
+
+
+def _laplace(key: stream.Key, draw) -> Array:
+    return noise.variate("laplace", key, draw, "float64")
+
+
+def _literal(key, data, params) -> Array:
+    bar = params["threshold_scale"] * _laplace(key, 0)
+    levels = jnp.asarray(data["level"])
+
+    def go_on(state):
+        query, halted = state
+        return ~halted & (query < data["queries"])
+
+    def once(state):
+        query, _ = state
+        value = levels[query] + params["query_scale"] * _laplace(key, query + 1)
+        halted = value > bar
+        return jnp.where(halted, query, query + 1), halted
+
+    return lax.while_loop(go_on, once, (jnp.int32(0), jnp.asarray(False)))[0]
+
+
+def _jump(key, data, params) -> Array:
+    bar = params["threshold_scale"] * _laplace(key, 0)
+    levels, starts = jnp.asarray(data["level"]), jnp.asarray(data["start"])
+    lengths = jnp.asarray(data["length"])
+
+    def go_on(state):
+        run, _, halted = state
+        return ~halted & (run < data["runs"])
+
+    def once(state):
+        run, _, _ = state
+        gap = (bar - levels[run]) / params["query_scale"]
+        tail = 0.5 * jnp.exp(-jnp.abs(gap))
+        failing = jnp.log1p(-jnp.where(gap > 0.0, tail, 0.0))
+        failing = jnp.where(gap > 0.0, failing, gap - jnp.log(2.0))
+        # The number of failures before the first pass is geometric.
+        wait = noise.exponential(noise.number(key, run + 1))
+        failures = jnp.floor(wait / -failing)
+        halted = failures < lengths[run]
+        at = starts[run] + jnp.where(halted, failures, 0.0).astype(jnp.int32)
+        return run + 1, jnp.where(halted, at, data["queries"]), halted
+
+    start = (jnp.int32(0), jnp.asarray(data["queries"]), jnp.asarray(False))
+    return lax.while_loop(go_on, once, start)[1]

@@ -1,0 +1,211 @@
+"""A sample as good as the best of K medians: Liu & Talwar 2019, Theorem 4.7 (1.4).
+
+Algorithm 5 finds a threshold that about p* = 1/(2 K) of the runs of a random candidate
+reach, and Algorithm 1 draws until a run reaches it. (What Cohen et al. 2022, Theorem 4,
+needs for the same purpose is ``better_than_median.median_rounds``.)
+Names: ``slack`` is epsilon_0, ``base_epsilon`` epsilon_1, ``thresholds`` R and
+``candidates`` K.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_interval,
+    check_positive,
+    check_probability_vector,
+)
+from jaxsel.families.percentile.laws import found_threshold_law, threshold_grid
+from jaxsel.families.percentile.settings import PercentileTest, algorithm_5
+
+__all__ = [
+    "READINGS",
+    "Pipeline",
+    "expected_calls",
+    "grid_shares",
+    "most_calls",
+    "pipeline",
+    "pipeline_law",
+    "printed_call_order",
+]
+
+READINGS = ("corrected", "sharp")
+
+
+class Pipeline(NamedTuple):
+    """Settings of Algorithms 5 and 1 in a row.
+
+    Attributes:
+      test: of Algorithm 5; test.samples is its N.
+      thresholds: R.
+      least_share: p_1, what the found threshold's share is unlikely to be below.
+      stop_probability: gamma of Algorithm 1.
+      max_draws: T of Algorithm 1.
+    """
+
+    test: PercentileTest
+    thresholds: int
+    least_share: float
+    stop_probability: float
+    max_draws: int
+
+
+def checked(base_epsilon, slack, beta, delta, thresholds, candidates):
+    """The parameters of Theorem 4.7 as numbers; InputError for one out of range."""
+    return (
+        check_positive("base_epsilon", base_epsilon),
+        check_interval("slack", slack, 0.0, 1.0, high_open=False),
+        check_interval("beta", beta, 0.0, 1.0),
+        check_interval("delta", delta, 0.0, 1.0),
+        check_integer("thresholds", thresholds, 2),
+        check_integer("candidates", candidates, 1),
+    )
+
+
+def pipeline(
+    *,
+    base_epsilon: float = 0.1,
+    slack: float = 1.0,
+    beta: float = 0.1,
+    delta: float = 1e-6,
+    thresholds: int = 5,
+    candidates: int = 1,
+    reading: str = "corrected",
+) -> Pipeline:
+    """Settings under which Theorem 4.7 holds: (2 epsilon_1 + epsilon_0, delta)-DP.
+
+    Args:
+      base_epsilon: epsilon_1 > 0 of one run.
+      slack: epsilon_0 in (0, 1]; half for each algorithm (LT-E10).
+      beta, delta: failure probabilities, in (0, 1).
+      thresholds: R, at least 2.
+      candidates: K, at least 1.
+      reading: "corrected" runs both algorithms at beta/4 (LT-E10); "sharp" runs
+        Algorithm 5 at beta, where its exact failure is of order beta^(3/2), and stops
+        Algorithm 1 with gamma = p_1 beta/4; enough for beta <= 1/2.
+
+    Raises:
+      InputError: for a parameter out of range, or if a number exceeds 1e300.
+    """
+    base_epsilon, slack, beta, delta, thresholds, candidates = checked(
+        base_epsilon, slack, beta, delta, thresholds, candidates
+    )
+    check_choice("reading", reading, READINGS)
+    used = beta / 4.0 if reading == "corrected" else beta
+    half = slack / 2.0
+    exponent = 6.0 + 12.0 * base_epsilon / slack
+    log_least = -exponent * math.log((thresholds + 1.0) / used**2)
+    log_least -= math.log(12.0 * candidates)
+    if log_least < -440.0:
+        raise InputError(
+            f"Theorem 4.7 asks for more than 1e{-log_least / math.log(10):.0f} runs "
+            "here, beyond 1e190; take a larger slack or beta"
+        )
+    test = algorithm_5(
+        target=1.0 / (2.0 * candidates),
+        beta=used,
+        slack=half,
+        base_epsilon=base_epsilon,
+        final_epsilon=half,
+        delta=delta,
+        thresholds=thresholds,
+        corrected=True,
+    )
+    least = math.exp(log_least)
+    stop = least * beta / 4.0
+    most = max(math.log(2.0 / half) / stop, 1.0 + 1.0 / (math.e * stop))
+    return Pipeline(test, thresholds, least, stop, math.ceil(most))
+
+
+def most_calls(settings: Pipeline) -> float:
+    """N + T: the largest number of runs of base algorithms."""
+    return float(settings.test.samples) + float(settings.max_draws)
+
+
+def expected_calls(settings: Pipeline, success: float) -> float:
+    """N plus Algorithm 1's expected draws at a threshold that ``success`` reach."""
+    stop = settings.stop_probability
+    return float(settings.test.samples) + 1.0 / (success * (1.0 - stop) + stop)
+
+
+def printed_call_order(
+    *,
+    base_epsilon: float = 0.1,
+    slack: float = 1.0,
+    beta: float = 0.1,
+    delta: float = 1e-6,
+    thresholds: int = 5,
+    candidates: int = 1,
+) -> float:
+    """What Theorem 4.7(c) bounds the calls by, up to its constant.
+
+    K ((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0) (log(R/delta)/epsilon_0^2 +
+    log(1/epsilon_0)/beta).
+    """
+    base_epsilon, slack, beta, delta, thresholds, candidates = checked(
+        base_epsilon, slack, beta, delta, thresholds, candidates
+    )
+    exponent = 6.0 + 12.0 * base_epsilon / slack
+    power = math.exp(exponent * math.log((thresholds + 1.0) / beta**2))
+    searching = math.log(thresholds / delta) / slack**2
+    return candidates * power * (searching - math.log(slack) / beta)
+
+
+# --- The exact law of what is released ------------------------------------------------
+
+
+def grid_shares(
+    scores: npt.ArrayLike, probabilities: npt.ArrayLike, thresholds: int
+) -> np.ndarray:
+    """P[score >= tau_i] for Algorithm 5's grid, Float[np.ndarray, "thresholds"]."""
+    scores = check_finite("scores", scores)
+    law = check_probability_vector("probabilities", probabilities)
+    if scores.shape != law.shape:
+        raise InputError(
+            f"there are {law.size} probabilities and {scores.size} scores; they must "
+            "be equally many"
+        )
+    if not np.all((scores >= 0.0) & (scores <= 1.0)):
+        raise InputError("scores must lie in [0, 1], where the thresholds are")
+    reached = scores >= threshold_grid(thresholds)[:, None] - 1e-12
+    return np.minimum(np.where(reached, law, 0.0).sum(axis=1), 1.0)
+
+
+def pipeline_law(
+    scores: npt.ArrayLike, probabilities: npt.ArrayLike, settings: Pipeline
+) -> np.ndarray:
+    """Exact law of the released outcome.
+
+    Args:
+      scores: Float[np.ndarray, "outcomes"], in [0, 1], of one run's outcomes.
+      probabilities: Float[np.ndarray, "outcomes"], of these outcomes.
+      settings: of both algorithms.
+
+    Returns:
+      Float[np.ndarray, "outcomes+1"]: each outcome, and nothing, last.
+    """
+    shares = grid_shares(scores, probabilities, settings.thresholds)
+    found = found_threshold_law(shares, settings.test)
+    scores = np.asarray(scores, np.float64)
+    mass = np.asarray(probabilities, np.float64)
+    law = np.zeros(scores.size + 1)
+    law[-1] = found[-1]
+    stop, most = settings.stop_probability, float(settings.max_draws)
+    for chance, success, level in zip(
+        found[:-1], shares, threshold_grid(settings.thresholds), strict=True
+    ):
+        # Theorem 3.1(a): in proportion to the base; in logarithms, as gamma is tiny.
+        with np.errstate(divide="ignore"):
+            log_again = float(np.log1p(-success) + np.log1p(-stop))
+        draws = -math.expm1(most * log_again) / (success * (1.0 - stop) + stop)
+        law[:-1] += chance * draws * np.where(scores >= level - 1e-12, mass, 0.0)
+        gave_up = (1.0 - success) * stop * draws + math.exp(most * log_again)
+        law[-1] += chance * gave_up
+    return law

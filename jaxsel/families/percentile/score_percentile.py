@@ -1,0 +1,117 @@
+"""Release the run at a percentile of the scores of N runs, the median for example.
+
+Liu & Talwar 2019, Appendix B.3: a negative example, with a fixed rank and with a uniformly
+random one. The loss grows in proportion to N.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_integer,
+    check_probability_vector,
+)
+from jaxsel.families.percentile.score_percentile_laws import percentile_law, rank_range
+
+__all__ = ["score_percentile"]
+
+METHODS = ("literal", "jump")
+_RANK_TAG, _RUN_TAG = 0xE4, 0xE5
+
+
+@functools.cache
+def score_percentile(*, method: str = "jump") -> Mechanism:
+    """Make N runs and release the k-th best.
+
+    Args:
+      method: "literal" makes the N runs and counts them; "jump" draws the k best of N
+        uniform tail ranks one after another, by their spacings.
+
+    Data: ``Float["n"]``, probabilities of the outcomes of one run, best first.
+    Params: "count" (N >= 1) and "rank" (default "median": k = ceil(N/2); "random": k
+      uniform on 1 to ceil(N/2); or k itself).
+    Outcome and event: Int, the released outcome.
+
+    Not private beyond N epsilon: claims LT-B.3-hope, LT-B.3, LT-B.3-random-rank.
+
+    Raises:
+      InputError: for a bad law, count or rank.
+    """
+    check_choice("method", method, METHODS)
+
+    def checked(data, params) -> tuple[np.ndarray, int, tuple[int, int]]:
+        if "count" not in params:
+            raise InputError("count is missing; give the number of runs")
+        law = check_probability_vector("probabilities", data)
+        count = check_integer("count", params["count"], 1)
+        return law, count, rank_range(count, params.get("rank", "median"))
+
+    def prepare(data, params):
+        law, count, (low, high) = checked(data, params)
+        at_least = np.cumsum(law)
+        at_least[-1] = 1.0
+        numbers = {
+            "count": np.int64(count),
+            "low": np.int64(low),
+            "ranks": np.int64(high - low + 1),
+        }
+        return at_least, numbers
+
+    def sample(key, data, params):
+        chosen = _uniform(stream.fold(key, _RANK_TAG), 0)
+        # The uniform may be 1, hence the minimum.
+        step = (chosen * params["ranks"].astype(chosen.dtype)).astype(jnp.int64)
+        rank = params["low"] + jnp.minimum(step, params["ranks"] - 1)
+        run = _literal if method == "literal" else _jump
+        return run(stream.fold(key, _RUN_TAG), rank, jnp.asarray(data), params["count"])
+
+    def labels(data, params):
+        return tuple(str(i) for i in range(checked(data, params)[0].size))
+
+    def law(data, params) -> FiniteLaw:
+        probabilities, count, _ = checked(data, params)
+        found = percentile_law(probabilities, count, params.get("rank", "median"))
+        return FiniteLaw(found, labels(data, params))
+
+    return Mechanism(
+        name=f"score_percentile(method={method})",
+        prepare=prepare,
+        sample=sample,
+        event=outcome_itself,
+        labels=labels,
+        law=law,
+        resolution=2.0**-53,
+    )
+
+
+def _uniform(key: stream.Key, draw):
+    return noise.uniform(noise.number(key, draw))
+
+
+def _literal(key, rank, at_least, count):
+    """The outcome at which the counts, from the best on, reach the rank."""
+
+    def run(i, found):
+        outcome = jnp.searchsorted(at_least, _uniform(key, i))
+        return found.at[outcome].add(1)
+
+    found = lax.fori_loop(0, count, run, jnp.zeros(at_least.shape, jnp.int64))
+    return jnp.searchsorted(jnp.cumsum(found), rank).astype(jnp.int32)
+
+
+def _jump(key, rank, at_least, count):
+    """-log(1 - U) of the k-th least of N uniforms: spacings E_i/(N - i + 1)."""
+
+    def add(i, total):
+        left = (count - i).astype(total.dtype)
+        return total + noise.exponential(noise.number(key, i)) / left
+
+    total = lax.fori_loop(0, rank, add, jnp.float64(0.0))
+    return jnp.searchsorted(at_least, -jnp.expm1(-total)).astype(jnp.int32)

@@ -1,0 +1,271 @@
+"""Query release whose error never exceeds a bound (Cohen et al. 2022, Theorem 5).
+
+Answers to k queries of sensitivity 1 are drawn again and again by an inner mechanism; each
+vector comes with a private bound s on its largest error, and the vector with the least s
+is released (their Theorem 4 at alpha = 1). If no s is below the cap, which happens with
+probability at most beta = delta/10, the true answers are released, and delta pays for it.
+
+SUBSTITUTION: the paper's inner mechanism is that of Ghazi, Kumar & Manurangsi 2021 (their
+Theorem 13), of which it uses only a bound on the error that holds with probability 1/2. The
+Gaussian mechanism takes its place here, whose bound is sqrt(log k) larger, or the Gaussian
+mechanism with repairs (``repaired_answers``), whose bound is sqrt(log log k) larger.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from jaxsel import repetitions
+from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
+from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_support
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_integer,
+    check_interval,
+    check_positive,
+)
+from jaxsel.families.query_release.repaired_answers import (
+    RepairedAnswers,
+    calibrated_median,
+    repaired_answers,
+)
+
+__all__ = [
+    "INNER",
+    "QueryRelease",
+    "bound_below",
+    "corrected_gaussian_cap",
+    "correction_chance",
+    "gaussian_largest_error",
+    "gaussian_largest_quantile",
+    "query_release",
+    "released_error",
+    "selection_factor",
+    "spent_delta",
+]
+
+INNER = ("gaussian", "repaired")
+
+
+class QueryRelease(NamedTuple):
+    """Settings of Theorem 5, corrected (CL-E8, CL-E9).
+
+    Attributes:
+      queries: k.
+      runs: T, the largest number of vectors drawn.
+      inner_epsilon, inner_delta: of one vector with its bound s; half of each for either.
+      noise_scale: standard deviation of the noise on each answer.
+      half_error: largest error of the inner vector, kept with probability 1/2.
+      offset: A, added to the largest error; also the support of the truncated Laplace
+        noise that is added to it.
+      cap: B = half_error + 2 A. No released error is larger.
+      repairs: settings of the repairs, None for the Gaussian inner mechanism.
+    """
+
+    queries: int
+    runs: int
+    inner_epsilon: float
+    inner_delta: float
+    noise_scale: float
+    half_error: float
+    offset: float
+    cap: float
+    repairs: RepairedAnswers | None
+
+
+def query_release(
+    queries: int,
+    epsilon: float,
+    delta: float,
+    *,
+    divisor: float | None = None,
+    inner: str = "gaussian",
+    sharp: bool = False,
+) -> QueryRelease:
+    """Settings that make Theorem 5's algorithm (epsilon, delta)-DP.
+
+    ``sharp`` uses that the inner error has the same law on all data: so has the bound s,
+    the selection then multiplies both densities with the same factor E[N (1 - F(s))^(N-1)]
+    <= T/2, and an inner (epsilon, d)-DP mechanism gives (epsilon, d T/2) instead of
+    (3 epsilon, d T) (claim CL-Thm5-sharp).
+
+    Args:
+      queries: k >= 1, of sensitivity 1 each.
+      epsilon: in (0, 1].
+      delta: in (0, 1/2].
+      divisor: inner delta is delta^2/divisor; 10 as printed; default 105, as corrected,
+        or 17 if sharp.
+      inner: "gaussian" or "repaired".
+      sharp: inner epsilon is epsilon instead of epsilon/3.
+
+    Raises:
+      InputError: for a parameter out of range.
+    """
+    queries = check_integer("queries", queries, 1)
+    epsilon = check_interval("epsilon", epsilon, 0.0, 1.0, high_open=False)
+    delta = check_interval("delta", delta, 0.0, 0.5, high_open=False)
+    default = 17.0 if sharp else 105.0
+    divisor = check_positive("divisor", default if divisor is None else divisor)
+    inner_epsilon = epsilon if sharp else epsilon / 3.0
+    inner_delta = delta**2 / divisor
+    half_epsilon, half_delta = inner_epsilon / 2.0, inner_delta / 2.0
+    check_choice("inner", inner, INNER)
+    if inner == "gaussian":
+        repairs = None
+        scale = math.sqrt(queries) * gaussian_noise_multiplier(half_epsilon, half_delta)
+        half_error = float(gaussian_largest_quantile(0.5, queries, scale))
+    else:
+        repairs = repaired_answers(queries, half_epsilon, half_delta)
+        scale = repairs.noise_scale
+        half_error = calibrated_median(repairs)
+    offset = truncated_laplace_support(half_epsilon, half_delta)
+    return QueryRelease(
+        queries=queries,
+        runs=math.ceil(20.0 / delta),
+        inner_epsilon=inner_epsilon,
+        inner_delta=inner_delta,
+        noise_scale=scale,
+        half_error=half_error,
+        offset=offset,
+        cap=half_error + 2.0 * offset,
+        repairs=repairs,
+    )
+
+
+def spent_delta(
+    settings: QueryRelease, epsilon: float, corrections: float, *, sharp: bool = False
+) -> float:
+    """Delta of the whole algorithm: T d + (1 + e^epsilon) corrections; T d/2 if sharp.
+
+    Args:
+      settings: of the algorithm; d is its inner delta.
+      epsilon: of the whole.
+      corrections: chance that the true answers are released, on either side.
+      sharp: see ``query_release``.
+    """
+    selected = settings.runs * settings.inner_delta * (0.5 if sharp else 1.0)
+    return selected + (1.0 + math.exp(epsilon)) * corrections
+
+
+def gaussian_largest_error(
+    x: npt.ArrayLike, queries: int, noise_scale: float
+) -> np.ndarray:
+    """P[some |noise| > x] of ``queries`` Gaussian noises; exact far in the tail."""
+    x = np.asarray(x, dtype=np.float64)
+    tail = 2.0 * special.ndtr(-np.maximum(x, 0.0) / noise_scale)
+    with np.errstate(divide="ignore"):
+        return -np.expm1(queries * np.log1p(-tail))[()]
+
+
+def gaussian_largest_quantile(
+    tail: npt.ArrayLike, queries: int, noise_scale: float
+) -> np.ndarray:
+    """The x with P[some |noise| > x] = tail, for tails in (0, 1)."""
+    tail = np.asarray(tail, dtype=np.float64)
+    one = -np.expm1(np.log1p(-tail) / queries)
+    return (-noise_scale * special.ndtri(one / 2.0))[()]
+
+
+def corrected_gaussian_cap(queries: int, epsilon: float, delta: float) -> float:
+    """The cap of a plain Gaussian mechanism that is corrected when it errs more.
+
+    One vector of Gaussian answers at (epsilon, delta/2); if an answer errs by more than
+    the cap, which has chance (delta/2)/(1 + e^epsilon), the true answers are released.
+    It is (epsilon, delta)-DP as Theorem 5's algorithm is, and its error is never larger
+    than the cap either.
+    """
+    scale = math.sqrt(queries) * gaussian_noise_multiplier(epsilon, delta / 2.0)
+    tail = delta / 2.0 / (1.0 + math.exp(epsilon))
+    return float(gaussian_largest_quantile(tail, queries, scale))
+
+
+# --- The law of the released error ----------------------------------------------------
+
+
+def selection_factor(better: npt.ArrayLike, runs: int) -> np.ndarray:
+    """E[N (1 - x)^(N-1)], N uniform on {0, ..., T}: what a run's density is multiplied
+    with when N runs are made and x is the chance of a better one."""
+    return repetitions.beta_binomial(runs, 1.0).pgf_derivative_tail(better)
+
+
+def _error_nodes(settings: QueryRelease, kinks: np.ndarray):
+    """Nodes and weights of the largest of k Gaussian errors."""
+    k, scale = settings.queries, settings.noise_scale
+    low, high = gaussian_largest_quantile(np.array([1.0 - 1e-15, 1e-17]), k, scale)
+    # Beyond half_error some noise, and beyond the cap all noise, exceeds the cap.
+    kinks = np.append(
+        kinks, settings.half_error + settings.offset * np.array([0.0, 1.0, 2.0])
+    )
+    inside = kinks[(kinks > low) & (kinks < high)]
+    nodes, step = panels([low, high, *inside], float(high - low) / 40.0)
+    one = 2.0 * special.ndtr(-nodes / scale)
+    density = np.exp(-0.5 * (nodes / scale) ** 2) / scale * math.sqrt(2.0 / math.pi)
+    return nodes, step * k * density * np.exp((k - 1) * np.log1p(-one))
+
+
+def _noise_nodes(settings: QueryRelease, highest: np.ndarray):
+    """Nodes and weights of the truncated noise below ``highest``, one row for each."""
+    end, rate = settings.offset, settings.inner_epsilon / 2.0
+    unit, step = panels([0.0, 1.0], 4.0 / max(8.0, end * rate))
+    mass = rate / (2.0 * -math.expm1(-rate * end))
+    rows, weights = [], []
+    for low, high in ((-end, 0.0), (0.0, end)):
+        length = np.clip(highest, low, high)[:, None] - low
+        rows.append(low + length * unit)
+        weights.append(length * step * mass * np.exp(-rate * np.abs(rows[-1])))
+    return np.concatenate(rows, axis=1), np.concatenate(weights, axis=1)
+
+
+def bound_below(settings: QueryRelease, s: np.ndarray) -> np.ndarray:
+    """P[an inner vector's private bound is at most s]."""
+    # Errors are positive: only noise below s - offset counts.
+    highest = s - settings.offset
+    noise, weights = _noise_nodes(settings, highest)
+    gap = np.maximum(highest[:, None] - noise, 0.0)
+    error = gaussian_largest_error(gap, settings.queries, settings.noise_scale)
+    return np.sum((1.0 - error) * weights, axis=1)
+
+
+def released_error(
+    settings: QueryRelease, x: npt.ArrayLike = ()
+) -> tuple[np.ndarray, float]:
+    """The exact law of the largest error that is released.
+
+    Args:
+      settings: of the algorithm.
+      x: Float["points"], errors >= 0.
+
+    Returns:
+      Float["points"], P[released error > x]; and the chance that the true answers are
+      released, whose error is 0.
+
+    Raises:
+      InputError: for the repaired inner mechanism, whose error has no closed law.
+    """
+    if settings.repairs is not None:
+        raise InputError("only the Gaussian inner mechanism has an exact error law")
+    points = np.asarray(x, dtype=np.float64)
+    nodes, weights = _error_nodes(settings, points)
+    noise, noise_weights = _noise_nodes(
+        settings, settings.cap - settings.offset - nodes
+    )
+    chosen = np.empty_like(weights)
+    for row, error in enumerate(nodes):
+        better = bound_below(settings, error + settings.offset + noise[row])
+        density = selection_factor(better, settings.runs)
+        chosen[row] = weights[row] * (noise_weights[row] @ density)
+    above = np.array([chosen[nodes > point].sum() for point in points])
+    return above, correction_chance(settings)
+
+
+def correction_chance(settings: QueryRelease) -> float:
+    """Exact chance that no private bound is below the cap, or that no run is made."""
+    if settings.repairs is not None:
+        raise InputError("only the Gaussian inner mechanism has an exact error law")
+    fits = bound_below(settings, np.array([settings.cap]))[0]
+    return float(repetitions.beta_binomial(settings.runs, 1.0).pgf_tail(fits))

@@ -1,0 +1,238 @@
+"""Query release whose error never exceeds a cap: Cohen et al. 2022, Theorem 5.
+
+See ``jaxsel.families.query_release.laws`` for the settings and for what replaces the
+paper's inner mechanism.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.families.query_release.laws import (
+    INNER,
+    QueryRelease,
+    correction_chance,
+    query_release,
+)
+from jaxsel.families.query_release.repaired_answers import RepairedAnswers
+from jaxsel.families.selection_and_test.state import initialise, runs
+
+__all__ = ["Answers", "query_release_mechanism", "release_settings"]
+
+METHODS = ("literal", "largest")
+EVENTS = ("answers", "correction")
+_STATE_TAG, _COIN_TAG, _BOUND_TAG, _PICK_TAG, _REPAIR_TAG = 0xE0, 0xE1, 0xE2, 0xE3, 0xE4
+_LABELS = {
+    "answers": ("mean < 1/2", "mean >= 1/2", "true answers"),
+    "correction": ("private answers", "true answers"),
+}
+
+
+class Answers(NamedTuple):
+    """What is released, and how far it is off.
+
+    Attributes:
+      mean: Float[Array, ""], of the released answers; NaN with method "largest".
+      error: Float[Array, ""], their largest error, 0 if corrected. Not to be released.
+      corrected: Bool[Array, ""], whether the true answers were released.
+      code: Int[Array, ""], the event.
+    """
+
+    mean: Float[Array, ""]
+    error: Float[Array, ""]
+    corrected: Bool[Array, ""]
+    code: Array
+
+
+def release_settings(queries: int, params: dict[str, Any], inner: str) -> QueryRelease:
+    """The settings that ``params`` ask for: "epsilon", "delta" and perhaps "runs", "sharp".
+
+    Raises:
+      InputError: for an unknown parameter or one out of range.
+    """
+    unknown = set(params) - {"epsilon", "delta", "runs", "sharp"}
+    if unknown or not {"epsilon", "delta"} <= set(params):
+        raise InputError(
+            "query release takes epsilon, delta and, if wanted, runs and sharp; given "
+            f"were {', '.join(sorted(params)) or 'none'}"
+        )
+    settings = query_release(
+        queries,
+        params["epsilon"],
+        params["delta"],
+        inner=inner,
+        sharp=bool(params.get("sharp", False)),
+    )
+    count = check_integer("runs", params.get("runs", settings.runs), 1)
+    return settings._replace(runs=count)
+
+
+@functools.cache
+def query_release_mechanism(
+    *, method: str = "literal", inner: str = "gaussian", event: str = "answers"
+) -> Mechanism:
+    """Release answers whose largest error has a cap that is never exceeded.
+
+    Args:
+      method: "literal" flips a coin for each of T runs and draws whole vectors; "largest"
+        draws the number of runs and the largest error of each by its law ("gaussian"
+        only), and makes no answers.
+      inner: "gaussian", or "repaired": the worst errors are measured again.
+      event: "answers" tells whether the mean answer is below 1/2 (literal only);
+        "correction" tells only whether the true answers were released.
+
+    Data: Float["queries"], the true answers, of sensitivity 1 each.
+    Params: "epsilon" in (0, 1], "delta" in (0, 1/2]; "runs" overrides T (fewer runs are
+      no less private for the selection, but the correction happens more often); "sharp"
+      spends epsilon once (see ``jaxsel.families.query_release.laws``).
+    Outcome: Answers; event: see ``event``.
+
+    Formal guarantees (claims): CL-Thm5-privacy, CL-Thm5-sharp, CL-Thm5-error.
+
+    Raises:
+      InputError: for parameters outside their range.
+    """
+    check_choice("method", method, METHODS)
+    check_choice("inner", inner, INNER)
+    check_choice("event", event, EVENTS)
+    if method == "largest" and (inner, event) != ("gaussian", "correction"):
+        raise InputError(
+            'method "largest" draws no answers: it takes inner "gaussian" and event '
+            '"correction"'
+        )
+
+    def checked(data, params) -> tuple[np.ndarray, QueryRelease]:
+        answers = check_finite("answers", data)
+        if answers.ndim != 1 or answers.size == 0:
+            raise InputError("answers must be a list of at least one number")
+        return answers, release_settings(answers.size, params, inner)
+
+    def prepare(data, params):
+        answers, settings = checked(data, params)
+        numbers = settings._asdict()
+        repairs: RepairedAnswers | None = numbers.pop("repairs")
+        for name in ("queries", "inner_delta", "half_error"):
+            numbers.pop(name)
+        prepared: dict[str, Any] = {
+            name: np.int64(value) if name == "runs" else np.float64(value)
+            for name, value in numbers.items()
+        }
+        if repairs is not None:
+            # as a mask: how many are repaired must be a shape for lax.top_k
+            prepared["repaired"] = np.zeros(repairs.repairs)
+            prepared["pick_scale"] = np.float64(repairs.pick_scale)
+            prepared["repair_scale"] = np.float64(repairs.repair_scale)
+        return answers, prepared
+
+    def sample(key, data, params) -> Answers:
+        if method == "largest":
+            best, error = _largest_only(key, data, params)
+            mean = jnp.asarray(jnp.nan)
+        else:
+            best, answers = _literal(key, data, params)
+            error, mean = jnp.max(jnp.abs(answers - data)), jnp.mean(answers)
+        corrected = ~(best <= params["cap"])
+        mean = jnp.where(corrected, jnp.mean(data), mean)
+        if event == "answers":
+            code = jnp.where(corrected, 2, (mean >= 0.5).astype(jnp.int32))
+        else:
+            code = corrected
+        error = jnp.where(corrected, 0.0, error)
+        return Answers(mean, error, corrected, code.astype(jnp.int32))
+
+    def labels(data, params):
+        checked(data, params)
+        return _LABELS[event]
+
+    def law(data, params) -> FiniteLaw:
+        corrected = correction_chance(checked(data, params)[1])
+        return FiniteLaw(np.array([1.0 - corrected, corrected]), labels(data, params))
+
+    exact = event == "correction" and inner == "gaussian"
+    return Mechanism(
+        name=f"query_release(method={method},inner={inner},event={event})",
+        prepare=prepare,
+        sample=sample,
+        event=_code,
+        labels=labels,
+        law=law if exact else None,
+        resolution=2.0**-53,
+    )
+
+
+def _code(outcome: Answers) -> Array:
+    return outcome.code
+
+
+def _private_bound(key: stream.Key, error, params) -> Array:
+    """s = error + A + TLap: never below the error."""
+    rate, offset = params["inner_epsilon"] / 2.0, params["offset"]
+    added = noise.truncated_laplace(noise.number(key, 0), rate * offset) / rate
+    return error + offset + added
+
+
+def _inner_vector(key: stream.Key, data, params) -> Array:
+    draws = jnp.arange(data.shape[0], dtype=jnp.uint32)
+    error = params["noise_scale"] * noise.normal(noise.number(key, draws))
+    if "repaired" in params:
+        count = params["repaired"].shape[0]
+        gumbel = noise.gumbel(noise.number(stream.fold(key, _PICK_TAG), draws))
+        noisy = jnp.abs(error) + params["pick_scale"] * gumbel
+        _, picked = lax.top_k(noisy, count)
+        again = noise.normal(noise.number(stream.fold(key, _REPAIR_TAG), draws[:count]))
+        error = error.at[picked].set(params["repair_scale"] * again)
+    return data + error
+
+
+def _literal(key: stream.Key, data, params) -> tuple[Array, Array]:
+    """Least private bound, and its answers, over the runs that happen."""
+    state = initialise(stream.fold(key, _STATE_TAG), 1.0)
+    coins = stream.fold(key, _COIN_TAG)
+
+    def one_run(number, best):
+        here = stream.fold(key, number + (1 << 16))
+        answers = _inner_vector(here, data, params)
+        error = jnp.max(jnp.abs(answers - data))
+        bound = _private_bound(stream.fold(here, _BOUND_TAG), error, params)
+        better = runs(coins, state, number) & (bound < best[0])
+        return jax.tree.map(
+            lambda new, old: jnp.where(better, new, old), (bound, answers), best
+        )
+
+    nothing = (jnp.asarray(jnp.inf), jnp.asarray(data))
+    return lax.fori_loop(0, params["runs"], one_run, nothing)
+
+
+def _largest_only(key: stream.Key, data, params) -> tuple[Array, Array]:
+    """The same bound and the largest error of its answers, by the law of the maximum."""
+    # Bin(T, U) is uniform on {0, ..., T}.
+    total = (params["runs"] + 1).astype(jnp.float64)
+    count = jnp.floor(
+        noise.uniform(noise.number(stream.fold(key, _COIN_TAG), 0)) * total
+    )
+    count = jnp.minimum(count.astype(jnp.int64), params["runs"])
+
+    def one_run(number, best):
+        here = stream.fold(key, number + (1 << 16))
+        # |noise| of all k is below x with chance (1 - tail)^k = exp(-waiting).
+        waiting = noise.exponential(noise.number(here, 0)) / data.shape[0]
+        magnitude = noise.normal(
+            noise.Ends(jnp.asarray(True), -jnp.expm1(-waiting) / 2)
+        )
+        error = params["noise_scale"] * magnitude
+        bound = _private_bound(stream.fold(here, _BOUND_TAG), error, params)
+        better = bound < best[0]
+        return jax.tree.map(
+            lambda new, old: jnp.where(better, new, old), (bound, error), best
+        )
+
+    nothing = (jnp.asarray(jnp.inf), jnp.asarray(0.0))
+    return lax.fori_loop(0, count, one_run, nothing)

@@ -1,0 +1,101 @@
+"""Gaussian answers whose worst errors are repaired, after Steinke & Ullman 2016.
+
+All k answers get Gaussian noise; then the r = ceil(k/log^2 k) answers that err most are
+picked by exponential mechanisms (the errors have sensitivity 1 once the noisy answers are
+out) and measured again, with less noise because they are few. Asymptotically the largest
+error is sqrt(log log k) times that of one answer instead of sqrt(log k).
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
+from jaxsel.accounting.single_run.conversions import zcdp_rho
+from jaxsel.base import Relation
+from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.families.top_k.baselines import exponential_top_k_scale
+
+__all__ = ["RepairedAnswers", "calibrated_median", "repaired_answers", "repaired_error"]
+
+
+class RepairedAnswers(NamedTuple):
+    """Settings of the repaired Gaussian mechanism.
+
+    Attributes:
+      queries: k.
+      repairs: r, how many answers are measured again.
+      noise_scale: standard deviation of the first noise on each answer; it has half of
+        epsilon and delta.
+      pick_scale: scale of the Gumbel noise of the picks; they have a quarter.
+      repair_scale: standard deviation of the second noise; it has a quarter.
+    """
+
+    queries: int
+    repairs: int
+    noise_scale: float
+    pick_scale: float
+    repair_scale: float
+
+
+def repaired_answers(queries: int, epsilon: float, delta: float) -> RepairedAnswers:
+    """The settings that make the repaired mechanism (epsilon, delta)-DP.
+
+    Args:
+      queries: k >= 1, of sensitivity 1 each.
+      epsilon: > 0.
+      delta: in (0, 1).
+    """
+    k = check_integer("queries", queries, 1)
+    epsilon = check_positive("epsilon", epsilon)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    repairs = min(k, math.ceil(k / max(1.0, math.log(k)) ** 2))
+    first = gaussian_noise_multiplier(epsilon / 2.0, delta / 2.0)
+    second = gaussian_noise_multiplier(epsilon / 4.0, delta / 4.0)
+    rho = zcdp_rho(epsilon / 4.0, delta / 4.0)
+    return RepairedAnswers(
+        queries=k,
+        repairs=repairs,
+        noise_scale=math.sqrt(k) * first,
+        pick_scale=exponential_top_k_scale(rho, repairs, Relation.GENERAL),
+        repair_scale=math.sqrt(repairs) * second,
+    )
+
+
+def repaired_error(
+    settings: RepairedAnswers, generator: np.random.Generator, samples: int
+) -> np.ndarray:
+    """Largest errors of simulated vectors: Float["samples"]."""
+    k, r = settings.queries, settings.repairs
+    errors = np.empty(samples)
+    block = max(1, 2**20 // k)
+    for start in range(0, samples, block):
+        rows = min(block, samples - start)
+        error = np.abs(generator.normal(size=(rows, k))) * settings.noise_scale
+        noisy = error + settings.pick_scale * generator.gumbel(size=(rows, k))
+        picked = np.argpartition(-noisy, r - 1, axis=1)[:, :r]
+        again = np.abs(generator.normal(size=(rows, r))) * settings.repair_scale
+        np.put_along_axis(error, picked, again, axis=1)
+        errors[start : start + rows] = error.max(axis=1)
+    return errors
+
+
+@functools.cache
+def calibrated_median(settings: RepairedAnswers, samples: int = 4000) -> float:
+    """A largest error that the mechanism keeps with probability 1/2 or more.
+
+    The law of the noise depends on no data, so a simulation with a fixed seed can settle
+    it: the result is an upper confidence limit of the median, at confidence 99 %.
+
+    Args:
+      settings: of the mechanism.
+      samples: simulated vectors, at least 10.
+    """
+    samples = check_integer("samples", samples, 10)
+    errors = repaired_error(settings, np.random.default_rng(0), samples)
+    # The j-th smallest error is below the median with chance P[Bin(samples, 1/2) >= j].
+    rank = int(stats.binom.isf(0.01, samples, 0.5)) + 1
+    return float(np.sort(errors)[min(rank, samples) - 1])

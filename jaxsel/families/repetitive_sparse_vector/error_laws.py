@@ -1,0 +1,183 @@
+"""How wrong the repetitive sparse vector can be, on any queries; and better settings.
+
+Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Lemma 4; notation of
+``jaxsel.families.repetitive_sparse_vector.laws``.
+"""
+
+import functools
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from jaxsel.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.families.repetitive_sparse_vector.laws import answer_counts, batches, prior
+from jaxsel.families.repetitive_sparse_vector.settings import (
+    RepetitiveSettings,
+    calibrated,
+    checked,
+)
+
+__all__ = [
+    "failure_bound",
+    "failure_probability",
+    "needed_margin",
+    "tuned_settings",
+]
+
+
+def failure_probability(
+    levels: npt.ArrayLike, settings: RepetitiveSettings, wanted: int
+) -> float:
+    """Exact chance that Lemma 4's guarantee fails on these queries.
+
+    A bottom at a level above 0, a top at a level below -d, or a halt before the last
+    query with fewer than ``wanted`` answers top.
+    """
+    wanted = check_integer("wanted", wanted, 1)
+    law = answer_counts(levels, settings, largest=wanted, right_only=True)
+    return law.wrong + float(law.halted[:wanted].sum())
+
+
+def failure_bound(settings: RepetitiveSettings, wanted: int, queries: int) -> float:
+    """Bound on the failure probability for ANY queries, adaptive ones included.
+
+    Given p: a bottom is wrong at levels above 0, likeliest at 0+, where each query is
+    either answered wrongly or costs a failure, so that there are at most k' of them. A
+    top is wrong at levels below -d, likeliest just there. And no query wastes more
+    pairs of batches than one at -d/2: 1 - (1 - p e^l)^tau is log-concave in l, and the
+    logs l of u and v add up to a constant between levels -d and 0, and to less outside.
+    A halt with fewer than k tops has wasted more than R = (k' - k - 1)/2 pairs. So it
+    is
+
+    E min(1, 1 - (1 - bottom(0))^k' (1 - top(-d))^m + P[NB(m, r(-d/2)) > R]).
+
+    Args:
+      settings: of the algorithm.
+      wanted: k, from 1 to k' - 1.
+      queries: m >= 1.
+    """
+    settings, m = checked(settings), check_integer("queries", queries, 1)
+    spare = settings.failures - check_integer("wanted", wanted, 1) - 1
+    if spare < 0:
+        raise InputError(
+            f"failures is {settings.failures}; it must exceed wanted, {wanted}"
+        )
+    log_p, weights = prior(settings, m)
+    above = batches(log_p, 0.0, settings)
+    below = batches(log_p, -settings.margin, settings)
+    with np.errstate(divide="ignore"):
+        right = settings.failures * np.log1p(-above.bottom) + m * np.log1p(-below.top)
+    middle = batches(log_p, -settings.margin / 2.0, settings)
+    pair = middle.fail_u * middle.fail_v
+    early = special.betainc(spare // 2 + 1.0, float(m), pair)
+    return float(np.minimum(early - np.expm1(right), 1.0) @ weights)
+
+
+def needed_margin(
+    settings: RepetitiveSettings, wanted: int, queries: int, beta: float
+) -> float:
+    """Least margin d, the other settings kept, with ``failure_bound`` <= beta.
+
+    inf if none is: gamma or tau are too small for this beta.
+    """
+    beta = check_interval("beta", beta, 0.0, 1.0)
+    scale = 1.0 / settings.query_epsilon
+
+    def excess(noises: float) -> float:
+        found = failure_bound(settings._replace(margin=noises * scale), wanted, queries)
+        return math.log(max(found, 1e-320)) - math.log(beta)
+
+    high = 4.0
+    while excess(high) > 0.0:
+        high *= 2.0
+        if high > 4096.0:
+            return math.inf
+    low = 0.0
+    for _ in range(40):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
+    return scale * high
+
+
+_NEAR = ((0, 0), (1, 0), (0, -1), (0, 1), (-1, 0))
+_ALLOWED = (0, 1, 2, 4, 8, 16, 32, 64)  # wasted pairs
+_GAMMAS = (32.0, 16.0, 8.0, 4.0, 2.0, 1.0, 0.5)
+
+
+@functools.lru_cache(maxsize=1024)
+def _query_epsilon(failures: int, epsilon: float, delta: float) -> float:
+    start = RepetitiveSettings(math.inf, 1, 1.0, failures, 1.0)
+    return calibrated(start, epsilon, delta).query_epsilon
+
+
+def _least_repetitions(settings: RepetitiveSettings, beta: float) -> int | None:
+    """Least power of 2^(1/4) as tau that answers bottom at level 0+ with at most beta,
+    over all k' queries, if the margin is large; None if none below 2^60 is."""
+    large = settings._replace(margin=math.inf, repetitions=2**60)
+    log_p, weights = prior(large, 1)
+    log_pass = np.log1p(-0.5 * np.exp(log_p))  # of one Test of U
+    low, high = 0, 241
+    while high - low > 1:
+        middle = (low + high) // 2
+        log_u = math.ceil(2.0 ** (middle / 4.0)) * log_pass
+        with np.errstate(divide="ignore"):
+            right = settings.failures * np.log1p(-np.exp(log_u))
+        wrong = -np.expm1(right) @ weights
+        low, high = (middle, high) if wrong > beta else (low, middle)
+    return None if high == 241 else math.ceil(2.0 ** (high / 4.0))
+
+
+def tuned_settings(
+    wanted: int, queries: int, beta: float, epsilon: float, delta: float = 0.0
+) -> RepetitiveSettings:
+    """Settings with a small margin that are (epsilon, delta)-DP and fail w.p. <= beta.
+
+    The number R of wasted pairs that k' = k + 2 R + 1 allows for, and gamma, are the
+    best of a few; tau is what half of beta needs, and d what the rest leaves. For delta
+    > 0 gamma is inf: the approximate bound holds at every known p, so that p = 1 costs
+    nothing, and tau = log_2(2 k'/beta) is enough where 5 m^2 were.
+
+    Args:
+      wanted: k >= 1.
+      queries: m >= 1.
+      beta: in (0, 1).
+      epsilon: > 0.
+      delta: in [0, 1).
+
+    Raises:
+      InputError: for values out of range, or if no gamma up to 32 is enough.
+    """
+    check_integer("wanted", wanted, 1)
+    beta = check_interval("beta", beta, 0.0, 1.0)
+    epsilon = check_positive("epsilon", epsilon)
+    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+    gammas = (math.inf,) if delta > 0.0 else _GAMMAS
+
+    @functools.cache
+    def found(i: int, j: int) -> RepetitiveSettings:
+        """The settings for a gamma and R; margin inf if they do not do."""
+        if not (0 <= i < len(gammas) and 0 <= j < len(_ALLOWED)):
+            return RepetitiveSettings(1.0, 1, 1.0, 1, math.inf)
+        failures, gamma = wanted + 2 * _ALLOWED[j] + 1, gammas[i]
+        if delta > 0.0:
+            inner = _query_epsilon(failures, epsilon, delta)
+        else:
+            inner = epsilon / (2.0 * failures + gamma)
+        start = RepetitiveSettings(gamma, 1, inner, failures, math.inf)
+        tau = _least_repetitions(start, beta / 2.0)
+        if tau is None:
+            return start
+        start = start._replace(repetitions=tau)
+        return start._replace(margin=needed_margin(start, wanted, queries, beta))
+
+    # Downhill, from neighbour to neighbour.
+    at, last = (0, 3), None
+    while at != last:
+        last = at
+        near = [(at[0] + i, at[1] + j) for i, j in _NEAR]
+        at = min(near, key=lambda place: found(*place).margin)
+    if math.isinf(found(*at).margin):
+        raise InputError(f"beta is {beta:g}; that is too small for gamma up to 32")
+    return found(*at)

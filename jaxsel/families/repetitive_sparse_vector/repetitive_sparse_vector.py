@@ -1,0 +1,334 @@
+"""The repetitive sparse vector of Cohen et al. 2022, Algorithm 3 (reconstructed).
+
+The page with the pseudocode was not available to us: Algorithm 3 is reconstructed from
+Lemma 4's proof and Section 1.5.2, and ``jaxsel.families.repetitive_sparse_vector.laws``
+writes it out and says why each line is forced.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Int
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import InputError, check_choice, check_integer
+from jaxsel.families.repetitive_sparse_vector import laws as exact
+from jaxsel.families.repetitive_sparse_vector.settings import (
+    RepetitiveSettings,
+    checked,
+)
+from jaxsel.families.selection_and_test import state as selection_and_test
+from jaxsel.families.sparse_vector.runs import read_runs
+
+__all__ = ["Answers", "guarantee", "repetitive_sparse_vector"]
+
+METHODS = ("literal", "jump")
+EVENTS = ("pattern", "tops")
+_STATE_TAG, _TEST_TAG, _NOISE_TAG, _JUMP_TAG = 0xC0, 0xC1, 0xC2, 0xC3
+
+
+class Answers(NamedTuple):
+    """How a run ended.
+
+    Attributes:
+      answered, tops: Int[Array, ""]: queries that were answered, and answered top.
+      bits: Int[Array, ""]: the answers as a binary number, top = 1, the first leading;
+        0 unless the event is "pattern".
+      halted: Bool[Array, ""]: whether it halted before it answered all queries. The
+        release ends here; the rest measures utility and depends on the levels.
+      failures: Int[Array, ""]: batches that failed, at most k'.
+      wrong: Int[Array, ""]: bottoms at levels above 0 and tops at levels below -d.
+      mistakes: Int[Array, ""]: failed batches of U at levels up to -d/2 and of V at
+        levels from -d/2 on, as the proof of Lemma 4 counts them.
+    """
+
+    answered: Int[Array, ""]
+    tops: Int[Array, ""]
+    bits: Int[Array, ""]
+    halted: Bool[Array, ""]
+    failures: Int[Array, ""]
+    wrong: Int[Array, ""]
+    mistakes: Int[Array, ""]
+
+
+class _Place(NamedTuple):
+    """Where a run of Algorithm 3 stands: ``left`` queries of run number ``row``."""
+
+    row: Array
+    left: Array
+    draw: Array
+
+
+def _settings(params: Mapping[str, Any]) -> RepetitiveSettings:
+    missing = [name for name in RepetitiveSettings._fields if name not in params]
+    if missing:
+        raise InputError(f"{missing[0]} is missing; give {', '.join(missing)}")
+    return checked(RepetitiveSettings(*(params[n] for n in RepetitiveSettings._fields)))
+
+
+@functools.cache
+def repetitive_sparse_vector(
+    *, method: str = "jump", event: str = "pattern"
+) -> Mechanism:
+    """Which queries f are above a threshold t? Answers top (f >= t - d) or bottom
+    (f <= t), each confirmed by tau noisy Tests, until k' batches of Tests failed.
+
+    Cohen et al. 2022, Algorithm 3: a batch of tau Tests of the hypothesis U: f <~ t,
+    then of V: f >~ t - d, and so on by turns, until a batch passes: bottom if U's, top
+    if V's. Test makes a noisy comparison with chance p, the same for the whole run.
+
+    Args:
+      method: "literal" makes every Test; "jump" draws in O(1) how many queries in a row
+        pass their first batch, and in O(1) how the next one ends: a trial costs O(runs
+        of equal levels + failed batches), whatever tau is.
+      event: "pattern", the whole sequence of answers (at most 10 queries), or "tops",
+        how many answers were top.
+
+    Data: as for ``above_threshold``: answers f in units of the sensitivity,
+      Float["queries"], or a mapping with "answers" and "lengths": runs of equal ones.
+    Params: "gamma", "repetitions" (tau), "query_epsilon" (epsilon'), "failures" (k')
+      and "margin" (d), the fields of RepetitiveSettings in
+      ``accounting.sparse_vector.repetitive_settings``; and "threshold" (t, default 0).
+    Outcome: Answers.
+
+    Formal guarantees (claims): CL-Lem3, CL-Lem3-approximate; CL-Lem4.
+
+    Raises:
+      InputError: for values outside their range.
+    """
+    check_choice("method", method, METHODS)
+    check_choice("event", event, EVENTS)
+
+    def checked_input(data, params):
+        runs = read_runs(data, params.get("threshold", 0.0))
+        total = int(runs.lengths.sum())
+        if event == "pattern" and total > exact.MAX_PATTERN:
+            raise InputError(
+                f'there are {total} queries; event "pattern" keeps at most '
+                f'{exact.MAX_PATTERN}: take event "tops"'
+            )
+        return runs, _settings(params)
+
+    def prepare(data, params):
+        (levels, lengths), settings = checked_input(data, params)
+        u, v = exact.top_chances(levels, settings)
+        middle = -settings.margin / 2.0
+        queries = {
+            "level": levels,
+            "count": lengths.astype(np.int64),
+            "u": u,
+            "v": v,
+            "above": levels > 0.0,
+            "below": levels < -settings.margin,
+            "low": levels <= middle,
+            "high": levels >= middle,
+        }
+        return queries, {
+            "gamma": np.float64(settings.gamma),
+            "repetitions": np.int64(settings.repetitions),
+            "noise_scale": np.float64(1.0 / settings.query_epsilon),
+            "failures": np.int64(settings.failures),
+            "margin": np.float64(settings.margin),
+        }
+
+    def sample(key, data, params) -> Answers:
+        state = selection_and_test.initialise(
+            stream.fold(key, _STATE_TAG), params["gamma"]
+        )
+        run = _literal if method == "literal" else _jump
+        return run(key, state, data, params, event == "pattern")
+
+    def labels(data, params):
+        runs, settings = checked_input(data, params)
+        if event == "pattern":
+            return exact.pattern_labels(int(runs.lengths.sum()))
+        return tuple(f"{tops} top" for tops in range(settings.failures))
+
+    def law(data, params) -> FiniteLaw:
+        runs, settings = checked_input(data, params)
+        if event == "pattern":
+            found = exact.pattern_law(runs.expanded, settings)
+        else:
+            ends = exact.answer_counts(runs.expanded, settings)
+            found = ends.completed + ends.halted
+        return FiniteLaw(found, labels(data, params))
+
+    return Mechanism(
+        name=f"repetitive_sparse_vector(method={method},event={event})",
+        prepare=prepare,
+        sample=sample,
+        event=_pattern if event == "pattern" else _tops,
+        labels=labels,
+        law=law,
+        resolution=2.0**-53,
+    )
+
+
+def _pattern(outcome: Answers) -> Array:
+    index = jnp.left_shift(jnp.int64(1), outcome.answered) - 1 + outcome.bits
+    return index.astype(jnp.int32)
+
+
+def _tops(outcome: Answers) -> Array:
+    return outcome.tops.astype(jnp.int32)
+
+
+@functools.cache
+def guarantee(wanted: int) -> Callable[[Answers], Array]:
+    """An event for ``statistics.counts``: how Lemma 4's guarantee fared.
+
+    0: it was kept; 1: an answer was wrong; 2: it halted early with fewer than
+    ``wanted`` answers top.
+    """
+    wanted = check_integer("wanted", wanted, 1)
+
+    def kept(outcome: Answers) -> Array:
+        early = outcome.halted & (outcome.tops < wanted)
+        return jnp.where(outcome.wrong > 0, 1, jnp.where(early, 2, 0)).astype(jnp.int32)
+
+    return kept
+
+
+def _start(data) -> tuple[_Place, Answers]:
+    zero = jnp.int64(0)
+    answers = Answers(zero, zero, zero, jnp.asarray(False), zero, zero, zero)
+    return _Place(zero, data["count"][0], zero), answers
+
+
+def _go_on(data, place: _Place, answers: Answers) -> Array:
+    return ~answers.halted & (place.row < data["count"].shape[0])
+
+
+def _row(data, number: Array) -> dict[str, Array]:
+    inside = jnp.minimum(number, data["count"].shape[0] - 1)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[inside], data)
+
+
+def _move(data, place: _Place, used: Array, draw: Array) -> _Place:
+    """After ``used`` more queries of this run, at the next one."""
+    left = place.left - used
+    row = place.row + (left <= 0).astype(jnp.int64)
+    return _Place(row, jnp.where(left > 0, left, _row(data, row)["count"]), draw)
+
+
+def _answered(answers: Answers, query, top: Array, number, pattern: bool) -> Answers:
+    """After ``number`` more equal answers."""
+    wrong = jnp.where(top, query["below"], query["above"])
+    bits = answers.bits
+    if pattern:
+        last = (top & (number > 0)).astype(jnp.int64)
+        bits = jnp.left_shift(bits, number) + last
+    return answers._replace(
+        answered=answers.answered + number,
+        tops=answers.tops + jnp.where(top, number, 0),
+        bits=bits,
+        wrong=answers.wrong + jnp.where(wrong, number, 0),
+    )
+
+
+def _failed(answers: Answers, query, of_u, of_v, params) -> Answers:
+    """After some more failed batches of U and of V."""
+    failures = answers.failures + of_u + of_v
+    mistakes = jnp.where(query["low"], of_u, 0) + jnp.where(query["high"], of_v, 0)
+    return answers._replace(
+        failures=failures,
+        halted=failures >= params["failures"],
+        mistakes=answers.mistakes + mistakes,
+    )
+
+
+# --- Every Test -----------------------------------------------------------------------
+
+
+def _literal(key, state, data, params, pattern: bool) -> Answers:
+    tests, noises = stream.fold(key, _TEST_TAG), stream.fold(key, _NOISE_TAG)
+
+    def one_test(carry):
+        place, answers, second, passed = carry  # second: the hypothesis is V
+        query = _row(data, place.row)
+        value = query["level"] + params["noise_scale"] * noise.laplace(
+            noise.number(noises, place.draw)
+        )
+        says = jnp.where(second, value <= -params["margin"], value >= 0)
+        top = selection_and_test.test(tests, state, says, place.draw)
+        # Line 9: the batch fails at its first top.
+        of_u, of_v = ((top & v).astype(jnp.int64) for v in (~second, second))
+        fails = _failed(answers, query, of_u, of_v, params)
+        ends = ~top & (passed + 1 >= params["repetitions"])
+        number = ends.astype(jnp.int64)
+        answers = _answered(fails, query, second, number, pattern)
+        place = _move(data, place, number, place.draw + 1)
+        return (
+            place,
+            answers,
+            jnp.where(ends, False, second ^ top),
+            jnp.where(ends | top, 0, passed + 1),
+        )
+
+    carry = lax.while_loop(
+        lambda carry: _go_on(data, *carry[:2]),
+        one_test,
+        (*_start(data), jnp.asarray(False), jnp.int64(0)),
+    )
+    return carry[1]
+
+
+# --- Whole queries at once ------------------------------------------------------------
+
+
+def _geometric(number: noise.Ends, log_again: Array) -> Array:
+    """How often in a row something of log-chance ``log_again`` happens; a float."""
+    waiting = noise.exponential(number)
+    count = jnp.floor(waiting / jnp.where(log_again < 0, -log_again, 1.0))
+    return jnp.where(log_again < 0, count, jnp.inf)
+
+
+def _jump(key, state, data, params, pattern: bool) -> Answers:
+    numbers = stream.fold(key, _JUMP_TAG)
+    tau = params["repetitions"].astype(jnp.float64)
+
+    def one_failure(carry):
+        place, answers = carry
+        query = _row(data, place.row)
+        log_u = tau * selection_and_test.log_stay(state, query["u"])
+        log_v = tau * selection_and_test.log_stay(state, query["v"])
+        # One hash of three addresses: shorter to compile than three.
+        drawn = noise.number(numbers, 3 * place.draw + jnp.arange(3))
+        first, second, third = (
+            noise.Ends(drawn.upper[i], drawn.t[i]) for i in range(3)
+        )
+        # Queries in a row that pass their first batch of U.
+        passes = _geometric(first, log_u)
+        left = place.left.astype(passes.dtype)
+        all_pass = passes >= left
+        # Capped as floats, here and below: they may be inf.
+        passes = jnp.minimum(passes, left).astype(jnp.int64)
+        answers = _answered(answers, query, jnp.asarray(False), passes, pattern)
+        # The next one fails U's batch. Then V's and U's fail by turns, in pairs.
+        fail_u, fail_v = -jnp.expm1(log_u), -jnp.expm1(log_v)
+        wasted = _geometric(second, jnp.log(fail_u) + jnp.log(fail_v))
+        # V passes, or fails and then U passes; in logs, for both may be tiny.
+        odds = log_v - log_u - jnp.log(fail_v)
+        top = noise.uniform(third) <= jax.nn.sigmoid(odds)
+        room = params["failures"] - answers.failures
+        pairs = jnp.minimum(wasted, room.astype(wasted.dtype)).astype(jnp.int64)
+        count = jnp.minimum(2 * pairs + jnp.where(top, 1, 2), room)
+        failing = _failed(answers, query, (count + 1) // 2, count // 2, params)
+        number = (~failing.halted).astype(jnp.int64)
+        failing = _answered(failing, query, top, number, pattern)
+        answers = jax.tree.map(
+            lambda quiet, loud: jnp.where(all_pass, quiet, loud), answers, failing
+        )
+        used = passes + jnp.where(all_pass, 0, 1)
+        return _move(data, place, used, place.draw + 1), answers
+
+    _, answers = lax.while_loop(
+        lambda carry: _go_on(data, *carry), one_failure, _start(data)
+    )
+    return answers

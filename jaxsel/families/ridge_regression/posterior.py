@@ -1,0 +1,292 @@
+"""OPS-PTR: a posterior sample of ridge regression behind a private test, and its tuning.
+
+Koskela, Redberg & Wang (2024), Section 6.1, after Redberg, Zhu & Wang (2023): the run of
+jaxsel.families.ridge_regression.settings, once, or K times with a random
+regularisation of a grid and the best sample kept. Records and neighbours as in
+linear_regression.
+
+The papers do not say how a sample is scored privately. Here scores come from a validation
+set apart from the training set, through one noisy release of its second moments, itself
+(epsilon, delta)-DP. Given that release scores are post-processing, and a record is in one
+of the two sets, so that the whole is (epsilon, delta)-DP for the records of both.
+"""
+
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array
+from scipy import optimize, special
+
+from jaxsel import repetition_sampling as sampling
+from jaxsel import stream
+from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import InputError, check_choice, check_finite
+from jaxsel.families.ridge_regression import posterior_privacy as privacy
+from jaxsel.families.ridge_regression.linear_regression import (
+    Ridge,
+    normals,
+    prepare_error,
+    records_of,
+    released,
+    ridge_of,
+    selected,
+)
+from jaxsel.families.ridge_regression.settings import RunCalibration, calibrate_run
+from jaxsel.families.ridge_regression.tuned import TunedCalibration
+
+__all__ = ["pass_probability", "posterior_sampling_ptr", "tuned_posterior_sampling"]
+
+FAMILIES = ("truncated_negative_binomial", "capped")
+_COUNT_TAG, _SCORE_TAG = 0xC0, 0xC1
+_FIRST_RUN = 1 << 16  # runs are numbered from here, away from the tags
+# What must be left of a sample's epsilon once its variance is paid for, as in AdaOPS
+# (Wang 2018): with less there is hardly any precision, and nothing is better.
+_LEAST_SHARE = 0.5
+# |x x'|^2 + 2 |x y|^2 <= 3 for records in the unit ball.
+_MOMENT_SENSITIVITY = math.sqrt(3.0)
+
+
+def _regularisations(values: Any) -> np.ndarray:
+    grid = np.atleast_1d(check_finite("regularisation", values))
+    if grid.ndim != 1 or np.any(grid <= 0.0):
+        raise InputError("regularisation must be positive, one number or a list")
+    return grid
+
+
+def _prepare_runs(problem: Ridge, grid: np.ndarray, run: RunCalibration) -> dict:
+    """The tables of a run: nothing on the device depends on the number of records."""
+    norms = [np.linalg.norm(problem.solution(lam)) for lam in grid]
+    return {
+        "basis": problem.basis,
+        "eigenvalues": problem.eigenvalues,
+        "moment": problem.moment,
+        "grid": grid,
+        "log_norm": np.log1p(norms),
+        "largest": 1.0 + np.asarray(privacy.ridge_norm_bound(grid, problem.records)),
+        "noise_multiplier": np.float64(run.noise_multiplier),
+        "margin": np.float64(run.margin),
+        "sample_epsilon": np.float64(run.sample_epsilon),
+        "tail": np.float64(run.tail),
+    }
+
+
+def _precision(data, leverage: Array, residual: Array) -> tuple[Array, Array]:
+    """posterior_precision on the device, and whether the test passes."""
+    t, mu, epsilon = data["tail"], leverage, data["sample_epsilon"]
+    room = epsilon - 0.5 * mu * t**2 + 0.5 * jnp.log1p(mu)
+    passed = room >= _LEAST_SHARE * epsilon
+    room = jnp.where(passed, room, 1.0)
+    u = 2.0 * room / (t + jnp.sqrt(t**2 + 2.0 * room / (1.0 + mu)))
+    return (u / ((1.0 + mu) * residual)) ** 2 / mu, passed
+
+
+def _run(key: stream.Key, index: Array, data) -> tuple[Array, Array]:
+    """One run at one regularisation: coefficients in the eigenbasis, and whether any."""
+    eigenvalues = jnp.asarray(data["eigenvalues"])
+    lam = jnp.asarray(data["grid"])[index]
+    z = normals(key, 0, eigenvalues.shape[-1] + 2)
+    scale, margin = data["noise_multiplier"], data["margin"]
+    # 1. The least eigenvalue, on the safe side.
+    least = jnp.maximum(eigenvalues.min() + scale * (z[0] - margin), 0.0)
+    leverage = 1.0 / (lam + jnp.maximum(least - 1.0, 0.0))
+    # 2. The norm of the solution, on the safe side; never above what all data satisfy.
+    spread = scale * jnp.log1p(leverage)
+    log_norm = jnp.asarray(data["log_norm"])[index] + spread * (z[1] + margin)
+    largest = jnp.asarray(data["largest"])[index]
+    residual = jnp.minimum(jnp.exp(jnp.minimum(log_norm, jnp.log(largest))), largest)
+    # At least 1 as 1 + |theta| is; noise may say less.
+    residual = jnp.maximum(residual, 1.0)
+    # 3. The sample, if the test passes.
+    precision, passed = _precision(data, leverage, residual)
+    curvature = eigenvalues + lam
+    mean = jnp.asarray(data["moment"]) / curvature
+    return mean + z[2:] / jnp.sqrt(precision * curvature), passed
+
+
+@functools.cache
+def posterior_sampling_ptr() -> Mechanism:
+    """One run of OPS-PTR at a given regularisation.
+
+    Data: as for ridge.
+    Params: "epsilon" > 0, "delta" in (0, 0.1] and "regularisation" > 0.
+    Outcome: RegressionRelease. Event: 0 if a sample is released, 1 if nothing is.
+
+    Formal guarantees: (epsilon, delta)-DP (claims KRW-Thm6.1, OPS-run).
+    """
+
+    def prepare(data, params):
+        problem = ridge_of(data, params)
+        grid = _regularisations(params["regularisation"])
+        if grid.size != 1:
+            raise InputError("regularisation must be one number; tune over several")
+        run = calibrate_run(params["epsilon"], params["delta"])
+        prepared = _prepare_runs(problem, grid, run)
+        prepared["error"] = prepare_error(data, params, problem.basis)
+        return prepared, ()
+
+    def sample(key, data, params):
+        del params
+        w, passed = _run(key, jnp.int32(0), data)
+        return released(w, data, label=jnp.where(passed, 0, 1), none=~passed)
+
+    def labels(data, params):
+        del data
+        return (f"lambda={params['regularisation']:g}", "nothing")
+
+    def law(data, params) -> FiniteLaw:
+        run = calibrate_run(params["epsilon"], params["delta"])
+        chance = pass_probability(
+            run, ridge_of(data, params).eigenvalues.min(), params["regularisation"]
+        )
+        return FiniteLaw(np.array([chance, 1.0 - chance]), labels(data, params))
+
+    return Mechanism(
+        "posterior_sampling_ptr", prepare, sample, selected, labels, law, 2.0**-65
+    )
+
+
+def pass_probability(
+    run: RunCalibration, eigenvalue: float, regularisation: float
+) -> float:
+    """Exact probability that a run releases a sample.
+
+    Args:
+      run: its calibration.
+      eigenvalue: least eigenvalue of X'X.
+      regularisation: lambda.
+    """
+
+    def room(log_leverage: float) -> float:
+        mu = math.exp(log_leverage)
+        left = run.sample_epsilon - 0.5 * mu * run.tail**2 + 0.5 * math.log1p(mu)
+        return left - _LEAST_SHARE * run.sample_epsilon
+
+    largest = math.exp(float(optimize.brentq(room, -40.0, 40.0)))  # type: ignore
+    needed = 1.0 / largest - regularisation
+    if needed <= 0.0:
+        return 1.0
+    distance = (needed + 1.0 - eigenvalue) / run.noise_multiplier + run.margin
+    return float(special.ndtr(-distance))
+
+
+def _validation(data: Mapping[str, Any], basis: np.ndarray, tuned: TunedCalibration):
+    """Sums over the validation records in the basis, and the noise that they get."""
+    features, targets = records_of(data, "validation_")
+    if features.shape[1] != basis.shape[0]:
+        raise InputError(
+            f"validation_features has {features.shape[1]} columns, not {basis.shape[0]}"
+        )
+    rotated = features @ basis
+    multiplier = gaussian_noise_multiplier(tuned.epsilon, tuned.delta)
+    return {
+        "square": rotated.T @ rotated,
+        "cross": rotated.T @ targets,
+        "deviation": np.float64(multiplier * _MOMENT_SENSITIVITY),
+    }
+
+
+def _noisy_moments(key: stream.Key, validation) -> tuple[Array, Array]:
+    """The released second moments: a symmetric matrix for squares, and cross moments.
+
+    The noise is isotropic for the norm |A|^2 + 2 |b|^2, hence the same in every basis.
+    The matrix gets sqrt(2 d) deviations on its diagonal, about the largest eigenvalue of
+    the noise: without it, large coefficients would be preferred for their noise.
+    """
+    deviation = validation["deviation"]
+    d = validation["cross"].shape[-1]
+    z = normals(key, 0, d * d + d)
+    square = z[: d * d].reshape(d, d)
+    noise_matrix = 0.5 * (square + square.T)  # diagonal 1, off-diagonal 1/sqrt(2)
+    guard = jnp.sqrt(2.0 * d) * jnp.eye(d)
+    return (
+        jnp.asarray(validation["square"]) + deviation * (noise_matrix + guard),
+        jnp.asarray(validation["cross"]) + deviation * math.sqrt(0.5) * z[d * d :],
+    )
+
+
+@functools.cache
+def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mechanism:
+    """OPS-PTR K times, each with a uniformly random regularisation; the best is kept.
+
+    The best sample is that of least squared error on the validation set, as far as its
+    released moments tell; a run without a sample is worse than any.
+
+    Args:
+      family: of the law of K: "truncated_negative_binomial" (geometric), or "capped" for
+        Liu & Talwar's hard stop.
+
+    Data: as for ridge, and "validation_features" and "validation_targets".
+    Params: "calibration", a TunedCalibration, and "regularisation", the grid.
+    Outcome: RegressionRelease. Event: index of the regularisation, "nothing" last.
+
+    Formal guarantees: (epsilon, delta)-DP of the calibration, for training and
+      validation records (claim OPS-PTR-tuned).
+    """
+    check_choice("repetitions family", family, FAMILIES)
+
+    def prepare(data, params):
+        tuned = params["calibration"]
+        if not isinstance(tuned, TunedCalibration):
+            raise InputError(
+                'params["calibration"] must come from calibrate_tuned of '
+                "jaxsel.families.ridge_regression.tuned"
+            )
+        if tuned.repetitions.family != family:
+            raise InputError(
+                f"the law of K is {tuned.repetitions.family}; this mechanism was made "
+                f"for {family}"
+            )
+        problem = ridge_of(data, params)
+        prepared = _prepare_runs(
+            problem, _regularisations(params["regularisation"]), tuned.run
+        )
+        prepared["error"] = prepare_error(data, params, problem.basis)
+        prepared["validation"] = _validation(data, problem.basis, tuned)
+        return prepared, {"repetitions": sampling.prepare_count(tuned.repetitions)}
+
+    def sample(key, data, params):
+        count = sampling.sample_count(
+            stream.fold(key, _COUNT_TAG), params["repetitions"]
+        )
+        square, cross = _noisy_moments(stream.fold(key, _SCORE_TAG), data["validation"])
+        choices = jnp.asarray(data["grid"]).shape[-1]
+        d = cross.shape[-1]
+
+        def one(k, best):
+            run = stream.fold(key, k + _FIRST_RUN)
+            # 32 bits choose the index: each probability is right to choices * 2**-32.
+            word, _ = stream.words(run, 1 << 20)
+            index = (word.astype(jnp.uint64) * jnp.uint64(choices)) >> jnp.uint64(32)
+            index = index.astype(jnp.int32)
+            w, passed = _run(run, index, data)
+            loss = w @ (square @ w) - 2.0 * (cross @ w)
+            better = passed & (loss < best[0])
+            fresh = (loss, index, w)
+            return tuple(
+                jnp.where(better, a, b) for a, b in zip(fresh, best, strict=True)
+            )
+
+        start = (jnp.float64(jnp.inf), jnp.int32(choices), jnp.zeros(d))
+        _, label, w = lax.fori_loop(0, count, one, start)
+        return released(w, data, label=label, none=label == choices, count=count)
+
+    def labels(data, params):
+        del data
+        grid = _regularisations(params["regularisation"])
+        return (*(f"lambda={lam:g}" for lam in grid), "nothing")
+
+    return Mechanism(
+        f"tuned_posterior_sampling(family={family})",
+        prepare,
+        sample,
+        selected,
+        labels,
+        None,
+        2.0**-32,
+    )

@@ -1,0 +1,234 @@
+"""Generalised propose-test-release, and one run of it around a posterior sample.
+
+Redberg, Zhu & Wang (2023): propose parameters, test privately that the data-dependent
+privacy loss of the mechanism with these parameters is small, and run it only if so.
+Koskela, Redberg & Wang (2024, Section 6.1) tune it: the run is ridge regression's
+posterior sample (OPS, see ridge_posterior), whose regularisation lambda is the proposal.
+
+One run releases, in turn,
+  1. a bound on the least eigenvalue of X'X: itself plus s Z, less c s;
+  2. a bound on log(1 + |theta|): itself plus a s Z', plus c a s, where
+     a = log(1 + leverage_bound) comes from 1;
+  3. nothing, or the sample with posterior_precision of these two bounds (which of the
+     two may depend on them in any way).
+Each bound fails with probability Phi(-c). Where both hold, 1 and 2 are Gaussian
+mechanisms of noise multiplier s each, hence together that of s/sqrt(2), and 3 is private
+by ridge_posterior. Neighbours differ by one record, added or removed.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, special
+
+from jaxsel.accounting.single_run.closed_forms import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_noise_multiplier,
+)
+from jaxsel.errors import check_interval
+from jaxsel.families.ridge_regression import posterior_privacy as ridge_posterior
+from jaxsel.families.tuning.bounds.liu_talwar import ApproximateGuarantee
+
+__all__ = [
+    "LARGEST_RUN_DELTA",
+    "RunCalibration",
+    "calibrate_run",
+    "propose_test_release",
+    "run_epsilon",
+    "run_guarantee",
+    "run_profile",
+]
+
+LARGEST_RUN_DELTA = 0.1
+
+# Shares of epsilon: the two bounds together, and the sample; of delta: the bounds, the
+# sample, and the failure of either bound.
+_TEST_SHARE = 0.5
+_DELTA_SHARES = (1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0)
+# Standard normal quadrature; good to 1e-5 of the profile, which has a kink.
+_NODES, _STEP = np.linspace(-9.0, 9.0, 241, retstep=True)
+_WEIGHTS = _STEP * np.exp(-0.5 * _NODES**2) / math.sqrt(2.0 * math.pi)
+
+
+def propose_test_release(
+    release: ApproximateGuarantee, test: ApproximateGuarantee, failure: float
+) -> ApproximateGuarantee:
+    """Generalised propose-test-release (KRW Theorem 6.1; Redberg et al. 2023).
+
+    Args:
+      release: (epsilon, delta) that the mechanism keeps on data that should pass.
+      test: (epsilon, delta) of the test.
+      failure: largest probability that the test passes on other data.
+
+    Returns:
+      (epsilon + epsilon_test, delta + delta_test + failure).
+    """
+    failure = check_interval(
+        "failure", failure, 0.0, 1.0, low_open=False, high_open=False
+    )
+    return ApproximateGuarantee(
+        release.epsilon + test.epsilon, min(1.0, release.delta + test.delta + failure)
+    )
+
+
+# --- One run --------------------------------------------------------------------------
+
+
+class RunCalibration(NamedTuple):
+    """What a run needs to know to be (epsilon, delta)-DP.
+
+    Attributes:
+      epsilon, delta: what one run keeps.
+      noise_multiplier: s of each of the two bounds.
+      margin: c; a bound lies on its safe side with probability Phi(c).
+      sample_epsilon: what is left for the sample, at delta = 2 Phi(-tail).
+      tail: t of posterior_epsilon.
+    """
+
+    epsilon: float
+    delta: float
+    noise_multiplier: float
+    margin: float
+    sample_epsilon: float
+    tail: float
+
+
+def calibrate_run(epsilon: float, delta: float) -> RunCalibration:
+    """Splits (epsilon, delta) over the steps of a run.
+
+    Half of epsilon for the two bounds, half for the sample; a third of delta each for
+    the bounds, the sample and the failures, as in the papers.
+
+    Args:
+      epsilon: in [1e-6, 10000).
+      delta: in (0, 0.1].
+    """
+    epsilon = check_interval("epsilon", epsilon, 1e-6, 1e4, low_open=False)
+    delta = check_interval("delta", delta, 0.0, LARGEST_RUN_DELTA, high_open=False)
+    test, sample, failure = (share * delta for share in _DELTA_SHARES)
+    joint = gaussian_noise_multiplier(_TEST_SHARE * epsilon, test)
+    return RunCalibration(
+        epsilon=epsilon,
+        delta=delta,
+        noise_multiplier=math.sqrt(2.0) * joint,
+        margin=-float(special.ndtri(0.5 * failure)),
+        sample_epsilon=(1.0 - _TEST_SHARE) * epsilon,
+        tail=ridge_posterior.tail_of(sample),
+    )
+
+
+def run_guarantee(
+    calibration: RunCalibration, test_delta: float, sample_tail: float
+) -> ApproximateGuarantee:
+    """Theorem 6.1 for one run at any split of delta, not only the calibrated one.
+
+    At the calibrated precision the sample's epsilon is at most u^2/2 + u t for every
+    tail t <= calibration.tail, u being the shift at leverage 0: a positive leverage
+    leaves a smaller shift and, towards smaller tails, falls off faster.
+
+    Args:
+      calibration: of the run.
+      test_delta: in (0, 1), delta of the two bounds.
+      sample_tail: in [sqrt(2), calibration.tail].
+
+    Raises:
+      InputError: if one is out of range.
+    """
+    scale = calibration.noise_multiplier / math.sqrt(2.0)
+    tail = check_interval(
+        "sample_tail", sample_tail, ridge_posterior.LEAST_TAIL, calibration.tail,
+        low_open=False, high_open=False,
+    )  # fmt: skip
+    test = ApproximateGuarantee(gaussian_epsilon(test_delta, scale), test_delta)
+    shift = ridge_posterior.posterior_shift(
+        calibration.sample_epsilon, calibration.tail, 0.0
+    )
+    sample = ApproximateGuarantee(
+        float(ridge_posterior.posterior_epsilon(tail, 0.0, shift)),
+        2.0 * float(special.ndtr(-tail)),
+    )
+    failure = 2.0 * float(special.ndtr(-calibration.margin))
+    return propose_test_release(sample, test, failure)
+
+
+def run_epsilon(calibration: RunCalibration, delta: float) -> float:
+    """Epsilon of one run at another, larger delta: the best split of it.
+
+    Args:
+      calibration: of the run.
+      delta: in [calibration.delta, 0.1].
+
+    Returns:
+      An epsilon at which the run is (epsilon, delta)-DP, at most calibration.epsilon.
+    """
+    delta = check_interval(
+        "delta", delta, calibration.delta, LARGEST_RUN_DELTA,
+        low_open=False, high_open=False,
+    )  # fmt: skip
+    if delta == calibration.delta:
+        return calibration.epsilon
+    spare = delta - 2.0 * float(special.ndtr(-calibration.margin))
+    least = 2.0 * float(special.ndtr(-calibration.tail))
+
+    def at(logit: float) -> float:
+        sample = least + (spare - least) * float(special.expit(logit))
+        tail = min(ridge_posterior.tail_of(sample), calibration.tail)
+        return run_guarantee(calibration, spare - sample, tail).epsilon
+
+    found = optimize.minimize_scalar(at, bounds=(-4.0, 4.0), method="bounded",
+                                     options={"xatol": 1e-3})  # fmt: skip
+    return min(float(found.fun), calibration.epsilon)  # type: ignore[attr-defined]
+
+
+def _tail_profile(epsilon: np.ndarray, shift: float) -> np.ndarray:
+    """E[(1 - e^(epsilon - l))_+; |Z| > sqrt(2)], l = u^2/2 + u |Z|, any real epsilon."""
+    least = ridge_posterior.LEAST_TAIL
+    edge = 0.5 * shift**2 + least * shift
+    # Beyond sqrt(2) on either side l is the loss of a Gaussian pair.
+    low = np.exp(np.minimum(epsilon, edge)) * special.ndtr(-least - shift)
+    high = gaussian_delta(np.maximum(epsilon, edge), 1.0 / shift)
+    return 2.0 * np.where(epsilon < edge, special.ndtr(-least) - low, high)
+
+
+def run_profile(
+    calibration: RunCalibration,
+) -> Callable[[np.ndarray], np.ndarray]:
+    """A privacy profile of one run, sharper than Theorem 6.1.
+
+    The steps compose: the sample's profile at epsilon less the loss of the bounds, on
+    average over that loss, which is Gaussian. With probability 2 Phi(-tail) at most |Z|
+    exceeds the tail; else the sample's loss is at most u^2/2 + u max(|Z|, sqrt(2)), u
+    being the shift at leverage 0 (see run_guarantee). The failures are added.
+
+    Args:
+      calibration: of the run.
+
+    Returns:
+      Real epsilon -> bound on delta in both directions, element by element.
+    """
+    scale = math.sqrt(2.0) / calibration.noise_multiplier
+    shift = float(
+        ridge_posterior.posterior_shift(
+            calibration.sample_epsilon, calibration.tail, 0.0
+        )
+    )
+    failing = 2.0 * float(special.ndtr(-calibration.margin))
+    failing += 2.0 * float(special.ndtr(-calibration.tail))
+    loss = 0.5 * scale**2 + scale * _NODES
+
+    least = ridge_posterior.LEAST_TAIL
+    edge = 0.5 * shift**2 + least * shift
+    middle = 1.0 - 2.0 * float(special.ndtr(-least))
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        levels = epsilon[..., None] - loss
+        tails = np.sum(_WEIGHTS * _tail_profile(levels, shift), axis=-1)
+        # |Z| <= sqrt(2), one loss: in closed form.
+        inside = middle * gaussian_delta(epsilon - edge, 1.0 / scale)
+        return np.minimum(failing + inside + tails, 1.0)[()]
+
+    return profile

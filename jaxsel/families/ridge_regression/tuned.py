@@ -1,0 +1,163 @@
+"""Tuning of generalised propose-test-release: many runs, of which the best is kept.
+
+One run is that of propose_test_release, with a regularisation drawn from any fixed law;
+the number K of runs is geometric. Koskela, Redberg & Wang (2024), Section 6.1.
+"""
+
+import math
+from typing import NamedTuple
+
+from scipy import optimize
+
+from jaxsel.accounting.single_run import curves
+from jaxsel.errors import InputError, check_choice, check_interval
+from jaxsel.families.ridge_regression.settings import (
+    LARGEST_RUN_DELTA,
+    RunCalibration,
+    calibrate_run,
+    run_epsilon,
+    run_profile,
+)
+from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.families.tuning.bounds.liu_talwar import (
+    ApproximateGuarantee,
+    hard_stop_approximate,
+    hard_stop_steps,
+)
+from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
+from jaxsel.repetitions import Repetitions, capped
+
+__all__ = [
+    "TUNING_THEOREMS",
+    "TunedCalibration",
+    "calibrate_tuned",
+    "run_delta",
+    "tuned_guarantee",
+]
+
+TUNING_THEOREMS = ("KRW-Cor6.2", "KRW-Cor5.4-sharp", "LT-Thm3.4", "JX-Envelope")
+_ROUNDS = 40
+_PRECISION = 1e-4
+
+
+class TunedCalibration(NamedTuple):
+    """A run, and how often it is made, so that the best run keeps (epsilon, delta).
+
+    Attributes:
+      theorem: what proves it; one of TUNING_THEOREMS.
+      epsilon, delta: what the tuned algorithm keeps.
+      run: of one run.
+      repetitions: law of the number of runs.
+    """
+
+    theorem: str
+    epsilon: float
+    delta: float
+    run: RunCalibration
+    repetitions: Repetitions
+
+
+def _gamma(repetitions: Repetitions) -> float:
+    parameters = repetitions.parameters
+    geometric = repetitions.family == "truncated_negative_binomial"
+    if not (geometric and parameters["eta"] == 1.0 and parameters["gamma"] < 1.0):
+        raise InputError(
+            f"repetitions are {repetitions.family}; give a geometric law with gamma < 1"
+        )
+    return float(parameters["gamma"])
+
+
+def tuned_guarantee(
+    run: RunCalibration, theorem: str, repetitions: Repetitions, delta: float
+) -> ApproximateGuarantee:
+    """What the best of geometrically many runs keeps, at a given delta.
+
+    Args:
+      run: of one run, with run.delta as run_delta says.
+      theorem: "KRW-Cor6.2": Koskela, Redberg & Wang (2024), at the best second point of
+        the run's guarantees; "KRW-Cor5.4-sharp": (3 epsilon, 1 - f(1 - delta)), this
+        project's; "LT-Thm3.4": Liu & Talwar (2019), Theorem 3.4 as printed, for K capped
+        at its hard stop; its printed proof has a gap (LT-E13).
+      repetitions: geometric law of K, before any cap.
+      delta: in (0, 1).
+    """
+    check_choice("theorem", theorem, TUNING_THEOREMS)
+    gamma = _gamma(repetitions)
+    if theorem == "LT-Thm3.4":
+        return hard_stop_approximate(run.epsilon, run.delta, gamma, 0.5 * delta)
+    if theorem == "JX-Envelope":
+        base = curves.from_profile("posterior sample after a test", run_profile(run))
+        found = envelope_epsilon(base_envelopes(base, repetitions), delta)
+        return ApproximateGuarantee(found, delta)
+    if theorem == "KRW-Cor5.4-sharp":
+        return ApproximateGuarantee(
+            3.0 * run.epsilon, float(repetitions.pgf_gap(run.delta))
+        )
+
+    def total(second_delta: float) -> float:
+        first = run_epsilon(run, second_delta)
+        return two_point_epsilon(run.epsilon, first, second_delta, 1.0, gamma)
+
+    low, high = math.log(run.delta), math.log(LARGEST_RUN_DELTA)
+    least = optimize.minimize_scalar(
+        lambda x: total(math.exp(x)), bounds=(low, high), method="bounded",
+        options={"xatol": 1e-2},
+    )  # fmt: skip
+    best = min(float(least.fun), total(run.delta))  # type: ignore[attr-defined]
+    return ApproximateGuarantee(best, repetitions.mean * run.delta)
+
+
+def run_delta(theorem: str, repetitions: Repetitions, delta: float) -> float:
+    """The delta of one run with which the theorem gives delta for the best run."""
+    check_choice("theorem", theorem, TUNING_THEOREMS)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    gamma = _gamma(repetitions)
+    if theorem in ("KRW-Cor6.2", "JX-Envelope"):
+        return delta / repetitions.mean
+    if theorem == "KRW-Cor5.4-sharp":
+        # 1 - f(1 - x) = x/(gamma + (1 - gamma) x) for the geometric law.
+        return gamma * delta / (1.0 - (1.0 - gamma) * delta)
+    # sqrt(2 delta_1) T + delta_2 with delta_2 = delta/2.
+    return 0.5 * (0.5 * delta / hard_stop_steps(gamma, 0.5 * delta)) ** 2
+
+
+def calibrate_tuned(
+    epsilon: float, delta: float, repetitions: Repetitions, theorem: str
+) -> TunedCalibration:
+    """Calibrates the runs so that the theorem gives (epsilon, delta).
+
+    To a relative 1e-4 in epsilon, on the private side.
+
+    Args:
+      epsilon: in [1e-4, 1000).
+      delta: in (0, 0.1].
+      repetitions: geometric law of K; for "LT-Thm3.4" it is capped at the hard stop.
+      theorem: as in tuned_guarantee.
+
+    Raises:
+      InputError: for a bad argument, or an epsilon that the theorem cannot give.
+    """
+    epsilon = check_interval("epsilon", epsilon, 1e-4, 1e3, low_open=False)
+    delta = check_interval("delta", delta, 0.0, LARGEST_RUN_DELTA, high_open=False)
+    each = run_delta(theorem, repetitions, delta)
+
+    def excess(run: float) -> float:
+        calibration = calibrate_run(run, each)
+        found = tuned_guarantee(calibration, theorem, repetitions, delta)
+        return found.epsilon / epsilon - 1.0
+
+    # Totals are nearly proportional to a run's epsilon.
+    root = 0.5 * epsilon
+    for _ in range(_ROUNDS):
+        over = excess(root)
+        if -_PRECISION < over <= 0.0:
+            break
+        root /= 1.0 + over + 0.25 * _PRECISION
+    else:
+        raise InputError(
+            f"epsilon is {epsilon:g}; {theorem} cannot give it at delta = {delta:g}"
+        )
+    law = repetitions
+    if theorem == "LT-Thm3.4":
+        law = capped(law, hard_stop_steps(_gamma(law), 0.5 * delta))
+    return TunedCalibration(theorem, epsilon, delta, calibrate_run(root, each), law)

@@ -1,0 +1,220 @@
+"""Theorem 5.2, second part: candidates of different sensitivities.
+
+Beside the generalised exponential mechanism of Raskhodnikova & Smith (2016).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.base import Budget, Claim, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.families.score_selection.candidate_laws import largest_loss
+from jaxsel.families.score_selection.claims.instances import (
+    chance_of_loss,
+    failure,
+    failure_given_candidates,
+    neighbours,
+    selection_law,
+)
+from jaxsel.families.score_selection.classical_laws import (
+    generalised_exponential_law,
+    generalised_exponential_loss,
+)
+from jaxsel.families.score_selection.settings import (
+    generalised_selection,
+    generalised_selection_loss,
+    stopping_for,
+)
+from jaxsel.repetitions import geometric
+
+__all__ = ["CLAIMS"]
+
+_PAPER = "Liu & Talwar 2019"
+
+
+def _epsilon(*, epsilon: float = 1.0) -> float:
+    """Pure epsilon of the selection, whose runs are epsilon/3-DP.
+
+    Args:
+      epsilon: > 0.
+    """
+    return check_positive("epsilon", epsilon)
+
+
+def _privacy_cases(budget: Budget) -> Iterator[Case]:
+    for case in neighbours(budget, equal=False, limit=80):
+        first, second = (
+            generalised_selection(scores, case.sensitivities, case.epsilon, case.beta)
+            for scores in (case.first, case.second)
+        )
+        law = geometric(first.gamma)
+        seen = largest_loss(first.candidates, second.candidates, law)
+        yield _epsilon(epsilon=case.epsilon), seen, case.where
+
+
+def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
+    for case in neighbours(budget, equal=False, limit=300):
+        laws = (
+            generalised_exponential_law(
+                scores, case.sensitivities, case.epsilon, case.beta
+            )
+            for scores in (case.first, case.second)
+        )
+        yield _epsilon(epsilon=case.epsilon), exact_epsilon(*laws), case.where
+
+
+class _Landscape(NamedTuple):
+    scores: np.ndarray
+    sensitivities: np.ndarray
+    epsilon: float
+    beta: float
+    where: str
+
+
+def _landscapes(budget: Budget, limit: int) -> Iterator[_Landscape]:
+    """A decoy of large sensitivity, all others just beyond the loss; random ones."""
+    generator = np.random.default_rng(budget.seed)
+    for count in (3, 30, 1000):
+        for decoy in (1.0, 100.0):
+            epsilon, beta = 1.0, 0.1
+            sensitivities = np.ones(count)
+            sensitivities[1] = decoy
+            scores = np.full(count, -40.0)
+            scores[:2] = 0.0, -90.0
+            where = f"decoy of sensitivity {decoy:g}, K={count}, {epsilon=}, {beta=}"
+            yield _Landscape(scores, sensitivities, epsilon, beta, where)
+    for number in range(min(budget.cases, limit)):
+        count = int(generator.integers(2, 20))
+        sensitivities = 10.0 ** generator.uniform(-1.5, 1.5, count)
+        epsilon = float(generator.uniform(0.1, 3.0))
+        beta = float(10.0 ** generator.uniform(-3.0, -0.05))
+        spread = float(10.0 ** generator.uniform(0.0, 3.0))
+        scores = spread * generator.uniform(-1.0, 0.0, count)
+        where = f"random landscape {number}: K={count}, {epsilon=!r}, {beta=!r}"
+        yield _Landscape(scores, sensitivities, epsilon, beta, where)
+
+
+def _utility_cases(sharp: bool):
+    def cases(budget: Budget) -> Iterator[Case]:
+        for case in _landscapes(budget, 100):
+            settings = case[:4]
+            law = selection_law(generalised_selection(*settings, sharp=sharp))
+            loss = generalised_selection_loss(*settings, sharp=sharp)
+            seen = chance_of_loss(case.scores, law, loss)
+            if sharp:
+                claimed = failure(beta=case.beta)
+            else:
+                claimed = failure_given_candidates(
+                    beta=case.beta, candidates=case.scores.size
+                )
+            yield claimed, seen, case.where
+
+    return cases
+
+
+def _classical_utility_cases(budget: Budget) -> Iterator[Case]:
+    for case in _landscapes(budget, 300):
+        settings = case[:4]
+        law = generalised_exponential_law(*settings)
+        loss = generalised_exponential_loss(*settings)
+        seen = chance_of_loss(case.scores, law, loss)
+        yield failure(beta=case.beta), seen, case.where
+
+
+def _exceeding(*, beta: float = 0.1, candidates: int = 10) -> float:
+    """Allowed chance beta/K that some run scores above its candidate.
+
+    Args:
+      beta: in (0, 1).
+      candidates: K >= 1.
+    """
+    return check_interval("beta", beta, 0.0, 1.0) / check_integer(
+        "candidates", candidates, 1
+    )
+
+
+def _exceeding_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(budget.cases):
+        count = int(10 ** generator.uniform(0.0, 6.0))
+        beta = float(10.0 ** generator.uniform(-4.0, -0.001))
+        # A run exceeds with this chance; the number of runs is geometric.
+        above = 0.5 * (beta / count) ** 2
+        seen = above / (above + stopping_for(count, beta) * (1.0 - above))
+        # Relative: both are small.
+        claimed = _exceeding(beta=beta, candidates=count)
+        yield 1.0, seen / claimed, f"share of beta/K, K={count}, {beta=!r}"
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="LT-Thm5.2-generalised-privacy",
+        source=f"{_PAPER}, Theorem 5.2, generalised exponential mechanism, corrected",
+        statement="Random stopping over the scores q_i - 2 b_i log(K/beta) + Lap(b_i), "
+        "b_i = 3 s_i/epsilon, is epsilon-DP, with no delta, the noisy score of the "
+        "chosen candidate released as well.",
+        kind="privacy",
+        relation=Relation.GENERAL,
+        evaluate=_epsilon,
+        check=at_most(_privacy_cases),
+        erratum="LT-E18",
+    ),
+    Claim(
+        id="LT-Thm5.2-generalised-shift",
+        source=f"{_PAPER}, proof of Theorem 5.2, second part, corrected",
+        statement="With gamma = beta/(2 K), no run scores above its candidate, except "
+        "with probability beta/K.",
+        kind="utility",
+        relation=None,
+        evaluate=_exceeding,
+        check=at_most(_exceeding_cases),
+        erratum="LT-E18",
+    ),
+    Claim(
+        id="LT-Thm5.2-generalised-utility",
+        source=f"{_PAPER}, Theorem 5.2, generalised exponential mechanism, corrected",
+        statement="With gamma = beta/(2 K) the chosen candidate's score is at least "
+        "q_j - (6 s_j/epsilon) log(K/beta) for every j, except with probability "
+        "beta (1 + 1/K).",
+        kind="utility",
+        relation=None,
+        evaluate=failure_given_candidates,
+        check=at_most(_utility_cases(sharp=False)),
+        erratum="LT-E18",
+    ),
+    Claim(
+        id="LT-Thm5.2-generalised-utility-sharp",
+        source="this project, from the proof of Theorem 5.2",
+        statement="With shifts b_i log(4 K/beta^2) and gamma = beta/(4 K) the chosen "
+        "candidate's score is at least q_j - (3 s_j/epsilon) log(4 K/beta^2) for every "
+        "j, except with probability beta.",
+        kind="utility",
+        relation=None,
+        evaluate=failure,
+        check=at_most(_utility_cases(sharp=True)),
+    ),
+    Claim(
+        id="RS-GEM-privacy",
+        source="Raskhodnikova & Smith 2016, the generalised exponential mechanism",
+        statement="The exponential mechanism on the least (v_i - v_j)/(s_i + s_j) over "
+        "j, v_i = q_i - (2 s_i/epsilon) log(K/beta), is epsilon-DP.",
+        kind="privacy",
+        relation=Relation.GENERAL,
+        evaluate=_epsilon,
+        check=at_most(_classical_privacy_cases),
+    ),
+    Claim(
+        id="RS-GEM-utility",
+        source="Raskhodnikova & Smith 2016, the generalised exponential mechanism",
+        statement="It chooses a score of at least q_j - (4 s_j/epsilon) log(K/beta) "
+        "for every j, except with probability beta.",
+        kind="utility",
+        relation=None,
+        evaluate=failure,
+        check=at_most(_classical_utility_cases),
+    ),
+)

@@ -1,0 +1,112 @@
+"""Random score lists and neighbours on which Section 5 is put to the test."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.base import Budget
+from jaxsel.errors import check_integer, check_interval
+from jaxsel.families.score_selection.candidate_laws import index_law
+from jaxsel.families.score_selection.settings import ScoreSelection
+from jaxsel.repetitions import geometric
+
+__all__ = [
+    "Instance",
+    "chance_of_loss",
+    "failure",
+    "failure_given_candidates",
+    "neighbours",
+    "neighbours_of",
+    "selection_law",
+]
+
+
+class Instance(NamedTuple):
+    """Scores on neighbouring data, and settings.
+
+    Attributes:
+      first, second: Float[np.ndarray, "candidates"].
+      sensitivities: Float[np.ndarray, "candidates"].
+      epsilon, beta: of the selection.
+      where: how to make it again.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    sensitivities: np.ndarray
+    epsilon: float
+    beta: float
+    where: str
+
+
+def failure(*, beta: float = 0.1) -> float:
+    """Allowed chance of a worse release than claimed, or of none: beta.
+
+    Args:
+      beta: in (0, 1).
+    """
+    return check_interval("beta", beta, 0.0, 1.0)
+
+
+def failure_given_candidates(*, beta: float = 0.1, candidates: int = 10) -> float:
+    """Allowed chance of a worse release than claimed, or of none: beta (1 + 1/K).
+
+    Args:
+      beta: in (0, 1).
+      candidates: K >= 1.
+    """
+    return failure(beta=beta) * (1.0 + 1.0 / check_integer("candidates", candidates, 1))
+
+
+def neighbours_of(
+    generator: np.random.Generator, scores: np.ndarray, reach: npt.ArrayLike
+) -> np.ndarray:
+    """Scores that moved by at most ``reach`` each, most of them by exactly that."""
+    moves = np.clip(generator.uniform(-2.0, 2.0, scores.size), -1.0, 1.0)
+    return scores + moves * np.asarray(reach, dtype=np.float64)
+
+
+def neighbours(
+    budget: Budget, *, equal: bool, limit: int, largest_epsilon: float = 3.0
+) -> Iterator[Instance]:
+    """A constructed instance, then random ones.
+
+    Args:
+      budget: its seed and number of cases.
+      equal: one sensitivity for all candidates.
+      limit: most random instances.
+      largest_epsilon: of the selection.
+    """
+    # One candidate falls while all others rise: three times the loss of one run.
+    count, beta = 50, 0.01
+    first = np.arange(count) == 0
+    yield Instance(
+        np.where(first, 1.0, 0.0), np.where(first, 0.0, 1.0), np.ones(count),
+        1.0, beta, f"K={count}, beta={beta}: one candidate falls, all others rise",
+    )  # fmt: skip
+    generator = np.random.default_rng(budget.seed)
+    for number in range(min(budget.cases, limit)):
+        count = int(generator.integers(2, 16))
+        sensitivities = np.ones(count)
+        if not equal:
+            sensitivities = 10.0 ** generator.uniform(-1.0, 1.0, count)
+        spread = float(10.0 ** generator.uniform(-1.0, 2.0))
+        scores = spread * generator.uniform(-1.0, 1.0, count)
+        epsilon = float(generator.uniform(0.1, largest_epsilon))
+        beta = float(10.0 ** generator.uniform(-3.0, -0.3))
+        moved = neighbours_of(generator, scores, sensitivities)
+        where = f"random instance {number}: K={count}, {epsilon=!r}, {beta=!r}"
+        yield Instance(scores, moved, sensitivities, epsilon, beta, where)
+
+
+def selection_law(selection: ScoreSelection) -> np.ndarray:
+    """Law of the released candidate."""
+    return index_law(selection.candidates, geometric(selection.gamma))[:-1]
+
+
+def chance_of_loss(scores: np.ndarray, law: np.ndarray, loss: float) -> float:
+    """Chance that the released candidate loses more than ``loss``."""
+    return math.fsum(law[scores.max() - scores > loss * (1.0 + 1e-12)])

@@ -1,0 +1,182 @@
+"""Lemma 5.1: what a noisy validation score of a privately trained model costs."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.single_run.pairs import (
+    random_pair,
+    random_pure_pair,
+    randomised_response,
+    three_outcome,
+)
+from jaxsel.base import Budget, Claim, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.errors import check_interval, check_positive
+from jaxsel.families.score_selection.candidate_laws import largest_loss, released_delta
+from jaxsel.families.score_selection.claims.instances import neighbours_of
+from jaxsel.families.score_selection.settings import validation_runs
+from jaxsel.repetitions import Repetitions, geometric, point_mass
+
+__all__ = ["CLAIMS"]
+
+_SOURCE = "Liu & Talwar 2019, Lemma 5.1"
+_LIMIT = 80
+
+
+def _one_run(*, epsilon: float = 1.0) -> float:
+    """Pure epsilon of one run: that of the noise, or of the learners.
+
+    Args:
+      epsilon: epsilon_2 for the validation set, epsilon_1 for the training set, > 0.
+    """
+    return check_positive("epsilon", epsilon)
+
+
+def _one_run_delta(*, delta: float = 1e-6) -> float:
+    """Delta of one run at epsilon_1, for (epsilon_1, delta_1)-DP learners: delta_1.
+
+    Args:
+      delta: delta_1, in [0, 1].
+    """
+    return check_interval("delta", delta, 0.0, 1.0, low_open=False, high_open=False)
+
+
+def _tuned(*, epsilon: float = 1.0) -> float:
+    """Pure epsilon of Algorithm 2 on these runs: 3 epsilon.
+
+    Args:
+      epsilon: of one run, > 0.
+    """
+    return 3.0 * check_positive("epsilon", epsilon)
+
+
+class _Learners(NamedTuple):
+    first: np.ndarray
+    second: np.ndarray
+    scores: np.ndarray
+    epsilon: float
+    where: str
+
+
+def _pure_learners(budget: Budget) -> Iterator[_Learners]:
+    generator = np.random.default_rng(budget.seed)
+    for epsilon in (0.3, 1.0):
+        for pair in (randomised_response(epsilon), three_outcome(epsilon, 0.2, 1e-4)):
+            # The best model scores highest by far.
+            scores = 20.0 / epsilon * np.arange(pair.first.size)[::-1]
+            where = f"one learner {pair.first.tolist()}, {epsilon=}"
+            yield _Learners(pair.first[None], pair.second[None], scores, epsilon, where)
+    for number in range(min(budget.cases, _LIMIT)):
+        learners, models = generator.integers(1, 5), int(generator.integers(2, 5))
+        epsilon = float(generator.uniform(0.05, 2.0))
+        pairs = [random_pure_pair(generator, models, epsilon) for _ in range(learners)]
+        first, second = (np.array(side) for side in zip(*pairs, strict=True))
+        exact = max(exact_epsilon(a, b) for a, b in pairs)
+        scores = generator.uniform(0.0, 20.0, (int(learners), models))
+        where = f"instance {number}: {learners} learners of {models} models"
+        yield _Learners(first, second, scores, exact, where)
+
+
+def _validation_cases(law: Repetitions, factor: float):
+    def cases(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed + 1)
+        for case in _pure_learners(budget):
+            epsilon = float(generator.uniform(0.05, 2.0))
+            moved = neighbours_of(generator, case.scores.ravel(), 1.0)
+            moved = moved.reshape(case.scores.shape)
+            first, second = (
+                validation_runs(case.first, scores, 1.0 / epsilon)
+                for scores in (case.scores, moved)
+            )
+            seen = largest_loss(first, second, law)
+            yield factor * epsilon, seen, f"validation set, {epsilon=!r}, {case.where}"
+
+    return cases
+
+
+def _training_cases(law: Repetitions, factor: float):
+    def cases(budget: Budget) -> Iterator[Case]:
+        for case in _pure_learners(budget):
+            first, second = (
+                validation_runs(models, case.scores, 1.0)
+                for models in (case.first, case.second)
+            )
+            seen = largest_loss(first, second, law)
+            where = f"training set, epsilon_1={case.epsilon!r}, {case.where}"
+            yield factor * case.epsilon, seen, where
+
+    return cases
+
+
+def _approximate_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for number in range(min(budget.cases, 25)):
+        learners, models = int(generator.integers(1, 4)), int(generator.integers(2, 5))
+        pairs = [random_pair(generator, models) for _ in range(learners)]
+        epsilon = float(generator.uniform(0.0, 1.0))
+        delta = max(float(profile_delta(a, b, epsilon)) for a, b in pairs)
+        scores = generator.uniform(0.0, 5.0, (learners, models))
+        first, second = (
+            validation_runs(np.array(side), scores, 1.0)
+            for side in zip(*pairs, strict=True)
+        )
+        seen = released_delta(first, second, point_mass(1), epsilon)
+        where = f"instance {number}: {learners} learners of {models} models"
+        yield _one_run_delta(delta=delta), seen, f"{epsilon=!r}, {where}"
+
+
+def _tuned_cases(budget: Budget) -> Iterator[Case]:
+    few = budget._replace(cases=min(budget.cases, 30))
+    for gamma in (0.3, 1e-3):
+        law = geometric(gamma)
+        yield from _validation_cases(law, 3.0)(few)
+        yield from _training_cases(law, 3.0)(few)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="LT-Lem5.1(validation)",
+        source=_SOURCE,
+        statement="A uniform learner, its model and the model's validation score plus "
+        "Lap(1/(n epsilon_2)) are epsilon_2-DP for the validation set, whatever the "
+        "learners.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_one_run,
+        check=at_most(_validation_cases(point_mass(1), 1.0)),
+    ),
+    Claim(
+        id="LT-Lem5.1(training)",
+        source=_SOURCE,
+        statement="If every learner is epsilon_1-DP, they are epsilon_1-DP for the "
+        "training set.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_one_run,
+        check=at_most(_training_cases(point_mass(1), 1.0)),
+    ),
+    Claim(
+        id="LT-Lem5.1(training-approximate)",
+        source=_SOURCE,
+        statement="If every learner is (epsilon_1, delta_1)-DP, they are (epsilon_1, "
+        "delta_1)-DP for the training set.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_one_run_delta,
+        check=at_most(_approximate_cases, 1e-8),
+    ),
+    Claim(
+        id="LT-Lem5.1-tuned",
+        source=f"{_SOURCE}, with Theorem 3.2",
+        statement="Algorithm 2 on these runs is 3 epsilon_2-DP for the validation set "
+        "and 3 epsilon_1-DP for the training set, learner, model and noisy score "
+        "released.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_tuned,
+        check=at_most(_tuned_cases),
+    ),
+)

@@ -1,0 +1,121 @@
+"""The classical mechanisms that Liu & Talwar 2019, Theorem 5.2, generalises.
+
+The exponential mechanism itself is ``noisy_max`` with Gumbel noise.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsel import noise
+from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
+from jaxsel.errors import InputError
+from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.families.score_selection import classical_laws as classical_selection
+
+__all__ = ["generalised_exponential_mechanism", "margin_mechanism"]
+
+
+def _indices(data, params) -> tuple[str, ...]:
+    del params
+    return tuple(str(i) for i in range(np.size(data)))
+
+
+@functools.cache
+def generalised_exponential_mechanism(*, method: str = "race") -> Mechanism:
+    """The generalised exponential mechanism (Raskhodnikova & Smith 2016).
+
+    The exponential mechanism on scores of sensitivity 1 that compare every candidate
+    with every other, in units of both their sensitivities.
+
+    Args:
+      method: "literal" (Gumbel noise) or "race", as for ``noisy_max``.
+
+    Data: scores, Float["candidates"].
+    Params: "sensitivities" (s_i, one a candidate or one for all), "epsilon", "beta".
+    Outcome: Int[Array, ""], the candidate.
+
+    Formal guarantees (claims): RS-GEM-privacy, RS-GEM-utility.
+    """
+    inner = noisy_max("gumbel", method=method)
+
+    def prepare(data, params):
+        normalised = classical_selection.generalised_exponential_scores(
+            data, *_settings(params, "sensitivities", "epsilon", "beta")
+        )
+        return inner.prepare(normalised, {"epsilon": params["epsilon"]})
+
+    def law(data, params) -> FiniteLaw:
+        found = _settings(params, "sensitivities", "epsilon", "beta")
+        chosen = classical_selection.generalised_exponential_law(data, *found)
+        return FiniteLaw(chosen, _indices(data, params))
+
+    return Mechanism(
+        name=f"generalised_exponential_mechanism(method={method})",
+        prepare=prepare,
+        sample=inner.sample,
+        event=outcome_itself,
+        labels=_indices,
+        law=law,
+        resolution=inner.resolution,
+    )
+
+
+def _settings(params, *names):
+    for name in names:
+        if name not in params:
+            raise InputError(f"{name} is missing; give it in params")
+    return [params[name] for name in names]
+
+
+@functools.cache
+def margin_mechanism() -> Mechanism:
+    """A_dist: the best candidate if its noisy lead is large enough, else nothing.
+
+    Data: scores, Float["candidates"], at least two.
+    Params: "epsilon", "delta" (at most 1/2), "sensitivity" (s, default 1).
+    Outcome: Int[Array, ""], the candidate; the number of candidates for nothing.
+
+    Formal guarantees (claims): BNS-Adist-privacy, BNS-Adist-utility.
+    """
+
+    def checked(data, params):
+        epsilon, delta = _settings(params, "epsilon", "delta")
+        sensitivity = params.get("sensitivity", 1.0)
+        return classical_selection.margin_law(data, sensitivity, epsilon, delta)
+
+    def prepare(data, params):
+        checked(data, params)
+        scores = np.asarray(data, dtype=np.float64)
+        second, first = np.partition(scores, -2)[-2:]
+        lead = (first - second) / (2.0 * params.get("sensitivity", 1.0)) - 1.0
+        return {
+            "best": np.int32(np.argmax(scores)),
+            "none": np.int32(scores.size),
+            # in units of the noise
+            "need": np.float64(
+                -np.log(2.0 * params["delta"]) - params["epsilon"] * lead
+            ),
+        }, ()
+
+    def sample(key, data, params):
+        del params
+        z = noise.variate("laplace", key, 0, noise.widest_precision())
+        return jnp.where(z > data["need"], data["best"], data["none"])
+
+    def labels(data, params):
+        return (*_indices(data, params), "none")
+
+    def law(data, params) -> FiniteLaw:
+        return FiniteLaw(checked(data, params), labels(data, params))
+
+    return Mechanism(
+        name="margin_mechanism",
+        prepare=prepare,
+        sample=sample,
+        event=outcome_itself,
+        labels=labels,
+        law=law,
+        resolution=2.0**-53,
+    )

@@ -1,0 +1,257 @@
+"""Selection by random stopping over noisy scores.
+
+Liu & Talwar 2019, Section 5: Theorem 5.2 recovers the exponential mechanism and three
+of its generalisations from Algorithm 2, by a choice of noise, shift and stopping
+probability for the candidates that it draws; Lemma 5.1 does it for learners. Constants
+are those of LT-E17 and LT-E18: the base gets epsilon/3 and gamma is beta/(2 K). The
+classical mechanisms are in ``classical_selection``.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.errors import InputError, check_finite, check_interval, check_positive
+from jaxsel.families.score_selection.candidate_laws import (
+    NoisyCandidates,
+    noisy_candidates,
+)
+from jaxsel.families.score_selection.classical_laws import (
+    check_each_positive,
+    check_scores,
+)
+
+__all__ = [
+    "ScoreSelection",
+    "exponential_selection",
+    "generalised_selection",
+    "generalised_selection_loss",
+    "margin_selection",
+    "margin_selection_needed",
+    "smooth_selection",
+    "smooth_selection_loss",
+    "smooth_selection_smoothness",
+    "stopping_for",
+    "validation_runs",
+]
+
+_PER_RUN = 3.0  # random stopping triples epsilon
+
+
+class ScoreSelection(NamedTuple):
+    """Random stopping over noisy candidates.
+
+    Attributes:
+      candidates: what one run draws from.
+      gamma: stopping probability after each run.
+    """
+
+    candidates: NoisyCandidates
+    gamma: float
+
+
+def stopping_for(candidates: int, beta: float) -> float:
+    """gamma = beta/(2 K): some run of the best candidate has noise >= 0, except with
+    probability beta (LT-E18)."""
+    return check_interval("beta", beta, 0.0, 1.0) / (2.0 * candidates)
+
+
+# --- Random stopping over noisy scores: Theorem 5.2 -----------------------------------
+
+
+def exponential_selection(
+    scores: npt.ArrayLike, sensitivity: float, epsilon: float, beta: float
+) -> ScoreSelection:
+    """First part: noise Lap(3 s/epsilon), epsilon-DP for scores of sensitivity s."""
+    scores = check_scores(scores)
+    s = check_positive("sensitivity", sensitivity)
+    scale = _PER_RUN * s / check_positive("epsilon", epsilon)
+    return ScoreSelection(
+        noisy_candidates(scores, scale), stopping_for(scores.size, beta)
+    )
+
+
+def _shift(candidates: int, beta: float, sharp: bool) -> float:
+    """What every score is lowered by, in units of its noise."""
+    share = candidates / check_interval("beta", beta, 0.0, 1.0)
+    return math.log(4.0 * share / beta) if sharp else 2.0 * math.log(share)
+
+
+def _shifted(
+    scores: np.ndarray, scales: np.ndarray, beta: float, sharp: bool = False
+) -> ScoreSelection:
+    """Every score lowered by what its noise seldom exceeds."""
+    gamma = stopping_for(scores.size, beta / 2.0 if sharp else beta)
+    shifts = _shift(scores.size, beta, sharp) * scales
+    return ScoreSelection(noisy_candidates(scores - shifts, scales), gamma)
+
+
+def generalised_selection(
+    scores: npt.ArrayLike,
+    sensitivities: npt.ArrayLike,
+    epsilon: float,
+    beta: float,
+    *,
+    sharp: bool = False,
+) -> ScoreSelection:
+    """Second part: sensitivities s_i that differ; epsilon-DP.
+
+    Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 3 s_i/epsilon.
+
+    Args:
+      scores, sensitivities: q_i, s_i.
+      epsilon: of the whole.
+      beta: allowed failure probability.
+      sharp: shift by b_i log(4 K/beta^2) instead and stop with probability beta/(4 K):
+        half of beta for a best run below its score, half for noise beyond the shift.
+    """
+    scores = check_scores(scores)
+    s = check_each_positive("sensitivities", sensitivities, scores.size)
+    scales = _PER_RUN * s / check_positive("epsilon", epsilon)
+    return _shifted(scores, scales, beta, sharp)
+
+
+def generalised_selection_loss(
+    scores: npt.ArrayLike,
+    sensitivities: npt.ArrayLike,
+    epsilon: float,
+    beta: float,
+    *,
+    sharp: bool = False,
+) -> float:
+    """Least q* - q_j + (6 s_j/epsilon) log(K/beta) over j.
+
+    The released candidate loses no more, except with probability beta (1 + 1/K). If
+    ``sharp``, the loss is (3 s_j/epsilon) log(4 K/beta^2) and the probability beta.
+    """
+    scores = check_scores(scores)
+    s = check_each_positive("sensitivities", sensitivities, scores.size)
+    per = _PER_RUN * _shift(scores.size, beta, sharp) / epsilon
+    return float(np.min(scores.max() - scores + per * s))
+
+
+def margin_selection(
+    scores: npt.ArrayLike,
+    sensitivity: float,
+    epsilon: float,
+    delta: float,
+    beta: float,
+) -> ScoreSelection:
+    """Third part, corrected (LT-E17): truncated Laplace noise; (epsilon, delta)-DP.
+
+    Noise of scale 3 s/epsilon on +- log(1/(gamma delta)) scales.
+
+    Raises:
+      InputError: if epsilon is too large: e^(epsilon/3) - 1 <= 2 (1 - gamma delta) must
+        hold.
+    """
+    scores = check_scores(scores)
+    s, epsilon = (
+        check_positive("sensitivity", sensitivity),
+        check_positive("epsilon", epsilon),
+    )
+    gamma = stopping_for(scores.size, beta)
+    truncation = gamma * check_interval("delta", delta, 0.0, 1.0)
+    if math.expm1(epsilon / _PER_RUN) > 2.0 * (1.0 - truncation):
+        raise InputError(
+            f"epsilon is {epsilon:g}; e^(epsilon/3) - 1 must be at most 2 (1 - gamma "
+            "delta)"
+        )
+    candidates = noisy_candidates(
+        scores, _PER_RUN * s / epsilon, noise_bound=-math.log(truncation)
+    )
+    return ScoreSelection(candidates, gamma)
+
+
+def margin_selection_needed(
+    candidates: int, sensitivity: float, epsilon: float, delta: float, beta: float
+) -> float:
+    """Margin (3 s/epsilon) log(2 K/(beta delta)) that is enough: one support's half."""
+    gamma = stopping_for(candidates, beta)
+    return (
+        _PER_RUN
+        * sensitivity
+        / epsilon
+        * -math.log(gamma * check_interval("delta", delta, 0.0, 1.0))
+    )
+
+
+def smooth_selection_smoothness(
+    candidates: int, epsilon: float, delta: float, beta: float
+) -> float:
+    """Largest eta for smooth_selection to be (epsilon, delta)-DP.
+
+    With e = epsilon/3 and d = gamma delta of one run: at most e/(2 log(2/d)) for the
+    noise, and log(1 + e/(8 log(K/beta))) for the shift.
+    """
+    gamma = stopping_for(candidates, beta)
+    one = check_positive("epsilon", epsilon) / _PER_RUN
+    run_delta = gamma * check_interval("delta", delta, 0.0, 1.0)
+    shift = math.log1p(one / (8.0 * math.log(candidates / beta)))
+    return min(one / (2.0 * math.log(2.0 / run_delta)), shift)
+
+
+def smooth_selection(
+    scores: npt.ArrayLike,
+    smooth_sensitivities: npt.ArrayLike,
+    epsilon: float,
+    beta: float,
+) -> ScoreSelection:
+    """Fourth part: eta-smooth bounds S_i on the sensitivities; (epsilon, delta)-DP.
+
+    Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 12 S_i/epsilon:
+    twice 2 S_i over epsilon/3, 2 S_i being a smooth bound for the shifted score. eta is
+    smooth_selection_smoothness(K, epsilon, delta, beta).
+    """
+    scores = check_scores(scores)
+    bounds = check_each_positive(
+        "smooth_sensitivities", smooth_sensitivities, scores.size
+    )
+    scales = 4.0 * _PER_RUN * bounds / check_positive("epsilon", epsilon)
+    return _shifted(scores, scales, beta)
+
+
+def smooth_selection_loss(
+    scores: npt.ArrayLike,
+    smooth_sensitivities: npt.ArrayLike,
+    epsilon: float,
+    beta: float,
+) -> float:
+    """Least q* - q_j + (24 S_j/epsilon) log(K/beta) over j.
+
+    The released candidate loses no more, except with probability beta (1 + 1/K).
+    """
+    bounds = check_each_positive(
+        "smooth_sensitivities", smooth_sensitivities, np.size(scores)
+    )
+    return generalised_selection_loss(scores, 4.0 * bounds, epsilon, beta)
+
+
+# --- Learners: Lemma 5.1 --------------------------------------------------------------
+
+
+def validation_runs(
+    model_laws: npt.ArrayLike, scores: npt.ArrayLike, noise_scale: float
+) -> NoisyCandidates:
+    """One run: a uniform learner, a model of its law, the model's noisy score.
+
+    Args:
+      model_laws: Float["learners models"]: what each learner returns for the training
+        data; rows sum to 1.
+      scores: Float["learners models"] or Float["models"]: validation scores.
+      noise_scale: s/epsilon_2, s being what one validation example changes a score by.
+
+    Returns:
+      Candidates (learner, model), learner by learner.
+    """
+    laws = check_finite("model_laws", model_laws)
+    if laws.ndim != 2 or np.any(laws < 0.0) or np.any(abs(laws.sum(1) - 1.0) > 1e-9):
+        raise InputError("model_laws must have one probability vector a learner")
+    values = check_finite("scores", scores)
+    if values.shape not in (laws.shape, laws.shape[1:]):
+        raise InputError("scores must have one number a model, or a learner and model")
+    values = np.broadcast_to(values, laws.shape)
+    weights = laws / laws.sum(axis=1, keepdims=True) / laws.shape[0]
+    return noisy_candidates(values.ravel(), noise_scale, weights=weights.ravel())

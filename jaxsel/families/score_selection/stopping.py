@@ -1,0 +1,104 @@
+"""Random stopping over noisy candidates: Liu & Talwar 2019, Algorithm 2 in Section 5.
+
+The jump makes one draw a candidate. The number of runs after the first is geometric
+from 0 on, that is Poisson with an exponential mean m; given m the candidates are run
+independently, Poisson(m w_i) times each, and the best of candidate i has the tail rank
+E_i/(m w_i), E_i exponential (none if that exceeds 1). The first run is drawn apart.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import check_choice
+from jaxsel.families.score_selection.candidate_laws import index_law
+from jaxsel.families.score_selection.candidates import (
+    noised_candidates,
+    prepare_candidates,
+    score_at_rank,
+)
+from jaxsel.families.score_selection.settings import ScoreSelection
+from jaxsel.families.tuning.bases import Draw
+from jaxsel.families.tuning.private_tuning import Selection, private_tuning, selected
+from jaxsel.repetitions import geometric
+
+__all__ = ["METHODS", "candidate_stopping"]
+
+METHODS = ("literal", "count", "rank", "jump")
+_FIRST_TAG, _BEST_TAG = 0xE0, 0xE1
+
+
+def candidate_stopping(
+    name: str,
+    setting: Callable[[Any, Any], ScoreSelection],
+    labels: Callable[[Any, Any], tuple[str, ...]],
+    method: str,
+) -> Mechanism:
+    """Random stopping over the candidates that ``setting`` makes of the input.
+
+    Args:
+      name: of the mechanism.
+      setting: ``(data, params) -> ScoreSelection``, on the host; checks the input.
+      labels: ``(data, params) ->`` names of the candidates.
+      method: "literal" makes every run, "count" and "rank" are those of
+        ``private_tuning``, "jump" makes one draw a candidate.
+    """
+    check_choice("method", method, METHODS)
+    inner = None
+    if method != "jump":
+        inner = private_tuning(noised_candidates(), method=method)
+
+    def prepare(data, params):
+        candidates, gamma = setting(data, params)
+        if inner is not None:
+            return inner.prepare(candidates, {"repetitions": geometric(gamma)})
+        more = np.float64((1.0 - gamma) / gamma)
+        return prepare_candidates(candidates), {"mean_more": more}
+
+    def sample(key, data, params) -> Selection:
+        return (_jump if inner is None else inner.sample)(key, data, params)
+
+    def law(data, params) -> FiniteLaw:
+        candidates, gamma = setting(data, params)
+        chosen = index_law(candidates, geometric(gamma))[:-1]
+        return FiniteLaw(chosen, labels(data, params))
+
+    return Mechanism(
+        name=f"{name}(method={method})",
+        prepare=prepare,
+        sample=sample,
+        event=selected,
+        labels=labels,
+        law=law,
+        resolution=2.0**-53,
+    )
+
+
+def _exponential(key: stream.Key, draw):
+    return noise.exponential(noise.number(key, draw))
+
+
+def _jump(key, data, params) -> Selection:
+    first: Draw = noised_candidates().draw(stream.fold(key, _FIRST_TAG), data, ())
+    best_key = stream.fold(key, _BEST_TAG)
+    scores, scales = jnp.asarray(data["scores"]), jnp.asarray(data["noise_scales"])
+    weights = jnp.asarray(data["weights"])
+    mean = _exponential(best_key, 0) * params["mean_more"]
+
+    def visit(i, best):
+        rank = _exponential(best_key, i + 1) / (mean * weights[i])
+        score = score_at_rank(rank, scores[i], scales[i], data["noise_bound"])
+        better = score > lax.real(best)
+        fresh = lax.complex(score, jnp.asarray(i, score.dtype))
+        return jnp.where(better, fresh, best)
+
+    # One complex number: see noisy_max.
+    start = lax.complex(first.score, first.label.astype(first.score.dtype))
+    best = lax.fori_loop(0, scores.shape[-1], visit, start)
+    label = lax.imag(best).astype(jnp.int32)
+    return Selection(label, lax.real(best), jnp.int64(-1))

@@ -1,0 +1,119 @@
+"""Privacy bounds of Selection and Test: Cohen et al. 2022, Theorems 1 and 2."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
+from jaxsel.families.selection_and_test.laws import prior
+
+__all__ = [
+    "interaction_epsilon",
+    "known_chance_epsilon",
+    "selection_delta",
+    "selection_delta_sharp",
+    "tests_epsilon",
+    "tests_epsilon_simple",
+    "tests_renyi_rate",
+]
+
+
+def interaction_epsilon(
+    epsilon: float, gamma: float, selections: int = 0, tops: int = 0
+) -> float:
+    """(2 c1 + 2 c2 + gamma) epsilon: c1 Selections, and Tests until c2 tops.
+
+    Interleaved in any adaptive order: Theorems 1 and 2 and the remark after them; all
+    mechanisms epsilon-DP.
+    """
+    selections = check_integer("selections", selections, 0)
+    tops = check_integer("tops", tops, 0)
+    epsilon, gamma = check_positive("epsilon", epsilon), check_positive("gamma", gamma)
+    return (2.0 * (selections + tops) + gamma) * epsilon
+
+
+def selection_delta(rounds: npt.ArrayLike, deltas: npt.ArrayLike) -> float:
+    """The sum of tau delta_i over the candidates of ALL calls: Theorem 1 (CL-E2)."""
+    total = np.asarray(rounds, dtype=np.float64) * np.asarray(deltas, dtype=np.float64)
+    return min(1.0, float(np.sum(total)))
+
+
+def selection_delta_sharp(
+    rounds: npt.ArrayLike, deltas: npt.ArrayLike, gamma: float
+) -> float:
+    """1 - E_p prod (1 - p delta_i)^tau over the candidates of all calls.
+
+    The chance that one run of one call uses its delta; given that none does, the prior
+    of p is tilted by a decreasing function of p and the coupling of Theorem 1 still
+    costs gamma epsilon. At most gamma/(1+gamma) times ``selection_delta``. The delta_i
+    must be fixed in advance.
+    """
+    rounds, deltas = np.broadcast_arrays(
+        np.asarray(rounds, dtype=np.float64), np.asarray(deltas, dtype=np.float64)
+    )
+    if np.any((deltas < 0.0) | (deltas > 1.0)):
+        raise InputError("deltas must lie in [0, 1]")
+    nodes = prior(gamma, float(rounds.sum()))
+    log_none = np.zeros_like(nodes.p)
+    for tau, delta in zip(rounds.ravel(), deltas.ravel(), strict=True):
+        log_none += tau * np.log(nodes.rest + nodes.p * (1.0 - delta))
+    return float(nodes.weights @ -np.expm1(log_none))
+
+
+def tests_renyi_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
+    """A simple bound lambda(order) on the moment of Tests at a known p, per top.
+
+    E[L^order exp(-lambda 1{top})] <= 1 for the likelihood ratio L of one answer:
+    -log(1 - k e^(order epsilon)) with k = order (order - 1)(e^epsilon - 1)^2
+    e^(order epsilon); inf where that fails. known_chance_rate is the exact one.
+    """
+    order = np.asarray(order, dtype=np.float64)
+    grown = order * (order - 1.0) * math.expm1(epsilon) ** 2
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        share = grown * np.exp(2.0 * order * epsilon)
+        return -np.log1p(-np.minimum(share, 1.0))
+
+
+def known_chance_epsilon(epsilon: float, tops: int, delta: float) -> float:
+    """Epsilon at delta of Tests until c tops at a KNOWN p, by the exact Renyi rate.
+
+    Pure privacy there is none: bottoms alone tell the sides apart.
+    """
+    return renyi_to_epsilon(
+        lambda order: tops * known_chance_rate(order, epsilon), delta
+    ).epsilon
+
+
+def tests_epsilon(epsilon: float, gamma: float, tops: int, delta: float) -> float:
+    """Epsilon at delta of Tests until c tops: Theorem 2, pure and approximate (CL-E3).
+
+    The smaller of (2 c + gamma) epsilon and of what the exact Renyi divergence at a
+    known p gives, of order epsilon sqrt(c log(1/delta)) + c epsilon^2.
+
+    Args:
+      epsilon: of each H, > 0.
+      gamma: exponent of the prior of p, > 0.
+      tops: c, at least 1.
+      delta: in [0, 1); with (epsilon, delta_i)-DP tests add the sum of the delta_i.
+    """
+    tops = check_integer("tops", tops, 1)
+    pure = interaction_epsilon(epsilon, gamma, tops=tops)
+    return (
+        min(pure, known_chance_epsilon(epsilon, tops, delta)) if delta > 0.0 else pure
+    )
+
+
+def tests_epsilon_simple(
+    epsilon: float, gamma: float, tops: int, delta: float
+) -> float:
+    """``tests_epsilon`` with tests_renyi_rate and the plain conversion from Renyi."""
+    tops = check_integer("tops", tops, 1)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    order = 1.0 + np.geomspace(1e-6, 1e6, 1200)
+    order = order[order * epsilon < 300.0]
+    rate = tops * tests_renyi_rate(order, epsilon) - math.log(delta)
+    pure = interaction_epsilon(epsilon, gamma, tops=tops)
+    return min(pure, float(np.min(rate / (order - 1.0))))

@@ -1,0 +1,146 @@
+"""Cohen et al. 2022: Selections and Tests, interleaved by an adaptive caller."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from jaxsel.accounting.single_run import pairs
+from jaxsel.base import Budget, Claim, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.families.selection_and_test.bounds import interaction_epsilon
+from jaxsel.families.selection_and_test.laws import (
+    SelectionCall,
+    TestCall,
+    Transcripts,
+    transcript_law,
+)
+
+__all__ = ["CLAIMS"]
+
+_SOURCE = "Cohen et al. 2022, remark after Theorem 2"
+Calls = list[SelectionCall | TestCall]
+
+
+def _interleaved(
+    *, epsilon: float = 0.5, gamma: float = 1.0, selections: int = 2, tops: int = 2
+) -> float:
+    """(2 c1 + 2 c2 + gamma) epsilon.
+
+    Args:
+      epsilon: of every mechanism that is called, > 0.
+      gamma: exponent of the law of p, > 0.
+      selections: c1; for CL-interleaved-sharp those that released a run.
+      tops: c2, how many Tests answered top.
+    """
+    return interaction_epsilon(epsilon, gamma, selections, tops)
+
+
+def _by_parity(outcomes: tuple):
+    return sum(outcomes) % 2
+
+
+def _close_chances(generator: np.random.Generator, epsilon: float) -> np.ndarray:
+    """Two branches of a Test: chances of top on both sides, epsilon-close."""
+    first = generator.uniform(0.0, 1.0, 2) ** 3
+    ends = np.array([pairs.extreme_neighbours(float(h), epsilon) for h in first])
+    return np.stack([first, ends[[0, 1], generator.integers(0, 2, 2)]])
+
+
+def _program(
+    generator: np.random.Generator, epsilon: float
+) -> tuple[Calls, Calls, tuple[bool, ...]]:
+    """A random program on both sides, and which of its calls are Selections."""
+    first: Calls = []
+    second: Calls = []
+    kinds = tuple(bool(kind) for kind in generator.integers(0, 2, 4))
+    for kind in kinds:
+        if kind:
+            found = [pairs.random_pure_pair(generator, 2, epsilon) for _ in range(2)]
+            rounds = generator.choice([1, 5, 100], 1)
+            first.append(SelectionCall(np.stack([[p.first] for p in found]), rounds))
+            second.append(SelectionCall(np.stack([[p.second] for p in found]), rounds))
+        else:
+            chances = _close_chances(generator, epsilon)
+            count, stop = (
+                int(generator.choice([1, 4, 100])),
+                int(generator.integers(1, 3)),
+            )
+            first.append(TestCall(chances[0], count, stop))
+            second.append(TestCall(chances[1], count, stop))
+    return first, second, kinds
+
+
+def _losses(first: Transcripts, second: Transcripts) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.abs(np.log(first.probabilities) - np.log(second.probabilities))
+    possible = (first.probabilities > 0.0) | (second.probabilities > 0.0)
+    return np.where(possible, found, 0.0)
+
+
+def _runs(budget: Budget):
+    """Exact laws of random programs: epsilon, gamma, loss, calls charged, detail."""
+    generator = np.random.default_rng(budget.seed)
+    for case in range(min(budget.cases, 90)):
+        epsilon = float(generator.uniform(0.05, 1.5))
+        gamma = float(generator.choice([0.5, 1.0, 3.0]))
+        limit = None if case % 2 else int(generator.integers(1, 4))
+        first, second, kinds = _program(generator, epsilon)
+        laws = [
+            transcript_law(side, gamma, limit=limit, choose=_by_parity)
+            for side in (first, second)
+        ]
+        outcomes = laws[0].outcomes
+        is_selection = np.array(kinds)
+        tops = np.where(is_selection, 0, outcomes).sum(axis=1)
+        # The last outcome of a Selection here, 2, is that no run happened.
+        released = (is_selection & (outcomes < 2)).sum(axis=1)
+        loss = _losses(*laws)
+        shown = ["selection" if kind else "tests" for kind in kinds]
+        where = (
+            f"calls {shown}, {limit=}, {epsilon=!r}, {gamma=:g}, case {case} of seed "
+            f"{budget.seed}"
+        )
+        yield epsilon, gamma, loss, released, tops, sum(kinds), where
+
+
+def _interleaved_cases(budget: Budget) -> Iterator[Case]:
+    for epsilon, gamma, loss, _, tops, selections, where in _runs(budget):
+        claimed = _interleaved(
+            epsilon=epsilon, gamma=gamma, selections=selections, tops=int(tops.max())
+        )
+        yield claimed, float(loss.max()), where
+
+
+def _charged_cases(budget: Budget) -> Iterator[Case]:
+    for epsilon, gamma, loss, released, tops, _, where in _runs(budget):
+        for charge in np.unique(released + tops):
+            worst = float(loss[released + tops == charge].max())
+            claimed = _interleaved(
+                epsilon=epsilon, gamma=gamma, selections=int(charge), tops=0
+            )
+            yield claimed, worst, f"transcripts with {charge} charged calls, {where}"
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="CL-interleaved",
+        source=_SOURCE,
+        statement="c1 Selections and Tests until c2 tops, adaptively interleaved, are "
+        "(2 c1 + 2 c2 + gamma) epsilon-DP.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_interleaved,
+        check=at_most(_interleaved_cases),
+    ),
+    Claim(
+        id="CL-interleaved-sharp",
+        source=f"{_SOURCE}, transcript by transcript",
+        statement="A transcript in which s Selections released a run and t Tests "
+        "answered top has privacy loss at most (2 s + 2 t + gamma) epsilon: Selections "
+        "without a run are as free as bottoms.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_interleaved,
+        check=at_most(_charged_cases),
+    ),
+)

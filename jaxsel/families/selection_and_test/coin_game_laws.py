@@ -1,0 +1,136 @@
+"""Exact divergences of the coin game of Cohen et al. 2022, Algorithms 2 and 4.
+
+Coins of bias p on one side and q on the other are shown until k of them came up 1. The
+game favours 0: q <= p <= e^epsilon q and 1 - q <= e^epsilon (1 - p) (the promise of
+Algorithm 2; that of Algorithm 4 is too weak, CL-E5). A game until k ones is k games
+until a one, in a row.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from jaxsel.accounting.single_run import pairs
+from jaxsel.errors import InputError, check_integer, check_positive
+
+__all__ = [
+    "close_coins",
+    "coin_renyi",
+    "favoured_rate",
+    "game_law",
+    "known_chance_rate",
+    "sequence_renyi",
+]
+
+
+def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:
+    """Renyi divergence per 1 that comes up, of a game with one pair (p, q) only.
+
+    Stopping at the first 1: log(p^a q^(1-a)/(1 - (1-p)^a (1-q)^(1-a)))/(a - 1).
+    """
+    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        again = order * np.log1p(-p) + (1.0 - order) * np.log1p(-q)
+        total = order * np.log(p) + (1.0 - order) * np.log(q) - np.log(-np.expm1(again))
+    return np.where(again < 0.0, total / (order - 1.0), np.inf)
+
+
+def sequence_renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
+    """Renyi divergence of a game that shows these coins in turn, until the first 1.
+
+    From the moment sum_i P_i^a Q_i^(1-a), order a > 1, over the place i of the first 1,
+    that none comes up being one more place, by recursion from the last coin.
+    """
+    top = order * np.log(p) + (1.0 - order) * np.log(q)
+    bottom = order * np.log1p(-p) + (1.0 - order) * np.log1p(-q)
+    moment = 0.0
+    for up, down in zip(top[::-1], bottom[::-1], strict=True):
+        moment = float(np.logaddexp(up, down + moment))
+    return moment / (order - 1.0)
+
+
+def close_coins(epsilon: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Biases and their least and largest epsilon-close neighbours."""
+    small = np.geomspace(1e-7, 0.5, 150)
+    kinks = special.expit(np.array([-epsilon, epsilon]))
+    bias = np.concatenate([small, 1.0 - small, kinks])
+    ends = [pairs.extreme_neighbours(float(value), epsilon) for value in bias]
+    low, high = np.array(ends).T
+    return bias, low, high
+
+
+def _orders(order: npt.ArrayLike) -> np.ndarray:
+    order = np.asarray(order, dtype=np.float64)
+    if not np.all(order > 1.0):
+        raise InputError(f"order is {order}; it must exceed 1")
+    return order
+
+
+def favoured_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
+    r"""Exact sup of the Renyi divergence of the coin game, per 1 that comes up.
+
+    .. math:: \frac{a\epsilon - \log(1 + e^\epsilon - e^{(1-a)\epsilon})}{a - 1}
+
+    Close coins are randomised response, post-processed, and E_Q[L^a e^(-r 1{one})] of
+    one coin is jointly convex in the two chances of that post-processing: it is at most
+    1 if it is so for the coins (0, 0), (1, 1) and for randomised response itself. A
+    game of randomised response attains it, at every order and k. It sharpens Lemma 2
+    (3 a epsilon^2) and tends to Lemma 1 (epsilon).
+
+    Args:
+      order: a > 1, finite or inf, any shape.
+      epsilon: > 0.
+    """
+    order, epsilon = _orders(order), check_positive("epsilon", epsilon)
+    # log(e^(a epsilon)/(1 + e^epsilon - e^((1-a) epsilon))), in negative exponents
+    gap = (order - 1.0) * epsilon
+    with np.errstate(invalid="ignore"):
+        rate = gap - np.log1p(math.exp(-epsilon) * -np.expm1(-gap))
+        return np.where(np.isinf(order), epsilon, rate / (order - 1.0))[()]
+
+
+def known_chance_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
+    r"""Exact sup of the Renyi divergence of epsilon-DP Tests at a known p, per top.
+
+    .. math:: \frac{(1-a)\epsilon - \log(1 + e^\epsilon - e^{a\epsilon})}{a - 1}
+
+    while e^(a epsilon) < 1 + e^epsilon, else inf. Answers at a known p are two-sided
+    epsilon-close coins; by the convexity of ``favoured_rate`` the worst are randomised
+    response again, now with the 1 on the side where it is rarer, which attains it.
+
+    Args:
+      order: a > 1, any shape.
+      epsilon: > 0.
+    """
+    order, epsilon = _orders(order), check_positive("epsilon", epsilon)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        # log(e^((a-1) epsilon) (1 + e^epsilon - e^(a epsilon))), without cancellation
+        gap = (order - 1.0) * epsilon
+        taken = math.exp(epsilon) * np.expm1(gap)
+        rate = -gap - np.log1p(-np.minimum(taken, 1.0))
+        return np.where(taken < 1.0, rate / (order - 1.0), np.inf)[()]
+
+
+def game_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
+    """Law of the coin at which a game ends, shown these coins in turn.
+
+    Args:
+      biases: Float["coins"], chances to come up 1.
+      ones: k, how many ones end it.
+
+    Returns:
+      Float[np.ndarray, "coins+1"]: chance to end at each coin; last, that it does not.
+    """
+    biases = np.asarray(biases, dtype=np.float64)
+    if biases.ndim != 1 or not np.all((biases >= 0.0) & (biases <= 1.0)):
+        raise InputError("biases must be one list of probabilities")
+    ones = check_integer("ones", ones, 1)
+    seen = np.zeros(ones)
+    seen[0] = 1.0  # chance of each number of ones so far, the game going on
+    law = []
+    for bias in biases:
+        law.append(seen[-1] * bias)
+        seen = seen * (1.0 - bias) + np.append(0.0, seen[:-1] * bias)
+    return np.array([*law, seen.sum()])

@@ -1,0 +1,308 @@
+"""A whole interaction with Selection and Test: a fixed program of adaptive calls.
+
+Cohen et al. 2022, Algorithm 1, with the loop around it that its theorems speak of. A
+program is a tuple of calls; what a call is made on may depend on the transcript so far,
+through a table of branches. One trial is one interaction, its outcome the transcript.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Int
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_positive,
+)
+from jaxsel.families.selection_and_test.laws import (
+    SelectionCall,
+    TestCall,
+    transcript_law,
+)
+from jaxsel.families.selection_and_test.state import (
+    State,
+    best_rank,
+    first_top,
+    initialise,
+    select,
+    test,
+)
+from jaxsel.families.tuning.bases import Draw
+
+__all__ = ["Select", "Tests", "Transcript", "program"]
+
+METHODS = ("literal", "shortcut")
+_STATE_TAG, _CALL_TAG = 0xF0, 0x100
+
+
+class Select(NamedTuple):
+    """A call of Selection: the place of the best run is released."""
+
+    name: str = "selection"
+
+
+class Tests(NamedTuple):
+    """Tests of one H in a row: how many answered top is released.
+
+    Attributes:
+      stop: the row ends after this many tops.
+    """
+
+    __test__ = False  # not a test of pytest's
+
+    stop: int = 1
+
+
+class Transcript(NamedTuple):
+    """What an interaction shows.
+
+    Attributes:
+      outcomes: Int["calls"]: of a Selection the place of its best run, best first, one
+        more if there was none; of Tests their number of tops.
+      event: Int[Array, ""], the number of the transcript in lexicographic order.
+    """
+
+    outcomes: Int[Array, " calls"]
+    event: Int[Array, ""]
+
+
+def _first_branch(outcomes: tuple) -> int:
+    del outcomes
+    return 0
+
+
+class _Program(NamedTuple):
+    calls: tuple[SelectionCall | TestCall, ...]
+    gamma: float
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(
+            c.laws.shape[2] + 1 if isinstance(c, SelectionCall) else c.stop + 1
+            for c in self.calls
+        )
+
+
+def _selection(number: int, data, rounds) -> SelectionCall:
+    laws = check_finite(f"the laws of call {number}", data)
+    laws = laws[None] if laws.ndim == 2 else laws
+    if laws.ndim != 3 or np.any(laws < 0) or np.any(abs(laws.sum(-1) - 1.0) > 1e-9):
+        raise InputError(
+            f"call {number} is a selection; give it one probability vector a "
+            "candidate, best outcome first"
+        )
+    each = np.broadcast_to(np.asarray(rounds), laws.shape[1:2])
+    each = [check_integer(f"rounds of call {number}", tau, 1) for tau in each]
+    return SelectionCall(laws, np.array(each))
+
+
+def _tests(number: int, data, rounds, stop: int) -> TestCall:
+    tops = np.atleast_1d(check_finite(f"the top chance of call {number}", data))
+    if tops.ndim != 1 or np.any((tops < 0.0) | (tops > 1.0)):
+        raise InputError(
+            f"call {number} is a row of tests; its chance must be in [0, 1]"
+        )
+    count = check_integer(f"rounds of call {number}", rounds, 1)
+    return TestCall(tops, count, stop)
+
+
+@functools.cache
+def program(
+    calls: tuple[Select | Tests, ...],
+    *,
+    limit: int | None = None,
+    choose: Callable[[tuple], Array | int] = _first_branch,
+    method: str = "shortcut",
+) -> Mechanism:
+    """An interaction: p is drawn once, then these calls are made in order.
+
+    Args:
+      calls: what is called (static).
+      limit: the interaction halts after this many tops in all, as in Theorem 2; the
+        calls that are left have outcome 0. None: it never does.
+      choose: outcomes so far -> branch of the next call, a whole number or a truth
+        value: what makes it adaptive. Used on JAX numbers and on Python's.
+      method: "literal" makes every potential run and every Test; "shortcut" draws the
+        outcome of each candidate, and the place of each top, in O(1), given p.
+
+    Data: one entry a call. Selection: Float["candidates outcomes"], the law of each
+      candidate over common outcomes, best first; Tests: the chance that H answers top.
+      With a leading axis "branches" where ``choose`` picks among several.
+    Params: "gamma" > 0, the exponent of the prior of p; "rounds", one entry a call: tau
+      (one number or one a candidate), or how many Tests.
+    Outcome: Transcript; event: its number.
+
+    Formal guarantees (claims): CL-Thm1-calls, CL-Thm2, CL-interleaved.
+
+    Raises:
+      InputError: for bad calls, laws, chances or parameters.
+    """
+    check_choice("method", method, METHODS)
+    if not calls:
+        raise InputError("the program is empty; give it at least one call")
+    for call in calls:
+        if isinstance(call, Tests):
+            check_integer("stop", call.stop, 1)
+    if limit is not None:
+        check_integer("limit", limit, 1)
+
+    def checked(data, params) -> _Program:
+        if "gamma" not in params or "rounds" not in params:
+            raise InputError("gamma and rounds are needed; give both")
+        rounds = params["rounds"]
+        if len(data) != len(calls) or len(rounds) != len(calls):
+            raise InputError(
+                f"the program makes {len(calls)} calls; give data and rounds for each"
+            )
+        made = [
+            _selection(i, data[i], rounds[i])
+            if isinstance(call, Select)
+            else _tests(i, data[i], rounds[i], call.stop)
+            for i, call in enumerate(calls)
+        ]
+        return _Program(tuple(made), check_positive("gamma", params["gamma"]))
+
+    def prepare(data, params):
+        found = checked(data, params)
+        tables = tuple(
+            # Cumulative from the best: exact to the last place for the best outcomes.
+            np.cumsum(call.laws, axis=2)
+            if isinstance(call, SelectionCall)
+            else call.tops
+            for call in found.calls
+        )
+        counts = tuple(
+            call.rounds.astype(np.int32)
+            if isinstance(call, SelectionCall)
+            else np.int32(call.count)
+            for call in found.calls
+        )
+        return tables, {"gamma": np.float64(found.gamma), "rounds": counts}
+
+    make = (_select_literal, _tests_literal)
+    if method == "shortcut":
+        make = (_select_shortcut, _tests_shortcut)
+
+    def sample(key, data, params) -> Transcript:
+        state = initialise(stream.fold(key, _STATE_TAG), params["gamma"])
+        outcomes: tuple = ()
+        tops, event = jnp.int32(0), jnp.int32(0)
+        for number, call in enumerate(calls):
+            branch = choose(outcomes)
+            if not isinstance(branch, int):
+                branch = jnp.asarray(branch).astype(jnp.int32)
+            table = jnp.asarray(data[number])[branch]
+            own = stream.fold(key, _CALL_TAG + number)
+            rounds = jnp.asarray(params["rounds"][number])
+            if isinstance(call, Select):
+                outcome, size = make[0](own, state, table, rounds), table.shape[1] + 1
+            else:
+                size = call.stop + 1
+                room = call.stop if limit is None else jnp.minimum(
+                    call.stop, limit - tops
+                )  # fmt: skip
+                outcome = make[1](own, state, table, rounds, room, call.stop)
+            if limit is not None:
+                outcome = jnp.where(tops < limit, outcome, 0)
+            tops = tops + outcome if isinstance(call, Tests) else tops
+            event = event * size + outcome
+            outcomes = (*outcomes, outcome)
+        return Transcript(jnp.stack(outcomes), event.astype(jnp.int32))
+
+    def labels(data, params):
+        sizes = checked(data, params).sizes
+        grid = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
+        return tuple(
+            " ".join(
+                "none" if isinstance(call, Select) and x == size - 1 else str(x)
+                for x, size, call in zip(row, sizes, calls, strict=True)
+            )
+            for row in grid.tolist()
+        )
+
+    def law(data, params) -> FiniteLaw:
+        found = checked(data, params)
+        made = transcript_law(found.calls, found.gamma, limit=limit, choose=choose)
+        return FiniteLaw(made.probabilities, labels(data, params))
+
+    shown = ",".join(
+        "select" if isinstance(call, Select) else f"tests{call.stop}" for call in calls
+    )
+    adaptive = "" if choose is _first_branch else f",choose={choose.__name__}"
+    return Mechanism(
+        name=f"selection_and_test({shown},limit={limit}{adaptive},method={method})",
+        prepare=prepare,
+        sample=sample,
+        event=lambda transcript: transcript.event,
+        labels=labels,
+        law=law,
+        resolution=2.0**-53,
+    )
+
+
+def _place(at_least: Array, rank: Array) -> Array:
+    """Which outcome has this tail rank: the number of better ones."""
+    last = at_least.shape[-1] - 1
+    if last < 64:
+        found = jnp.sum(at_least <= rank, dtype=jnp.int32)
+    else:
+        found = jnp.searchsorted(at_least, rank, side="right").astype(jnp.int32)
+    return jnp.minimum(found, last)
+
+
+def _select_literal(key, state: State, table: Array, rounds: Array) -> Array:
+    outcomes = table.shape[1]
+
+    def draw(key, candidate) -> Draw:
+        rank = noise.uniform(noise.number(key, 0, noise.widest_precision()))
+        place = _place(table[candidate], rank)
+        return Draw(-place.astype(rank.dtype), -place.astype(rank.dtype), place)
+
+    found = select(key, state, rounds, table.shape[0], draw)
+    return jnp.where(found.none, outcomes, found.best.label)
+
+
+def _select_shortcut(key, state: State, table: Array, rounds: Array) -> Array:
+    outcomes = table.shape[1]
+
+    def one(candidate, best):
+        rank = best_rank(stream.fold(key, candidate), state, rounds[candidate])
+        place = _place(table[candidate], rank.value)
+        return jnp.minimum(best, jnp.where(rank.none, outcomes, place))
+
+    return lax.fori_loop(0, table.shape[0], one, jnp.int32(outcomes))
+
+
+def _tests_literal(key, state: State, top, count, room, stop: int) -> Array:
+    del stop
+
+    def go_on(loop):
+        number, tops = loop
+        return (number < count) & (tops < room)
+
+    def one(loop):
+        number, tops = loop
+        return number + 1, tops + test(key, state, top, number).astype(jnp.int32)
+
+    return lax.while_loop(go_on, one, (jnp.int32(0), jnp.int32(0)))[1]
+
+
+def _tests_shortcut(key, state: State, top, count, room, stop: int) -> Array:
+    def one(number, loop):
+        used, tops = loop
+        used = used + first_top(stream.fold(key, number), state, top)
+        return used, tops + (used <= count.astype(used.dtype)).astype(jnp.int32)
+
+    start = (jnp.zeros_like(state.p), jnp.int32(0))
+    tops = lax.fori_loop(0, stop, one, start)[1]
+    return jnp.minimum(tops, room)

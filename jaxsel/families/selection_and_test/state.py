@@ -1,0 +1,214 @@
+"""Selection and Test, the object with state of Cohen et al. 2022, Algorithm 1.
+
+``initialise`` draws the chance p of every potential run ONCE for an instance. All later
+calls, Selection and Test in any adaptive order, share it: that is why c calls cost
+(2 c + gamma) epsilon and not c (2 + gamma) epsilon. Literal forms make every potential
+run; the shortcuts draw the same outcome in O(1), given p.
+
+All functions are pure in a ``stream.Key``, of fixed shapes, and work inside jit, vmap,
+fori_loop and while_loop; each call of an interaction needs its own stream,
+``stream.fold(key, number)``. Floats are float64 in 64-bit mode (inside ``simulate``).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxsel import noise, stream
+from jaxsel.families.tuning.bases import Draw
+from jaxsel.repetition_sampling import Rank
+
+__all__ = [
+    "Found",
+    "State",
+    "any_top",
+    "best_rank",
+    "first_top",
+    "initialise",
+    "log_stay",
+    "runs",
+    "select",
+    "test",
+]
+
+_RUN_TAG, _DRAW_TAG = 0xB0, 0xB1
+
+
+class State(NamedTuple):
+    """What an instance keeps for all its calls.
+
+    Attributes:
+      log_p: Float[Array, ""], log p <= 0; exact also where p is tiny or near 1.
+      p: Float[Array, ""], the chance that a potential run happens; P[p <= x] = x^gamma.
+    """
+
+    log_p: Float[Array, ""]
+    p: Float[Array, ""]
+
+
+class Found(NamedTuple):
+    """What a literal Selection found.
+
+    Attributes:
+      best: the best run; of order -inf if there was none.
+      candidate: Int[Array, ""], which candidate made it.
+      none: Bool[Array, ""], True if no run happened.
+      count: Int[Array, ""], how many runs happened. Not to be released.
+    """
+
+    best: Draw
+    candidate: Int[Array, ""]
+    none: Bool[Array, ""]
+    count: Int[Array, ""]
+
+
+def _number(key: stream.Key, draw) -> noise.Ends:
+    return noise.number(key, draw, noise.widest_precision())
+
+
+def _like(model: Array, value) -> Array:
+    return jnp.asarray(value).astype(model.dtype)
+
+
+def initialise(key: stream.Key, gamma) -> State:
+    """Draws p = U^(1/gamma), as log p = -E/gamma with E exponential.
+
+    Args:
+      key: its own stream, used for nothing else.
+      gamma: Float, > 0; exponent of the prior of p (not a stopping probability).
+    """
+    waiting = noise.exponential(_number(key, 0))
+    log_p = -waiting / _like(waiting, gamma)
+    return State(log_p, jnp.exp(log_p))
+
+
+def runs(key: stream.Key, state: State, draw) -> Bool[Array, ""]:
+    """Whether potential run number ``draw`` of this stream happens: Bernoulli(p)."""
+    return noise.uniform(_number(key, draw)) <= state.p
+
+
+def log_stay(state: State, chance) -> Float[Array, ""]:
+    """log(1 - p chance), that a potential run happens and succeeds NOT; by tails.
+
+    Args:
+      state: of the instance.
+      chance: in [0, 1], of success of a run that happens.
+    """
+    chance = _like(state.p, chance)
+    hit = state.p * chance
+    # Near p chance = 1 both parts of 1 - p chance = (1 - p) + p (1 - chance) are small.
+    rest = -jnp.expm1(state.log_p) + state.p * (1 - chance)
+    return jnp.where(hit < 0.5, jnp.log1p(-jnp.minimum(hit, 0.5)), jnp.log(rest))
+
+
+def test(key: stream.Key, state: State, top_probability, draw=0) -> Bool[Array, ""]:  # noqa: PT028
+    """One Test: with chance p the answer of H, else bottom. True means top.
+
+    Args:
+      key: stream of the call.
+      state: of the instance.
+      top_probability: chance that H answers top; or a sampled answer of H (a bool).
+      draw: number of this Test in the stream.
+    """
+    happens = runs(stream.fold(key, _RUN_TAG), state, draw)
+    top = jnp.asarray(top_probability)
+    if top.dtype == bool:
+        return happens & top
+    uniform = noise.uniform(_number(stream.fold(key, _DRAW_TAG), draw))
+    return happens & (uniform <= _like(uniform, top))
+
+
+def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""]:
+    """Which of a row of equal Tests is the first to answer top: Geom(p h), from 1.
+
+    Args:
+      key: its own stream; use ``stream.fold`` for the next top.
+      state: of the instance.
+      top_probability: h in [0, 1], of every Test of the row.
+
+    Returns:
+      A whole number as a float, inf if p h = 0. In a row of tau Tests all answer bottom
+      if it is larger than tau.
+    """
+    rate = -log_stay(state, top_probability)
+    waiting = noise.exponential(_number(key, 0))
+    # P[number > n] = (1 - p h)^n; the division by 0 is not selected.
+    number = jnp.ceil(waiting / jnp.where(rate > 0, rate, 1))
+    return jnp.where(rate > 0, jnp.maximum(number, 1), jnp.inf)
+
+
+def any_top(key: stream.Key, state: State, count, top_probability) -> Bool[Array, ""]:
+    """Whether one of ``count`` equal Tests answers top: 1 - (1 - p h)^count."""
+    number = first_top(key, state, top_probability)
+    return number <= _like(number, count)
+
+
+def best_rank(key: stream.Key, state: State, rounds) -> Rank:
+    """Tail rank of the best of Bin(rounds, p) runs of one candidate, in O(1).
+
+    The best run is better than a fresh one's rank u with chance (1 - p u)^rounds, so
+    u = (1 - V^(1/rounds))/p for the uniform V, and none ran where that exceeds 1. Feed
+    ``value`` to ``base.at_rank`` (clipped to 1 where none).
+
+    Args:
+      key: stream of this candidate in this call.
+      state: of the instance.
+      rounds: tau, > 0: how many potential runs the candidate has.
+    """
+    waiting = noise.exponential(_number(key, 0))
+    rank = -jnp.expm1(-waiting / _like(waiting, rounds)) / state.p
+    return Rank(jnp.minimum(rank, 1), rank > 1)
+
+
+def select(
+    key: stream.Key,
+    state: State,
+    rounds,
+    candidates,
+    draw: Callable[[stream.Key, Int[Array, ""]], Draw],
+) -> Found:
+    """Selection as Algorithm 1 writes it: each run (i, j) happens with chance p.
+
+    Args:
+      key: stream of the call.
+      state: of the instance.
+      rounds: Int, tau: potential runs of each candidate; or Int["candidates"], of each.
+      candidates: Int, k.
+      draw: ``(key, i) -> Draw``: one run of candidate i.
+
+    Returns:
+      The run of largest ``order``, the first of equals. Loops over all runs, in O(1)
+      memory.
+    """
+    per_candidate = jnp.asarray(rounds)
+    coins, fresh_key = stream.fold(key, _RUN_TAG), stream.fold(key, _DRAW_TAG)
+    shape = draw(fresh_key, jnp.int32(0))
+    start = Found(
+        Draw(jnp.full_like(shape.order, -jnp.inf), *(map(jnp.zeros_like, shape[1:]))),
+        jnp.int32(0),
+        jnp.asarray(True),
+        jnp.int32(0),
+    )
+
+    def one_candidate(i, found: Found) -> Found:
+        coin_stream, run_stream = stream.fold(coins, i), stream.fold(fresh_key, i)
+        tau = per_candidate if per_candidate.ndim == 0 else per_candidate[i]
+
+        def one_run(j, found: Found) -> Found:
+            happens = runs(coin_stream, state, j)
+            fresh = draw(stream.fold(run_stream, j), i)
+            better = happens & (fresh.order > found.best.order)
+            return Found(
+                jax.tree.map(lambda a, b: jnp.where(better, a, b), fresh, found.best),
+                jnp.where(better, i, found.candidate).astype(jnp.int32),
+                found.none & ~happens,
+                found.count + happens.astype(jnp.int32),
+            )
+
+        return lax.fori_loop(0, tau, one_run, found)
+
+    return lax.fori_loop(0, candidates, one_candidate, start)

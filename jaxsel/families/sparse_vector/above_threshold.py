@@ -1,0 +1,165 @@
+"""AboveThreshold: the first query whose noisy answer reaches a noisy threshold.
+
+Dwork & Roth 2014, Algorithm 1; Liu & Talwar 2019 and Cohen et al. 2022 build on it.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Int
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism, Relation
+from jaxsel.errors import InputError, check_choice
+from jaxsel.families.sparse_vector.bounds import above_threshold_noise
+from jaxsel.families.sparse_vector.patterns import SparseNoise, check_noise
+from jaxsel.families.sparse_vector.runs import first_hit, hazards, read_runs
+from jaxsel.families.sparse_vector.stopping_laws import stopping_law
+
+__all__ = ["Halt", "above_threshold", "laplace_noise", "read_noise"]
+
+METHODS = ("literal", "jump")
+_SCALES = ("threshold_scale", "query_scale")
+
+
+class Halt(NamedTuple):
+    """What AboveThreshold answers.
+
+    Attributes:
+      query: Int[""], from 0: the first query answered "above"; the number of queries if
+        all are below.
+    """
+
+    query: Int[Array, ""]
+
+
+def read_noise(
+    params, by_epsilon: Callable[[float], SparseNoise], cutoff: int
+) -> SparseNoise:
+    """The noise of params: either both scales, or an epsilon to calibrate it by.
+
+    Args:
+      params: has "threshold_scale" and "query_scale", or "epsilon".
+      by_epsilon: epsilon -> noise.
+      cutoff: of the noise, where scales are given.
+
+    Raises:
+      InputError: for both or neither.
+    """
+    given = [name for name in _SCALES if name in params]
+    if ("epsilon" in params) == bool(given) or len(given) == 1:
+        raise InputError(
+            "give either epsilon, or threshold_scale and query_scale, and not both"
+        )
+    if given:
+        threshold, query = (params[name] for name in _SCALES)
+        return check_noise(SparseNoise(threshold, query, cutoff))
+    return by_epsilon(params["epsilon"])
+
+
+def laplace_noise(key: stream.Key, draw):
+    """Standard Laplace noise in float64."""
+    return noise.variate("laplace", key, draw, "float64")
+
+
+@functools.cache
+def above_threshold(*, method: str = "jump", relation: str = "general") -> Mechanism:
+    """Answer "below" until a noisy query reaches the noisy threshold, then stop.
+
+    Args:
+      method: "literal" draws noise for one query after the other; "jump" goes to the
+        first query above at once, in time proportional to the number of runs.
+      relation: of the neighbours that epsilon is meant for, "general" or "monotone".
+
+    Data: answers of the queries, Float["queries"], or runs of equal ones,
+      {"answers": Float["runs"], "lengths": Int["runs"]}; sensitivity 1.
+    Params: "epsilon", or "threshold_scale" and "query_scale" of the Laplace noises; and
+      "threshold" (default 0).
+    Outcome: Halt; event: the query answered "above", from 0, "none" last.
+
+    Formal guarantees (claims): SVT-AboveThreshold, SVT-AboveThreshold-monotone and
+    SVT-AboveThreshold-accuracy.
+
+    Raises:
+      InputError: for an unknown method or relation, or parameters out of range.
+    """
+    check_choice("method", method, METHODS)
+    check_choice("relation", relation, ("general", "monotone"))
+
+    def checked(data, params):
+        def by_epsilon(epsilon):
+            return above_threshold_noise(epsilon, Relation(relation))
+
+        runs = read_runs(data, params.get("threshold", 0.0))
+        return runs, read_noise(params, by_epsilon, 1)
+
+    def prepare(data, params):
+        runs, chosen = checked(data, params)
+        scales = {
+            "threshold_scale": np.float64(chosen.threshold_scale),
+            "query_scale": np.float64(chosen.query_scale),
+        }
+        if method == "literal":
+            return runs.expanded, scales
+        starts = np.cumsum(runs.lengths) - runs.lengths
+        return {
+            "levels": runs.levels,
+            "lengths": runs.lengths.astype(np.int32),
+            "starts": np.append(starts, runs.lengths.sum()).astype(np.int32),
+        }, scales
+
+    def labels(data, params) -> tuple[str, ...]:
+        count = int(read_runs(data, params.get("threshold", 0.0)).lengths.sum())
+        return (*(f"query {i}" for i in range(count)), "none")
+
+    def law(data, params) -> FiniteLaw:
+        runs, chosen = checked(data, params)
+        found = stopping_law(runs.expanded, chosen)
+        return FiniteLaw(found, labels(data, params))
+
+    return Mechanism(
+        name=f"above_threshold(method={method},relation={relation})",
+        prepare=prepare,
+        sample=_literal if method == "literal" else _jump,
+        event=_query,
+        labels=labels,
+        law=law,
+        resolution=noise.resolution("float64"),
+    )
+
+
+def _query(outcome: Halt):
+    return outcome.query
+
+
+def _literal(key: stream.Key, data, params) -> Halt:
+    levels = jnp.asarray(data)
+    threshold = params["threshold_scale"] * laplace_noise(key, 0)
+
+    def go_on(state):
+        query, above = state
+        return ~above & (query < levels.shape[0])
+
+    def ask(state):
+        query, _ = state
+        noisy = levels[query] + params["query_scale"] * laplace_noise(key, query + 1)
+        above = noisy >= threshold
+        return jnp.where(above, query, query + 1), above
+
+    query, _ = lax.while_loop(go_on, ask, (jnp.int32(0), jnp.asarray(False)))
+    return Halt(query)
+
+
+def _jump(key: stream.Key, data, params) -> Halt:
+    threshold = params["threshold_scale"] * laplace_noise(key, 0)
+    scale = jnp.asarray(params["query_scale"])
+    hazard = hazards(threshold, jnp.asarray(data["levels"]), scale)
+    gap = noise.exponential(noise.number(key, 1))
+    hit = first_hit(gap, hazard, jnp.asarray(data["lengths"]))
+    found = hit.run < hazard.shape[0]
+    step = jnp.where(found, hit.step - 1, 0)
+    return Halt(jnp.asarray(data["starts"])[hit.run] + step)

@@ -1,0 +1,249 @@
+"""Exact epsilon and exact privacy profile of a sparse vector on a pair of inputs.
+
+Queries that follow each other with the same two levels form a run. Where the threshold's
+noise is drawn once, the privacy loss of a pattern depends only on how many queries of
+each run are answered "above" and "below", so that pairs with few runs are exact for very
+many queries. Where it is redrawn, the largest loss is found by dynamic programming over
+the positions of "above".
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from jaxsel.base import Relation
+from jaxsel.errors import InputError, check_integer
+from jaxsel.families.sparse_vector.patterns import (
+    SparseNoise,
+    answer_logs,
+    check_levels,
+    check_noise,
+    count_patterns,
+    log_probabilities,
+    pattern_law,
+    quadrature_nodes,
+    segment_logs,
+)
+
+__all__ = ["Outcomes", "outcomes", "pair_delta", "pair_epsilon", "worst_pair"]
+
+_MAX_OUTCOMES = 2**18
+_LISTED = 2**12
+
+
+class Outcomes(NamedTuple):
+    """Classes of patterns with one privacy loss each.
+
+    Attributes:
+      first, second: Float[np.ndarray, "classes"], log probability of ONE pattern of the
+        class on either input.
+      log_count: Float[np.ndarray, "classes"], log of the number of its patterns.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    log_count: np.ndarray
+
+
+def worst_pair(
+    below: int, cutoff: int, relation: Relation = Relation.GENERAL, *, redrawn=False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Levels of the standard worst case, BM-SVT: many queries rise, a few fall.
+
+    (0^m, 1^c) against (1^m, 0^c); for monotone neighbours (0^m, 0^c) against (1^m, 0^c).
+    Answering "below" m times and "above" c times loses the proven epsilon as m grows. If
+    the threshold is redrawn, c blocks of (0^m, 1) against (1^m, 0).
+
+    Args:
+      below: m, >= 0.
+      cutoff: c, >= 1.
+      relation: general or monotone.
+      redrawn: whether to repeat the pattern for each "above".
+    """
+    below = check_integer("below", below, 0)
+    cutoff = check_integer("cutoff", cutoff, 1)
+    high = 1.0 if relation is Relation.GENERAL else 0.0
+    ends, blocks = (1, cutoff) if redrawn else (cutoff, 1)
+    first = np.tile(np.repeat([0.0, high], [below, ends]), blocks)
+    second = np.tile(np.repeat([1.0, 0.0], [below, ends]), blocks)
+    return first, second
+
+
+# --- Classes of patterns --------------------------------------------------------------
+
+
+def _runs(first: np.ndarray, second: np.ndarray):
+    """Distinct pairs of levels in order, and how many queries follow with each."""
+    changes = (np.diff(first) != 0.0) | (np.diff(second) != 0.0)
+    starts = np.flatnonzero(np.append(True, changes))
+    lengths = np.diff(np.append(starts, first.size))
+    return first[starts], second[starts], lengths
+
+
+def _log_choose(n, k):
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+
+
+def _count_classes(lengths: np.ndarray, cutoff: int) -> int:
+    """How many classes there are, without listing them."""
+    open_rows = [1] + [0] * (cutoff - 1)  # by number of "above" so far
+    stopped = 0
+    for length in lengths.tolist():
+        longer = [0] * cutoff
+        for done, rows in enumerate(open_rows):
+            needed = cutoff - done
+            stopped += rows * max(0, length - needed + 1)
+            for above in range(min(length, needed - 1) + 1):
+                longer[done + above] += rows
+        open_rows = longer
+    return stopped + sum(open_rows)
+
+
+def _classes(lengths: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
+    """Float["classes runs 2"], "below" and "above"; and the log numbers of patterns."""
+    runs = lengths.size
+    rows, ways = np.zeros((1, runs, 2)), np.zeros(1)
+    listed: list[tuple[np.ndarray, np.ndarray]] = []
+    for run, length in enumerate(lengths.tolist()):
+        done = rows[:, :, 1].sum(axis=1)
+        # It stops in this run, after any number of "below" of it.
+        needed = cutoff - done
+        stops = np.maximum(length - needed + 1, 0).astype(np.int64)
+        which = np.repeat(np.arange(len(rows)), stops)
+        failed = np.arange(which.size) - np.repeat(np.cumsum(stops) - stops, stops)
+        ended, above = rows[which].copy(), needed[which]
+        ended[:, run, 0], ended[:, run, 1] = failed, above
+        inside = _log_choose(failed + above - 1.0, above - 1.0)
+        listed.append((ended, ways[which] + inside))
+        # It does not.
+        longer = []
+        for count in range(min(length, cutoff - 1) + 1):
+            kept = done + count < cutoff
+            further = rows[kept].copy()
+            further[:, run] = length - count, count
+            longer.append((further, ways[kept] + _log_choose(length, count)))
+        rows, ways = (np.concatenate(part) for part in zip(*longer, strict=True))
+    listed.append((rows, ways))
+    counts, found = (np.concatenate(part) for part in zip(*listed, strict=True))
+    return counts, found
+
+
+def _pair(first, second, noise: SparseNoise):
+    first, second = check_levels(first), check_levels(second)
+    if first.shape != second.shape:
+        raise InputError(
+            f"the inputs have {first.size} and {second.size} queries; both must have "
+            "equally many"
+        )
+    return first, second, check_noise(noise)
+
+
+def outcomes(
+    first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise
+) -> Outcomes:
+    """Everything that can be answered on a pair of inputs, by privacy loss.
+
+    Args:
+      first, second: Float["queries"], levels on the two inputs.
+      noise: of the sparse vector.
+
+    Raises:
+      InputError: for different numbers of queries, or too many classes.
+    """
+    first, second, noise = _pair(first, second, noise)
+    if noise.redrawn:
+        laws = [pattern_law(row, noise) for row in (first, second)]
+        return Outcomes(laws[0], laws[1], np.zeros(laws[0].size))
+    noise = noise._replace(cutoff=min(noise.cutoff, first.size))
+    before, after, lengths = _runs(first, second)
+    size = _count_classes(lengths, noise.cutoff)
+    if size > _MAX_OUTCOMES:
+        raise InputError(
+            f"these inputs have {size} classes of patterns, and at most {_MAX_OUTCOMES} "
+            "are listed; take fewer runs of equal queries"
+        )
+    counts, ways = _classes(lengths, noise.cutoff)
+    counts = counts.reshape(size, -1)
+    found = []
+    for levels in (before, after):
+        nodes, log_weights = quadrature_nodes(levels, noise, first.size)
+        logs = answer_logs(levels, nodes, noise).transpose(1, 0, 2)
+        flat = logs.reshape(-1, nodes.size)
+        found.append(log_probabilities(counts, flat, log_weights))
+    return Outcomes(found[0], found[1], ways)
+
+
+# --- What is lost ---------------------------------------------------------------------
+
+
+def _largest_loss(first: np.ndarray, second: np.ndarray) -> float:
+    possible = np.isfinite(first) | np.isfinite(second)
+    return float(np.max(np.abs(first[possible] - second[possible])))
+
+
+def _largest_redrawn(first: np.ndarray, second: np.ndarray, noise: SparseNoise):
+    """Longest path over the positions of "above", in both directions."""
+    parts = []
+    for levels in (first, second):
+        nodes, log_weights = quadrature_nodes(np.unique(levels), noise, levels.size)
+        parts.append(segment_logs(answer_logs(levels, nodes, noise), log_weights))
+    possible = np.isfinite(parts[0][0][:, :, 0])
+    step = np.zeros(possible.shape)
+    np.subtract(parts[0][0][:, :, 0], parts[1][0][:, :, 0], out=step, where=possible)
+    end = parts[0][1] - parts[1][1]
+    worst = 0.0
+    for sign in (1.0, -1.0):
+        moves = np.where(possible, sign * step, -np.inf)
+        # largest loss from a start, with so many "above" still allowed
+        best = np.zeros(end.size)
+        for _ in range(noise.cutoff):
+            onward = np.max(moves + best[None, 1:], axis=1)
+            best = np.maximum(sign * end, np.append(onward, -np.inf))
+        worst = max(worst, float(best[0]))
+    return worst
+
+
+def pair_epsilon(
+    first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise
+) -> float:
+    """Exact epsilon: the largest absolute privacy loss of any pattern of answers.
+
+    Infinite if a pattern is possible on one input only. Arguments and errors as for
+    ``outcomes``; with a redrawn threshold and query noise, any number of patterns.
+    """
+    first, second, noise = _pair(first, second, noise)
+    noise = noise._replace(cutoff=min(noise.cutoff, first.size))
+    many = count_patterns(first.size, noise.cutoff)[-1, -1] > _LISTED
+    if noise.redrawn and noise.query_scale > 0.0 and many:
+        return _largest_redrawn(first, second, noise)
+    found = outcomes(first, second, noise)
+    return _largest_loss(found.first, found.second)
+
+
+def pair_delta(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    noise: SparseNoise,
+    epsilon: npt.ArrayLike,
+) -> np.ndarray:
+    """Exact privacy profile: the least delta at epsilon, of both directions.
+
+    Args:
+      first, second, noise: as for ``outcomes``.
+      epsilon: Float["*epsilon"].
+
+    Returns:
+      Float[np.ndarray, "*epsilon"].
+    """
+    found = outcomes(first, second, noise)
+    epsilon = np.asarray(epsilon, dtype=np.float64)[..., None]
+    deltas = []
+    for p, q in ((found.first, found.second), (found.second, found.first)):
+        with np.errstate(invalid="ignore"):
+            loss = np.where(np.isneginf(p), -np.inf, p - q)
+        mass = np.exp(p + found.log_count)
+        excess = np.minimum(0.0, epsilon - loss)
+        deltas.append(np.sum(-mass * np.expm1(excess), axis=-1))
+    return np.maximum(deltas[0], deltas[1])[()]

@@ -1,0 +1,74 @@
+"""When a sparse vector stops, and how often all of its answers are right.
+
+By dynamic programming over the queries, with the number of "above" answered so far and
+the threshold's noise as the state.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.errors import check_interval
+from jaxsel.families.sparse_vector.patterns import (
+    SparseNoise,
+    answer_logs,
+    check_levels,
+    check_noise,
+    quadrature_nodes,
+)
+
+__all__ = ["right_probability", "stopping_law"]
+
+
+def stopping_law(levels: npt.ArrayLike, noise: SparseNoise) -> np.ndarray:
+    """Law of the query at which the last allowed "above" is answered.
+
+    Returns:
+      Float[np.ndarray, "queries+1"]: the last entry is the chance that there are fewer.
+    """
+    levels, noise = check_levels(levels), check_noise(noise)
+    law, _ = _advance(levels, noise, np.ones((2, levels.size)))
+    return law
+
+
+def right_probability(levels: npt.ArrayLike, noise: SparseNoise, alpha: float) -> float:
+    """Chance that all answers are right to within alpha.
+
+    Right is "above" for a level of at least -alpha and "below" for one of at most alpha;
+    queries after the last allowed "above" are not answered.
+    """
+    levels, noise = check_levels(levels), check_noise(noise)
+    alpha = check_interval("alpha", alpha, 0.0, math.inf, low_open=False)
+    right = np.stack([levels <= alpha, levels >= -alpha]).astype(np.float64)
+    stopped, alive = _advance(levels, noise, right)
+    return float(np.sum(stopped[:-1]) + alive)
+
+
+def _advance(levels: np.ndarray, noise: SparseNoise, allowed: np.ndarray):
+    """Follows [number of "above" so far, threshold's noise] through the queries.
+
+    Args:
+      levels, noise: as above.
+      allowed: Float["2 queries"], whether "below" and "above" may be answered.
+
+    Returns:
+      The law of the stop, and the chance to answer everything without one.
+    """
+    distinct, which = np.unique(levels, return_inverse=True)
+    nodes, log_weights = quadrature_nodes(distinct, noise, levels.size)
+    weights = np.exp(log_weights)
+    chances = np.exp(answer_logs(distinct, nodes, noise))
+    state = np.zeros((noise.cutoff, nodes.size))
+    state[0] = weights
+    stops = np.empty(levels.size)
+    for j, number in enumerate(which):
+        above = state * (chances[1, number] * allowed[1, j])
+        state *= chances[0, number] * allowed[0, j]
+        stops[j] = above[-1].sum()
+        if noise.redrawn:
+            state[1:] += above[:-1].sum(axis=1)[:, None] * weights
+        else:
+            state[1:] += above[:-1]
+    alive = float(state.sum())
+    return np.append(stops, alive), alive

@@ -1,0 +1,101 @@
+"""The six sparse vectors of Lyu, Su & Li 2017, Figure 1: which noise each one draws.
+
+Algorithms 1 (theirs) and 2 (Dwork & Roth 2014) have the privacy they claim; Algorithm 4
+(Lee & Clifton 2014) has another; 3 (Roth 2011), 5 (Stoddard et al. 2014) and 6 (Chen et
+al. 2015) have none at all, for any number of queries without limit.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jaxsel.base import Relation
+from jaxsel.errors import check_integer, check_positive
+from jaxsel.families.sparse_vector.bounds import lyu_su_li_noise, sparse_noise
+from jaxsel.families.sparse_vector.patterns import SparseNoise
+
+__all__ = ["CHEN", "DWORK_ROTH", "LEE_CLIFTON", "LYU_SU_LI", "ROTH", "STODDARD",
+           "VARIANTS", "Variant"]  # fmt: skip
+
+
+class Variant(NamedTuple):
+    """One of the six.
+
+    Attributes:
+      number: of the algorithm in the figure.
+      name: its authors.
+      design: (epsilon, cutoff, queries) -> its noise.
+      releases_values: whether "above" comes with the noisy answer that was compared.
+      limited: whether it stops after ``cutoff`` answers "above".
+      proven: (epsilon, cutoff, relation) -> its pure epsilon for any number of queries.
+    """
+
+    number: int
+    name: str
+    design: Callable[[float, int, int], SparseNoise]
+    releases_values: bool
+    limited: bool
+    proven: Callable[[float, int, Relation], float]
+
+
+def _halves(epsilon: float, query_scale: float, cutoff: int) -> SparseNoise:
+    """Half of epsilon for the threshold, drawn once."""
+    return SparseNoise(2.0 / check_positive("epsilon", epsilon), query_scale, cutoff)
+
+
+def _lee_clifton(epsilon: float, cutoff: int, queries: int) -> SparseNoise:
+    del queries
+    epsilon = check_positive("epsilon", epsilon)
+    return SparseNoise(4.0 / epsilon, 4.0 / (3.0 * epsilon), cutoff)
+
+
+def _lee_clifton_epsilon(epsilon: float, cutoff: int, relation: Relation) -> float:
+    """(1 + 6c)/4 epsilon, (1 + 3c)/4 epsilon for monotone neighbours."""
+    weight = 6.0 if relation is Relation.GENERAL else 3.0
+    share = 1.0 + weight * check_integer("cutoff", cutoff, 1)
+    return share / 4.0 * check_positive("epsilon", epsilon)
+
+
+def _three_quarters(epsilon: float, cutoff: int, relation: Relation) -> float:
+    """The printed epsilon, three quarters of it for monotone neighbours."""
+    del cutoff
+    return epsilon if relation is Relation.GENERAL else 0.75 * epsilon
+
+
+def _none(epsilon: float, cutoff: int, relation: Relation) -> float:
+    del epsilon, cutoff, relation
+    return math.inf
+
+
+LYU_SU_LI = Variant(
+    1, "Lyu, Su & Li",
+    lambda epsilon, cutoff, queries: lyu_su_li_noise(epsilon, cutoff),
+    False, True, _three_quarters,
+)  # fmt: skip
+DWORK_ROTH = Variant(
+    2, "Dwork & Roth",
+    lambda epsilon, cutoff, queries: sparse_noise(epsilon, cutoff),
+    False, True, _three_quarters,
+)  # fmt: skip
+ROTH = Variant(
+    3, "Roth",
+    lambda epsilon, cutoff, queries: _halves(epsilon, 2.0 * cutoff / epsilon, cutoff),
+    True, True, _none,
+)  # fmt: skip
+LEE_CLIFTON = Variant(
+    4, "Lee & Clifton", _lee_clifton, False, True, _lee_clifton_epsilon
+)
+STODDARD = Variant(
+    5, "Stoddard et al.",
+    lambda epsilon, cutoff, queries: _halves(epsilon, 0.0, queries),
+    False, False, _none,
+)  # fmt: skip
+CHEN = Variant(
+    6, "Chen et al.",
+    lambda epsilon, cutoff, queries: _halves(epsilon, 2.0 / epsilon, queries),
+    False, False, _none,
+)  # fmt: skip
+
+VARIANTS: tuple[Variant, ...] = (
+    LYU_SU_LI, DWORK_ROTH, ROTH, LEE_CLIFTON, STODDARD, CHEN,
+)  # fmt: skip

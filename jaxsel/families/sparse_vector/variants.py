@@ -1,0 +1,134 @@
+"""The six sparse vectors that Lyu, Su & Li 2017 compare in their Figure 1."""
+
+import functools
+
+from jaxsel.base import Mechanism, Relation
+from jaxsel.errors import InputError, check_choice, check_integer
+from jaxsel.families.sparse_vector import variant_settings as variants
+from jaxsel.families.sparse_vector.bounds import lyu_su_li_noise
+from jaxsel.families.sparse_vector.runs import read_runs
+from jaxsel.families.sparse_vector.sparse import rewritten, scales, sparse_vector
+from jaxsel.families.sparse_vector.variant_settings import Variant
+
+__all__ = ["chen", "dwork_roth", "lee_clifton", "lyu_su_li", "roth", "stoddard"]
+
+
+@functools.cache
+def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechanism:
+    core = sparse_vector(
+        redrawn=redrawn,
+        releases_values=variant.releases_values,
+        event=event,
+        method=method,
+    )
+
+    def params_of(data, params):
+        if "epsilon" not in params:
+            raise InputError("epsilon is missing; give the privacy parameter")
+        queries = int(read_runs(data, params.get("threshold", 0.0)).lengths.sum())
+        cutoff = check_integer("cutoff", params.get("cutoff", 1), 1)
+        chosen = variant.design(params["epsilon"], cutoff, queries)
+        kept = {k: params[k] for k in ("threshold", "edges") if k in params}
+        return scales(chosen) | kept
+
+    name = f"sparse_vector_{variant.number}(event={event},method={method})"
+    return rewritten(core, name, params_of)
+
+
+@functools.cache
+def lyu_su_li(
+    *, relation: str = "general", event: str = "pattern", method: str = "jump"
+) -> Mechanism:
+    """Algorithm 1 (Lyu, Su & Li): the threshold is noised once.
+
+    Lap(1/epsilon_1) on the threshold, Lap(2c/epsilon_2) on queries, Lap(c/epsilon_2) if
+    meant for monotone neighbours.
+
+    Args:
+      relation: of the neighbours that epsilon is meant for, "general" or "monotone".
+      event, method: as for ``sparse_vector``.
+
+    Data: as for ``above_threshold``.
+    Params: "epsilon"; "cutoff" (c, default 1); "share" (epsilon_1/epsilon, default 1/2);
+      "threshold" (default 0).
+
+    Formal guarantees (claims): SVT-LSL-Alg1, SVT-LSL-Alg1-monotone.
+    """
+    check_choice("relation", relation, ("general", "monotone"))
+    core = sparse_vector(event=event, method=method)
+
+    def params_of(data, params):
+        del data
+        if "epsilon" not in params:
+            raise InputError("epsilon is missing; give the privacy parameter")
+        chosen = lyu_su_li_noise(
+            params["epsilon"],
+            params.get("cutoff", 1),
+            Relation(relation),
+            params.get("share", 0.5),
+        )
+        return scales(chosen) | {"threshold": params.get("threshold", 0.0)}
+
+    name = f"sparse_vector_1(relation={relation},event={event},method={method})"
+    return rewritten(core, name, params_of)
+
+
+def dwork_roth(*, event: str = "pattern", method: str = "jump") -> Mechanism:
+    """Algorithm 2 (Dwork & Roth 2014): the threshold's noise is redrawn after "above".
+
+    Lap(2c/epsilon) on the threshold, Lap(4c/epsilon) on queries: Sparse.
+
+    Data and params: as for ``lyu_su_li``, without "share".
+
+    Formal guarantees (claims): SVT-LSL-Alg2.
+    """
+    return _variant(variants.DWORK_ROTH, True, event, method)
+
+
+def roth(*, event: str = "pattern", method: str = "jump") -> Mechanism:
+    """Algorithm 3 (Roth 2011): releases the noisy answers that were above. BROKEN.
+
+    Lap(2/epsilon) on the threshold, Lap(2c/epsilon) on queries.
+
+    Data and params: as for ``dwork_roth``, and "edges" (see ``sparse_vector``).
+
+    Formal guarantees: none, see claims SVT-LSL-Alg3-printed and SVT-LSL-Alg3-growth.
+    """
+    return _variant(variants.ROTH, False, event, method)
+
+
+def lee_clifton(*, event: str = "pattern", method: str = "jump") -> Mechanism:
+    """Algorithm 4 (Lee & Clifton 2014): query noise does not grow with c. BROKEN.
+
+    Lap(4/epsilon) on the threshold, Lap(4/(3 epsilon)) on queries.
+
+    Data and params: as for ``dwork_roth``.
+
+    Formal guarantees (claims): (1 + 6c)/4 epsilon in place of epsilon, SVT-LSL-Alg4;
+    (1 + 3c)/4 epsilon for monotone neighbours, SVT-LSL-Alg4-monotone.
+    """
+    return _variant(variants.LEE_CLIFTON, False, event, method)
+
+
+def stoddard(*, event: str = "pattern", method: str = "jump") -> Mechanism:
+    """Algorithm 5 (Stoddard et al. 2014): queries are not noised, no limit. BROKEN.
+
+    Lap(2/epsilon) on the threshold.
+
+    Data and params: as for ``dwork_roth``; "cutoff" is of no effect.
+
+    Formal guarantees: none, see claims SVT-LSL-Alg5-printed and SVT-LSL-Alg5-infinite.
+    """
+    return _variant(variants.STODDARD, False, event, method)
+
+
+def chen(*, event: str = "pattern", method: str = "jump") -> Mechanism:
+    """Algorithm 6 (Chen et al. 2015): no limit on the number of "above". BROKEN.
+
+    Lap(2/epsilon) on the threshold and on queries.
+
+    Data and params: as for ``dwork_roth``; "cutoff" is of no effect.
+
+    Formal guarantees: none, see claims SVT-LSL-Alg6-printed and SVT-LSL-Alg6-growth.
+    """
+    return _variant(variants.CHEN, False, event, method)

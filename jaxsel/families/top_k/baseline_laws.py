@@ -1,0 +1,114 @@
+"""Exact laws of limited-domain top-k and of Top Stable, for small histograms.
+
+Sets are bit masks, as in ``top_k_laws``.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.errors import InputError, check_integer
+from jaxsel.families.top_k.baselines import TopStable, limited_domain_threshold
+from jaxsel.families.top_k.laws import (
+    MAX_CANDIDATES,
+    check_histogram,
+    descending,
+    first_arrivals,
+    set_size,
+)
+
+__all__ = ["check_domain", "limited_domain_law", "top_stable_law"]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
+
+
+def limited_domain_law(
+    histogram: npt.ArrayLike, k: int, epsilon: float, delta: float, domain: int
+) -> np.ndarray:
+    """Law of the set that limited-domain top-k releases: Float["2^m"].
+
+    The ``domain`` largest counts race with the element "nothing more", whose count is
+    count number domain + 1 (0 if there is none) plus ``limited_domain_threshold``; what
+    arrives before it, at most k, is released.
+
+    Args:
+      histogram: Float["candidates"], at most MAX_CANDIDATES.
+      k: most candidates released, in [1, domain].
+      epsilon: a pick; Gumbel noise has scale 1/epsilon.
+      delta: in (0, 1).
+      domain: k-bar, in [k, candidates].
+    """
+    counts = check_histogram(histogram, MAX_CANDIDATES)
+    k, domain = check_domain(counts.size, k, domain)
+    inside = np.sort(descending(counts)[:domain])
+    ranked = np.append(-np.sort(-counts), 0.0)
+    stop = ranked[domain] + limited_domain_threshold(epsilon, delta, domain)
+    race = first_arrivals(np.append(counts[inside] * epsilon, stop * epsilon))
+    law = np.zeros(2**counts.size)
+    small = np.arange(2**domain)
+    sizes, half = set_size(small), 2**domain
+    masks = np.zeros(half, dtype=np.int64)
+    for bit, candidate in enumerate(inside):
+        masks |= (small >> bit & 1) << int(candidate)
+    full = sizes == k
+    law[masks[full]] = race[:half][full]
+    # The race went on to "nothing more" as arrival number |S| + 1.
+    fewer = sizes < k
+    levels = counts[inside] * epsilon
+    out = (small[:, None] >> np.arange(domain) & 1) == 0
+    rest = np.where(out, levels, -np.inf).max(axis=1, initial=stop * epsilon)
+    total = np.exp(stop * epsilon - rest) + np.sum(
+        np.where(out, np.exp(levels - rest[:, None]), 0.0), axis=1
+    )
+    stopped = race[:half] * np.exp(stop * epsilon - rest) / total
+    law[masks[fewer]] = stopped[fewer]
+    return law
+
+
+def check_domain(candidates: int, k: int, domain: int) -> tuple[int, int]:
+    """k and domain as ints with 1 <= k <= domain <= candidates."""
+    k, domain = check_integer("k", k, 1), check_integer("domain", domain, 1)
+    if not k <= domain <= candidates:
+        raise InputError(
+            f"domain is {domain}; it must lie between k = {k} and the {candidates} "
+            "candidates"
+        )
+    return k, domain
+
+
+def top_stable_law(gaps: npt.ArrayLike, settings: TopStable, k: int) -> np.ndarray:
+    """Law of the size that Top Stable releases: Float["k+1"], size 0 first.
+
+    Sizes k, k - 1, ..., 1 are tested in this order and the first whose max(q - 1, 0) +
+    noise exceeds the noisy threshold is released.
+
+    Args:
+      gaps: q_1, ..., q_k or more.
+      settings: see ``top_k_baselines.top_stable``.
+      k: size wanted.
+    """
+    gaps = np.asarray(gaps, dtype=np.float64)
+    k = check_integer("k", k, 1)
+    if gaps.size < k:
+        raise InputError(f"k is {k}; there are only {gaps.size} gaps")
+    distance = np.maximum(gaps[:k] - 1.0, 0.0)[::-1]
+    query, scale = settings.query_scale, settings.threshold_scale
+    # The integrand has a kink where the threshold meets a distance, and at its middle.
+    span = 50.0 * max(scale, query)
+    low = min(settings.threshold - 40.0 * scale, distance.min() - span)
+    low = max(low, settings.threshold - 60.0 * scale)
+    high = settings.threshold + 60.0 * scale
+    kinks = np.unique(np.append(distance, settings.threshold))
+    kinks = kinks[(kinks > low) & (kinks < high)]
+    edges = np.unique(np.concatenate([np.linspace(low, high, 241), kinks]))
+    half, middle = np.diff(edges) / 2.0, (edges[1:] + edges[:-1]) / 2.0
+    level = (middle[:, None] + half[:, None] * _NODES).ravel()
+    weight = (half[:, None] * _WEIGHTS).ravel()
+    weight = weight * np.exp(-np.abs(level - settings.threshold) / scale) / (2 * scale)
+    alive, law = weight, np.zeros(k + 1)
+    for position, gap in enumerate(distance):
+        x = (level - gap) / query
+        tail = 0.5 * np.exp(-np.abs(x))
+        law[k - position] = np.sum(alive * np.where(x > 0.0, tail, 1.0 - tail))
+        alive = alive * np.where(x > 0.0, 1.0 - tail, tail)
+    law[0] = np.sum(alive)
+    return law / law.sum()

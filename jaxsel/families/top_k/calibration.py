@@ -1,0 +1,185 @@
+"""Noise for a target (epsilon, delta) over several releases (Zhu & Wang 2022, Section 5).
+
+delta is split: a part is what the tests may fail with, over all releases together, the
+rest pays for the conversion from concentrated or Renyi differential privacy.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.conversions import (
+    optimal_epsilon_at_order,
+    renyi_to_epsilon,
+    zcdp_rho,
+)
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_integer,
+    check_interval,
+    check_positive,
+)
+from jaxsel.families.top_k.curves import (
+    ApproximateRenyiCurve,
+    approximate_renyi_to_epsilon,
+    compose_curves,
+    stable_top_k_curve,
+)
+
+__all__ = [
+    "CONVERSIONS",
+    "StableTopK",
+    "calibrate",
+    "largest_rho",
+    "stable_top_k_calibration",
+]
+
+CONVERSIONS = ("zcdp", "tight", "sharp")
+
+
+class StableTopK(NamedTuple):
+    """StableTopK for a target, each number for ONE release.
+
+    Attributes:
+      rho: zCDP parameter.
+      delta_t: failure probability of the test.
+      selection_epsilon: epsilon of Algorithm 1, 2 sqrt(rho).
+      selection_scale: scale 2/epsilon = 1/sqrt(rho) of its Gumbel noise.
+      test_scale: standard deviation 1/sqrt(rho) of the test's noise.
+    """
+
+    rho: float
+    delta_t: float
+    selection_epsilon: float
+    selection_scale: float
+    test_scale: float
+
+
+def largest_rho(epsilon: float, delta: float, *, conversion: str = "zcdp") -> float:
+    """The largest rho for which rho-zCDP implies (epsilon, delta)-DP.
+
+    Args:
+      epsilon: > 0.
+      delta: in (0, 1).
+      conversion: "zcdp", epsilon = rho + 2 sqrt(rho log(1/delta)) as in Theorem 11; or
+        "tight", the best conversion of the curve rho * order.
+    """
+    check_choice("conversion", conversion, CONVERSIONS[:2])
+    epsilon = check_positive("epsilon", epsilon)
+    if conversion == "zcdp":
+        return zcdp_rho(epsilon, delta)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+
+    def cost(rho: float) -> float:
+        return renyi_to_epsilon(lambda order: rho * np.asarray(order), delta).epsilon
+
+    # No less than the simple conversion allows, no more than epsilon itself would cost.
+    low = zcdp_rho(epsilon, delta)
+    return _last_below(cost, epsilon, low, low)
+
+
+def _last_below(cost: Callable[[float], float], target: float, low: float, step: float):
+    """The largest x >= low with cost(x) <= target, to 1e-12 of itself; cost(low) is."""
+    high = low + step
+    while cost(high) <= target:
+        low, step = high, 2.0 * step
+        high = low + step
+        if not math.isfinite(high):
+            raise InputError("every amount of noise meets this target")
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if cost(middle) <= target else (low, middle)
+    return low
+
+
+def stable_top_k_calibration(
+    epsilon: float,
+    delta: float,
+    *,
+    releases: int = 1,
+    test_share: float = 0.5,
+    conversion: str = "zcdp",
+) -> StableTopK:
+    """StableTopK, or its form with given k, so that all releases are (epsilon, delta)-DP.
+
+    Args:
+      epsilon: > 0, of all releases together.
+      delta: in (0, 1), of all releases together.
+      releases: T >= 1.
+      test_share: share of delta that the tests may fail with, in (0, 1); one half in
+        the experiments.
+      conversion: "zcdp" (the papers'), "tight" (best conversion of rho * order), or
+        "sharp" (best conversion of the sharper curve of StableTopK; not for given k).
+
+    Raises:
+      InputError: for parameters out of range.
+    """
+    check_choice("conversion", conversion, CONVERSIONS)
+    epsilon = check_positive("epsilon", epsilon)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    releases = check_integer("releases", releases, 1)
+    share = check_interval("test_share", test_share, 0.0, 1.0)
+    delta_t = delta * share / releases
+    left = delta * (1.0 - share)
+    if conversion == "sharp":
+
+        def cost(rho: float) -> float:
+            one = stable_top_k_curve(rho, delta_t, as_zcdp=False)
+            # Failures are settled above; rounding must not eat into the rest.
+            total = compose_curves(one, times=releases)._replace(failure=0.0)
+            return approximate_renyi_to_epsilon(total, left).epsilon
+
+        low = largest_rho(epsilon, left, conversion="tight") / releases
+        rho = _last_below(cost, epsilon, low, 0.1 * low)
+    else:
+        rho = largest_rho(epsilon, left, conversion=conversion) / releases
+    root = math.sqrt(rho)
+    return StableTopK(rho, delta_t, 2.0 * root, 1.0 / root, 1.0 / root)
+
+
+def calibrate(
+    curve_of: Callable[[float], ApproximateRenyiCurve],
+    epsilon: float,
+    delta: float,
+    *,
+    releases: int = 1,
+    rule: Callable[..., np.ndarray] = optimal_epsilon_at_order,
+) -> float:
+    """The least noise scale for which all releases are (epsilon, delta)-DP.
+
+    Args:
+      curve_of: noise scale -> curve of one release; more noise may not cost more.
+      epsilon: > 0, of all releases together.
+      delta: in (0, 1), above the failure of all releases.
+      releases: T >= 1.
+      rule: conversion, see ``approximate_renyi_to_epsilon``.
+
+    Returns:
+      The scale, to 1e-10 of itself, on the safe side.
+
+    Raises:
+      InputError: if no scale up to 1e12 suffices, or delta is not above the failure.
+    """
+    epsilon = check_positive("epsilon", epsilon)
+
+    def cost(scale: float) -> float:
+        total = compose_curves(curve_of(scale), times=releases)
+        return approximate_renyi_to_epsilon(total, delta, rule=rule).epsilon
+
+    high = 1.0
+    while cost(high) > epsilon:
+        high *= 2.0
+        if high > 1e12:
+            raise InputError(
+                f"epsilon is {epsilon:g}; no noise makes {releases} releases meet it"
+            )
+    low = high / 2.0
+    while low > 1e-12 and cost(low) <= epsilon:
+        low, high = low / 2.0, low
+    while high - low > 1e-10 * high:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if cost(middle) <= epsilon else (middle, high)
+    return high

@@ -1,0 +1,317 @@
+"""Approximate Renyi DP: Definition 5, Lemmas 3, 4, 16 and 17 of Zhu & Wang 2022."""
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy import optimize
+
+from jaxsel.accounting.single_run.closed_forms import randomised_response_renyi
+from jaxsel.accounting.single_run.conversions import (
+    mironov_epsilon_at_order,
+    optimal_epsilon_at_order,
+)
+from jaxsel.accounting.single_run.divergences import (
+    epsilon_at_delta,
+    profile_delta,
+    renyi_divergence,
+)
+from jaxsel.accounting.single_run.pairs import LawPair
+from jaxsel.base import Budget, Claim, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.errors import check_interval, check_positive
+from jaxsel.families.top_k.curves import (
+    ApproximateRenyiCurve,
+    approximate_renyi_to_epsilon,
+    compose_curves,
+)
+
+__all__ = ["CLAIMS"]
+
+_PAPER = "Zhu & Wang 2022"
+_ORDERS = (1.2, 2.0, 8.0)
+
+
+def _order(order: float) -> float:
+    return check_interval("order", order, 1.0, math.inf)
+
+
+def _laws(generator: np.random.Generator, outcomes: int) -> LawPair:
+    """Two random laws, from near to far apart."""
+    first = generator.dirichlet(np.ones(outcomes))
+    tilt = generator.normal(scale=generator.uniform(0.05, 2.0), size=outcomes)
+    second = first * np.exp(tilt)
+    return LawPair(first, second / second.sum())
+
+
+def _two_sided(pair: LawPair, order: float) -> float:
+    first, second = pair
+    forward = renyi_divergence(first, second, order)
+    return max(float(forward), float(renyi_divergence(second, first, order)))
+
+
+# --- Definition 5 ---------------------------------------------------------------------
+
+
+def _definition_5(
+    *, order: float = 2.0, epsilon: float = 1.0, delta: float = 0.1
+) -> float:
+    """Renyi bound at ``order`` that holds delta-approximately under (epsilon, delta)-DP.
+
+    That of randomised response, log(cosh((order - 1/2) epsilon)/cosh(epsilon/2))
+    /(order - 1).
+
+    Args:
+      order: in (1, inf).
+      epsilon: > 0.
+      delta: in [0, 1): the events have probability 1 - delta; the bound has none in it.
+    """
+    check_interval("delta", delta, 0.0, 1.0, low_open=False)
+    epsilon = check_positive("epsilon", epsilon)
+    return float(randomised_response_renyi(_order(order), epsilon))
+
+
+def _events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
+    """Parts of both laws with mass 1 - delta and ratios within e^epsilon, or None.
+
+    Events with their own randomness: outcome i belongs to E with chance part_i/law_i.
+    """
+    first, second = pair
+    n, ratio = first.size, math.exp(epsilon)
+    one = np.eye(n)
+    found = optimize.linprog(
+        np.zeros(2 * n),
+        A_ub=np.block([[one, -ratio * one], [-ratio * one, one]]),
+        b_ub=np.zeros(2 * n),
+        A_eq=np.block(
+            [[np.ones((1, n)), np.zeros((1, n))], [np.zeros((1, n)), np.ones((1, n))]]
+        ),
+        b_eq=np.full(2, 1.0 - delta),
+        bounds=[(0.0, x) for x in (*first, *second)],
+        method="highs",
+    )
+    if not found.success:
+        return None
+    parts = np.maximum(found.x, 0.0)
+    return LawPair(parts[:n] / parts[:n].sum(), parts[n:] / parts[n:].sum())
+
+
+def _definition_5_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed + 5)
+    for _ in range(max(1, min(budget.cases, 100))):
+        first, second = _laws(generator, 4)
+        delta = float(generator.uniform(0.0, 0.5) * 0.5 * np.abs(first - second).sum())
+        epsilon = max(epsilon_at_delta(first, second, delta), 1e-3)
+        parts = _events(LawPair(first, second), epsilon + 1e-9, delta)
+        for order in _ORDERS:
+            claimed = _definition_5(order=order, epsilon=epsilon, delta=delta)
+            seen = math.inf if parts is None else _two_sided(parts, order)
+            where = f"laws {first.tolist()}, {second.tolist()}, {delta=:g}, {order=:g}"
+            yield claimed, seen, where
+
+
+# --- Lemmas 3 and 16 ------------------------------------------------------------------
+
+
+def _sum(*, first: float = 0.5, second: float = 0.25) -> float:
+    """Bound of the composition at an order: the sum of the two at that order.
+
+    Args:
+      first, second: Renyi bounds of the two mechanisms, >= 0.
+    """
+    check_interval("first", first, 0.0, math.inf, low_open=False)
+    return first + check_interval("second", second, 0.0, math.inf, low_open=False)
+
+
+def _composition_cases(approximate: bool) -> Callable[[Budget], Iterator[Case]]:
+    """Adaptive: the second mechanism depends on what the first released.
+
+    Approximately, each law is a mixture of a good one, of weight 1 - failure, and of
+    another, and the events are that both draws are good.
+    """
+
+    def cases(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed + 3)
+        for _ in range(budget.cases):
+            one = _laws(generator, 3)
+            then = [_laws(generator, 3) for _ in range(3)]
+            failures = generator.uniform(0.0, 0.3, size=2) * approximate
+            for order in _ORDERS:
+                renyi = _two_sided(one, order)
+                worst = max(_two_sided(pair, order) for pair in then)
+                joint = [
+                    np.concatenate([one[side][i] * then[i][side] for i in range(3)])
+                    for side in (0, 1)
+                ]
+                seen = _two_sided(LawPair(*joint), order)
+                parts = (
+                    ApproximateRenyiCurve(lambda a, x=x: np.full(np.shape(a), x), f)
+                    for x, f in zip((renyi, worst), failures, strict=True)
+                )
+                total = compose_curves(*parts)
+                where = f"random laws of three outcomes, failures {failures.tolist()}"
+                claimed = float(total.renyi(np.asarray(order)))
+                yield claimed, seen, f"{where}, {order=:g}"
+                good = float(np.prod(1.0 - failures))
+                yield total.failure, 1.0 - good, f"probability left out, {where}"
+
+    return cases
+
+
+# --- Lemmas 4 and 17 ------------------------------------------------------------------
+
+
+def _conversion(
+    *,
+    order: float = 10.0,
+    renyi_epsilon: float = 0.5,
+    delta: float = 1e-6,
+) -> float:
+    """Epsilon at ``delta`` (plus the failure, in Lemma 17) of one Renyi bound.
+
+    renyi_epsilon + log(1/delta)/(order - 1).
+
+    Args:
+      order: in (1, inf).
+      renyi_epsilon: bound at that order, >= 0.
+      delta: in (0, 1).
+    """
+    check_interval("renyi_epsilon", renyi_epsilon, 0.0, math.inf, low_open=False)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    return float(mironov_epsilon_at_order(_order(order), renyi_epsilon, delta))
+
+
+def _tight_conversion(
+    *, order: float = 10.0, renyi_epsilon: float = 0.5, delta: float = 1e-6
+) -> float:
+    """The same by the best conversion of one Renyi bound (Canonne et al. 2020).
+
+    Args:
+      order: in (1, inf).
+      renyi_epsilon: bound at that order, >= 0.
+      delta: in (0, 1).
+    """
+    check_interval("renyi_epsilon", renyi_epsilon, 0.0, math.inf, low_open=False)
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    return float(optimal_epsilon_at_order(_order(order), renyi_epsilon, delta))
+
+
+def _conversion_cases(
+    approximate: bool, evaluate: Callable[..., float]
+) -> Callable[[Budget], Iterator[Case]]:
+    """Exact delta of random laws at the converted epsilon, any order at a time."""
+
+    def cases(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed + 4)
+        for number in range(budget.cases):
+            good = _laws(generator, 4)
+            junk = _laws(generator, 4)
+            failure = float(generator.uniform(0.0, 0.2)) if approximate else 0.0
+            if number % 2:  # what fails tells the two sides apart
+                junk = LawPair(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+            laws = [
+                np.concatenate([(1.0 - failure) * g, failure * j])
+                for g, j in zip(good, junk, strict=True)
+            ]
+            order = float(1.0 + np.exp(generator.uniform(-2.0, 3.0)))
+            delta = float(10.0 ** generator.uniform(-4.0, -0.1))
+            renyi = _two_sided(good, order)
+            epsilon = evaluate(order=order, renyi_epsilon=renyi, delta=delta)
+            seen = float(profile_delta(laws[0], laws[1], epsilon))
+            where = f"{order=!r}, {delta=!r}, {failure=!r}, laws {good}, {junk}"
+            yield delta + failure, seen, where
+
+    return cases
+
+
+def _over_orders(*, delta: float = 1e-6, delta_t: float = 5e-7) -> float:
+    """Epsilon at ``delta`` of delta_t-approximate 0.1-zCDP, tight, at the best order.
+
+    Args:
+      delta: in (0, 1), > delta_t.
+      delta_t: failure probability, in [0, 1).
+    """
+    curve = ApproximateRenyiCurve(lambda a: 0.1 * np.asarray(a), delta_t)
+    return approximate_renyi_to_epsilon(curve, delta).epsilon
+
+
+def _over_orders_cases(budget: Budget) -> Iterator[Case]:
+    """Never above what the lemma's own conversion gives at any order."""
+    del budget
+    for delta, share in ((1e-6, 0.5), (1e-2, 0.9), (1e-9, 0.01)):
+        best = _over_orders(delta=delta, delta_t=share * delta)
+        left = delta * (1.0 - share)
+        for order in (1.5, 2.0, 5.0, 12.0, 40.0):
+            simple = _conversion(order=order, renyi_epsilon=0.1 * order, delta=left)
+            yield simple, best, f"{delta=:g}, delta_t={share * delta:g}, {order=:g}"
+
+
+def _claim(identity: str, source: str, statement: str, evaluate, check) -> Claim:
+    return Claim(
+        id=identity,
+        source=f"{_PAPER}, {source}",
+        statement=statement,
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=evaluate,
+        check=check,
+    )
+
+
+CLAIMS = (
+    _claim(
+        "ZW-Def5",
+        "Definition 5",
+        "(epsilon, delta)-DP is delta-approximate Renyi DP with the curve of randomised "
+        "response: there are events of probability 1 - delta on both sides, given which "
+        "the laws are that close.",
+        _definition_5,
+        at_most(_definition_5_cases, tolerance=1e-6),
+    ),
+    _claim(
+        "ZW-Lem3",
+        "Lemma 3",
+        "The Renyi bounds of adaptively composed mechanisms add at every order.",
+        _sum,
+        at_most(_composition_cases(approximate=False)),
+    ),
+    _claim(
+        "ZW-Lem16",
+        "Lemma 16",
+        "Under adaptive composition the bounds and the failure probabilities of "
+        "approximate Renyi DP add.",
+        _sum,
+        at_most(_composition_cases(approximate=True)),
+    ),
+    _claim(
+        "ZW-Lem4",
+        "Lemma 4",
+        "(a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta)-DP.",
+        _conversion,
+        at_most(_conversion_cases(False, _conversion)),
+    ),
+    _claim(
+        "ZW-Lem17",
+        "Lemma 17",
+        "delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta + "
+        "delta_1)-DP.",
+        _conversion,
+        at_most(_conversion_cases(True, _conversion)),
+    ),
+    _claim(
+        "ZW-Lem17-tight",
+        "Lemma 17 with the conversion of Canonne, Kamath & Steinke 2020, Proposition 12",
+        "delta_1-approximate (a, r)-Renyi DP implies (r + log(1 - 1/a) - log(a delta)"
+        "/(a - 1), delta + delta_1)-DP.",
+        _tight_conversion,
+        at_most(_conversion_cases(True, _tight_conversion)),
+    ),
+    _claim(
+        "ZW-Lem17-best-order",
+        "Lemma 17 at its best order",
+        "At its best order the tight conversion gives no larger epsilon than the simple "
+        "one at any order.",
+        _over_orders,
+        at_most(_over_orders_cases),
+    ),
+)

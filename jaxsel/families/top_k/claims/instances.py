@@ -1,0 +1,178 @@
+"""Neighbouring histograms and the exact laws of Zhu & Wang 2022 on all of them at once.
+
+Pairs are arrays, one pair a row. The released sets of two neighbours may differ, so that a
+released set is two outcomes: the data's, and the neighbour's; they are one if the sets
+agree. Nothing else is merged: the selected size counts as released, too.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.base import Budget
+from jaxsel.families.top_k.claims.neighbours import gaps_of, indicator, small_pairs
+from jaxsel.families.top_k.gaps import fail_probability, pass_probability
+from jaxsel.families.top_k.laws import vote_neighbours
+
+__all__ = [
+    "BORDERLINE",
+    "Sides",
+    "gap_laws",
+    "gap_test",
+    "hockey_sticks",
+    "lost_mass",
+    "pools",
+    "random_pairs",
+    "renyi_rows",
+    "size_sides",
+    "worst_row",
+]
+
+# A gap of exactly 1, ties at the top, ties at the border, and no gap above 1.
+BORDERLINE = (
+    (5, 5, 0), (6, 5, 5, 2, 1), (9, 8, 4, 3, 3), (5, 5, 2, 2, 0), (4, 3, 2, 1, 0),
+)  # fmt: skip
+
+Pairs = tuple[np.ndarray, np.ndarray]
+
+
+class Sides(NamedTuple):
+    """Laws on the data and on its neighbour: Float[np.ndarray, "pairs outcomes"]."""
+
+    first: np.ndarray
+    second: np.ndarray
+
+
+def random_pairs(budget: Budget, candidates: int = 6) -> Pairs:
+    """Random histograms with small gaps, and one more user on each."""
+    generator = np.random.default_rng(budget.seed + candidates)
+    count = max(budget.cases, 1)
+    steps = generator.choice([0, 0, 1, 1, 2, 6], size=(count, candidates))
+    data = generator.permuted(np.cumsum(steps, axis=1), axis=1)
+    votes = generator.integers(0, 2, size=(count, candidates))
+    return data, data + votes
+
+
+@functools.cache
+def _borderline() -> tuple[Pairs, ...]:
+    found = []
+    for counts in BORDERLINE:
+        others = np.array(list(vote_neighbours(counts)), dtype=np.int64)
+        found.append((np.broadcast_to(np.array(counts), others.shape), others))
+    return tuple(found)
+
+
+def pools(budget: Budget) -> Iterator[Pairs]:
+    """All pairs with few small counts, the borderline ones, random ones; each pool has
+    one number of candidates, and comes in both directions."""
+    for first, second in (*small_pairs(), *_borderline(), random_pairs(budget)):
+        yield first, second
+        yield second, first
+
+
+# --- Laws -----------------------------------------------------------------------------
+
+
+def gap_laws(
+    gaps: np.ndarray, scale: float, regulariser: npt.ArrayLike = 0.0
+) -> np.ndarray:
+    """Softmax of (gaps + regulariser)/scale, row by row."""
+    levels = (gaps + np.asarray(regulariser)) / scale
+    weights = np.exp(levels - levels.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def same_sets(pairs: Pairs) -> np.ndarray:
+    """Whether the top-k sets agree: Bool["pairs sizes"], for k = 1, ..., m - 1."""
+    first, second = pairs
+    sizes = range(1, first.shape[1])
+    return np.stack(
+        [np.all(indicator(first, k) == indicator(second, k), axis=1) for k in sizes],
+        axis=1,
+    )
+
+
+def size_sides(
+    pairs: Pairs,
+    selected: Callable[[np.ndarray], np.ndarray],
+    tested: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    failure: float | None = None,
+) -> Sides:
+    """Laws of (size, released set or nothing) on both sides.
+
+    Args:
+      pairs: Int["pairs m"] each.
+      selected: gaps -> law of the size, row by row.
+      tested: gaps -> probabilities that the set is released and that it is kept back,
+        element by element.
+      failure: None for the laws themselves; delta_t for the laws conditional on events of
+        probability 1 - delta_t: an independent coin where the sets agree, and a part of
+        "nothing" where they differ.
+    """
+    same = same_sets(pairs)
+    laws = []
+    for side, histograms in enumerate(pairs):
+        gaps = gaps_of(histograms)
+        size, (chance, kept) = selected(gaps), tested(gaps)
+        if failure is not None:
+            chance, kept = np.where(same, chance, 0.0), np.where(same, kept, 1.0)
+        own = np.where(same, 0.0, chance)
+        parts = [np.where(same, chance, 0.0), own, 0.0 * own, kept]
+        if side == 1:
+            parts[1], parts[2] = parts[2], parts[1]
+        laws.append(np.concatenate([size * part for part in parts], axis=1))
+    return Sides(*laws)
+
+
+def gap_test(
+    noise_scale: float, delta_t: float, noise: str = "gaussian"
+) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """gaps -> probabilities that Algorithm 4 or 5 releases the set and keeps it back."""
+
+    def tested(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (
+            pass_probability(gaps, noise_scale, delta_t, noise),
+            fail_probability(gaps, noise_scale, delta_t, noise),
+        )
+
+    return tested
+
+
+def lost_mass(
+    pairs: Pairs, tested: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+) -> float:
+    """The largest probability of a set that the other side would not release."""
+    same = same_sets(pairs)
+    worst = [np.max(np.where(same, 0.0, tested(gaps_of(side))[0])) for side in pairs]
+    return float(max(worst))
+
+
+# --- Divergences ----------------------------------------------------------------------
+
+
+def hockey_sticks(sides: Sides, epsilon: float) -> np.ndarray:
+    """Delta at epsilon of each pair, data against neighbour."""
+    excess = sides.first - np.exp(epsilon) * sides.second
+    return np.maximum(excess, 0.0).sum(axis=1)
+
+
+def renyi_rows(sides: Sides, order: float) -> np.ndarray:
+    """Renyi divergence of each pair, data against neighbour; order inf allowed."""
+    first, second = sides
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.where(first > 0, np.log(first) - np.log(second), -np.inf)
+    if np.isinf(order):
+        return loss.max(axis=1)
+    with np.errstate(invalid="ignore"):
+        terms = np.where(first > 0, first * np.exp((order - 1.0) * loss), 0.0)
+    return np.log(terms.sum(axis=1)) / (order - 1.0)
+
+
+def worst_row(values: np.ndarray, pairs: Pairs) -> tuple[float, str]:
+    """The largest value, and the pair that has it."""
+    row = int(np.argmax(values))
+    first, second = (side[row].astype(int).tolist() for side in pairs)
+    return float(values[row]), f"{first} -> {second}"

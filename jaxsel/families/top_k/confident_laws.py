@@ -1,0 +1,254 @@
+"""Top-k selection with high confidence: Cohen et al. 2022, Theorem 6.
+
+Peeling by exponential mechanisms is run N times, N uniform on 0..T; each time the gap
+of its set, max of the scores outside minus min of those inside, is noised; the set with
+the smallest noisy gap is released. Peeling alone is the baseline.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize
+
+from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.errors import (
+    InputError,
+    check_finite,
+    check_integer,
+    check_interval,
+    check_positive,
+)
+from jaxsel.families.top_k.baselines import advanced_composition_share
+from jaxsel.families.top_k.laws import set_size, top_k_set_law
+from jaxsel.repetitions import beta_binomial
+
+__all__ = [
+    "ConfidentTopK",
+    "confident_gap_bound",
+    "confident_lead",
+    "confident_settings",
+    "confident_settings_printed",
+    "confident_top_k_law",
+    "corrected_delta",
+    "peeling_gap_bound",
+    "peeling_lead",
+    "set_gaps",
+    "smallest_gap_law",
+    "subsets",
+]
+
+_REACH = 42.0  # scales of Laplace noise beyond which it lies with chance below 1e-18
+
+
+class ConfidentTopK(NamedTuple):
+    """Settings of Theorem 6.
+
+    Attributes:
+      k: size of the set.
+      round_epsilon: of each of the k exponential mechanisms of one run.
+      gap_scale: of the Laplace noise on the gap.
+      offset: added to the noisy gap.
+      most_runs: T; the number of runs is uniform on 0..T.
+      pure: whether k round_epsilon is within the budget, so that delta is 0.
+    """
+
+    k: int
+    round_epsilon: float
+    gap_scale: float
+    offset: float
+    most_runs: int
+    pure: bool
+
+
+def _checked(epsilon, delta, beta, k) -> tuple[float, float, float, int]:
+    return (
+        check_positive("epsilon", epsilon),
+        check_interval("delta", delta, 0.0, 1.0),
+        check_interval("beta", beta, 0.0, 1.0),
+        check_integer("k", k, 1),
+    )
+
+
+def confident_settings(
+    epsilon: float, delta: float, beta: float, k: int
+) -> ConfidentTopK:
+    """Theorem 6 at a total of (epsilon, delta), with its proof corrected (CL-E10).
+
+    T = ceil(4/beta); a run costs (epsilon/3, delta/T): epsilon/6 for k rounds, by pure
+    or advanced composition (Kairouz, Oh & Viswanath 2015), and epsilon/6 for the gap,
+    whose sensitivity is 2: scale 12/epsilon. Offset (12/epsilon) log(2 T/beta).
+    """
+    epsilon, delta, beta, k = _checked(epsilon, delta, beta, k)
+    most = math.ceil(4.0 / beta)
+    each = advanced_composition_share(epsilon / 6.0, k, delta / most)
+    scale = 12.0 / epsilon
+    pure = k * each <= epsilon / 6.0 * (1.0 + 1e-12)
+    offset = scale * math.log(2.0 * most / beta)
+    return ConfidentTopK(k, each, scale, offset, most, pure)
+
+
+def confident_settings_printed(
+    epsilon: float, delta: float, beta: float, k: int
+) -> ConfidentTopK:
+    """Theorem 6 as its proof prints it, Lap(epsilon/6) read as scale 6/epsilon.
+
+    T = ceil(20/delta), rounds of epsilon/(40 sqrt(k log(1/delta))), offset 13
+    log(1/beta)/epsilon. Its noise on the gap is too small (CL-E10).
+    """
+    epsilon, delta, beta, k = _checked(epsilon, delta, beta, k)
+    each = epsilon / (40.0 * math.sqrt(-k * math.log(delta)))
+    offset = -13.0 * math.log(beta) / epsilon
+    return ConfidentTopK(k, each, 6.0 / epsilon, offset, math.ceil(20.0 / delta), False)
+
+
+def corrected_delta(epsilon: float, delta: float) -> float:
+    """What Theorem 6 spends for beta < delta: delta/10 + (1 + e^epsilon) delta/10.
+
+    It runs at delta/10 and confidence delta/10, and where that fails it releases the
+    true top k instead.
+    """
+    epsilon = check_positive("epsilon", epsilon)
+    return check_interval("delta", delta, 0.0, 1.0) * (2.0 + math.exp(epsilon)) / 10.0
+
+
+# --- Bounds ---------------------------------------------------------------------------
+
+
+def peeling_gap_bound(
+    candidates: float, k: int, round_epsilon: float, beta: float
+) -> float:
+    """(2/epsilon_r) log(m k/beta), which the gap of k rounds exceeds with probability
+    at most beta; epsilon_r of each round, scores of sensitivity 1."""
+    each = check_positive("round_epsilon", round_epsilon)
+    beta = check_interval("beta", beta, 0.0, 1.0)
+    pairs = check_positive("candidates", candidates) * check_integer("k", k, 1)
+    return 2.0 / each * math.log(pairs / beta)
+
+
+def confident_gap_bound(candidates: float, settings: ConfidentTopK) -> float:
+    """What the released gap exceeds with probability at most beta, with "no set".
+
+    One run's noisy gap stays below it with probability 1/2: the gap fails a bound at
+    1/4, the noise exceeds log 2 scales with probability 1/4.
+
+    Args:
+      candidates: m.
+      settings: made by ``confident_settings``, for beta.
+    """
+    middle = peeling_gap_bound(candidates, settings.k, settings.round_epsilon, 0.25)
+    return middle + settings.gap_scale * math.log(2.0) + settings.offset
+
+
+# --- Exact laws -----------------------------------------------------------------------
+
+
+def subsets(candidates: int, k: int) -> np.ndarray:
+    """The sets of size k as bit masks, ascending: Int["sets"]."""
+    masks = np.arange(2 ** check_integer("candidates", candidates, 1))
+    return masks[set_size(masks) == check_integer("k", k, 1)]
+
+
+def set_gaps(scores: npt.ArrayLike, k: int) -> np.ndarray:
+    """Gap(S) = max outside S - min inside S of every set of size k: Float["sets"].
+
+    Raises:
+      InputError: unless k is below the number of scores.
+    """
+    scores = check_finite("scores", scores)
+    if check_integer("k", k, 1) >= scores.size:
+        raise InputError(f"k is {k}; it must be below the number of scores")
+    inside = (subsets(scores.size, k)[:, None] >> np.arange(scores.size) & 1) == 1
+    worst = np.where(inside, scores, np.inf).min(axis=1)
+    return np.where(inside, -np.inf, scores).max(axis=1) - worst
+
+
+def smallest_gap_law(
+    gaps: npt.ArrayLike, weights: npt.ArrayLike, settings: ConfidentTopK
+) -> np.ndarray:
+    """Exact law of the outcome released, nothing last.
+
+    With F the distribution function of one run's noisy gap and f the generating
+    function of N: the integral over y of w_i Lap(y - gap_i) f'(1 - F(y)).
+
+    Args:
+      gaps: Float["outcomes"], the gap of each.
+      weights: Float["outcomes"], their chances in one run.
+      settings: of the noise and of N; the offset plays no role.
+
+    Returns:
+      Float["outcomes + 1"], absolute error about 1e-12.
+    """
+    gaps, weights = check_finite("gaps", gaps), check_finite("weights", weights)
+    scale = settings.gap_scale
+    number = beta_binomial(settings.most_runs, 1.0)
+    levels, group = np.unique(gaps, return_inverse=True)
+    chance = np.bincount(group, weights)
+    low = levels[0] - scale * (_REACH + math.log(settings.most_runs))
+    edges = np.concatenate([[low], levels, [levels[-1] + scale * _REACH]])
+    y, step = panels(edges, scale)
+    z = (y[:, None] - levels) / scale
+    half = 0.5 * np.exp(-np.abs(z))
+    below = np.where(z > 0.0, 1.0 - half, half) @ chance
+    first = step * number.pgf_derivative_tail(np.minimum(below, 1.0)) / scale
+    share = first @ half
+    return np.append(weights * share[group], number.probability_zero)
+
+
+def confident_top_k_law(scores: npt.ArrayLike, settings: ConfidentTopK) -> np.ndarray:
+    """Exact law of the released set, nothing last: Float["sets + 1"], see ``subsets``.
+
+    Args:
+      scores: Float["m"], at most ``top_k_laws.MAX_CANDIDATES``.
+      settings: of Theorem 6.
+    """
+    gaps = set_gaps(scores, settings.k)
+    levels = check_finite("scores", scores) * (settings.round_epsilon / 2.0)
+    law = top_k_set_law(levels, settings.k)[subsets(levels.size, settings.k)]
+    return smallest_gap_law(gaps, law, settings)
+
+
+# --- Leads ----------------------------------------------------------------------------
+
+
+def _log_hit(lead: float, candidates: float, k: int, round_epsilon: float) -> float:
+    """log P[k rounds pick just the k candidates that lead m - k others by ``lead``]."""
+    left = np.arange(k, 0, -1, dtype=np.float64)
+    others = (candidates - k) * math.exp(-round_epsilon * lead / 2.0)
+    return -float(np.sum(np.log1p(others / left)))
+
+
+def _least_lead(failing, beta: float, high: float) -> float:
+    """The least lead at which ``failing``, which falls below beta, does so."""
+    while failing(high) > beta:
+        high *= 2.0
+    if failing(0.0) <= beta:
+        return 0.0
+    found = optimize.root_scalar(lambda x: failing(x) - beta, bracket=(0.0, high))
+    return float(found.root)
+
+
+def peeling_lead(candidates: float, k: int, round_epsilon: float, beta: float) -> float:
+    """The lead of the best k over all others at which peeling picks just them with
+    probability 1 - beta, exact."""
+    beta = check_interval("beta", beta, 0.0, 1.0)
+    start = peeling_gap_bound(candidates, k, round_epsilon, beta)
+    return _least_lead(
+        lambda x: -math.expm1(_log_hit(x, candidates, k, round_epsilon)), beta, start
+    )
+
+
+def confident_lead(candidates: float, settings: ConfidentTopK, beta: float) -> float:
+    """The lead of the best k over all others at which just they are released with
+    probability 1 - beta, exact; inf if nothing is released more often than beta."""
+    beta = check_interval("beta", beta, 0.0, 1.0)
+
+    def failing(lead: float) -> float:
+        log_hit = _log_hit(lead, candidates, settings.k, settings.round_epsilon)
+        weights = [math.exp(log_hit), -math.expm1(log_hit)]
+        return float(smallest_gap_law([-lead, lead], weights, settings)[1:].sum())
+
+    if beta * (settings.most_runs + 1.0) <= 1.0 + 1e-9:  # the chance of no run
+        return math.inf
+    return _least_lead(failing, beta, confident_gap_bound(candidates, settings))

@@ -1,0 +1,199 @@
+"""Top-k selection with high confidence: the set with the smallest noisy gap.
+
+Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 6.
+"""
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import InputError, check_choice, check_finite
+from jaxsel.families.top_k.confident_laws import (
+    ConfidentTopK,
+    confident_settings,
+    confident_settings_printed,
+    confident_top_k_law,
+    subsets,
+)
+from jaxsel.families.top_k.laws import MAX_CANDIDATES
+from jaxsel.families.top_k.order_statistics import largest
+
+__all__ = ["ConfidentSet", "confident_top_k"]
+
+EVENTS = ("sets", "hits")
+_MOST_RUNS = 2**30
+_NUMBER_TAG, _NOISE_TAG = 0xC9, 0xCA
+
+
+class ConfidentSet(NamedTuple):
+    """What Theorem 6's algorithm releases, and how good it is.
+
+    Attributes:
+      event: Int[Array, ""], the released set, by its place among the sets of size k or
+        by its number of hits (members of the true top k); "none" last.
+      gap: Float[Array, ""], max score outside minus min score inside; inf if nothing is
+        released. Not released.
+      count: Int[Array, ""], how many sets were drawn. Not released.
+    """
+
+    event: Int[Array, ""]
+    gap: Float[Array, ""]
+    count: Int[Array, ""]
+
+
+def _event(released: ConfidentSet) -> Array:
+    return released.event
+
+
+def _gap(scores: Array, chosen: Bool[Array, " m"]) -> Array:
+    outside = jnp.where(chosen, -jnp.inf, scores).max()
+    return outside - jnp.where(chosen, scores, jnp.inf).min()
+
+
+@functools.cache
+def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mechanism:
+    """Draw N sets, N uniform on 0..T; release the one with the smallest noisy gap.
+
+    Args:
+      events: "sets" (at most 12 candidates) or "hits" among the true top k.
+      settings: "corrected", or "printed" for the constants of the paper's proof, whose
+        gap noise is too small (CL-E10).
+
+    Data: scores, Float["m"], each of which moves by at most 1.
+    Params: "epsilon" and "delta", of the whole; "beta", the chance of failure; "k".
+    Outcome: ConfidentSet.
+
+    Formal guarantees (claims): CL-Thm6, CL-Thm6-utility.
+
+    Raises:
+      InputError: for parameters out of range, or k not below the number of scores.
+    """
+    check_choice("events", events, EVENTS)
+    check_choice("settings", settings, ("corrected", "printed"))
+    make = confident_settings if settings == "corrected" else confident_settings_printed
+
+    def checked(data: Any, params: Mapping[str, Any]):
+        scores = check_finite("scores", data)
+        needed = {"epsilon", "delta", "beta", "k"}
+        if scores.ndim != 1:
+            raise InputError("scores must be one list of numbers")
+        if set(params) != needed:
+            raise InputError("the parameters are epsilon, delta, beta and k")
+        found: ConfidentTopK = make(**params)
+        if found.k >= scores.size:
+            raise InputError(
+                f"k is {found.k}; it must be below the number of scores, {scores.size}"
+            )
+        if found.most_runs >= _MOST_RUNS:
+            raise InputError(
+                f"up to {found.most_runs} sets would be drawn; at most {_MOST_RUNS} "
+                "are, so take a larger beta (or delta, with the printed settings)"
+            )
+        if events == "sets" and scores.size > MAX_CANDIDATES:
+            raise InputError(
+                f"there are {scores.size} candidates; sets are told apart for at most "
+                f"{MAX_CANDIDATES}, so use events=hits"
+            )
+        return scores, found
+
+    def _hits(scores: np.ndarray, k: int) -> np.ndarray:
+        """Which candidates are the true top k."""
+        wanted = np.zeros(scores.size, bool)
+        wanted[np.argsort(-scores, kind="stable")[:k]] = True
+        return wanted
+
+    def prepare(data, params):
+        scores, found = checked(data, params)
+        places = np.zeros(1, np.int32)
+        if events == "sets":
+            places = np.zeros(2**scores.size, np.int32)
+            masks = subsets(scores.size, found.k)
+            places[masks] = np.arange(masks.size)
+        prepared = {
+            "scores": scores,
+            "wanted": _hits(scores, found.k),
+            "places": places,
+        }
+        return prepared, {
+            "half_epsilon": np.float64(found.round_epsilon / 2.0),
+            "gap_scale": np.float64(found.gap_scale),
+            "k": np.int32(found.k),
+            "most_runs": np.float64(found.most_runs),
+            "none": np.int32(len(labels(data, params)) - 1),
+        }
+
+    def code(chosen: Array, data) -> Array:
+        if events == "hits":
+            return jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)
+        bits = np.int32(1) << np.arange(chosen.shape[0], dtype=np.int32)
+        mask = jnp.sum(jnp.where(chosen, jnp.asarray(bits), 0), dtype=jnp.int32)
+        return jnp.asarray(data["places"])[mask]
+
+    def sample(key: stream.Key, data, params) -> ConfidentSet:
+        scores = jnp.asarray(data["scores"])
+        levels = (scores * params["half_epsilon"]).astype(jnp.float32)
+        draws = jnp.arange(scores.shape[0], dtype=jnp.uint32)
+        number = noise.number(stream.fold(key, _NUMBER_TAG), 0)
+        # Bin(T, p) with p uniform is uniform on 0..T.
+        most = params["most_runs"]
+        count = jnp.minimum(jnp.floor(noise.uniform(number) * (most + 1.0)), most)
+        count = count.astype(jnp.int32)
+        noise_key = stream.fold(key, _NOISE_TAG)
+
+        def draw(state):
+            done, least, best, best_gap = state
+            here = stream.fold(key, done + (1 << 16))
+            race = levels + noise.gumbel(noise.number(here, draws, "tail"))
+            chosen = largest(race, params["k"])
+            gap = _gap(scores, chosen)
+            laplace = noise.variate("laplace", noise_key, done.astype(jnp.uint32))
+            noisy = gap + params["gap_scale"] * laplace.astype(gap.dtype)
+            better = noisy < least
+            event = jnp.where(better, code(chosen, data), best)
+            gap = jnp.where(better, gap, best_gap)
+            return done + 1, jnp.minimum(noisy, least), event, gap
+
+        infinite = jnp.asarray(jnp.inf, scores.dtype)
+        none = jnp.asarray(params["none"])
+        start = (jnp.asarray(0, jnp.int32), infinite, none, infinite)
+        done, _, event, gap = lax.while_loop(
+            lambda state: state[0] < count, draw, start
+        )
+        return ConfidentSet(event, gap, done)
+
+    def labels(data, params) -> tuple[str, ...]:
+        scores, found = checked(data, params)
+        if events == "hits":
+            return (*(f"{hits} hits" for hits in range(found.k + 1)), "none")
+        names = []
+        for mask in subsets(scores.size, found.k):
+            inside = [str(i) for i in range(scores.size) if mask >> i & 1]
+            names.append("{" + ",".join(inside) + "}")
+        return (*names, "none")
+
+    def law(data, params) -> FiniteLaw:
+        scores, found = checked(data, params)
+        exact = confident_top_k_law(scores, found)
+        if events == "hits":
+            wanted = np.flatnonzero(_hits(scores, found.k))
+            masks = subsets(scores.size, found.k)
+            hits = (masks[:, None] >> wanted & 1).sum(axis=1)
+            exact = np.append(np.bincount(hits, exact[:-1], found.k + 1), exact[-1])
+        return FiniteLaw(exact, labels(data, params))
+
+    return Mechanism(
+        name=f"confident_top_k(events={events},settings={settings})",
+        prepare=prepare,
+        sample=sample,
+        event=_event,
+        labels=labels,
+        law=law,
+        resolution=noise.resolution("tail"),
+    )

@@ -1,0 +1,182 @@
+"""Top-k by exponential mechanisms: peeled one by one, or in one shot of Gumbel noise.
+
+Peeling picks a candidate with probability proportional to exp(count/b), removes it, and
+goes on until k are picked. Adding Gumbel noise of scale b to every count and taking the k
+largest has the same law (Durfee & Rogers 2019), and so has the race of ``arrivals``.
+"""
+
+import functools
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool
+
+from jaxsel import noise as noises
+from jaxsel import stream
+from jaxsel.base import FiniteLaw, Mechanism, Relation
+from jaxsel.errors import InputError, check_choice, check_positive
+from jaxsel.families.top_k.arrivals import Race, plan_races, wanted_among_first
+from jaxsel.families.top_k.baselines import exponential_top_k_scale
+from jaxsel.families.top_k.laws import top_k_set_law
+from jaxsel.families.top_k.noisy_gaps import wide_dtype
+from jaxsel.families.top_k.order_statistics import largest
+from jaxsel.families.top_k.recall import group_counts, hit_law
+from jaxsel.families.top_k.release import (
+    EVENTS,
+    Ranking,
+    Release,
+    check_params,
+    event_of,
+    mask_codes,
+    outcome,
+    rank_histogram,
+    release_labels,
+)
+
+__all__ = ["exponential_top_k", "peel_scale"]
+
+METHODS = ("arrivals", "one_shot", "peeling")
+
+
+def peel_scale(params: dict[str, Any], k: int, relation: str) -> float:
+    """The Gumbel scale: ``noise_scale``, or the one at which k picks cost ``rho``."""
+    if ("rho" in params) == ("noise_scale" in params):
+        raise InputError("top-k takes either rho or noise_scale, and not both")
+    if "noise_scale" in params:
+        return check_positive("noise_scale", params["noise_scale"])
+    return exponential_top_k_scale(params["rho"], k, Relation(relation))
+
+
+def noisy_top(key, levels, picks, inside, precision: str) -> Bool[Array, " candidates"]:
+    """The ``picks`` largest of the levels with Gumbel noise, among ``inside``."""
+    draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
+    noise = noises.gumbel(noises.number(key, draws, precision))
+    return largest(levels + noise, picks, inside)
+
+
+def _peeled(key, levels, picks, precision: str) -> Bool[Array, " candidates"]:
+    """Picks one by one, fresh noise for every pick."""
+    draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
+
+    def pick(number, gone):
+        here = stream.fold(key, number)
+        noise = noises.gumbel(noises.number(here, draws, precision))
+        best = jnp.argmax(jnp.where(gone, -jnp.inf, levels + noise))
+        return gone.at[best].set(True)
+
+    return lax.fori_loop(0, picks, pick, jnp.zeros(levels.shape, bool))
+
+
+def from_mask(chosen, size, data, events: str) -> Release:
+    """The release of the candidates whose ranks are ``chosen``."""
+    hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)
+    code = jnp.sum(jnp.where(chosen, jnp.asarray(data["codes"]), 0), dtype=jnp.int32)
+    return outcome(size, True, hits, code, 0, events)
+
+
+@functools.cache
+def exponential_top_k(
+    *,
+    method: str = "arrivals",
+    relation: str = "monotone",
+    events: str = "hits",
+    precision: str = "tail",
+) -> Mechanism:
+    """EM-CDP: k picks by exponential mechanisms.
+
+    Args:
+      method: "arrivals" costs about k draws whatever the number of candidates, and tells
+        the hits alone; "one_shot" draws once a candidate; "peeling" draws k times a
+        candidate. The law is the same. The latter two hold all candidates of a block of
+        trials in memory: give them a small ``block_size``.
+      relation: "monotone" or "general" changes of counts; sets the noise from rho.
+      events: "hits", or "sets" for audits of small histograms (not with "arrivals").
+      precision: of the draws: "tail" or "float64".
+
+    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
+      k, or among "wanted".
+    Params: "k"; "rho" (of all picks) or "noise_scale" (of the Gumbel noise); optionally
+      "capacity", the number of visits of "arrivals", for cells of a grid.
+    Outcome: Release.
+
+    Formal guarantees (claims): BASE-EM-CDP, BASE-EM-CDP-general.
+
+    Raises:
+      InputError: for unknown settings, or data and parameters out of range.
+    """
+    check_choice("method", method, METHODS)
+    check_choice("relation", relation, ("monotone", "general"))
+    check_choice("events", events, EVENTS)
+    if method == "arrivals" and events == "sets":
+        raise InputError(
+            'method "arrivals" does not know the set; take "one_shot" or "peeling"'
+        )
+    dtype = wide_dtype(precision)
+
+    def checked(data, params) -> tuple[Ranking, float, Any]:
+        given = check_params(params, ("k", "rho", "noise_scale", "capacity"))
+        if "k" not in given:
+            raise InputError("k is missing; give the size of the set")
+        ranking = rank_histogram(data, given["k"])
+        scale = peel_scale(given, ranking.k, relation)
+        return ranking, scale, given.get("capacity")
+
+    def prepare(data, params):
+        ranking, scale, capacity = checked(data, params)
+        # float32 resolves best where it matters: near count number k.
+        counts = ranking.counts - ranking.counts[ranking.k - 1]
+        if method == "arrivals":
+            race = Race(0, 1, counts.size, ranking.k, 1.0 / scale, counts.size)
+            plan = plan_races(counts, [race], dtype, capacity)
+            return {
+                "counts": counts.astype(dtype),
+                "wanted": ranking.wanted,
+                "races": plan,
+            }, {"k": np.int32(ranking.k)}
+        return {
+            "levels": (counts / scale).astype(dtype),
+            "wanted": ranking.wanted,
+            "codes": mask_codes(ranking, events),
+        }, {"k": np.int32(ranking.k)}
+
+    def sample(key: stream.Key, data, params) -> Release:
+        k = jnp.asarray(params["k"])
+        if method == "arrivals":
+            hits = wanted_among_first(
+                key, data["counts"], data["wanted"], data["races"], 0, precision
+            )
+            return outcome(k, True, hits, 0, 0, events)
+        levels = jnp.asarray(data["levels"])
+        if method == "peeling":
+            chosen = _peeled(key, levels, k, precision)
+        else:
+            chosen = noisy_top(key, levels, k, None, precision)
+        return from_mask(chosen, k, data, events)
+
+    def labels(data, params) -> tuple[str, ...]:
+        ranking = checked(data, params)[0]
+        return release_labels(ranking, events, ranking.k, kept_back=False)
+
+    def law(data, params) -> FiniteLaw:
+        ranking, scale, _ = checked(data, params)
+        if events == "sets":
+            histogram = np.empty_like(ranking.counts)
+            histogram[ranking.order] = ranking.counts
+            found = top_k_set_law(histogram / scale, ranking.k)
+        else:
+            groups = group_counts(ranking.counts, ranking.wanted)
+            found = hit_law(groups, ranking.k, scale)
+        return FiniteLaw(found, labels(data, params))
+
+    return Mechanism(
+        name=f"exponential_top_k(method={method},relation={relation},events={events},"
+        f"precision={precision})",
+        prepare=prepare,
+        sample=sample,
+        event=event_of,
+        labels=labels,
+        law=law,
+        resolution=noises.resolution(precision),
+    )

@@ -1,0 +1,242 @@
+"""StableTopK where the size of the set is given (Zhu & Wang 2022, Algorithm 3).
+
+A size near k with a large gap is selected and tested; if it passes, exponential mechanisms
+add what is missing to its set or choose within it, and if not they choose everything.
+"""
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Int
+
+from jaxsel import noise as noises
+from jaxsel import stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import InputError, check_choice, check_interval, check_positive
+from jaxsel.families.top_k import noisy_gaps
+from jaxsel.families.top_k.arrivals import wanted_among_first
+from jaxsel.families.top_k.exponential import noisy_top
+from jaxsel.families.top_k.fixed_cases import (
+    Settings,
+    cases_of,
+    fixed_hit_law,
+    fixed_set_law,
+    plan_cases,
+)
+from jaxsel.families.top_k.gaps import needed_noise
+from jaxsel.families.top_k.laws import BEYOND
+from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype, winner
+from jaxsel.families.top_k.release import (
+    EVENTS,
+    check_params,
+    event_of,
+    mask_codes,
+    rank_histogram,
+    release_labels,
+)
+from jaxsel.families.top_k.stable import TEST_TAG, check_delta_t
+
+__all__ = ["FixedRelease", "fixed_top_k"]
+
+METHODS = ("arrivals", "literal")
+_PEEL_TAG = 0xB4
+
+
+class FixedRelease(NamedTuple):
+    """What one trial released, and how.
+
+    Attributes:
+      size: Int[Array, ""], k.
+      passed: Bool[Array, ""], whether the test of the selected size passed.
+      hits: Int[Array, ""], wanted candidates in the released set; not released.
+      event: Int[Array, ""], what is tallied by default, see ``release.EVENTS``.
+      selected: Int[Array, ""], the selected size.
+    """
+
+    size: Int[Array, ""]
+    passed: Bool[Array, ""]
+    hits: Int[Array, ""]
+    event: Int[Array, ""]
+    selected: Int[Array, ""]
+
+
+@functools.cache
+def fixed_top_k(
+    *,
+    method: str = "arrivals",
+    beyond: str = "fewer",
+    events: str = "hits",
+    precision: str = "tail",
+) -> Mechanism:
+    """StableTopK with a given k: always k candidates are released.
+
+    A quarter of rho selects a size by noisy gaps with regulariser -weight |j - k|, a
+    quarter tests its gap (Gaussian), and half pays for exponential mechanisms: if the
+    selected set is too small and passes, they add the missing ones out of the others; if
+    it is too large and passes, they choose k of it or drop the rest; if it does not pass,
+    they choose k of all.
+
+    Args:
+      method: "arrivals" costs about k draws whatever the number of candidates, and tells
+        the hits alone; "literal" draws once a candidate and holds all candidates of a
+        block of trials in memory (give it a small ``block_size``). The law is the same.
+      beyond: where a larger set passes: "keep" peels k of it, "drop" peels those to be
+        dropped, "fewer" does what needs fewer picks. Only with "keep" is the outcome never
+        worse than peeling with half the budget (claim ZW-Thm12-utility).
+      events: "hits", or "sets" for audits of small histograms (not with "arrivals").
+      precision: of the draws: "tail" or "float64".
+
+    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
+      k, or among "wanted".
+    Params: "k", "rho", "delta_t"; optionally "weight" (lambda >= 0, in votes, default 0),
+      "max_size" (k-bar), "groups" and "capacity" (padding, for cells of a grid).
+    Outcome: FixedRelease.
+
+    Formal guarantees (claims): ZW-Thm12.
+
+    Raises:
+      InputError: for unknown settings, or data and parameters out of range.
+    """
+    check_choice("method", method, METHODS)
+    check_choice("beyond", beyond, BEYOND)
+    check_choice("events", events, EVENTS)
+    if method == "arrivals" and events == "sets":
+        raise InputError('method "arrivals" does not know the set; take "literal"')
+    dtype = wide_dtype(precision)
+    own = ("k", "rho", "delta_t", "weight", "max_size", "groups", "capacity")
+
+    def checked(data, params: Any) -> tuple[Settings, dict[str, Any]]:
+        given = check_params(params, own)
+        for name in ("k", "rho"):
+            if name not in given:
+                raise InputError(f"{name} is missing")
+        ranking = rank_histogram(data, given["k"])
+        weight = check_interval(
+            "weight", given.get("weight", 0.0), 0.0, math.inf, low_open=False
+        )
+        away = np.abs(np.arange(1, ranking.counts.size) - ranking.k)
+        levels = gap_levels(ranking.gaps, -weight * away, given.get("max_size"))
+        rho = check_positive("rho", given["rho"])
+        return Settings(ranking, levels, rho, check_delta_t(given), beyond), given
+
+    def prepare(data, params):
+        settings, given = checked(data, params)
+        ranking, scale = settings.ranking, settings.scale
+        cases = cases_of(settings)
+        needed = needed_noise(ranking.gaps, scale, settings.delta_t)
+        prepared = {
+            "contest": gap_contest(
+                settings.levels, scale, "gumbel", "grouped", dtype, given.get("groups")
+            ),
+            "needed": needed.astype(dtype),
+            # float32 resolves best where it matters: near count number k.
+            "counts": (ranking.counts - ranking.counts[ranking.k - 1]).astype(dtype),
+            "wanted": ranking.wanted,
+            "hits": np.append(0, np.cumsum(ranking.wanted)).astype(np.int32),
+            "base": cases.base,
+            "picks": cases.picks,
+            "high": cases.high,
+        }
+        if method == "arrivals":
+            races, row = plan_cases(settings, cases, dtype, given.get("capacity"))
+            prepared |= {"races": races, "row": row}
+        else:
+            prepared |= {
+                "low": cases.low,
+                "slope": cases.slope.astype(dtype),
+                "codes": mask_codes(ranking, events),
+            }
+        return prepared, {"k": np.int32(ranking.k)}
+
+    def sample(key: stream.Key, data, params) -> FixedRelease:
+        contest = noisy_gaps.Contest(*data["contest"])
+        place = winner(key, contest, "gumbel", precision)
+        number = noises.number(stream.fold(key, TEST_TAG), 0, precision)
+        passed = noises.normal(number) > jnp.asarray(data["needed"])[place]
+        case = jnp.where(passed, place + 1, 0)
+        pick = _picked if method == "arrivals" else _picked_literally
+        peel_key = stream.fold(key, _PEEL_TAG)
+        picks = jnp.asarray(data["picks"])[case]
+
+        # A loop rather than a condition: a block in which no trial peels skips it.
+        def body(state):
+            del state
+            return (jnp.asarray(False), *pick(peel_key, data, case, precision))
+
+        at_hand = _at_hand(data, case, method)
+        start = (picks > 0, *at_hand)
+        _, hits, code = lax.while_loop(lambda state: state[0], body, start)
+        event = code if events == "sets" else hits
+        k = jnp.asarray(params["k"])
+        return FixedRelease(k, passed, hits, event, place + 1)
+
+    def labels(data, params) -> tuple[str, ...]:
+        ranking = checked(data, params)[0].ranking
+        return release_labels(ranking, events, ranking.k, kept_back=False)
+
+    def law(data, params) -> FiniteLaw:
+        settings, _ = checked(data, params)
+        found = fixed_set_law(settings) if events == "sets" else fixed_hit_law(settings)
+        return FiniteLaw(found, labels(data, params))
+
+    return Mechanism(
+        name=f"fixed_top_k(method={method},beyond={beyond},events={events},"
+        f"precision={precision})",
+        prepare=prepare,
+        sample=sample,
+        event=event_of,
+        labels=labels,
+        law=law,
+        resolution=noises.resolution(precision),
+    )
+
+
+# --- Device ---------------------------------------------------------------------------
+
+
+def _at_hand(data, case, method: str) -> tuple[Array, Array]:
+    """Hits and mask of what is released without picking."""
+    base = jnp.asarray(data["base"])[case]
+    code = jnp.int32(0)
+    if method == "literal":
+        codes = jnp.asarray(data["codes"])
+        ranks = jnp.arange(codes.shape[0], dtype=jnp.int32)
+        code = jnp.sum(jnp.where(ranks < base, codes, 0), dtype=jnp.int32)
+    return jnp.asarray(data["hits"])[base], code
+
+
+def _picked(key, data, case, precision: str) -> tuple[Array, Array]:
+    row = jnp.asarray(data["row"])[case]
+    base = jnp.asarray(data["base"])[case]
+    high = jnp.asarray(data["high"])[case]
+    races = data["races"]
+    low = jnp.asarray(races.first)[row]
+    up = jnp.asarray(races.direction)[row] > 0
+    found = wanted_among_first(
+        key, data["counts"], data["wanted"], races, row, precision,
+        size=jnp.where(up, high - low, high),
+    )  # fmt: skip
+    hits = jnp.asarray(data["hits"])[base] + jnp.where(up, found, -found)
+    return hits, jnp.int32(0)
+
+
+def _picked_literally(key, data, case, precision: str) -> tuple[Array, Array]:
+    counts, wanted = jnp.asarray(data["counts"]), jnp.asarray(data["wanted"])
+    fields = (
+        jnp.asarray(data[name])[case] for name in ("base", "low", "high", "picks")
+    )
+    base, low, high, picks = fields
+    slope = jnp.asarray(data["slope"])[case]
+    ranks = jnp.arange(counts.shape[0], dtype=jnp.int32)
+    inside = (ranks >= low) & (ranks < high)
+    # float32 resolves best where it matters: near the last of the picks.
+    middle = counts[jnp.where(slope > 0, low + picks - 1, high - picks)]
+    chosen = noisy_top(key, (counts - middle) * slope, picks, inside, precision)
+    released = (ranks < base) ^ chosen
+    hits = jnp.sum(released & wanted, dtype=jnp.int32)
+    code = jnp.sum(jnp.where(released, jnp.asarray(data["codes"]), 0), dtype=jnp.int32)
+    return hits, code

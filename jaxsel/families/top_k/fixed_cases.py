@@ -1,0 +1,168 @@
+"""What StableTopK with given k does after its test: cases, their races, exact laws."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.errors import InputError
+from jaxsel.families.top_k.arrivals import Race, Races, plan_races
+from jaxsel.families.top_k.baselines import exponential_top_k_scale
+from jaxsel.families.top_k.gaps import pass_probability
+from jaxsel.families.top_k.laws import fixed_top_k_law, keeps
+from jaxsel.families.top_k.noisy_gaps import selection_law
+from jaxsel.families.top_k.recall import group_counts, hit_law
+from jaxsel.families.top_k.release import Ranking
+
+__all__ = [
+    "Cases",
+    "Settings",
+    "cases_of",
+    "fixed_hit_law",
+    "fixed_set_law",
+    "plan_cases",
+]
+
+_GROWTH = 1.05  # of the sets beyond 2 k that share a plan
+_NEGLIGIBLE = 1e-17
+_MAX_CASES = 400
+
+
+class Settings(NamedTuple):
+    """What Algorithm 3 runs on: ``levels`` are q_j + r(j), see ``gap_levels``."""
+
+    ranking: Ranking
+    levels: np.ndarray
+    rho: float
+    delta_t: float
+    beyond: str
+
+    @property
+    def scale(self) -> float:
+        """Of the selecting and of the testing noise: each costs a quarter of rho."""
+        return math.sqrt(2.0 / self.rho)
+
+    def peel_scale(self, picks: int) -> float:
+        """Gumbel scale at which so many picks cost half of rho."""
+        return exponential_top_k_scale(self.rho / 2.0, picks)
+
+
+class Cases(NamedTuple):
+    """What exponential mechanisms do: case 0 if the test fails, else the passing size.
+
+    Attributes:
+      base: Int32["m"], the set of the first ``base`` ranks is at hand.
+      low, high: Int32["m"], ranks among which to pick.
+      picks: Int32["m"]; they are added to what is at hand, or, inside it, dropped.
+      slope: Float["m"], 1/scale, negative where lower counts are likelier.
+    """
+
+    base: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    picks: np.ndarray
+    slope: np.ndarray
+
+
+def cases_of(settings: Settings) -> Cases:
+    """What is done in each case."""
+    m, k = settings.ranking.counts.size, settings.ranking.k
+    size = np.arange(m)
+    fewer, more = (size > 0) & (size < k), size > k
+    drops = more & np.array([not keeps(settings.beyond, int(j), k) for j in size])
+    base = np.where(fewer | drops | (size == k), size, 0)
+    picks = np.where(fewer, k - size, np.where(drops, size - k, k))
+    picks[k] = 0
+    unit = settings.peel_scale(1)
+    slope = 1.0 / (unit * np.sqrt(np.maximum(picks, 1)))
+    return Cases(
+        base.astype(np.int32),
+        np.where(fewer, size, 0).astype(np.int32),
+        np.where(more, size, m).astype(np.int32),
+        picks.astype(np.int32),
+        np.where(drops, -slope, slope),
+    )
+
+
+def plan_cases(
+    settings: Settings, cases: Cases, dtype, capacity: int | None
+) -> tuple[Races, np.ndarray]:
+    """The races of all cases, and the race of each: sets beyond 2 k share theirs."""
+    m, k = settings.ranking.counts.size, settings.ranking.k
+    races, row = [], np.zeros(m, dtype=np.int32)
+    case = 0
+    while case < m:
+        last = case
+        if case > k and cases.base[case] == 0:
+            last = min(m - 1, int(case * _GROWTH))
+        row[case : last + 1] = len(races)
+        low, high = int(cases.low[case]), int(cases.high[case])
+        slope, picks = float(cases.slope[case]), int(cases.picks[case])
+        up = slope > 0
+        races.append(
+            Race(
+                low if up else high - 1,
+                1 if up else -1,
+                high - low,
+                max(picks, 1),
+                slope,
+                int(cases.high[last]) - low,
+            )
+        )
+        case = last + 1
+    counts = settings.ranking.counts
+    return plan_races(counts - counts[k - 1], races, dtype, capacity), row
+
+
+# --- Exact laws -----------------------------------------------------------------------
+
+
+def fixed_set_law(settings: Settings) -> np.ndarray:
+    """Exact law of the released set: Float["2^m"]."""
+    ranking = settings.ranking
+    histogram = np.empty_like(ranking.counts)
+    histogram[ranking.order] = ranking.counts
+    law = fixed_top_k_law(
+        histogram,
+        ranking.k,
+        selection_law(settings.levels, settings.scale, "gumbel"),
+        settings.scale,
+        settings.delta_t,
+        settings.peel_scale,
+        beyond=settings.beyond,
+    )
+    return law.sum(axis=(0, 1))
+
+
+def fixed_hit_law(settings: Settings) -> np.ndarray:
+    """Exact law of the hits: Float["k+1"], a mixture of exact laws of peeling."""
+    ranking, cases = settings.ranking, cases_of(settings)
+    k = ranking.k
+    chosen = selection_law(settings.levels, settings.scale, "gumbel")
+    passed = pass_probability(ranking.gaps, settings.scale, settings.delta_t)
+    weight = np.append(1.0 - np.sum(chosen * passed), chosen * passed)
+    likely = np.flatnonzero(weight > _NEGLIGIBLE)
+    if likely.size > _MAX_CASES:
+        raise InputError(
+            f"{likely.size} sizes may pass; the exact law is for at most {_MAX_CASES}: "
+            "restrict them by max_size, or simulate"
+        )
+    law = np.zeros(k + 1)
+    for case in likely:
+        base, picks = int(cases.base[case]), int(cases.picks[case])
+        pool = slice(int(cases.low[case]), int(cases.high[case]))
+        counts, wanted = ranking.counts[pool], ranking.wanted[pool]
+        at_hand = int(ranking.wanted[:base].sum())
+        slope = float(cases.slope[case])
+        if picks == 0:
+            found = np.ones(1)
+        elif picks == counts.size:
+            found = np.append(np.zeros(int(wanted.sum())), 1.0)
+        else:
+            signed = counts if slope > 0 else -counts
+            groups = group_counts(signed, wanted)
+            found = hit_law(groups, picks, 1.0 / abs(slope))
+        step = 1 if slope > 0 else -1
+        for hits in np.flatnonzero(found):
+            law[at_hand + step * hits] += weight[case] * found[hits]
+    return law

@@ -1,0 +1,374 @@
+"""Exact laws of private top-k sets of small histograms, by enumeration.
+
+A set of candidates is a bit mask: bit i stands for candidate i of the histogram as
+given. A law over sets is Float["2^m"]; where an algorithm may also release the size of a
+set that it keeps back, m - 1 more outcomes follow, "nothing, size 1" to "nothing, size
+m - 1" (see ``set_labels``). Ties go to the lower index. Two neighbours are compared on
+the same masks: their top-k sets may differ.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_positive,
+)
+from jaxsel.families.top_k.gaps import fail_probability, pass_probability
+
+__all__ = [
+    "BEYOND",
+    "MAX_CANDIDATES",
+    "WorstNeighbour",
+    "check_histogram",
+    "check_top_k",
+    "descending",
+    "first_arrivals",
+    "fixed_top_k_law",
+    "gaps_of",
+    "keeps",
+    "largest_gap_law",
+    "peeled_law",
+    "prefix_masks",
+    "released_law",
+    "set_labels",
+    "set_size",
+    "top_k_set_law",
+    "vote_neighbours",
+    "worst_delta",
+    "worst_epsilon",
+]
+
+MAX_CANDIDATES = 12  # of enumerated histograms
+BEYOND = ("keep", "drop", "fewer")
+
+
+# --- Histograms -----------------------------------------------------------------------
+
+
+def check_histogram(histogram: npt.ArrayLike, limit: int | None = None) -> np.ndarray:
+    """The counts as float64.
+
+    Args:
+      histogram: Float["candidates"], counts >= 0 of at least two candidates.
+      limit: most candidates that are allowed; None for any number.
+
+    Raises:
+      InputError: for anything else.
+    """
+    counts = check_finite("histogram", histogram)
+    if counts.ndim != 1 or counts.size < 2:
+        raise InputError("a histogram must be one list of at least two counts")
+    if np.any(counts < 0.0):
+        raise InputError("the histogram holds negative counts; counts must be >= 0")
+    if limit is not None and counts.size > limit:
+        raise InputError(
+            f"the histogram has {counts.size} candidates; sets are enumerated for at "
+            f"most {limit}"
+        )
+    return counts
+
+
+def descending(histogram: npt.ArrayLike) -> np.ndarray:
+    """Candidates by descending count, ties to the lower index: Int["candidates"]."""
+    return np.argsort(-np.asarray(histogram, dtype=np.float64), kind="stable")
+
+
+def gaps_of(histogram: npt.ArrayLike) -> np.ndarray:
+    """q_1, ..., q_(m-1): each count minus the next, sorted in descending order."""
+    ranked = -np.sort(-check_histogram(histogram))
+    return ranked[:-1] - ranked[1:]
+
+
+def prefix_masks(histogram: npt.ArrayLike) -> np.ndarray:
+    """The top-1, ..., top-m sets as masks: Int64["candidates"]."""
+    order = descending(check_histogram(histogram, MAX_CANDIDATES))
+    return np.cumsum(np.int64(1) << order)
+
+
+def set_size(masks: npt.ArrayLike) -> np.ndarray:
+    """Number of candidates in each set."""
+    return np.bitwise_count(np.asarray(masks, dtype=np.uint64)).astype(np.int64)
+
+
+def set_labels(candidates: int, *, kept_back: bool = False) -> tuple[str, ...]:
+    """The meaning of each outcome of a law over sets.
+
+    Args:
+      candidates: m, at most MAX_CANDIDATES.
+      kept_back: whether "nothing, size k" follows for k = 1, ..., m - 1.
+    """
+    names = [
+        "{" + ",".join(str(i) for i in range(candidates) if mask >> i & 1) + "}"
+        for mask in range(2**candidates)
+    ]
+    if kept_back:
+        names += [f"nothing, size {k}" for k in range(1, candidates)]
+    return tuple(names)
+
+
+def vote_neighbours(histogram: npt.ArrayLike) -> Iterator[np.ndarray]:
+    """The histograms with one user more or less, who votes for any candidates.
+
+    All 2^m - 1 sets of votes, added, and removed where no count falls below 0.
+    """
+    counts = check_histogram(histogram, MAX_CANDIDATES)
+    for votes in itertools.product((0.0, 1.0), repeat=counts.size):
+        if any(votes):
+            yield counts + np.array(votes)
+            if np.all(counts >= votes):
+                yield counts - np.array(votes)
+
+
+class WorstNeighbour(NamedTuple):
+    """The exact privacy of a mechanism at one histogram.
+
+    Attributes:
+      value: the largest delta, or epsilon, over all neighbours, both directions.
+      neighbour: Float[np.ndarray, "candidates"], a histogram that has it.
+    """
+
+    value: float
+    neighbour: np.ndarray
+
+
+def _worst(histogram, law_of, measure) -> WorstNeighbour:
+    law = law_of(np.asarray(histogram, dtype=np.float64))
+    found = [
+        WorstNeighbour(float(measure(law, law_of(other))), other)
+        for other in vote_neighbours(histogram)
+    ]
+    return max(found, key=lambda one: one.value)
+
+
+def worst_delta(
+    histogram: npt.ArrayLike, law_of: Callable[[np.ndarray], np.ndarray], epsilon: float
+) -> WorstNeighbour:
+    """Exact delta at epsilon of one histogram against all of its neighbours.
+
+    Args:
+      histogram: Float["candidates"], at most MAX_CANDIDATES.
+      law_of: histogram -> law over outcomes that mean the same for every histogram.
+      epsilon: any real number.
+    """
+    return _worst(histogram, law_of, lambda p, q: profile_delta(p, q, epsilon))
+
+
+def worst_epsilon(
+    histogram: npt.ArrayLike, law_of: Callable[[np.ndarray], np.ndarray], delta: float
+) -> WorstNeighbour:
+    """Exact epsilon at delta of one histogram against all of its neighbours.
+
+    Args:
+      histogram, law_of: as in ``worst_delta``.
+      delta: in [0, 1).
+    """
+    return _worst(histogram, law_of, lambda p, q: epsilon_at_delta(p, q, delta))
+
+
+# --- Races ----------------------------------------------------------------------------
+
+
+def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
+    """P[the first |S| arrivals are those of S] for every set S: Float["2^m"].
+
+    Peeling by exponential mechanisms, or one-shot Gumbel noise: a candidate not yet
+    picked is next with probability proportional to exp(level).
+
+    Args:
+      levels: Float["m"], counts in units of the noise scale, m <= MAX_CANDIDATES.
+    """
+    levels = check_finite("levels", levels)
+    if levels.size > MAX_CANDIDATES:
+        raise InputError(
+            f"there are {levels.size} candidates; sets are enumerated for at most "
+            f"{MAX_CANDIDATES}"
+        )
+    m = levels.size
+    masks = np.arange(2**m)
+    inside = (masks[:, None] >> np.arange(m) & 1).astype(bool)
+    # log of the total weight left, in logarithms: nothing cancels.
+    left = np.full(2**m, -np.inf)
+    for i in range(m):
+        term = np.where(inside[:, i], -np.inf, levels[i])
+        left = np.logaddexp(left, term)
+    law = np.zeros(2**m)
+    law[0] = 1.0
+    sizes = set_size(masks)
+    for size in range(1, m + 1):
+        for i in range(m):
+            here = masks[(sizes == size) & inside[:, i]]
+            before = here ^ (1 << i)
+            law[here] += law[before] * np.exp(levels[i] - left[before])
+    return law
+
+
+def top_k_set_law(levels: npt.ArrayLike, k: int) -> np.ndarray:
+    """Law of the set of the k largest Gumbel-noised levels: Float["2^m"]."""
+    law = first_arrivals(levels)
+    k = check_integer("k", k, 0)
+    return np.where(set_size(np.arange(law.size)) == k, law, 0.0)
+
+
+def peeled_law(levels: npt.ArrayLike, k: int) -> np.ndarray:
+    """Law of the k picks in order: Float["m!/(m-k)!"], as itertools.permutations lists
+    them. More is released here than the set."""
+    levels = check_finite("levels", levels)
+    picks = np.array(list(itertools.permutations(range(levels.size), k)))
+    log_law = np.zeros(len(picks))
+    gone = np.zeros((len(picks), levels.size), dtype=bool)
+    for pick in picks.T:
+        remaining = np.where(gone, -np.inf, levels)
+        top = remaining.max(axis=1)
+        total = np.log(np.sum(np.exp(remaining - top[:, None]), axis=1)) + top
+        log_law += levels[pick] - total
+        gone[np.arange(len(picks)), pick] = True
+    return np.exp(log_law)
+
+
+# --- StableTopK -----------------------------------------------------------------------
+
+
+def largest_gap_law(
+    gaps: npt.ArrayLike, noise_scale: float, regulariser: npt.ArrayLike = 0.0
+) -> np.ndarray:
+    """Law of the size that Algorithm 1 selects with Gumbel noise of this scale.
+
+    softmax((q_j + r(j))/noise_scale), noise_scale = 2/epsilon.
+
+    Args:
+      gaps: Float["sizes"], q_1, q_2, ...
+      noise_scale: > 0.
+      regulariser: r, Float["sizes"] or one number; -inf excludes a size.
+    """
+    scale = check_positive("noise_scale", noise_scale)
+    gaps = check_finite("gaps", gaps)
+    levels = (gaps + np.asarray(regulariser, dtype=np.float64)) / scale
+    top = levels.max()
+    if not np.isfinite(top):
+        raise InputError("the regulariser excludes every size")
+    weights = np.exp(levels - top)
+    return weights / weights.sum()
+
+
+def released_law(
+    histogram: npt.ArrayLike,
+    selection: npt.ArrayLike,
+    test_scale: float,
+    delta_t: float,
+    *,
+    test: str = "gaussian",
+    quantile: bool = False,
+) -> np.ndarray:
+    """Law of StableTopK (Algorithm 2): Float["2^m + m - 1"].
+
+    Args:
+      histogram: Float["m"], at most MAX_CANDIDATES.
+      selection: Float["m-1"], law of the selected size, for example
+        ``largest_gap_law``; one size with probability 1 gives Algorithms 4 and 5.
+      test_scale, delta_t, test, quantile: of the test, see ``pass_probability``.
+    """
+    counts = check_histogram(histogram, MAX_CANDIDATES)
+    chosen = np.asarray(selection, dtype=np.float64)
+    if chosen.shape != (counts.size - 1,):
+        raise InputError("selection must hold one probability a gap")
+    passed = pass_probability(
+        gaps_of(counts), test_scale, delta_t, test, quantile=quantile
+    )
+    kept = fail_probability(
+        gaps_of(counts), test_scale, delta_t, test, quantile=quantile
+    )
+    law = np.zeros(2**counts.size + counts.size - 1)
+    law[prefix_masks(counts)[:-1]] = chosen * passed
+    law[2**counts.size :] = chosen * kept
+    return law
+
+
+def _pool_law(levels: np.ndarray, pool: np.ndarray, picks: int) -> np.ndarray:
+    """Law of the set of ``picks`` first arrivals among the candidates in ``pool``."""
+    small = top_k_set_law(levels[pool], picks) if pool.size else np.ones(1)
+    masks = np.zeros(small.size, dtype=np.int64)
+    for bit, candidate in enumerate(pool):
+        masks |= (np.arange(small.size) >> bit & 1) << int(candidate)
+    law = np.zeros(2**levels.size)
+    law[masks] = small
+    return law
+
+
+def fixed_top_k_law(
+    histogram: npt.ArrayLike,
+    k: int,
+    selection: npt.ArrayLike,
+    test_scale: float,
+    delta_t: float,
+    peel_scale: Callable[[int], float],
+    *,
+    beyond: str = "fewer",
+    quantile: bool = False,
+) -> np.ndarray:
+    """Law of StableTopK with given k (Algorithm 3): Float["m-1 2 2^m"].
+
+    Entry (j - 1, passed, S): size j was selected, the test of its gap passed (1) or not
+    (0), and the set S of k candidates came out. Summed over the first two axes it is the
+    law of what is released; the guarantee covers all three.
+
+    Args:
+      histogram: Float["m"], at most MAX_CANDIDATES.
+      k: in [1, m).
+      selection: Float["m-1"], law of the selected size.
+      test_scale, delta_t, quantile: of the Gaussian test, see ``pass_probability``.
+      peel_scale: number of picks -> Gumbel scale of peeling them.
+      beyond: where a larger set passes, "keep" peels k of it, "drop" peels those to be
+        dropped, lowest counts first, and "fewer" does what needs fewer picks.
+    """
+    counts = check_histogram(histogram, MAX_CANDIDATES)
+    m, k = counts.size, check_top_k(k, counts.size)
+    check_choice("beyond", beyond, BEYOND)
+    chosen = np.asarray(selection, dtype=np.float64)
+    order, gaps = descending(counts), gaps_of(counts)
+    passed = pass_probability(gaps, test_scale, delta_t, quantile=quantile)
+    failed = fail_probability(gaps, test_scale, delta_t, quantile=quantile)
+    law = np.zeros((m - 1, 2, 2**m))
+    fallback = _pool_law(counts / peel_scale(k), np.arange(m), k)
+    masks = np.arange(2**m)
+    for size in range(1, m):
+        law[size - 1, 0] = chosen[size - 1] * failed[size - 1] * fallback
+        top, rest = np.sort(order[:size]), np.sort(order[size:])
+        base = int(np.sum(1 << top))
+        after = np.zeros(2**m)
+        if size == k:
+            after[base] = 1.0
+        elif size < k:
+            picks = k - size
+            np.add.at(
+                after, masks | base, _pool_law(counts / peel_scale(picks), rest, picks)
+            )
+        elif keeps(beyond, size, k):
+            after = _pool_law(counts / peel_scale(k), top, k)
+        else:
+            picks = size - k
+            dropped = _pool_law(-counts / peel_scale(picks), top, picks)
+            np.add.at(after, base & ~masks, np.where(masks & ~base, 0.0, dropped))
+        law[size - 1, 1] = chosen[size - 1] * passed[size - 1] * after
+    return law
+
+
+def keeps(beyond: str, size: int, k: int) -> bool:
+    """Whether k of a larger set are peeled, rather than those to be dropped."""
+    return beyond == "keep" or (beyond == "fewer" and k <= size - k)
+
+
+def check_top_k(k: object, candidates: int) -> int:
+    """k as an int in [1, candidates)."""
+    number = check_integer("k", k, 1)
+    if number >= candidates:
+        raise InputError(f"k is {number}; it must be below the {candidates} candidates")
+    return number

@@ -1,0 +1,153 @@
+"""Limited-domain top-k (Durfee & Rogers 2019): only the largest counts compete."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsel import noise as noises
+from jaxsel import stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import InputError, check_choice, check_interval, check_positive
+from jaxsel.families.top_k.baseline_laws import check_domain, limited_domain_law
+from jaxsel.families.top_k.baselines import limited_domain_threshold
+from jaxsel.families.top_k.noisy_gaps import wide_dtype
+from jaxsel.families.top_k.order_statistics import largest
+from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
+from jaxsel.families.top_k.release import (
+    EVENTS,
+    Ranking,
+    Release,
+    check_params,
+    event_of,
+    mask_codes,
+    outcome,
+    rank_histogram,
+    release_labels,
+)
+
+__all__ = ["limited_domain"]
+
+_STOP_TAG = 0xB2
+
+
+class _Settings(NamedTuple):
+    ranking: Ranking
+    epsilon: float
+    delta: float
+    domain: int
+
+    @property
+    def stop(self) -> float:
+        """Noiseless count of the element "nothing more"."""
+        counts = self.ranking.counts
+        after = counts[self.domain] if self.domain < counts.size else 0.0
+        return float(
+            after + limited_domain_threshold(self.epsilon, self.delta, self.domain)
+        )
+
+
+@functools.cache
+def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanism:
+    """Release those of the k largest noisy counts that exceed a noisy threshold.
+
+    The k-bar largest counts get Gumbel noise of scale 1/epsilon, and so does count number
+    k-bar + 1 plus 1 + log(k-bar/delta)/epsilon; what is larger than the latter, at most
+    k, is released. A trial costs k-bar + 1 draws.
+
+    Args:
+      events: "hits", or "sets" for audits of small histograms.
+      precision: of the draws: "tail" or "float64".
+
+    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
+      k, or among "wanted".
+    Params: "k"; "epsilon" (a pick); "delta"; optionally "domain" (k-bar, default k).
+    Outcome: Release; the size may be below k, and is 0 if nothing exceeds.
+
+    Formal guarantees (claims): BASE-LD.
+
+    Raises:
+      InputError: for unknown settings, or data and parameters out of range.
+    """
+    check_choice("events", events, EVENTS)
+    dtype = wide_dtype(precision)
+
+    def checked(data, params: Any) -> _Settings:
+        given = check_params(params, ("k", "epsilon", "delta", "domain"))
+        for name in ("k", "epsilon", "delta"):
+            if name not in given:
+                raise InputError(f"{name} is missing")
+        ranking = rank_histogram(data, given["k"])
+        _, domain = check_domain(
+            ranking.counts.size, ranking.k, given.get("domain", ranking.k)
+        )
+        return _Settings(
+            ranking,
+            check_positive("epsilon", given["epsilon"]),
+            check_interval("delta", given["delta"], 0.0, 1.0),
+            domain,
+        )
+
+    def prepare(data, params):
+        settings = checked(data, params)
+        ranking, domain = settings.ranking, settings.domain
+        # float32 resolves best where it matters: near count number k.
+        middle = ranking.counts[ranking.k - 1]
+        levels = (ranking.counts[:domain] - middle) * settings.epsilon
+        return {
+            "levels": levels.astype(dtype),
+            "wanted": ranking.wanted[:domain],
+            "codes": mask_codes(ranking, events)[:domain],
+            "stop": dtype((settings.stop - middle) * settings.epsilon),
+        }, {"k": np.int32(ranking.k)}
+
+    def sample(key: stream.Key, data, params) -> Release:
+        levels = jnp.asarray(data["levels"])
+        stop_noise = noises.number(stream.fold(key, _STOP_TAG), 0, precision)
+        stop = jnp.asarray(data["stop"]) + noises.gumbel(stop_noise)
+        draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
+        noisy = levels + noises.gumbel(noises.number(key, draws, precision))
+        chosen = largest(noisy, jnp.asarray(params["k"]), noisy > stop)
+        size = jnp.sum(chosen, dtype=jnp.int32)
+        hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)
+        code = jnp.where(chosen, jnp.asarray(data["codes"]), 0)
+        code = jnp.sum(code, dtype=jnp.int32)
+        return outcome(size, True, hits, code, 0, events)
+
+    def labels(data, params) -> tuple[str, ...]:
+        ranking = checked(data, params).ranking
+        return release_labels(ranking, events, ranking.k, kept_back=False)
+
+    def law(data, params) -> FiniteLaw:
+        settings = checked(data, params)
+        ranking, domain = settings.ranking, settings.domain
+        names = labels(data, params)
+        if events == "sets":
+            histogram = np.empty_like(ranking.counts)
+            histogram[ranking.order] = ranking.counts
+            found = limited_domain_law(
+                histogram, ranking.k, settings.epsilon, settings.delta, domain
+            )
+            return FiniteLaw(found, names)
+        groups = group_counts(ranking.counts[:domain], ranking.wanted[:domain])
+        if domain == ranking.k:
+            # All k may be released: one more that never arrives leaves the law as it is.
+            never = ranking.counts[0] - 600.0 / settings.epsilon
+            groups = Groups(
+                np.append(groups.counts, never),
+                np.append(groups.sizes, 1),
+                np.append(groups.relevant, False),
+            )
+        found = hit_law(groups, ranking.k, 1.0 / settings.epsilon, stop=settings.stop)
+        return FiniteLaw(found, names)
+
+    return Mechanism(
+        name=f"limited_domain(events={events},precision={precision})",
+        prepare=prepare,
+        sample=sample,
+        event=event_of,
+        labels=labels,
+        law=law,
+        resolution=noises.resolution(precision),
+    )

@@ -1,0 +1,286 @@
+"""Selecting the size of the set by noisy gaps (Zhu & Wang 2022, Algorithm 1).
+
+Report noisy max over the m - 1 gaps. Most gaps of a long histogram are equal (zero, in its
+tail), and the largest of n equal gaps with noise is that gap plus the largest of n draws,
+whose distribution function is F^n: one draw a group of equal gaps, and one more for the
+winner within its group, decide among a million sizes.
+"""
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+from scipy import special
+
+from jaxsel import noise as noises
+from jaxsel import stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import InputError, check_choice, check_integer, check_positive
+from jaxsel.families.noisy_max.laws import noisy_max_law
+from jaxsel.families.top_k.release import check_params, rank_histogram
+
+__all__ = [
+    "METHODS",
+    "Contest",
+    "gap_contest",
+    "gap_levels",
+    "largest_gap",
+    "largest_gap_scale",
+    "selection_law",
+    "winner",
+]
+
+METHODS = ("grouped", "literal")
+_SMALLEST = 2.0**-65  # the tail that the draws resolve
+_WINNER_TAG = 0xB0
+_MAX_LAW = 100_000  # sizes in an exact law by quadrature
+_FEW = 64  # groups that a contest has at least, if there are as many sizes
+
+
+class Contest(NamedTuple):
+    """Groups of equal levels that compete by noise; padding has level -inf.
+
+    Attributes:
+      levels: Float["groups"], in units of the noise.
+      sizes: Float["groups"], how many sizes share a level.
+      starts: Int32["groups"], where a group begins in ``members``.
+      members: Int32["sizes"], sizes minus 1, group by group.
+    """
+
+    levels: np.ndarray
+    sizes: np.ndarray
+    starts: np.ndarray
+    members: np.ndarray
+
+
+def largest_gap_scale(params: dict[str, Any], noise: str) -> float:
+    """The noise scale: ``noise_scale``, or 2/epsilon for the noises of pure DP.
+
+    Raises:
+      InputError: unless exactly one of the two is given and positive.
+    """
+    if ("noise_scale" in params) == ("epsilon" in params):
+        raise InputError("noisy gaps take either epsilon or noise_scale, and not both")
+    if "noise_scale" in params:
+        return check_positive("noise_scale", params["noise_scale"])
+    if noise == "gaussian":
+        raise InputError("Gaussian noise is not pure DP; give noise_scale, not epsilon")
+    return 2.0 / check_positive("epsilon", params["epsilon"])
+
+
+def gap_levels(
+    gaps: np.ndarray, regulariser: Any = None, max_size: object | None = None
+) -> np.ndarray:
+    """q_j + r(j) for j = 1, ..., m - 1, -inf where j > max_size.
+
+    Args:
+      gaps: Float["sizes"].
+      regulariser: r, Float["sizes"]; -inf excludes a size. None for 0.
+      max_size: k-bar, the largest size that may be selected; None for m - 1.
+
+    Raises:
+      InputError: for a regulariser of another length, one that holds NaN or +inf, or
+        one that excludes every size.
+    """
+    levels = np.array(gaps, dtype=np.float64)
+    if regulariser is not None:
+        added = np.asarray(regulariser, dtype=np.float64)
+        if added.shape != levels.shape:
+            raise InputError(
+                f"the regulariser must hold one number a size, {levels.size} in all"
+            )
+        if np.any(np.isnan(added) | (added == np.inf)):
+            raise InputError(
+                "the regulariser must be finite, or -inf to exclude a size"
+            )
+        levels = levels + added
+    if max_size is not None:
+        levels[check_integer("max_size", max_size, 1) :] = -np.inf
+    if not np.any(np.isfinite(levels)):
+        raise InputError("the regulariser excludes every size")
+    return levels
+
+
+def gap_contest(
+    levels: np.ndarray, scale: float, noise: str, method: str, dtype, groups: int | None
+) -> Contest:
+    """Groups the levels (or not, if "literal") and prepares them for the device.
+
+    Args:
+      levels: see ``gap_levels``.
+      scale: of the noise.
+      noise, method: of the mechanism.
+      dtype: of the device's numbers.
+      groups: how many groups to pad to, for cells of a grid that must have equal shapes;
+        None for one a size if there are at most 64, else a power of two.
+
+    Raises:
+      InputError: for an unknown method, or if there are more groups than ``groups``.
+    """
+    check_choice("method", method, METHODS)
+    units = (levels - levels.max()) / scale
+    order = np.argsort(-units, kind="stable")
+    order = order[np.isfinite(units[order])]
+    ranked = units[order]
+    if method == "literal":
+        starts = np.arange(ranked.size)
+    else:
+        starts = np.flatnonzero(np.append(True, np.diff(ranked) != 0.0))
+    sizes = np.diff(np.append(starts, ranked.size))
+    if method == "grouped":
+        # Levels so low that none of them wins, but with probability 2**-66, need no draw.
+        tails = np.cumsum((sizes * _overtakes(ranked[starts], noise))[::-1])[::-1]
+        keep = int(np.sum(tails > _SMALLEST / 2.0))
+        starts, sizes = starts[:keep], sizes[:keep]
+    if groups is None:
+        # Histograms of one short length, neighbours say, come in equal shapes.
+        slots = max(starts.size, min(levels.size, _FEW))
+        groups = slots if slots == levels.size else 2 ** int(slots - 1).bit_length()
+    count = check_integer("groups", groups, 1)
+    padding = count - starts.size
+    if padding < 0:
+        raise InputError(
+            f"groups is {groups}; there are {starts.size} different levels"
+        )
+    members = np.append(order, np.zeros(levels.size - order.size, dtype=np.int64))
+    return Contest(
+        np.append(ranked[starts], np.full(padding, -np.inf)).astype(dtype),
+        np.append(sizes, np.ones(padding)).astype(dtype),
+        np.append(starts, np.zeros(padding)).astype(np.int32),
+        members.astype(np.int32),
+    )
+
+
+def _overtakes(units: np.ndarray, noise: str) -> np.ndarray:
+    """P[a level this far (<= 0) below another overtakes it] by noise."""
+    if noise == "gaussian":
+        return special.ndtr(units / math.sqrt(2.0))
+    if noise == "gumbel":
+        return special.expit(units)
+    factor = 1.0 - units / 2.0 if noise == "laplace" else 1.0
+    return 0.5 * factor * np.exp(units)
+
+
+def _largest_of(number: noises.Ends, noise: str, size: Array) -> Array:
+    """The largest of ``size`` standard draws."""
+    if noise == "gumbel":
+        return noises.gumbel(number) + jnp.log(size)
+    # -log of the distribution function of the largest is exponential over the size.
+    waiting = noises.exponential(number) / size
+    below, above = jnp.exp(-waiting), -jnp.expm1(-waiting)
+    upper = below > above
+    nearer = jnp.where(upper, above, below)
+    nearer = jnp.maximum(nearer, jnp.asarray(_SMALLEST, nearer.dtype))
+    return noises.LAWS[noise](noises.Ends(upper, nearer))
+
+
+def winner(
+    key: stream.Key, contest: Contest, noise: str, precision: str
+) -> Int[Array, ""]:
+    """The selected size minus 1."""
+    levels, sizes = jnp.asarray(contest.levels), jnp.asarray(contest.sizes)
+    draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
+    number = noises.number(key, draws, precision)
+    best = jnp.argmax(levels + _largest_of(number, noise, sizes))
+    share = noises.uniform(noises.number(stream.fold(key, _WINNER_TAG), 0, precision))
+    size = sizes[best]
+    place = jnp.minimum(jnp.floor(share * size), size - 1).astype(jnp.int32)
+    return jnp.asarray(contest.members)[jnp.asarray(contest.starts)[best] + place]
+
+
+def selection_law(levels: np.ndarray, scale: float, noise: str) -> np.ndarray:
+    """Exact law of the selected size: Float["sizes"].
+
+    Args:
+      levels: see ``gap_levels``.
+      scale: of the noise.
+      noise: "gumbel" (softmax), or another, by quadrature.
+    """
+    kept = np.isfinite(levels)
+    if noise != "gumbel" and kept.sum() > _MAX_LAW:
+        raise InputError(
+            f"the exact law of {kept.sum()} sizes is too large; at most {_MAX_LAW}"
+        )
+    law = np.zeros(levels.size)
+    law[kept] = noisy_max_law(levels[kept] / scale, noise)
+    return law
+
+
+@functools.cache
+def largest_gap(
+    noise: str = "gumbel", *, method: str = "grouped", precision: str = "tail"
+) -> Mechanism:
+    r"""Select the size of a top-k set where the noisy gap is largest (Algorithm 1).
+
+    Releases arg max_j q_j + r(j) + b Z_j over j = 1, ..., m - 1.
+
+    Args:
+      noise: law of Z: "gumbel" (Algorithm 1), "gaussian" (RNM-Gaussian, Corollary 9),
+        "laplace" or "exponential".
+      method: "grouped" draws once a group of equal gaps; "literal" once a gap. Same law.
+      precision: of the draws: "tail" or "float64".
+
+    Data: a histogram, see ``release.rank_histogram``.
+    Params: ``{"epsilon": e}`` (b = 2/e) or ``{"noise_scale": b}``; optionally
+      "regulariser", Float["m-1"], "max_size" (k-bar, for an unknown domain), "groups"
+      (padding).
+    Outcome: Int[Array, ""], the size, 1 to m - 1; event: the size minus 1.
+
+    Formal guarantees (claims): ZW-Prop7-pure, -zCDP and -RDP for Gumbel noise, ZW-Thm8,
+    ZW-Cor9.
+
+    Raises:
+      InputError: for unknown settings, or data and parameters out of range.
+    """
+    check_choice("noise", noise, noises.LAWS)
+    check_choice("method", method, METHODS)
+    dtype = wide_dtype(precision)
+    own = ("epsilon", "noise_scale", "regulariser", "max_size", "groups")
+
+    def checked(data, params):
+        given = check_params(params, own)
+        ranking = rank_histogram(data, 1)
+        levels = gap_levels(
+            ranking.gaps, given.get("regulariser"), given.get("max_size")
+        )
+        return levels, largest_gap_scale(given, noise), given
+
+    def prepare(data, params):
+        levels, scale, given = checked(data, params)
+        contest = gap_contest(levels, scale, noise, method, dtype, given.get("groups"))
+        return contest, ()
+
+    def sample(key: stream.Key, data, params) -> Int[Array, ""]:
+        del params
+        return winner(key, data, noise, precision) + 1
+
+    def labels(data, params) -> tuple[str, ...]:
+        return tuple(f"size {j + 1}" for j in range(checked(data, params)[0].size))
+
+    def law(data, params) -> FiniteLaw:
+        levels, scale, _ = checked(data, params)
+        return FiniteLaw(selection_law(levels, scale, noise), labels(data, params))
+
+    return Mechanism(
+        name=f"largest_gap(noise={noise},method={method},precision={precision})",
+        prepare=prepare,
+        sample=sample,
+        event=_size_event,
+        labels=labels,
+        law=law,
+        resolution=noises.resolution(precision),
+    )
+
+
+def wide_dtype(precision: str):
+    """float32 or float64; InputError for "fast", whose tails are too coarse here."""
+    if noises.draws_per_hash(precision) != 1:
+        raise InputError('precision is \'fast\'; take "tail" or "float64" for top-k')
+    return np.float64 if precision == "float64" else np.float32
+
+
+def _size_event(outcome):
+    return (outcome - 1).astype(jnp.int32)

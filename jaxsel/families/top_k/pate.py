@@ -1,0 +1,167 @@
+"""Labels by noisy votes of teachers (PATE, Papernot et al. 2018), many labels at once.
+
+With one label a query, PATE releases the class with the most noisy votes: that is
+``noisy_max("gaussian")`` on the votes (GNMax). With m labels each is released if its
+noisy votes exceed a threshold; votes may be scaled down first so that no teacher has more
+than tau (PATE-tau).
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+from scipy import special
+
+from jaxsel import noise as noises
+from jaxsel import stream
+from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.errors import InputError, check_choice, check_finite, check_positive
+from jaxsel.families.top_k.laws import set_labels
+from jaxsel.families.top_k.noisy_gaps import wide_dtype
+from jaxsel.families.top_k.release import EVENTS, check_params
+
+__all__ = ["Labelled", "noisy_labels", "scaled_votes"]
+
+_MAX_LABELS = 12  # of events that are sets
+
+
+def scaled_votes(votes: Any, most: float) -> np.ndarray:
+    """Total votes a label after each teacher's are scaled to at most ``most`` in all.
+
+    Args:
+      votes: Float["teachers labels"], 0 or 1 each.
+      most: tau, > 0; inf leaves the votes as they are.
+
+    Returns:
+      Float["labels"].
+
+    Raises:
+      InputError: for votes other than 0 and 1, or a bad tau.
+    """
+    table = check_finite("votes", votes)
+    if table.ndim != 2 or not np.all((table == 0.0) | (table == 1.0)):
+        raise InputError("votes must be 0 or 1, one row a teacher, one column a label")
+    if not most > 0.0:
+        raise InputError(f"tau is {most}; it must be > 0")
+    total = table.sum(axis=1, keepdims=True)
+    return (table * np.minimum(1.0, most / np.maximum(total, 1.0))).sum(axis=0)
+
+
+class Labelled(NamedTuple):
+    """What one trial released.
+
+    Attributes:
+      size: Int[Array, ""], how many labels were released.
+      hits: Int[Array, ""], how many of them are true; not released.
+      correct: Int[Array, ""], labels rightly released or left out; not released.
+      event: Int[Array, ""]: ``correct``, or the set as a bit mask.
+    """
+
+    size: Int[Array, ""]
+    hits: Int[Array, ""]
+    correct: Int[Array, ""]
+    event: Int[Array, ""]
+
+
+@functools.cache
+def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
+    """Release every label whose noisy votes exceed the threshold.
+
+    Args:
+      events: "hits" tallies the number of labels that are right, "sets" the released set
+        (at most 12 labels).
+      precision: of the draws: "tail" or "float64".
+
+    Data: ``{"votes": Float["labels"], "truth": Bool["labels"]}``, votes >= 0.
+    Params: "noise_scale" (standard deviation, in votes), "threshold" (in votes; half of
+      the teachers, say).
+    Outcome: Labelled.
+
+    Formal guarantees (claims): BASE-PATE, BASE-PATE-tau.
+
+    Raises:
+      InputError: for unknown settings, or data and parameters out of range.
+    """
+    check_choice("events", events, EVENTS)
+    dtype = wide_dtype(precision)
+
+    def checked(data, params) -> tuple[np.ndarray, np.ndarray]:
+        given = check_params(params, ("noise_scale", "threshold"))
+        if set(given) != {"noise_scale", "threshold"}:
+            raise InputError("noisy labels take noise_scale and threshold")
+        if not isinstance(data, dict) or set(data) != {"votes", "truth"}:
+            raise InputError('data must be {"votes": ..., "truth": ...}')
+        votes = check_finite("votes", data["votes"])
+        truth = np.asarray(data["truth"])
+        if votes.ndim != 1 or truth.shape != votes.shape or truth.dtype != bool:
+            raise InputError("votes and truth must be lists with one entry a label")
+        if np.any(votes < 0.0):
+            raise InputError("votes holds negative numbers; they must be >= 0")
+        if events == "sets" and votes.size > _MAX_LABELS:
+            raise InputError(
+                f'events "sets" are for at most {_MAX_LABELS} labels, not {votes.size}'
+            )
+        threshold = float(check_finite("threshold", given["threshold"]))
+        scale = check_positive("noise_scale", given["noise_scale"])
+        return (votes - threshold) / scale, truth
+
+    def prepare(data, params):
+        levels, truth = checked(data, params)
+        codes = 1 << np.arange(truth.size) if events == "sets" else 0 * truth
+        return {
+            "levels": levels.astype(dtype),
+            "truth": truth,
+            "codes": codes.astype(np.int32),
+        }, ()
+
+    def sample(key: stream.Key, data, params) -> Labelled:
+        del params
+        levels, truth = jnp.asarray(data["levels"]), jnp.asarray(data["truth"])
+        draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
+        found = levels + noises.normal(noises.number(key, draws, precision)) > 0
+        correct = _count(found == truth)
+        code = _count(jnp.where(found, jnp.asarray(data["codes"]), 0))
+        event = code if events == "sets" else correct
+        return Labelled(_count(found), _count(found & truth), correct, event)
+
+    def labels(data, params) -> tuple[str, ...]:
+        size = checked(data, params)[1].size
+        if events == "hits":
+            return tuple(f"{right} of {size} right" for right in range(size + 1))
+        return set_labels(size)
+
+    def law(data, params) -> FiniteLaw:
+        levels, truth = checked(data, params)
+        above = special.ndtr(levels)
+        names = labels(data, params)
+        # Labels are independent: one factor each.
+        found = np.ones(1)
+        if events == "sets":
+            for chance, other in zip(above, special.ndtr(-levels), strict=True):
+                found = np.concatenate([found * other, found * chance])
+            return FiniteLaw(found, names)
+        for chance in np.where(truth, above, special.ndtr(-levels)):
+            found = np.append(found * (1.0 - chance), 0.0) + np.append(
+                0.0, found * chance
+            )
+        return FiniteLaw(found, names)
+
+    return Mechanism(
+        name=f"noisy_labels(events={events},precision={precision})",
+        prepare=prepare,
+        sample=sample,
+        event=_labelled_event,
+        labels=labels,
+        law=law,
+        resolution=noises.resolution(precision),
+    )
+
+
+def _count(values: Array) -> Array:
+    return jnp.sum(values, dtype=jnp.int32)
+
+
+def _labelled_event(outcome: Labelled) -> Array:
+    return outcome.event

@@ -1,0 +1,200 @@
+"""What top-k mechanisms take and give: a ranked histogram, a released set.
+
+Only ranks matter on the device: candidates are sorted once, on the host, and a trial
+speaks of candidate number r in descending order of counts. Ties go to the lower index.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int
+
+from jaxsel.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.families.top_k.laws import (
+    MAX_CANDIDATES,
+    check_histogram,
+    check_top_k,
+    descending,
+    set_labels,
+)
+
+__all__ = [
+    "EVENTS",
+    "Ranking",
+    "Release",
+    "check_params",
+    "event_of",
+    "hit_labels",
+    "mask_codes",
+    "rank_histogram",
+    "release_labels",
+    "set_law_to_hits",
+]
+
+# "hits": how many wanted candidates were released; "sets": which candidates.
+EVENTS = ("hits", "sets")
+
+
+class Release(NamedTuple):
+    """What one trial released.
+
+    Attributes:
+      size: Int[Array, ""], size of the set; of the set kept back if it was.
+      passed: Bool[Array, ""], whether a set was released.
+      hits: Int[Array, ""], wanted candidates in the released set; not released.
+      event: Int[Array, ""], what is tallied by default, see ``EVENTS``.
+    """
+
+    size: Int[Array, ""]
+    passed: Bool[Array, ""]
+    hits: Int[Array, ""]
+    event: Int[Array, ""]
+
+
+def event_of(outcome) -> Array:
+    """The event tallied by default."""
+    return outcome.event
+
+
+class Ranking(NamedTuple):
+    """A histogram in descending order.
+
+    Attributes:
+      counts: Float[np.ndarray, "candidates"], float64, descending.
+      order: Int[np.ndarray, "candidates"], the candidate at each rank.
+      wanted: Bool[np.ndarray, "candidates"], by rank: those that count as hits.
+      k: size of the set wanted.
+    """
+
+    counts: np.ndarray
+    order: np.ndarray
+    wanted: np.ndarray
+    k: int
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """q_1, ..., q_(m-1), in votes."""
+        return self.counts[:-1] - self.counts[1:]
+
+
+def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+    if not isinstance(data, Mapping):
+        counts = check_histogram(data)
+        return counts, descending(counts), None
+    keys = set(data) - {"wanted"}
+    if keys == {"histogram"}:
+        counts = check_histogram(data["histogram"])
+        return counts, descending(counts), data.get("wanted")
+    if keys == {"head", "candidates"}:
+        head = check_finite("head", data["head"])
+        total = check_integer("candidates", data["candidates"], 2)
+        if head.ndim != 1 or head.size > total:
+            raise InputError(
+                f"head must be one list of at most candidates = {total} counts"
+            )
+        if np.any(np.diff(head) > 0.0):
+            raise InputError("head is not sorted; it must be in descending order")
+        counts = check_histogram(np.append(head, np.zeros(total - head.size)))
+        return counts, np.arange(total), data.get("wanted")
+    raise InputError(
+        'data must be a histogram, {"histogram": ...} or {"head": ..., "candidates": '
+        '...}, with "wanted" if need be'
+    )
+
+
+def rank_histogram(data: Any, k: object | None) -> Ranking:
+    """Checks and sorts a histogram.
+
+    Args:
+      data: counts >= 0, one a candidate; or a dict with "histogram", or with "head"
+        (the largest counts in descending order) and "candidates" (how many there are in
+        all, the others having no votes); and "wanted", Bool["candidates"], if hits are
+        to be counted among others than the true top k.
+      k: size of the set wanted, in [1, candidates); None: where the largest gap is.
+
+    Raises:
+      InputError: for anything else.
+    """
+    counts, order, wanted = _read(data)
+    ranked = counts[order]
+    if k is None:
+        size = int(np.argmax(ranked[:-1] - ranked[1:])) + 1
+    else:
+        size = check_top_k(k, counts.size)
+    if wanted is None:
+        mask = np.arange(counts.size) < size
+    else:
+        mask = np.asarray(wanted)
+        if mask.shape != counts.shape or mask.dtype != bool:
+            raise InputError("wanted must be True or False for each candidate")
+        mask = mask[order]
+    return Ranking(ranked, order, mask, size)
+
+
+def check_params(params: Any, allowed: tuple[str, ...]) -> dict[str, Any]:
+    """The parameters as a dict; InputError for one that the mechanism does not have."""
+    for name in params:
+        check_choice("a parameter", name, allowed)
+    return dict(params)
+
+
+# --- Events ---------------------------------------------------------------------------
+
+
+def check_small(ranking: Ranking) -> None:
+    """Refuses histograms too large for events that are sets."""
+    if ranking.counts.size > MAX_CANDIDATES:
+        raise InputError(
+            f'events "sets" are for at most {MAX_CANDIDATES} candidates, not '
+            f'{ranking.counts.size}; take events "hits"'
+        )
+
+
+def mask_codes(ranking: Ranking, events: str) -> np.ndarray:
+    """Int32["candidates"]: the bit of the candidate at each rank, or 0 for "hits"."""
+    check_choice("events", events, EVENTS)
+    if events == "hits":
+        return np.zeros(ranking.counts.size, dtype=np.int32)
+    check_small(ranking)
+    return (1 << ranking.order).astype(np.int32)
+
+
+def hit_labels(ranking: Ranking, most: int) -> tuple[str, ...]:
+    """What the events mean where hits are tallied, 0 to ``most``."""
+    wanted = int(ranking.wanted.sum())
+    return tuple(f"{hits} of {wanted} found" for hits in range(most + 1))
+
+
+def release_labels(
+    ranking: Ranking, events: str, most: int, *, kept_back: bool
+) -> tuple[str, ...]:
+    """The meaning of each event; ``kept_back`` adds "nothing, size k" to sets."""
+    check_choice("events", events, EVENTS)
+    if events == "hits":
+        return hit_labels(ranking, most)
+    check_small(ranking)
+    return set_labels(ranking.counts.size, kept_back=kept_back)
+
+
+def set_law_to_hits(ranking: Ranking, law: np.ndarray, most: int) -> np.ndarray:
+    """Law of the hits from a law over sets: Float["most+1"]."""
+    m = ranking.counts.size
+    masks = np.arange(2**m)
+    inside = masks[:, None] >> ranking.order & 1
+    hits = (inside * ranking.wanted).sum(axis=1)
+    found = np.bincount(hits, weights=law[: 2**m], minlength=most + 1)
+    found[0] += law[2**m :].sum()
+    return found
+
+
+def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
+    """A release from its parts; ``code`` is the set's mask."""
+    size = jnp.asarray(size, jnp.int32)
+    passed = jnp.asarray(passed, bool)
+    hits = jnp.where(passed, hits, 0).astype(jnp.int32)
+    event = hits
+    if events == "sets":
+        event = jnp.where(passed, code, kept_back_code).astype(jnp.int32)
+    return Release(size, passed, hits, event)

@@ -1,0 +1,271 @@
+"""The worst ranking of a pair's outputs: exact lower bounds on what tuning costs.
+
+A bound that does not mention the score holds for every ranking of the outputs, so that
+the exact epsilon under any one ranking is a lower bound on it. The rankings searched
+are mergers of the line from above with the line from below, which put outputs that the
+second side likes before those that the first side likes.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.score_orders import (
+    NATURAL,
+    REVERSED,
+    BlockOrder,
+    MergedOrder,
+)
+from jaxsel.accounting.single_run.score_pairs import (
+    LineLaw,
+    ScorePair,
+    mirrored_pair,
+    reversed_pair,
+)
+from jaxsel.errors import check_interval
+from jaxsel.families.tuning.attained.exact_profile import tuned_profile
+from jaxsel.families.tuning.attained.merging import (
+    Merger,
+    best_block,
+    best_merger,
+    merging_grid,
+)
+from jaxsel.repetitions import Repetitions
+
+__all__ = ["Adversary", "adversarial_delta", "adversarial_epsilon"]
+
+_CELLS = 300
+_STAGES = 3
+_ROUNDS = 8
+_GAIN = 1e-7  # relative gain below which a further round is not worth it
+
+
+class Adversary(NamedTuple):
+    """A ranking and what it costs.
+
+    Attributes:
+      epsilon, delta: the pair of them that was asked for: exact under the ranking.
+      order: the ranking.
+      direction: "forward" for H(A || A'), "reverse" for H(A' || A).
+    """
+
+    epsilon: float
+    delta: float
+    order: BlockOrder | MergedOrder
+    direction: str
+
+
+class _Goal(NamedTuple):
+    """What is made large: the exact value of a profile, epsilon or delta.
+
+    Attributes:
+      value: (pair, order) -> the exact value.
+      level: value -> the epsilon at which better rankings are sought.
+      stake: (stage, value) -> the delta that is then at stake.
+    """
+
+    value: Callable[[ScorePair, BlockOrder | MergedOrder], float]
+    level: Callable[[float], float]
+    stake: Callable[[int, float], float]
+
+
+def _quantile(
+    law: LineLaw, mass: float, reach: tuple[float, float], upper: bool
+) -> float:
+    """The point beyond which the law has the given mass."""
+    low, high = reach
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        tail = (law.log_upper if upper else law.log_lower)(np.asarray(middle))
+        if (float(tail) > math.log(mass)) == upper:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
+
+
+def _range(pair: ScorePair, mass: float) -> tuple[float, float]:
+    """Interval outside of which neither law has more than this mass on either end."""
+    laws = (pair.first, pair.second)
+    return (
+        min(_quantile(law, mass, pair.reach, upper=False) for law in laws),
+        max(_quantile(law, mass, pair.reach, upper=True) for law in laws),
+    )
+
+
+def _masses(law: LineLaw, edges: np.ndarray) -> np.ndarray:
+    """Masses of cells between falling edges; each from the tail that is small."""
+    above, below = np.exp(law.log_upper(edges)), np.exp(law.log_lower(edges))
+    return np.where(above[1:] < 0.5, np.diff(above), -np.diff(below))
+
+
+def _between(inner: np.ndarray) -> np.ndarray:
+    """Falling edges of cells that cover the line."""
+    return np.concatenate([[math.inf], inner, [-math.inf]])
+
+
+def _first_edges(
+    pair: ScorePair, repetitions: Repetitions, span: tuple[float, float], least: float
+) -> np.ndarray:
+    """Falling edges: two thirds evenly over the span, the others by the slope of f.
+
+    Where all that lies above (or below) is better, the slope falls over the line by
+    many factors of e; a sixth of the edges each divides that fall evenly.
+    """
+    z = np.linspace(*span, 32 * _CELLS)
+    sixth = _CELLS // 6
+    inner = [np.linspace(*span, _CELLS - 2 * sixth)]
+    depth = math.log(repetitions.mean) - math.log(least)
+    for upper in (True, False):
+        fall = np.zeros(len(z))
+        for law in (pair.first, pair.second):
+            tail = np.exp((law.log_upper if upper else law.log_lower)(z))
+            slope = repetitions.log_pgf_derivative_tail(np.minimum(tail, 1.0))
+            slope = np.maximum(slope, np.max(slope) - depth)
+            fall[1:] += np.cumsum(np.abs(np.diff(slope)))
+        if fall[-1] > 0.0:
+            inner.append(np.interp(np.linspace(0.0, fall[-1], sixth), fall, z))
+    return _between(np.unique(np.concatenate(inner))[::-1])
+
+
+def _dense_edges(
+    edges: np.ndarray, path: Merger, span: tuple[float, float]
+) -> np.ndarray:
+    """Falling edges: a third over the span, the others where the path turns."""
+    share = np.cumsum(path.gains) / max(float(np.sum(path.gains)), 1e-300)
+    final = len(share) - 1
+    first, last = (
+        min(int(np.searchsorted(share, part)), final) for part in (1e-4, 1.0 - 1e-6)
+    )
+    front = path.front[[first, last]] + np.array([-1, 1])
+    begun = int(path.back[first - 1]) if first else 0
+    back = len(edges) - 1 - np.array([begun - 1, path.back[last] + 1])
+    end, third = len(edges) - 2, _CELLS // 3
+    inner = [np.linspace(*span, _CELLS - 2 * third)]
+    for ends in (front, back):
+        start, stop = edges[np.clip(ends, 1, end)].tolist()
+        inner.append(np.linspace(start, stop, third))
+    return _between(np.unique(np.concatenate(inner))[::-1])
+
+
+def _climb(
+    pair: ScorePair,
+    repetitions: Repetitions,
+    goal: _Goal,
+    blocks: bool,
+    start: tuple[float, BlockOrder | MergedOrder | None],
+) -> tuple[float, BlockOrder | MergedOrder | None]:
+    """Improves a ranking in one direction of a pair, from a start.
+
+    At the epsilon reached so far, the best path over cells is a ranking that does at
+    least as well, but for the cells' width; the exact value it reaches gives the next
+    epsilon. Then the cells are made finer where the path turns.
+    """
+    value, best = start
+    ends = pair.loss(np.array(pair.reach))
+    mirrored = bool(ends[0] < ends[1])  # else it is large z that the second side likes
+    laid = mirrored_pair(pair) if mirrored else pair
+    finders = (best_block,) if blocks else (best_block, best_merger)
+    for finder in finders:
+        edges, path = np.zeros(0), None
+        for stage in range(_STAGES):
+            stake = min(max(goal.stake(stage, value), 1e-200), 1e-3)
+            least = 1e-4 * stake / (1.0 + min(repetitions.mean, 1e12))
+            span = _range(laid, least)
+            if path is None or not len(path.gains):
+                edges = _first_edges(laid, repetitions, span, least)
+            else:
+                edges = _dense_edges(edges, path, span)
+            sides = [_masses(law, edges) for law in (laid.first, laid.second)]
+            grid = merging_grid(sides[0], sides[1], repetitions)
+            for _ in range(_ROUNDS):
+                path = finder(grid, goal.level(value))
+                good, bad = edges[path.front], edges[len(edges) - 1 - path.back]
+                order = MergedOrder(tuple(good.tolist()), tuple(bad.tolist()), mirrored)
+                reached = goal.value(pair, order)
+                gain = reached - value
+                if gain > 0.0:
+                    value, best = reached, order
+                if not gain > _GAIN * value:
+                    break
+    return value, best
+
+
+def _worst(
+    pair: ScorePair, repetitions: Repetitions, goal: _Goal, blocks: bool
+) -> tuple[float, BlockOrder | MergedOrder, str]:
+    """The largest value over rankings and directions."""
+    sides = {"forward": pair, "reverse": reversed_pair(pair)}
+    value, order, direction = max(
+        (
+            (goal.value(side, order), order, name)
+            for name, side in sides.items()
+            for order in (NATURAL, REVERSED)
+        ),
+        key=lambda found: found[0],
+    )
+    for name, side in sides.items():
+        # the other direction's value is what this one must beat
+        reached, better = _climb(side, repetitions, goal, blocks, (value, None))
+        if better is not None:
+            value, order, direction = reached, better, name
+    return value, order, direction
+
+
+def adversarial_epsilon(
+    pair: ScorePair, repetitions: Repetitions, delta: float, *, blocks: bool = False
+) -> Adversary:
+    """A ranking of the outputs whose exact epsilon at delta is as large as found.
+
+    An exact lower bound on what any valid bound may claim for every ranking of these
+    outputs. The search comes within about 1e-4 of the best merger's epsilon.
+
+    Args:
+      pair: the laws of one run's output.
+      repetitions: law of K.
+      delta: in [1e-280, 1).
+      blocks: search only rankings with one block from above, one from below, and the
+        rest.
+
+    Raises:
+      InputError: if delta is out of range.
+    """
+    delta = check_interval("delta", delta, 1e-280, 1.0, low_open=False)
+    goal = _Goal(
+        value=lambda side, order: tuned_profile(side, repetitions, order).epsilon(
+            delta
+        ),
+        level=lambda value: value,
+        stake=lambda stage, value: delta,
+    )
+    epsilon, order, direction = _worst(pair, repetitions, goal, blocks)
+    return Adversary(epsilon, delta, order, direction)
+
+
+def adversarial_delta(
+    pair: ScorePair, repetitions: Repetitions, epsilon: float, *, blocks: bool = False
+) -> Adversary:
+    """A ranking of the outputs whose exact delta at epsilon is as large as found.
+
+    Args:
+      pair: the laws of one run's output.
+      repetitions: law of K.
+      epsilon: >= 0.
+      blocks: as in :func:`adversarial_epsilon`.
+
+    Raises:
+      InputError: if epsilon is negative or infinite.
+    """
+    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    goal = _Goal(
+        value=lambda side, order: float(
+            tuned_profile(side, repetitions, order).delta(epsilon)
+        ),
+        level=lambda value: epsilon,
+        # what is sought may be far above what the first rankings have
+        stake=lambda stage, value: value if stage else max(value, 1e-9),
+    )
+    delta, order, direction = _worst(pair, repetitions, goal, blocks)
+    return Adversary(epsilon, delta, order, direction)

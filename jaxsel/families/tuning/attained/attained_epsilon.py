@@ -1,0 +1,49 @@
+"""How far any bound for every ranking could still be improved."""
+
+import numpy as np
+
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.dominating import DominatingPair
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
+from jaxsel.repetitions import Repetitions
+
+__all__ = ["attained_epsilon"]
+
+_LARGE = 2e-3  # atoms above this mass are split
+# Shares of a split atom: fine at the start, where a ranking may need a small piece.
+_SHARES = np.diff(np.concatenate([[0.0], np.geomspace(1e-13, 1.0, 400)]))
+
+
+def _split(pair: DominatingPair) -> tuple[np.ndarray, np.ndarray]:
+    """Large atoms in pieces of equal loss: a base may add noise that a ranking uses."""
+    large = np.maximum(pair.first, pair.second) > _LARGE
+    return tuple(
+        np.concatenate([masses[~large], np.outer(masses[large], _SHARES).ravel()])
+        for masses in (pair.first, pair.second)
+    )  # type: ignore[return-value]
+
+
+def attained_epsilon(
+    base: BaseGuarantee, repetitions: Repetitions, delta: float
+) -> float:
+    """Exact epsilon of one base with this guarantee, under a ranking found by a search.
+
+    The base releases the outcomes of its dominating pair. A bound that is proved from
+    the base's profile and holds for every ranking cannot be smaller.
+
+    Args:
+      base: with dominating pairs.
+      repetitions: law of K.
+      delta: in (0, 1).
+
+    Raises:
+      InputError: if the base has no dominating pairs, delta is out of range or K is
+        always 0.
+    """
+    if base.pairs is None:
+        raise InputError(f"base {base.name} has no dominating pair to rank")
+    return max(
+        finite_adversarial(*_split(pair), repetitions, delta).epsilon
+        for pair in base.pairs()
+    )

@@ -1,0 +1,171 @@
+"""Tuning with a truncated negative binomial number of runs (Papernot & Steinke 2022).
+
+eta = 1 is the geometric law of Liu & Talwar (2019), eta = 0 the logarithmic law.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel import repetitions as laws
+from jaxsel.accounting.numerics.optimise import minimise_over_orders
+from jaxsel.accounting.single_run.conversions import RenyiCurve, monotone
+from jaxsel.errors import check_interval
+
+__all__ = [
+    "negative_binomial_epsilon",
+    "negative_binomial_renyi",
+    "pure_negative_binomial_epsilon",
+    "zcdp_negative_binomial_renyi",
+]
+
+
+def _checked(eta: float, gamma: float) -> tuple[float, float, float]:
+    """eta, log(1/gamma) and log E[K]."""
+    eta = check_interval("eta", eta, -1.0, math.inf)
+    gamma = check_interval("gamma", gamma, 0.0, 1.0)
+    mean = laws.truncated_negative_binomial(eta, gamma).mean
+    return eta, -math.log(gamma), math.log(mean)
+
+
+def _middle(
+    second_order: npt.ArrayLike,
+    second_epsilon: npt.ArrayLike,
+    eta: float,
+    log_inverse: float,
+    tight: bool,
+) -> np.ndarray:
+    """The terms of the bound that hold the second order."""
+    # L = log(1/gamma), b and e: the second order and its Renyi bound
+    b = np.asarray(second_order, dtype=np.float64)
+    e = np.where(b == 1.0, 0.0, np.asarray(second_epsilon, dtype=np.float64))
+    share = np.where(np.isinf(b), 1.0, 1.0 - 1.0 / b)
+    with np.errstate(invalid="ignore", over="ignore"):
+        if tight:
+            # log(1/gamma - 1) + (b - 1) e, over b; at b = inf the limit is e
+            odds = log_inverse + math.log(-math.expm1(-log_inverse))
+            finite = np.logaddexp(0.0, odds + (b - 1.0) * e) / b
+            terms = np.where(np.isinf(b), e, finite)
+        else:
+            terms = share * e + log_inverse / b
+    return (1.0 + eta) * terms
+
+
+def negative_binomial_epsilon(
+    order: npt.ArrayLike,
+    epsilon: npt.ArrayLike,
+    second_order: npt.ArrayLike,
+    second_epsilon: npt.ArrayLike,
+    eta: float,
+    gamma: float,
+    *,
+    tight: bool = False,
+) -> np.ndarray:
+    """Renyi bound of the tuned algorithm from two Renyi bounds of the base (Theorem 2).
+
+    epsilon + (1 + eta)(1 - 1/b) e + (1 + eta) log(1/gamma)/b + log E[K]/(order - 1),
+    with b, e the second order and its bound.
+
+    Args:
+      order, epsilon: the base's Renyi bound at the order of interest, in (1, inf].
+      second_order, second_epsilon: another one, at any order in [1, inf] (at order 1
+        the bound is not used).
+      eta: > -1.
+      gamma: in (0, 1).
+      tight: replace the two middle terms by
+        ((1 + eta)/b) log(1 + (1/gamma - 1) e^((b - 1) e)), the line of the same proof
+        before its last inequality.
+
+    Returns:
+      The Renyi bound at ``order``; arguments broadcast.
+
+    Raises:
+      InputError: if eta or gamma is out of range.
+    """
+    eta, log_inverse, log_mean = _checked(eta, gamma)
+    excess = np.asarray(order, dtype=np.float64) - 1.0
+    middle = _middle(second_order, second_epsilon, eta, log_inverse, tight)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (np.asarray(epsilon) + middle + log_mean / excess)[()]
+
+
+def negative_binomial_renyi(
+    base_renyi: RenyiCurve,
+    eta: float,
+    gamma: float,
+    *,
+    tight: bool = False,
+    monotonised: bool = True,
+) -> RenyiCurve:
+    """Renyi curve of the tuned algorithm: Theorem 2 at its best second order.
+
+    Args:
+      base_renyi: Renyi curve of the base algorithm.
+      eta: > -1.
+      gamma: in (0, 1).
+      tight: as in negative_binomial_epsilon.
+      monotonised: take the least bound over larger orders too (Remark 5).
+
+    Returns:
+      A Renyi curve; the second order is searched over 1, 1 + exp(t) and inf.
+
+    Raises:
+      InputError: if eta or gamma is out of range.
+    """
+    eta, log_inverse, log_mean = _checked(eta, gamma)
+
+    def middle(second_order) -> np.ndarray:
+        at_second = base_renyi(np.asarray(second_order))
+        return _middle(second_order, at_second, eta, log_inverse, tight)
+
+    least = min(
+        float(minimise_over_orders(middle)[1]),
+        float(middle(np.inf)),
+        (1.0 + eta) * log_inverse,
+    )
+
+    def curve(order: np.ndarray) -> np.ndarray:
+        order = np.asarray(order, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (base_renyi(order) + least + log_mean / (order - 1.0))[()]
+
+    return monotone(curve) if monotonised else curve
+
+
+def pure_negative_binomial_epsilon(epsilon: float, eta: float) -> float:
+    """(2 + eta) epsilon: pure DP of the tuned algorithm (Corollary 3)."""
+    eta = check_interval("eta", eta, -1.0, math.inf)
+    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    return (2.0 + eta) * epsilon
+
+
+def zcdp_negative_binomial_renyi(
+    order: npt.ArrayLike, rho: float, eta: float, gamma: float
+) -> np.ndarray:
+    """Renyi bound of the tuned algorithm for a rho-zCDP base (Corollary 4).
+
+    The best second order is sqrt(log(1/gamma)/rho); it must be at least 1, and for
+    rho > log(1/gamma), which the corollary leaves out, it is 1.
+
+    Args:
+      order: in (1, inf], any shape.
+      rho: > 0.
+      eta: > -1.
+      gamma: in (0, 1).
+
+    Returns:
+      The bound, flat up to order 1 + sqrt(log E[K]/rho).
+
+    Raises:
+      InputError: if rho, eta or gamma is out of range.
+    """
+    eta, log_inverse, log_mean = _checked(eta, gamma)
+    rho = check_interval("rho", rho, 0.0, math.inf)
+    if rho <= log_inverse:
+        middle = (1.0 + eta) * (2.0 * math.sqrt(rho * log_inverse) - rho)
+    else:
+        middle = (1.0 + eta) * log_inverse
+    flat_until = math.sqrt(log_mean / rho)
+    excess = np.maximum(np.asarray(order, dtype=np.float64) - 1.0, flat_until)
+    return (rho * (excess + 1.0) + log_mean / excess + middle)[()]

@@ -1,0 +1,223 @@
+"""Tuning bases that are private up to a failure probability: Lemma 20, Corollary 21."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from jaxsel import repetitions as laws
+from jaxsel.base import Budget, Claim, Relation
+from jaxsel.checking import Case, at_most, equal
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds.approximate import (
+    approximate_poisson_renyi,
+    pure_core_delta,
+    thinned,
+)
+from jaxsel.families.tuning.claims.base_pairs import (
+    approximate_pairs,
+    tuned_pair,
+    two_sided_renyi,
+)
+
+__all__ = ["CLAIMS"]
+
+_PAPER = "Papernot & Steinke 2022"
+
+
+def _delta(*, repetitions: str = "poisson:mean=10", failure: float = 1e-6) -> float:
+    """delta = 1 - f(1 - failure) of the tuned algorithm.
+
+    Args:
+      repetitions: law of K, for example "geometric:mean=10".
+      failure: weight of the bad part of one run, in [0, 1).
+    """
+    return pure_core_delta(laws.parse(repetitions), failure)
+
+
+def _short_laws(generator: np.random.Generator) -> tuple[str, laws.Repetitions]:
+    """A random law of K that a table of moderate length holds, and its text."""
+    match int(generator.integers(4)):
+        case 0:
+            text = f"poisson:mean={float(10.0 ** generator.uniform(-1.3, 1.3))!r}"
+        case 1:
+            count, chance = int(generator.integers(1, 9)), generator.uniform(0.02, 1.0)
+            text = f"binomial:count={count},probability={float(chance)!r}"
+        case 2:
+            text = f"point_mass:count={int(generator.integers(1, 9))}"
+        case _:
+            eta, gamma = (
+                generator.uniform(-0.9, 3.0),
+                10.0 ** generator.uniform(-1.5, -0.1),
+            )
+            text = f"tnb:eta={float(eta)!r},gamma={float(gamma)!r}"
+    return text, laws.parse(text)
+
+
+def _table(law: laws.Repetitions) -> tuple[np.ndarray, np.ndarray]:
+    """k and P[K = k]; what is left out has probability below 1e-13."""
+    last = law.maximum or int(50.0 * law.mean + 60.0)
+    while law.maximum is None and law.survival(last) > 1e-14:
+        last *= 2
+    k = np.arange(last + 1)
+    return k, np.asarray(law.pmf(k))
+
+
+def _best_of(core: np.ndarray, k: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """sum_k weights[k] P(best of k draws from ``core`` is i), without cancellation."""
+    # no better than i, with itself: w^k - (w - core_i)^k
+    w = np.cumsum(core[::-1])[::-1]
+    share = np.divide(core, w, out=np.zeros_like(core), where=w > 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        powers = np.where(k > 0, np.power(w[:, None], k), 0.0)
+        hit = np.where(k > 0, -np.expm1(k * np.log1p(-share)[:, None]), 0.0)
+    return (powers * hit) @ weights
+
+
+def _decomposition_cases(budget: Budget) -> Iterator[Case]:
+    """f(1 - failure) times the tuned good part is at most the tuned law, everywhere."""
+    generator = np.random.default_rng(budget.seed + 1)
+    for pair in approximate_pairs(budget):
+        text, law = _short_laws(generator)
+        k, pmf = _table(law)
+        # the law of the lemma: P[K = k] (1 - failure)^k / f(1 - failure)
+        kept = pmf * np.exp(k * math.log1p(-pair.delta))
+        sides = ((pair.first, pair.core.first), (pair.second, pair.core.second))
+        for base, core in sides:
+            good = np.append(_best_of(core, k, kept), kept[0])
+            seen = tuned_law(base, law)
+            share = good[seen > 0.0] / seen[seen > 0.0]
+            worst = int(np.argmax(share))
+            where = f"share of outcome {np.flatnonzero(seen > 0.0)[worst]}"
+            yield 1.0, float(share[worst]), f"{where}, K ~ {text}, {pair.where}"
+        claimed = _delta(repetitions=text, failure=pair.delta)
+        yield claimed, 1.0 - float(kept.sum()), f"1 - f(1 - failure), K ~ {text}"
+
+
+def _thinned_mean(
+    *, repetitions: str = "geometric:mean=10", failure: float = 1e-3
+) -> float:
+    """Mean of the law of K given that no run fails.
+
+    Args:
+      repetitions: a Poisson, truncated negative binomial, binomial or point-mass law.
+      failure: in [0, 1).
+    """
+    return thinned(laws.parse(repetitions), failure).repetitions.mean
+
+
+def _thinned_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(budget.cases):
+        text, law = _short_laws(generator)
+        failure = float(10.0 ** generator.uniform(-6.0, -0.3))
+        k, pmf = _table(law)
+        kept = pmf * (1.0 - failure) ** k
+        claimed = np.asarray(thinned(law, failure).repetitions.pmf(k))
+        worst = int(np.argmax(np.abs(claimed - kept / kept.sum())))
+        yield (
+            float(claimed[worst]),
+            float(kept[worst] / kept.sum()),
+            f"P[K = {worst}] given no failure, failure={failure!r}, K ~ {text}",
+        )
+
+
+def _poisson(*, epsilon: float = 1.0, delta: float = 1e-6, mean: float = 10.0) -> float:
+    """Renyi bound at all orders up to 1 + 1/(e^epsilon - 1).
+
+    It holds delta'-approximately, delta' = 1 - e^(-mean delta).
+
+    Args:
+      epsilon, delta: guarantee of the base; epsilon > 0, delta in [0, 1).
+      mean: E[K], > 0; if mean (1 - delta) < 1 the outcome "no run" is added (E-PS-1).
+    """
+    return approximate_poisson_renyi(epsilon, delta, mean).epsilon
+
+
+def _poisson_printed(
+    *, epsilon: float = 1.0, delta: float = 0.0, mean: float = 0.5
+) -> float:
+    """Printed Renyi bound epsilon + (e^epsilon - 1) log(mean).
+
+    Args:
+      epsilon, delta: guarantee of the base; epsilon > 0, delta in [0, 1).
+      mean: E[K], > 0.
+    """
+    return approximate_poisson_renyi(epsilon, delta, mean, corrected=False).epsilon
+
+
+def _poisson_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed + 1)
+    for pair in approximate_pairs(budget):
+        mean = float(10.0 ** generator.uniform(-1.0, 1.5))
+        bound = approximate_poisson_renyi(pair.epsilon, pair.delta, mean)
+        # dropping the failing part of both tuned laws leaves their good parts
+        good = tuned_pair(pair.core, laws.poisson(mean * (1.0 - pair.delta)))
+        yield (
+            bound.epsilon,
+            float(two_sided_renyi(*good, bound.max_order)),
+            f"order {bound.max_order!r}, mean={mean!r}, {pair.where}",
+        )
+
+
+def _poisson_printed_cases(budget: Budget) -> Iterator[Case]:
+    for epsilon in (1.0, 0.3):
+        for mean in (0.5, 0.1, 2.0):
+            claimed = _poisson_printed(epsilon=epsilon, mean=mean)
+            # no divergence, approximate ones included, is negative
+            where = f"epsilon={epsilon:g}, delta=0, mean={mean:g}, equal base laws"
+            order = 1.0 + 1.0 / math.expm1(epsilon)
+            law = tuned_law([0.5, 0.5], laws.poisson(mean))
+            yield claimed, float(two_sided_renyi(law, law, order)), where
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="PS-Lem20",
+        source=f"{_PAPER}, Lemma 20",
+        statement="If Q = (1-d) Q_good + d Q_bad, the best of K runs of Q is f(1-d) times "
+        "the best of K~ runs of Q_good plus a rest of weight delta = 1 - f(1-d), with "
+        "P[K~ = k] = P[K = k] (1-d)^k/f(1-d); hence the delta-approximate D_a of the "
+        "former is at most the D_a of the latter.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_delta,
+        check=at_most(_decomposition_cases),
+    ),
+    Claim(
+        id="PS-Lem20-thinned",
+        source=f"{_PAPER}, Lemma 20 and footnote 12",
+        statement="K~ of Lemma 20 is Poisson(mean (1-d)) for K ~ Poisson(mean), and "
+        "truncated negative binomial with gamma + d (1-gamma) for one with gamma.",
+        kind="identity",
+        relation=None,
+        evaluate=_thinned_mean,
+        check=equal(_thinned_cases, 1e-10),
+    ),
+    Claim(
+        id="PS-Cor21-printed",
+        source=f"{_PAPER}, Corollary 21",
+        statement="For every mean > 0, the best of K ~ Poisson(mean) runs of an "
+        "(e, d)-DP base is (1 - e^(-mean d))-approximately (a, e + (exp(e) - 1) "
+        "log(mean))-Renyi DP for all a <= 1 + 1/(exp(e) - 1).",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_poisson_printed,
+        check=at_most(_poisson_printed_cases),
+        holds=False,
+        erratum="E-PS-1",
+        correction="It needs mean (1-d) >= 1, else P[K = 0] must be added: PS-Cor21.",
+    ),
+    Claim(
+        id="PS-Cor21",
+        source=f"{_PAPER}, Corollary 21, corrected",
+        statement="With m = mean (1-d) and a = 1 + 1/(exp(e) - 1) the approximate bound "
+        "on D_a is e + (exp(e) - 1) log(mean) if m >= 1, and else "
+        "log(e^-m + m e^((a-1)e))/(a-1); it holds at smaller orders too.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_poisson,
+        check=at_most(_poisson_cases),
+        erratum="E-PS-1",
+    ),
+)

@@ -1,0 +1,251 @@
+"""Liu & Talwar 2019, Appendix E: closeness of two laws outside an event.
+
+LT-E11 and LT-E12, each as printed and as corrected.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import optimize
+
+from jaxsel.accounting.single_run import pairs
+from jaxsel.accounting.single_run.divergences import (
+    exact_epsilon,
+    privacy_loss,
+    profile_delta,
+)
+from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.errors import InputError, check_interval, check_positive
+
+__all__ = ["CLAIMS", "ERRATA"]
+
+_PAPER = "Liu & Talwar 2019"
+
+
+# --- Lemma E.2 (LT-E11) ---------------------------------------------------------------
+
+
+def _closeness(
+    epsilon: float, wider: float, delta: float
+) -> tuple[float, float, float]:
+    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    wider = check_positive("wider", wider)
+    if wider <= epsilon:
+        raise InputError(f"wider is {wider}; it must exceed epsilon = {epsilon}")
+    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+    return epsilon, wider, delta
+
+
+_DELTA = 1e-3
+
+
+_WIDER = math.sqrt(2.0 * _DELTA)
+
+
+def _bad_event_printed(
+    *, epsilon: float = 0.0, wider: float = _WIDER, delta: float = _DELTA
+) -> float:
+    """Printed probability delta/(1 - e^(epsilon - epsilon')) of the event to remove.
+
+    Args:
+      epsilon, delta: closeness of the two laws, epsilon >= 0 and delta in [0, 1).
+      wider: epsilon' > epsilon, closeness given that the event does not happen.
+    """
+    epsilon, wider, delta = _closeness(epsilon, wider, delta)
+    return delta / -math.expm1(epsilon - wider)
+
+
+def _bad_event(
+    *, epsilon: float = 0.0, wider: float = _WIDER, delta: float = _DELTA
+) -> float:
+    """Probability (1 + e^-epsilon') delta/(1 - e^(epsilon - epsilon')), either law.
+
+    Of the event that the privacy loss leaves [-epsilon', epsilon'].
+
+    Args:
+      epsilon, delta: closeness of the two laws, epsilon >= 0 and delta in [0, 1).
+      wider: epsilon' > epsilon.
+    """
+    one_side = _bad_event_printed(epsilon=epsilon, wider=wider, delta=delta)
+    return (1.0 + math.exp(-wider)) * one_side
+
+
+def _opposed_atoms(delta: float, wider: float) -> tuple[np.ndarray, np.ndarray]:
+    """Two atoms of privacy loss +-(wider + 0.005) and a common rest; delta at 0."""
+    loss = wider + 0.005
+    top = delta / -math.expm1(-loss)
+    low = top * math.exp(-loss)
+    rest = 1.0 - top - low
+    return np.array([top, low, rest]), np.array([low, top, rest])
+
+
+def _least_event(p: np.ndarray, q: np.ndarray, wider: float) -> float:
+    """Least P(B) with P | not B and Q | not B epsilon'-close; B may split atoms.
+
+    For each choice of the atoms of which something remains, the conditions are linear
+    in the removed fractions.
+    """
+    best, growth = 1.0, math.exp(wider)
+    for size in range(1, p.size + 1):
+        for kept in itertools.combinations(range(p.size), size):
+            rows, right = [], []
+            for i in kept:
+                for a, b in ((p, q), (q, p)):
+                    rows.append(growth * b[i] * a - a[i] * b)
+                    right.append(growth * b[i] - a[i])
+            bounds = [(0.0, 1.0) if i in kept else (1.0, 1.0) for i in range(p.size)]
+            found = optimize.linprog(p, A_ub=rows, b_ub=right, bounds=bounds)
+            if found.status == 0:
+                best = min(best, float(found.fun))
+    return best
+
+
+def _events_printed(budget: Budget) -> Iterator[Case]:
+    p, q = _opposed_atoms(_DELTA, _WIDER)
+    least = _least_event(p, q, _WIDER)
+    where = f"P={p.tolist()}, Q={q.tolist()}, epsilon=0, epsilon'=sqrt(2 delta)"
+    yield _bad_event_printed(), least, where
+    yield math.sqrt(_DELTA), least, f"second bound sqrt(delta), {where}"
+
+
+def _events(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    instances = [(*_opposed_atoms(_DELTA, _WIDER), 0.0, _WIDER)]
+    for _ in range(budget.cases):
+        p, q = pairs.random_pair(generator, int(generator.integers(2, 8)), 2.0)
+        epsilon = float(generator.uniform(0.0, 2.0))
+        instances.append((p, q, epsilon, epsilon + float(generator.exponential())))
+    for p, q, epsilon, wider in instances:
+        delta = float(profile_delta(p, q, epsilon))
+        good = np.abs(privacy_loss(p, q)) <= wider
+        bad = max(float(p[~good].sum()), float(q[~good].sum()))
+        where = f"P={p.tolist()}, Q={q.tolist()}, {epsilon=}, {wider=}"
+        claimed = _bad_event(epsilon=epsilon, wider=wider, delta=min(delta, 0.999))
+        yield claimed, bad, f"probability of the event, {where}"
+        if np.any(good):
+            inside = p[good] / p[good].sum(), q[good] / q[good].sum()
+            allowed = wider - math.log1p(-bad)
+            yield allowed, exact_epsilon(*inside), f"closeness outside it, {where}"
+
+
+# --- Lemma E.3 (LT-E12) ---------------------------------------------------------------
+
+
+def _from_event(*, event: float = 0.0) -> float:
+    """Delta that the lemma gives: the probability of the event.
+
+    Args:
+      event: in [0, 1], P(B) (as printed) or the larger of P(B), Q(B) (corrected).
+    """
+    return check_interval("event", event, 0.0, 1.0, low_open=False, high_open=False)
+
+
+def _one_sided_event(budget: Budget) -> Iterator[Case]:
+    p, q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
+    where = "P=(1/2, 1/2, 0), Q=(1/4, 1/4, 1/2), B = third outcome, epsilon=0"
+    yield _from_event(event=float(p[2])), float(profile_delta(p, q, 0.0)), where
+
+
+def _two_sided_event(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    p, q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
+    instances = [(p, q, np.array([False, False, True]))]
+    for _ in range(budget.cases):
+        first, second = pairs.random_pair(generator, int(generator.integers(2, 8)), 2.0)
+        event = generator.uniform(size=first.size) < 0.3
+        event[0], event[-1] = True, False
+        instances.append((first, second, event))
+    for p, q, event in instances:
+        inside = p[~event] / p[~event].sum(), q[~event] / q[~event].sum()
+        epsilon = exact_epsilon(*inside)
+        worst = max(float(p[event].sum()), float(q[event].sum()))
+        where = f"P={p.tolist()}, Q={q.tolist()}, B={np.flatnonzero(event).tolist()}"
+        yield _from_event(event=worst), float(profile_delta(p, q, epsilon)), where
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="LT-LemE.2-printed",
+        source=f"{_PAPER}, Lemma E.2",
+        statement="If P and Q are (epsilon, delta)-close, there is an event B with "
+        "P(B) <= delta/(1 - e^(epsilon - epsilon')) outside which they are "
+        "epsilon'-close.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_bad_event_printed,
+        check=at_most(_events_printed),
+        holds=False,
+        erratum="LT-E11",
+        correction="Both tails of the privacy loss must go, and conditioning "
+        "renormalises: LT-LemE.2.",
+    ),
+    Claim(
+        id="LT-LemE.2",
+        source=f"{_PAPER}, Lemma E.2, corrected",
+        statement="If P and Q are (epsilon, delta)-close, the privacy loss leaves "
+        "[-epsilon', epsilon'] with probability b <= (1 + e^(-epsilon')) delta/(1 - "
+        "e^(epsilon - epsilon')) under either, and given that it does not they are "
+        "(epsilon' - log(1 - b))-close.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_bad_event,
+        check=at_most(_events),
+        erratum="LT-E11",
+    ),
+    Claim(
+        id="LT-LemE.3-printed",
+        source=f"{_PAPER}, Lemma E.3",
+        statement="If P and Q are epsilon-close given that B does not happen, and P(B) "
+        "<= delta, they are (epsilon, delta)-close.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_from_event,
+        check=at_most(_one_sided_event),
+        holds=False,
+        erratum="LT-E12",
+        correction="Q(B) must be at most delta too: LT-LemE.3.",
+    ),
+    Claim(
+        id="LT-LemE.3",
+        source=f"{_PAPER}, Lemma E.3, corrected",
+        statement="If P and Q are epsilon-close given that B does not happen, and both "
+        "P(B) and Q(B) are at most delta, they are (epsilon, delta)-close.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_from_event,
+        check=at_most(_two_sided_event),
+        erratum="LT-E12",
+    ),
+)
+
+ERRATA: tuple[Erratum, ...] = (
+    Erratum(
+        id="LT-E11",
+        source=f"{_PAPER}, Lemma E.2",
+        kind="statement",
+        printed="(epsilon, delta)-close laws are epsilon'-close outside an event B "
+        "with P(B) <= delta/(1 - e^(epsilon - epsilon')), at most sqrt(delta) for "
+        "epsilon' = epsilon + sqrt(2 delta).",
+        correct="The proof's B removes one tail of the privacy loss only, and "
+        "conditioning renormalises. Three atoms, P = (u, u e^-c, rest) and Q with the "
+        "first two swapped, need both of them removed. Removing both tails costs the "
+        "factor 1 + e^(-epsilon') and -log(1 - b) in epsilon'; the decomposition of "
+        "Kairouz, Oh & Viswanath (2015) loses nothing.",
+        refuted=("LT-LemE.2-printed",),
+        corrected=("LT-LemE.2",),
+    ),
+    Erratum(
+        id="LT-E12",
+        source=f"{_PAPER}, Lemma E.3",
+        kind="statement",
+        printed="epsilon-closeness outside B and P(B) <= delta give (epsilon, "
+        "delta)-closeness.",
+        correct="Q(B) <= delta is needed too: P = (1/2, 1/2, 0), Q = (1/4, 1/4, 1/2), "
+        "B the third outcome, P(B) = 0.",
+        refuted=("LT-LemE.3-printed",),
+        corrected=("LT-LemE.3",),
+    ),
+)

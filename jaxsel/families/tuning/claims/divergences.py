@@ -1,0 +1,308 @@
+"""Properties of Renyi divergences and conversions: Lemmas 10, 13 and 14."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from jaxsel.accounting.single_run.closed_forms import randomised_response_renyi
+from jaxsel.accounting.single_run.conversions import log_delta_at_order, zcdp_from_pure
+from jaxsel.accounting.single_run.divergences import (
+    exact_epsilon,
+    hockey_stick,
+    renyi_divergence,
+)
+from jaxsel.base import Budget, Claim, Relation
+from jaxsel.checking import Case, at_most, equal
+from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.families.tuning.claims.base_pairs import (
+    base_pairs,
+    pure_pairs,
+    two_sided_renyi,
+)
+
+__all__ = ["CLAIMS"]
+
+_PAPER = "Papernot & Steinke 2022"
+_ORDERS = np.array([1.0, 1.01, 1.5, 2.0, 5.0, 25.0, math.inf])
+
+
+def _order(order: float, name: str = "order") -> float:
+    return check_interval(name, order, 1.0, math.inf, low_open=False, high_open=False)
+
+
+# --- Lemma 10 -------------------------------------------------------------------------
+
+
+def _larger_order(*, larger_order: float = 5.0, base_epsilon: float = 1.0) -> float:
+    """Bound D_b(P || Q) on D_a(P || Q) for all orders a <= b, randomised response.
+
+    Args:
+      larger_order: b, in [1, inf].
+      base_epsilon: parameter of randomised response, > 0.
+    """
+    epsilon = check_positive("base_epsilon", base_epsilon)
+    return float(randomised_response_renyi(_order(larger_order), epsilon))
+
+
+def _monotone_cases(budget: Budget) -> Iterator[Case]:
+    for pair in base_pairs(budget):
+        values = renyi_divergence(pair.first, pair.second, _ORDERS)
+        yield float(values[0]), 0.0, f"D_1 >= 0, {pair.where}"
+        gaps = np.diff(values)
+        worst = int(np.argmin(gaps))
+        yield (
+            float(values[worst + 1]),
+            float(values[worst]),
+            f"orders {_ORDERS[worst]:g} and {_ORDERS[worst + 1]:g}, {pair.where}",
+        )
+
+
+def _processed(*, order: float = 2.0, base_epsilon: float = 1.0) -> float:
+    """Bound D_order(P || Q) on all post-processings of randomised response.
+
+    Args:
+      order: in [1, inf].
+      base_epsilon: parameter of randomised response, > 0.
+    """
+    epsilon = check_positive("base_epsilon", base_epsilon)
+    return float(randomised_response_renyi(_order(order), epsilon))
+
+
+def _processing_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed + 1)
+    for pair in base_pairs(budget):
+        outputs = int(generator.integers(2, 5))
+        channel = generator.dirichlet(np.full(outputs, 0.3), pair.first.size)
+        before = renyi_divergence(pair.first, pair.second, _ORDERS)
+        first, second = pair.first @ channel, pair.second @ channel
+        after = renyi_divergence(first / first.sum(), second / second.sum(), _ORDERS)
+        worst = int(np.argmin(before - after))
+        yield (
+            float(before[worst]),
+            float(after[worst]),
+            f"order {_ORDERS[worst]:g}, channel {channel.tolist()}, {pair.where}",
+        )
+
+
+def _composed(
+    *, order: float = 2.0, base_epsilon: float = 1.0, count: int = 2
+) -> float:
+    """Renyi divergence of ``count`` independent randomised responses.
+
+    Args:
+      order: in [1, inf].
+      base_epsilon: parameter of randomised response, > 0.
+      count: how many, >= 1.
+    """
+    epsilon = check_positive("base_epsilon", base_epsilon)
+    count = check_integer("count", count, 1)
+    return count * float(randomised_response_renyi(_order(order), epsilon))
+
+
+def _composition_cases(budget: Budget) -> Iterator[Case]:
+    previous = None
+    for pair in base_pairs(budget):
+        other = previous or pair
+        previous = pair
+        first = np.outer(pair.first, other.first).ravel()
+        second = np.outer(pair.second, other.second).ravel()
+        joint = renyi_divergence(first, second, _ORDERS)
+        separate = renyi_divergence(pair.first, pair.second, _ORDERS)
+        separate = separate + renyi_divergence(other.first, other.second, _ORDERS)
+        for order, claimed, seen in zip(_ORDERS, separate, joint, strict=True):
+            where = f"order {order:g}, {pair.where} and {other.where}"
+            yield float(claimed), float(seen), where
+
+
+def _mixed(
+    *,
+    order: float = 2.0,
+    first_epsilon: float = 0.5,
+    second_epsilon: float = 2.0,
+    weight: float = 0.5,
+) -> float:
+    """Bound on D_order of a mixture of two randomised responses.
+
+    log(w e^((a-1) D_1) + (1-w) e^((a-1) D_2))/(a - 1), with a the order.
+
+    Args:
+      order: in (1, inf).
+      first_epsilon, second_epsilon: their parameters, > 0.
+      weight: w of the first, in [0, 1].
+    """
+    order = check_interval("order", order, 1.0, math.inf)
+    weight = check_interval("weight", weight, 0.0, 1.0, low_open=False, high_open=False)
+    values = [
+        float(randomised_response_renyi(order, check_positive(name, epsilon)))
+        for name, epsilon in (
+            ("first_epsilon", first_epsilon),
+            ("second_epsilon", second_epsilon),
+        )
+    ]
+    excess = order - 1.0
+    moment = weight * math.exp(excess * values[0])
+    moment += (1.0 - weight) * math.exp(excess * values[1])
+    return math.log(moment) / excess
+
+
+def _convexity_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed + 1)
+    orders = np.array([1.01, 1.5, 2.0, 5.0, 25.0])
+    earlier = {}
+    for pair in base_pairs(budget):
+        size = pair.first.size
+        other = earlier.get(size, pair)
+        earlier[size] = pair
+        w = float(generator.uniform())
+        mixed = renyi_divergence(
+            w * pair.first + (1.0 - w) * other.first,
+            w * pair.second + (1.0 - w) * other.second,
+            orders,
+        )
+        parts = [
+            (orders - 1.0) * renyi_divergence(p.first, p.second, orders)
+            for p in (pair, other)
+        ]
+        with np.errstate(divide="ignore"):
+            bound = np.logaddexp(np.log(w) + parts[0], np.log1p(-w) + parts[1])
+        bound = bound / (orders - 1.0)
+        worst = int(np.argmin(bound - mixed))
+        yield (
+            float(bound[worst]),
+            float(mixed[worst]),
+            f"order {orders[worst]:g}, weight {w!r}, {pair.where} and {other.where}",
+        )
+
+
+# --- Lemmas 13 and 14 -----------------------------------------------------------------
+
+
+def _concentrated(*, order: float = 2.0, epsilon: float = 1.0) -> float:
+    """Renyi bound epsilon^2 order / 2 that pure DP implies.
+
+    Args:
+      order: in (1, inf).
+      epsilon: pure epsilon, >= 0.
+    """
+    order = check_interval("order", order, 1.0, math.inf)
+    return zcdp_from_pure(epsilon) * order
+
+
+def _concentrated_cases(budget: Budget) -> Iterator[Case]:
+    orders = np.array([1.001, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 25.0, 100.0])
+    for pair in pure_pairs(budget):
+        rho = zcdp_from_pure(exact_epsilon(pair.first, pair.second))
+        seen = two_sided_renyi(pair.first, pair.second, orders)
+        worst = int(np.argmin(rho * orders - seen))
+        yield (
+            float(rho * orders[worst]),
+            float(seen[worst]),
+            f"order {orders[worst]:g}, {pair.where}",
+        )
+
+
+def _converted(
+    *,
+    order: float = 2.0,
+    renyi_epsilon: float = 1.6931471805599454,
+    epsilon: float = 1.0,
+) -> float:
+    """delta at epsilon that one Renyi bound gives; at most 1.
+
+    Args:
+      order: in (1, inf).
+      renyi_epsilon: Renyi bound at that order, >= 0; the default, 1 + log 2, is that of the
+        pair (1, 0) and (e^-r, 1 - e^-r), which has exactly this delta.
+      epsilon: >= 0.
+    """
+    order = check_interval("order", order, 1.0, math.inf)
+    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    renyi_epsilon = check_interval(
+        "renyi_epsilon", renyi_epsilon, 0.0, math.inf, low_open=False
+    )
+    log_delta = float(log_delta_at_order(order, renyi_epsilon, epsilon))
+    return math.exp(min(log_delta, 0.0))
+
+
+def _conversion_cases(budget: Budget) -> Iterator[Case]:
+    for epsilon in (0.0, 0.5, 1.0, 3.0):
+        for order in (1.1, 2.0, 10.0):
+            # the one privacy loss at which the bound is attained
+            loss = epsilon - math.log1p(-1.0 / order)
+            first = np.array([1.0, 0.0])
+            second = np.array([math.exp(-loss), -math.expm1(-loss)])
+            claimed = _converted(order=order, renyi_epsilon=loss, epsilon=epsilon)
+            seen = float(hockey_stick(first, second, epsilon))
+            yield claimed, seen, f"order {order:g}, epsilon={epsilon:g}, its tight pair"
+    orders = np.array([1.05, 1.5, 2.0, 5.0, 25.0])[:, None]
+    epsilons = np.array([0.0, 0.05, 0.3, 1.0, 2.0])
+    for pair in base_pairs(budget):
+        values = renyi_divergence(pair.first, pair.second, orders[:, 0])[:, None]
+        claimed = np.exp(np.minimum(log_delta_at_order(orders, values, epsilons), 0.0))
+        least = np.argmin(claimed, axis=0)
+        seen = hockey_stick(pair.first, pair.second, epsilons)
+        for i, j in enumerate(least):
+            where = f"order {orders[j, 0]:g}, epsilon={epsilons[i]:g}, {pair.where}"
+            yield float(claimed[j, i]), float(seen[i]), where
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="PS-Lem10(monotonicity)",
+        source=f"{_PAPER}, Lemma 10",
+        statement="0 <= D_a(P || Q) <= D_b(P || Q) for 1 <= a <= b <= inf.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_larger_order,
+        check=at_most(_monotone_cases),
+    ),
+    Claim(
+        id="PS-Lem10(postprocessing)",
+        source=f"{_PAPER}, Lemma 10",
+        statement="No processing g of the output increases a Renyi divergence: "
+        "D_a(g(P) || g(Q)) <= D_a(P || Q).",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_processed,
+        check=at_most(_processing_cases),
+    ),
+    Claim(
+        id="PS-Lem10(composition)",
+        source=f"{_PAPER}, Lemma 10",
+        statement="D_a(P x P' || Q x Q') = D_a(P || Q) + D_a(P' || Q') for product laws.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_composed,
+        check=equal(_composition_cases, 1e-9),
+    ),
+    Claim(
+        id="PS-Lem10(convexity)",
+        source=f"{_PAPER}, Lemma 10",
+        statement="(P, Q) -> exp((a - 1) D_a(P || Q)) is convex for a in (1, inf).",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_mixed,
+        check=at_most(_convexity_cases),
+    ),
+    Claim(
+        id="PS-Lem13",
+        source=f"{_PAPER}, Lemma 13",
+        statement="(epsilon, 0)-DP implies epsilon^2/2-zCDP: D_a <= a epsilon^2/2 for "
+        "all a > 1.",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_concentrated,
+        check=at_most(_concentrated_cases),
+    ),
+    Claim(
+        id="PS-Lem14",
+        source=f"{_PAPER}, Lemma 14",
+        statement="D_a <= r implies (epsilon, delta)-DP for every epsilon >= 0 with "
+        "delta = exp((a-1)(r - epsilon))/a (1 - 1/a)^(a-1).",
+        kind="privacy",
+        relation=Relation.BASE,
+        evaluate=_converted,
+        check=at_most(_conversion_cases),
+    ),
+)

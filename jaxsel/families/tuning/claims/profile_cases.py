@@ -1,0 +1,160 @@
+"""Random bases and laws of K on which bounds on tuned profiles are put to the test."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run import pairs
+from jaxsel.accounting.single_run.dominating import (
+    pair_from_laws,
+    pair_tradeoff,
+    reversed_pair,
+)
+from jaxsel.base import Budget
+from jaxsel.checking import Case
+from jaxsel.errors import check_interval
+from jaxsel.families.tuning.bounds.profile_ratios import Profile
+from jaxsel.families.tuning.bounds.profiles import ProfileBound
+from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
+from jaxsel.repetitions import Repetitions
+
+__all__ = [
+    "PAPER",
+    "TOLERANCE",
+    "checked_base_epsilon",
+    "checked_epsilon",
+    "coin_pair",
+    "coin_profile",
+    "law_profile",
+    "law_tradeoff",
+    "profile_case",
+    "profile_cases",
+    "random_law",
+    "sharp_instances",
+    "swapped",
+]
+
+PAPER = "Koskela, Redberg & Wang 2024"
+# Deltas are compared: the tolerance must be far below those that matter.
+TOLERANCE = 1e-12
+
+_LEVELS = np.array([-1.0, -0.2, 0.0, 0.05, 0.3, 1.0, 2.0])
+_SHARES = np.array([-0.5, 0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 0.9999])
+
+
+def checked_epsilon(epsilon: float) -> float:
+    """The epsilon of a release, real."""
+    return check_interval("epsilon", epsilon, -50.0, 200.0)
+
+
+def checked_base_epsilon(base_epsilon: float) -> float:
+    """The epsilon of randomised response as a base, > 0."""
+    return check_interval("base_epsilon", base_epsilon, 0.0, 50.0)
+
+
+def law_profile(first: np.ndarray, second: np.ndarray) -> Profile:
+    """Exact two-sided profile of two laws, quick on arrays of epsilons."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.log(first) - np.log(second)
+
+    def side(mass: np.ndarray, loss: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
+        excess = np.minimum(epsilon[..., None] - loss, 0.0)
+        return -np.expm1(excess) @ mass
+
+    sides = [
+        (mass[mass > 0], sign * loss[mass > 0])
+        for mass, sign in ((first, 1.0), (second, -1.0))
+    ]
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        return np.maximum(*(side(m, each, epsilon) for m, each in sides))[()]
+
+    return profile
+
+
+def law_tradeoff(first: np.ndarray, second: np.ndarray) -> Profile:
+    """Exact trade-off of two laws, the larger of both directions."""
+    pair = pair_from_laws(first, second)
+    curves = pair_tradeoff(pair), pair_tradeoff(reversed_pair(pair))
+    return lambda x: np.maximum(curves[0](x), curves[1](x))[()]
+
+
+def coin_pair(base_epsilon: float) -> BasePair:
+    """The claims' default base, randomised response, base_epsilon in (0, 50)."""
+    epsilon = check_interval("base_epsilon", base_epsilon, 0.0, 50.0)
+    first, second = pairs.randomised_response(epsilon)
+    return BasePair(first, second, f"pairs.randomised_response({epsilon:g})")
+
+
+def coin_profile(base_epsilon: float) -> Profile:
+    """Its profile."""
+    pair = coin_pair(base_epsilon)
+    return law_profile(pair.first, pair.second)
+
+
+def swapped(pair: BasePair) -> BasePair:
+    """The two laws the other way round."""
+    return BasePair(pair.second, pair.first, f"reversed {pair.where}")
+
+
+def random_law(generator: np.random.Generator, family: str) -> Repetitions:
+    """A random law of K: "negative_binomial", "poisson" or "binomial"."""
+    match family:
+        case "poisson":
+            return laws.poisson(float(10.0 ** generator.uniform(-1.0, 1.5)))
+        case "binomial":
+            count = int(generator.integers(1, 30))
+            return laws.binomial(count, float(generator.uniform(0.02, 0.98)))
+        case _:
+            eta = float(generator.choice([-0.5, 0.0, 1.0, 5.0]))
+            gamma = float(10.0 ** generator.uniform(-4.0, -0.05))
+            return laws.truncated_negative_binomial(eta, gamma)
+
+
+def sharp_instances() -> dict[str, tuple[BasePair, Repetitions]]:
+    """By family of K, a pair on which the bound is nearly attained.
+
+    The best block is much likelier on the second side, then comes a rare one with the
+    largest loss of the first; the tuned loss is the sum of that and of nearly the shift.
+    """
+    found = {}
+    for family, top, middle, law in (
+        ("negative_binomial", 0.01, 1e-5, laws.geometric(1e-3)),
+        ("poisson", 0.05, 1e-4, laws.poisson(10.0)),
+        ("binomial", 0.05, 1e-4, laws.binomial(100, 0.1)),
+    ):
+        first, second = pairs.three_outcome(1.0, top, middle)
+        where = f"pairs.three_outcome(1, {top:g}, {middle:g})"
+        found[family] = (BasePair(first, second, where), law)
+    return found
+
+
+def profile_case(bound: ProfileBound, pair: BasePair, law: Repetitions) -> Case:
+    """The epsilon at which the bound is nearest to the exact tuned profile."""
+    loss = np.abs(np.log(pair.first) - np.log(pair.second))
+    shift = bound.shift if np.isfinite(bound.shift) else 0.0
+    epsilon = np.concatenate([_LEVELS, shift + _SHARES * float(loss.max())])
+    claimed = bound.delta(epsilon)
+    seen = law_profile(*tuned_pair(pair, law))(epsilon)
+    worst = int(np.argmin(claimed - seen))
+    where = (
+        f"epsilon={float(epsilon[worst])!r}, K ~ {law.family} {dict(law.parameters)}, "
+        f"{pair.where}"
+    )
+    return float(claimed[worst]), float(seen[worst]), where
+
+
+def profile_cases(
+    budget: Budget,
+    family: str,
+    bound_of: Callable[[BasePair, Repetitions], ProfileBound],
+) -> Iterator[Case]:
+    """The sharp instance, then one case a base pair, with a random law of that family."""
+    pair, law = sharp_instances()[family]
+    yield profile_case(bound_of(pair, law), pair, law)
+    generator = np.random.default_rng(budget.seed + 1)
+    for pair in base_pairs(budget):
+        law = random_law(generator, family)
+        yield profile_case(bound_of(pair, law), pair, law)

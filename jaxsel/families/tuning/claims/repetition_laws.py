@@ -1,0 +1,259 @@
+"""The laws of the number of runs: Definition 1, Equations (7) and (8), Appendix A.2.1."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from jaxsel import repetitions as laws
+from jaxsel.base import Budget, Claim
+from jaxsel.checking import Case, equal
+from jaxsel.errors import InputError, check_interval
+
+__all__ = ["CLAIMS"]
+
+_PAPER = "Papernot & Steinke 2022"
+
+
+def _parameters(eta: float, gamma: float) -> tuple[float, float]:
+    return (
+        check_interval("eta", eta, -1.0, math.inf),
+        check_interval("gamma", gamma, 0.0, 1.0),
+    )
+
+
+def _printed_pmf(eta: float, gamma: float) -> np.ndarray:
+    """P[K = k], k = 1, 2, ..., by the product of Definition 1; the rest is < 1e-13."""
+    count = math.ceil((40.0 + 12.0 * max(eta, 0.0)) / -math.log1p(-gamma)) + 10
+    k = np.arange(1.0, count + 1.0)
+    if eta == 0.0:
+        return (1.0 - gamma) ** k / (k * math.log(1.0 / gamma))
+    product = np.cumprod((1.0 - gamma) * (k - 1.0 + eta) / k)
+    return product / (gamma**-eta - 1.0)
+
+
+def _settings(budget: Budget) -> Iterator[tuple[float, float]]:
+    """(eta, gamma), for sums over all k that fit in memory."""
+    for eta in (-0.7, 0.0, 0.5, 1.0, 5.0):
+        for gamma in (0.9, 0.1, 0.005):
+            yield eta, gamma
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, 100)):
+        eta = float(generator.uniform(-0.95, 6.0))
+        yield eta, float(np.exp(generator.uniform(math.log(0.005), -0.05)))
+
+
+def _mean(*, eta: float = 0.0, gamma: float = 0.1) -> float:
+    """E[K] of the truncated negative binomial law.
+
+    Args:
+      eta: shape, > -1; 1 is the geometric law, 0 the logarithmic one.
+      gamma: in (0, 1).
+    """
+    eta, gamma = _parameters(eta, gamma)
+    if eta == 0.0:
+        return (1.0 / gamma - 1.0) / math.log(1.0 / gamma)
+    return eta * (1.0 - gamma) / (gamma * (1.0 - gamma**eta))
+
+
+def _definition_cases(budget: Budget) -> Iterator[Case]:
+    for eta, gamma in _settings(budget):
+        pmf = _printed_pmf(eta, gamma)
+        k = np.arange(1, pmf.size + 1)
+        where = f"eta={eta!r}, gamma={gamma!r}"
+        yield 1.0, float(pmf.sum()), f"sum of the probabilities, {where}"
+        mean = float(np.sum(k * pmf))
+        yield 1.0, mean / _mean(eta=eta, gamma=gamma), f"sum over printed mean, {where}"
+        law = laws.truncated_negative_binomial(eta, gamma)
+        yield 1.0, law.mean / mean, f"mean of the law as implemented, {where}"
+        worst = np.argmax(np.abs(law.pmf(k) - pmf))
+        yield float(pmf[worst]), float(law.pmf(k[worst])), f"P[K = {k[worst]}], {where}"
+
+
+def _generating_function(
+    *, eta: float = 0.0, gamma: float = 0.1, x: float = 0.5
+) -> float:
+    """f(x) = E[x^K] of the truncated negative binomial law, by the printed formula.
+
+    Args:
+      eta: shape, > -1.
+      gamma: in (0, 1).
+      x: in [0, 1].
+    """
+    eta, gamma = _parameters(eta, gamma)
+    x = check_interval("x", x, 0.0, 1.0, low_open=False, high_open=False)
+    inside = 1.0 - (1.0 - gamma) * x
+    if eta == 0.0:
+        return math.log(inside) / math.log(gamma)
+    return (inside**-eta - 1.0) / (gamma**-eta - 1.0)
+
+
+def _generating_cases(budget: Budget) -> Iterator[Case]:
+    for eta, gamma in _settings(budget):
+        pmf = _printed_pmf(eta, gamma)
+        law = laws.truncated_negative_binomial(eta, gamma)
+        k = np.arange(1, pmf.size + 1)
+        for x in (0.0, 0.3, 0.9, 0.999):
+            where = f"eta={eta!r}, gamma={gamma!r}, x={x:g}"
+            enumerated = float(np.sum(pmf * x**k))
+            printed = _generating_function(eta=eta, gamma=gamma, x=x)
+            yield printed, enumerated, f"f(x), {where}"
+            yield enumerated, float(law.pgf(x)), f"f(x) as implemented, {where}"
+            slope = float(np.sum(k * pmf * x ** (k - 1.0)))
+            scale = max(slope, 1.0)
+            computed = float(law.pgf_derivative_tail(1.0 - x))
+            yield slope / scale, computed / scale, f"f'(x) as implemented, {where}"
+
+
+def _closed_quantile(law: laws.Repetitions) -> float:
+    """1 - int f in closed form."""
+    parameters = law.parameters
+    match law.family:
+        case "truncated_negative_binomial":
+            eta, gamma = parameters["eta"], parameters["gamma"]
+            log_inverse = -math.log(gamma)
+            if eta == 0.0:
+                return 1.0 - 1.0 / log_inverse + gamma / (1.0 - gamma)
+            if eta == 1.0:
+                area = (log_inverse / (1.0 - gamma) - 1.0) / (1.0 / gamma - 1.0)
+                return 1.0 - area
+            power = (1.0 - gamma ** (1.0 - eta)) / ((1.0 - gamma) * (1.0 - eta))
+            return 1.0 - (power - 1.0) / (gamma**-eta - 1.0)
+        case "poisson":
+            mean = parameters["mean"]
+            return 1.0 + math.expm1(-mean) / mean
+        case "point_mass":
+            return law.mean / (law.mean + 1.0)
+        case "binomial":
+            n, p = parameters["count"], parameters["probability"]
+            return 1.0 - (1.0 - (1.0 - p) ** (n + 1.0)) / ((n + 1.0) * p)
+        case other:
+            raise InputError(
+                f"repetitions are {other}; the closed form is known for "
+                "truncated_negative_binomial, poisson, point_mass and binomial"
+            )
+
+
+def _quantile(*, repetitions: str = "poisson:mean=10") -> float:
+    """Expected quantile 1 - int f of the best of K runs, in closed form.
+
+    Args:
+      repetitions: law of K: truncated negative binomial, poisson, point_mass or
+        binomial, for example "geometric:mean=10".
+    """
+    return _closed_quantile(laws.parse(repetitions))
+
+
+def _enumerable(budget: Budget) -> Iterator[tuple[str, laws.Repetitions]]:
+    """Laws of K whose sums over all k are short."""
+    for eta, gamma in _settings(budget):
+        name = f"tnb:eta={eta!r},gamma={gamma!r}"
+        yield name, laws.truncated_negative_binomial(eta, gamma)
+    for mean in (0.05, 0.5, 3.0, 40.0):
+        yield f"poisson:mean={mean!r}", laws.poisson(mean)
+    for count, chance in ((1, 0.3), (7, 0.9), (60, 0.05)):
+        name = f"binomial:count={count},probability={chance!r}"
+        yield name, laws.binomial(count, chance)
+    for count in (1, 2, 30):
+        yield f"point_mass:count={count}", laws.point_mass(count)
+
+
+def _enumerated(law: laws.Repetitions) -> tuple[np.ndarray, np.ndarray]:
+    """k and P[K = k]; the printed product for the truncated negative binomial."""
+    if law.family == "truncated_negative_binomial":
+        pmf = _printed_pmf(law.parameters["eta"], law.parameters["gamma"])
+        return np.arange(1, pmf.size + 1), pmf
+    last = law.maximum or int(law.mean + 40.0 * math.sqrt(law.mean) + 40.0)
+    k = np.arange(last + 1)
+    return k, np.asarray(law.pmf(k))
+
+
+def _quantile_cases(budget: Budget) -> Iterator[Case]:
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    for name, law in _enumerable(budget):
+        k, pmf = _enumerated(law)
+        closed = _closed_quantile(law)
+        yield closed, float(np.sum(pmf * k / (k + 1.0))), f"E[1 - 1/(K+1)], {name}"
+        yield closed, laws.expected_quantile(law), f"as implemented, {name}"
+        if law.mean < 20.0:
+            # int x f'(x) dx on panels that shrink towards 1, where f is steep
+            edges = np.concatenate([[0.0], 1.0 - 0.5 ** np.arange(1, 30), [1.0]])
+            half = np.diff(edges)[:, None] / 2.0
+            x = (edges[:-1, None] + half * (1.0 + nodes)).ravel()
+            slope = law.pgf_derivative_tail(1.0 - x)
+            integral = np.sum((half * weights).ravel() * x * slope)
+            yield closed, float(integral), f"int x f'(x) dx, {name}"
+
+
+def _success(
+    *, repetitions: str = "logarithmic:mean=10", base_success: float = 0.01
+) -> float:
+    """Probability 1 - f(1 - s) that one of K runs succeeds.
+
+    Args:
+      repetitions: law of K, for example "poisson:mean=10".
+      base_success: s, the probability that one run succeeds, in [0, 1].
+    """
+    s = check_interval(
+        "base_success", base_success, 0.0, 1.0, low_open=False, high_open=False
+    )
+    return float(laws.success_probability(laws.parse(repetitions), s))
+
+
+def _success_cases(budget: Budget) -> Iterator[Case]:
+    for name, law in _enumerable(budget):
+        k, pmf = _enumerated(law)
+        for s in (0.0, 1e-9, 0.01, 0.5, 1.0):
+            # every run fails with probability (1 - s)^K
+            with np.errstate(divide="ignore"):
+                fails = np.where(k > 0, np.maximum(k, 1) * np.log1p(-s), 0.0)
+            observed = float(np.sum(pmf * -np.expm1(fails)))
+            claimed = float(laws.success_probability(law, s))
+            # relative, since the chance may be tiny
+            scale = max(claimed, 1e-300)
+            yield claimed / scale, observed / scale, f"s={s:g}, {name}"
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="PS-Def1",
+        source=f"{_PAPER}, Definition 1",
+        statement="P[K = k] = (1-gamma)^k/(gamma^-eta - 1) prod_(l<k) (l+eta)/(l+1), or "
+        "(1-gamma)^k/(k log(1/gamma)) for eta = 0, sums to 1 over k >= 1 and has mean "
+        "eta (1-gamma)/(gamma (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma).",
+        kind="identity",
+        relation=None,
+        evaluate=_mean,
+        check=equal(_definition_cases, 1e-10),
+    ),
+    Claim(
+        id="PS-Eq7",
+        source=f"{_PAPER}, Equation (7)",
+        statement="The generating function of that law is f(x) = ((1-(1-gamma)x)^-eta - "
+        "1)/(gamma^-eta - 1), or log(1-(1-gamma)x)/log(gamma) for eta = 0.",
+        kind="identity",
+        relation=None,
+        evaluate=_generating_function,
+        check=equal(_generating_cases, 1e-10),
+    ),
+    Claim(
+        id="PS-Eq8",
+        source=f"{_PAPER}, Equation (8)",
+        statement="The expected quantile of the best of K runs is E[1 - 1/(K+1)] = "
+        "int_0^1 x f'(x) dx = 1 - int_0^1 f(x) dx.",
+        kind="utility",
+        relation=None,
+        evaluate=_quantile,
+        check=equal(_quantile_cases, 1e-10),
+    ),
+    Claim(
+        id="PS-A.2.1",
+        source=f"{_PAPER}, Appendix A.2.1",
+        statement="If one run succeeds with probability s, one of K runs succeeds with "
+        "probability 1 - f(1 - s).",
+        kind="utility",
+        relation=None,
+        evaluate=_success,
+        check=equal(_success_cases, 1e-10),
+    ),
+)

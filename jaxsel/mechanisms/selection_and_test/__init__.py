@@ -1,1 +1,0 @@
-"""Selection and Test: private selection with an object that keeps a state."""

@@ -1,0 +1,349 @@
+"""Accuracies of DP-SGD on handwritten digits, by learning rate and seed.
+
+For Figure 7 of Papernot & Steinke 2022: what their search tunes, at a size that two cores
+can train. The learning rate is the only hyperparameter that varies; batches of expected
+size 256 and clipping norm 1 are the paper's. It goes on from the paper's range, 0.025 to
+1, up to 8, because fewer steps want larger ones: the best rate shall lie inside the grid.
+
+`run` trains a table and `load` reads those stored here, made by
+``python -m sims.common.digits_accuracies NAME``, NAME of SETTINGS; ``--workers 2`` trains
+two networks at a time. A run that was killed goes on from its last trained network. Large
+learning rates amplify rounding, so that with other versions of JAX some networks there
+come out a few images better or worse.
+"""
+
+import argparse
+import contextlib
+import datetime
+import functools
+import json
+import math
+import multiprocessing
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxsel.data.images import ImageSet, load_images
+from jaxsel.errors import InputError, check_choice, check_integer, check_positive
+from jaxsel.progress import progress_bar
+from jaxsel.records import digest
+
+__all__ = [
+    "PAPER_RATES",
+    "SETTINGS",
+    "AccuracyTable",
+    "Setting",
+    "load",
+    "run",
+    "stored",
+    "train",
+]
+
+PAPER_RATES = (0.025, 1.0)
+_HIGHEST_RATE = 8.0
+_BATCH_SIZE = 256
+_FOLDER = Path(__file__).parent.parent
+
+
+class Setting(NamedTuple):
+    """What is trained.
+
+    Attributes:
+      images: name of the image set.
+      noise_multiplier: standard deviation of the noise over the clipping norm, 1.
+      epochs: passes over the training images.
+      rates: learning rates, a logarithmic grid from 0.025 to 8.
+      seeds: networks trained with each.
+    """
+
+    images: str
+    noise_multiplier: float
+    epochs: int
+    rates: int
+    seeds: int
+
+
+SETTINGS = {
+    "digits": Setting("digits", 3.0, 20, 62, 5),
+    "mnist": Setting("mnist", 1.1, 2, 16, 1),
+}
+
+
+class AccuracyTable(NamedTuple):
+    """Networks that were trained, and how well.
+
+    Attributes:
+      title: what they are, for a caption.
+      learning_rates: Float64["rates"], ascending.
+      correct: Int64["rates seeds"], test images that were labelled correctly.
+      test_images: how many there are.
+      sampling_probability, noise_multiplier, steps: of DP-SGD.
+    """
+
+    title: str
+    learning_rates: np.ndarray
+    correct: np.ndarray
+    test_images: int
+    sampling_probability: float
+    noise_multiplier: float
+    steps: int
+
+
+def stored(name: str) -> Path:
+    """Where the record of a setting lies."""
+    check_choice("setting", name, SETTINGS)
+    return _FOLDER / "data" / f"{name}_accuracies.json"
+
+
+def train(
+    setting: Setting, images: ImageSet, rate: float, *, seed: int, number: int
+) -> int:
+    """Trains one network by DP-SGD: how many test images it labels correctly.
+
+    Args:
+      setting: what to train.
+      images: the data.
+      rate: learning rate.
+      seed: of the table.
+      number: of the network in the table; each draws randomness of its own.
+
+    Raises:
+      RuntimeError: if a batch did not fit (chance below 1e-18 a step).
+    """
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    from jaxsel import stream
+    from jaxsel.training import dp_sgd
+    from jaxsel.training.network import network
+
+    model = network("strided", images.classes)
+    plan = dp_sgd.recipe(
+        len(images.labels), _BATCH_SIZE, noise_multiplier=setting.noise_multiplier
+    )
+    data = (jnp.asarray(images.images), jnp.asarray(images.labels))
+    held_out = (jnp.asarray(images.test_images), jnp.asarray(images.test_labels))
+    # The first parameters come from another generator than the noise.
+    fresh = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0]
+    state = dp_sgd.initialise(model, data[0][0], optax.sgd(0.0), int(fresh))
+    state = dp_sgd.train(
+        model,
+        plan,
+        optax.sgd,
+        state,
+        data,
+        stream.make_key(seed, number),
+        jnp.float32(rate),
+        jnp.int32(_steps(setting, len(images.labels))),
+    )
+    state = jax.block_until_ready(state)
+    if bool(state.overflow):
+        raise RuntimeError("a batch did not fit; the run is void")
+    return int(dp_sgd.accuracy(model, state.params, held_out))
+
+
+@functools.cache
+def _images(name: str) -> ImageSet:
+    return load_images(name)
+
+
+def _train(setting: Setting, rates: list[float], seed: int, number: int) -> int:
+    """Network ``number``: seed by seed, so that a part already spans all rates."""
+    rate = rates[number % len(rates)]
+    return train(setting, _images(setting.images), rate, seed=seed, number=number)
+
+
+def _counts(
+    setting: Setting, rates: list[float], seed: int, done: int, workers: int
+) -> Iterator[int]:
+    """Right labels of network number ``done`` and those after it, in order."""
+    one = functools.partial(_train, setting, rates, seed)
+    numbers = range(done, len(rates) * setting.seeds)
+    if workers == 1:
+        yield from map(one, numbers)
+        return
+    # Fork is not safe once JAX has threads.
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawned) as pool:
+        try:
+            yield from pool.map(one, numbers)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _steps(setting: Setting, examples: int) -> int:
+    return math.ceil(setting.epochs * examples / _BATCH_SIZE)
+
+
+def _write(path: Path, document: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    os.replace(part, path)
+
+
+def _provenance(name: str, setting: Setting, images: ImageSet, seed: int) -> dict:
+    arrays = (images.images, images.labels, images.test_images, images.test_labels)
+    return {
+        "name": name,
+        "made_by": f"python -m sims.common.digits_accuracies {name}: training.dp_sgd, "
+        "Poisson batches, plain SGD, the strided network, each network scored once on "
+        "the test images",
+        **setting._asdict(),
+        "batch_size": _BATCH_SIZE,
+        "clip_norm": 1.0,
+        "training_images": len(images.labels),
+        "test_images": len(images.test_labels),
+        "images_sha256": digest(arrays),
+        "steps": _steps(setting, len(images.labels)),
+        "seed": seed,
+    }
+
+
+def run(
+    name: str = "digits",
+    *,
+    setting: Setting | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    out: Path = _FOLDER / "out",
+    progress: bool | None = None,
+) -> dict:
+    """Trains a table: a record that `load` accepts.
+
+    Args:
+      name: one of SETTINGS.
+      setting: another one in its place.
+      seed: of all randomness.
+      workers: processes that train, a network each.
+      out: folder for what is done so far; the same call goes on from there.
+      progress: None shows a bar on a terminal only.
+
+    Raises:
+      InputError: if the images are not at hand, or ``out`` holds another table's part.
+    """
+    check_choice("setting", name, SETTINGS)
+    setting = SETTINGS[name] if setting is None else setting
+    seed = check_integer("seed", seed, 0)
+    workers = check_integer("workers", workers, 1)
+    if setting.images == "digits" and util.find_spec("sklearn") is None:
+        raise InputError(
+            "scikit-learn is not installed; install the optional extra jaxsel[sims]"
+        )
+    import jax
+
+    images = _images(setting.images)
+    record = _provenance(name, setting, images, seed)
+    rates = np.geomspace(PAPER_RATES[0], _HIGHEST_RATE, setting.rates)
+    total = setting.rates * setting.seeds
+    part = Path(out) / f"{name}_accuracies.partial.json"
+    done: list[int] = []
+    if part.exists():
+        saved = json.loads(part.read_text(encoding="utf-8"))
+        done = saved.pop("correct")
+        if saved != record:
+            raise InputError(f"{part} is of another table; finish that or delete it")
+    with progress_bar(total, len(done), progress, unit="networks") as advance:
+        for count in _counts(setting, rates.tolist(), seed, len(done), workers):
+            done.append(count)
+            _write(part, record | {"correct": done})
+            advance(1)
+    correct = np.reshape(done, (setting.seeds, setting.rates)).T
+    part.unlink(missing_ok=True)
+    return record | {
+        "date": datetime.date.today().isoformat(),
+        "device": jax.devices()[0].device_kind,
+        "versions": _versions(),
+        "learning_rates": rates.tolist(),
+        "correct": correct.tolist(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("jax", "jaxlib", "flax", "optax", "numpy", "scikit-learn"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
+
+
+def load(name: str = "digits", path: str | Path | None = None) -> AccuracyTable:
+    """Reads a stored record and checks it; no image is needed.
+
+    Args:
+      name: one of SETTINGS.
+      path: of the record; by default the one stored here.
+
+    Raises:
+      InputError: if the file is missing, is not JSON, or does not hold such a record.
+    """
+    path = stored(name) if path is None else Path(path)
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as JSON: {error}") from None
+    try:
+        return _table(record)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} is not a record of digits_accuracies.run: {error!r}"
+        ) from None
+
+
+def _table(record: dict[str, Any]) -> AccuracyTable:
+    rates = np.array(record["learning_rates"], dtype=np.float64)
+    correct = np.array(record["correct"])
+    count = check_integer("test_images", record["test_images"], 1)
+    examples = check_integer("training_images", record["training_images"], 1)
+    if rates.ndim != 1 or not np.all(np.diff(rates, prepend=0.0) > 0.0):
+        raise InputError("learning_rates must be positive and ascend")
+    if correct.ndim != 2 or len(correct) != rates.size or correct.shape[1] < 1:
+        raise InputError(
+            f"correct has shape {correct.shape}; there are {rates.size} learning rates"
+        )
+    if correct.dtype.kind != "i" or correct.min() < 0 or correct.max() > count:
+        raise InputError(f"correct must hold whole numbers from 0 to {count}")
+    sets = {"digits": "scikit-learn's digits", "mnist": "MNIST"}
+    epochs = check_integer("epochs", record["epochs"], 1)
+    return AccuracyTable(
+        title=f"{sets.get(record['images'], record['images'])}, {epochs} "
+        f"epoch{'s' * (epochs > 1)}",
+        learning_rates=rates,
+        correct=correct,
+        test_images=count,
+        sampling_probability=check_positive("batch_size", record["batch_size"])
+        / examples,
+        noise_multiplier=check_positive("noise_multiplier", record["noise_multiplier"]),
+        steps=check_integer("steps", record["steps"], 1),
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Trains the tables that are named, and stores them."""
+    parser = argparse.ArgumentParser("digits_accuracies", description=main.__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SETTINGS))
+    parser.add_argument("--workers", type=int, default=1, help="processes that train")
+    given = parser.parse_args(arguments)
+    for name in given.names or list(SETTINGS):
+        try:
+            path = stored(name)
+            _write(path, run(name, workers=given.workers))
+        except InputError as error:
+            sys.stderr.write(f"digits_accuracies: {error}\n")
+            return 2
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,168 @@
+"""Which gap private top-k selection needs (Zhu & Wang 2022, Theorems 8 and 20).
+
+The least gap at which the test of Algorithm 4 or 5 releases its set with probability
+0.95, and the least lead of one gap over all others, which are 0, at which report noisy
+max selects it with probability 0.95; each at a total (epsilon, delta).
+"""
+
+import functools
+import math
+
+import numpy as np
+from scipy import optimize, special
+
+from jaxsel.accounting.single_run.closed_forms import laplace_renyi
+from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
+from jaxsel.families.noisy_max.composition_bounds import dominated_composition_epsilon
+from jaxsel.families.top_k.calibration import calibrate
+from jaxsel.families.top_k.curves import (
+    ApproximateRenyiCurve,
+    gap_test_curve,
+    noisy_gap_renyi,
+)
+from jaxsel.families.top_k.gaps import gap_for_success
+
+__all__ = [
+    "DELTA",
+    "EPSILON",
+    "FAILURE",
+    "SELECTIONS",
+    "lead_for_success",
+    "one_release_gap",
+    "one_release_scale",
+    "selection_lead",
+    "selection_scale",
+    "tested_gap",
+    "tested_scale",
+]
+
+EPSILON, DELTA = 1.0, 1e-6  # of all releases together
+FAILURE = 0.05
+# Report noisy max by its noise, and how it is accounted for.
+SELECTIONS = {
+    "gumbel": "gumbel",
+    "exponential": "exponential",
+    "laplace": "laplace",
+    "laplace-Thm8": "laplace",
+    "gaussian-Cor9": "gaussian",
+    "gaussian-profile": "gaussian",
+}
+
+
+# --- Tests ----------------------------------------------------------------------------
+
+
+def one_release_scale(kind: str, epsilon: float) -> float:
+    """Noise of one test, as in Theorem 20 or "aligned" with Laplace noise's zCDP."""
+    if kind == "gaussian":
+        return math.sqrt(2.0 * math.log(1.25 / DELTA)) / epsilon
+    return 1.0 / epsilon
+
+
+def one_release_gap(kind: str, epsilon: float) -> float:
+    """The least gap that passes one test with probability 0.95, exact."""
+    noise = "laplace" if kind == "laplace" else "gaussian"
+    scale = one_release_scale(kind, epsilon)
+    return gap_for_success(scale, DELTA, FAILURE, noise)
+
+
+@functools.cache
+def tested_scale(noise: str, releases: int) -> float:
+    """Noise of each of many tests, the best that its Renyi curve allows in total.
+
+    The failures of all tests together are DELTA/2.
+    """
+    delta_t = DELTA / 2.0 / releases
+    return calibrate(
+        lambda scale: gap_test_curve(scale, delta_t, noise=noise),
+        EPSILON, DELTA, releases=releases,
+    )  # fmt: skip
+
+
+def tested_gap(noise: str, releases: int) -> float:
+    """The least gap that passes each of many tests with probability 0.95, exact."""
+    scale = tested_scale(noise, releases)
+    return gap_for_success(scale, DELTA / 2.0 / releases, FAILURE, noise)
+
+
+# --- Selections -----------------------------------------------------------------------
+
+
+def _log_below(z: np.ndarray, noise: str) -> np.ndarray:
+    """log P[Z <= z]."""
+    if noise == "gaussian":
+        return special.log_ndtr(z)
+    if noise == "exponential":
+        return np.log(-np.expm1(-z))
+    half = 0.5 * np.exp(-np.abs(z))
+    return np.where(z > 0.0, np.log1p(-half), np.log(half))
+
+
+@functools.cache
+def lead_for_success(noise: str, rivals: int) -> float:
+    """By how much one score must exceed ``rivals`` equal ones to win with 0.95.
+
+    In units of the noise scale. Closed form for Gumbel noise, else quadrature.
+    """
+    if noise == "gumbel":
+        return math.log(rivals * (1.0 - FAILURE) / FAILURE)
+    low, high = {"gaussian": (-9.0, 9.0), "laplace": (-40.0, 40.0)}.get(
+        noise, (0.0, 40.0)
+    )
+    node, weight = np.polynomial.legendre.leggauss(64)
+    edges = np.linspace(low, high, 161)
+    half, middle = np.diff(edges) / 2.0, (edges[1:] + edges[:-1]) / 2.0
+    z = (middle[:, None] + half[:, None] * node).ravel()
+    weights = (half[:, None] * weight).ravel()
+    density = {
+        "gaussian": np.exp(-(z**2) / 2.0) / math.sqrt(2.0 * math.pi),
+        "laplace": 0.5 * np.exp(-np.abs(z)),
+        "exponential": np.exp(-z),
+    }[noise]
+
+    def missing(lead: float) -> float:
+        lost = -np.expm1(rivals * _log_below(z + lead, noise))
+        return float(np.sum(weights * density * lost)) - FAILURE
+
+    return float(optimize.brentq(missing, 1e-9, 60.0, xtol=1e-12))  # type: ignore
+
+
+@functools.cache
+def selection_scale(name: str, candidates: int, releases: int) -> float:
+    """Noise of each of many selections of one of ``candidates`` - 1 gaps.
+
+    "laplace-Thm8" is accounted for by Theorem 8 alone, "gaussian-Cor9" by Corollary 9,
+    "gaussian-profile" by the sharpened profile of Theorem 3.2 of Koskela, Redberg &
+    Wang 2024, composed; the others by what is best (``top_k.noisy_gap_renyi``).
+    """
+    if name == "gaussian-profile":
+
+        def excess(log_scale: float) -> float:
+            one = noisy_max_guarantee("gaussian", math.exp(log_scale), candidates - 1)
+            # Some orders by which dp_accounting bounds a tail overflow.
+            with np.errstate(over="ignore"):
+                return dominated_composition_epsilon(DELTA, one, releases) - EPSILON
+
+        high = 0.5 * math.log(releases) + 1.0  # one less is too little noise
+        while excess(high) > 0.0:
+            high += 1.0
+        root = float(optimize.brentq(excess, high - 1.0, high, xtol=1e-4))  # type: ignore
+        return math.exp(root)
+    noise = SELECTIONS[name]
+
+    def curve(scale: float) -> ApproximateRenyiCurve:
+        def renyi(order: np.ndarray) -> np.ndarray:
+            if name == "laplace-Thm8":
+                pole = math.log(candidates - 1) / (np.asarray(order) - 1.0)
+                return laplace_renyi(order, scale / 2.0) + pole
+            return noisy_gap_renyi(order, noise, scale, candidates, sharp=True)
+
+        return ApproximateRenyiCurve(renyi)
+
+    return calibrate(curve, EPSILON, DELTA, releases=releases)
+
+
+def selection_lead(name: str, candidates: int, releases: int) -> float:
+    """The least lead over gaps of 0 that is selected with probability 0.95 each time."""
+    scale = selection_scale(name, candidates, releases)
+    return scale * lead_for_success(SELECTIONS[name], candidates - 2)

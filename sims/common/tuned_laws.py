@@ -1,0 +1,122 @@
+"""The laws of K that Figures 5 and 6 of Papernot & Steinke 2022 compare, and their price.
+
+The base algorithm is 0.1-zCDP and privacy is (epsilon, 1e-6)-DP. Epsilon is the paper's:
+Theorem 2 in the form of Corollary 4 for truncated negative binomial laws, Theorem 6 with
+delta from the Renyi curve (Lemma 14) for Poisson, plain composition for a fixed number
+of runs; each through the best order of Lemma 14.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.conversions import (
+    optimal_epsilon_at_order,
+    renyi_to_delta,
+    renyi_to_epsilon,
+)
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
+from jaxsel.families.tuning.bounds.poisson import poisson_epsilon
+
+__all__ = ["DELTA", "FAMILIES", "RHO", "LawFamily", "at_epsilon", "epsilon", "naive"]
+
+RHO, DELTA = 0.1, 1e-6
+
+
+class LawFamily(NamedTuple):
+    """Laws of K with one free number, in which E[K] and epsilon increase.
+
+    Attributes:
+      name: family, and eta where there is one.
+      law: log of the free number -> law of K. The number is log(1/gamma) of a truncated
+        negative binomial law, the mean of a Poisson law.
+      low, high: range of the logarithm.
+    """
+
+    name: str
+    law: Callable[[float], laws.Repetitions]
+    low: float
+    high: float
+
+
+def _negative_binomial(eta: float) -> LawFamily:
+    return LawFamily(
+        f"eta={eta:g}",
+        lambda t: laws.truncated_negative_binomial(eta, math.exp(-math.exp(t))),
+        math.log(1e-4),
+        math.log(690.0),
+    )
+
+
+FAMILIES: dict[str, LawFamily] = {
+    family.name: family
+    for family in (
+        *(_negative_binomial(eta) for eta in (-0.5, 0.0, 0.5, 1.0, 2.0)),
+        LawFamily("poisson", lambda t: laws.poisson(math.exp(t)), -12.0, 12.0),
+    )
+}
+
+
+def naive(count: int) -> laws.Repetitions:
+    """Always ``count`` runs, which pay for composition."""
+    return laws.point_mass(count)
+
+
+@functools.cache
+def _poisson_orders() -> tuple[np.ndarray, np.ndarray]:
+    """Orders, and the delta of Theorem 6 at each: the costly part, shared by all means.
+
+    Any set of orders gives an upper bound; this one is 1e-6 from the best order's.
+    """
+    orders = 1.0 + np.exp(np.linspace(-2.0, 6.0, 4001))
+    delta = renyi_to_delta(curves.zcdp(RHO).renyi, np.log1p(1.0 / (orders - 1.0)))
+    return orders, delta
+
+
+def epsilon(law: laws.Repetitions) -> float:
+    """Epsilon at ``DELTA`` of a ``RHO``-zCDP base that is run K times.
+
+    For Poisson means below 1 the corrected Theorem 6 (E-PS-1).
+
+    Raises:
+      InputError: if the paper has no bound for this law.
+    """
+    parameters = law.parameters
+    match law.family:
+        case "truncated_negative_binomial":
+            eta, gamma = parameters["eta"], parameters["gamma"]
+            return renyi_to_epsilon(
+                lambda order: zcdp_negative_binomial_renyi(order, RHO, eta, gamma),
+                DELTA,
+            ).epsilon
+        case "poisson":
+            orders, delta = _poisson_orders()
+            renyi = poisson_epsilon(orders, RHO * orders, delta, parameters["mean"])
+            return float(np.min(optimal_epsilon_at_order(orders, renyi, DELTA)))
+        case "point_mass":
+            rho = RHO * parameters["count"]
+            return renyi_to_epsilon(curves.zcdp(rho).renyi, DELTA).epsilon
+    raise InputError(f"there is no bound for {law.family} repetitions here")
+
+
+def at_epsilon(family: LawFamily, target: float) -> laws.Repetitions:
+    """The law of the family whose epsilon is ``target``.
+
+    Raises:
+      InputError: if no law of the family has it.
+    """
+
+    def excess(t: float) -> float:
+        return epsilon(family.law(t)) - target
+
+    if not excess(family.low) < 0.0 < excess(family.high):
+        raise InputError(f"no law of {family.name} has epsilon {target:g}")
+    root = brentq(excess, family.low, family.high, xtol=1e-10)
+    return family.law(float(root))  # type: ignore[arg-type]

@@ -1,0 +1,24 @@
+"""The table that the simulations of linear queries run on.
+
+Some attributes of the 202,599 images of CelebA where the user has them, else 100,000 rows
+drawn from the tumour table of 256 cells that is stored here.
+"""
+
+from jaxsel.data.celeba import celeba_available, load_celeba
+from jaxsel.data.universe import CategoricalTable, face_table, resampled
+from sims.common import tumour_table
+
+__all__ = ["ATTRIBUTES", "table"]
+
+ATTRIBUTES = (
+    "Male", "Young", "Smiling", "Eyeglasses", "Wavy_Hair", "Black_Hair", "Attractive",
+    "Heavy_Makeup", "High_Cheekbones", "Mouth_Slightly_Open", "Bangs",
+)  # fmt: skip
+_ROWS = 100_000
+
+
+def table(attributes: int = 8) -> CategoricalTable:
+    """The faces by the first of ATTRIBUTES, or the tumours; ``source`` says which."""
+    if celeba_available():
+        return face_table(load_celeba(), ATTRIBUTES[:attributes])
+    return resampled(tumour_table.load(), _ROWS)

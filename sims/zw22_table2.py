@@ -1,0 +1,245 @@
+"""Zhu & Wang 2022, EXP3 and Table 2: multi-label PATE on attributes of faces.
+
+One trial labels all queries once. Votes are the same in every trial (see
+``common.multi_label_votes``): only the mechanisms' noise is drawn. A set that StableTopK
+keeps back counts as "no label present". The record holds what was released, summed over
+trials, by label.
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsel import stream
+from jaxsel.base import Mechanism
+from jaxsel.engine import Performance, simulate_grid
+from jaxsel.families.top_k.pate import noisy_labels
+from jaxsel.families.top_k.stable import stable_top_k
+from jaxsel.statistics import sums
+from sims.common.multi_label_exact import (
+    DELTA,
+    DELTA_T,
+    METHODS,
+    SELECTION,
+    TABLE,
+    TEST,
+    Method,
+    aligned_scale,
+    quality,
+    scale_at,
+)
+from sims.common.multi_label_votes import TAU, Scenario, scenarios
+
+__all__ = ["EPSILONS", "all_labels", "all_queries", "cells", "run"]
+
+EPSILONS: dict[str, tuple[float, ...]] = {
+    "PATE": (0.5, 2.0, 7.0, 25.0, 100.0),
+    "PATE-tau": (0.5, 2.0, 7.0, 25.0, 100.0),
+    "StableTopK": (0.5, 2.0, 7.0, 25.0, 100.0),
+    "Gaussian, gaps released": (7.0, 100.0),
+}
+_LANES = 1024  # a trial is long; a default block would idle
+
+
+def _stacked(prepared: list[dict]) -> dict[str, Any]:
+    """One dict of arrays with a leading axis."""
+    return {
+        name: jax.tree.map(lambda *parts: np.stack(parts), *(p[name] for p in prepared))
+        for name in prepared[0]
+    }
+
+
+@functools.cache
+def all_labels() -> Mechanism:
+    """``noisy_labels`` on every query.
+
+    Each label is released on its own, so all queries of one label are one call.
+
+    Data: votes and truth, "queries labels". Outcome: released and hits by label, over
+    all queries.
+    """
+    inner = noisy_labels()
+
+    def prepare(data, params):
+        columns = zip(data["votes"].T, data["truth"].T, strict=True)
+        found = [inner.prepare({"votes": v, "truth": t}, params)[0] for v, t in columns]
+        return _stacked(found), ()
+
+    def sample(key: stream.Key, data, params) -> dict[str, Any]:
+        labels = data["truth"].shape[0]
+
+        def one(argument):
+            label, column = argument
+            found = inner.sample(stream.fold(key, label), column, params)
+            return found.size, found.hits
+
+        released, hits = lax.map(one, (jnp.arange(labels, dtype=jnp.uint32), data))
+        return {"released": released, "hits": hits}
+
+    return inner._replace(
+        name=f"all_labels({inner.name})",
+        prepare=prepare,
+        sample=sample,
+        labels=lambda data, params: (),
+        law=None,
+    )
+
+
+@functools.cache
+def all_queries(selection: str) -> Mechanism:
+    """``stable_top_k`` on every query, one after the other.
+
+    Data: votes and truth, "queries labels". Outcome: released and hits by label, how
+    many queries were answered, and sums of squares over queries of the labels right, of
+    the hits and of the wrong labels released.
+    """
+    inner = stable_top_k(selection=selection, method="literal")
+
+    def prepare(data, params):
+        votes, truth = data["votes"], data["truth"]
+        rank = np.argsort(np.argsort(-votes, axis=1, kind="stable"), axis=1)
+        same = {**params, "groups": votes.shape[1] - 1}
+        found = [
+            inner.prepare({"histogram": v, "wanted": t}, same)[0]
+            | {"rank": r, "truth": t}
+            for v, t, r in zip(votes, truth, rank.astype(np.int32), strict=True)
+        ]
+        return _stacked(found), ()
+
+    def sample(key: stream.Key, data, params) -> dict[str, Any]:
+        queries, labels = data["truth"].shape
+
+        def add(total, argument):
+            number, query = argument
+            own = {k: v for k, v in query.items() if k not in ("rank", "truth")}
+            found = inner.sample(stream.fold(key, number), own, params)
+            truth = query["truth"]
+            released = (query["rank"] < found.size) & found.passed
+            good = jnp.sum(released & truth, dtype=jnp.int32)
+            bad = jnp.sum(released & ~truth, dtype=jnp.int32)
+            right = jnp.sum(~truth, dtype=jnp.int32) + good - bad
+            more = {
+                "released": released,
+                "hits": released & truth,
+                "answered": found.passed,
+                "squares": jnp.stack([right * right, good * good, bad * bad]),
+            }
+            return {k: total[k] + v.astype(jnp.int32) for k, v in more.items()}, None
+
+        start = {
+            "released": jnp.zeros(labels, jnp.int32),
+            "hits": jnp.zeros(labels, jnp.int32),
+            "answered": jnp.int32(0),
+            "squares": jnp.zeros(3, jnp.int32),
+        }
+        numbers = jnp.arange(queries, dtype=jnp.uint32)
+        return lax.scan(add, start, (numbers, data))[0]
+
+    return inner._replace(
+        name=f"all_queries({inner.name})",
+        prepare=prepare,
+        sample=sample,
+        labels=lambda data, params: (),
+        law=None,
+    )
+
+
+def _itself(outcome):
+    return outcome
+
+
+def _cell(scenario: Scenario, method: Method, scale: float) -> tuple[Mechanism, Any]:
+    """The mechanism, and its data and parameters."""
+    if method.ratio == 0.0:
+        votes = scenario.votes if method.mechanism == "pate" else scenario.scaled
+        data = {"votes": votes, "truth": scenario.truth}
+        params = {"noise_scale": scale, "threshold": scenario.teachers / 2.0}
+        return all_labels(), (data, params)
+    data = {"votes": scenario.votes, "truth": scenario.truth}
+    params = {
+        "selection_scale": method.ratio * scale,
+        "test_scale": scale,
+        "delta_t": DELTA_T,
+    }
+    return all_queries(method.mechanism), (data, params)
+
+
+def cells(scenario: Scenario) -> list[tuple[str, float]]:
+    """Method and noise scale of each cell: at EPSILONS, then as in the paper's table.
+
+    In the table StableTopK has the paper's noise, and both forms of PATE as much noise
+    as leaves them as accurate, if there is such an amount.
+    """
+    queries, labels = scenario.truth.shape
+    found = [
+        (name, scale_at(METHODS[name], epsilon, queries, labels))
+        for name, epsilons in EPSILONS.items()
+        for epsilon in epsilons
+    ]
+    printed = METHODS["Gaussian, corollaries"]
+    accuracy = quality(scenario, printed, TEST).accuracy
+    found += [(printed.name, TEST), ("Gumbel", TEST)]
+    found += [
+        (name, aligned_scale(scenario, METHODS[name], accuracy))
+        for name in ("PATE", "PATE-tau")
+    ]
+    return [cell for cell in found if np.isfinite(cell[1])]
+
+
+def _tallies(found: list, trials: int, seed: int, progress) -> dict[str, np.ndarray]:
+    """Sums of each cell of one scenario, one compiled program a mechanism."""
+    labels = found[0][1][0]["truth"].shape[1]
+    shapes = {"released": (labels,), "hits": (labels,), "answered": (), "squares": (3,)}
+    out = {
+        name: np.zeros((len(found), *shape), np.int64) for name, shape in shapes.items()
+    }
+    for number, mechanism in enumerate(dict.fromkeys(each[0] for each in found)):
+        here = [i for i, each in enumerate(found) if each[0] is mechanism]
+        tallies = simulate_grid(
+            mechanism,
+            [found[i][1] for i in here],
+            trials=trials,
+            seed=seed + number,
+            statistic=sums(_itself),
+            progress=progress,
+            performance=Performance(block_size=_LANES),
+        )
+        for name, values in tallies.values.items():
+            out[name][here] = values
+    return out
+
+
+def run(*, trials: int, seed: int = 0, progress: bool | None = None) -> dict:
+    """Sums over trials of what was released, and the votes behind them.
+
+    For scenario s: votes_s, scaled_s, truth_s, Float["queries labels"]; released_s and
+    hits_s, Int64["cells labels"]; answered_s, Int64["cells"]; squares_s,
+    Int64["cells 3"].
+    """
+    record: dict[str, Any] = {}
+    about, settings = [], []
+    for number, scenario in enumerate(scenarios()):
+        plan = cells(scenario)
+        found = [_cell(scenario, TABLE[name], scale) for name, scale in plan]
+        # Seeds of the scenarios do not meet: each takes one a mechanism.
+        sums_of = _tallies(found, trials, seed + 10 * number, progress)
+        record |= {f"{name}_{number}": values for name, values in sums_of.items()}
+        words = scenario._asdict()
+        for name in ("votes", "scaled", "truth"):
+            record[f"{name}_{number}"] = words.pop(name).astype(np.float64)
+        about.append(words)
+        settings.append([[name, float(scale)] for name, scale in plan])
+    return record | {
+        "trials": trials,
+        "scenarios": about,
+        "cells": settings,
+        "delta": DELTA,
+        "delta_t": DELTA_T,
+        "tau": TAU,
+        "selection_scale": SELECTION,
+        "test_scale": TEST,
+    }

@@ -1,0 +1,90 @@
+"""What holds for the record of every claim in the catalogue."""
+
+import inspect
+import math
+
+import pytest
+
+from jaxsel.base import Budget
+from jaxsel.catalogue import all_claims, errata
+from jaxsel.errors import InputError
+from tests.conftest import seed
+
+
+def _parameters(claim):
+    return inspect.signature(claim.evaluate).parameters.values()
+
+
+BY_ID = {claim.id: claim for claim in all_claims()}
+EVERY = pytest.mark.parametrize("claim", all_claims(), ids=lambda claim: claim.id)
+
+
+def test_ids_are_unique():
+    assert len(BY_ID) == len(all_claims())
+    assert len({erratum.id for erratum in errata()}) == len(errata())
+
+
+@pytest.mark.parametrize("erratum", errata(), ids=lambda erratum: erratum.id)
+def test_erratum_names_its_claims(erratum):
+    for name in erratum.refuted:
+        assert not BY_ID[name].holds
+        assert BY_ID[name].erratum == erratum.id
+    for name in erratum.corrected:
+        assert BY_ID[name].holds
+
+
+@EVERY
+def test_record_is_complete(claim):
+    assert claim.statement.strip().endswith(".")
+    assert claim.source.strip()
+    assert claim.kind in ("privacy", "utility", "identity")
+    assert claim.relation or claim.kind != "privacy"
+    assert (claim.correction is None) == claim.holds
+    if claim.erratum is not None:
+        erratum = next(e for e in errata() if e.id == claim.erratum)
+        assert claim.id in (erratum.corrected if claim.holds else erratum.refuted)
+    if not claim.holds:
+        assert any(name in claim.correction for name in BY_ID if BY_ID[name].holds)
+    if claim.id.endswith("-printed"):
+        assert not claim.holds
+
+
+@EVERY
+def test_defaults_give_a_number_and_the_docstring_names_them(claim):
+    document = inspect.getdoc(claim.evaluate)
+    assert document
+    for parameter in _parameters(claim):
+        assert parameter.kind is parameter.KEYWORD_ONLY
+        assert parameter.default is not parameter.empty
+        assert parameter.name in document
+    value = claim.evaluate()
+    assert isinstance(value, float)
+    assert math.isfinite(value)
+
+
+@EVERY
+def test_verdict_is_the_expected_one(claim):
+    verdict = claim.check(Budget(trials=200_000, cases=40))
+    assert verdict.outcome == ("holds" if claim.holds else "refuted"), verdict
+    assert claim.holds or verdict.margin < 0.0
+    assert verdict.cases > 0
+    assert verdict.detail
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [c for c in all_claims() if c.holds and not c.id.startswith(("AUDIT-", "SIM-"))],
+    ids=lambda claim: claim.id,
+)
+def test_true_claims_hold_whatever_the_seed(claim):
+    verdict = claim.check(Budget(trials=50_000, cases=20, seed=seed()))
+    assert verdict.outcome == "holds", verdict
+
+
+@EVERY
+def test_nan_is_refused_in_one_sentence(claim):
+    for parameter in _parameters(claim):
+        if isinstance(parameter.default, float | int):
+            with pytest.raises(InputError) as caught:
+                claim.evaluate(**{parameter.name: math.nan})
+            assert "\n" not in str(caught.value)

@@ -1,0 +1,191 @@
+"""Theorems 6 to 8 of Cohen et al. 2022 as mechanisms: samplers against exact laws."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
+from jaxsel.audit import audit
+from jaxsel.engine import simulate_grid
+from jaxsel.errors import InputError
+from jaxsel.families.choosing.choosing import choosing_mechanism
+from jaxsel.families.choosing.entries import ENTRIES
+from jaxsel.families.choosing.stable_selection import stable_selection
+from jaxsel.families.top_k.confident_top_k import confident_top_k
+from jaxsel.intervals import goodness_of_fit
+from jaxsel.statistics import counts
+from tests.conftest import ALPHA
+
+TRIALS = 100_000
+CHOOSING = {"epsilon": 1.0, "delta": 0.1, "beta": 0.5, "bound": 2}
+STABLE = {"epsilon": 1.0, "delta": 0.1, "beta": 0.5, "rank": 2}
+TOP_K = {"epsilon": 3.0, "delta": 1e-6, "beta": 0.9, "k": 2}
+TIES = [9.0, 4.0, 4.0, 0.0, 4.0]
+GROUPS = {"scores": [12.0, 9.0, 0.0], "counts": [2.0, 1.0, 1e12]}
+BY_NAME = {entry.name: entry for entry in ENTRIES}
+
+
+def _fits(mechanism, cells, seed, trials=TRIALS) -> None:
+    found = simulate_grid(mechanism, cells, trials=trials, seed=seed, progress=False)
+    for tallies, cell in zip(found.values, cells, strict=True):
+        exact = mechanism.law(*cell).probabilities
+        assert goodness_of_fit(tallies, exact / exact.sum()) > ALPHA
+        # Power: a percent of the mass moved from the likeliest to its neighbour.
+        wrong = exact.copy()
+        best = wrong[:-1].argmax()
+        wrong[best] -= 0.02
+        wrong[(best + 1) % (wrong.size - 1)] += 0.02
+        assert goodness_of_fit(tallies, wrong / wrong.sum()) < ALPHA
+
+
+@pytest.mark.parametrize("method", ["literal", "grouped"])
+def test_choosing_and_stable_selection_have_their_laws(method, seed):
+    _fits(choosing_mechanism(method=method), [(TIES, CHOOSING)], seed)
+    _fits(stable_selection(method=method), [(TIES, STABLE)], seed)
+
+
+def test_groups_of_any_size(seed):
+    _fits(choosing_mechanism(), [(GROUPS, CHOOSING)], seed)
+    _fits(stable_selection(shares=3), [(GROUPS, STABLE)], seed)
+    small = {"scores": [9.0, 4.0], "counts": [1.0, 6.0]}
+    for method in ("literal", "grouped"):
+        _fits(choosing_mechanism(method=method), [(small, CHOOSING)], seed)
+
+
+def test_long_lists_are_padded_to_equal_shapes():
+    mechanism = choosing_mechanism()
+    for first, second in (([5.0, 3.0, 0.0], [4.0, 4.0, 0.0]), (range(90), [0.0] * 90)):
+        shapes = [
+            [np.shape(leaf) for leaf in mechanism.prepare(np.array(side), CHOOSING)[0]]
+            for side in (np.array(first, float), np.array(second, float))
+        ]
+        if len(list(first)) <= 64:
+            assert shapes[0] == shapes[1]
+    padded = mechanism.prepare([1.0, 0.0], CHOOSING | {"groups": 7})[0]
+    assert padded.levels.shape == (7,)
+
+
+def _missing(number):
+    return jnp.isinf(number).astype(jnp.int32)
+
+
+def _far(outcome):
+    return (outcome.loss > 4.5).astype(jnp.int32) + _missing(outcome.loss)
+
+
+def test_loss_is_that_of_the_label(seed):
+    for mechanism in (choosing_mechanism(), choosing_mechanism(method="literal")):
+        found = simulate_grid(
+            mechanism, [(TIES, CHOOSING)], trials=TRIALS, seed=seed,
+            statistic=counts(_far, 3), progress=False,
+        ).values[0]  # fmt: skip
+        law = mechanism.law(TIES, CHOOSING).probabilities
+        exact = np.array([law[0], law[1:5].sum(), law[5]])
+        assert goodness_of_fit(found, exact) > ALPHA
+
+
+@pytest.mark.parametrize("events", ["sets", "hits"])
+def test_confident_top_k_has_its_law(events, seed):
+    scores = [30.0, 10.0, 20.0, 10.0]
+    cells = [(scores, TOP_K), (scores, TOP_K | {"k": 2, "beta": 0.6})]
+    _fits(confident_top_k(events=events), cells, seed)
+
+
+def _bad(outcome):
+    return (outcome.gap > 0.0).astype(jnp.int32) + _missing(outcome.gap)
+
+
+def test_gap_is_that_of_the_set(seed):
+    mechanism = confident_top_k()
+    scores = [30.0, 10.0, 20.0, 0.0]
+    found = simulate_grid(
+        mechanism, [(scores, TOP_K)], trials=TRIALS, seed=seed,
+        statistic=counts(_bad, 3), progress=False,
+    ).values[0]  # fmt: skip
+    law = mechanism.law(scores, TOP_K)
+    best = law.probabilities[law.labels.index("{0,2}")]
+    exact = np.array([best, 1.0 - best - law.probabilities[-1], law.probabilities[-1]])
+    assert goodness_of_fit(found, exact) > ALPHA
+
+
+# --- Catalogue ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_entries_keep_their_promises(entry, seed):
+    mechanism = entry.build({}).mechanism
+    for pair in entry.pairs({}):
+        first, second = (mechanism.law(s, pair.params) for s in pair[1:3])
+        for law in (first, second):
+            assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-10)
+            assert len(law.labels) == law.probabilities.size
+        laws = first.probabilities, second.probabilities
+        given = pair.params
+        assert profile_delta(*laws, given["epsilon"]) <= given["delta"]
+        promise = entry.promised({}, pair)
+        assert (promise is None) == (entry.name != "confident_top_k")
+        if promise:
+            assert exact_epsilon(*laws) <= promise[1] == 1.0
+        found = audit(mechanism, pair, trials=20_000, seed=seed, confidence=1 - ALPHA)
+        assert found.bound.lower <= found.exact
+
+
+def test_pairs_are_the_stated_ones():
+    pair = BY_NAME["stable_selection"].pairs({})[0]
+    assert (list(pair.data), list(pair.neighbour)) == ([5, 3, 0], [4, 4, 1])
+    pair = BY_NAME["choosing_mechanism"].pairs({})[0]
+    assert (list(pair.data), list(pair.neighbour)) == ([5, 3, 0], [4, 4, 0])
+    pair = BY_NAME["confident_top_k"].pairs({})[0]
+    assert (list(pair.data), list(pair.neighbour)) == ([3, 2, 1, 0], [2, 1, 2, 1])
+    opposed = BY_NAME["choosing_mechanism"].pairs({"bound": "1"})[0]
+    assert list(opposed.neighbour) == [4, 3, 0]
+    # With many rounds and the printed constants nothing pure is promised.
+    entry = BY_NAME["confident_top_k"]
+    given = {"scores": ",".join("0" * 12), "k": "11", "delta": "0.9"}
+    assert entry.promised(given, pair) is None
+    assert entry.promised({"settings": "printed"}, pair) is None
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "data", "params", "message"),
+    [
+        (choosing_mechanism(), [], CHOOSING, "scores is empty"),
+        (choosing_mechanism(), [[1.0]], CHOOSING, "one list"),
+        (choosing_mechanism(), [1.0], {"epsilon": 1.0}, "delta is missing"),
+        (choosing_mechanism(), [1.0], CHOOSING | {"rank": 1}, "rank is no parameter"),
+        (choosing_mechanism(), {"scores": [1.0]}, CHOOSING, 'by "scores" and "counts"'),
+        (
+            choosing_mechanism(),
+            {"scores": [1.0], "counts": [0.0]},
+            CHOOSING,
+            "counts must hold",
+        ),
+        (choosing_mechanism(), [1.0, 2.0], CHOOSING | {"groups": 1}, "groups is 1"),
+        (choosing_mechanism(method="literal"), GROUPS, CHOOSING, "at most 100000 runs"),
+        (stable_selection(), [1.0, 2.0], STABLE, "rank is 2"),
+        (stable_selection(), [1.0, 2.0], STABLE | {"epsilon": 2.0}, "epsilon is 2"),
+        (confident_top_k(), [[1.0]], TOP_K, "one list"),
+        (confident_top_k(), [1.0, 2.0], TOP_K, "k is 2"),
+        (confident_top_k(), [1.0, 2.0, 3.0], {"k": 2}, "the parameters are"),
+        (confident_top_k(), np.zeros(13), TOP_K, "use events=hits"),
+        (confident_top_k(), np.zeros(3), TOP_K | {"beta": 1e-9}, "larger beta"),
+    ],
+)
+def test_bad_input(mechanism, data, params, message):
+    with pytest.raises(InputError, match=message):
+        mechanism.prepare(data, params)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: choosing_mechanism(method="slow"), "method is 'slow'"),
+        (lambda: stable_selection(method="slow"), "method is 'slow'"),
+        (lambda: confident_top_k(events="all"), "events is 'all'"),
+        (lambda: confident_top_k(settings="old"), "settings is 'old'"),
+        (lambda: BY_NAME["choosing_mechanism"].build({"scores": "1"}), "two numbers"),
+    ],
+)
+def test_bad_settings(make, message):
+    with pytest.raises(InputError, match=message):
+        make()

@@ -1,0 +1,220 @@
+"""Percentile sparse vectors: literal, shortcut and exact law agree."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxsel import stream
+from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.engine import simulate
+from jaxsel.errors import InputError
+from jaxsel.families.percentile.binomial_draw import binomial
+from jaxsel.families.percentile.entries import ENTRIES
+from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
+from jaxsel.families.percentile.find_threshold import find_percentile_threshold
+from jaxsel.families.percentile.percentile_above_threshold import (
+    percentile_above_threshold,
+)
+from jaxsel.families.percentile.pipeline import percentile_pipeline, pipeline_params
+from jaxsel.families.percentile.pipeline_laws import pipeline
+from jaxsel.families.percentile.settings import algorithm_4, algorithm_5
+from jaxsel.intervals import goodness_of_fit
+from jaxsel.statistics import sums
+from tests.conftest import ALPHA
+
+ORACLE = {"target": 0.5, "base_epsilon": 0.5, "final_epsilon": 1.0}
+FOUR = algorithm_4(queries=5)
+FIVE = algorithm_5(thresholds=4)
+SMALL_FOUR = FOUR._replace(samples=40, shift=5.0)
+SMALL_FIVE = FIVE._replace(samples=40, shift=5.0, offset=0.7)
+BASE = {"scores": [1, 0.75, 0.5, 0.0], "probabilities": [0.02, 0.1, 0.3, 0.58]}
+WHOLE = pipeline()
+SMALL = WHOLE._replace(
+    test=WHOLE.test._replace(samples=50, shift=8.0, offset=1.0),
+    stop_probability=0.05,
+    max_draws=60,
+)
+
+
+# --- one binomial draw ----------------------------------------------------------------
+
+
+def drawn(samples, chance, seed, trials=1 << 16):
+    base = stream.make_key(seed)
+
+    def one(lane):
+        key = stream.Key(base.first, base.second, lane)
+        return binomial(key, 3, samples, chance)
+
+    with jax.enable_x64(True):
+        lanes = jnp.arange(trials, dtype=jnp.uint32).reshape(-1, 4096)
+        found = jax.jit(lambda lanes: jax.lax.map(jax.vmap(one), lanes))(lanes)
+    return [np.asarray(part).ravel() for part in found]
+
+
+@pytest.mark.parametrize(
+    ("samples", "chance"),
+    [(1, 0.3), (20, 0.6), (60, 0.9), (120, 0.5), (1e4, 0.3), (1e9, 2e-8), (1e13, 0.7),
+     (1e17, 1e-6), (1e17, 0.5), (1e45, 1e-42)],
+)  # fmt: skip
+def test_a_binomial_of_any_size(samples, chance, seed):
+    successes, failures = drawn(float(samples), chance, seed)
+    if samples < 2**53:
+        assert np.all(successes + failures == samples)
+    rare = min(chance, 1.0 - chance)
+    counts = successes if chance <= 0.5 else failures
+    assert np.all(counts == np.floor(counts))
+    deviation = np.sqrt(samples * rare * (1.0 - rare))
+    ranks = np.linspace(0.0, 1.0, 41)[1:-1]
+    cuts = np.unique(
+        np.round(samples * rare + deviation * stats.norm.ppf(ranks))
+        if samples > 1e3
+        else stats.binom.ppf(ranks, samples, rare)
+    )
+
+    def fit(n, p):
+        tally = np.histogram(counts, [-np.inf, *(cuts + 0.5), np.inf])[0]
+        if n > 1e16:  # Berry-Esseen: within 1e-6 of the normal law
+            mean = n * p
+            below = stats.norm.cdf((cuts + 0.5 - mean) / np.sqrt(mean * (1.0 - p)))
+            if mean < 1e10:
+                below = stats.poisson.cdf(cuts, mean)
+        else:
+            below = stats.binom.cdf(cuts, n, p)
+        law = np.diff([0.0, *below, 1.0])
+        return goodness_of_fit(tally, law)
+
+    assert fit(samples, rare) > ALPHA
+    # Power: a mean that is a tenth of a standard deviation larger is noticed.
+    assert fit(samples, rare * (1.0 + 0.1 * deviation / (samples * rare))) < ALPHA
+
+
+def test_a_certain_binomial(seed):
+    for chance in (0.0, 1.0):
+        successes, failures = drawn(30.0, chance, seed, 8192)
+        assert np.all(successes == 30.0 * chance)
+        assert np.all(failures == 30.0 - successes)
+
+
+def test_the_rejection_hat_covers_the_binomial():
+    """BTRS is exact only if its hat is above the law at every count."""
+    for p in (1e-9, 1e-4, 0.01, 0.1, 0.3, 0.5):
+        for mean in (50.0, 51.5, 200.0, 1e4, 1e8):
+            n = np.ceil(mean / p)
+            deviation = np.sqrt(n * p * (1.0 - p))
+            b = 1.15 + 2.53 * deviation
+            a = -0.0873 + 0.0248 * b + 0.01 * p
+            height = (2.83 + 5.1 / b) * deviation
+            edge = np.concatenate([np.geomspace(1e-12, 0.5, 3000), [0.25, 0.4]])
+            top = stats.binom.pmf(np.floor((n + 1) * p), n, p)
+            for sign in (1.0, -1.0):
+                u = sign * (0.5 - edge)
+                k = np.floor((2.0 * a / edge + b) * u + n * p + 0.5)
+                inside = (k >= 0.0) & (k <= n)
+                ratio = stats.binom.pmf(k[inside], n, p) / top
+                assert np.all(ratio * (a / edge[inside] ** 2 + b) <= height)
+
+
+def chances(mechanism, data, params):
+    assert mechanism.law is not None
+    return mechanism.law(data, params).probabilities
+
+
+# --- literal, shortcut and law --------------------------------------------------------
+
+
+CASES = [
+    (percentile_above_threshold, ("literal", "jump"), ORACLE,
+     [0.2, 0.2, 0.5, 0.5, 0.9, 1.0, 0.3], [0.25, 0.2, 0.5, 0.5, 0.9, 1.0, 0.3]),
+    (extended_above_threshold, ("literal", "binomial"), SMALL_FOUR._asdict(),
+     [0.1, 0.1, 0.3, 0.6, 0.9], [0.15, 0.15, 0.3, 0.6, 0.9]),
+    (extended_above_threshold, ("binomial",), FOUR._asdict(),
+     [0.1, 0.1, 0.3, 0.6, 0.9], [0.15, 0.15, 0.3, 0.6, 0.9]),
+    (find_percentile_threshold, ("literal", "binomial"), SMALL_FIVE._asdict(),
+     [0.05, 0.1, 0.1, 1.0], [0.08, 0.1, 0.1, 1.0]),
+    (find_percentile_threshold, ("binomial",), FIVE._replace(offset=0.5)._asdict(),
+     [0.05, 0.1, 0.1, 1.0], [0.06, 0.1, 0.1, 1.0]),
+    (percentile_pipeline, ("literal", "binomial"), pipeline_params(SMALL),
+     BASE, BASE | {"probabilities": [0.05, 0.1, 0.3, 0.55]}),
+    (percentile_pipeline, ("binomial",),
+     pipeline_params(WHOLE._replace(test=WHOLE.test._replace(offset=1.0))),
+     BASE, BASE | {"probabilities": [0.03, 0.1, 0.3, 0.57]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("factory", "methods", "params", "data", "wrong"), CASES)
+def test_samplers_follow_the_exact_law(factory, methods, params, data, wrong, seed):
+    for method in methods:
+        mechanism = factory(method=method)
+        tallies = simulate(mechanism, data, params, trials=100_000, seed=seed)
+        exact, other = (chances(mechanism, d, params) for d in (data, wrong))
+        assert goodness_of_fit(tallies.values[0], exact) > ALPHA
+        assert goodness_of_fit(tallies.values[0], other) < ALPHA
+
+
+def test_long_runs_of_equal_shares(seed):
+    """A thousand queries: the jump agrees with the law, and with asking each."""
+    shares = [0.2] * 900 + [0.8] + [0.1] * 99
+    for method in ("literal", "jump"):
+        mechanism = percentile_above_threshold(method=method)
+        tallies = simulate(mechanism, shares, ORACLE, trials=30_000, seed=seed)
+        law = chances(mechanism, shares, ORACLE)
+        merged = np.add.reduceat(law, [0, 5, 50, 300, 900, 901, 1000])
+        counts = np.add.reduceat(tallies.values[0], [0, 5, 50, 300, 900, 901, 1000])
+        assert goodness_of_fit(counts, merged) > ALPHA
+
+
+def test_calls_are_counted(seed):
+    mechanism = extended_above_threshold()
+    spent = sums(lambda outcome: (outcome.calls / 40.0).astype(jnp.int32))
+    data = [0.1, 0.5, 0.9]
+    params = SMALL_FOUR._asdict()
+    found = simulate(mechanism, data, params, trials=20_000, seed=seed, statistic=spent)
+    law = chances(mechanism, data, params)
+    asked = np.array([1, 2, 3, 3])
+    mean = law @ asked
+    deviation = np.sqrt(law @ (asked - mean) ** 2 / 20_000)
+    assert abs(int(found.values[0]) / 20_000 - mean) < 6.0 * deviation
+
+
+def test_catalogue_entries_keep_their_promises():
+    for entry in ENTRIES:
+        mechanism = entry.build({}).mechanism
+        for pair in entry.pairs({}):
+            sides = (pair.data, pair.neighbour)
+            laws = [chances(mechanism, side, pair.params) for side in sides]
+            for law in laws:
+                assert law.sum() == pytest.approx(1.0, abs=1e-10)
+            promised = entry.promised({}, pair)
+            assert promised is not None
+            assert 0.01 < exact_epsilon(*laws) <= promised[1]
+        # Settings left empty are those of the theorem.
+        theorem = {name: "" for name in ("samples", "shift") if name in entry.options}
+        assert entry.build(theorem).mechanism is mechanism
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "data", "params", "message"),
+    [
+        (percentile_above_threshold(), [1.2], ORACLE, "outside"),
+        (percentile_above_threshold(), [0.5], ORACLE | {"target": 0.0}, "target is 0"),
+        (extended_above_threshold(), [0.5], {}, "target is missing"),
+        (extended_above_threshold(), [0.5], SMALL_FOUR._asdict() | {"samples": 0.5},
+         "whole number"),
+        (extended_above_threshold(method="literal"), [0.5], FOUR._asdict(), "literal"),
+        (find_percentile_threshold(), [0.5, 0.4], SMALL_FIVE._asdict(), "fall"),
+        (percentile_pipeline(), BASE, SMALL_FIVE._asdict(), "thresholds is missing"),
+        (percentile_pipeline(), BASE | {"scores": [2, 1, 0, 0]}, pipeline_params(SMALL),
+         "scores must lie"),
+    ],
+)  # fmt: skip
+def test_bad_input(mechanism, data, params, message):
+    with pytest.raises(InputError, match=message):
+        mechanism.prepare(data, params)
+
+
+def test_bad_static_settings():
+    with pytest.raises(InputError, match="method is 'fast'"):
+        extended_above_threshold(method="fast")

@@ -1,0 +1,56 @@
+"""Claims on the repetitive sparse vector: verdicts and numbers."""
+
+import inspect
+import math
+
+import pytest
+
+from jaxsel.errors import InputError
+from jaxsel.families.repetitive_sparse_vector.claims.privacy import CLAIMS
+from jaxsel.families.repetitive_sparse_vector.error_laws import failure_bound
+from jaxsel.families.repetitive_sparse_vector.settings import (
+    privacy_epsilon,
+    pure_epsilon,
+    repetitive_settings,
+)
+
+BY_ID = {claim.id: claim for claim in CLAIMS}
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_negative_numbers_are_refused(claim):
+    name = next(iter(inspect.signature(claim.evaluate).parameters))
+    with pytest.raises(InputError):
+        claim.evaluate(**{name: -1.0})
+
+
+def test_ids_are_different():
+    assert len(BY_ID) == len(CLAIMS) == 13
+
+
+def test_numbers():
+    assert BY_ID["CL-Lem3"].evaluate(query_epsilon=0.5, failures=3, gamma=2) == 4.0
+    # d = 10 (k log m + log(20/beta)) at epsilon = 1
+    margin = BY_ID["CL-Rem2-error"].evaluate(wanted=3, queries=100, beta=0.1)
+    assert margin == pytest.approx(10.0 * (3.0 * math.log(100.0) + math.log(200.0)))
+    larger = BY_ID["CL-Rem2-error"].evaluate(wanted=3, queries=100, beta=0.01)
+    # The slope in log(1/beta) is 10/epsilon, whatever k is.
+    assert (larger - margin) / math.log(10.0) == pytest.approx(10.0)
+
+
+def test_constants_of_the_budgets_are_needed():
+    """13 epsilon is approached (12 is exceeded), as is 15 by the printed k'."""
+    beta = math.exp(-590.0)
+    assert 12.0 < pure_epsilon(repetitive_settings(1, 1000, beta)) <= 13.0
+    printed = repetitive_settings(1, 1000, beta, corrected=False)
+    assert 14.5 < pure_epsilon(printed) <= 15.0
+    # Section 4.2 spends more than epsilon, at delta, with the printed settings.
+    spent = privacy_epsilon(repetitive_settings(50, 1000, 1e-6, 1.0, 1e-6), 1e-6)
+    assert 2.0 < spent < 15.0
+
+
+def test_lemma_4_is_far_from_sharp():
+    for wanted, m, beta in ((1, 10, 0.5), (3, 100, 0.1), (20, 1000, 1e-6)):
+        for corrected in (True, False):
+            settings = repetitive_settings(wanted, m, beta, corrected=corrected)
+            assert failure_bound(settings, wanted, m) < beta / 200.0

@@ -1,0 +1,232 @@
+"""The repetitive sparse vector: literal and jump against the exact law."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.engine import Performance, simulate, simulate_grid
+from jaxsel.errors import InputError
+from jaxsel.families.repetitive_sparse_vector.entries import ENTRIES
+from jaxsel.families.repetitive_sparse_vector.error_laws import failure_probability
+from jaxsel.families.repetitive_sparse_vector.laws import query_law
+from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
+    guarantee,
+    repetitive_sparse_vector,
+)
+from jaxsel.families.repetitive_sparse_vector.settings import (
+    RepetitiveSettings,
+    repetitive_settings,
+)
+from jaxsel.intervals import clopper_pearson, goodness_of_fit
+from jaxsel.statistics import counts, sums
+from tests.conftest import ALPHA
+
+SMALL = RepetitiveSettings(1.5, 3, 0.7, 4, 2.0)
+# The third level is run twice, so that a run is left in its middle.
+DATA = {"answers": [0.5, -1.0, -1.5, 1.0], "lengths": [1, 1, 2, 1]}
+TRIALS = 60_000
+
+
+@pytest.mark.parametrize("event", ["pattern", "tops"])
+@pytest.mark.parametrize("method", ["literal", "jump"])
+def test_frequencies_follow_the_exact_law(method, event, seed):
+    mechanism = repetitive_sparse_vector(method=method, event=event)
+    law = mechanism.law(DATA, SMALL._asdict()).probabilities
+    seen = simulate(mechanism, DATA, SMALL._asdict(), trials=TRIALS, seed=seed).values
+    assert goodness_of_fit(seen[0], law) > ALPHA
+    if method == "jump":
+        # Power: a threshold 5 % of the noise away would be noticed.
+        moved = SMALL._asdict() | {"threshold": 0.05 / SMALL.query_epsilon}
+        wrong = mechanism.law(DATA, moved).probabilities
+        many = simulate(
+            mechanism, DATA, SMALL._asdict(), trials=20 * TRIALS, seed=seed
+        ).values
+        assert goodness_of_fit(many[0], wrong) < ALPHA
+
+
+def _everything(outcome):
+    return {
+        name: leaf
+        for name, leaf in outcome._asdict().items()
+        if name not in ("bits", "halted")
+    } | {"halted": outcome.halted, "squares": outcome.failures * outcome.failures}
+
+
+def test_both_methods_agree_on_what_is_not_released(seed):
+    """Failures, wrong answers and mistakes, in the mean: both forms count the same."""
+    found = {
+        method: simulate(
+            repetitive_sparse_vector(method=method), DATA, SMALL._asdict(),
+            trials=TRIALS, seed=seed, statistic=sums(_everything),
+        ).values
+        for method in ("literal", "jump")
+    }  # fmt: skip
+    for name in found["jump"]:
+        a, b = (int(np.asarray(found[m][name])[0]) for m in ("literal", "jump"))
+        # Each is at most 16 a trial; Hoeffding for the difference of two means.
+        allowed = 16.0 * np.sqrt(TRIALS * np.log(2.0 * 8.0 / ALPHA))
+        assert abs(a - b) <= allowed
+        assert a > 0
+
+
+@pytest.mark.parametrize(
+    ("level", "margin", "low", "high"),
+    [(-3.0, 2.0, False, True), (0.5, 2.0, True, False), (-1.0, 2.0, False, False)],
+)
+def test_wrong_answers_and_mistakes_are_told_by_the_level(
+    level, margin, low, high, seed
+):
+    """A bottom is wrong above 0, a top below -d; one query, so they are events."""
+    settings = SMALL._replace(margin=margin, failures=3)
+    law = query_law(level, settings)
+    seen = simulate(
+        repetitive_sparse_vector(event="tops"), [level], settings._asdict(),
+        trials=TRIALS, seed=seed, statistic=sums(_everything),
+    ).values  # fmt: skip
+    wrong = float(low * law.bottom + high * law.top)
+    found = int(seen["wrong"][0])
+    limits = clopper_pearson(np.array([found]), TRIALS, 1.0 - ALPHA)
+    assert limits[0][0] <= wrong <= limits[1][0]
+    # At -d/2 both kinds of failed batches are mistakes, elsewhere the unexpected one.
+    failures, mistakes = int(seen["failures"][0]), int(seen["mistakes"][0])
+    if level == -1.0:
+        assert mistakes == failures
+    else:
+        assert 0 < mistakes < failures
+
+
+def test_guarantee_of_lemma_4_fails_as_often_as_its_exact_law_says(seed):
+    settings = RepetitiveSettings(2.0, 30, 1.0, 4, 4.0)
+    levels = [0.1, -2.0, -4.1, 0.1, -2.0, 0.5]
+    exact = failure_probability(levels, settings, 2)
+    seen = simulate(
+        repetitive_sparse_vector(event="tops"), levels, settings._asdict(),
+        trials=TRIALS, seed=seed, statistic=counts(guarantee(2), 3),
+    ).values[0]  # fmt: skip
+    low, high = clopper_pearson(np.array([seen[1:].sum()]), TRIALS, 1.0 - ALPHA)
+    assert low[0] <= exact <= high[0]
+    assert exact > 0.05
+    assert seen[2] > 0
+
+
+def test_settings_of_section_4_2_run_over_thousands_of_queries(seed):
+    """tau = 5 m^2 Tests a batch, 5,000 queries in 21 runs: all spikes found."""
+    m, wanted = 5000, 10
+    settings = repetitive_settings(wanted, m, 0.01, delta=1e-6)
+    data = {"answers": [-settings.margin, 1.0] * wanted, "lengths": [499, 1] * wanted}
+    mechanism = repetitive_sparse_vector(event="tops")
+    seen = simulate(
+        mechanism, data, settings._asdict(), trials=4000, seed=seed,
+        statistic=counts(guarantee(wanted), 3),
+    ).values[0]  # fmt: skip
+    assert seen[0] > 4000 - 40
+    tops = simulate(mechanism, data, settings._asdict(), trials=4000, seed=seed).values
+    assert tops[0][wanted] >= seen[0]
+
+
+def test_p_equal_to_one_needs_no_prior(seed):
+    settings = SMALL._replace(gamma=np.inf)
+    for method in ("literal", "jump"):
+        mechanism = repetitive_sparse_vector(method=method)
+        law = mechanism.law(DATA, settings._asdict()).probabilities
+        seen = simulate(
+            mechanism, DATA, settings._asdict(), trials=TRIALS, seed=seed
+        ).values
+        assert goodness_of_fit(seen[0], law) > ALPHA
+
+
+def test_where_no_batch_passes_it_halts_at_once(seed):
+    settings = RepetitiveSettings(1e9, 10**9, 1.0, 57, 0.5)
+    mechanism = repetitive_sparse_vector()
+    law = mechanism.law([-0.2, 0.1], settings._asdict())
+    seen = simulate(
+        mechanism, [-0.2, 0.1], settings._asdict(), trials=500, seed=seed
+    ).values[0]
+    assert law.labels[0] == "#"
+    assert seen[0] == 500
+    assert law.probabilities[0] == pytest.approx(1.0)
+
+
+def test_jump_is_much_faster_than_every_test(seed):
+    """At 1,000 queries and batches of 20 Tests, on the same machine."""
+    settings = SMALL._replace(repetitions=20, margin=20.0)
+    data = {"answers": [-10.0, 1.0] * 2, "lengths": [499, 1] * 2}
+    seconds, blocks = {}, Performance(block_size=64)
+    for method in ("literal", "jump"):
+        mechanism = repetitive_sparse_vector(method=method, event="tops")
+        taken = []
+        for _ in range(4):  # the first compiles; the least is the least disturbed
+            started = time.process_time()
+            simulate(
+                mechanism, data, settings._asdict(), trials=512, seed=seed,
+                performance=blocks,
+            )  # fmt: skip
+            taken.append(time.process_time() - started)
+        seconds[method] = min(taken)
+    # 100 to 250 times on quiet machines.
+    assert seconds["literal"] > 10.0 * seconds["jump"]
+
+
+# --- Catalogue ------------------------------------------------------------------------
+
+
+def test_entry_keeps_its_promise_by_exact_laws():
+    (entry,) = ENTRIES
+    for given in (
+        {},
+        {"gamma": "0.3", "repetitions": "20", "failures": "3"},
+        {"levels": "-3,-3,-3,-3,-2", "margin": "30", "query_epsilon": "1"},
+        {"event": "tops", "levels": ",".join(["-1.5"] * 30), "failures": "6"},
+    ):
+        mechanism = entry.build(given).mechanism
+        for pair in entry.pairs(given):
+            found = [mechanism.law(s, pair.params) for s in (pair.data, pair.neighbour)]
+            assert len(found[0].labels) == found[0].probabilities.size
+            promised = entry.promised(given, pair)[1]
+            exact = exact_epsilon(*(law.probabilities for law in found))
+            assert exact <= promised * (1 + 1e-9)
+            assert exact > 0.2 * promised or given.get("event") == "tops"
+
+
+def test_cells_of_a_grid_share_one_program(seed):
+    cells = [
+        ({"answers": [x, 0.0], "lengths": [n, 1]}, SMALL._replace(gamma=g)._asdict())
+        for x, n, g in itertools.product((-3.0, 0.0), (1, 4), (0.5, 2.0))
+    ]
+    mechanism = repetitive_sparse_vector(event="tops")
+    found = simulate_grid(mechanism, cells, trials=20_000, seed=seed).values
+    for seen, cell in zip(found, cells, strict=True):
+        assert goodness_of_fit(seen, mechanism.law(*cell).probabilities) > ALPHA
+
+
+@pytest.mark.parametrize(
+    ("data", "change", "message"),
+    [
+        ([], {}, "answers is empty"),
+        ([np.nan], {}, "NaN"),
+        ([0.0] * 11, {}, 'take event "tops"'),
+        ({"answers": [0.0], "lengths": [0]}, {}, "length is 0"),
+        ([0.0], {"gamma": -1.0}, "gamma is -1"),
+        ([0.0], {"repetitions": 0}, "repetitions is 0"),
+        ([0.0], {"query_epsilon": 0.0}, "query_epsilon is 0"),
+        ([0.0], {"failures": 2.5}, "failures is 2.5"),
+        ([0.0], {"margin": 0.0}, "margin is 0"),
+    ],
+)
+def test_bad_input(data, change, message):
+    with pytest.raises(InputError, match=message):
+        repetitive_sparse_vector().prepare(data, SMALL._asdict() | change)
+
+
+def test_missing_parameters_and_bad_settings():
+    with pytest.raises(InputError, match="gamma is missing"):
+        repetitive_sparse_vector().prepare([0.0], {})
+    with pytest.raises(InputError, match="method is 'slow'"):
+        repetitive_sparse_vector(method="slow")
+    with pytest.raises(InputError, match="event is 'all'"):
+        repetitive_sparse_vector(event="all")
+    with pytest.raises(InputError, match="wanted is 0"):
+        guarantee(0)

@@ -1,0 +1,294 @@
+"""Selection and Test as mechanisms: literal, shortcut and exact law agree."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxsel import stream
+from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.engine import simulate
+from jaxsel.errors import InputError
+from jaxsel.families.percentile.better_than_median import better_than_median
+from jaxsel.families.selection_and_test import state as instance
+from jaxsel.families.selection_and_test.coin_game import coin_game
+from jaxsel.families.selection_and_test.entries import ENTRIES
+from jaxsel.families.selection_and_test.program import Select, Tests, program
+from jaxsel.families.tuning import bases
+from jaxsel.intervals import goodness_of_fit
+from jaxsel.repetitions import beta_binomial
+from tests.conftest import ALPHA
+
+EVERY = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+TRIALS = 100_000
+
+
+def p_value(mechanism, data, params, seed, law=None, trials=TRIALS):
+    found = simulate(mechanism, data, params, trials=trials, seed=seed, progress=False)
+    law = mechanism.law(data, params).probabilities if law is None else law
+    counts = np.asarray(found.values).ravel()
+    assert counts[law == 0.0].sum() == 0
+    return goodness_of_fit(counts[law > 0.0], law[law > 0.0] / law.sum())
+
+
+# --- The state ------------------------------------------------------------------------
+
+
+def drawn(function, count=TRIALS, seed=0):
+    """A function of a trial's key, for many trials."""
+    with jax.enable_x64(True):
+        first, second, _ = stream.make_key(seed)
+        lanes = jnp.arange(count, dtype=jnp.uint32)
+        run = jax.jit(jax.vmap(lambda lane: function(stream.Key(first, second, lane))))
+        return jax.tree.map(np.asarray, run(lanes))
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 0.5, 1.0, 4.0])
+def test_p_has_its_law_also_where_it_underflows(gamma, seed):
+    found = drawn(lambda key: instance.initialise(key, gamma), seed=seed)
+    uniform = np.exp(gamma * found.log_p)
+    assert stats.kstest(uniform, "uniform").pvalue > ALPHA
+    assert np.all(np.isfinite(found.log_p))
+    assert np.all(found.log_p < 0.0)
+    # Power: another exponent is told apart.
+    assert stats.kstest(uniform**1.05, "uniform").pvalue < ALPHA
+
+
+def test_calls_share_p(seed):
+    """All of Tests and Selections of an instance: more often together than apart."""
+
+    def trial(key):
+        state = instance.initialise(stream.fold(key, 0), 1.0)
+        tests = [
+            instance.test(stream.fold(key, number), state, 1.0) for number in (1, 2)
+        ]
+        ran = ~instance.best_rank(stream.fold(key, 3), state, 1).none
+        return jnp.stack([*tests, ran])
+
+    found = drawn(trial, seed=seed)
+    # E p^3 = 1/4, not 1/8
+    p = stats.binomtest(int(found.all(axis=1).sum()), TRIALS, 0.25).pvalue
+    assert p > ALPHA
+    for column in found.T:
+        assert stats.binomtest(int(column.sum()), TRIALS, 0.5).pvalue > ALPHA
+
+
+def test_a_sampled_answer_and_a_chance_are_the_same_test(seed):
+    def trial(key):
+        state = instance.State(jnp.log(0.5), jnp.float64(0.5))
+        answer = instance.runs(stream.fold(key, 9), state, 0)  # H: a fair coin
+        return jnp.stack(
+            [instance.test(key, state, answer), instance.test(key, state, 0.5)]
+        )
+
+    for column in drawn(trial, seed=seed).T:
+        assert stats.binomtest(int(column.sum()), TRIALS, 0.25).pvalue > ALPHA
+
+
+def test_log_stay_and_first_top_at_the_ends():
+    with jax.enable_x64(True):
+        for log_p, top in ((-1e-17, 1.0), (-1e-17, 1.0 - 1e-12), (-700.0, 0.3)):
+            state = instance.State(jnp.float64(log_p), jnp.exp(jnp.float64(log_p)))
+            exact = np.log(-np.expm1(log_p) + np.exp(log_p) * (1.0 - top))
+            if log_p < -1.0:
+                exact = np.log1p(-top * np.exp(log_p))
+            found = float(instance.log_stay(state, jnp.float64(top)))
+            assert found == pytest.approx(exact, rel=1e-12)
+        key = stream.make_key(0)
+        never = instance.State(jnp.float64(-jnp.inf), jnp.float64(0.0))
+        assert float(instance.first_top(key, never, 0.5)) == np.inf
+        always = instance.State(jnp.float64(0.0), jnp.float64(1.0))
+        assert float(instance.first_top(key, always, 1.0)) == 1.0
+
+
+def test_select_counts_its_runs_and_names_the_candidate(seed):
+    best = np.array([0.0, 0.5])  # chance of the better outcome
+
+    def trial(key):
+        state = instance.initialise(stream.fold(key, 0), 2.0)
+
+        def draw(key, i):
+            chance = instance.State(jnp.float64(0.0), jnp.asarray(best)[i])
+            place = (~instance.runs(key, chance, 0)).astype(jnp.int32)
+            return bases.Draw(-place.astype(jnp.float64), jnp.float64(0.0), place)
+
+        found = instance.select(
+            stream.fold(key, 1), state, jnp.array([3, 2], jnp.int32), 2, draw
+        )
+        return found.count, found.candidate, found.none, found.best.label
+
+    count, candidate, none, label = drawn(trial, seed=seed)
+    law = beta_binomial(5, 2.0).pmf(np.arange(6))
+    assert goodness_of_fit(np.bincount(count, minlength=6), law) > ALPHA
+    assert np.array_equal(none, count == 0)
+    # Only candidate 1 can give the best outcome, 0.
+    assert np.all(candidate[(label == 0) & ~none] == 1)
+    assert np.any(candidate[~none] == 0)
+
+
+# --- Programs -------------------------------------------------------------------------
+
+
+def by_first(outcomes):
+    return outcomes[0] == 0 if len(outcomes) == 1 else 0
+
+
+ADAPTIVE = (
+    ((Select(), Tests(2), Select()), {"limit": 2, "choose": by_first}),
+    ([[0.1, 0.3, 0.6], [0.2, 0.2, 0.6]], [0.1, 0.4], [[0.3, 0.7]]),
+    {"gamma": 0.7, "rounds": ([3, 2], 6, 2)},
+)
+HALTING = (
+    ((Tests(3), Tests(3)), {"limit": 3}),
+    (0.2, 0.6),
+    {"gamma": 2.0, "rounds": (8, 3)},
+)
+
+
+@pytest.mark.parametrize("method", ["literal", "shortcut"])
+@pytest.mark.parametrize("case", [ADAPTIVE, HALTING], ids=["adaptive", "halting"])
+def test_a_program_has_its_exact_law(case, method, seed):
+    (calls, settings), data, params = case
+    mechanism = program(calls, method=method, **settings)
+    assert p_value(mechanism, data, params, seed) > ALPHA
+    # Power: a prior with another exponent is told apart.
+    wrong = dict(params, gamma=params["gamma"] * 1.2)
+    law = mechanism.law(data, wrong).probabilities
+    assert p_value(mechanism, data, params, seed, law) < ALPHA
+
+
+@pytest.mark.parametrize("method", ["literal", "shortcut"])
+def test_many_candidates_with_different_laws(method, seed):
+    laws = np.random.default_rng(0).dirichlet(np.full(70, 0.3), 5)  # long: searchsorted
+    mechanism = program((Select(),), method=method)
+    params = {"gamma": 1.0, "rounds": (np.array([1, 2, 3, 4, 5]),)}
+    law = mechanism.law((laws,), params).probabilities
+    coarse = np.add.reduceat(law, np.arange(0, 71, 10))
+    found = simulate(
+        mechanism, (laws,), params, trials=50_000, seed=seed, progress=False
+    )
+    counts = np.add.reduceat(np.asarray(found.values).ravel(), np.arange(0, 71, 10))
+    assert goodness_of_fit(counts, coarse) > ALPHA
+
+
+def test_transcript_labels():
+    (calls, settings), data, params = ADAPTIVE
+    labels = program(calls, **settings).labels(data, params)
+    assert len(labels) == 4 * 3 * 3
+    assert (labels[0], labels[-1]) == ("0 0 0", "none 2 none")
+
+
+# --- The other mechanisms -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["literal", "jump"])
+@pytest.mark.parametrize("ones", [1, 3])
+def test_the_coin_game_has_its_exact_law(method, ones, seed):
+    biases = [0.1, 0.0, 0.5, 0.3, 0.05, 0.7, 1.0, 0.2]
+    mechanism = coin_game(method=method)
+    assert p_value(mechanism, biases, {"ones": ones}, seed) > ALPHA
+    law = mechanism.law([0.11, *biases[1:]], {"ones": ones}).probabilities
+    assert p_value(mechanism, biases, {"ones": ones}, seed, law, 10**6) < ALPHA
+
+
+@pytest.mark.parametrize("method", ["literal", "rank"])
+@pytest.mark.parametrize("base", [bases.finite(), bases.score_table()])
+def test_better_than_median_has_its_exact_law(method, base, seed):
+    data = [0.2, 0.3, 0.5]
+    mechanism = better_than_median(base, method=method)
+    params = {"alpha": 0.5, "rounds": 7}
+    assert p_value(mechanism, data, params, seed) > ALPHA
+    law = mechanism.law(data, {"alpha": 0.55, "rounds": 7}).probabilities
+    assert p_value(mechanism, data, params, seed, law, 10**6) < ALPHA
+
+
+def test_better_than_median_of_an_astronomical_number_of_runs(seed):
+    """T of Theorem 4 at alpha = 1/4, beta = 1e-4: 7e18."""
+    mechanism = better_than_median(bases.finite())
+    params = {"alpha": 0.25, "beta": 1e-4}
+    assert p_value(mechanism, [1e-15, 0.5, 0.5 - 1e-15], params, seed) > ALPHA
+
+
+# --- The catalogue --------------------------------------------------------------------
+
+
+@EVERY
+def test_entries_keep_their_promise_at_other_settings(entry):
+    changes = [{}, {"epsilon": "0.3"}]
+    changes += [{"gamma": "0.5"}] if "gamma" in entry.options else []
+    for given in changes:
+        mechanism = entry.build(given).mechanism
+        for pair in entry.pairs(given):
+            sides = [
+                mechanism.law(side, pair.params).probabilities
+                for side in (pair.data, pair.neighbour)
+            ]
+            for law in sides:
+                assert law.sum() == pytest.approx(1.0, abs=1e-11)
+                assert law.size == len(mechanism.labels(pair.data, pair.params))
+            promise = entry.promised(given, pair)
+            assert (promise is None) == (entry.name == "coin_game")
+            if promise is not None:
+                assert exact_epsilon(*sides) <= promise[1] * (1.0 + 1e-9)
+
+
+@EVERY
+def test_literal_entries_differ_in_the_method_alone(entry):
+    default, literal = entry.build({}), entry.build({"method": "literal"})
+    assert "method=literal" in literal.mechanism.name
+    assert (
+        default.mechanism.law(*default[1:]).labels
+        == literal.mechanism.law(*literal[1:]).labels
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "least"),
+    [("selections", {"rounds": "1000", "middle": "1e-9", "calls": "3"}, 0.999),
+     ("tests_until_top", {"bottoms": "100000"}, 0.999),
+     ("selection_once", {}, 0.99), ("better_than_median", {}, 0.99)],
+)  # fmt: skip
+def test_default_pairs_nearly_attain_the_promise(name, given, least):
+    entry = next(entry for entry in ENTRIES if entry.name == name)
+    mechanism, pair = entry.build(given).mechanism, entry.pairs(given)[0]
+    sides = [mechanism.law(d, pair.params) for d in (pair.data, pair.neighbour)]
+    exact = exact_epsilon(*(law.probabilities for law in sides))
+    assert exact > least * entry.promised(given, pair)[1]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "data", "params", "message"),
+    [
+        (program((Select(),)), ([[0.5, 0.4]],), {"gamma": 1, "rounds": (3,)}, "vector"),
+        (program((Select(),)), ([[0.5, 0.5]],), {"gamma": 1, "rounds": (0,)}, "rounds"),
+        (program((Select(),)), ([[0.5, 0.5]],), {"gamma": 0, "rounds": (1,)}, "gamma"),
+        (program((Select(),)), ([[0.5, 0.5]],), {"rounds": (1,)}, "gamma and rounds"),
+        (program((Select(),)), (), {"gamma": 1, "rounds": ()}, "makes 1 calls"),
+        (program((Tests(),)), (1.2,), {"gamma": 1, "rounds": (3,)}, "in \\[0, 1\\]"),
+        (program((Tests(),)), (0.2,), {"gamma": 1, "rounds": (0.5,)}, "whole number"),
+        (coin_game(), [0.5, 2.0], {}, "probabilities"),
+        (coin_game(), [0.5], {"ones": 0}, "ones"),
+        (better_than_median(bases.finite()), [1.0], {}, "either beta"),
+        (better_than_median(bases.finite()), [1.0], {"beta": 2.0}, "beta"),
+        (better_than_median(bases.finite(), method="literal"), [1.0],
+         {"rounds": 2**40}, "too many"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(mechanism, data, params, message):
+    with pytest.raises(InputError, match=message):
+        mechanism.prepare(data, params)
+
+
+def test_bad_programs_are_refused():
+    with pytest.raises(InputError, match="empty"):
+        program(())
+    with pytest.raises(InputError, match="stop"):
+        program((Tests(0),))
+    with pytest.raises(InputError, match="limit"):
+        program((Tests(1),), limit=0)
+    with pytest.raises(InputError, match="method"):
+        program((Tests(1),), method="fast")
+    entry = next(entry for entry in ENTRIES if entry.name == "tests_until_top")
+    with pytest.raises(InputError, match="quiet"):
+        entry.build({"quiet": "0.9"})

@@ -1,0 +1,77 @@
+"""Claims on sparse vectors: verdicts, numbers, and what the refutations rest on."""
+
+import math
+
+import pytest
+
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import at_most
+from jaxsel.families.sparse_vector.claims import (
+    sparse_vector,
+)
+from jaxsel.families.sparse_vector.claims import (
+    variants as sparse_vector_variants,
+)
+from jaxsel.families.sparse_vector.claims.sparse_vector import pair_cases
+from jaxsel.families.sparse_vector.entries import ENTRIES
+
+CLAIMS = (*sparse_vector.CLAIMS, *sparse_vector_variants.CLAIMS)
+BY_ID = {claim.id: claim for claim in CLAIMS}
+
+
+def by_id(claim):
+    return claim.id
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=by_id)
+def test_record_is_complete(claim):
+    assert claim.id.endswith("-printed") != claim.holds
+    if "-monotone" in claim.id and claim.kind == "privacy":
+        assert claim.relation is Relation.MONOTONE
+
+
+def test_ids_are_unique_and_promised_by_the_catalogue():
+    assert len(BY_ID) == len(CLAIMS)
+    for entry in ENTRIES:
+        for pair in entry.pairs({}):
+            name, epsilon = entry.promised({}, pair)
+            claim = BY_ID[name]
+            assert claim.holds is not entry.broken
+            assert claim.relation in (pair.relation, Relation.GENERAL)
+            assert epsilon > 0.0
+
+
+def test_numbers():
+    assert BY_ID["SVT-AboveThreshold-monotone"].evaluate() == 0.75
+    assert BY_ID["SVT-AboveThreshold-monotone"].evaluate(scale=2.0) == 1.0
+    assert BY_ID["SVT-equal-noise-monotone"].evaluate(scale=0.5) == 4.0
+    alpha = BY_ID["SVT-AboveThreshold-accuracy"].evaluate(queries=1000, beta=0.05)
+    assert alpha == pytest.approx(8.0 * math.log(40_000.0))
+    lee = BY_ID["SVT-LSL-Alg4"].evaluate, BY_ID["SVT-LSL-Alg4-monotone"].evaluate
+    assert [f(cutoff=c) for f in lee for c in (1, 10)] == [1.75, 15.25, 1.0, 7.75]
+    assert BY_ID["SVT-LSL-Alg3-growth"].evaluate(queries=30, cutoff=3) == 5.0
+    value = BY_ID["SVT-LSL-Alg5-infinite"].evaluate(epsilon=1.0)
+    assert value == pytest.approx(0.19673467)
+    assert BY_ID["SVT-LSL-split"].evaluate(cutoff=4) == pytest.approx(0.2)
+
+
+def test_refutations_are_by_exact_numbers():
+    assert BY_ID["SVT-LSL-Alg3-printed"].check(Budget()).observed == pytest.approx(15.0)
+    four = BY_ID["SVT-LSL-Alg4-printed"].check(Budget())
+    assert four.observed == pytest.approx(4.75, abs=1e-3)
+    assert BY_ID["SVT-LSL-Alg5-printed"].check(Budget()).observed == math.inf
+    six = BY_ID["SVT-LSL-Alg6-printed"].check(Budget())
+    assert 28.8 < six.observed < 30.0
+
+
+def test_the_check_of_a_bound_sees_one_that_is_a_hundredth_too_small():
+    def too_small(generator):
+        epsilon, noise, words = sparse_vector._above_threshold(generator)
+        return 0.99 * epsilon, noise, words
+
+    check = at_most(pair_cases(too_small, Relation.GENERAL))
+    assert check(Budget()).outcome == "refuted"
+    # Monotone bounds do not hold for general neighbours.
+    drawn = sparse_vector._on_monotone(sparse_vector._above_threshold)
+    assert at_most(pair_cases(drawn, Relation.MONOTONE))(Budget()).outcome == "holds"
+    assert at_most(pair_cases(drawn, Relation.GENERAL))(Budget()).outcome == "refuted"

@@ -1,0 +1,207 @@
+"""The accountant: never worse than dp-accounting, every bound above the exact loss."""
+
+import functools
+import itertools
+import math
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting import dp_event, rdp
+
+from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run import curves, divergences, pairs
+from jaxsel.accounting.single_run.dominating import pair_from_laws, reversed_pair
+from jaxsel.accounting.single_run.events import dp_sgd
+from jaxsel.catalogue import all_claims
+from jaxsel.errors import InputError
+from jaxsel.families.tuning import accountant as module
+from jaxsel.families.tuning.accountant import STATEMENTS, account, base_epsilon
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+
+DELTAS = (1e-10, 1e-3)
+
+
+quick = functools.partial(account, attain=False)
+
+
+def theirs(event, law, delta: float) -> float:
+    """dp-accounting's epsilon of the same selection."""
+    if law.family == "poisson":
+        mean, shape = law.mean, math.inf
+    else:
+        mean, shape = law.mean, law.parameters["eta"]
+    repeated = dp_event.RepeatAndSelectDpEvent(event, mean, shape)
+    return rdp.RdpAccountant().compose(repeated).get_epsilon(delta)
+
+
+def repeated_laws(mean: float):
+    return [
+        laws.poisson(mean),
+        *(
+            laws.from_mean("truncated_negative_binomial", mean, eta=eta)
+            for eta in (0.0, 1.0, 3.0)
+        ),
+    ]
+
+
+@pytest.mark.parametrize("noise", [0.7, 4.0, 20.0])
+@pytest.mark.parametrize("mean", [1.5, 10.0, 1000.0])
+def test_never_worse_than_dp_accounting_for_gaussians(noise, mean):
+    event = dp_accounting.GaussianDpEvent(noise)
+    base = curves.gaussian(noise)
+    for law, delta in itertools.product(repeated_laws(mean), DELTAS):
+        assert quick(base, law, delta).best.epsilon <= theirs(event, law, delta)
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps"), [(1.1, 256 / 60000, 14062), (0.8, 0.001, 500)]
+)
+@pytest.mark.parametrize("mean", [3.0, 100.0])
+def test_never_worse_than_dp_accounting_for_dp_sgd(noise, rate, steps, mean):
+    base = dp_sgd(noise_multiplier=noise, sampling_probability=rate, steps=steps)
+    event = dp_accounting.SelfComposedDpEvent(
+        dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise)),
+        steps,
+    )
+    for law, delta in itertools.product(repeated_laws(mean), (1e-6,)):
+        assert quick(base, law, delta).best.epsilon <= theirs(event, law, delta)
+
+
+def test_never_worse_than_dp_accounting_for_laplace():
+    event = dp_accounting.LaplaceDpEvent(2.0)
+    base = curves.laplace(2.0)
+    for law, delta in itertools.product(repeated_laws(20.0), DELTAS):
+        assert quick(base, law, delta).best.epsilon <= theirs(event, law, delta)
+
+
+def known_pair(first, second, *_) -> curves.BaseGuarantee:
+    """A base whose pair of laws is known, with everything computed from it."""
+    pair = pair_from_laws(first, second)
+    both = (pair, reversed_pair(pair))
+    return curves.from_pairs("known pair", lambda: both)
+
+
+FAMILIES = (
+    laws.geometric(0.1),
+    laws.logarithmic(0.02),
+    laws.truncated_negative_binomial(-0.5, 0.05),
+    laws.poisson(0.6),
+    laws.poisson(8.0),
+    laws.binomial(12, 0.4),
+    laws.beta_binomial(20, 0.5),
+    laws.point_mass(4),
+)
+
+
+def test_every_bound_holds_for_random_pairs():
+    generator = np.random.default_rng(5)
+    cases, attained = 0, 0.0
+    for law in FAMILIES:
+        for delta in (1e-4, 0.02):
+            pair = pairs.random_pair(generator, int(generator.integers(2, 6)))
+            tuned = [tuned_law(side, law) for side in (pair.first, pair.second)]
+            exact = divergences.epsilon_at_delta(*tuned, delta)
+            for bound in quick(known_pair(*pair), law, delta).bounds:
+                assert bound.epsilon >= exact - 1e-9, (bound, law.family, delta)
+                attained = max(attained, exact / bound.epsilon)
+                cases += 1
+    assert cases > 60
+    assert attained > 0.9  # so that bounds a tenth smaller would fail
+
+
+def test_every_theorem_named_is_a_claim():
+    known = {claim.id for claim in all_claims() if claim.holds}
+    assert {name.removesuffix("-profile") for name in STATEMENTS} <= known | {
+        "composition"
+    }
+
+
+def test_bounds_are_sorted_named_and_explained():
+    for base in (curves.gaussian(2.0), curves.approximate(1.0, 1e-9), curves.zcdp(0.1)):
+        for law in FAMILIES:
+            found = quick(base, law, 1e-6)
+            values = [bound.epsilon for bound in found.bounds]
+            assert values == sorted(values)
+            assert found.best == found.bounds[0]
+            for bound in found.bounds:
+                name = bound.theorem.removeprefix("PS-Lem20+")
+                assert bound.statement == STATEMENTS[name]
+                assert bound.epsilon >= 0.0
+
+
+def test_a_ranking_attains_almost_all_of_the_best_bound():
+    for base, law, share in (
+        (curves.gaussian(4.0), laws.geometric(0.01), 0.999),
+        (curves.gaussian(0.7), laws.poisson(10.0), 0.999),
+        (curves.laplace(2.0), laws.geometric(0.01), 0.99),
+        (curves.pure(1.0), laws.logarithmic(0.01), 0.99),
+        (curves.points([0.5, 1.0], [1e-3, 1e-9]), laws.geometric(0.01), 0.99),
+    ):
+        found = account(base, law, 1e-6)
+        assert share * found.best.epsilon <= found.attained
+        assert found.attained <= found.best.epsilon * (1 + 1e-9)
+
+
+def test_one_run_costs_what_the_base_costs():
+    base = curves.gaussian(4.0)
+    found = account(base, laws.point_mass(1), 1e-6)
+    assert found.single == pytest.approx(1.0607018623282745, rel=1e-12)
+    assert found.best.epsilon == pytest.approx(found.single, rel=1e-5)
+    assert found.best.epsilon >= found.single * (1 - 1e-12)
+
+
+def test_tuning_never_costs_less_than_the_families_promise():
+    # E[K] >= 1 and P[K = 0] = 0: a score that ignores the data releases one plain run
+    base = curves.gaussian(4.0)
+    for law in FAMILIES:
+        if law.probability_zero == 0.0:
+            found = quick(base, law, 1e-6)
+            assert found.best.epsilon >= found.single * (1 - 1e-9)
+
+
+def test_pure_bases_are_accounted_at_delta_zero():
+    base = curves.pure(0.5)
+    found = account(base, laws.geometric(0.01), 0.0)
+    assert found.best.epsilon <= 1.5
+    assert {bound.theorem for bound in found.bounds} >= {"KRW-Cor5.3", "JX-Envelope"}
+    cohen = account(base, laws.beta_binomial(300, 0.5), 0.0)
+    named = {bound.theorem: bound.epsilon for bound in cohen.bounds}
+    assert named["CL-Thm1"] == pytest.approx(1.25)
+    assert cohen.best.epsilon <= 1.25
+    assert (
+        account(curves.gaussian(1.0), laws.geometric(0.1), 0.0).best.epsilon == math.inf
+    )
+
+
+def test_failures_are_set_aside():
+    # (epsilon, delta)-DP alone: (eta + 2) epsilon at 1 - f(1 - delta), Lemma 20
+    law = laws.geometric(1e-3)
+    found = account(curves.approximate(1.0, 1e-9), law, 1e-6)
+    assert found.best.epsilon <= 3.0
+    too_small = account(curves.approximate(1.0, 1e-6), law, 1e-6)
+    assert too_small.best.epsilon == math.inf
+
+
+def test_two_points_are_better_than_one():
+    law = laws.geometric(0.01)
+    one = account(curves.points([1.0], [1e-9]), law, 1e-6).best.epsilon
+    two = account(curves.points([0.5, 1.0], [1e-3, 1e-9]), law, 1e-6).best.epsilon
+    assert two < 0.7 * one
+
+
+def test_base_epsilon_agrees_with_the_closed_form():
+    for noise, delta in itertools.product((0.5, 4.0), (1e-9, 1e-3)):
+        want = module.epsilon_at(curves.gaussian(noise).profile, delta)
+        assert base_epsilon(curves.gaussian(noise), delta) == want
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])
+def test_delta_is_checked(delta):
+    with pytest.raises(InputError, match="delta"):
+        account(curves.gaussian(1.0), laws.poisson(3.0), delta)
+
+
+def test_no_run_at_all_is_refused():
+    with pytest.raises(InputError, match="always 0"):
+        account(curves.gaussian(1.0), laws.conditioned(laws.poisson(5.0), 0), 1e-6)
