@@ -6,22 +6,17 @@ says about it, and a verdict is what was seen when the claim was put to the test
 
 import dataclasses
 import enum
+import functools
+import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-__all__ = [
-    "Budget",
-    "Claim",
-    "Erratum",
-    "FiniteLaw",
-    "Mechanism",
-    "Pair",
-    "Relation",
-    "Verdict",
-    "outcome_itself",
-]
+from jaxsel import domains
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Relation(enum.Enum):
@@ -52,7 +47,6 @@ class Mechanism(NamedTuple):
     """A mechanism as a record of pure functions, made by a factory.
 
     Attributes:
-      name: what the catalogue, the records and the command line call it.
       prepare: ``(data, params) -> (data, params)``: on the host, checks the input (raises
         InputError) and turns it into arrays and float64 look-up tables. Cells of a grid
         must prepare to equal shapes.
@@ -65,15 +59,51 @@ class Mechanism(NamedTuple):
       law: ``(data, params) -> FiniteLaw`` over the events, exact, float64, from the
         unprepared input; None where no exact law exists.
       resolution: the smallest probability that the sampler resolves faithfully.
+      name: what records and errors call it: its factory with its settings, written by
+        ``factory``.
     """
 
-    name: str
     prepare: Callable[[Any, Any], tuple[Any, Any]]
     sample: Callable[[Any, Any, Any], Any]
     event: Callable[[Any], Any]
     labels: Callable[[Any, Any], tuple[str, ...]]
     law: Callable[[Any, Any], FiniteLaw] | None
     resolution: float
+    name: str = ""
+
+
+def _shown(setting: Any) -> str:
+    """A setting of a factory, as its mechanism's name shows it."""
+    if isinstance(setting, tuple | list):
+        return "[" + ",".join(_shown(part) for part in setting) + "]"
+    name = getattr(setting, "name", None) or getattr(setting, "__qualname__", None)
+    return str(setting if name is None else name)
+
+
+def factory(build: Callable[P, R]) -> Callable[P, R]:
+    """Decorates a function that makes mechanisms (or bases): caches and names them.
+
+    What it makes is called by the function and its settings, "noisy_max(noise=gumbel)";
+    equal settings, however they are written, give the same object, so that what was
+    compiled for it serves again.
+    """
+    signature = inspect.signature(build)
+
+    @functools.cache
+    def made(settings: tuple[tuple[str, Any], ...]) -> Any:
+        bound = signature.bind_partial()
+        bound.arguments.update(settings)
+        shown = ",".join(f"{key}={_shown(value)}" for key, value in settings)
+        found: Any = build(*bound.args, **bound.kwargs)
+        return found._replace(name=f"{build.__name__}({shown})")
+
+    @functools.wraps(build)
+    def make(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return made(tuple(bound.arguments.items()))
+
+    return make
 
 
 def outcome_itself(outcome: Any) -> Any:
@@ -147,11 +177,14 @@ class Claim:
       kind: "privacy", "utility" or "identity".
       relation: the neighbouring relation it is proved for; None for utility.
       evaluate: pure float64 function of keyword parameters (all with defaults), the
-        number that the statement gives; its docstring says what it returns.
+        number that the statement gives; its docstring says what it returns, its signature
+        declares the parameters' domains (``jaxsel.domains``), and values outside them are
+        refused.
       check: puts the claim to the test: exact laws first, simulation where none exists.
       holds: False marks a published statement known to be false or incomplete as printed.
       erratum: for such a statement, and for its correction: the erratum's id.
       correction: for a false statement: what is true, and the id of the corrected claim.
+      aliases: further ids under which papers print the same statement.
     """
 
     id: str
@@ -164,6 +197,15 @@ class Claim:
     holds: bool = True
     erratum: str | None = None
     correction: str | None = None
+    aliases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evaluate", domains.checked(self.evaluate))
+
+    @property
+    def parameters(self) -> Mapping[str, domains.Domain]:
+        """The domains of the parameters, with their defaults, by name."""
+        return domains.parameters(self.evaluate)
 
 
 class Erratum(NamedTuple):

@@ -1,44 +1,32 @@
-"""name=value text turned into numbers, lists and laws."""
+"""Settings as bare text, for entries that do not declare domains yet."""
 
-import difflib
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+import dataclasses
+from typing import Any
 
+from jaxsel.domains import Domain, nearest
 from jaxsel.errors import InputError
 
-__all__ = ["Option", "nearest", "read_number", "read_numbers", "read_options"]
+__all__ = ["Option", "nearest", "read_number", "read_numbers"]
 
 
-class Option(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Option(Domain):
     """One name=value setting: its default as text, and what it means."""
 
-    default: str
-    help: str
+    default: Any = ""
+    help: str = ""
 
+    def __init__(self, default: str, help: str) -> None:
+        object.__setattr__(self, "default", default)
+        object.__setattr__(self, "help", help)
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the closest known name, or nothing."""
-    found = difflib.get_close_matches(name, list(known), 1, 0.6)
-    return f"; did you mean {found[0]}?" if found else ""
+    def describe(self) -> str:
+        """See ``Domain``."""
+        return "text"
 
-
-def read_options(
-    owner: str, given: Mapping[str, str], options: Mapping[str, Option]
-) -> dict[str, str]:
-    """The given settings over the defaults; settings left empty are dropped.
-
-    Raises:
-      InputError: for a setting that ``owner`` does not have.
-    """
-    for name in given:
-        if name not in options:
-            allowed = ", ".join(options) or "none"
-            raise InputError(
-                f"{owner} has no setting {name!r}; it has: {allowed}"
-                f"{nearest(name, options)}"
-            )
-    merged = {name: option.default for name, option in options.items()} | dict(given)
-    return {name: value for name, value in merged.items() if value != ""}
+    def read(self, name: str, value: Any) -> Any:
+        """See ``Domain``."""
+        return value
 
 
 def read_number(name: str, text: str) -> float:

@@ -9,9 +9,9 @@ import pytest
 
 from jaxsel import stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.audit import audit, audit_delta
+from jaxsel.auditing import audit, audit_delta
 from jaxsel.base import Pair, Relation
-from jaxsel.catalogue import all_claims, mechanisms
+from jaxsel.catalogue import all_claims, mechanisms, promised
 from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
@@ -54,7 +54,7 @@ def test_sample_is_pure_and_the_same_eager_jitted_and_batched(entry, seed):
 @ENTRIES
 def test_exact_law_matches_labels_and_keeps_the_promise(entry):
     for base in (None, "finite", "random_candidate_laplace", "noised_score_laplace"):
-        given = {} if base is None or "base" not in entry.options else {"base": base}
+        given = {} if base is None or "base" not in entry.settings else {"base": base}
         mechanism = entry.build(given).mechanism
         for pair in entry.pairs(given):
             sides = [pair.data, pair.neighbour]
@@ -62,7 +62,7 @@ def test_exact_law_matches_labels_and_keeps_the_promise(entry):
             for law in found:
                 assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-10)
                 assert len(law.labels) == law.probabilities.size
-            promise = entry.promised(given, pair)
+            promise = promised(entry, given, pair)
             if promise and not entry.broken:
                 exact = exact_epsilon(*(law.probabilities for law in found))
                 assert exact <= promise[1] * (1 + 1e-9), (pair.name, promise)

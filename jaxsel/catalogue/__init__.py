@@ -1,21 +1,25 @@
 """Everything that has a public name: mechanisms, claims, errata, self-checks."""
 
 from jaxsel.catalogue.collect import (
+    Promise,
     all_claims,
     errata,
     find_claim,
     find_mechanism,
     mechanisms,
+    promised,
     published_claims,
     self_checks,
 )
 
 __all__ = [
+    "Promise",
     "all_claims",
     "errata",
     "find_claim",
     "find_mechanism",
     "mechanisms",
+    "promised",
     "published_claims",
     "self_checks",
 ]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.audit import audit
+from jaxsel.auditing import audit
 from jaxsel.base import Budget, Claim, FiniteLaw, Pair, Relation
+from jaxsel.catalogue import promised
 from jaxsel.checking import Case, at_most
 from jaxsel.engine import simulate_grid
 from jaxsel.errors import InputError, check_integer
@@ -31,11 +32,11 @@ Law = Callable[[Any, Any], FiniteLaw]
 def _variants(entry: "MechanismEntry") -> dict[str, Settings]:
     """The settings to audit, by the ending of the claim's id."""
     variants: dict[str, Settings] = {"": {}}
-    if "noise" in entry.options:
+    if "noise" in entry.settings:
         variants |= {
             f"-{noise}": {"noise": noise} for noise in ("laplace", "exponential")
         }
-    if "base" in entry.options:
+    if "base" in entry.settings:
         # three outcomes, on which random stopping loses most
         variants["-finite"] = {"base": "finite"}
     return variants
@@ -45,7 +46,7 @@ def _promised(
     entry: "MechanismEntry", given: Settings
 ) -> list[tuple[Pair, tuple[str, float]]]:
     """The constructed pairs with a proven pure epsilon, and that promise."""
-    promises = [(pair, entry.promised(given, pair)) for pair in entry.pairs(given)]
+    promises = [(pair, promised(entry, given, pair)) for pair in entry.pairs(given)]
     return [(pair, promise) for pair, promise in promises if promise is not None]
 
 
@@ -137,7 +138,7 @@ def audit_claims(entries: Iterable["MechanismEntry"]) -> tuple[Claim, ...]:
 
 
 def _simulated(entry: "MechanismEntry") -> Settings:
-    return {"base": "finite"} if "base" in entry.options else {}
+    return {"base": "finite"} if "base" in entry.settings else {}
 
 
 def _simulation_cases(

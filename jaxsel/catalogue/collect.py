@@ -10,12 +10,14 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from types import ModuleType
+from typing import NamedTuple
 
-from jaxsel import families
-from jaxsel.base import Claim, Erratum
-from jaxsel.entry import MechanismEntry
+from jaxsel import families, papers
+from jaxsel.base import Claim, Erratum, Pair
+from jaxsel.domains import nearest
+from jaxsel.entry import Guarantee, MechanismEntry, Values
 from jaxsel.errors import InputError
-from jaxsel.options import nearest
+from jaxsel.statements import Misprint, Statement
 
 
 def _modules(declares: str) -> Iterator[ModuleType]:
@@ -29,24 +31,29 @@ def _modules(declares: str) -> Iterator[ModuleType]:
             yield importlib.import_module(found.name)
 
 
+def _statements() -> Iterator[Statement]:
+    for module in _modules("claims"):
+        yield from getattr(module, "STATEMENTS", ())
+        # Files that list claims and errata apart.
+        yield from getattr(module, "CLAIMS", ())
+
+
 @functools.cache
 def published_claims() -> tuple[Claim, ...]:
     """Every statement of the papers, and of this project, that is a claim."""
-    return tuple(
-        claim
-        for module in _modules("claims")
-        for claim in getattr(module, "CLAIMS", ())
-    )
+    found: list[Claim] = []
+    for statement in _statements():
+        found += statement.claims if isinstance(statement, Misprint) else [statement]
+    return tuple(sorted(found, key=lambda claim: papers.order(claim.source)))
 
 
 @functools.cache
 def errata() -> tuple[Erratum, ...]:
     """Every place where a paper errs."""
-    return tuple(
-        erratum
-        for module in _modules("claims")
-        for erratum in getattr(module, "ERRATA", ())
-    )
+    found = [s.erratum for s in _statements() if isinstance(s, Misprint)]
+    for module in _modules("claims"):
+        found += getattr(module, "ERRATA", ())
+    return tuple(sorted(found, key=lambda erratum: papers.order(erratum.source)))
 
 
 @functools.cache
@@ -75,32 +82,68 @@ def all_claims() -> tuple[Claim, ...]:
     return (*published_claims(), *self_checks())
 
 
+@functools.cache
+def _claims_by_name() -> dict[str, Claim]:
+    """Published claims by lower-case id and alias."""
+    found = {}
+    for claim in published_claims():
+        for name in (claim.id, *claim.aliases):
+            found[name.lower()] = claim
+    return found
+
+
 def find_claim(identity: str) -> Claim:
-    """The claim of that id.
+    """The claim of that id or alias, in any case of letters.
 
     Raises:
       InputError: if there is none.
     """
-    for claim in all_claims():
-        if claim.id == identity:
+    name = identity.lower()
+    if name in _claims_by_name():
+        return _claims_by_name()[name]
+    # Self-checks need JAX: built for those who ask for one.
+    checks = self_checks() if name.startswith(("audit-", "sim-")) else ()
+    for claim in checks:
+        if claim.id.lower() == name:
             return claim
+    known = [*(claim.id for claim in published_claims()), *(c.id for c in checks)]
     raise InputError(
-        f"there is no claim {identity!r}; jaxsel list claims names them all"
-        f"{nearest(identity, (claim.id for claim in all_claims()))}"
+        f"there is no claim {identity!r}{nearest(identity, known)}; "
+        "jaxsel list claims names them all"
     )
 
 
 def find_mechanism(name: str) -> MechanismEntry:
-    """The entry of that name or id.
+    """The entry of that name or id, in any case of letters.
 
     Raises:
       InputError: if there is none.
     """
     for entry in mechanisms():
-        if name == entry.name or name in entry.ids:
+        if name.lower() in (entry.name, *(other.lower() for other in entry.ids)):
             return entry
     names = [entry.name for entry in mechanisms()]
     raise InputError(
-        f"there is no mechanism {name!r}; there are: {', '.join(names)}"
-        f"{nearest(name, names)}"
+        f"there is no mechanism {name!r}{nearest(name, names)}; there are: "
+        f"{', '.join(names)}"
     )
+
+
+class Promise(NamedTuple):
+    """A guarantee as a number.
+
+    Attributes:
+      claim: id of the claim that proves it (or, of a broken mechanism, hopes for it).
+      epsilon: pure, the claim evaluated.
+    """
+
+    claim: str
+    epsilon: float
+
+
+def promised(entry: MechanismEntry, given: Values, pair: Pair) -> Promise | None:
+    """The pure epsilon that is proven for such a pair at these settings, if any is."""
+    found = entry.guarantee(entry.read(given), pair)
+    if not isinstance(found, Guarantee):
+        return None if found is None else Promise(*found)
+    return Promise(found.claim, find_claim(found.claim).evaluate(**found.parameters))

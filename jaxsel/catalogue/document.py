@@ -22,7 +22,7 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 def _mechanism(entry: MechanismEntry) -> list[str]:
     ids = ", ".join(entry.ids)
     rows = [(f"`{k}`", f"`{o.default}`" if o.default else "", o.help)
-            for k, o in entry.options.items()]  # fmt: skip
+            for k, o in entry.settings.items()]  # fmt: skip
     return [
         f"### `{entry.name}` ({ids})",
         "",

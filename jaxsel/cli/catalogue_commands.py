@@ -40,7 +40,7 @@ def _mechanisms() -> list[dict]:
             "summary": entry.summary,
             "settings": {
                 name: {"default": option.default, "help": option.help}
-                for name, option in entry.options.items()
+                for name, option in entry.settings.items()
             },
         }
         for entry in mechanisms()

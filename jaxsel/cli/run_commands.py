@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from jaxsel import engine
-from jaxsel.audit import audit
-from jaxsel.catalogue import find_mechanism
+from jaxsel.auditing import audit
+from jaxsel.catalogue import find_mechanism, promised
 from jaxsel.cli.arguments import (
     JsonOption,
     SeedOption,
@@ -156,7 +156,7 @@ def audit_command(
                 # The error probability is shared by the pairs.
                 confidence=1.0 - (1.0 - confidence) / len(pairs),
             )  # fmt: skip
-            promise = entry.promised(given, each)
+            promise = promised(entry, given, each)
             rows.append(
                 {
                     "pair": each.name,

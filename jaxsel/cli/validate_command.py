@@ -16,7 +16,7 @@ from jaxsel.cli.arguments import (
 )
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.errors import InputError, check_integer
-from jaxsel.validate import validate
+from jaxsel.validation import validate
 
 __all__ = ["bench_command", "validate_command"]
 

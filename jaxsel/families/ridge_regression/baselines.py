@@ -115,7 +115,7 @@ def _noised(name: str, choose) -> Mechanism:
         lam, _ = choose(ridge_of(data, params), params)
         return (f"lambda={lam:g}", "nothing")
 
-    return Mechanism(name, prepare, sample, selected, labels, None, 2.0**-65)
+    return Mechanism(prepare, sample, selected, labels, None, 2.0**-65, name)
 
 
 @functools.cache

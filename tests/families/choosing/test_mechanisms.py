@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.audit import audit
+from jaxsel.auditing import audit
+from jaxsel.catalogue import promised
 from jaxsel.engine import simulate_grid
 from jaxsel.errors import InputError
 from jaxsel.families.choosing.choosing import choosing_mechanism
@@ -122,7 +123,7 @@ def test_entries_keep_their_promises(entry, seed):
         laws = first.probabilities, second.probabilities
         given = pair.params
         assert profile_delta(*laws, given["epsilon"]) <= given["delta"]
-        promise = entry.promised({}, pair)
+        promise = promised(entry, {}, pair)
         assert (promise is None) == (entry.name != "confident_top_k")
         if promise:
             assert exact_epsilon(*laws) <= promise[1] == 1.0
@@ -142,8 +143,8 @@ def test_pairs_are_the_stated_ones():
     # With many rounds and the printed constants nothing pure is promised.
     entry = BY_NAME["confident_top_k"]
     given = {"scores": ",".join("0" * 12), "k": "11", "delta": "0.9"}
-    assert entry.promised(given, pair) is None
-    assert entry.promised({"settings": "printed"}, pair) is None
+    assert promised(entry, given, pair) is None
+    assert promised(entry, {"settings": "printed"}, pair) is None
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from scipy import stats
 
 from jaxsel import stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.catalogue import promised
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError
 from jaxsel.families.percentile.binomial_draw import binomial
@@ -187,11 +188,11 @@ def test_catalogue_entries_keep_their_promises():
             laws = [chances(mechanism, side, pair.params) for side in sides]
             for law in laws:
                 assert law.sum() == pytest.approx(1.0, abs=1e-10)
-            promised = entry.promised({}, pair)
-            assert promised is not None
-            assert 0.01 < exact_epsilon(*laws) <= promised[1]
+            promise = promised(entry, {}, pair)
+            assert promise is not None
+            assert 0.01 < exact_epsilon(*laws) <= promise[1]
         # Settings left empty are those of the theorem.
-        theorem = {name: "" for name in ("samples", "shift") if name in entry.options}
+        theorem = {name: "" for name in ("samples", "shift") if name in entry.settings}
         assert entry.build(theorem).mechanism is mechanism
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from jaxsel import stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.catalogue import promised
 from jaxsel.engine import simulate, simulate_grid
 from jaxsel.errors import InputError
 from jaxsel.families.score_selection.candidate_laws import noisy_candidates
@@ -166,7 +167,7 @@ def test_entries_keep_their_promises(entry):
         for law in found:
             assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-10)
             assert len(law.labels) == law.probabilities.size
-        promise = entry.promised({}, pair)
+        promise = promised(entry, {}, pair)
         if promise:
             exact = exact_epsilon(*(law.probabilities for law in found))
             assert 0.0 < exact <= promise[1] * (1.0 + 1e-9)

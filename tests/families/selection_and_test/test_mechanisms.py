@@ -8,6 +8,7 @@ from scipy import stats
 
 from jaxsel import stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.catalogue import promised
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError
 from jaxsel.families.percentile.better_than_median import better_than_median
@@ -216,7 +217,7 @@ def test_better_than_median_of_an_astronomical_number_of_runs(seed):
 @EVERY
 def test_entries_keep_their_promise_at_other_settings(entry):
     changes = [{}, {"epsilon": "0.3"}]
-    changes += [{"gamma": "0.5"}] if "gamma" in entry.options else []
+    changes += [{"gamma": "0.5"}] if "gamma" in entry.settings else []
     for given in changes:
         mechanism = entry.build(given).mechanism
         for pair in entry.pairs(given):
@@ -227,7 +228,7 @@ def test_entries_keep_their_promise_at_other_settings(entry):
             for law in sides:
                 assert law.sum() == pytest.approx(1.0, abs=1e-11)
                 assert law.size == len(mechanism.labels(pair.data, pair.params))
-            promise = entry.promised(given, pair)
+            promise = promised(entry, given, pair)
             assert (promise is None) == (entry.name == "coin_game")
             if promise is not None:
                 assert exact_epsilon(*sides) <= promise[1] * (1.0 + 1e-9)
@@ -254,7 +255,7 @@ def test_default_pairs_nearly_attain_the_promise(name, given, least):
     mechanism, pair = entry.build(given).mechanism, entry.pairs(given)[0]
     sides = [mechanism.law(d, pair.params) for d in (pair.data, pair.neighbour)]
     exact = exact_epsilon(*(law.probabilities for law in sides))
-    assert exact > least * entry.promised(given, pair)[1]
+    assert exact > least * promised(entry, given, pair)[1]
 
 
 @pytest.mark.parametrize(

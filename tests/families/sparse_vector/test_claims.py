@@ -5,6 +5,7 @@ import math
 import pytest
 
 from jaxsel.base import Budget, Relation
+from jaxsel.catalogue import promised
 from jaxsel.checking import at_most
 from jaxsel.families.sparse_vector.claims import (
     sparse_vector,
@@ -34,7 +35,7 @@ def test_ids_are_unique_and_promised_by_the_catalogue():
     assert len(BY_ID) == len(CLAIMS)
     for entry in ENTRIES:
         for pair in entry.pairs({}):
-            name, epsilon = entry.promised({}, pair)
+            name, epsilon = promised(entry, {}, pair)
             claim = BY_ID[name]
             assert claim.holds is not entry.broken
             assert claim.relation in (pair.relation, Relation.GENERAL)

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from jaxsel import stream
+from jaxsel.catalogue import promised
 from jaxsel.catalogue.checks import audit_claims
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError
@@ -219,9 +220,9 @@ def test_entries_build_by_every_method_and_refuse_bad_settings(entry):
     with pytest.raises(InputError, match="answers"):
         entry.build({"answers": "a,b"})
     assert entry.broken == entry.summary.startswith("BROKEN: ")
-    if "relation" in entry.options:
+    if "relation" in entry.settings:
         (pair,) = entry.pairs({"relation": "monotone"})
-        claim, epsilon = entry.promised({"relation": "monotone"}, pair)
+        claim, epsilon = promised(entry, {"relation": "monotone"}, pair)
         assert claim.endswith("-monotone")
         assert epsilon == pytest.approx(1.0)
 
@@ -234,7 +235,7 @@ def test_broken_entries_exceed_what_they_were_published_with():
             p, q = (law.probabilities for law in laws)
             with np.errstate(divide="ignore", invalid="ignore"):
                 loss = np.nanmax(np.abs(np.log(p) - np.log(q)))
-            _, epsilon = entry.promised({}, pair)
+            _, epsilon = promised(entry, {}, pair)
             assert (loss > epsilon) == entry.broken, (entry.name, pair.name)
 
 

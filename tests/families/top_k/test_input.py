@@ -5,6 +5,7 @@ import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.base import Relation
+from jaxsel.catalogue import promised
 from jaxsel.errors import InputError
 from jaxsel.families.top_k.entries import ENTRIES
 from jaxsel.families.top_k.exponential import exponential_top_k
@@ -133,7 +134,7 @@ def test_entry_keeps_its_promise(entry):
         ]
         assert all(law.size == len(labels) for law in laws)
         assert all(law.sum() == pytest.approx(1.0, abs=1e-10) for law in laws)
-        promise = entry.promised({}, pair)
+        promise = promised(entry, {}, pair)
         if promise is not None:
             assert exact_epsilon(*laws) <= promise[1] * (1 + 1e-9)
     by_law = entry.build({"method": "law"}).mechanism

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from jaxsel.base import Budget, FiniteLaw
-from jaxsel.catalogue import all_claims, find_claim, find_mechanism, mechanisms
+from jaxsel.catalogue import (
+    all_claims,
+    find_claim,
+    find_mechanism,
+    mechanisms,
+    promised,
+)
 from jaxsel.catalogue.checks import audit_claims, simulation_claims
 from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.claims import pure_noises as noisy_max
@@ -51,7 +57,7 @@ def named(claim_id):
 def test_promises_of_the_catalogue_are_claims():
     for entry in mechanisms():
         for pair in entry.pairs({}):
-            promise = entry.promised({}, pair)
+            promise = promised(entry, {}, pair)
             if promise is None:
                 continue
             claim_id, epsilon = promise

@@ -4,7 +4,7 @@ Refuted by the audit, from simulated trials alone, as a user would refute it.
 """
 
 from jaxsel import repetitions as laws
-from jaxsel.audit import audit
+from jaxsel.auditing import audit
 from jaxsel.base import Budget, Claim, Pair, Relation, Verdict
 from jaxsel.errors import check_positive
 from jaxsel.families.tuning.bases import randomised_response
