@@ -11,8 +11,6 @@ from figures.common.figure import Figure, load
 from jaxsel.statistics import read_moments
 from sims.clnss22_adaptive import RANGE, SETTINGS
 
-__all__ = ["FIGURE", "LOOKS", "means"]
-
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": (
         "Exact answers",

@@ -13,8 +13,6 @@ from jaxsel.families.choosing.laws import choosing_settings
 from jaxsel.intervals import clopper_pearson
 from sims import clnss22_choosing as sim
 
-__all__ = ["FIGURE", "Estimate", "estimate", "marks", "smooth"]
-
 _BLUE, _ORANGE, _GREEN, _BLACK = "#0072b2", "#d55e00", "#009e73", "#000000"
 _KNOTS = (2, 8, 16, 22, 26, 30, 34, 40, 64, 128)
 _MANY = 10_000

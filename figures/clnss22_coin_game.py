@@ -20,8 +20,6 @@ from jaxsel.intervals import clopper_pearson
 from sims.clnss22_coin_game import BIAS, COINS, EPSILON, REVERSE_EPSILON
 from sims.registry import Result
 
-__all__ = ["FIGURE", "audited_renyi", "binary_renyi", "reverse"]
-
 _ORDERS = 1.0 + np.geomspace(0.01, 1000.0, 121)
 _POINTS = (1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
 _PRINTED: dict[str, Any] = {"color": "#000000", "linestyle": "--"}

@@ -20,8 +20,6 @@ from jaxsel.intervals import clopper_pearson
 from sims.clnss22_median import ALPHAS
 from sims.registry import Result
 
-__all__ = ["FIGURE", "curve", "theorem_calls"]
-
 _LOOKS: tuple[dict[str, Any], ...] = (
     {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     {"color": "#3aa0dd", "linestyle": "-", "marker": "v"},

@@ -25,8 +25,6 @@ from sims.clnss22_pmw import (
     QUERIES,
 )
 
-__all__ = ["FIGURE", "guarantee", "quantile"]
-
 LOOKS: dict[str, dict[str, Any]] = {
     "hardt_rothblum": {"color": "#d55e00", "linestyle": "--", "marker": "s"},
     "repetitive": {"color": "#0072b2", "linestyle": "-", "marker": "o"},

@@ -18,8 +18,6 @@ from jaxsel.families.query_release.laws import (
 from jaxsel.intervals import clopper_pearson
 from sims.clnss22_query_release import CAP_DELTA, DELTA, EPSILON, QUERIES
 
-__all__ = ["FIGURE", "caps", "points", "tails"]
-
 _LOOKS: dict[str, dict[str, Any]] = {
     "corrected": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
     "sharp": {"color": "#0072b2", "linestyle": "-", "marker": "o"},

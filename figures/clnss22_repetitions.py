@@ -12,8 +12,6 @@ from jaxsel.families.repetitive_sparse_vector.laws import query_law, top_chances
 from jaxsel.intervals import clopper_pearson, mean_interval
 from sims.clnss22_repetitions import BETA, QUERIES, WANTED, margins, settings
 
-__all__ = ["FIGURE", "LEAST", "curves", "points"]
-
 LOW, HIGH, FLOOR = -50.0, 10.0, 1e-9
 LEAST = 1  # number of the margin in the left panel
 _LOOKS: tuple[dict[str, Any], ...] = (

@@ -10,8 +10,6 @@ from figures.common.figure import Figure
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
 
-__all__ = ["CELLS", "FIGURE", "displays", "with_constants"]
-
 CELLS, QUERIES, ALPHA = 2**20, 10**6, 0.1
 LEAST = 1e5  # of log10 beta, where the displays are drawn to
 DEEPEST = 300.0  # float64 ends there; settings with constants are drawn to it

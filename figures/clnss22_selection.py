@@ -28,8 +28,6 @@ from sims.clnss22_selection import (
 )
 from sims.registry import Result
 
-__all__ = ["FIGURE", "audited", "calls_loss", "selection_loss", "tests_loss"]
-
 _LOOKS: dict[float, dict[str, Any]] = {
     0.5: {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     1.0: {"color": "#d55e00", "linestyle": "-", "marker": "s"},

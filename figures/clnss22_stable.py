@@ -11,8 +11,6 @@ from jaxsel.families.choosing.laws import stable_settings
 from sims import clnss22_stable as sim
 from sims.clnss22_choosing import BETA, DELTA, EPSILON, exponential_lead
 
-__all__ = ["FIGURE"]
-
 _BLUE, _ORANGE, _GREEN, _BLACK = "#0072b2", "#d55e00", "#009e73", "#000000"
 _KNOTS = (2, 8, 16, 22, 28, 34, 44, 192)
 _RANKS = (1, 100, 10_000)

@@ -20,8 +20,6 @@ from sims.clnss22_svt_error import (
     settings_of,
 )
 
-__all__ = ["CONFIDENCES", "FIGURE", "curve", "points"]
-
 CONFIDENCES = (0.5, 1.5, 3.0, 6.0, 10.0, 16.0, 24.0, 32.0, 40.0)  # log(1/beta)
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "standard": (

@@ -15,8 +15,6 @@ from jaxsel.families.top_k.confident_laws import confident_gap_bound, confident_
 from jaxsel.intervals import clopper_pearson
 from sims import clnss22_top_k as sim
 
-__all__ = ["FIGURE", "certain_gap"]
-
 _BLUE, _ORANGE, _BLACK = "#0072b2", "#d55e00", "#000000"
 _PEELING = {"color": _BLACK, "linestyle": "-", "marker": "p"}
 _CONFIDENT = {"color": _BLUE, "linestyle": "-", "marker": "o"}

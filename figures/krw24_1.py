@@ -36,8 +36,6 @@ from jaxsel.families.noisy_max.group_bounds import (
 from jaxsel.intervals import clopper_pearson_lower, clopper_pearson_upper
 from sims.krw24_1 import COMPOSED, COMPOSITIONS, FIXED, NOISE_SCALE, NOISE_SCALES
 
-__all__ = ["FIGURE", "Points", "audited", "audited_compositions", "claims", "composed"]
-
 PAPER_DELTA = 1e-6
 CANDIDATES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 300, 1000, 3000, 10_000)
 SEARCHED = (2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10_000)  # pairs take a while

@@ -19,8 +19,6 @@ from jaxsel.repetitions import Repetitions, parse
 from sims.krw24_2 import MEANS
 from sims.registry import Result
 
-__all__ = ["FIGURE", "draw", "renyi_claim", "theorem_claim"]
-
 EPSILONS = np.linspace(0.0, 4.2, 211)
 LOW, HIGH = 1e-10, 2.0
 _MEAN_LOOKS = {30: "#0072b2", 300: "#d55e00", 3000: "#009e73"}

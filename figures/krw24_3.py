@@ -20,8 +20,6 @@ from jaxsel.repetitions import describe, from_mean
 from sims.common.worst_rankings import NOISE_MULTIPLIER
 from sims.krw24_2 import MEANS
 
-__all__ = ["CLAIMS", "FIGURE", "claim", "draw", "law_text"]
-
 LOW, HIGH = 3.0, 1e5
 ETA = 1.0
 _FINE = np.geomspace(LOW, HIGH, 49)

@@ -21,8 +21,6 @@ from jaxsel.repetitions import Repetitions, parse
 from sims.krw24_4 import COUNTS, MEAN
 from sims.registry import Result
 
-__all__ = ["FIGURE", "draw", "renyi_claim", "simulated_cdf", "theorem_claim"]
-
 EPSILONS = np.linspace(0.0, 3.6, 181)
 LOW, HIGH = 1e-10, 2.0
 LARGEST_SHOWN = 24

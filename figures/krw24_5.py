@@ -12,8 +12,6 @@ from figures.common.figure import Figure, load
 from jaxsel.intervals import mean_interval
 from sims.krw24_5 import CAP
 
-__all__ = ["FIGURE", "draw", "points"]
-
 SIM = "krw24-5"
 _STEPS = 2**30  # of the fixed-point sums of jaxsel.statistics.moments
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {

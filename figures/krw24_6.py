@@ -14,8 +14,6 @@ from sims.common.dp_sgd_runs import runs
 from sims.krw24_6 import LAWS
 from sims.registry import Result
 
-__all__ = ["FIGURE", "MEANS", "draw", "epsilons"]
-
 NAME = "krw24-6"
 FAMILIES = {
     "geometric": "Geometric, η = 1",

@@ -17,16 +17,6 @@ from sims.common.dp_sgd_runs import runs
 from sims.krw24_6 import LAWS
 from sims.registry import Result
 
-__all__ = [
-    "COMPARED",
-    "FIGURE",
-    "STATEMENTS",
-    "affordable",
-    "draw",
-    "epsilons",
-    "gains",
-]
-
 NAME = "krw24-7"
 STATEMENTS = ("renyi", "profile", "envelope")
 MEANS = np.geomspace(2.0, 1e5, 13)

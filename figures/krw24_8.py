@@ -19,8 +19,6 @@ from sims.common.dp_sgd_runs import LARGEST_MEAN, DpSgd, thresholds
 from sims.krw24_6 import LAWS
 from sims.registry import Result
 
-__all__ = ["FIGURE", "draw", "epsilons", "mixture"]
-
 NAME = "krw24-8"
 STATEMENTS = ("profile", "envelope")
 MEANS = np.geomspace(2.0, LARGEST_MEAN, 8)

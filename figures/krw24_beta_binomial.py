@@ -31,8 +31,6 @@ from sims.krw24_beta_binomial import GAMMAS, PURE, three_outcomes
 from sims.krw24_profile import BASES
 from sims.registry import Result
 
-__all__ = ["FIGURE", "audited", "draw", "gaussian_rungs", "pure_rungs"]
-
 RUNS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)  # tau of the curves
 PURE_RUNS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 100, 10_000)
 _COHEN = {"color": "#aa4499", "linestyle": (0, (6, 1.5)), "linewidth": 1.6}

@@ -21,8 +21,6 @@ from jaxsel.repetitions import Repetitions, parse
 from sims.krw24_profile import LAWS, TARGETS
 from sims.registry import Result
 
-__all__ = ["FIGURE", "audited", "draw"]
-
 _TITLES = (
     "K geometric, 𝔼[K] = 10",
     "K geometric, 𝔼[K] = 300",

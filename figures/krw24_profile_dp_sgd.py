@@ -5,8 +5,6 @@ import functools
 from figures import krw24_profile
 from figures.common.figure import Figure
 
-__all__ = ["FIGURE"]
-
 FIGURE = Figure(
     id="krw24-profile-dp-sgd",
     title="What tuning really costs: one step of DP-SGD, from audits to claims",

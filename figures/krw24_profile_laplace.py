@@ -5,8 +5,6 @@ import functools
 from figures import krw24_profile
 from figures.common.figure import Figure
 
-__all__ = ["FIGURE"]
-
 FIGURE = Figure(
     id="krw24-profile-laplace",
     title="What tuning really costs: Laplace base, from audits to claims",

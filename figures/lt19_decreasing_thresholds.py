@@ -21,8 +21,6 @@ from jaxsel.families.thresholds.decreasing_laws import (
 )
 from jaxsel.families.tuning.bounds.liu_talwar import threshold_law
 
-__all__ = ["FIGURE", "percentile_loss", "threshold_losses"]
-
 _ORANGE, _BLUE, _GREEN, _PURPLE = "#d55e00", "#0072b2", "#009e73", "#aa4499"
 _LOOKS = {
     0.3: {"color": _ORANGE, "linestyle": "-", "marker": "s"},

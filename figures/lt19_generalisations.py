@@ -44,8 +44,6 @@ from sims.lt19_generalisations import (
     medians,
 )
 
-__all__ = ["FIGURE"]
-
 _STOPPING = {"color": "#d55e00", "linestyle": "-", "marker": "s"}
 _CLASSICAL = {"color": "#000000", "linestyle": "--", "marker": "p"}
 _OWN = {"color": "#0072b2", "linestyle": (0, (5, 1.2)), "marker": "o"}

@@ -18,8 +18,6 @@ from jaxsel.families.percentile.pipeline_laws import (
 from jaxsel.intervals import clopper_pearson
 from sims.lt19_percentile import ALPHA, BASE, BETAS, DELTA, median_base, median_search
 
-__all__ = ["FIGURE", "calls", "failures"]
-
 _SEARCH = {"color": "#009e73", "linestyle": "-", "marker": "^"}
 _BOOST = {"color": "#aa4499", "linestyle": "-", "marker": "D"}
 _RATIOS = np.geomspace(0.3, 10.0, 60)

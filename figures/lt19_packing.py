@@ -16,8 +16,6 @@ from jaxsel.families.tuning.bounds.liu_talwar import stopping_law, threshold_law
 from jaxsel.intervals import clopper_pearson
 from sims.lt19_packing import ALPHA, EPSILON, STOP, base_laws
 
-__all__ = ["FIGURE", "chances", "implied", "implied_interval"]
-
 _LOOKS = {
     "algorithm-2": (
         "LT Algorithm 2, γ = 1/(10K): exact", style.look("Geometric η = 1"),

@@ -29,8 +29,6 @@ from sims.lt19_percentile import (
     settings,
 )
 
-__all__ = ["FIGURE", "bounds", "equal_laws", "law"]
-
 _LOOKS: dict[str, dict[str, Any]] = {
     "Algorithm 3": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     "Algorithm 4": {"color": "#d55e00", "linestyle": "-", "marker": "s"},

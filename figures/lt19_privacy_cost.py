@@ -12,8 +12,6 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.audit_bounds import epsilon_lower_bound
 from sims.lt19_privacy_cost import SELECTORS, Selector, base_pair
 
-__all__ = ["FIGURE", "audited", "exact"]
-
 _LOOKS = {
     "naive": ("Best of K (B.1): Kε₁", "Naive repetition"),
     "algorithm-2": ("LT Algorithm 2: 3ε₁, Theorem 3.2", "Geometric η = 1"),

@@ -13,8 +13,6 @@ from figures.common.figure import Figure, load
 from jaxsel.intervals import mean_interval
 from sims.lt19_selection import SELECTORS, Selector, candidates
 
-__all__ = ["FIGURE", "lines", "measures", "points"]
-
 LOW, HIGH = 0.05, 10.0
 _KNOTS = 41
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -20,8 +20,6 @@ from sims.lt19_utility import (
     Selector,
 )
 
-__all__ = ["FIGURE", "LARGE", "lines", "points"]
-
 LARGE = 15.0  # a loss above this is a failure, in the second panel
 _DENSE = np.geomspace(EPSILONS[0], EPSILONS[-1], 33)
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {

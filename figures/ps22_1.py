@@ -8,8 +8,6 @@ from figures.common import style
 from figures.common.figure import Figure, load
 from jaxsel.errors import InputError
 
-__all__ = ["FIGURE", "LEARNING_RATE"]
-
 LEARNING_RATE = 0.003
 _SERIES = {
     "without_outliers": ("without outliers", "#0072b2", "o"),

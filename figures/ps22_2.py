@@ -13,8 +13,6 @@ from jaxsel.repetitions import from_mean
 from sims.common.tuned_laws import RHO
 from sims.ps22_2 import MEANS
 
-__all__ = ["FIGURE", "claim", "draw"]
-
 ORDERS = 1.0 + np.geomspace(0.02, 29.0, 300)
 POINTS = np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0])
 TOP = 6.5

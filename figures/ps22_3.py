@@ -14,8 +14,6 @@ from jaxsel.repetitions import from_mean
 from sims.common.tuned_laws import RHO
 from sims.ps22_3 import ETAS, MEAN
 
-__all__ = ["FIGURE", "claim", "draw", "poisson_claim"]
-
 ORDERS = 1.0 + np.geomspace(0.02, 49.0, 300)
 POINTS = np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0])
 TOP = 9.0

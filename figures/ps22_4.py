@@ -15,8 +15,6 @@ from sims.common.gaussian_orders import two_block_epsilon
 from sims.ps22_4 import EVENT, law_of
 from sims.registry import Result
 
-__all__ = ["FIGURE", "NAMES", "audited", "claim", "draw", "exact"]
-
 NAMES = {
     "naive": "Naive repetition",
     "eta=0": "Logarithmic η = 0",

@@ -12,8 +12,6 @@ from jaxsel.intervals import mean_interval
 from jaxsel.repetitions import expected_quantile
 from sims.common import tuned_laws
 
-__all__ = ["FIGURE", "simulated", "theory"]
-
 LOW, HIGH = 3.0, 7.0
 _UNIT = 2**30  # the fixed point of the stored sums
 

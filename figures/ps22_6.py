@@ -13,8 +13,6 @@ from jaxsel.repetitions import Repetitions, success_probability
 from sims.common import tuned_laws
 from sims.ps22_6 import BASE_SUCCESS
 
-__all__ = ["FIGURE", "simulated", "theory"]
-
 LOW, HIGH = 0.0, 8.0
 NAIVE = "naive"
 

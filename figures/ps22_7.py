@@ -20,8 +20,6 @@ from jaxsel.records import digest
 from sims.common.digits_accuracies import PAPER_RATES, AccuracyTable
 from sims.ps22_7 import RELEASED, SEARCHES, tables
 
-__all__ = ["AXES", "FIGURE", "NAMES"]
-
 NAMES = {
     "eta=0": "Logarithmic η = 0",
     "eta=0.5": "η = 0.5",

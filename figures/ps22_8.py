@@ -18,8 +18,6 @@ from sims.common.tuned_laws import RHO
 from sims.ps22_8 import A
 from sims.registry import Result
 
-__all__ = ["FIGURE", "Theory", "draw", "simulated", "theory"]
-
 RIGHT, TOP = 25.0, 6.0
 ORDERS = np.concatenate(
     [

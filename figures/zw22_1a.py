@@ -10,8 +10,6 @@ from figures.common import style
 from figures.common.figure import Figure, load
 from jaxsel.intervals import mean_interval
 
-__all__ = ["FIGURE", "ORDER", "Recall", "draw", "findings", "recalls"]
-
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "EM-CDP": (
         "EM-CDP", {"color": "#0072b2", "linestyle": "-", "marker": "o"}

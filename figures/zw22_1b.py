@@ -20,8 +20,6 @@ from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.intervals import mean_interval
 from sims import zw22_1b as sim
 
-__all__ = ["FIGURE", "Recall", "draw", "exact", "recalls"]
-
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "StableTopK": (
         "StableTopK (Algorithm 2)",

@@ -16,8 +16,6 @@ from jaxsel.intervals import clopper_pearson
 from sims import zw22_gaps as sim
 from sims.common import top_k_gap_needs as needs
 
-__all__ = ["FIGURE", "Estimate", "draw", "estimate", "leads"]
-
 _BLUE, _ORANGE, _GREEN, _PURPLE = "#0072b2", "#d55e00", "#009e73", "#aa4499"
 _TESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "gaussian": ("Gaussian test, σ = √(2 log(1.25/δ))/ε", {"color": _PURPLE}),

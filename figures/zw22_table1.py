@@ -12,8 +12,6 @@ from figures.common import style
 from figures.common.figure import Figure, load
 from jaxsel.intervals import mean_interval
 
-__all__ = ["FIGURE", "PUBLISHED", "Proportion", "draw", "proportion"]
-
 # Carvalho, Wang, Gondara & Miao (UAI 2020), proportion of the true top k, 2,000 trials,
 # as stored in the notebooks of github.com/ricardocarvalhods/diff-priv-top-k-stability
 # (commit 41159b1c): (Top Stable, limited domain) by k = 3, 10, 50, at each epsilon. Zhu

@@ -8,8 +8,6 @@ from figures.common import multi_label_numbers as numbers
 from figures.common import style
 from figures.common.figure import Figure, load
 
-__all__ = ["FIGURE", "LOOKS"]
-
 LOOKS = {
     "PATE": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     "PATE-tau": {"color": "#009e73", "linestyle": (0, (5, 1.2)), "marker": "^"},

@@ -25,8 +25,6 @@ from jaxsel.intervals import (
     clopper_pearson_upper,
 )
 
-__all__ = ["AuditBound", "delta_lower_bound", "epsilon_lower_bound"]
-
 _DIRECTIONS = ("data/neighbour", "neighbour/data")
 _FAMILIES = ("singletons", "prefixes", "thresholds")
 

@@ -14,8 +14,6 @@ from jaxsel.base import Mechanism, Pair
 from jaxsel.engine import simulate_grid
 from jaxsel.errors import InputError, check_choice, check_integer
 
-__all__ = ["Audit", "audit", "audit_delta"]
-
 # How far sampling error of the mechanism's own draws may shift an audited probability,
 # relative to the smallest one that the trials can see.
 _DISTORTION = 1e-3

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable
 
 from jaxsel.base import Budget, Verdict
 
-__all__ = ["Case", "at_least", "at_most", "bound_verdict", "equal", "identity_verdict"]
-
 Case = tuple[float, float, str]
 _Cases = Callable[[Budget], Iterable[Case]]
 

@@ -26,8 +26,6 @@ from jaxsel.errors import InputError, check_integer
 from jaxsel.progress import progress_bar
 from jaxsel.statistics import Statistic, counts
 
-__all__ = ["Performance", "Tallies", "simulate", "simulate_grid"]
-
 _MAX_TRIALS = 2**62
 _CALL_SECONDS = 0.5
 _SAVE_SECONDS = 10.0

@@ -4,8 +4,6 @@ import math
 
 from jaxsel.errors import check_interval
 
-__all__ = ["one_to_infinity", "probability"]
-
 
 def probability(name: str, value: float) -> float:
     """``value`` as a float in (0, 1), or InputError."""

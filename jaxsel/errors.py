@@ -8,16 +8,6 @@ import math
 
 import numpy as np
 
-__all__ = [
-    "InputError",
-    "check_choice",
-    "check_finite",
-    "check_integer",
-    "check_interval",
-    "check_positive",
-    "check_probability_vector",
-]
-
 
 class InputError(ValueError):
     """A value, name or file that the caller must change."""

@@ -21,16 +21,6 @@ from jaxsel.errors import (
     check_probability_vector,
 )
 
-__all__ = [
-    "binomial_p_value",
-    "check_tallies",
-    "clopper_pearson",
-    "clopper_pearson_lower",
-    "clopper_pearson_upper",
-    "goodness_of_fit",
-    "mean_interval",
-]
-
 # Nothing below this error probability is tested.
 _SMALLEST_ERROR = 1e-30
 # Limits meet the error probability to one part in 1e6 (tested up to 1e12 trials);

@@ -9,8 +9,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Float32
 
-__all__ = ["join", "log", "split"]
-
 _LOG_2 = 0.6931471805599453
 # The bits of sqrt(1/2): mantissas are taken from [sqrt(1/2), sqrt(2)).
 _SQRT_HALF = 0x3F3504F3

@@ -28,26 +28,6 @@ from jaxsel import stream
 from jaxsel.errors import InputError, check_choice
 from jaxsel.logarithm import join, log, split
 
-__all__ = [
-    "LAWS",
-    "PRECISIONS",
-    "Ends",
-    "draws_per_hash",
-    "ends",
-    "exponential",
-    "from_words",
-    "gumbel",
-    "laplace",
-    "normal",
-    "number",
-    "resolution",
-    "truncated_laplace",
-    "uniform",
-    "variate",
-    "variates",
-    "widest_precision",
-]
-
 PRECISIONS = ("fast", "tail", "float64")
 
 

@@ -3,10 +3,8 @@
 import dataclasses
 from typing import Any
 
-from jaxsel.domains import Domain, nearest
+from jaxsel.domains import Domain
 from jaxsel.errors import InputError
-
-__all__ = ["Option", "nearest", "read_number", "read_numbers"]
 
 
 @dataclasses.dataclass(frozen=True)

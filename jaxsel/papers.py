@@ -7,29 +7,46 @@ from jaxsel.statements import Paper
 
 LT = Paper("LT", "Liu & Talwar 2019")
 PS = Paper("PS", "Papernot & Steinke 2022")
-CL = Paper("CL", "Cohen et al. 2022")
+CL = Paper("CL", "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022")
 KRW = Paper("KRW", "Koskela, Redberg & Wang 2024")
 ZW = Paper("ZW", "Zhu & Wang 2022")
-JX = Paper("JX", "jaxsel")
+JX = Paper("JX", "this project")
+BW = Paper("BW", "Balle & Wang 2018")
+CARVALHO = Paper("TS", "Carvalho, Wang, Gondara & Miao 2020")
+CHEN = Paper("Chen", "Chen et al. 2015")
+CMS = Paper("CMS", "Chaudhuri, Monteleoni & Sarwate 2011")
 DR = Paper("DR", "Dwork & Roth 2014")
+DURFEE = Paper("LD", "Durfee & Rogers 2019")
+HR = Paper("HR", "Hardt & Rothblum 2010")
+LEE = Paper("Lee", "Lee & Clifton 2014")
 LSL = Paper("LSL", "Lyu, Su & Li 2017")
 MS = Paper("MS", "McKenna & Sheldon 2020")
-RS = Paper("RS", "Raskhodnikova & Smith 2016")
 MT = Paper("MT", "McSherry & Talwar 2007")
 NRS = Paper("NRS", "Nissim, Raskhodnikova & Smith 2007")
-HR = Paper("HR", "Hardt & Rothblum 2010")
-DURFEE = Paper("DuR", "Durfee & Rogers 2019")
-CARVALHO = Paper("CWGM", "Carvalho, Wang, Gondara & Miao 2020")
 PATE = Paper("PATE", "Papernot et al. 2018")
+ROGERS = Paper("RogS", "Rogers & Steinke 2021")
+ROTH = Paper("Roth", "Roth 2011")
+RS = Paper("RS", "Raskhodnikova & Smith 2016")
+ST = Paper("ST", "Smith & Thakurta 2013")
+STODDARD = Paper("Stoddard", "Stoddard et al. 2014")
+WANG = Paper("Wang", "Wang 2018")
+FOLKLORE = Paper("Folklore", "folklore")
 
 PAPERS = (
-    LT, PS, CL, KRW, ZW, JX, DR, LSL, MS, RS, MT, NRS, HR, DURFEE, CARVALHO, PATE,
+    LT, PS, CL, KRW, ZW, JX, BW, CARVALHO, CHEN, CMS, DR, DURFEE, HR, LEE, LSL, MS, MT,
+    NRS, PATE, ROGERS, ROTH, RS, ST, STODDARD, WANG, FOLKLORE,
 )  # fmt: skip
+
+
+def paper_of(source: str) -> Paper | None:
+    """The paper that a claim or an erratum comes from, by its ``source``."""
+    for paper in PAPERS:
+        if source.startswith(paper.citation):
+            return paper
+    return None
 
 
 def order(source: str) -> int:
     """Place of a source in the list of papers; sources of no paper come last."""
-    for place, paper in enumerate(PAPERS):
-        if source.startswith(paper.citation):
-            return place
-    return len(PAPERS)
+    paper = paper_of(source)
+    return len(PAPERS) if paper is None else PAPERS.index(paper)

@@ -5,8 +5,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-__all__ = ["progress_bar"]
-
 _PATIENCE_SECONDS = 2.0
 
 

@@ -19,8 +19,6 @@ import xarray as xr
 
 from jaxsel.errors import InputError
 
-__all__ = ["Record", "digest", "read", "versions", "write"]
-
 FORMAT = "jaxsel-record-1"
 
 

@@ -20,16 +20,6 @@ from jaxsel import noise, stream
 from jaxsel import repetitions as laws
 from jaxsel.errors import InputError, check_choice
 
-__all__ = [
-    "RANK_FAMILIES",
-    "Rank",
-    "prepare_count",
-    "prepare_rank",
-    "rank_given_count",
-    "sample_count",
-    "sample_rank",
-]
-
 
 class Rank(NamedTuple):
     """The least tail rank among K runs.

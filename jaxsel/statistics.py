@@ -15,17 +15,6 @@ import numpy as np
 
 from jaxsel.errors import InputError, check_finite, check_integer
 
-__all__ = [
-    "Moments",
-    "Statistic",
-    "combine",
-    "counts",
-    "histogram",
-    "moments",
-    "read_moments",
-    "sums",
-]
-
 _BITS = 30
 
 

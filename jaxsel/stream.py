@@ -16,8 +16,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, UInt32
 
-__all__ = ["Key", "fold", "make_key", "threefry_2x32", "trial_key", "words"]
-
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 # Keys made by ``fold`` come from another Threefry key than the words of the same stream.

@@ -10,8 +10,6 @@ from jaxsel import stream
 from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.errors import InputError, check_probability_vector
 
-__all__ = ["Alias", "alias_sample", "alias_table", "from_law"]
-
 RESOLUTION = 2.0**-63
 _WORD = 2**32
 

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from jaxsel.base import Budget, Claim, Verdict
 
-__all__ = ["Validation", "validate"]
-
 
 class Validation(NamedTuple):
     """The verdict on one claim.

@@ -16,8 +16,6 @@ from jaxsel.families.multiplicative_weights.repetitive import repetitive
 from jaxsel.statistics import combine, counts, histogram, sums
 from sims.common.universe import table
 
-__all__ = ["BETAS", "EDGES", "GAPS", "MECHANISMS", "QUERIES", "run"]
-
 MECHANISMS = ("hardt_rothblum", "repetitive")
 EPSILON, DELTA = 1.0, 1e-6
 QUERIES = (20, 60, 200, 600)

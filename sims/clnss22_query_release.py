@@ -13,8 +13,6 @@ from jaxsel.families.query_release.laws import query_release
 from jaxsel.families.query_release.query_release import Answers, query_release_mechanism
 from jaxsel.statistics import combine, counts, histogram
 
-__all__ = ["DELTA", "EPSILON", "LEVELS", "QUERIES", "REPAIRED", "run"]
-
 EPSILON, DELTA, QUERIES = 1.0, 0.05, 10
 LEVELS = tuple(
     float(level) for level in np.linspace(0.05, 1.0, 20)

@@ -21,20 +21,6 @@ from jaxsel.accounting.single_run.pairs import LawPair
 from jaxsel.engine import simulate_grid
 from jaxsel.families.selection_and_test.program import Select, Tests, program
 
-__all__ = [
-    "BOTTOMS",
-    "CALLS",
-    "CALL_ROUNDS",
-    "EPSILON",
-    "GAMMAS",
-    "QUIET",
-    "ROUNDS",
-    "WIDE",
-    "candidate",
-    "run",
-    "top_chances",
-]
-
 EPSILON = 0.5
 GAMMAS = (0.5, 1.0, 2.0)
 ROUNDS = (1, 3, 10, 20, 40, 80)  # tau

@@ -41,19 +41,6 @@ from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.sparse import sparse_vector
 from jaxsel.statistics import counts
 
-__all__ = [
-    "BETAS",
-    "DELTA",
-    "EPSILON",
-    "QUERIES",
-    "WANTED",
-    "needed_error",
-    "noise_of",
-    "run",
-    "settings_of",
-    "spike_failure",
-]
-
 QUERIES, WANTED = 2000, 50
 EPSILON, DELTA = 1.0, 1e-6
 BETAS = (0.3, 0.03, 0.003)

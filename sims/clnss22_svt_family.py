@@ -29,8 +29,6 @@ from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.sparse import sparse_vector
 
-__all__ = ["CUTOFF", "EPSILON", "MEMBERS", "Member", "noise_of", "queries_of", "run"]
-
 EPSILON = 1.0
 CUTOFF = 2
 _FAR_BELOW = -1e6  # a query that is never above, on either side

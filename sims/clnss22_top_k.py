@@ -19,18 +19,6 @@ from jaxsel.families.top_k.confident_laws import (
 from jaxsel.families.top_k.confident_top_k import confident_top_k
 from jaxsel.families.top_k.exponential import exponential_top_k
 
-__all__ = [
-    "CANDIDATES",
-    "CONFIDENT_BETAS",
-    "DELTA",
-    "EPSILON",
-    "PEELING_BETAS",
-    "K",
-    "confident",
-    "peeled",
-    "run",
-]
-
 EPSILON, DELTA = 1.0, 1e-6
 CANDIDATES, K = 20, 5
 PEELING_BETAS = (0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4)

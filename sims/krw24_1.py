@@ -22,17 +22,6 @@ from jaxsel.families.noisy_max.group_bounds import (
 )
 from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max, moving_groups
 
-__all__ = [
-    "CANDIDATES",
-    "COMPOSED",
-    "COMPOSITIONS",
-    "DELTA",
-    "FIXED",
-    "NOISE_SCALE",
-    "NOISE_SCALES",
-    "run",
-]
-
 DELTA = 1e-3  # that so many trials can see; the paper's is 1e-6
 NOISE_SCALE = 4.0
 CANDIDATES = (2, 10, 100, 1000, 10_000)

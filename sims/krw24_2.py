@@ -31,16 +31,6 @@ from sims.common.worst_rankings import (
     worst_rankings,
 )
 
-__all__ = [
-    "MEANS",
-    "SIDES",
-    "TARGETS",
-    "natural_edges",
-    "planned_rankings",
-    "profile_tallies",
-    "run",
-]
-
 MEANS = (30, 300, 3000)
 TARGETS = (0.1, 0.03, 0.01, 0.003, 0.001)  # deltas that so many trials can see
 SIDES = (0.0, 1.0 / NOISE_MULTIPLIER)  # mean of one run on the data and the neighbour

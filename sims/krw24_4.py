@@ -15,16 +15,6 @@ from jaxsel.engine import simulate_grid
 from jaxsel.repetitions import Repetitions, binomial, describe, poisson
 from sims.krw24_2 import profile_tallies
 
-__all__ = [
-    "COUNTS",
-    "LARGEST",
-    "MEAN",
-    "NUMBER_OF_RUNS",
-    "PROFILED",
-    "laws_of_figure",
-    "run",
-]
-
 MEAN = 10
 COUNTS = (12, 15, 20, 50, 1000)  # n of Bin(n, MEAN/n)
 LARGEST = 40  # numbers of runs from here on are counted together

@@ -37,22 +37,6 @@ from jaxsel.families.ridge_regression.tuned import (
 from jaxsel.repetitions import geometric
 from jaxsel.statistics import combine, counts, moments
 
-__all__ = [
-    "BASELINES",
-    "CAP",
-    "DELTA",
-    "EPSILONS",
-    "GRID",
-    "MEAN_RUNS",
-    "METHODS",
-    "REFERENCE",
-    "Split",
-    "calibration",
-    "data_sets",
-    "run",
-    "split",
-]
-
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 DELTA = 1e-6
 MEAN_RUNS = 30

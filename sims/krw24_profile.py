@@ -30,8 +30,6 @@ from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.line_rankings import CELLS, Ranking, natural_ranking, worst_rankings
 
-__all__ = ["BASES", "LAWS", "TARGETS", "LineBase", "planned", "run", "tallies"]
-
 
 class LineBase(NamedTuple):
     """One base.

@@ -34,11 +34,6 @@ from jaxsel.families.score_selection.settings import (
 )
 from jaxsel.families.score_selection.stopping import candidate_stopping
 
-__all__ = [
-    "BETA", "DECOYS", "DELTA", "EPSILON", "HIGH", "LADDER", "MARGIN_COUNTS", "SIZES",
-    "best_or_other", "decoy", "lead_needed", "margin_data", "medians", "run",
-]  # fmt: skip
-
 EPSILON, DELTA, BETA = 1.0, 1e-6, 0.1
 LADDER = -np.arange(60.0)
 DECOYS = (1.0, 4.0, 16.0, 64.0, 256.0)  # sensitivity of the decoy

@@ -15,8 +15,6 @@ from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 
-__all__ = ["EPSILON", "GAMMA", "STEPS", "planned_pair", "run"]
-
 EPSILON = 0.5
 GAMMA = 0.03
 STEPS = (1, 2, 4, 8, 15, 30, 60, 120, 240)  # T

@@ -14,8 +14,6 @@ from jaxsel.families.tuning.attained.packing import packing_law, packing_success
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 
-__all__ = ["ALPHA", "CANDIDATES", "EPSILON", "STOP", "base_laws", "run"]
-
 EPSILON = 0.01  # of one mechanism
 ALPHA = 0.1
 STOP = 0.1  # K gamma: 10 K runs on average

@@ -20,8 +20,6 @@ from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 
-__all__ = ["CALLS", "EPSILON", "SELECTORS", "Selector", "base_pair", "run"]
-
 EPSILON = 1.0  # of one run
 MIDDLE = 0.006  # probability of the middle outcome where it is rare
 CALLS = (2, 4, 8, 16, 32, 64)  # expected; of Algorithm 1, at most

@@ -19,17 +19,6 @@ from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.noised_bases import random_candidate
 from jaxsel.families.tuning.private_tuning import private_tuning
 
-__all__ = [
-    "BETA",
-    "CANDIDATES",
-    "EPSILONS",
-    "SCORES",
-    "SELECTORS",
-    "TENTHS",
-    "Selector",
-    "run",
-]  # fmt: skip
-
 CANDIDATES = 100
 BETA = 0.1
 GAMMA = BETA / (2.0 * CANDIDATES)  # LT-E18

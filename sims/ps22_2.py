@@ -8,8 +8,6 @@ algorithm.
 from jaxsel.repetitions import from_mean
 from sims.common.renyi_tallies import renyi_tallies
 
-__all__ = ["MEANS", "run"]
-
 MEANS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 
 

@@ -8,8 +8,6 @@ algorithm.
 from jaxsel.repetitions import from_mean
 from sims.common.renyi_tallies import renyi_tallies
 
-__all__ = ["ETAS", "MEAN", "run"]
-
 MEAN = 10
 ETAS = (0.0, 1.0, 5.0)
 

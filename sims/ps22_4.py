@@ -21,8 +21,6 @@ from jaxsel.repetitions import Repetitions, describe, from_mean
 from sims.common import gaussian_orders as orders
 from sims.common.tuned_laws import DELTA
 
-__all__ = ["CONFIDENCE", "EVENT", "MEANS", "law_of", "plan", "run", "run_law"]
-
 CONFIDENCE = 0.95  # for which audits are planned
 EVENT = 1  # the outcome "up to the end"
 MEANS: dict[str, tuple[int, ...]] = {

@@ -18,8 +18,6 @@ from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.statistics import moments
 from sims.common import tuned_laws
 
-__all__ = ["EPSILONS", "run", "uniform_quantile"]
-
 EPSILONS = (3.25, 3.75, 4.25, 4.75, 5.25, 5.75, 6.25, 6.75)
 
 

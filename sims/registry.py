@@ -13,8 +13,6 @@ from jaxsel import records
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.errors import InputError
 
-__all__ = ["SIMS", "Result", "Sim", "load", "record_path", "run"]
-
 OUT = Path(__file__).parent / "out"
 
 

@@ -34,17 +34,6 @@ from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.statistics import counts
 from sims.common.top_k_fallback import filled_top_stable
 
-__all__ = [
-    "DELTA",
-    "EPSILON",
-    "METHODS",
-    "SHOWN",
-    "WINDOW",
-    "K",
-    "params",
-    "run",
-]
-
 EPSILON, DELTA = 0.1, 1e-6  # of a window
 K, WINDOW, WINDOWS = 15, 10, 4
 SHOWN = WINDOW * WINDOWS

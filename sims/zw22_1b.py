@@ -22,18 +22,6 @@ from jaxsel.families.top_k.stable import stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.statistics import sums
 
-__all__ = [
-    "BINS",
-    "COUNT",
-    "DELTA",
-    "EPSILON",
-    "METHODS",
-    "SIZES",
-    "calibration",
-    "cell",
-    "run",
-]
-
 EPSILON, DELTA = 0.15, 1e-6
 BINS, COUNT = 15_000, 700
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 1500)

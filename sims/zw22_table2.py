@@ -34,8 +34,6 @@ from sims.common.multi_label_exact import (
 )
 from sims.common.multi_label_votes import TAU, Scenario, scenarios
 
-__all__ = ["EPSILONS", "all_labels", "all_queries", "cells", "run"]
-
 EPSILONS: dict[str, tuple[float, ...]] = {
     "PATE": (0.5, 2.0, 7.0, 25.0, 100.0),
     "PATE-tau": (0.5, 2.0, 7.0, 25.0, 100.0),

@@ -11,8 +11,6 @@ from matplotlib.figure import Figure as Canvas
 from figures.common import style
 from sims import registry
 
-__all__ = ["Figure", "load", "records_in", "render"]
-
 _RECORDS: ContextVar[Path] = ContextVar("records", default=registry.OUT)
 
 

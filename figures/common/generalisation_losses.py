@@ -14,16 +14,6 @@ from jaxsel.families.score_selection.selections import (
 from jaxsel.intervals import clopper_pearson, mean_interval
 from sims.lt19_generalisations import BETA, DELTA, EPSILON, HIGH, decoy, medians
 
-__all__ = [
-    "BOTH",
-    "decoy_losses",
-    "ladder_tails",
-    "leads_seen",
-    "mean_loss",
-    "median_losses",
-    "stopping_law",
-]
-
 BOTH = {"epsilon": EPSILON, "beta": BETA}
 
 

@@ -18,15 +18,6 @@ from sims.common.gaussian_orders import natural_law
 from sims.krw24_2 import SIDES, TARGETS
 from sims.registry import Result
 
-__all__ = [
-    "Audited",
-    "arrows",
-    "audited_deltas",
-    "audited_epsilon",
-    "audited_points",
-    "planned_event",
-]
-
 
 class Audited(NamedTuple):
     """An audited lower bound, and what it is a bound on.

@@ -35,22 +35,6 @@ from sims.common.dp_sgd_runs import DpSgd, sides
 from sims.krw24_6 import Sides, tuned_pair
 from sims.registry import Result
 
-__all__ = [
-    "DELTA",
-    "RECORD",
-    "Audited",
-    "adversarial_epsilon",
-    "audited",
-    "base",
-    "epsilon",
-    "mean_at",
-    "natural_profile",
-    "profile",
-    "recorded_runs",
-    "single_epsilon",
-    "statements",
-]
-
 RECORD = "krw24-6"
 DELTA = 1e-6
 _COUNT = 4096  # grid points of an envelope, which then is 1e-4 of epsilon too large

@@ -11,16 +11,6 @@ from scipy.interpolate import PchipInterpolator
 
 from figures.common.krw24_dp_sgd import Audited
 
-__all__ = [
-    "LABELS",
-    "LOOKS",
-    "audited_marks",
-    "exact_marks",
-    "keys",
-    "mean_axis",
-    "mean_curve",
-]
-
 # As in Figures 2 to 4 where a statement is shown there.
 LOOKS: Mapping[str, dict[str, Any]] = {
     "single": {"color": "#8c6d1f", "linestyle": ":"},

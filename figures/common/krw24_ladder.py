@@ -32,8 +32,6 @@ from jaxsel.repetitions import Repetitions, parse
 from sims.common.line_rankings import worst_rankings
 from sims.krw24_profile import BASES
 
-__all__ = ["LOOKS", "Ladder", "guarantee", "ladder", "natural_profiles"]
-
 _POINTS = 65  # epsilons of a curve
 _EVERY = 2  # at each second of them a worst ranking is sought
 

@@ -21,21 +21,6 @@ from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsi
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.worst_rankings import NOISE_MULTIPLIER, PAIR, worst_rankings
 
-__all__ = [
-    "BASE",
-    "DELTA",
-    "KINDS",
-    "adversarial",
-    "adversarial_curve",
-    "envelope_at",
-    "kind",
-    "natural_delta",
-    "natural_epsilon",
-    "profile",
-    "renyi_delta",
-    "tradeoff",
-]
-
 BASE = curves.gaussian(NOISE_MULTIPLIER)
 DELTA = 1e-6
 

@@ -16,19 +16,6 @@ from sims.common.multi_label_exact import (
 )
 from sims.common.multi_label_votes import Scenario
 
-__all__ = [
-    "Estimate",
-    "Row",
-    "Simulated",
-    "by_label",
-    "curve",
-    "points",
-    "references",
-    "rows",
-    "scenarios",
-    "simulated",
-]
-
 CONFIDENCE = 0.95
 LOW, HIGH = 0.5, 100.0
 

@@ -16,8 +16,6 @@ from jaxsel.repetitions import Repetitions, parse
 from sims.common import gaussian_orders as orders
 from sims.registry import Result
 
-__all__ = ["Overlay", "natural_overlay", "renyi_figure", "two_block_overlay"]
-
 # Bins lose what happens inside the rarest of them; points are shown as long as the
 # divergence of the bins is this part of the divergence of the output itself.
 RESOLVED = 0.95

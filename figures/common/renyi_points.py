@@ -13,8 +13,6 @@ from jaxsel.intervals import (
     clopper_pearson_upper,
 )
 
-__all__ = ["RenyiInterval", "renyi_interval"]
-
 
 class RenyiInterval(NamedTuple):
     """Renyi divergence of tallied laws at each order, with limits for all at once.

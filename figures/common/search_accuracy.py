@@ -19,16 +19,6 @@ from jaxsel.repetitions import Repetitions
 from sims.common.digits_accuracies import AccuracyTable
 from sims.ps22_7 import SEARCHES
 
-__all__ = [
-    "DELTA",
-    "budget",
-    "curve",
-    "expected",
-    "leaders",
-    "numbers_of",
-    "simulated",
-]
-
 DELTA = 1e-5
 _DENSE = 121
 

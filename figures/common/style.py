@@ -13,20 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-__all__ = [
-    "LAWS",
-    "NEUTRAL",
-    "applied",
-    "law",
-    "legend",
-    "line",
-    "look",
-    "note",
-    "panels",
-    "points",
-    "save",
-]
-
 SETTINGS: Mapping[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,

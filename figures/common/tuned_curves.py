@@ -5,8 +5,6 @@ import numpy as np
 from jaxsel import repetitions as laws
 from sims.common import tuned_laws
 
-__all__ = ["NAMES", "curve", "stored_laws"]
-
 NAMES = {
     "poisson": "Poisson",
     "eta=-0.5": "η = −0.5",

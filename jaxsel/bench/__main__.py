@@ -10,8 +10,6 @@ from rich.table import Table
 from jaxsel.bench import GOALS, GoalResult, run
 from jaxsel.errors import InputError
 
-__all__ = ["main", "table"]
-
 
 def table(results: list[GoalResult]) -> Table:
     """The results for people: one row a number, misses marked."""

@@ -3,8 +3,6 @@
 import numpy as np
 from scipy import stats
 
-__all__ = ["chi_square_p_value", "maxima_p_value"]
-
 _LEAST_EXPECTED = 5.0
 
 

@@ -7,8 +7,6 @@ from jaxsel.base import Mechanism
 from jaxsel.bench.timing import Sampler
 from jaxsel.engine import Performance, simulate
 
-__all__ = ["BLOCK", "simulated"]
-
 BLOCK = 8192
 
 

@@ -12,8 +12,6 @@ import numpy as np
 from jaxsel.bench.processes import run_python
 from jaxsel.bench.results import GoalResult, at_most
 
-__all__ = ["measure"]
-
 _TRIALS = 2**18 + 12_345
 _SEED = 20260101
 _PLAIN = "8192x1"

@@ -9,8 +9,6 @@ from jax import lax
 
 from jaxsel.bench.timing import Sampler
 
-__all__ = ["argmax_of_gumbel", "masked_loop"]
-
 _BATCH = 2048
 
 

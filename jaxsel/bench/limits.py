@@ -16,8 +16,6 @@ from jax import lax
 from jaxsel import noise, stream
 from jaxsel.bench.timing import Sampler
 
-__all__ = ["BLOCK", "Limit", "limit_kernel"]
-
 BLOCK = 8192
 _UNROLL = 5
 

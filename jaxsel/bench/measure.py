@@ -14,8 +14,6 @@ from collections.abc import Callable
 from jaxsel.bench.results import GoalResult
 from jaxsel.bench.timing import Settings
 
-__all__ = ["TIMED", "main"]
-
 # The goals that are measured in this process.
 TIMED = (1, 2, 3, 4, 5, 6, 7, 8, 11, 12)
 

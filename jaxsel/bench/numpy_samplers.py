@@ -10,19 +10,6 @@ import numpy as np
 
 from jaxsel.bench.timing import Sampler
 
-__all__ = [
-    "alias",
-    "gumbel_argmax",
-    "in_blocks",
-    "inverse_cdf",
-    "new_generator",
-    "race_from_raw_words",
-    "race_from_uniforms",
-    "race_from_ziggurat",
-    "softmax",
-    "sorted_inverse_cdf",
-]
-
 _ROWS = 1024
 _DRAWS = 8192
 

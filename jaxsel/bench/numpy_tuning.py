@@ -5,8 +5,6 @@ import numpy as np
 from jaxsel.bench.numpy_samplers import in_blocks, new_generator
 from jaxsel.bench.timing import Sampler
 
-__all__ = ["power", "ragged"]
-
 
 def ragged(base, mean: float, law: np.ndarray, *, search_once: bool) -> Sampler:
     """All K runs of a block in one array, reduced trial by trial with reduceat.

@@ -10,13 +10,6 @@ import numpy as np
 
 from jaxsel.bench.timing import Sampler
 
-__all__ = [
-    "Unavailable",
-    "diffprivlib_exponential",
-    "opendp_noisy_max",
-    "opendp_noisy_top_k",
-]
-
 _BLOCK = 64
 
 

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-__all__ = ["run_python"]
-
 # Removed from the environment, so that every child starts from the same settings.
 _INHERITED = ("XLA_FLAGS", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_X64")
 

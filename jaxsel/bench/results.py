@@ -3,16 +3,6 @@
 import math
 from typing import NamedTuple
 
-__all__ = [
-    "AT_LEAST",
-    "AT_MOST",
-    "GoalResult",
-    "at_least",
-    "at_most",
-    "missing",
-    "note",
-]
-
 AT_LEAST = "times, at least"
 AT_MOST = "at most"
 

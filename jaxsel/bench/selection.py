@@ -13,14 +13,6 @@ from jaxsel.bench.timing import Sampler, Settings, Timing, rates, ratio, time_al
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.tables import alias_table, from_law
 
-__all__ = [
-    "measure_alias",
-    "measure_gumbel",
-    "measure_limits",
-    "measure_tail_cost",
-    "scores_of",
-]
-
 _PARAMS = {"noise_scale": 1.0}
 # Name, noise, method, noise of the limit kernel, and the log cdf of its variate.
 _FORMS = (

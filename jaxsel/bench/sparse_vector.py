@@ -20,8 +20,6 @@ from jaxsel.bench.timing import Sampler, Settings, rates, ratio, time_all
 from jaxsel.families.sparse_vector.above_threshold import above_threshold
 from jaxsel.families.sparse_vector.bounds import above_threshold_noise
 
-__all__ = ["QUERIES", "measure", "measure_memory", "numpy_scan", "workload"]
-
 GOAL = 6
 QUERIES = 1000
 TRIALS = 1_000_000

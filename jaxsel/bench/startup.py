@@ -14,8 +14,6 @@ from jaxsel.bench.processes import run_python
 from jaxsel.bench.results import GoalResult, at_most
 from jaxsel.bench.timing import Sampler, Settings, rates, time_all
 
-__all__ = ["measure_compilation", "measure_dynamic_trials"]
-
 _PROCESSES = 4
 
 

@@ -14,8 +14,6 @@ from scipy import stats
 from jaxsel import noise
 from jaxsel.bench.results import GoalResult, at_most, note
 
-__all__ = ["log_tail_errors", "measure"]
-
 _LAWS = {
     "gumbel": stats.gumbel_r,
     "laplace": stats.laplace,

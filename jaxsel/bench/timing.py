@@ -13,8 +13,6 @@ import numpy as np
 
 from jaxsel.bench.checks import chi_square_p_value
 
-__all__ = ["Sampler", "Settings", "Timing", "rates", "ratio", "time_all"]
-
 # Every check of a law accepts a false alarm with this probability.
 _ALPHA = 1e-6
 

@@ -13,14 +13,6 @@ from jaxsel.bench.timing import Sampler, Settings, rates, ratio, time_all
 from jaxsel.engine import Performance, simulate
 from jaxsel.families.top_k.exponential import exponential_top_k
 
-__all__ = [
-    "arrivals",
-    "counts_of",
-    "gumbel_argpartition",
-    "measure",
-    "same_law_p_value",
-]
-
 CANDIDATES = 15_000
 # Size of the set, and how often as fast as NumPy and as OpenDP.
 _GOALS = ((10, 5.0, 150.0), (100, 3.5, 500.0), (1500, 2.5, None))

@@ -24,8 +24,6 @@ from jaxsel.training.clipping import microbatched_sum, plain_sum
 from jaxsel.training.ghost import ghost_sum
 from jaxsel.training.network import STRIDES, cross_entropy, network
 
-__all__ = ["Competitor", "Work", "example_operations", "measure", "same_sums", "work"]
-
 GOAL = 12
 BATCH, SIDE = 256, 28
 _MICROBATCHES = (4, 8, 16)

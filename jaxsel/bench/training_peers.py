@@ -16,15 +16,6 @@ from jaxtyping import Array
 
 from jaxsel.bench.peers import _imported
 
-__all__ = [
-    "OPACUS_MODES",
-    "FlaxNetwork",
-    "jax_privacy_sum",
-    "opacus_sum",
-    "torch_matmul",
-    "usual_loss",
-]
-
 OPACUS_MODES = ("hooks", "functorch", "ew", "ghost")
 
 

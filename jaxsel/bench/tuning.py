@@ -12,8 +12,6 @@ from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.tables import from_law
 
-__all__ = ["measure"]
-
 _FAMILY = "truncated_negative_binomial"
 _MEAN = 100.0
 

@@ -12,8 +12,6 @@ from jaxsel import stream
 from jaxsel.bench.results import GoalResult, at_least, at_most
 from jaxsel.bench.timing import Sampler, Settings, rates, ratio, time_all
 
-__all__ = ["measure"]
-
 _BLOCK = 2**15
 
 

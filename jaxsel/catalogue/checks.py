@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     # catalogue.claims imports this module
     from jaxsel.entry import MechanismEntry
 
-__all__ = ["audit_claims", "simulation_claims"]
 
 Settings = Mapping[str, str]
 Law = Callable[[Any, Any], FiniteLaw]

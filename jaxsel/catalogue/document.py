@@ -7,8 +7,6 @@ from pathlib import Path
 from jaxsel.catalogue import all_claims, errata, mechanisms
 from jaxsel.entry import MechanismEntry
 
-__all__ = ["catalogue_page"]
-
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     header = list(header)

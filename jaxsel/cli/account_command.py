@@ -11,8 +11,6 @@ from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, rounded_up, say
 from jaxsel.families.tuning.accountant import account
 
-__all__ = ["account_command"]
-
 _BASES = "\n\n".join(f"  {form}: {meaning}." for form, meaning in FORMS.items())
 HELP = f"""What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
 

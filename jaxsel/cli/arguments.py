@@ -13,18 +13,6 @@ import typer
 from jaxsel.errors import InputError
 from jaxsel.options import read_number
 
-__all__ = [
-    "JsonOption",
-    "SeedOption",
-    "SettingsArgument",
-    "UnusedSeedOption",
-    "bad_input_exits",
-    "call_with_settings",
-    "compilation_cache",
-    "read_settings",
-    "read_trials",
-]
-
 SeedOption = Annotated[
     int, typer.Option("--seed", help="Same seed, same result, bit for bit.")
 ]

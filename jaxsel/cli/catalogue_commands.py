@@ -18,8 +18,6 @@ from jaxsel.cli.arguments import (
 )
 from jaxsel.cli.output import print_json, print_table, say
 
-__all__ = ["claim_command", "list_command"]
-
 
 class Kind(enum.StrEnum):
     """What can be listed."""

@@ -13,8 +13,6 @@ from jaxsel.cli import (
 )
 from jaxsel.cli.arguments import bad_input_exits
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     name="jaxsel",
     help=(

@@ -11,8 +11,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["plain", "print_json", "print_table", "rounded_up", "say"]
-
 
 def plain(value: Any) -> Any:
     """JSON-ready data: records become objects, numbers stay numbers, inf is a string."""

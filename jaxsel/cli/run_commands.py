@@ -21,8 +21,6 @@ from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.errors import InputError, check_interval
 from jaxsel.intervals import clopper_pearson
 
-__all__ = ["audit_command", "law_command", "simulate_command"]
-
 MechanismArgument = Annotated[
     str,
     typer.Argument(

@@ -16,8 +16,6 @@ from jaxsel.options import read_number, read_numbers
 from jaxsel.progress import progress_bar
 from jaxsel.training.plan import SearchPlan, learning_rates, plan_search
 
-__all__ = ["tune_command"]
-
 HELP = """Searches hyperparameters privately: trains K models, releases the best one.
 
 K is drawn from --repetitions, and every run draws its hyperparameters uniformly from the

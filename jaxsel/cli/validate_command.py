@@ -18,8 +18,6 @@ from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.errors import InputError, check_integer
 from jaxsel.validation import validate
 
-__all__ = ["bench_command", "validate_command"]
-
 
 def validate_command(
     ids: Annotated[

@@ -18,14 +18,6 @@ import numpy as np
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.errors import InputError, check_integer
 
-__all__ = [
-    "FaceAttributes",
-    "celeba_available",
-    "generated_attributes",
-    "load_celeba",
-    "pick_queries",
-]
-
 IMAGES = 202_599
 ATTRIBUTES = 40
 TRAINING = 162_770  # images 1 to 162,770

@@ -17,15 +17,6 @@ import numpy as np
 from jaxsel.data.download import FOLDER_VARIABLE, Source, available, read_source
 from jaxsel.errors import InputError, check_choice
 
-__all__ = [
-    "DAYS",
-    "KINDS",
-    "CaseCounts",
-    "covid_available",
-    "generated_covid",
-    "load_covid",
-]
-
 KINDS = ("daily", "cumulative")
 DAYS = tuple(
     str(day)

@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from jaxsel.errors import InputError
 
-__all__ = ["FOLDER_VARIABLE", "Source", "available", "read_source"]
-
 FOLDER_VARIABLE = "JAXSEL_DATA"
 
 

@@ -20,17 +20,6 @@ import numpy as np
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.errors import InputError, check_choice, check_integer, check_positive
 
-__all__ = [
-    "CHECK_INS",
-    "PUBLISHED",
-    "Histogram",
-    "Sizes",
-    "check_ins_available",
-    "load_check_ins",
-    "two_level_histogram",
-    "zipf_histogram",
-]
-
 CHECK_INS = ("foursquare", "gowalla")
 
 

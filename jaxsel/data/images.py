@@ -10,8 +10,6 @@ import numpy as np
 from jaxsel.data.download import Source, read_source
 from jaxsel.errors import InputError, check_choice
 
-__all__ = ["IMAGE_SETS", "ImageSet", "load_images", "parse_idx"]
-
 IMAGE_SETS = ("digits", "mnist", "fashion_mnist")
 _DIGITS_TRAINING = 1437  # four fifths of 1797
 _MNIST_MIRROR = "https://storage.googleapis.com/cvdf-datasets/mnist/"

@@ -14,8 +14,6 @@ import numpy as np
 from jaxsel.data.download import Source, available, read_source
 from jaxsel.errors import InputError, check_choice
 
-__all__ = ["REGRESSION_SETS", "RegressionData", "load_regression"]
-
 REGRESSION_SETS = ("bike", "elevators", "diabetes", "synthetic")
 NORMALISATIONS = ("row", "maximum")
 

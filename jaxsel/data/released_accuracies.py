@@ -21,13 +21,6 @@ import numpy as np
 from jaxsel.data.download import Source, available, read_source
 from jaxsel.errors import InputError
 
-__all__ = [
-    "ReleasedAccuracies",
-    "figure_rates",
-    "load_released_accuracies",
-    "released_available",
-]
-
 _COMMIT = "03035d5d4a271ac795dab80f5bc1cef82fc3d462"
 SOURCE = Source(
     "lr_acc.json",

@@ -25,15 +25,6 @@ from jaxsel.errors import (
     check_positive,
 )
 
-__all__ = [
-    "VOTES_FILE",
-    "TeacherVotes",
-    "error_rates",
-    "load_votes",
-    "simulated_votes",
-    "votes_available",
-]
-
 VOTES_FILE = "teacher_votes.npz"
 
 

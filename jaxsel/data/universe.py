@@ -14,15 +14,6 @@ import numpy.typing as npt
 from jaxsel.data.celeba import FaceAttributes
 from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 
-__all__ = [
-    "CategoricalTable",
-    "discretise",
-    "face_table",
-    "marginal_queries",
-    "resampled",
-    "tabulate",
-]
-
 _MOST_CELLS = 2**20
 
 

@@ -18,8 +18,6 @@ from jaxsel.repetitions.negative_binomial import (
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.restricted import capped, conditioned
 
-__all__ = ["FAMILIES", "describe", "from_mean", "parse"]
-
 
 def _gamma_from_mean(eta: float, mean: float) -> float:
     """The gamma for which D(eta, gamma) has this mean; E[K] decreases in gamma."""

@@ -9,8 +9,6 @@ from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.repetitions.record import Repetitions, build, log_complement
 from jaxsel.repetitions.special import log_beta, stirling_remainder
 
-__all__ = ["beta_binomial", "binomial", "point_mass", "poisson"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 

@@ -9,14 +9,6 @@ from jaxsel.errors import check_interval
 from jaxsel.repetitions.record import Repetitions, build
 from jaxsel.repetitions.special import exprel_difference, log_beta, log_exprel
 
-__all__ = [
-    "SMALLEST_GAMMA",
-    "excess_mean",
-    "geometric",
-    "logarithmic",
-    "truncated_negative_binomial",
-]
-
 SMALLEST_GAMMA = 1e-300  # 1/gamma must be a finite float64
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 

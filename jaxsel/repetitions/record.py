@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 
 from jaxsel.errors import InputError
 
-__all__ = ["Repetitions", "build", "log_complement"]
-
 Function = Callable[[ArrayLike], np.ndarray]
 # A raw function of checked points: of k, of u, or of the pair (x, u) with x = 1 - u.
 Raw = Callable[[np.ndarray], np.ndarray]

@@ -8,8 +8,6 @@ from jaxsel.errors import InputError, check_integer
 from jaxsel.repetitions.record import Repetitions, build, log_complement
 from jaxsel.repetitions.special import log_power_sum, power_sum, suffix_sums
 
-__all__ = ["TABLE_LIMIT", "capped", "conditioned"]
-
 TABLE_LIMIT = 2**22  # largest maximum for which the law is kept as a table
 
 

@@ -5,16 +5,6 @@ import math
 import numpy as np
 from scipy import special
 
-__all__ = [
-    "exprel_difference",
-    "log_beta",
-    "log_exprel",
-    "log_power_sum",
-    "power_sum",
-    "stirling_remainder",
-    "suffix_sums",
-]
-
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 # Coefficients of 1/z, 1/z^3, ... in Stirling's series, highest power first.
 _STIRLING = (

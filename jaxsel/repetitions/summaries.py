@@ -9,8 +9,6 @@ from jaxsel.errors import InputError, check_integer, check_interval
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.special import suffix_sums
 
-__all__ = ["expected_quantile", "quantile", "quantile_table", "success_probability"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 

@@ -32,15 +32,6 @@ from jaxsel.training.canaries import (
 from jaxsel.training.dp_sgd import Recipe, State, noisy_gradient
 from jaxsel.training.one_run_audit import OneRunBound, one_run_bound
 
-__all__ = [
-    "CanaryAudit",
-    "ManyRunBound",
-    "many_run_audit",
-    "many_run_bound",
-    "mechanism_audit",
-    "one_run_audit",
-]
-
 _COIN_TAG = 0xD1
 
 

@@ -30,20 +30,6 @@ from jaxsel.errors import InputError, check_integer, check_positive
 from jaxsel.training.dp_sgd import Recipe, State, initialise, noisy_gradient, train
 from jaxsel.training.network import cross_entropy
 
-__all__ = [
-    "Data",
-    "Indifferent",
-    "Linear",
-    "Recorder",
-    "WithCanaries",
-    "add_canaries",
-    "blank_out",
-    "blanks",
-    "canary_scores",
-    "likelihood_ratio",
-    "loss_score",
-]
-
 _AUDIT_TAG = 0xD0
 _BLANK = -1.0  # of every pixel; pictures are in [0, 1]
 _OFFSET = 1e4  # e^-_OFFSET is 0: nobody is ever taken for a canary

@@ -13,8 +13,6 @@ from jaxsel.repetitions import describe
 from jaxsel.training.dp_sgd import State
 from jaxsel.training.plan import SearchPlan
 
-__all__ = ["Checkpoints", "Saved"]
-
 
 class Saved(NamedTuple):
     """Where a search stands.

@@ -26,8 +26,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-__all__ = ["clip_factors", "microbatched_sum", "plain_sum", "squared_norm"]
-
 _MARGIN = 1.0 - 2.0**-14
 # So many gradients are added in one pass over them; more, by a matrix product.
 _ONE_PASS = 16

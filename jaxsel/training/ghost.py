@@ -16,8 +16,6 @@ from jaxtyping import Array, Float, Int
 
 from jaxsel.training.clipping import clip_factors
 
-__all__ = ["ghost_norms", "ghost_sum"]
-
 
 def _losses(found: Any, labels: Array) -> Array:
     logits = jnp.asarray(found)

@@ -20,8 +20,6 @@ from jaxtyping import Array, Float
 
 from jaxsel.errors import InputError, check_choice
 
-__all__ = ["STRIDES", "ConvolutionalNetwork", "cross_entropy", "network", "patches"]
-
 STRIDES = {"strided": (1, 2, 1, 2, 1), "dense": (1, 1, 1, 1, 1)}
 _FEATURES = (32, 32, 64, 64, 64)
 _KERNEL = 3

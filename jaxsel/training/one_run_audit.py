@@ -40,14 +40,6 @@ from numpy.typing import ArrayLike
 
 from jaxsel.errors import InputError, check_finite, check_integer, check_interval
 
-__all__ = [
-    "OneRunBound",
-    "guess_membership",
-    "one_run_bound",
-    "one_run_epsilon",
-    "one_run_p_value",
-]
-
 
 class OneRunBound(NamedTuple):
     """A lower bound on epsilon from one run.

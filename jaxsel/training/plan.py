@@ -34,8 +34,6 @@ from jaxsel.families.tuning.bounds.heterogeneous import (
 )
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["Candidate", "Guarantee", "SearchPlan", "learning_rates", "plan_search"]
-
 _VALIDATION_SHARE = 0.2
 _MOST_SCORE_NOISE = 1e6
 

@@ -16,8 +16,6 @@ from scipy import stats
 from jaxsel import noise, stream
 from jaxsel.errors import check_integer, check_interval
 
-__all__ = ["Batch", "batch_capacity", "poisson_batch"]
-
 _OVERFLOW = 1e-18
 
 

@@ -25,8 +25,6 @@ from jaxsel.training.checkpoints import Checkpoints
 from jaxsel.training.network import network
 from jaxsel.training.plan import Candidate, SearchPlan
 
-__all__ = ["Run", "Secrets", "Winner", "draw_secrets", "fresh_seed", "search", "split"]
-
 _COUNT_TAG, _CHOICE_TAG, _RUN_TAG, _SCORE_TAG = 0xC0, 0xC1, 0xC2, 0xC3
 _SAVE_SECONDS = 20.0
 _CHUNK_SECONDS = 1.0

@@ -35,17 +35,6 @@ from jaxsel.errors import InputError, check_choice, check_integer, check_positiv
 from jaxsel.progress import progress_bar
 from jaxsel.records import digest
 
-__all__ = [
-    "PAPER_RATES",
-    "SETTINGS",
-    "AccuracyTable",
-    "Setting",
-    "load",
-    "run",
-    "stored",
-    "train",
-]
-
 PAPER_RATES = (0.025, 1.0)
 _HIGHEST_RATE = 8.0
 _BATCH_SIZE = 256

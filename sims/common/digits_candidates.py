@@ -24,8 +24,6 @@ from typing import Any
 from jaxsel.errors import InputError, check_integer
 from jaxsel.progress import progress_bar
 
-__all__ = ["NAME", "STORED", "load", "run", "settings", "train"]
-
 NAME = "digits-candidates"
 STORED = Path(__file__).parent.parent / "data" / "digits_candidates.json"
 SIZES = {"n_train": 800, "n_validation": 500, "n_test": 497}

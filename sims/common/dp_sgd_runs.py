@@ -19,18 +19,6 @@ from jaxsel.families.tuning.bounds.heterogeneous import (
 from jaxsel.intervals import clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.repetitions import Repetitions, geometric
 
-__all__ = [
-    "CANDIDATE_NOISE",
-    "LARGEST_MEAN",
-    "RATE",
-    "DpSgd",
-    "event",
-    "runs",
-    "sides",
-    "thresholds",
-    "tuned_masses",
-]
-
 # Figure 8: the noise multipliers to choose from, and the largest mean of K.
 RATE = 0.01
 CANDIDATE_NOISE = (2.0, 3.0, 4.0)

@@ -25,19 +25,6 @@ from jaxsel.errors import InputError
 from jaxsel.repetitions import Repetitions
 from sims.common.tuned_laws import RHO
 
-__all__ = [
-    "SHIFT",
-    "best_block",
-    "natural_edges",
-    "natural_law",
-    "tuned_renyi",
-    "two_block_cut",
-    "two_block_edges",
-    "two_block_epsilon",
-    "two_block_law",
-    "two_block_masses",
-]
-
 SHIFT = math.sqrt(2.0 * RHO)
 
 _LEVELS = 12  # bins in each tail of the natural order

@@ -20,8 +20,6 @@ from jaxsel.accounting.single_run.score_pairs import (
 from jaxsel.families.tuning.attained.merging import best_merger, merging_grid
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["CELLS", "Ranking", "natural_ranking", "worst_rankings"]
-
 CELLS = 300
 _TAIL = 1e-12  # of the tuned law, at most, outside the inner cells at either end
 

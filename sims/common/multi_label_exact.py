@@ -24,20 +24,6 @@ from jaxsel.families.top_k.curves import (
 from jaxsel.families.top_k.gaps import pass_probability
 from sims.common.multi_label_votes import TAU, Scenario
 
-__all__ = [
-    "DELTA",
-    "DELTA_T",
-    "METHODS",
-    "TABLE",
-    "Method",
-    "Quality",
-    "aligned_scale",
-    "quality",
-    "scale_at",
-    "selection_law",
-    "total_epsilon",
-]
-
 DELTA = 1e-6
 DELTA_T = 1e-9
 SELECTION, TEST = 50.0, 60.0  # the paper's noise

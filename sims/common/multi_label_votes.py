@@ -16,16 +16,6 @@ import numpy as np
 from jaxsel.data import celeba, teachers
 from jaxsel.families.top_k.pate import scaled_votes
 
-__all__ = [
-    "QUERIES",
-    "SEPARATIONS",
-    "TAU",
-    "TEACHERS",
-    "Scenario",
-    "scenario",
-    "scenarios",
-]
-
 QUERIES = 600
 TEACHERS = 800
 TAU = 8  # labels that a teacher may vote for in PATE-tau; the paper does not say

@@ -17,8 +17,6 @@ from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.repetitions import Repetitions, describe
 from sims.common import gaussian_orders as orders
 
-__all__ = ["natural_cells", "renyi_tallies", "two_block_cells"]
-
 SIDES = (0.0, orders.SHIFT)  # mean of one run on the data and on the neighbour
 
 

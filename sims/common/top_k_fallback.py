@@ -18,8 +18,6 @@ from jaxsel.families.top_k.recall import group_counts, hit_law
 from jaxsel.families.top_k.release import event_of, hit_labels, rank_histogram
 from jaxsel.families.top_k.top_stable import top_stable_sets
 
-__all__ = ["filled_top_stable"]
-
 _FILL_TAG = 0xC1
 
 

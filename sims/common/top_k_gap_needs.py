@@ -22,20 +22,6 @@ from jaxsel.families.top_k.curves import (
 )
 from jaxsel.families.top_k.gaps import gap_for_success
 
-__all__ = [
-    "DELTA",
-    "EPSILON",
-    "FAILURE",
-    "SELECTIONS",
-    "lead_for_success",
-    "one_release_gap",
-    "one_release_scale",
-    "selection_lead",
-    "selection_scale",
-    "tested_gap",
-    "tested_scale",
-]
-
 EPSILON, DELTA = 1.0, 1e-6  # of all releases together
 FAILURE = 0.05
 # Report noisy max by its noise, and how it is accounted for.

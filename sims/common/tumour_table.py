@@ -17,8 +17,6 @@ import numpy as np
 from jaxsel.data.universe import CategoricalTable, discretise, tabulate
 from jaxsel.errors import InputError, check_integer
 
-__all__ = ["CUTS", "NAME", "STORED", "load", "run"]
-
 NAME = "tumour-table"
 STORED = Path(__file__).parent.parent / "data" / "tumour_table.json"
 CUTS = {

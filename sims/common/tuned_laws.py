@@ -25,8 +25,6 @@ from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.families.tuning.bounds.poisson import poisson_epsilon
 
-__all__ = ["DELTA", "FAMILIES", "RHO", "LawFamily", "at_epsilon", "epsilon", "naive"]
-
 RHO, DELTA = 0.1, 1e-6
 
 

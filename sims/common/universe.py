@@ -8,8 +8,6 @@ from jaxsel.data.celeba import celeba_available, load_celeba
 from jaxsel.data.universe import CategoricalTable, face_table, resampled
 from sims.common import tumour_table
 
-__all__ = ["ATTRIBUTES", "table"]
-
 ATTRIBUTES = (
     "Male", "Young", "Smiling", "Eyeglasses", "Wavy_Hair", "Black_Hair", "Attractive",
     "Heavy_Makeup", "High_Cheekbones", "Mouth_Slightly_Open", "Bangs",

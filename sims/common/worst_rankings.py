@@ -21,8 +21,6 @@ from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.attained.merging import best_merger, merging_grid
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["NOISE_MULTIPLIER", "PAIR", "Ranking", "ranked_laws", "worst_rankings"]
-
 NOISE_MULTIPLIER = 4.0
 PAIR = gaussian_pair(NOISE_MULTIPLIER)
 

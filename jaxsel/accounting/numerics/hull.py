@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["upper_hull"]
-
 
 def upper_hull(second: np.ndarray, first: np.ndarray) -> np.ndarray:
     """The concave, increasing upper-left hull of points.

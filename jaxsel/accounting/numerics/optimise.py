@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["LOG_ORDER_RANGE", "minimise", "minimise_over_orders"]
-
 LOG_ORDER_RANGE = (-7.0, 9.0)  # the range of log(order - 1) that is searched
 
 _RATIO = (math.sqrt(5.0) - 1.0) / 2.0

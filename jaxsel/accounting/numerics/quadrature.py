@@ -3,8 +3,6 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["panels"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 

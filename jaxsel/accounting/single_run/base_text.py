@@ -8,8 +8,6 @@ from jaxsel.accounting.single_run import curves, events
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.errors import InputError
 
-__all__ = ["FORMS", "parse_base"]
-
 
 class _Form(NamedTuple):
     """One way to write a base: its family, its names, and what makes it."""

@@ -15,24 +15,6 @@ from scipy import optimize, special
 
 from jaxsel.errors import InputError, check_interval, check_positive
 
-__all__ = [
-    "approximate_profile",
-    "approximate_tradeoff",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gaussian_log_delta",
-    "gaussian_noise_multiplier",
-    "gaussian_renyi",
-    "gaussian_total_variation",
-    "gaussian_tradeoff",
-    "laplace_delta",
-    "laplace_renyi",
-    "laplace_tradeoff",
-    "randomised_response_delta",
-    "randomised_response_renyi",
-    "randomised_response_tradeoff",
-]
-
 
 def _orders(order: npt.ArrayLike) -> np.ndarray:
     order = np.asarray(order, dtype=np.float64)

@@ -19,20 +19,6 @@ from jaxsel.accounting.numerics.optimise import (
 )
 from jaxsel.errors import InputError, check_interval
 
-__all__ = [
-    "Conversion",
-    "RenyiCurve",
-    "log_delta_at_order",
-    "mironov_epsilon_at_order",
-    "monotone",
-    "optimal_epsilon_at_order",
-    "renyi_to_delta",
-    "renyi_to_epsilon",
-    "zcdp_from_pure",
-    "zcdp_rho",
-    "zcdp_to_epsilon",
-]
-
 RenyiCurve = Callable[[np.ndarray], np.ndarray]
 
 

@@ -21,20 +21,6 @@ from jaxsel.accounting.single_run.dominating import (
 )
 from jaxsel.errors import check_interval, check_positive
 
-__all__ = [
-    "BaseGuarantee",
-    "approximate",
-    "from_pairs",
-    "from_profile",
-    "gaussian",
-    "gaussian_differential_privacy",
-    "laplace",
-    "points",
-    "pure",
-    "randomised_response",
-    "zcdp",
-]
-
 
 class BaseGuarantee(NamedTuple):
     """A two-sided privacy guarantee of one run of a base algorithm.

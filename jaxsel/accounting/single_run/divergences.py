@@ -10,17 +10,6 @@ import numpy.typing as npt
 
 from jaxsel.errors import InputError, check_interval, check_probability_vector
 
-__all__ = [
-    "epsilon_at_delta",
-    "exact_epsilon",
-    "hockey_stick",
-    "privacy_loss",
-    "profile_delta",
-    "profile_delta_of_logs",
-    "renyi_divergence",
-    "total_variation",
-]
-
 
 def _checked(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     first = check_probability_vector("p", p)

@@ -23,17 +23,6 @@ from scipy import special
 from jaxsel.accounting.numerics.hull import upper_hull
 from jaxsel.errors import InputError, check_probability_vector
 
-__all__ = [
-    "DominatingPair",
-    "pair_delta",
-    "pair_from_laws",
-    "pair_from_points",
-    "pair_from_profile",
-    "pair_renyi",
-    "pair_tradeoff",
-    "reversed_pair",
-]
-
 
 class DominatingPair(NamedTuple):
     """Two laws on finitely many outcomes, one for each value of the privacy loss.

@@ -18,7 +18,6 @@ from jaxsel.errors import InputError, check_integer, check_interval, check_posit
 if TYPE_CHECKING:
     import dp_accounting
 
-__all__ = ["dp_sgd", "from_event", "renyi_from_orders"]
 
 _INTERVAL = 1e-4  # of the discretised privacy loss, dp-accounting's default
 

@@ -11,21 +11,6 @@ import numpy as np
 
 from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 
-__all__ = [
-    "LawPair",
-    "approximate_pair",
-    "approximate_three_outcome",
-    "bernoulli",
-    "extreme_neighbours",
-    "fixed_runs_constant",
-    "random_pair",
-    "random_pure_pair",
-    "randomised_response",
-    "three_outcome",
-    "tight_conditional",
-    "tight_generic",
-]
-
 
 class LawPair(NamedTuple):
     """Two laws over the same outcomes, best outcome first.

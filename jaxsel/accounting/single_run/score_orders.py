@@ -12,17 +12,6 @@ from typing import Final, Literal, NamedTuple
 
 from jaxsel.errors import InputError
 
-__all__ = [
-    "INDEPENDENT",
-    "NATURAL",
-    "REVERSED",
-    "BlockOrder",
-    "MergedOrder",
-    "Order",
-    "Piece",
-    "order_pieces",
-]
-
 
 class BlockOrder(NamedTuple):
     """A ranking of the reals: z > good, then z < bad from below, then the rest.

@@ -14,16 +14,6 @@ from scipy import special
 
 from jaxsel.errors import check_interval
 
-__all__ = [
-    "LineLaw",
-    "ScorePair",
-    "gaussian_pair",
-    "laplace_pair",
-    "mirrored_pair",
-    "reversed_pair",
-    "subsampled_gaussian_pair",
-]
-
 Function = Callable[[np.ndarray], np.ndarray]
 
 # Beyond these distances from the centre a tail is below 1e-298.

@@ -6,8 +6,6 @@ import numpy as np
 
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 
-__all__ = ["renyi_tradeoff"]
-
 
 def _fits(
     x: np.ndarray, y: np.ndarray, excesses: np.ndarray, bounds: np.ndarray

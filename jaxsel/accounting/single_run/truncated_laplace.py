@@ -11,12 +11,6 @@ import numpy.typing as npt
 
 from jaxsel.errors import check_interval, check_positive
 
-__all__ = [
-    "truncated_laplace_cdf",
-    "truncated_laplace_delta",
-    "truncated_laplace_support",
-]
-
 
 def truncated_laplace_support(epsilon: float, truncation: float) -> float:
     """Half-width log(1/truncation)/epsilon of TLap(epsilon, truncation)."""

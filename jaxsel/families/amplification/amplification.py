@@ -26,8 +26,6 @@ from jaxsel.families.amplification.laws import (
     multinomial_chances,
 )
 
-__all__ = ["private_amplification"]
-
 METHODS = ("literal", "counts")
 _SCORE_TAG, _CHOICE_TAG = 0xE8, 0xE9
 _DEFAULTS = {"gamma": 0.1, "score_epsilon": 1.0}

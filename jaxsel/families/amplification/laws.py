@@ -23,17 +23,6 @@ from jaxsel.errors import (
 )
 from jaxsel.families.sparse_vector.halting_law import binomial_counts
 
-__all__ = [
-    "amplified_law",
-    "amplified_law_of_different",
-    "amplified_pure",
-    "capped_weights",
-    "compositions",
-    "dummy_chance_bounds",
-    "two_value_amplified_law",
-    "utility_level",
-]
-
 _MOST = 200_000  # rows of counts; a law of 4 values takes 5,456 of them for N = 30
 
 

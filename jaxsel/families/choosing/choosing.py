@@ -18,16 +18,6 @@ from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 from jaxsel.families.choosing.laws import NoisySelection, choosing_settings, group_law
 
-__all__ = [
-    "METHODS",
-    "Candidates",
-    "Chosen",
-    "choosing_mechanism",
-    "noisy_selection",
-    "read_candidates",
-    "read_settings",
-]
-
 METHODS = ("literal", "grouped")
 _PRIOR_TAG, _MEMBER_TAG = 0xC7, 0xC8
 _FEW = 64

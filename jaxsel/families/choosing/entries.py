@@ -13,8 +13,6 @@ from jaxsel.families.top_k.confident_laws import confident_settings
 from jaxsel.families.top_k.confident_top_k import confident_top_k
 from jaxsel.options import Option, read_number, read_numbers
 
-__all__ = ["ENTRIES"]
-
 _EPSILON = Option("1", "of the whole release, in (0, 1]")
 _METHOD = Option("grouped", "grouped, literal or law")
 

@@ -26,17 +26,6 @@ from jaxsel.errors import (
     check_positive,
 )
 
-__all__ = [
-    "NoisySelection",
-    "choosing_law",
-    "choosing_settings",
-    "clipped_scores",
-    "group_law",
-    "needed_lead",
-    "spent_delta",
-    "stable_settings",
-]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _EXACT_DEGREE = 63  # up to here Gauss-Legendre in p is exact
 _CHUNK = 4_000_000  # numbers held at once

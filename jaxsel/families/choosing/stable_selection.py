@@ -13,8 +13,6 @@ from jaxsel.families.choosing.choosing import (
 )
 from jaxsel.families.choosing.laws import clipped_scores, stable_settings
 
-__all__ = ["stable_selection"]
-
 
 @functools.cache
 def stable_selection(*, method: str = "grouped", shares: int = 6) -> Mechanism:

@@ -31,8 +31,6 @@ from jaxsel.families.multiplicative_weights.hardt_rothblum import (
     respond,
 )
 
-__all__ = ["PROTECTIONS", "Analysis", "adaptive_analysis"]
-
 PROTECTIONS = ("none", "laplace", "gaussian", "weights")
 BINS = 40  # of the last query's gap, over [-1, 1]
 _ROWS_TAG, _QUERIES_TAG, _NOISE_TAG, _WEIGHTS_TAG = 0xF0, 0xF1, 0xF2, 0xF3

@@ -9,8 +9,6 @@ from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
 from jaxsel.families.multiplicative_weights.repetitive import repetitive
 from jaxsel.options import Option, read_number, read_numbers
 
-__all__ = ["ENTRIES"]
-
 _OPTIONS = {
     "table": Option("3,2,1", "rows in each cell of the universe"),
     "queries": Option("2", "how many are asked; to tell paths apart at most 8"),

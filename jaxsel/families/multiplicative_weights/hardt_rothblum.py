@@ -27,8 +27,6 @@ from jaxsel.families.multiplicative_weights.universe import (
     when,
 )
 
-__all__ = ["Reply", "Weights", "begin", "checked_settings", "hardt_rothblum", "respond"]
-
 _THRESHOLD_TAG, _QUERY_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE0, 0xE1, 0xE2, 0xE3
 _NUMBERS = ("threshold", "rate", "threshold_scale", "query_scale", "answer_scale")
 

@@ -15,8 +15,6 @@ from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.families.multiplicative_weights.updates import updated
 from jaxsel.families.sparse_vector.halting_law import halting_law
 
-__all__ = ["hardt_rothblum_law", "repetitive_law"]
-
 _REACH = 38.0  # scales of Laplace noise beyond which it lies with chance below 1e-16
 TIE = 1e-12  # shares nearer than this count as equal, for the worst analyst
 

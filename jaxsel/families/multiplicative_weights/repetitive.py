@@ -32,8 +32,6 @@ from jaxsel.families.multiplicative_weights.universe import (
 from jaxsel.families.selection_and_test.state import State, initialise, log_stay
 from jaxsel.families.selection_and_test.state import test as run_test
 
-__all__ = ["repetitive"]
-
 METHODS = ("jump", "literal")
 _PRIOR_TAG, _QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE8, 0xE9, 0xEA, 0xEB
 _TEST_TAG, _NOISE_TAG = 0xEC, 0xED

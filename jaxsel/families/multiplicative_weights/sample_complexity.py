@@ -7,15 +7,6 @@ analysis; with the constants spelled out they are in ``multiplicative_weights``.
 import math
 from typing import NamedTuple
 
-__all__ = [
-    "SampleSizes",
-    "sample_sizes",
-    "theorem_9",
-    "theorem_10",
-    "theorem_11",
-    "theorem_12",
-]
-
 
 def theorem_9(
     cells: int,

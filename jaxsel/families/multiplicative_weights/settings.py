@@ -19,18 +19,6 @@ from jaxsel.families.multiplicative_weights.updates import (
     update_bound,
 )
 
-__all__ = [
-    "HardtRothblum",
-    "Repetitive",
-    "RepetitivePlan",
-    "hardt_rothblum",
-    "hardt_rothblum_rows",
-    "parameters",
-    "repetitive",
-    "repetitive_plan",
-    "repetitive_rows",
-]
-
 
 class HardtRothblum(NamedTuple):
     """Settings of the mechanism of Theorem 9, scales in units of an answer.

@@ -16,18 +16,6 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxsel import noise, stream
 from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 
-__all__ = [
-    "ANALYSTS",
-    "PATH_QUERIES",
-    "Interaction",
-    "event_and_labels",
-    "new_hypothesis",
-    "next_query",
-    "over_queries",
-    "prepare_universe",
-    "when",
-]
-
 ANALYSTS = ("pool", "random", "worst")
 EVENTS = ("updates", "path")
 PATH_QUERIES = 8  # 3^8 paths are told apart

@@ -13,17 +13,6 @@ import numpy.typing as npt
 from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 
-__all__ = [
-    "composition_share",
-    "entropy_drop",
-    "learning_rate",
-    "max_updates",
-    "relative_entropy",
-    "tests_share",
-    "update_bound",
-    "updated",
-]
-
 _FACTORS = np.geomspace(0.1, 1.5, 24)  # of the order that is best to first order
 
 

@@ -44,21 +44,6 @@ from jaxsel.errors import (
     check_positive,
 )
 
-__all__ = [
-    "noisy_max_chernoff_delta",
-    "noisy_max_chernoff_epsilon",
-    "noisy_max_delta",
-    "noisy_max_epsilon",
-    "noisy_max_guarantee",
-    "noisy_max_noise",
-    "noisy_max_renyi",
-    "noisy_max_renyi_delta",
-    "noisy_max_renyi_epsilon",
-    "noisy_max_sharp_delta",
-    "noisy_max_sharp_epsilon",
-    "noisy_max_shift",
-]
-
 _NOISES = {"gaussian": curves.gaussian, "laplace": curves.laplace}
 _FARTHEST = 1e6  # the largest epsilon that is searched
 

@@ -17,8 +17,6 @@ from jaxsel import stream
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_integer
 
-__all__ = ["Releases", "composition"]
-
 _MAX_EVENTS = 2**16
 
 

@@ -24,17 +24,6 @@ from jaxsel.errors import (
 )
 from jaxsel.families.noisy_max.bounds import noisy_max_shift
 
-__all__ = [
-    "composed_pair_delta",
-    "composed_pair_delta_bounds",
-    "composed_pair_epsilon",
-    "dominated_composition_delta",
-    "dominated_composition_epsilon",
-    "noisy_max_composed_delta",
-    "noisy_max_composed_epsilon",
-    "noisy_max_composed_log_delta",
-]
-
 _MAX_TYPES = 2_000_000
 _KNOTS = 4000  # points of one round's profile, in each direction
 _FLOOR = 1e-30  # of delta, where they end

@@ -31,17 +31,6 @@ from jaxsel.errors import (
 from jaxsel.families.noisy_max.bounds import noisy_max_shift
 from jaxsel.families.noisy_max.composition_bounds import composed_pair_epsilon
 
-__all__ = [
-    "GroupPair",
-    "group_delta",
-    "group_epsilon",
-    "group_win_probability",
-    "grouped_law",
-    "single_pair",
-    "worst_composed_group_pair",
-    "worst_group_pair",
-]
-
 # Panels half a unit wide with 16 nodes: relative error below 1e-12. A largest score below
 # -12 has chance 1e-32, and wins the less the lower it is.
 _LOWEST, _HIGHEST, _PANEL, _POINTS = -12.0, 38.0, 0.5, 16

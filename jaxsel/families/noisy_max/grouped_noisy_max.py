@@ -18,8 +18,6 @@ from jaxsel.errors import InputError, check_finite, check_positive
 from jaxsel.families.noisy_max.bounds import noisy_max_shift
 from jaxsel.families.noisy_max.group_bounds import GroupPair, grouped_law
 
-__all__ = ["group_scores", "grouped_noisy_max", "moving_groups"]
-
 _SMALLEST = 2.0**-65  # tail that the normal quantile resolves
 
 

@@ -7,8 +7,6 @@ from scipy import special
 
 from jaxsel.errors import check_choice
 
-__all__ = ["noisy_max_law"]
-
 # Beyond this many units of noise from the top a contribution underflows.
 _REACH = {"laplace": 745.0, "gaussian": 40.0}
 _UPPER_TAIL = {"laplace": 60.0, "gaussian": 12.0}

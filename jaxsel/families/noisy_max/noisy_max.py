@@ -18,8 +18,6 @@ from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.errors import InputError, check_choice, check_finite, check_positive
 from jaxsel.families.noisy_max.laws import noisy_max_law
 
-__all__ = ["noisy_max", "noisy_max_scale"]
-
 METHODS = ("literal", "race")
 # Indices are carried as float32 numbers.
 MAX_CANDIDATES = 2**24

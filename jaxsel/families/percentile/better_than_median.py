@@ -17,8 +17,6 @@ from jaxsel.families.selection_and_test.state import best_rank, initialise, sele
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
 
-__all__ = ["better_than_median"]
-
 METHODS = ("literal", "rank")
 _STATE_TAG, _CALL_TAG, _OUTPUT_TAG = 0xE0, 0xE1, 0xE2
 

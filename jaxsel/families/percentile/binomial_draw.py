@@ -20,8 +20,6 @@ from scipy import special
 
 from jaxsel import noise, stream
 
-__all__ = ["SplitCount", "binomial"]
-
 _SMALL, _LARGE = 50.0, 1e15
 _ATTEMPTS = 1 << 12  # numbers reserved for the attempts of one draw
 _EXACT = np.arange(16.0)

@@ -19,8 +19,6 @@ from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, alg
 from jaxsel.families.tuning.bounds.liu_talwar import threshold_steps
 from jaxsel.options import Option, read_number, read_numbers
 
-__all__ = ["ENTRIES"]
-
 _COMMON = {
     "target": Option("0.5", "p*, the wanted chance to reach the threshold"),
     "base_epsilon": Option("0.5", "epsilon_1 of one run of a base"),

@@ -25,8 +25,6 @@ from jaxsel.families.percentile.percentile_above_threshold import (
 )
 from jaxsel.families.percentile.settings import PercentileTest, log_potential
 
-__all__ = ["LITERAL_LIMIT", "METHODS", "extended_above_threshold", "read_test"]
-
 METHODS = ("literal", "binomial")
 LITERAL_LIMIT = 1e5
 _COUNT_TAG, _RUN_TAG = 0xA1, 0xA2

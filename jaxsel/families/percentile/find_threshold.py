@@ -21,12 +21,6 @@ from jaxsel.families.percentile.extended_above_threshold import METHODS, read_te
 from jaxsel.families.percentile.laws import checked_shares, found_threshold_law
 from jaxsel.families.percentile.percentile_above_threshold import Halt, halted_at
 
-__all__ = [
-    "find_percentile_threshold",
-    "prepare_search",
-    "search_thresholds",
-]
-
 _COUNT_TAG, _RUN_TAG = 0xB1, 0xB2
 
 

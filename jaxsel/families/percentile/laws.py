@@ -23,19 +23,6 @@ from jaxsel.families.sparse_vector.halting_law import (
     halting_law,
 )
 
-__all__ = [
-    "checked_shares",
-    "count_range",
-    "extended_law",
-    "found_threshold_law",
-    "oracle_law",
-    "oracle_levels",
-    "oracle_scales",
-    "share_counts",
-    "sparse_vector_epsilon",
-    "threshold_grid",
-]
-
 _REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 1e-19
 _DENSE = 500  # possible counts up to which all of them are listed
 _MANY = 300  # levels up to which the quadrature splits at each of them

@@ -12,15 +12,6 @@ from jaxsel import repetitions as laws
 from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.percentile.settings import printed_shift, sufficient_shift
 
-__all__ = [
-    "Boosting",
-    "beta_binomial_boosting",
-    "median_failure",
-    "median_rounds",
-    "percentile_boosting",
-    "stopping_boosting",
-]
-
 
 class Boosting(NamedTuple):
     """What a better-than-median algorithm costs.

@@ -22,8 +22,6 @@ from jaxsel.families.percentile.laws import (
     oracle_scales,
 )
 
-__all__ = ["Halt", "halted_at", "percentile_above_threshold", "query_labels"]
-
 METHODS = ("literal", "jump")
 
 

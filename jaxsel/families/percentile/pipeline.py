@@ -19,8 +19,6 @@ from jaxsel.families.percentile.find_threshold import prepare_search, search_thr
 from jaxsel.families.percentile.laws import threshold_grid
 from jaxsel.families.percentile.pipeline_laws import Pipeline, grid_shares, pipeline_law
 
-__all__ = ["Released", "percentile_pipeline", "pipeline_params"]
-
 _SEARCH_TAG, _DRAW_TAG = 0xC1, 0xC2
 
 

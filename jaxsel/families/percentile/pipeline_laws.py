@@ -25,17 +25,6 @@ from jaxsel.errors import (
 from jaxsel.families.percentile.laws import found_threshold_law, threshold_grid
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_5
 
-__all__ = [
-    "READINGS",
-    "Pipeline",
-    "expected_calls",
-    "grid_shares",
-    "most_calls",
-    "pipeline",
-    "pipeline_law",
-    "printed_call_order",
-]
-
 READINGS = ("corrected", "sharp")
 
 

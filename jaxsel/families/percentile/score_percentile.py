@@ -20,8 +20,6 @@ from jaxsel.errors import (
 )
 from jaxsel.families.percentile.score_percentile_laws import percentile_law, rank_range
 
-__all__ = ["score_percentile"]
-
 METHODS = ("literal", "jump")
 _RANK_TAG, _RUN_TAG = 0xE4, 0xE5
 

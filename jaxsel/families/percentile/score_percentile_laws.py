@@ -17,14 +17,6 @@ from jaxsel.errors import (
     check_probability_vector,
 )
 
-__all__ = [
-    "Rank",
-    "median_loss_lower",
-    "percentile_law",
-    "random_rank_loss_lower",
-    "rank_range",
-]
-
 Rank = int | str
 
 

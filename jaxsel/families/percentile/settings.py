@@ -18,20 +18,6 @@ from jaxsel.families.sparse_vector.halting_law import (
     laplace_difference_tail,
 )
 
-__all__ = [
-    "PercentileTest",
-    "algorithm_4",
-    "algorithm_4_levels",
-    "algorithm_5",
-    "algorithm_5_levels",
-    "always_level",
-    "log_potential",
-    "passing_chance",
-    "printed_shift",
-    "share_at",
-    "sufficient_shift",
-]
-
 
 class PercentileTest(NamedTuple):
     """One noisy test, repeated for each query.

@@ -7,8 +7,6 @@ from jaxsel.entry import Built, MechanismEntry, Settings
 from jaxsel.families.query_release.query_release import query_release_mechanism
 from jaxsel.options import Option, read_number, read_numbers
 
-__all__ = ["ENTRIES"]
-
 
 def _params(values: Settings) -> dict[str, float]:
     return {name: read_number(name, values[name]) for name in ("epsilon", "delta")}

@@ -35,20 +35,6 @@ from jaxsel.families.query_release.repaired_answers import (
     repaired_answers,
 )
 
-__all__ = [
-    "INNER",
-    "QueryRelease",
-    "bound_below",
-    "corrected_gaussian_cap",
-    "correction_chance",
-    "gaussian_largest_error",
-    "gaussian_largest_quantile",
-    "query_release",
-    "released_error",
-    "selection_factor",
-    "spent_delta",
-]
-
 INNER = ("gaussian", "repaired")
 
 

@@ -25,8 +25,6 @@ from jaxsel.families.query_release.laws import (
 from jaxsel.families.query_release.repaired_answers import RepairedAnswers
 from jaxsel.families.selection_and_test.state import initialise, runs
 
-__all__ = ["Answers", "query_release_mechanism", "release_settings"]
-
 METHODS = ("literal", "largest")
 EVENTS = ("answers", "correction")
 _STATE_TAG, _COIN_TAG, _BOUND_TAG, _PICK_TAG, _REPAIR_TAG = 0xE0, 0xE1, 0xE2, 0xE3, 0xE4

@@ -19,8 +19,6 @@ from jaxsel.base import Relation
 from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.top_k.baselines import exponential_top_k_scale
 
-__all__ = ["RepairedAnswers", "calibrated_median", "repaired_answers", "repaired_error"]
-
 
 class RepairedAnswers(NamedTuple):
     """Settings of the repaired Gaussian mechanism.

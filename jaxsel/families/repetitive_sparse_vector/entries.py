@@ -13,8 +13,6 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
 )
 from jaxsel.options import Option, read_number, read_numbers
 
-__all__ = ["ENTRIES"]
-
 
 def _settings(values: Settings) -> RepetitiveSettings:
     numbers = {n: read_number(n, values[n]) for n in RepetitiveSettings._fields}

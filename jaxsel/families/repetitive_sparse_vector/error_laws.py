@@ -19,13 +19,6 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     checked,
 )
 
-__all__ = [
-    "failure_bound",
-    "failure_probability",
-    "needed_margin",
-    "tuned_settings",
-]
-
 
 def failure_probability(
     levels: npt.ArrayLike, settings: RepetitiveSettings, wanted: int

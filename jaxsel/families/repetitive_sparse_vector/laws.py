@@ -49,21 +49,6 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     checked,
 )
 
-__all__ = [
-    "MAX_PATTERN",
-    "AnswerCounts",
-    "Batches",
-    "QueryLaw",
-    "answer_counts",
-    "batches",
-    "pattern_chance",
-    "pattern_labels",
-    "pattern_law",
-    "prior",
-    "query_law",
-    "top_chances",
-]
-
 MAX_PATTERN = 10  # queries of which a pattern is kept
 
 

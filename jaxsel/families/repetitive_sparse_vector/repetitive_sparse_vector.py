@@ -26,8 +26,6 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
 from jaxsel.families.selection_and_test import state as selection_and_test
 from jaxsel.families.sparse_vector.runs import read_runs
 
-__all__ = ["Answers", "guarantee", "repetitive_sparse_vector"]
-
 METHODS = ("literal", "jump")
 EVENTS = ("pattern", "tops")
 _STATE_TAG, _TEST_TAG, _NOISE_TAG, _JUMP_TAG = 0xC0, 0xC1, 0xC2, 0xC3

@@ -13,17 +13,6 @@ from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 
-__all__ = [
-    "RepetitiveSettings",
-    "allowed_mistakes",
-    "approximate_epsilon",
-    "calibrated",
-    "checked",
-    "privacy_epsilon",
-    "pure_epsilon",
-    "repetitive_settings",
-]
-
 
 class RepetitiveSettings(NamedTuple):
     """Parameters of Algorithm 3.

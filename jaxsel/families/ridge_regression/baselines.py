@@ -26,15 +26,6 @@ from jaxsel.families.ridge_regression.linear_regression import (
     selected,
 )
 
-__all__ = [
-    "balanced_posterior_sampling",
-    "balanced_precision",
-    "balanced_regularisation",
-    "expected_error",
-    "output_perturbation",
-    "output_perturbation_regularisation",
-]
-
 _FAILURE = 0.05  # of Wang's high-probability error bound, which sets lambda
 _LARGEST_DELTA = 2.0 * special.ndtr(-privacy.LEAST_TAIL)
 

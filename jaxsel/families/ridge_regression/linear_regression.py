@@ -17,19 +17,6 @@ from jaxsel import noise, stream
 from jaxsel.base import Mechanism
 from jaxsel.errors import InputError, check_finite, check_integer, check_positive
 
-__all__ = [
-    "RegressionRelease",
-    "Ridge",
-    "error_of",
-    "normals",
-    "prepare_error",
-    "records_of",
-    "released",
-    "ridge",
-    "ridge_of",
-    "selected",
-]
-
 _ROUNDING = 1e-9
 
 

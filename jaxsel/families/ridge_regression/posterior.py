@@ -40,8 +40,6 @@ from jaxsel.families.ridge_regression.linear_regression import (
 from jaxsel.families.ridge_regression.settings import RunCalibration, calibrate_run
 from jaxsel.families.ridge_regression.tuned import TunedCalibration
 
-__all__ = ["pass_probability", "posterior_sampling_ptr", "tuned_posterior_sampling"]
-
 FAMILIES = ("truncated_negative_binomial", "capped")
 _COUNT_TAG, _SCORE_TAG = 0xC0, 0xC1
 _FIRST_RUN = 1 << 16  # runs are numbered from here, away from the tags

@@ -20,19 +20,6 @@ from scipy import special
 
 from jaxsel.errors import InputError, check_interval
 
-__all__ = [
-    "LEAST_TAIL",
-    "leverage_bound",
-    "log_norm_sensitivity",
-    "posterior_delta",
-    "posterior_epsilon",
-    "posterior_precision",
-    "posterior_shift",
-    "ridge_norm_bound",
-    "ridge_sensitivity",
-    "tail_of",
-]
-
 LEAST_TAIL = math.sqrt(2.0)  # of posterior_epsilon: delta at most 0.157
 
 

@@ -32,16 +32,6 @@ from jaxsel.errors import check_interval
 from jaxsel.families.ridge_regression import posterior_privacy as ridge_posterior
 from jaxsel.families.tuning.bounds.liu_talwar import ApproximateGuarantee
 
-__all__ = [
-    "LARGEST_RUN_DELTA",
-    "RunCalibration",
-    "calibrate_run",
-    "propose_test_release",
-    "run_epsilon",
-    "run_guarantee",
-    "run_profile",
-]
-
 LARGEST_RUN_DELTA = 0.1
 
 # Shares of epsilon: the two bounds together, and the sample; of delta: the bounds, the

@@ -27,14 +27,6 @@ from jaxsel.families.tuning.bounds.liu_talwar import (
 from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
 from jaxsel.repetitions import Repetitions, capped
 
-__all__ = [
-    "TUNING_THEOREMS",
-    "TunedCalibration",
-    "calibrate_tuned",
-    "run_delta",
-    "tuned_guarantee",
-]
-
 TUNING_THEOREMS = ("KRW-Cor6.2", "KRW-Cor5.4-sharp", "LT-Thm3.4", "JX-Envelope")
 _ROUNDS = 40
 _PRECISION = 1e-4

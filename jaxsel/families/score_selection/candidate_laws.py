@@ -21,15 +21,6 @@ from jaxsel.errors import (
 )
 from jaxsel.repetitions import Repetitions
 
-__all__ = [
-    "NoisyCandidates",
-    "index_law",
-    "largest_loss",
-    "loss_quantile",
-    "noisy_candidates",
-    "released_delta",
-]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _REACH = 42.0  # scales beyond which Laplace noise lies with chance below 1e-18
 _CHUNK = 1 << 21

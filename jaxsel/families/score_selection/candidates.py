@@ -17,8 +17,6 @@ from jaxsel.errors import InputError
 from jaxsel.families.score_selection.candidate_laws import NoisyCandidates, index_law
 from jaxsel.families.tuning.bases import Base, Draw
 
-__all__ = ["noised_candidates", "prepare_candidates", "score_at_rank"]
-
 _BISECTIONS = 64
 _NOISE_DRAW, _INDEX_DRAW = 1, 0
 

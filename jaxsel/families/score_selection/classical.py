@@ -14,8 +14,6 @@ from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.score_selection import classical_laws as classical_selection
 
-__all__ = ["generalised_exponential_mechanism", "margin_mechanism"]
-
 
 def _indices(data, params) -> tuple[str, ...]:
     del params

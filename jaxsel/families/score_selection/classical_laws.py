@@ -13,18 +13,6 @@ from scipy import special
 
 from jaxsel.errors import InputError, check_finite, check_interval, check_positive
 
-__all__ = [
-    "check_each_positive",
-    "check_scores",
-    "exponential_law",
-    "exponential_loss",
-    "generalised_exponential_law",
-    "generalised_exponential_loss",
-    "generalised_exponential_scores",
-    "margin_law",
-    "margin_needed",
-]
-
 
 def check_scores(scores: npt.ArrayLike) -> np.ndarray:
     """Scores as one list of float64; InputError otherwise."""

@@ -11,8 +11,6 @@ from jaxsel.errors import InputError
 from jaxsel.families.score_selection import classical, selections
 from jaxsel.options import Option, read_number, read_numbers
 
-__all__ = ["ENTRIES"]
-
 _SCORES = Option("2,1,0", "the candidates' scores")
 _EPSILON = Option("1", "privacy parameter of the whole selection")
 _BETA = Option("0.2", "allowed failure probability; sets the stopping probability")

@@ -26,15 +26,6 @@ from jaxsel.families.score_selection import (
 from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.families.score_selection.stopping import candidate_stopping
 
-__all__ = [
-    "median_selection_setting",
-    "selection_exponential",
-    "selection_generalised_exponential",
-    "selection_margin",
-    "selection_smooth_sensitivity",
-    "validation_selection",
-]
-
 
 def _needed(params: Mapping[str, Any], *names: str) -> list[Any]:
     for name in names:

@@ -23,20 +23,6 @@ from jaxsel.families.score_selection.classical_laws import (
     check_scores,
 )
 
-__all__ = [
-    "ScoreSelection",
-    "exponential_selection",
-    "generalised_selection",
-    "generalised_selection_loss",
-    "margin_selection",
-    "margin_selection_needed",
-    "smooth_selection",
-    "smooth_selection_loss",
-    "smooth_selection_smoothness",
-    "stopping_for",
-    "validation_runs",
-]
-
 _PER_RUN = 3.0  # random stopping triples epsilon
 
 

@@ -8,14 +8,6 @@ import numpy.typing as npt
 
 from jaxsel.errors import InputError, check_finite, check_positive
 
-__all__ = [
-    "median",
-    "median_local_sensitivity",
-    "median_smooth_sensitivity",
-    "smooth_laplace_scale",
-    "smooth_laplace_smoothness",
-]
-
 
 def _sorted(values: npt.ArrayLike, high: float) -> np.ndarray:
     values = check_finite("values", values)

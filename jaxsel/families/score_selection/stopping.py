@@ -27,8 +27,6 @@ from jaxsel.families.tuning.bases import Draw
 from jaxsel.families.tuning.private_tuning import Selection, private_tuning, selected
 from jaxsel.repetitions import geometric
 
-__all__ = ["METHODS", "candidate_stopping"]
-
 METHODS = ("literal", "count", "rank", "jump")
 _FIRST_TAG, _BEST_TAG = 0xE0, 0xE1
 

@@ -10,16 +10,6 @@ from jaxsel.errors import InputError, check_integer, check_interval, check_posit
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.laws import prior
 
-__all__ = [
-    "interaction_epsilon",
-    "known_chance_epsilon",
-    "selection_delta",
-    "selection_delta_sharp",
-    "tests_epsilon",
-    "tests_epsilon_simple",
-    "tests_renyi_rate",
-]
-
 
 def interaction_epsilon(
     epsilon: float, gamma: float, selections: int = 0, tops: int = 0

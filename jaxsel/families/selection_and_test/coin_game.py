@@ -11,8 +11,6 @@ from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 from jaxsel.families.selection_and_test.coin_game_laws import game_law
 
-__all__ = ["coin_game"]
-
 METHODS = ("literal", "jump")
 _CERTAIN = 75.0  # minus the log of a chance far below every resolution
 

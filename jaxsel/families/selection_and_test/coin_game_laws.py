@@ -15,15 +15,6 @@ from scipy import special
 from jaxsel.accounting.single_run import pairs
 from jaxsel.errors import InputError, check_integer, check_positive
 
-__all__ = [
-    "close_coins",
-    "coin_renyi",
-    "favoured_rate",
-    "game_law",
-    "known_chance_rate",
-    "sequence_renyi",
-]
-
 
 def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:
     """Renyi divergence per 1 that comes up, of a game with one pair (p, q) only.

@@ -16,8 +16,6 @@ from jaxsel.families.selection_and_test.program import Select, Tests, program
 from jaxsel.families.tuning.bases import finite
 from jaxsel.options import Option, read_number, read_numbers
 
-__all__ = ["ENTRIES"]
-
 _EPSILON = Option("1", "epsilon of every mechanism that is called, on the pairs")
 _GAMMA = Option("1", "exponent of the law of p, P[p <= x] = x^gamma")
 _METHOD = Option("shortcut", "literal, shortcut or law")

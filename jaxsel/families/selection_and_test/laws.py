@@ -23,20 +23,6 @@ from jaxsel.errors import (
     check_probability_vector,
 )
 
-__all__ = [
-    "Prior",
-    "SelectionCall",
-    "TestCall",
-    "Transcripts",
-    "no_top_chance",
-    "prior",
-    "repeated_selection_law",
-    "selection_chances",
-    "test_chances",
-    "top_after_bottoms",
-    "transcript_law",
-]
-
 Choose = Callable[[tuple], Any]
 
 

@@ -39,8 +39,6 @@ from jaxsel.families.selection_and_test.state import (
 )
 from jaxsel.families.tuning.bases import Draw
 
-__all__ = ["Select", "Tests", "Transcript", "program"]
-
 METHODS = ("literal", "shortcut")
 _STATE_TAG, _CALL_TAG = 0xF0, 0x100
 

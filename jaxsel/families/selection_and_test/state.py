@@ -22,19 +22,6 @@ from jaxsel import noise, stream
 from jaxsel.families.tuning.bases import Draw
 from jaxsel.repetition_sampling import Rank
 
-__all__ = [
-    "Found",
-    "State",
-    "any_top",
-    "best_rank",
-    "first_top",
-    "initialise",
-    "log_stay",
-    "runs",
-    "select",
-    "test",
-]
-
 _RUN_TAG, _DRAW_TAG = 0xB0, 0xB1
 
 

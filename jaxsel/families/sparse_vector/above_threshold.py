@@ -20,8 +20,6 @@ from jaxsel.families.sparse_vector.patterns import SparseNoise, check_noise
 from jaxsel.families.sparse_vector.runs import first_hit, hazards, read_runs
 from jaxsel.families.sparse_vector.stopping_laws import stopping_law
 
-__all__ = ["Halt", "above_threshold", "laplace_noise", "read_noise"]
-
 METHODS = ("literal", "jump")
 _SCALES = ("threshold_scale", "query_scale")
 

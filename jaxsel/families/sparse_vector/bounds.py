@@ -11,17 +11,6 @@ from jaxsel.base import Relation
 from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.families.sparse_vector.patterns import SparseNoise, check_noise
 
-__all__ = [
-    "above_threshold_accuracy",
-    "above_threshold_noise",
-    "exponential_accuracy",
-    "good_share",
-    "lyu_su_li_noise",
-    "sparse_accuracy",
-    "sparse_noise",
-    "sparse_vector_epsilon",
-]
-
 
 def _cost(relation: Relation) -> float:
     """Query scales that one "above" costs."""

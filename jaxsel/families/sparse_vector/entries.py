@@ -29,8 +29,6 @@ from jaxsel.families.sparse_vector.variants import (
 )
 from jaxsel.options import Option, read_number, read_numbers
 
-__all__ = ["ENTRIES"]
-
 Params = dict[str, Any]
 
 _EPSILON = Option("1", "privacy parameter that sets the noise scales")

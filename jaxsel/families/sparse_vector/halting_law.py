@@ -10,8 +10,6 @@ from scipy import stats
 
 from jaxsel.accounting.numerics.quadrature import panels
 
-__all__ = ["Counts", "binomial_counts", "halting_law", "laplace_difference_tail"]
-
 _REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 1e-19
 
 

@@ -25,21 +25,6 @@ from jaxsel.errors import (
     check_positive,
 )
 
-__all__ = [
-    "NOT_ANSWERED",
-    "SparseNoise",
-    "answer_logs",
-    "check_levels",
-    "check_noise",
-    "count_patterns",
-    "log_probabilities",
-    "pattern_law",
-    "pattern_log_probability",
-    "patterns",
-    "quadrature_nodes",
-    "segment_logs",
-]
-
 NOT_ANSWERED = -1
 Edges = Sequence[float] | np.ndarray
 

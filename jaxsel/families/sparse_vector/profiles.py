@@ -27,8 +27,6 @@ from jaxsel.families.sparse_vector.patterns import (
     segment_logs,
 )
 
-__all__ = ["Outcomes", "outcomes", "pair_delta", "pair_epsilon", "worst_pair"]
-
 _MAX_OUTCOMES = 2**18
 _LISTED = 2**12
 

@@ -15,8 +15,6 @@ from jaxtyping import Array, Float, Int
 
 from jaxsel.errors import InputError, check_finite, check_integer, check_interval
 
-__all__ = ["Hit", "Runs", "first_hit", "hazards", "read_runs"]
-
 _MAX_QUERIES = 2**24
 
 

@@ -30,8 +30,6 @@ from jaxsel.families.sparse_vector.patterns import (
 from jaxsel.families.sparse_vector.runs import Runs, first_hit, hazards, read_runs
 from jaxsel.families.sparse_vector.stopping_laws import stopping_law
 
-__all__ = ["Answers", "Asked", "rewritten", "sparse", "sparse_vector"]
-
 METHODS = ("literal", "jump")
 EVENTS = ("pattern", "stop")
 _MAX_EVENTS = 2**16

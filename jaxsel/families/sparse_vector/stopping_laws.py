@@ -18,8 +18,6 @@ from jaxsel.families.sparse_vector.patterns import (
     quadrature_nodes,
 )
 
-__all__ = ["right_probability", "stopping_law"]
-
 
 def stopping_law(levels: npt.ArrayLike, noise: SparseNoise) -> np.ndarray:
     """Law of the query at which the last allowed "above" is answered.

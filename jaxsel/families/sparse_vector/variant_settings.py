@@ -14,9 +14,6 @@ from jaxsel.errors import check_integer, check_positive
 from jaxsel.families.sparse_vector.bounds import lyu_su_li_noise, sparse_noise
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 
-__all__ = ["CHEN", "DWORK_ROTH", "LEE_CLIFTON", "LYU_SU_LI", "ROTH", "STODDARD",
-           "VARIANTS", "Variant"]  # fmt: skip
-
 
 class Variant(NamedTuple):
     """One of the six.

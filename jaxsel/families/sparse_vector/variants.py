@@ -10,8 +10,6 @@ from jaxsel.families.sparse_vector.runs import read_runs
 from jaxsel.families.sparse_vector.sparse import rewritten, scales, sparse_vector
 from jaxsel.families.sparse_vector.variant_settings import Variant
 
-__all__ = ["chen", "dwork_roth", "lee_clifton", "lyu_su_li", "roth", "stoddard"]
-
 
 @functools.cache
 def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechanism:

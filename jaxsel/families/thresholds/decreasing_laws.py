@@ -18,15 +18,6 @@ from jaxsel.errors import (
     check_probability_vector,
 )
 
-__all__ = [
-    "LevelChances",
-    "decreasing_threshold_law",
-    "decreasing_threshold_pure",
-    "level_chances",
-    "lowest_score_chance",
-    "thresholds",
-]
-
 
 class LevelChances(NamedTuple):
     """How the search ends.

@@ -19,8 +19,6 @@ from jaxsel.families.thresholds.decreasing_laws import level_chances, thresholds
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
 
-__all__ = ["decreasing_thresholds"]
-
 METHODS = ("literal", "jump")
 _COIN_TAG, _LEVEL_TAG, _OUTPUT_TAG = 0xE0, 0xE1, 0xE2
 

@@ -18,8 +18,6 @@ from jaxsel.errors import InputError, check_choice, check_integer, check_interva
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
 
-__all__ = ["threshold_selection"]
-
 METHODS = ("literal", "jump")
 _STOP_TAG, _OUTPUT_TAG = 0xD0, 0xD1
 _FOREVER = 2**62

@@ -25,8 +25,6 @@ from jaxsel import stream
 from jaxsel.errors import InputError
 from jaxsel.families.top_k.order_statistics import largest
 
-__all__ = ["Race", "Races", "plan_races", "wanted_among_first"]
-
 _LOG_FAILURE = 65.0 * np.log(2.0)
 _REACH = 700.0  # exp() beyond it overflows
 _STEPS = 70  # of bisection, from a range of thousands

@@ -16,8 +16,6 @@ from jaxsel.families.top_k.laws import (
     set_size,
 )
 
-__all__ = ["check_domain", "limited_domain_law", "top_stable_law"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 

@@ -23,20 +23,6 @@ from jaxsel.errors import (
     check_positive,
 )
 
-__all__ = [
-    "TopStable",
-    "advanced_composition",
-    "advanced_composition_share",
-    "exponential_top_k_rho",
-    "exponential_top_k_scale",
-    "label_renyi",
-    "labels_renyi",
-    "limited_domain_epsilon",
-    "limited_domain_share",
-    "limited_domain_threshold",
-    "top_stable",
-]
-
 # Shares of epsilon in the authors' code: threshold noise, query noise.
 _SHARES = (0.37, 0.63)
 

@@ -29,14 +29,6 @@ from jaxsel.families.top_k.curves import (
     stable_top_k_curve,
 )
 
-__all__ = [
-    "CONVERSIONS",
-    "StableTopK",
-    "calibrate",
-    "largest_rho",
-    "stable_top_k_calibration",
-]
-
 CONVERSIONS = ("zcdp", "tight", "sharp")
 
 

@@ -24,21 +24,6 @@ from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.laws import set_size, top_k_set_law
 from jaxsel.repetitions import beta_binomial
 
-__all__ = [
-    "ConfidentTopK",
-    "confident_gap_bound",
-    "confident_lead",
-    "confident_settings",
-    "confident_settings_printed",
-    "confident_top_k_law",
-    "corrected_delta",
-    "peeling_gap_bound",
-    "peeling_lead",
-    "set_gaps",
-    "smallest_gap_law",
-    "subsets",
-]
-
 _REACH = 42.0  # scales of Laplace noise beyond which it lies with chance below 1e-18
 
 

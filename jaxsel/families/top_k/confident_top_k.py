@@ -25,8 +25,6 @@ from jaxsel.families.top_k.confident_laws import (
 from jaxsel.families.top_k.laws import MAX_CANDIDATES
 from jaxsel.families.top_k.order_statistics import largest
 
-__all__ = ["ConfidentSet", "confident_top_k"]
-
 EVENTS = ("sets", "hits")
 _MOST_RUNS = 2**30
 _NUMBER_TAG, _NOISE_TAG = 0xC9, 0xCA

@@ -37,22 +37,6 @@ from jaxsel.errors import (
     check_positive,
 )
 
-__all__ = [
-    "SELECTION_NOISES",
-    "TEST_NOISES",
-    "ApproximateRenyiCurve",
-    "approximate_renyi_to_delta",
-    "approximate_renyi_to_epsilon",
-    "compose_curves",
-    "fixed_top_k_curve",
-    "gap_test_curve",
-    "largest_gap_bounded_range_renyi",
-    "largest_gap_renyi",
-    "noisy_gap_renyi",
-    "stable_top_k_curve",
-    "stable_top_k_variant_curve",
-]
-
 SELECTION_NOISES = ("gumbel", "gaussian", "laplace", "exponential")
 TEST_NOISES = ("gaussian", "laplace")
 

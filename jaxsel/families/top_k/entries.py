@@ -17,8 +17,6 @@ from jaxsel.families.top_k.stable import propose_test_release, stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.options import Option, read_number, read_numbers
 
-__all__ = ["ENTRIES"]
-
 _HISTOGRAM = Option("6,5,5,2,1", "counts of the candidates, >= 0")
 _EVENTS = Option("sets", "sets (at most 12 candidates) or hits")
 _PRECISION = Option("tail", "of the draws: tail or float64")

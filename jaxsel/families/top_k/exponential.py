@@ -35,8 +35,6 @@ from jaxsel.families.top_k.release import (
     release_labels,
 )
 
-__all__ = ["exponential_top_k", "peel_scale"]
-
 METHODS = ("arrivals", "one_shot", "peeling")
 
 

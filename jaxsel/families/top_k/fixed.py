@@ -40,8 +40,6 @@ from jaxsel.families.top_k.release import (
 )
 from jaxsel.families.top_k.stable import TEST_TAG, check_delta_t
 
-__all__ = ["FixedRelease", "fixed_top_k"]
-
 METHODS = ("arrivals", "literal")
 _PEEL_TAG = 0xB4
 

@@ -14,15 +14,6 @@ from jaxsel.families.top_k.noisy_gaps import selection_law
 from jaxsel.families.top_k.recall import group_counts, hit_law
 from jaxsel.families.top_k.release import Ranking
 
-__all__ = [
-    "Cases",
-    "Settings",
-    "cases_of",
-    "fixed_hit_law",
-    "fixed_set_law",
-    "plan_cases",
-]
-
 _GROWTH = 1.05  # of the sets beyond 2 k that share a plan
 _NEGLIGIBLE = 1e-17
 _MAX_CASES = 400

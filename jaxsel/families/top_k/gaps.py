@@ -14,17 +14,6 @@ from scipy import special
 from jaxsel.errors import InputError, check_choice, check_interval, check_positive
 from jaxsel.families.top_k.curves import TEST_NOISES
 
-__all__ = [
-    "fail_probability",
-    "gap_for_success",
-    "gap_for_success_bound",
-    "gap_for_success_printed",
-    "needed_noise",
-    "pass_probability",
-    "stable_top_k_gap",
-    "threshold_factor",
-]
-
 
 def threshold_factor(
     delta_t: float, noise: str = "gaussian", *, quantile: bool = False

@@ -24,29 +24,6 @@ from jaxsel.errors import (
 )
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
 
-__all__ = [
-    "BEYOND",
-    "MAX_CANDIDATES",
-    "WorstNeighbour",
-    "check_histogram",
-    "check_top_k",
-    "descending",
-    "first_arrivals",
-    "fixed_top_k_law",
-    "gaps_of",
-    "keeps",
-    "largest_gap_law",
-    "peeled_law",
-    "prefix_masks",
-    "released_law",
-    "set_labels",
-    "set_size",
-    "top_k_set_law",
-    "vote_neighbours",
-    "worst_delta",
-    "worst_epsilon",
-]
-
 MAX_CANDIDATES = 12  # of enumerated histograms
 BEYOND = ("keep", "drop", "fewer")
 

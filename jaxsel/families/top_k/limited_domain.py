@@ -27,8 +27,6 @@ from jaxsel.families.top_k.release import (
     release_labels,
 )
 
-__all__ = ["limited_domain"]
-
 _STOP_TAG = 0xB2
 
 

@@ -22,17 +22,6 @@ from jaxsel.errors import InputError, check_choice, check_integer, check_positiv
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.release import check_params, rank_histogram
 
-__all__ = [
-    "METHODS",
-    "Contest",
-    "gap_contest",
-    "gap_levels",
-    "largest_gap",
-    "largest_gap_scale",
-    "selection_law",
-    "winner",
-]
-
 METHODS = ("grouped", "literal")
 _SMALLEST = 2.0**-65  # the tail that the draws resolve
 _WINNER_TAG = 0xB0

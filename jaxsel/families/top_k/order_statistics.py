@@ -8,8 +8,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-__all__ = ["largest"]
-
 
 def _ascending_bits(values: Float[Array, " n"]) -> tuple[Array, int]:
     """Unsigned integers in the order of the values, and their number of bits."""

@@ -22,8 +22,6 @@ from jaxsel.families.top_k.laws import set_labels
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.release import EVENTS, check_params
 
-__all__ = ["Labelled", "noisy_labels", "scaled_votes"]
-
 _MAX_LABELS = 12  # of events that are sets
 
 

@@ -14,8 +14,6 @@ from scipy import special, stats
 
 from jaxsel.errors import InputError, check_finite, check_integer, check_positive
 
-__all__ = ["Groups", "expected_hits", "group_counts", "hit_law"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _NEGLIGIBLE = 1e-20
 _MAX_NODES = 400_000

@@ -20,19 +20,6 @@ from jaxsel.families.top_k.laws import (
     set_labels,
 )
 
-__all__ = [
-    "EVENTS",
-    "Ranking",
-    "Release",
-    "check_params",
-    "event_of",
-    "hit_labels",
-    "mask_codes",
-    "rank_histogram",
-    "release_labels",
-    "set_law_to_hits",
-]
-
 # "hits": how many wanted candidates were released; "sets": which candidates.
 EVENTS = ("hits", "sets")
 

@@ -32,8 +32,6 @@ from jaxsel.families.top_k.release import (
     release_labels,
 )
 
-__all__ = ["propose_test_release", "stable_top_k", "stable_top_k_scales"]
-
 TEST_TAG = 0xB1
 
 

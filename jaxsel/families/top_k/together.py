@@ -6,8 +6,6 @@ from jaxsel import stream
 from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError
 
-__all__ = ["together"]
-
 
 @functools.cache
 def together(mechanisms: tuple[Mechanism, ...]) -> Mechanism:

@@ -26,8 +26,6 @@ from jaxsel.families.top_k.release import (
     release_labels,
 )
 
-__all__ = ["top_stable_sets"]
-
 _THRESHOLD_TAG = 0xB3
 
 

@@ -20,8 +20,6 @@ from jaxsel.families.tuning.bounds.profiles import (
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["STATEMENTS", "Account", "ProvenEpsilon", "account", "base_epsilon"]
-
 STATEMENTS: Mapping[str, str] = {
     "JX-Envelope": "envelope bound of this project, from the whole profile",
     "KRW-N2": "E[K] times the profile, shifted by the least uniform ratio; this project",

@@ -12,8 +12,6 @@ from jaxsel.errors import InputError, check_choice
 from jaxsel.families.tuning import bases, noised_bases
 from jaxsel.options import Option, read_number, read_numbers
 
-__all__ = ["BASE_OPTIONS", "BaseInput", "base_epsilon", "base_input", "base_pairs"]
-
 BASE_OPTIONS = {
     "base": Option(
         "randomised_response",

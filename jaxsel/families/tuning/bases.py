@@ -24,15 +24,6 @@ from jaxsel.errors import (
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.repetitions import Repetitions
 
-__all__ = [
-    "Base",
-    "Draw",
-    "OrderedLaw",
-    "finite",
-    "randomised_response",
-    "score_table",
-]
-
 
 class Draw(NamedTuple):
     """One run of a base.

@@ -15,8 +15,6 @@ from jaxsel import noise
 from jaxsel.families.tuning.bases import Draw
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["at_rank", "best_law", "rank_tables"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _PANEL = 0.5
 

@@ -17,8 +17,6 @@ from jaxsel.families.tuning import laplace_candidates
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
 from jaxsel.families.tuning.bases import Base, Draw
 
-__all__ = ["noised_score", "random_candidate"]
-
 NOISES = ("laplace", "gaussian")
 _BISECTIONS = 64
 

@@ -20,8 +20,6 @@ from jaxsel.errors import InputError, check_choice
 from jaxsel.families.tuning.bases import Base, Draw
 from jaxsel.repetitions import FAMILIES, Repetitions
 
-__all__ = ["METHODS", "Selection", "private_tuning"]
-
 METHODS = ("literal", "count", "rank")
 _COUNT_TAG, _RANK_TAG, _OUTPUT_TAG = 0xC0, 0xC1, 0xC2
 

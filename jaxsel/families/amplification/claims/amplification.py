@@ -24,8 +24,6 @@ from jaxsel.families.tuning.bounds.liu_talwar import (
     stopping_law,
 )
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -17,8 +17,6 @@ from jaxsel.checking import Case, at_most, equal
 from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.amplification.laws import two_value_amplified_law as _amplified_law
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -2,60 +2,47 @@
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errata_numbers import probability
-from jaxsel.errors import check_integer
+from jaxsel.domains import number, probability, whole
 from jaxsel.families.choosing.laws import (
     NoisySelection,
     choosing_settings,
     group_law,
     spent_delta,
 )
+from jaxsel.papers import CL
 
-__all__ = ["CLAIMS", "Instance", "certain_failure", "crowds"]
-
-_SOURCE = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 7"
-
-
-def _delta(*, delta: float = 0.1) -> float:
-    """delta, at epsilon.
-
-    Args:
-      delta: of the whole, in (0, 1).
-    """
-    return probability("delta", delta)
+Epsilon = Annotated[float, number("of the whole", above=0.0, at_most=1.0)]
+Delta = Annotated[float, probability("of the whole; sets the noise")]
+Beta = Annotated[float, probability("chance of failure; sets the noise and tau")]
+Bound = Annotated[int, whole("k, by which all scores together may move", at_least=1)]
 
 
-def _half(*, delta: float = 0.1) -> float:
-    """delta/2, at epsilon.
+def _delta(*, delta: Delta = 0.1) -> float:
+    """delta of the whole, at epsilon."""
+    return delta
 
-    Args:
-      delta: of the whole, in (0, 1).
-    """
-    return _delta(delta=delta) / 2.0
+
+def _half(*, delta: Delta = 0.1) -> float:
+    """delta/2, at epsilon."""
+    return delta / 2.0
 
 
 def _spent(
-    *, epsilon: float = 1.0, delta: float = 0.1, beta: float = 0.5, bound: int = 2
+    *, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, bound: Bound = 2
 ) -> float:
     """1 - E_p (1 - p delta_1)^(tau k), at epsilon, where k scores move by 1.
 
     delta_1 is the exact delta, at epsilon/3, of the noise moved by 1.
-
-    Args:
-      epsilon: of the whole, in (0, 1].
-      delta: of the whole, in (0, 1); sets the noise.
-      beta: chance of failure, in (0, 1); sets the noise and tau.
-      bound: k, at least 1.
     """
     settings = choosing_settings(epsilon, delta, beta, bound)
-    return spent_delta(np.ones(check_integer("bound", bound, 1)), epsilon, settings)
+    return spent_delta(np.ones(bound), epsilon, settings)
 
 
 class Instance(NamedTuple):
@@ -90,13 +77,13 @@ def _instances(budget: Budget) -> Iterator[Instance]:
     yield Instance(three, np.array([4.0, 4.0, 0.0]), np.ones(3), 2, 1.0, 0.1, 0.5)
     # The best has a lead only in the last unit of its noise; then none.
     yield Instance(np.array([1.0, 0.0]), np.zeros(2), crowd, 1, 1.0, 0.1, 0.5)
-    for number in range(min(budget.cases, 60)):
+    for case in range(min(budget.cases, 60)):
         size = int(generator.integers(2, 6))
         scores = generator.integers(0, 9, size) * generator.choice([1.0, 4.0])
         steps = generator.uniform(-1.0, 1.0, size)
-        steps = np.sign(steps) if number % 2 else steps
+        steps = np.sign(steps) if case % 2 else steps
         counts = np.ones(size)
-        if number % 3 == 0:
+        if case % 3 == 0:
             # many more that stay, behind
             scores, steps = np.append(scores + 20.0, 0.0), np.append(steps, 0.0)
             counts = np.append(counts, 10.0 ** generator.integers(1, 9))
@@ -166,22 +153,14 @@ def crowds(settings: NoisySelection) -> Iterator[tuple[float, str]]:
             yield float(law[-1] + law[:-1][far].sum()), f"{levels=}, {counts=}"
 
 
-def _failing(*, beta: float = 0.1) -> float:
-    """beta, the chance that the loss exceeds (3/epsilon) log(5 k/(beta delta)).
-
-    Args:
-      beta: in (0, 1).
-    """
-    return probability("beta", beta)
+def _failing(*, beta: Beta = 0.1) -> float:
+    """beta, the chance that the loss exceeds (3/epsilon) log(5 k/(beta delta))."""
+    return beta
 
 
-def _failing_sharp(*, beta: float = 0.1) -> float:
-    """(2 - 2^-tau)/(tau + 1) < beta/2, tau = ceil(4/beta).
-
-    Args:
-      beta: in (0, 1).
-    """
-    return certain_failure(math.ceil(4.0 / probability("beta", beta)))
+def _failing_sharp(*, beta: Beta = 0.1) -> float:
+    """(2 - 2^-tau)/(tau + 1) < beta/2, tau = ceil(4/beta)."""
+    return certain_failure(math.ceil(4.0 / beta))
 
 
 def _utility(bound):
@@ -200,56 +179,49 @@ def _utility(bound):
     return cases
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="CL-Thm7",
-        source=_SOURCE,
-        statement="Selection of the best index with noise TLap(epsilon/3, delta "
-        "beta/(5 k)), tau = ceil(4/beta) and gamma = 1 is (epsilon, delta)-DP for "
-        "k-bounded families and epsilon <= 1.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_delta,
-        check=at_most(_stated_cases),
+STATEMENTS = (
+    CL.privacy(
+        "CL-Thm7",
+        "Theorem 7",
+        "Selection of the best index with noise TLap(epsilon/3, delta beta/(5 k)), tau = "
+        "ceil(4/beta) and gamma = 1 is (epsilon, delta)-DP for k-bounded families and "
+        "epsilon <= 1.",
+        Relation.GENERAL,
+        _delta,
+        at_most(_stated_cases),
     ),
-    Claim(
-        id="CL-Thm7-sharp",
-        source=f"{_SOURCE}, sharpened",
-        statement="It spends at most 1 - E_p prod_i (1 - p delta_i)^tau at epsilon, "
-        "delta_i being candidate i's exact delta at epsilon/3; attained in the "
-        "limit of many other candidates.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_spent,
-        check=at_most(_sharp_cases),
+    CL.privacy(
+        "CL-Thm7-sharp",
+        "Theorem 7, sharpened",
+        "It spends at most 1 - E_p prod_i (1 - p delta_i)^tau at epsilon, delta_i being "
+        "candidate i's exact delta at epsilon/3; attained in the limit of many other "
+        "candidates.",
+        Relation.GENERAL,
+        _spent,
+        at_most(_sharp_cases),
     ),
-    Claim(
-        id="CL-Thm7-half",
-        source=f"{_SOURCE}, sharpened",
-        statement="If k scores move by 1, that is at most delta/2.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_half,
-        check=at_most(_sums),
+    CL.privacy(
+        "CL-Thm7-half",
+        "Theorem 7, sharpened",
+        "If k scores move by 1, that is at most delta/2.",
+        Relation.GENERAL,
+        _half,
+        at_most(_sums),
     ),
-    Claim(
-        id="CL-Thm7-utility",
-        source=_SOURCE,
-        statement="With probability 1 - beta the loss is at most (3/epsilon) log(5 "
-        "k/(beta delta)), whatever the number of candidates.",
-        kind="utility",
-        relation=None,
-        evaluate=_failing,
-        check=at_most(_utility(_failing)),
+    CL.utility(
+        "CL-Thm7-utility",
+        "Theorem 7",
+        "With probability 1 - beta the loss is at most (3/epsilon) log(5 k/(beta delta)), "
+        "whatever the number of candidates.",
+        _failing,
+        at_most(_utility(_failing)),
     ),
-    Claim(
-        id="CL-Thm7-utility-sharp",
-        source=f"{_SOURCE}, sharpened",
-        statement="It fails with probability at most (2 - 2^-tau)/(tau + 1) < beta/2, "
-        "attained in the limit of many candidates.",
-        kind="utility",
-        relation=None,
-        evaluate=_failing_sharp,
-        check=at_most(_utility(_failing_sharp), 1e-9),
+    CL.utility(
+        "CL-Thm7-utility-sharp",
+        "Theorem 7, sharpened",
+        "It fails with probability at most (2 - 2^-tau)/(tau + 1) < beta/2, attained in "
+        "the limit of many candidates.",
+        _failing_sharp,
+        at_most(_utility(_failing_sharp), 1e-9),
     ),
 )

@@ -17,8 +17,6 @@ from jaxsel.families.choosing.laws import (
     stable_settings,
 )
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 _SOURCE = f"{_PAPER}, Theorem 8"
 

@@ -29,8 +29,6 @@ from jaxsel.families.tuning.claims.fixed_repetitions import CONFIDENCE
 from jaxsel.intervals import clopper_pearson
 from jaxsel.statistics import histogram
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 
 

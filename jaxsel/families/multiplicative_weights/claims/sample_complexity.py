@@ -14,8 +14,6 @@ from jaxsel.errata_numbers import one_to_infinity, probability
 from jaxsel.errors import check_integer, check_positive
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 
 

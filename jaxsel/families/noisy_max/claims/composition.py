@@ -25,8 +25,6 @@ from jaxsel.families.noisy_max.group_bounds import (
 )
 from jaxsel.families.noisy_max.laws import noisy_max_law
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 
 

@@ -21,8 +21,6 @@ from jaxsel.checking import bound_verdict
 from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.tuning.claims.errata_cases import describe_pair
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 Case = tuple[float, float, str]
 

@@ -32,8 +32,6 @@ from jaxsel.families.noisy_max.claims.instances import (
 )
 from jaxsel.families.noisy_max.group_bounds import group_delta, worst_group_pair
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 _ORDERS = np.array([1.05, 1.5, 2.0, 5.0, 30.0])
 _DELTAS = (1e-9, 1e-6, 1e-3, 0.1)

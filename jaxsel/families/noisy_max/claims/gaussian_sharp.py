@@ -21,8 +21,6 @@ from jaxsel.families.noisy_max.claims.instances import (
 )
 from jaxsel.families.noisy_max.group_bounds import group_delta
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 
 

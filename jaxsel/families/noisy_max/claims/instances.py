@@ -14,16 +14,6 @@ from jaxsel.families.noisy_max.bounds import noisy_max_shift
 from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.families.noisy_max.laws import noisy_max_law
 
-__all__ = [
-    "ENDING",
-    "MOVES",
-    "TOLERANCE",
-    "Instance",
-    "instances",
-    "moves",
-    "profile_cases",
-]
-
 # Deltas are compared, whose exact values are good to about 1e-13.
 TOLERANCE = 1e-11
 LEVELS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 5.0])

@@ -17,8 +17,6 @@ from jaxsel.checking import Case, at_least, at_most
 from jaxsel.errors import check_interval, check_positive
 from jaxsel.families.noisy_max.laws import noisy_max_law
 
-__all__ = ["CLAIMS"]
-
 _FACTOR = {Relation.GENERAL: 2.0, Relation.MONOTONE: 1.0}
 _SOURCES = {
     "gumbel": "McSherry & Talwar 2007 (exponential mechanism)",

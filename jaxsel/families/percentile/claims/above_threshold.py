@@ -11,8 +11,6 @@ from jaxsel.checking import Case, at_least, at_most
 from jaxsel.errors import check_interval, check_positive
 from jaxsel.families.percentile.laws import oracle_law
 
-__all__ = ["CLAIMS", "low_then_high", "privacy_claim", "random_shares"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -19,8 +19,6 @@ from jaxsel.families.percentile import median_laws as boosting
 from jaxsel.families.selection_and_test.laws import prior
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Cohen et al. 2022"
 
 

@@ -17,8 +17,6 @@ from jaxsel.errata_numbers import probability
 from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 
 

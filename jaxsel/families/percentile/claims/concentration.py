@@ -12,8 +12,6 @@ from jaxsel.base import Budget, Claim, Relation
 from jaxsel.checking import Case, at_most
 from jaxsel.errata_numbers import probability
 
-__all__ = ["CLAIMS", "CountLaw", "binomial_law", "mixed_law", "poisson_law"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

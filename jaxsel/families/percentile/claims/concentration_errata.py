@@ -15,8 +15,6 @@ from jaxsel.errata_numbers import probability
 from jaxsel.errors import check_integer, check_positive
 from jaxsel.families.percentile.settings import printed_shift, sufficient_shift
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from jaxsel.base import Budget
 from jaxsel.errata_numbers import probability
 
-__all__ = ["SCALES", "allowed_failure", "level", "random_plans"]
-
 # With threshold noise of scale 1 Algorithm 3 has query noise of scale 2, and a factor
 # x^(12 epsilon_1/epsilon_3) in Phi is 3 log x noise scales, whatever the epsilons are.
 SCALES = (2.0, 1.0)

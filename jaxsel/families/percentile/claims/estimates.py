@@ -24,8 +24,6 @@ from jaxsel.families.percentile.laws import (
 )
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 
-__all__ = ["CLAIMS", "coupling_failure"]
-
 
 def _falling_thresholds(
     generator: np.random.Generator, epsilon: float, size: int

@@ -28,8 +28,6 @@ from jaxsel.families.percentile.settings import (
 )
 from jaxsel.families.sparse_vector.halting_law import halting_law
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -20,8 +20,6 @@ from jaxsel.families.percentile.claims.errata_cases import (
 from jaxsel.families.percentile.settings import algorithm_4, always_level
 from jaxsel.families.sparse_vector.halting_law import halting_law
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -17,8 +17,6 @@ from jaxsel.families.percentile.settings import (
 )
 from jaxsel.families.sparse_vector.halting_law import laplace_difference_tail
 
-__all__ = ["CLAIMS", "rescaled"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

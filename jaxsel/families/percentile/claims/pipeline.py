@@ -20,8 +20,6 @@ from jaxsel.families.percentile.pipeline_laws import (
 )
 from jaxsel.families.sparse_vector.halting_law import laplace_difference_tail
 
-__all__ = ["CALL_CONSTANT", "CLAIMS", "ERRATA", "pipeline_claim", "random_plan"]
-
 _PAPER = "Liu & Talwar 2019"
 CALL_CONSTANT = 250.0
 

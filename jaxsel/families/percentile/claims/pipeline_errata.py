@@ -13,8 +13,6 @@ from jaxsel.errata_numbers import probability
 from jaxsel.errors import check_interval, check_positive
 from jaxsel.families.tuning.bounds.liu_talwar import threshold_pure
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -15,9 +15,6 @@ from jaxsel.families.percentile.claims.pipeline import pipeline_claim, random_pl
 from jaxsel.families.percentile.laws import count_range, sparse_vector_epsilon
 from jaxsel.families.percentile.pipeline_laws import Pipeline, pipeline, pipeline_law
 
-__all__ = ["CLAIMS"]
-
-
 # --- Theorem 4.7 (a): privacy ---------------------------------------------------------
 
 

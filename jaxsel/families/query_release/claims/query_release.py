@@ -26,8 +26,6 @@ from jaxsel.families.query_release.laws import (
     spent_delta,
 )
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 _CELLS = 1200  # of the grid in each direction, for the exact privacy of one query
 

@@ -24,8 +24,6 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     repetitive_settings,
 )
 
-__all__ = ["CLAIMS", "logs", "section_4_claim", "shown"]
-
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 
 

@@ -28,8 +28,6 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     pure_epsilon,
 )
 
-__all__ = ["CLAIMS"]
-
 # --- Lemma 3 --------------------------------------------------------------------------
 
 

@@ -19,8 +19,6 @@ from jaxsel.errors import check_interval, check_positive
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import RidgePair, ridge_pairs
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _KRW = "Koskela, Redberg & Wang 2024"
 _WANG = "Wang 2018, AdaOPS (released code), used by OPS-PTR"
 

@@ -16,8 +16,6 @@ from jaxsel.families.ridge_regression.claims.ridge_cases import run_delta_exact
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned
 from jaxsel.families.tuning.bounds.liu_talwar import ApproximateGuarantee
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _KRW = "Koskela, Redberg & Wang 2024"
 
 

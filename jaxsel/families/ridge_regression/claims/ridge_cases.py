@@ -10,8 +10,6 @@ from jaxsel.base import Budget
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.settings import RunCalibration
 
-__all__ = ["RidgePair", "RidgeSet", "ridge_pair", "ridge_pairs", "run_delta_exact"]
-
 
 class RidgeSet(NamedTuple):
     """What the steps of OPS-PTR look at: least eigenvalue of X'X, and |theta|."""

@@ -17,8 +17,6 @@ from jaxsel.errors import InputError, check_integer, check_positive
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
 from jaxsel.families.tuning.bounds.liu_talwar import percentile_failure
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

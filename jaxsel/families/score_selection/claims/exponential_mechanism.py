@@ -27,8 +27,6 @@ from jaxsel.families.score_selection.settings import (
 )
 from jaxsel.repetitions import geometric
 
-__all__ = ["CLAIMS", "landscapes"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -13,16 +13,6 @@ from jaxsel.families.score_selection.candidate_laws import index_law
 from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.repetitions import geometric
 
-__all__ = [
-    "Instance",
-    "chance_of_loss",
-    "failure",
-    "failure_given_candidates",
-    "neighbours",
-    "neighbours_of",
-    "selection_law",
-]
-
 
 class Instance(NamedTuple):
     """Scores on neighbouring data, and settings.

@@ -26,8 +26,6 @@ from jaxsel.families.score_selection.settings import (
 )
 from jaxsel.repetitions import geometric
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -19,8 +19,6 @@ from jaxsel.checking import Case, at_most, equal
 from jaxsel.errata_numbers import probability
 from jaxsel.errors import check_interval, check_positive
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

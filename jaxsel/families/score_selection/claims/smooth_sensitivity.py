@@ -34,8 +34,6 @@ from jaxsel.families.score_selection.smooth_sensitivity import (
 )
 from jaxsel.repetitions import geometric, point_mass
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Liu & Talwar 2019"
 _NRS = "Nissim, Raskhodnikova & Smith 2007"
 

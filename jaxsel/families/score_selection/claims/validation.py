@@ -20,8 +20,6 @@ from jaxsel.families.score_selection.claims.instances import neighbours_of
 from jaxsel.families.score_selection.settings import validation_runs
 from jaxsel.repetitions import Repetitions, geometric, point_mass
 
-__all__ = ["CLAIMS"]
-
 _SOURCE = "Liu & Talwar 2019, Lemma 5.1"
 _LIMIT = 80
 

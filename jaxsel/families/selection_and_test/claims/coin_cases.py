@@ -5,19 +5,6 @@ import math
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.families.selection_and_test.coin_game_laws import (
-    close_coins,
-    coin_renyi,
-    sequence_renyi,
-)
-
-__all__ = [
-    "close_coins",
-    "coin_renyi",
-    "random_sequence",
-    "sequence_renyi",
-    "small_orders",
-]
 
 
 def small_orders(epsilon: float, generator: np.random.Generator) -> list[float]:

@@ -21,8 +21,6 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
     known_chance_rate,
 )
 
-__all__ = ["CLAIMS", "game_moment", "largest_loss"]
-
 _SOURCE = "Cohen et al. 2022, Appendix A.1"
 
 

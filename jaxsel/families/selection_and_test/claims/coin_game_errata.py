@@ -16,14 +16,14 @@ from jaxsel.checking import Case, at_most, equal
 from jaxsel.errata_numbers import one_to_infinity, probability
 from jaxsel.errors import check_integer, check_positive
 from jaxsel.families.selection_and_test.claims.coin_cases import (
-    close_coins,
-    coin_renyi,
     random_sequence,
-    sequence_renyi,
     small_orders,
 )
-
-__all__ = ["CLAIMS", "ERRATA"]
+from jaxsel.families.selection_and_test.coin_game_laws import (
+    close_coins,
+    coin_renyi,
+    sequence_renyi,
+)
 
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 

@@ -15,8 +15,6 @@ from jaxsel.families.selection_and_test.laws import (
     transcript_law,
 )
 
-__all__ = ["CLAIMS"]
-
 _SOURCE = "Cohen et al. 2022, remark after Theorem 2"
 Calls = list[SelectionCall | TestCall]
 

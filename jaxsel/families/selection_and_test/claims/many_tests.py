@@ -32,8 +32,6 @@ from jaxsel.families.selection_and_test.laws import (
     transcript_law,
 )
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Cohen et al. 2022"
 _SOURCE = f"{_PAPER}, Theorem 2"
 _CERTAIN = Prior(np.ones(1), np.zeros(1), np.ones(1))  # p = 1, known

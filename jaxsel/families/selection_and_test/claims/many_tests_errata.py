@@ -18,8 +18,6 @@ from jaxsel.families.selection_and_test.bounds import (
     tests_renyi_rate,
 )
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 
 

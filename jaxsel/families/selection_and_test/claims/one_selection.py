@@ -14,8 +14,6 @@ from jaxsel.checking import at_most
 from jaxsel.errors import check_interval, check_positive
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 
-__all__ = ["CLAIMS"]
-
 
 def _epsilon(*, epsilon: float = 1.0, gamma: float = 0.5) -> float:
     """(2 + gamma) epsilon, for an epsilon-DP base.

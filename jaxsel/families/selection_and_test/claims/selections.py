@@ -20,8 +20,6 @@ from jaxsel.families.selection_and_test.laws import (
     transcript_law,
 )
 
-__all__ = ["CLAIMS"]
-
 _SOURCE = "Cohen et al. 2022, Theorem 1"
 _GAMMAS = (0.5, 1.0, 2.0)
 

@@ -19,8 +19,6 @@ from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.sparse_vector import bounds, patterns, profiles, stopping_laws
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 
-__all__ = ["CLAIMS", "claim", "pair_cases", "tight_cases"]
-
 _ROTH = "Dwork & Roth 2014"
 _LYU = "Lyu, Su & Li 2017"
 _GENERAL, _MONOTONE = Relation.GENERAL, Relation.MONOTONE

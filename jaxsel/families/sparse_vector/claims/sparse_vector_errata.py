@@ -15,8 +15,6 @@ from jaxsel.errata_numbers import probability
 from jaxsel.errors import check_integer, check_positive
 from jaxsel.families.sparse_vector.halting_law import halting_law
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 
 

@@ -23,8 +23,6 @@ from jaxsel.families.sparse_vector.claims.sparse_vector import (
 )
 from jaxsel.families.sparse_vector.variant_settings import Variant
 
-__all__ = ["CLAIMS"]
-
 _FIGURE = "Lyu, Su & Li 2017, Figure 1"
 _GENERAL, _MONOTONE = Relation.GENERAL, Relation.MONOTONE
 _EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)

@@ -22,8 +22,6 @@ from jaxsel.families.thresholds.decreasing_laws import (
     thresholds,
 )
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -26,8 +26,6 @@ from jaxsel.families.top_k.curves import (
     compose_curves,
 )
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Zhu & Wang 2022"
 _ORDERS = (1.2, 2.0, 8.0)
 

@@ -28,8 +28,6 @@ from jaxsel.families.top_k.laws import (
     vote_neighbours,
 )
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _TOLERANCE = 1e-12
 _ORDERS = (1.2, 2.0, 10.0)
 

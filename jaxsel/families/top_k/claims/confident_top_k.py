@@ -22,8 +22,6 @@ from jaxsel.families.top_k.confident_laws import (
 )
 from jaxsel.families.top_k.laws import top_k_set_law
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 _SOURCE = f"{_PAPER}, Theorem 6"
 

@@ -17,8 +17,6 @@ from jaxsel.checking import Case, at_most
 from jaxsel.errata_numbers import probability
 from jaxsel.errors import check_positive
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 
 

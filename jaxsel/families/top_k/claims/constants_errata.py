@@ -23,8 +23,6 @@ from jaxsel.families.top_k.claims.neighbours import (
     threshold_factor,
 )
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Zhu & Wang 2022"
 Case = tuple[float, float, str]
 

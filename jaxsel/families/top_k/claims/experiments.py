@@ -32,8 +32,6 @@ from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.laws import check_top_k
 from jaxsel.families.top_k.recall import Groups, hit_law
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _BINS, _COUNT = 15_000, 700.0
 _EPSILON, _DELTA = 0.15, 1e-6
 _SIZES = (10, 20, 50, 100, 200, 500, 1000, 1500)

@@ -23,8 +23,6 @@ from jaxsel.families.top_k.laws import (
     vote_neighbours,
 )
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Zhu & Wang 2022"
 _BUDGETS = ((0.5, 0.1), (4.0, 0.01))  # rho, delta_t
 _DELTAS = (0.05, 1e-6)

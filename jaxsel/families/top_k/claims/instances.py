@@ -17,20 +17,6 @@ from jaxsel.families.top_k.claims.neighbours import gaps_of, indicator, small_pa
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
 from jaxsel.families.top_k.laws import vote_neighbours
 
-__all__ = [
-    "BORDERLINE",
-    "Sides",
-    "gap_laws",
-    "gap_test",
-    "hockey_sticks",
-    "lost_mass",
-    "pools",
-    "random_pairs",
-    "renyi_rows",
-    "size_sides",
-    "worst_row",
-]
-
 # A gap of exactly 1, ties at the top, ties at the border, and no gap above 1.
 BORDERLINE = (
     (5, 5, 0), (6, 5, 5, 2, 1), (9, 8, 4, 3, 3), (5, 5, 2, 2, 0), (4, 3, 2, 1, 0),

@@ -24,8 +24,6 @@ from jaxsel.families.top_k.claims.instances import (
 )
 from jaxsel.families.top_k.pate import scaled_votes
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Zhu & Wang 2022"
 _ORDERS = (1.2, 2.0, 10.0)
 

@@ -9,8 +9,6 @@ from jaxsel.base import Budget, Claim, Erratum, Relation, Verdict
 from jaxsel.checking import bound_verdict
 from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Zhu & Wang 2022"
 Case = tuple[float, float, str]
 

@@ -11,16 +11,6 @@ import math
 
 import numpy as np
 
-__all__ = [
-    "gap_pairs",
-    "gaps_of",
-    "indicator",
-    "neighbours",
-    "release_delta",
-    "small_pairs",
-    "threshold_factor",
-]
-
 
 @functools.cache
 def neighbours(candidates: int, largest: int) -> tuple[np.ndarray, np.ndarray]:

@@ -14,8 +14,6 @@ from jaxsel.families.top_k.claims.instances import Sides, renyi_rows, worst_row
 from jaxsel.families.top_k.claims.neighbours import gaps_of, neighbours
 from jaxsel.families.top_k.curves import noisy_gap_renyi
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Zhu & Wang 2022"
 _ORDERS = (1.1, 2.0, 5.0, 30.0)
 

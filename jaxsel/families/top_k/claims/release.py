@@ -30,8 +30,6 @@ from jaxsel.families.top_k.gaps import (
     stable_top_k_gap,
 )
 
-__all__ = ["CLAIMS"]
-
 _TOLERANCE = 1e-12
 _ORDERS = (1.1, 2.0, 8.0, 40.0)
 _BUDGETS = ((0.5, 0.1), (0.02, 1e-3), (4.0, 0.01))  # rho, delta_t

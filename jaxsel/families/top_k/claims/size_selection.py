@@ -23,8 +23,6 @@ from jaxsel.families.top_k.curves import (
 )
 from jaxsel.families.top_k.laws import largest_gap_law
 
-__all__ = ["CLAIMS"]
-
 _ORDERS = (1.1, 2.0, 5.0, 30.0)
 _EPSILONS = (0.1, 1.0, 4.0)
 

@@ -5,8 +5,6 @@ from typing import Any
 
 from jaxsel.base import Budget, Claim, Relation, Verdict
 
-__all__ = ["PAPER", "release_claim"]
-
 PAPER = "Zhu & Wang 2022"
 
 

@@ -34,8 +34,6 @@ from jaxsel.families.tuning.attained.merging import (
 )
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["Adversary", "adversarial_delta", "adversarial_epsilon"]
-
 _CELLS = 300
 _STAGES = 3
 _ROUNDS = 8

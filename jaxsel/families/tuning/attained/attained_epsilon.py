@@ -8,8 +8,6 @@ from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["attained_epsilon"]
-
 _LARGE = 2e-3  # atoms above this mass are split
 # Shares of a split atom: fine at the start, where a ranking may need a small piece.
 _SHARES = np.diff(np.concatenate([[0.0], np.geomspace(1e-13, 1.0, 400)]))

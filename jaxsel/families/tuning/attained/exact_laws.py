@@ -16,8 +16,6 @@ from jaxsel.errors import (
 )
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["tuned_index_law", "tuned_law"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 

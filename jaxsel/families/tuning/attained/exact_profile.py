@@ -33,8 +33,6 @@ from jaxsel.accounting.single_run.score_pairs import (
 from jaxsel.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions, point_mass
 
-__all__ = ["TunedProfile", "exact_tuned_epsilon", "tuned_delta", "tuned_profile"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _AT_ONCE = 4_000_000  # numbers held at a time
 _LEAST_DELTA = 1e-280

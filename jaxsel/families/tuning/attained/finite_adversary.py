@@ -22,8 +22,6 @@ from jaxsel.families.tuning.attained.merging import (
 )
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["FiniteAdversary", "finite_adversarial"]
-
 _CELLS = 300
 _STAGES = 2
 _ROUNDS = 8

@@ -14,15 +14,6 @@ import numpy as np
 
 from jaxsel.repetitions import Repetitions
 
-__all__ = [
-    "Merger",
-    "MergingGrid",
-    "best_block",
-    "best_merger",
-    "merging_grid",
-    "path_epsilon",
-]
-
 
 class MergingGrid(NamedTuple):
     """Tuned masses of every outcome at every state, for both sides.

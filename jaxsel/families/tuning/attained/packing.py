@@ -13,18 +13,6 @@ import numpy as np
 
 from jaxsel.errors import check_interval, check_positive
 
-__all__ = [
-    "Successes",
-    "dominance",
-    "large_candidates",
-    "packing_bound",
-    "packing_distance",
-    "packing_law",
-    "packing_path",
-    "packing_successes",
-    "smallest_exponential_epsilon",
-]
-
 _ROUNDING = 1e-12  # a last step that long is none
 
 

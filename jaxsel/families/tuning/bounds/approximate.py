@@ -13,14 +13,6 @@ from jaxsel.errors import InputError, check_interval, check_positive
 from jaxsel.families.tuning.bounds.generic import correct_for_no_runs
 from jaxsel.repetitions import Repetitions
 
-__all__ = [
-    "ApproximateRenyi",
-    "Thinned",
-    "approximate_poisson_renyi",
-    "pure_core_delta",
-    "thinned",
-]
-
 
 class Thinned(NamedTuple):
     """The number of runs given that all are good, and the chance that one is not."""

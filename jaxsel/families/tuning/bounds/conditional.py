@@ -19,14 +19,6 @@ from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.pairs import tight_conditional
 from jaxsel.errors import InputError, check_interval
 
-__all__ = [
-    "PARTS",
-    "conditional_at_exponents",
-    "conditional_epsilon",
-    "conditional_part",
-    "fitted_tight_conditional",
-]
-
 PARTS = (1, 2, 3, 4, 5)  # the inequalities of Corollary 16
 
 

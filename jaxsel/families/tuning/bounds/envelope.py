@@ -26,15 +26,6 @@ from jaxsel.errors import InputError, check_interval
 from jaxsel.families.tuning.bounds.slope_cover import COUNT, slope_cover
 from jaxsel.repetitions import Repetitions
 
-__all__ = [
-    "Envelope",
-    "base_envelopes",
-    "envelope_epsilon",
-    "envelope_log_delta",
-    "envelope_profile",
-    "pair_envelope",
-]
-
 
 class Envelope(NamedTuple):
     """The envelope of one dominating pair and one law of K, ready for any epsilon.

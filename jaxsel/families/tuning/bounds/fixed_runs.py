@@ -8,13 +8,6 @@ import numpy.typing as npt
 
 from jaxsel.errors import check_integer, check_positive
 
-__all__ = [
-    "ConstantEvent",
-    "fixed_runs_constant_event",
-    "fixed_runs_epsilon",
-    "fixed_runs_lower_bound",
-]
-
 
 class ConstantEvent(NamedTuple):
     """What Appendix D.1 says of pairs.fixed_runs_constant after ``count`` runs.

@@ -20,8 +20,6 @@ from jaxsel.families.tuning.bounds.generic import (
 )
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["general_hockey_stick", "general_renyi", "refined_hockey_stick"]
-
 # Parts of an outcome on the logit scale: 4e-18 to 1 - 2e-16 of it, and both ends.
 _LOGITS = (-40.0, 36.0)
 

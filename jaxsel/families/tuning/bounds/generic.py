@@ -22,15 +22,6 @@ from jaxsel.errors import InputError, check_integer, check_probability_vector
 from jaxsel.families.tuning.bounds.slope_cover import log_ratio_supremum, slope_cover
 from jaxsel.repetitions import Repetitions
 
-__all__ = [
-    "correct_for_no_runs",
-    "generic_pair_epsilon",
-    "generic_renyi",
-    "ratio_supremum",
-    "truncated_renyi",
-    "truncation_penalty",
-]
-
 _LOGIT_RANGE = (-80.0, 25.0)  # of the event's mass in the search for the supremum
 
 

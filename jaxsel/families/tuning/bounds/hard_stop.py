@@ -12,8 +12,6 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.errors import check_integer, check_interval, check_positive
 
-__all__ = ["hard_stop_excess", "hard_stop_steps_sharp", "hard_stop_worst"]
-
 
 def hard_stop_worst(epsilon: float, gamma: float, steps: int) -> float:
     """Largest pure epsilon over all epsilon-DP bases, random stopping within T draws.

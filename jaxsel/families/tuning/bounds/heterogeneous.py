@@ -30,12 +30,6 @@ if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-__all__ = [
-    "CandidateThresholds",
-    "candidate_thresholds",
-    "largest_steps",
-    "subsampled_gaussian_profile",
-]
 
 _INTERVAL = 1e-4  # of the discretised privacy loss
 _MOST_STEPS = 2**20  # more take minutes, and a finer interval

@@ -22,31 +22,6 @@ from jaxsel.errors import (
 )
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 
-__all__ = [
-    "ApproximateGuarantee",
-    "hard_stop_approximate",
-    "hard_stop_approximate_sharp",
-    "hard_stop_law",
-    "hard_stop_pure",
-    "hard_stop_steps",
-    "hard_stop_steps_pure",
-    "percentile_failure",
-    "percentile_failure_bound",
-    "stopping_approximate_sharp",
-    "stopping_expected_draws",
-    "stopping_law",
-    "stopping_pure",
-    "threshold_approximate",
-    "threshold_approximate_sharp",
-    "threshold_expected_draws",
-    "threshold_expected_draws_bound",
-    "threshold_failure",
-    "threshold_failure_bound",
-    "threshold_law",
-    "threshold_pure",
-    "threshold_steps",
-]
-
 
 class ApproximateGuarantee(NamedTuple):
     """(epsilon, delta)-differential privacy."""

@@ -13,13 +13,6 @@ from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run.conversions import RenyiCurve, monotone
 from jaxsel.errors import check_interval
 
-__all__ = [
-    "negative_binomial_epsilon",
-    "negative_binomial_renyi",
-    "pure_negative_binomial_epsilon",
-    "zcdp_negative_binomial_renyi",
-]
-
 
 def _checked(eta: float, gamma: float) -> tuple[float, float, float]:
     """eta, log(1/gamma) and log E[K]."""

@@ -13,8 +13,6 @@ from jaxsel.accounting.single_run.conversions import (
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.errors import InputError, check_choice, check_positive
 
-__all__ = ["poisson_epsilon", "poisson_renyi"]
-
 
 def poisson_epsilon(
     order: npt.ArrayLike,

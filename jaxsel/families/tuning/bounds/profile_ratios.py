@@ -21,14 +21,6 @@ import numpy as np
 from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 
-__all__ = [
-    "Profile",
-    "SlopeRatio",
-    "binomial_ratio",
-    "negative_binomial_ratio",
-    "poisson_ratio",
-]
-
 Profile = Callable[[np.ndarray], np.ndarray]
 
 _TOLERANCE = 1e-6  # within which the search is sure; the polish goes further

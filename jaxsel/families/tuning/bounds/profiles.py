@@ -25,21 +25,6 @@ from jaxsel.families.tuning.bounds.profile_ratios import (
 from jaxsel.families.tuning.bounds.tradeoff_ratio import tradeoff_ratio
 from jaxsel.repetitions import Repetitions
 
-__all__ = [
-    "LEAST_DELTA",
-    "ProfileBound",
-    "binomial_profile",
-    "epsilon_at",
-    "gaussian_negative_binomial_epsilon",
-    "negative_binomial_profile",
-    "point_negative_binomial",
-    "point_negative_binomial_sharp",
-    "poisson_profile",
-    "profile_bounds",
-    "tradeoff_profile",
-    "two_point_epsilon",
-]
-
 # Below it E[K] base(epsilon) may have underflowed to 0, and would seem reached.
 LEAST_DELTA = 1e-290
 

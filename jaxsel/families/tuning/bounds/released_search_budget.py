@@ -35,19 +35,6 @@ from jaxsel.families.tuning.bounds.poisson import poisson_epsilon
 from jaxsel.families.tuning.bounds.renyi import tuned_curves, tuned_epsilon
 from jaxsel.repetitions import Repetitions, truncated_negative_binomial
 
-__all__ = [
-    "RELEASED_ORDERS",
-    "ReleasedBudget",
-    "least_renyi",
-    "released_budget",
-    "released_negative_binomial",
-    "released_renyi",
-    "subsampled_gaussian_renyi",
-    "theorem_epsilon",
-    "training_base",
-    "training_renyi",
-]
-
 RELEASED_ORDERS = np.array(
     [1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0, 4.5, *range(5, 64), 128, 256, 512]
 )

@@ -14,8 +14,6 @@ from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_re
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["TunedEpsilon", "tuned_curves", "tuned_epsilon"]
-
 
 class TunedEpsilon(NamedTuple):
     """An epsilon of the tuned algorithm, the theorem and the order that give it."""

@@ -21,8 +21,6 @@ from jaxsel.accounting.numerics.hull import upper_hull
 from jaxsel.errors import InputError, check_integer
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["COUNT", "SlopeCover", "log_ratio_supremum", "slope_cover"]
-
 COUNT = 32768  # grid points for the mass x of an event
 _LOGIT_END = 40.0  # of the largest x; the least is e^-40 / E[K]
 _SPREAD = 0.3  # weight of the logit of x itself in the spacing of the grid

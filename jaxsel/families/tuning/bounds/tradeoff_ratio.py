@@ -20,8 +20,6 @@ from scipy import special
 from jaxsel.families.tuning.bounds.profile_ratios import SlopeRatio
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["tradeoff_ratio"]
-
 _TOLERANCE = 1e-8
 _KNOTS = 1025
 _PARTS = np.array([0.25, 0.5, 0.75])  # where a cell is cut

@@ -20,8 +20,6 @@ from jaxsel.families.tuning.claims.base_pairs import (
     two_sided_renyi,
 )
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Papernot & Steinke 2022"
 
 

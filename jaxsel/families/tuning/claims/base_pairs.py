@@ -18,18 +18,6 @@ from jaxsel.base import Budget
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.repetitions import Repetitions
 
-__all__ = [
-    "ApproximatePair",
-    "BasePair",
-    "approximate_pairs",
-    "base_pairs",
-    "constructed_pairs",
-    "gaussian_tuned_renyi",
-    "pure_pairs",
-    "tuned_pair",
-    "two_sided_renyi",
-]
-
 
 class BasePair(NamedTuple):
     """Two base laws, best outcome first.

@@ -13,8 +13,6 @@ from jaxsel.checking import Case, at_most, equal
 from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -40,8 +40,6 @@ from jaxsel.families.tuning.claims.profile_cases import (
 )
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 # --- Theorem 5.6 ----------------------------------------------------------------------
 
 

@@ -20,8 +20,6 @@ from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.checking import Case, at_most
 from jaxsel.errors import InputError, check_interval, check_positive
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

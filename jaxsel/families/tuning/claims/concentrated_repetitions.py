@@ -16,8 +16,6 @@ from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import binomial_profile
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 
 

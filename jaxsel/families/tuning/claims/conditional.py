@@ -17,8 +17,6 @@ from jaxsel.families.tuning.bounds.conditional import (
 )
 from jaxsel.families.tuning.claims.base_pairs import base_pairs
 
-__all__ = ["CLAIMS", "ERRATA", "Conditioned", "concentrated"]
-
 _PAPER = "Papernot & Steinke 2022"
 _ORDERS = (1.02, 1.5, 1.9, 2.0, 3.0, 8.0)
 

@@ -36,8 +36,6 @@ from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, base_pairs
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["CLAIMS"]
-
 _SOURCE = "this project; novelty against later literature not established"
 _COARSE = 4096  # grid points where a bound slightly above the best will do
 _LEVELS = np.array([0.0, 0.05, 0.3, 1.0, 2.0, 3.5])

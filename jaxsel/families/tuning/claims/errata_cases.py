@@ -24,20 +24,6 @@ from jaxsel.accounting.single_run.score_pairs import gaussian_pair, reversed_pai
 from jaxsel.families.tuning.attained.exact_profile import tuned_delta
 from jaxsel.repetitions import Repetitions
 
-__all__ = [
-    "NATURAL",
-    "BlockOrder",
-    "block_order_delta",
-    "coin_laws",
-    "describe_pair",
-    "epsilon_of",
-    "ratio_of_tradeoff",
-    "run_counts",
-    "stopping_ratio",
-    "tuned_gaussian_epsilon",
-    "worst_block_order",
-]
-
 _LEAST_TAIL = 1e-20  # of K, where sums over K end
 
 

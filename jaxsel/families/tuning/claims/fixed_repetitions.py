@@ -10,8 +10,6 @@ from jaxsel.errors import check_positive
 from jaxsel.families.tuning.bases import randomised_response
 from jaxsel.families.tuning.private_tuning import private_tuning
 
-__all__ = ["CLAIMS", "CONFIDENCE"]
-
 # Of all audits that enter one verdict, together.
 CONFIDENCE = 1.0 - 1e-6
 

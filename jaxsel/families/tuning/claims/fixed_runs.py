@@ -19,8 +19,6 @@ from jaxsel.families.tuning.bounds.fixed_runs import (
 )
 from jaxsel.families.tuning.claims.base_pairs import base_pairs, tuned_pair
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Papernot & Steinke 2022"
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
 _COUNTS = (1, 2, 5, 20)

@@ -22,8 +22,6 @@ from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned
 from jaxsel.families.tuning.claims.profile_cases import coin_pair, random_law, swapped
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 _FAMILIES = ("negative_binomial", "poisson", "binomial")
 

@@ -17,8 +17,6 @@ from jaxsel.families.tuning.bounds.generic import (
 )
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Papernot & Steinke 2022"
 _ORDERS = np.array([1.02, 1.5, 3.0, 25.0])
 _SAME = BasePair(np.array([0.5, 0.5]), np.array([0.5, 0.5]), "both laws [0.5, 0.5]")

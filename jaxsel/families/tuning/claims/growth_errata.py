@@ -15,8 +15,6 @@ from jaxsel.checking import bound_verdict
 from jaxsel.errors import check_interval, check_positive
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 Case = tuple[float, float, str]
 

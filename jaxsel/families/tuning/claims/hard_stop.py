@@ -25,8 +25,6 @@ from jaxsel.families.tuning.claims.base_pairs import (
     pure_pairs,
 )
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

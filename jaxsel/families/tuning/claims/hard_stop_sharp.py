@@ -15,8 +15,6 @@ from jaxsel.families.tuning.bounds.hard_stop import (
 from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_law, stopping_pure
 from jaxsel.families.tuning.claims.base_pairs import pure_pairs
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

@@ -32,8 +32,6 @@ from jaxsel.families.tuning.claims.profile_cases import (
     sharp_instances,
 )
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 
 

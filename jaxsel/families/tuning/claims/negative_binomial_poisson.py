@@ -26,8 +26,6 @@ from jaxsel.families.tuning.claims.base_pairs import (
     two_sided_renyi,
 )
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Papernot & Steinke 2022"
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0])
 _SECOND_ORDERS = np.array([1.0, 1.1, 1.5, 2.0, 5.0, 20.0, 100.0])

@@ -15,8 +15,6 @@ from jaxsel.checking import identity_verdict
 from jaxsel.errors import check_interval
 from jaxsel.families.tuning.claims.errata_cases import coin_laws, run_counts
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 Case = tuple[float, float, str]

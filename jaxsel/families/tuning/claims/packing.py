@@ -21,8 +21,6 @@ from jaxsel.families.tuning.attained.packing import (
 )
 from jaxsel.families.tuning.bounds.liu_talwar import stopping_law, threshold_law
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Liu & Talwar 2019"
 _COUNTS = (10.0, 100.0, 1e3, 1e6, 1e12, 1e50)
 

@@ -24,8 +24,6 @@ from jaxsel.families.tuning.claims.errata_cases import (
     worst_block_order,
 )
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 Case = tuple[float, float, str]
 

@@ -19,22 +19,6 @@ from jaxsel.families.tuning.bounds.profiles import ProfileBound
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
 from jaxsel.repetitions import Repetitions
 
-__all__ = [
-    "PAPER",
-    "TOLERANCE",
-    "checked_base_epsilon",
-    "checked_epsilon",
-    "coin_pair",
-    "coin_profile",
-    "law_profile",
-    "law_tradeoff",
-    "profile_case",
-    "profile_cases",
-    "random_law",
-    "sharp_instances",
-    "swapped",
-]
-
 PAPER = "Koskela, Redberg & Wang 2024"
 # Deltas are compared: the tolerance must be far below those that matter.
 TOLERANCE = 1e-12

@@ -17,8 +17,6 @@ from jaxsel.errors import check_interval, check_positive
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs
 from jaxsel.families.tuning.claims.profile_cases import coin_pair, law_profile, swapped
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 
 

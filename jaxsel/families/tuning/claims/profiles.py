@@ -47,8 +47,6 @@ from jaxsel.families.tuning.claims.profile_cases import (
 )
 from jaxsel.repetitions import Repetitions
 
-__all__ = ["CLAIMS"]
-
 # --- Theorem 5.1 ----------------------------------------------------------------------
 
 

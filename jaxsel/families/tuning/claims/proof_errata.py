@@ -27,8 +27,6 @@ from jaxsel.families.tuning.claims.errata_cases import (
     run_counts,
 )
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Koskela, Redberg & Wang 2024"
 Case = tuple[float, float, str]
 Profile = Callable[[float], np.ndarray]

@@ -19,8 +19,6 @@ from jaxsel.families.tuning.bounds.liu_talwar import (
 )
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Liu & Talwar 2019"
 
 

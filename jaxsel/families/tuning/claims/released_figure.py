@@ -28,8 +28,6 @@ from jaxsel.families.tuning.claims.base_pairs import (
     two_sided_renyi,
 )
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Papernot & Steinke 2022"
 _RATE, _NOISE, _STEPS = 256 / 60_000, 1.1, 14_063
 _DELTA = 1e-5

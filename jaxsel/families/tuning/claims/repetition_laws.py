@@ -10,8 +10,6 @@ from jaxsel.base import Budget, Claim
 from jaxsel.checking import Case, equal
 from jaxsel.errors import InputError, check_interval
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Papernot & Steinke 2022"
 
 

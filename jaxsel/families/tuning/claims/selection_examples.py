@@ -13,8 +13,6 @@ from jaxsel.base import Budget, Claim, Relation
 from jaxsel.checking import Case, at_least, at_most, equal
 from jaxsel.errors import check_integer, check_interval, check_positive
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Papernot & Steinke 2022"
 
 

@@ -13,8 +13,6 @@ from jaxsel.checking import Case, equal
 from jaxsel.errors import check_interval
 from jaxsel.families.tuning.claims.base_pairs import tuned_pair
 
-__all__ = ["CLAIMS"]
-
 _PAPER = "Papernot & Steinke 2022"
 
 

@@ -15,8 +15,6 @@ from jaxsel.families.tuning.bounds.conditional import (
 )
 from jaxsel.families.tuning.claims.conditional import Conditioned, concentrated
 
-__all__ = ["CLAIMS", "ERRATA"]
-
 _PAPER = "Papernot & Steinke 2022"
 
 
