@@ -5,6 +5,8 @@ line prints it and exits with status 2.
 """
 
 import math
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -93,3 +95,26 @@ def check_probability_vector(name: str, values: object) -> np.ndarray:
             f"{name} must be a list of non-negative probabilities that sum to 1"
         )
     return array
+
+
+def check_params(
+    params: Mapping[str, Any],
+    required: Collection[str] = (),
+    optional: Collection[str] = (),
+) -> None:
+    """Raises InputError for a parameter that is missing, or that nobody knows.
+
+    Args:
+      params: what a mechanism was given.
+      required: names that must be there.
+      optional: further names that may be there.
+    """
+    if not isinstance(params, Mapping):
+        raise InputError(f"parameters are {_shown(params)}; they must be a mapping")
+    named = ", ".join([*required, *optional]) or "none"
+    for name in required:
+        if name not in params:
+            raise InputError(f"{name} is missing; the parameters are: {named}")
+    for name in params:
+        if name not in required and name not in optional:
+            raise InputError(f"{name} is no parameter here; there are: {named}")
