@@ -77,7 +77,12 @@ def test_gamma_agrees_with_dp_accounting(shape, mean):
         ("tnb", 10, {}, "needs eta beside the mean; nothing was given"),
         ("poisson", 10, {"eta": 1.0}, "needs nothing else beside the mean; eta was"),
         ("poisson", 0, {}, "mean is 0"),
-        ("binomial", 21, {"count": 20}, r"mean is 21.*; it must be a number in \(0, 20\]"),
+        (
+            "binomial",
+            21,
+            {"count": 20},
+            r"mean is 21.*; it must be a number in \(0, 20\]",
+        ),
         ("binomial", 0, {"count": 20}, "mean is 0"),
         ("binomial", 2, {"count": 2.5}, "count is 2.5"),
         ("beta_binomial", 20, {"count": 20}, r"must be a number in \(0, 20\)"),
