@@ -29,6 +29,7 @@ from jaxsel.accounting.single_run.closed_forms import (
     randomised_response_tradeoff,
 )
 from jaxsel.accounting.single_run.conversions import (
+    ApproximateGuarantee,
     Conversion,
     RenyiCurve,
     log_delta_at_order,
@@ -78,6 +79,16 @@ from jaxsel.families.noisy_max.composition_bounds import (
     noisy_max_composed_delta,
     noisy_max_composed_epsilon,
 )
+from jaxsel.families.thresholds.laws import (
+    threshold_approximate,
+    threshold_approximate_sharp,
+    threshold_expected_draws,
+    threshold_expected_draws_bound,
+    threshold_failure_bound,
+    threshold_law,
+    threshold_pure,
+    threshold_steps,
+)
 from jaxsel.families.top_k.baselines import (
     exponential_top_k_rho,
     exponential_top_k_scale,
@@ -116,14 +127,10 @@ from jaxsel.families.tuning.attained.finite_adversary import (
     finite_adversarial,
 )
 from jaxsel.families.tuning.bounds.approximate import (
-    ApproximateRenyi,
     Thinned,
-    approximate_poisson_renyi,
-    pure_core_delta,
     thinned,
 )
 from jaxsel.families.tuning.bounds.conditional import (
-    PARTS,
     conditional_at_exponents,
     conditional_epsilon,
     conditional_part,
@@ -133,12 +140,6 @@ from jaxsel.families.tuning.bounds.envelope import (
     base_envelopes,
     envelope_epsilon,
     envelope_profile,
-)
-from jaxsel.families.tuning.bounds.fixed_runs import (
-    ConstantEvent,
-    fixed_runs_constant_event,
-    fixed_runs_epsilon,
-    fixed_runs_lower_bound,
 )
 from jaxsel.families.tuning.bounds.general_profile import (
     general_hockey_stick,
@@ -150,38 +151,12 @@ from jaxsel.families.tuning.bounds.generic import (
     generic_pair_epsilon,
     generic_renyi,
     ratio_supremum,
-    truncated_renyi,
-    truncation_penalty,
 )
 from jaxsel.families.tuning.bounds.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,
     largest_steps,
     subsampled_gaussian_profile,
-)
-from jaxsel.families.tuning.bounds.liu_talwar import (
-    ApproximateGuarantee,
-    hard_stop_approximate,
-    hard_stop_approximate_sharp,
-    hard_stop_law,
-    hard_stop_pure,
-    hard_stop_steps,
-    hard_stop_steps_pure,
-    percentile_failure,
-    percentile_failure_bound,
-    stopping_approximate_sharp,
-    stopping_expected_draws,
-    stopping_law,
-    stopping_pure,
-    threshold_approximate,
-    threshold_approximate_sharp,
-    threshold_expected_draws,
-    threshold_expected_draws_bound,
-    threshold_failure,
-    threshold_failure_bound,
-    threshold_law,
-    threshold_pure,
-    threshold_steps,
 )
 from jaxsel.families.tuning.bounds.negative_binomial import (
     negative_binomial_epsilon,
@@ -203,6 +178,14 @@ from jaxsel.families.tuning.bounds.profiles import (
     tradeoff_profile,
     two_point_epsilon,
 )
+from jaxsel.families.tuning.bounds.random_stopping import (
+    hard_stop_approximate,
+    hard_stop_steps,
+    hard_stop_steps_pure,
+    percentile_failure,
+    percentile_failure_bound,
+    stopping_law,
+)
 from jaxsel.families.tuning.bounds.renyi import (
     TunedEpsilon,
     tuned_curves,
@@ -210,14 +193,11 @@ from jaxsel.families.tuning.bounds.renyi import (
 )
 
 __all__ = [
-    "PARTS",
     "Account",
     "Adversary",
     "ApproximateGuarantee",
-    "ApproximateRenyi",
     "BaseGuarantee",
     "CandidateThresholds",
-    "ConstantEvent",
     "Conversion",
     "DominatingPair",
     "FiniteAdversary",
@@ -230,7 +210,6 @@ __all__ = [
     "account",
     "adversarial_delta",
     "adversarial_epsilon",
-    "approximate_poisson_renyi",
     "approximate_profile",
     "approximate_renyi_to_delta",
     "approximate_renyi_to_epsilon",
@@ -260,9 +239,6 @@ __all__ = [
     "exponential_top_k_scale",
     "finite_adversarial",
     "fitted_tight_conditional",
-    "fixed_runs_constant_event",
-    "fixed_runs_epsilon",
-    "fixed_runs_lower_bound",
     "fixed_top_k_curve",
     "from_event",
     "gaussian_delta",
@@ -278,9 +254,6 @@ __all__ = [
     "generic_pair_epsilon",
     "generic_renyi",
     "hard_stop_approximate",
-    "hard_stop_approximate_sharp",
-    "hard_stop_law",
-    "hard_stop_pure",
     "hard_stop_steps",
     "hard_stop_steps_pure",
     "hockey_stick",
@@ -324,7 +297,6 @@ __all__ = [
     "privacy_loss",
     "profile_bounds",
     "profile_delta",
-    "pure_core_delta",
     "pure_negative_binomial_epsilon",
     "randomised_response_delta",
     "randomised_response_renyi",
@@ -340,25 +312,19 @@ __all__ = [
     "score_pairs",
     "stable_top_k_calibration",
     "stable_top_k_curve",
-    "stopping_approximate_sharp",
-    "stopping_expected_draws",
     "stopping_law",
-    "stopping_pure",
     "subsampled_gaussian_profile",
     "thinned",
     "threshold_approximate",
     "threshold_approximate_sharp",
     "threshold_expected_draws",
     "threshold_expected_draws_bound",
-    "threshold_failure",
     "threshold_failure_bound",
     "threshold_law",
     "threshold_pure",
     "threshold_steps",
     "total_variation",
     "tradeoff_profile",
-    "truncated_renyi",
-    "truncation_penalty",
     "tuned_curves",
     "tuned_delta",
     "tuned_epsilon",

@@ -41,12 +41,13 @@ from jaxsel.families.tuning.attained.packing import (
     packing_successes,
     smallest_exponential_epsilon,
 )
-from jaxsel.families.tuning.bounds.hard_stop import (
+from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_excess,
+    hard_stop_law,
+    hard_stop_steps_pure,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_law, hard_stop_steps_pure
 
 # --- Algorithm 6 ----------------------------------------------------------------------
 
