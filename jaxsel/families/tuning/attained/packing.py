@@ -50,7 +50,7 @@ def packing_successes(candidates: float, alpha: float) -> Successes:
 def packing_distance(epsilon: float, candidates: float, alpha: float) -> int:
     """Delta = ceil((1/2 + alpha) log(K)/epsilon), how far D_0 is from D_j."""
     length = (0.5 + _alpha(alpha)) * math.log(_candidates(candidates))
-    return math.ceil(length / check_positive("epsilon", epsilon) - _ROUNDING)
+    return max(1, math.ceil(length / check_positive("epsilon", epsilon) - _ROUNDING))
 
 
 def packing_bound(epsilon: float, candidates: float, alpha: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import positive
+from jaxsel.domains import number
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import correct_for_no_runs
@@ -18,10 +18,20 @@ from jaxsel.families.tuning.claims.base_pairs import (
     tuned_pair,
     two_sided_renyi,
 )
-from jaxsel.families.tuning.claims.parameters import Delta, Law, PoissonMean
+from jaxsel.families.tuning.claims.parameters import (
+    LARGEST_EPSILON,
+    Delta,
+    Law,
+    PoissonMean,
+)
 from jaxsel.papers import PS
 
-Core = Annotated[float, positive("pure epsilon of a run that does not fail")]
+Core = Annotated[
+    float,
+    number(
+        "pure epsilon of a run that does not fail", above=0.0, at_most=LARGEST_EPSILON
+    ),
+]
 
 # --- Lemma 20 -------------------------------------------------------------------------
 

@@ -179,7 +179,7 @@ def _part_2(
 
 def _pure_curve(epsilon: float) -> RenyiCurve:
     """Renyi curve min(epsilon, epsilon^2 order / 2) of a pure base (Lemma 13)."""
-    return lambda order: np.minimum(epsilon, 0.5 * epsilon**2 * np.asarray(order))
+    return lambda order: np.fmin(epsilon, 0.5 * epsilon**2 * np.asarray(order))
 
 
 def _part_3(

@@ -118,8 +118,9 @@ def _mixed(
         excess * float(randomised_response_renyi(order, epsilon))
         for epsilon in (first_epsilon, second_epsilon)
     )
-    moment = weight * math.exp(first) + (1.0 - weight) * math.exp(second)
-    return math.log(moment) / excess
+    with np.errstate(divide="ignore"):
+        shares = np.log([weight, 1.0 - weight])
+    return float(np.logaddexp(shares[0] + first, shares[1] + second)) / excess
 
 
 def _convexity_cases(budget: Budget) -> Iterator[Case]:

@@ -170,11 +170,13 @@ def truncated_renyi(
       maximum: where it is truncated.
       corrected: False leaves out what K = 0 adds (E-PS-1), as printed.
     """
-    none = repetitions.probability_zero / float(repetitions.cdf(maximum))
 
     def truncated(order: np.ndarray) -> np.ndarray:
         bound = curve(order) + truncation_penalty(order, repetitions, maximum)
-        return correct_for_no_runs(order, bound, none) if corrected else bound
+        if not corrected:
+            return bound
+        none = repetitions.probability_zero / float(repetitions.cdf(maximum))
+        return correct_for_no_runs(order, bound, none)
 
     return truncated
 

@@ -6,12 +6,20 @@ from typing import Annotated, Any
 from jaxsel import repetitions as laws
 from jaxsel.domains import number, parsed, positive, probability, whole
 
+LARGEST_EPSILON = 200.0  # e^(3 epsilon) is a float
+
 # The base, or one run of it.
-Epsilon = Annotated[float, number("pure epsilon of one run", at_least=0.0)]
-PositiveEpsilon = Annotated[float, positive("pure epsilon of one run")]
+Epsilon = Annotated[
+    float, number("pure epsilon of one run", at_least=0.0, at_most=LARGEST_EPSILON)
+]
+PositiveEpsilon = Annotated[
+    float, number("pure epsilon of one run", above=0.0, at_most=LARGEST_EPSILON)
+]
 Delta = Annotated[float, number("chance that one run fails", at_least=0.0, below=1.0)]
 Rho = Annotated[float, positive("zCDP parameter of one run")]
-Response = Annotated[float, positive("epsilon of randomised response")]
+Response = Annotated[
+    float, number("epsilon of randomised response", above=0.0, at_most=LARGEST_EPSILON)
+]
 
 Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
 OrderOrInfinity = Annotated[
@@ -22,7 +30,7 @@ OrderOrInfinity = Annotated[
 Count = Annotated[int, whole("how many runs", at_least=1)]
 Eta = Annotated[
     float,
-    number("shape of K; 1 is the geometric law, 0 the logarithmic one", above=-1.0),
+    number("shape of K: 1 geometric, 0 logarithmic", above=-1.0, at_most=1e6),
 ]
 Gamma = Annotated[float, probability("of the law of K")]
 Mean = Annotated[float, number("E[K]", above=1.0)]

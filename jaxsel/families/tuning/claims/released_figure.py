@@ -14,7 +14,7 @@ from jaxsel.accounting.single_run.score_orders import INDEPENDENT, NATURAL
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair, mirrored_pair
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive, probability, whole
+from jaxsel.domains import number, probability, whole
 from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.families.tuning.bounds.released_search_budget import (
     RELEASED_ORDERS,
@@ -37,7 +37,7 @@ _GAUSSIAN = 1.7484
 
 # Of one run of DP-SGD.
 Rate = Annotated[float, number("sampling probability", above=0.0, at_most=1.0)]
-Noise = Annotated[float, positive("noise multiplier")]
+Noise = Annotated[float, number("noise multiplier", at_least=0.2, at_most=1e6)]
 Steps = Annotated[int, whole("how many steps", at_least=1)]
 
 

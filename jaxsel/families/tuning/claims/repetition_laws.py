@@ -40,7 +40,7 @@ def _mean(*, eta: Eta = 0.0, gamma: Gamma = 0.1) -> float:
     """E[K] of the truncated negative binomial law."""
     if eta == 0.0:
         return (1.0 / gamma - 1.0) / math.log(1.0 / gamma)
-    return eta * (1.0 - gamma) / (gamma * (1.0 - gamma**eta))
+    return eta * (1.0 - gamma) / (gamma * -math.expm1(eta * math.log(gamma)))
 
 
 def _definition_cases(budget: Budget) -> Iterator[Case]:
@@ -67,7 +67,9 @@ def _generating_function(
     inside = 1.0 - (1.0 - gamma) * x
     if eta == 0.0:
         return math.log(inside) / math.log(gamma)
-    return (inside**-eta - 1.0) / (gamma**-eta - 1.0)
+    # Numerator and denominator times gamma^eta: no power overflows.
+    ratio = math.expm1(eta * math.log(inside)) / math.expm1(eta * math.log(gamma))
+    return (gamma / inside) ** eta * ratio
 
 
 def _generating_cases(budget: Budget) -> Iterator[Case]:
@@ -99,8 +101,9 @@ def _quantile(*, repetitions: Law = "poisson:mean=10") -> float:
             if eta == 1.0:
                 area = (log_inverse / (1.0 - gamma) - 1.0) / (1.0 / gamma - 1.0)
                 return 1.0 - area
-            power = (1.0 - gamma ** (1.0 - eta)) / ((1.0 - gamma) * (1.0 - eta))
-            return 1.0 - (power - 1.0) / (gamma**-eta - 1.0)
+            power = gamma**eta
+            area = (power - gamma) / ((1.0 - gamma) * (1.0 - eta)) - power
+            return 1.0 - area / (1.0 - power)
         case "poisson":
             mean = parameters["mean"]
             return 1.0 + math.expm1(-mean) / mean

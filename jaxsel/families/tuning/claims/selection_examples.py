@@ -12,11 +12,14 @@ from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import positive, probability, whole
+from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.tuning.claims.parameters import Law, Order
 from jaxsel.papers import PS
 
-Exponential = Annotated[float, positive("candidate j has weight exp(epsilon u_j/2)")]
+Exponential = Annotated[
+    float,
+    number("candidate j has weight exp(epsilon u_j/2)", above=0.0, at_most=1e6),
+]
 Candidates = Annotated[int, whole("m, how many candidates", at_least=2)]
 
 
