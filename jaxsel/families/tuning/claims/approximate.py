@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import correct_for_no_runs
@@ -19,19 +18,12 @@ from jaxsel.families.tuning.claims.base_pairs import (
     two_sided_renyi,
 )
 from jaxsel.families.tuning.claims.parameters import (
-    LARGEST_EPSILON,
     Delta,
     Law,
+    ModerateEpsilon,
     PoissonMean,
 )
 from jaxsel.papers import PS
-
-Core = Annotated[
-    float,
-    number(
-        "pure epsilon of a run that does not fail", above=0.0, at_most=LARGEST_EPSILON
-    ),
-]
 
 # --- Lemma 20 -------------------------------------------------------------------------
 
@@ -162,7 +154,7 @@ def approximate_poisson_renyi(
 
 
 def _poisson(
-    *, epsilon: Core = 1.0, delta: Delta = 1e-6, mean: PoissonMean = 10.0
+    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, mean: PoissonMean = 10.0
 ) -> float:
     """Renyi bound at all orders up to 1 + 1/(e^epsilon - 1).
 
@@ -172,7 +164,7 @@ def _poisson(
 
 
 def _poisson_printed(
-    *, epsilon: Core = 1.0, delta: Delta = 0.0, mean: PoissonMean = 0.5
+    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 0.0, mean: PoissonMean = 0.5
 ) -> float:
     """Printed Renyi bound epsilon + (e^epsilon - 1) log(mean)."""
     return approximate_poisson_renyi(epsilon, delta, mean, corrected=False).epsilon

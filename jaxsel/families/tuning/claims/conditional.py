@@ -19,10 +19,9 @@ from jaxsel.families.tuning.bounds.conditional import (
 from jaxsel.families.tuning.claims.base_pairs import base_pairs
 from jaxsel.families.tuning.claims.parameters import (
     Epsilon,
+    ModerateEpsilon,
     Order,
     OrderOrInfinity,
-    PositiveEpsilon,
-    Response,
     Rho,
 )
 from jaxsel.papers import PS
@@ -120,7 +119,7 @@ def _exponents_printed(
     order: Order = 1.5,
     inverse_q: InverseQ = 0.0,
     inverse_r: InverseR = 1.0,
-    base_epsilon: Response = 1.0,
+    base_epsilon: ModerateEpsilon = 1.0,
 ) -> float:
     """Printed bound on D_order(Q_S || Q'_S), randomised response with S = everything."""
     case = _response(base_epsilon)
@@ -185,7 +184,7 @@ def _pure_curve(epsilon: float) -> RenyiCurve:
 def _part_3(
     *,
     order: OrderFromTwo = 5.0,
-    epsilon: PositiveEpsilon = 1.0,
+    epsilon: ModerateEpsilon = 1.0,
     probability: Probability = 0.5,
 ) -> float:
     """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
@@ -196,7 +195,7 @@ def _part_3(
 def _part_4(
     *,
     order: OrderOrInfinity = 5.0,
-    epsilon: PositiveEpsilon = 1.0,
+    epsilon: ModerateEpsilon = 1.0,
     probability: Probability = 0.5,
 ) -> float:
     """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
@@ -217,7 +216,7 @@ def _part_5(
 
 
 def _printed_part(part: int) -> Callable[..., float]:
-    def evaluate(*, order: Order = 1.5, base_epsilon: Response = 3.0) -> float:
+    def evaluate(*, order: Order = 1.5, base_epsilon: ModerateEpsilon = 3.0) -> float:
         """Printed bound on D_order(Q_S || Q'_S), randomised response, S = everything."""
         case = _response(base_epsilon)
         return conditional_part(

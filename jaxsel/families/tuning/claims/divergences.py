@@ -21,7 +21,7 @@ from jaxsel.families.tuning.claims.base_pairs import (
     pure_pairs,
     two_sided_renyi,
 )
-from jaxsel.families.tuning.claims.parameters import Epsilon, Order, Response
+from jaxsel.families.tuning.claims.parameters import ModerateEpsilon, Order, Response
 from jaxsel.papers import PS
 
 _ORDERS = np.array([1.0, 1.01, 1.5, 2.0, 5.0, 25.0, math.inf])
@@ -155,7 +155,7 @@ def _convexity_cases(budget: Budget) -> Iterator[Case]:
 # --- Lemmas 13 and 14 -----------------------------------------------------------------
 
 
-def _concentrated(*, order: Order = 2.0, epsilon: Epsilon = 1.0) -> float:
+def _concentrated(*, order: Order = 2.0, epsilon: ModerateEpsilon = 1.0) -> float:
     """Renyi bound epsilon^2 order / 2 that pure DP implies."""
     return zcdp_from_pure(epsilon) * order
 

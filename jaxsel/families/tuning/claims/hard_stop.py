@@ -33,7 +33,7 @@ from jaxsel.families.tuning.claims.parameters import (
     Delta,
     Epsilon,
     Gamma,
-    PositiveEpsilon,
+    ModerateEpsilon,
     Stop,
 )
 from jaxsel.papers import LT
@@ -139,7 +139,7 @@ def hard_stop_approximate_sharp(
 
 def _sharp(
     *,
-    epsilon: Epsilon = 1.0,
+    epsilon: ModerateEpsilon = 1.0,
     delta: Delta = 1e-6,
     gamma: Stop = 0.1,
     steps: Steps = 139,
@@ -229,7 +229,7 @@ def _earlier_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _worst(
-    *, epsilon: PositiveEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36
+    *, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36
 ) -> float:
     """epsilon + max log f'(1-g)/f'(1-g') over epsilon-close g, g'."""
     return hard_stop_worst(epsilon, gamma, steps)

@@ -6,20 +6,16 @@ from typing import Annotated, Any
 from jaxsel import repetitions as laws
 from jaxsel.domains import number, parsed, positive, probability, whole
 
-LARGEST_EPSILON = 200.0  # e^(3 epsilon) is a float
-
 # The base, or one run of it.
-Epsilon = Annotated[
-    float, number("pure epsilon of one run", at_least=0.0, at_most=LARGEST_EPSILON)
-]
-PositiveEpsilon = Annotated[
-    float, number("pure epsilon of one run", above=0.0, at_most=LARGEST_EPSILON)
+Epsilon = Annotated[float, number("pure epsilon of one run", at_least=0.0)]
+PositiveEpsilon = Annotated[float, positive("pure epsilon of one run")]
+# e^(3 epsilon) is a float.
+ModerateEpsilon = Annotated[
+    float, number("pure epsilon of one run", above=0.0, at_most=200.0)
 ]
 Delta = Annotated[float, number("chance that one run fails", at_least=0.0, below=1.0)]
 Rho = Annotated[float, positive("zCDP parameter of one run")]
-Response = Annotated[
-    float, number("epsilon of randomised response", above=0.0, at_most=LARGEST_EPSILON)
-]
+Response = Annotated[float, positive("epsilon of randomised response")]
 
 Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
 OrderOrInfinity = Annotated[
