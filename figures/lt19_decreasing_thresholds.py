@@ -19,7 +19,7 @@ from jaxsel.families.thresholds.decreasing_laws import (
     decreasing_threshold_law,
     decreasing_threshold_pure,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import threshold_law
+from jaxsel.families.thresholds.laws import threshold_law
 
 _ORANGE, _BLUE, _GREEN, _PURPLE = "#d55e00", "#0072b2", "#009e73", "#aa4499"
 _LOOKS = {

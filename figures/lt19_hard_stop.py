@@ -7,11 +7,11 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from figures.common import style
 from figures.common.figure import Figure, load
 from figures.lt19_privacy_cost import audited
-from jaxsel.families.tuning.bounds.hard_stop import (
+from jaxsel.families.tuning.bounds.random_stopping import (
+    hard_stop_steps_pure,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_steps_pure
 
 SLACK = 0.1  # epsilon_0 of Theorem 3.5
 _GAMMAS = {0.3: "#3aa0dd", 0.03: "#d55e00", 0.003: "#aa4499", 0.0003: "#000000"}
