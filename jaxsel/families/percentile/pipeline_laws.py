@@ -118,35 +118,6 @@ def most_calls(settings: Pipeline) -> float:
     return float(settings.test.samples) + float(settings.max_draws)
 
 
-def expected_calls(settings: Pipeline, success: float) -> float:
-    """N plus Algorithm 1's expected draws at a threshold that ``success`` reach."""
-    stop = settings.stop_probability
-    return float(settings.test.samples) + 1.0 / (success * (1.0 - stop) + stop)
-
-
-def printed_call_order(
-    *,
-    base_epsilon: float = 0.1,
-    slack: float = 1.0,
-    beta: float = 0.1,
-    delta: float = 1e-6,
-    thresholds: int = 5,
-    candidates: int = 1,
-) -> float:
-    """What Theorem 4.7(c) bounds the calls by, up to its constant.
-
-    K ((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0) (log(R/delta)/epsilon_0^2 +
-    log(1/epsilon_0)/beta).
-    """
-    base_epsilon, slack, beta, delta, thresholds, candidates = checked(
-        base_epsilon, slack, beta, delta, thresholds, candidates
-    )
-    exponent = 6.0 + 12.0 * base_epsilon / slack
-    power = math.exp(exponent * math.log((thresholds + 1.0) / beta**2))
-    searching = math.log(thresholds / delta) / slack**2
-    return candidates * power * (searching - math.log(slack) / beta)
-
-
 # --- The exact law of what is released ------------------------------------------------
 
 
