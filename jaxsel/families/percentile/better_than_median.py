@@ -3,16 +3,14 @@
 Cohen et al. 2022, Theorem 4: gamma = alpha, k = 1 and tau = T.
 """
 
-import functools
-
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_integer, check_positive
-from jaxsel.families.percentile.median_laws import median_rounds
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import InputError, check_choice, check_integer
+from jaxsel.families.percentile.median_laws import ALPHA, median_rounds
 from jaxsel.families.selection_and_test.state import best_rank, initialise, select
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
@@ -25,7 +23,7 @@ def _parameters(params) -> tuple[float, int, dict]:
     """alpha, T and the base's own parameters."""
     own = ("alpha", "beta", "rounds")
     rest = {key: value for key, value in params.items() if key not in own}
-    alpha = check_positive("alpha", params.get("alpha", 1.0))
+    alpha = ALPHA.read("alpha", params.get("alpha", ALPHA.default))
     if ("beta" in params) == ("rounds" in params):
         raise InputError("give either beta (failure probability) or rounds (T)")
     if "beta" in params:
@@ -33,7 +31,7 @@ def _parameters(params) -> tuple[float, int, dict]:
     return alpha, check_integer("rounds", params["rounds"], 1), rest
 
 
-@functools.cache
+@factory
 def better_than_median(base: Base, *, method: str = "rank") -> Mechanism:
     """Release the best of Bin(T, p) runs of the base, p = U^(1/alpha) drawn once.
 
@@ -93,7 +91,6 @@ def better_than_median(base: Base, *, method: str = "rank") -> Mechanism:
         return FiniteLaw(probabilities, labels(data, params))
 
     return Mechanism(
-        name=f"better_than_median(base={base.name},method={method})",
         prepare=prepare,
         sample=sample,
         event=selected,

@@ -13,19 +13,27 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from jaxsel.domains import number, whole
 from jaxsel.errors import (
     InputError,
     check_choice,
     check_finite,
     check_integer,
-    check_interval,
-    check_positive,
     check_probability_vector,
 )
 from jaxsel.families.percentile.laws import found_threshold_law, threshold_grid
-from jaxsel.families.percentile.settings import PercentileTest, algorithm_5
+from jaxsel.families.percentile.settings import (
+    BASE_EPSILON,
+    BETA,
+    DELTA,
+    PercentileTest,
+    algorithm_5,
+)
 
 READINGS = ("corrected", "sharp")
+FULL_SLACK = number("epsilon_0", above=0.0, at_most=1.0, default=1)
+CANDIDATES = whole("K, how many candidates; p* = 1/(2 K)", at_least=1, default=1)
+THRESHOLDS = whole("R, how many thresholds", at_least=2, at_most=1000, default=3)
 
 
 class Pipeline(NamedTuple):
@@ -44,18 +52,6 @@ class Pipeline(NamedTuple):
     least_share: float
     stop_probability: float
     max_draws: int
-
-
-def checked(base_epsilon, slack, beta, delta, thresholds, candidates):
-    """The parameters of Theorem 4.7 as numbers; InputError for one out of range."""
-    return (
-        check_positive("base_epsilon", base_epsilon),
-        check_interval("slack", slack, 0.0, 1.0, high_open=False),
-        check_interval("beta", beta, 0.0, 1.0),
-        check_interval("delta", delta, 0.0, 1.0),
-        check_integer("thresholds", thresholds, 2),
-        check_integer("candidates", candidates, 1),
-    )
 
 
 def pipeline(
@@ -83,14 +79,16 @@ def pipeline(
     Raises:
       InputError: for a parameter out of range, or if a number exceeds 1e300.
     """
-    base_epsilon, slack, beta, delta, thresholds, candidates = checked(
-        base_epsilon, slack, beta, delta, thresholds, candidates
-    )
+    base_epsilon = BASE_EPSILON.read("base_epsilon", base_epsilon)
+    slack, beta = FULL_SLACK.read("slack", slack), BETA.read("beta", beta)
+    delta = DELTA.read("delta", delta)
+    thresholds = check_integer("thresholds", thresholds, 2)
+    candidates = CANDIDATES.read("candidates", candidates)
     check_choice("reading", reading, READINGS)
     used = beta / 4.0 if reading == "corrected" else beta
     half = slack / 2.0
     exponent = 6.0 + 12.0 * base_epsilon / slack
-    log_least = -exponent * math.log((thresholds + 1.0) / used**2)
+    log_least = -exponent * (math.log(thresholds + 1.0) - 2.0 * math.log(used))
     log_least -= math.log(12.0 * candidates)
     if log_least < -440.0:
         raise InputError(
@@ -111,6 +109,15 @@ def pipeline(
     stop = least * beta / 4.0
     most = max(math.log(2.0 / half) / stop, 1.0 + 1.0 / (math.e * stop))
     return Pipeline(test, thresholds, least, stop, math.ceil(most))
+
+
+def pipeline_params(settings: Pipeline) -> dict:
+    """The settings as a mechanism's parameters."""
+    return settings.test._asdict() | {
+        "thresholds": settings.thresholds,
+        "stop_probability": settings.stop_probability,
+        "max_draws": settings.max_draws,
+    }
 
 
 def most_calls(settings: Pipeline) -> float:

@@ -8,11 +8,11 @@ Names: ``slack`` is epsilon_0, ``base_epsilon`` epsilon_1, ``final_epsilon`` eps
 
 import functools
 import math
-from collections.abc import Callable
-from typing import NamedTuple, ParamSpec
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, ParamSpec
 
-from jaxsel.domains import number, positive, probability
-from jaxsel.errors import InputError, check_integer
+from jaxsel.domains import number, positive, probability, whole
+from jaxsel.errors import InputError, check_integer, check_params, check_positive
 
 TARGET = probability("p*, the wanted chance to reach the threshold", default=0.5)
 BETA = probability("failure probability", default=0.1)
@@ -22,6 +22,10 @@ BASE_EPSILON = number(
 )
 FINAL_EPSILON = positive("epsilon_3 of the answers", default=1)
 DELTA = probability("delta of the answers", default=1e-3)
+SAMPLES = whole("N", at_least=1, at_most=1e200)
+SHIFT = positive("Delta, added to all counts")
+OFFSET = number("Lambda, lowers the bar")
+LITERAL_LIMIT = 1e5  # samples that are made one by one
 
 
 P = ParamSpec("P")
@@ -173,3 +177,36 @@ def log_potential(share: float, test: PercentileTest) -> float:
     """log Phi^(N, Delta)(share) = log((N p + Delta)/(N (1 - p) + Delta))."""
     added = test.shift / test.samples
     return math.log((share + added) / (1.0 - share + added))
+
+
+def read_test(
+    params: Mapping[str, Any], method: str, further: tuple[str, ...] = ()
+) -> PercentileTest:
+    """The settings of a test from a mechanism's parameters.
+
+    Args:
+      params: the fields of a test; "exponent" and "offset" may be missing.
+      method: "literal" makes every sample.
+      further: names of other parameters that must be there.
+
+    Raises:
+      InputError: for a missing, unknown or bad one, or too many samples to make.
+    """
+    optional = ("exponent", "offset")
+    required = [name for name in PercentileTest._fields if name not in optional]
+    check_params(params, (*required, *further), optional)
+    samples = SAMPLES.read("samples", params["samples"])
+    if method == "literal" and samples > LITERAL_LIMIT:
+        raise InputError(
+            f"samples is {samples}; the literal method makes every one, at most "
+            f'{LITERAL_LIMIT:g}; use method "binomial"'
+        )
+    return PercentileTest(
+        target=TARGET.read("target", params["target"]),
+        samples=samples,
+        shift=SHIFT.read("shift", params["shift"]),
+        query_scale=check_positive("query_scale", params["query_scale"]),
+        threshold_scale=check_positive("threshold_scale", params["threshold_scale"]),
+        exponent=params.get("exponent", math.nan),
+        offset=OFFSET.read("offset", params.get("offset", 0.0)),
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsel.base import Budget
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive, whole
+from jaxsel.domains import number, positive
 from jaxsel.families.percentile.claims.parameters import (
     BaseEpsilon,
     Beta,
@@ -17,6 +17,7 @@ from jaxsel.families.percentile.claims.parameters import (
     Thresholds,
 )
 from jaxsel.families.percentile.pipeline_laws import (
+    CANDIDATES,
     Pipeline,
     most_calls,
     pipeline,
@@ -27,7 +28,7 @@ from jaxsel.papers import LT
 
 CALL_CONSTANT = 250.0
 HalfBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.5)]
-Candidates = Annotated[int, whole("K, how many candidates there are", at_least=1)]
+Candidates = Annotated[int, CANDIDATES]
 
 
 def random_plan(generator: np.random.Generator) -> dict[str, Any]:
