@@ -31,7 +31,9 @@ def _percentile_loss(shift: float, count: int, rank) -> float:
     return math.log(second / first)
 
 
-def _percentile_hope(*, epsilon: Annotated[float, positive("of one run")] = 0.2) -> float:
+def _percentile_hope(
+    *, epsilon: Annotated[float, positive("of one run")] = 0.2
+) -> float:
     """3 epsilon, as random stopping has, hoped for with any number of runs."""
     return 3.0 * epsilon
 

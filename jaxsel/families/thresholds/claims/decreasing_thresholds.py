@@ -34,7 +34,13 @@ def _loss(pair: pairs.LawPair, scores, levels: int, gamma: float) -> float:
 
 
 def _law_value(
-    *, success: Success = 0.3, middle: Annotated[float, number("probability of the score 1/2", at_least=0.0, at_most=1.0)] = 0.2, levels: Annotated[int, LEVELS] = 5, gamma: Gamma = 0.1
+    *,
+    success: Success = 0.3,
+    middle: Annotated[
+        float, number("probability of the score 1/2", at_least=0.0, at_most=1.0)
+    ] = 0.2,
+    levels: Annotated[int, LEVELS] = 5,
+    gamma: Gamma = 0.1,
 ) -> float:
     """Chance that Algorithm 6 releases the score 0, of scores 1, 1/2 and 0."""
     law = [success, middle, 1.0 - success - middle]
@@ -88,7 +94,9 @@ def _hope_cases(budget: Budget) -> Iterator[Case]:
             yield _hope(epsilon=epsilon), seen, where
 
 
-def _display(*, success: Success = 0.3, levels: Levels = 5, gamma: Gamma = 0.1) -> float:
+def _display(
+    *, success: Success = 0.3, levels: Levels = 5, gamma: Gamma = 0.1
+) -> float:
     """Chance (1-p) gamma^R ((1-p)/(p (1-gamma) + gamma))^R to release the score 0."""
     p = success
     return (1.0 - p) * (gamma * (1.0 - p) / (p * (1.0 - gamma) + gamma)) ** levels
@@ -157,15 +165,20 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _attained(
-    *, epsilon: Epsilon = 1.0, levels: Levels = 5, gamma: Gamma = 0.1
+    *,
+    epsilon: Annotated[
+        float, number("of randomised response", above=0.0, at_most=700.0)
+    ] = 1.0,
+    levels: Levels = 5,
+    gamma: Gamma = 0.1,
 ) -> float:
     """Exact loss of Algorithm 6 on randomised response.
 
     (R + 1) e + R log((e^e + gamma)/(1 + gamma e^e)), e for epsilon, which tends to
     (2 R + 1) e as gamma vanishes.
     """
-    small = math.exp(-epsilon)
-    ratio = (1.0 + gamma * small) / (small + gamma)
+    large = math.exp(epsilon)
+    ratio = (large + gamma) / (1.0 + gamma * large)
     return (levels + 1) * epsilon + levels * math.log(ratio)
 
 
@@ -207,7 +220,7 @@ STATEMENTS = (
         at_most(_hope_cases),
         holds=False,
         correction="Every threshold costs up to 2 epsilon: LT-Alg6-sharp, "
-                   "LT-B.2-growth.",
+        "LT-B.2-growth.",
     ),
     LT.identity(
         "LT-B.2",

@@ -2,7 +2,10 @@
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
+
 import numpy as np
+
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
@@ -20,13 +23,14 @@ from jaxsel.families.tuning.bounds.liu_talwar import (
 )
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 from jaxsel.papers import LT
-from typing import Annotated
 
 Epsilon = Annotated[float, number("of the base", at_least=0.0)]
 Delta = Annotated[float, number("d, of the base", at_least=0.0, below=1.0)]
 Gamma = Annotated[float, number("stopping probability", above=0.0, at_most=1.0)]
 Slack = Annotated[float, number("epsilon_0", at_least=0.0, at_most=1.0)]
-Success = Annotated[float, number("p_1 = P[score >= threshold]", above=0.0, at_most=1.0)]
+Success = Annotated[
+    float, number("p_1 = P[score >= threshold]", above=0.0, at_most=1.0)
+]
 
 
 def _parameters(generator: np.random.Generator) -> tuple[float, float, int]:
@@ -125,7 +129,10 @@ def _approximate(
     gamma: Gamma = 0.1,
     slack: Slack = 0.1,
 ) -> float:
-    """delta of Algorithm 1 at 2 epsilon + epsilon_0: 3 e^(2 epsilon + epsilon_0) d/gamma."""
+    """delta of Algorithm 1 at 2 epsilon + epsilon_0.
+
+    3 e^(2 epsilon + epsilon_0) d/gamma.
+    """
     return threshold_approximate(epsilon, delta, gamma, slack).delta
 
 
