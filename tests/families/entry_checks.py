@@ -53,7 +53,9 @@ def check_promise(entry, seed):
         for law in found:
             assert len(law.labels) == law.probabilities.size
         exact = exact_epsilon(*(law.probabilities for law in found))
-        losses.append(exact / promised(entry, {}, pair).epsilon)
+        promise = promised(entry, {}, pair)
+        assert promise is not None
+        losses.append(exact / promise.epsilon)
         bound = audit(
             mechanism, pair, trials=40_000, seed=seed, confidence=1 - ALPHA,
             progress=False,

@@ -48,9 +48,12 @@ def _or_theorem(domain: Domain, default: float) -> _OrTheorem:
     return _OrTheorem(help, default, domain=domain)
 
 
-def _shares(default: str) -> Domain:
-    help = "chances to reach the thresholds, in order"
+def _chances(default: str, help: str) -> Domain:
     return numbers(help, at_least=0.0, at_most=1.0, default=default)
+
+
+def _shares(default: str) -> Domain:
+    return _chances(default, "chances to reach the thresholds, in order")
 
 
 def _method(*options: str) -> Domain:
@@ -70,7 +73,6 @@ _TEST = {
     "samples": _or_theorem(settings.SAMPLES, 40),
     "shift": _or_theorem(settings.SHIFT, 5.0),
 }
-_LAW = {"at_least": 0.0, "at_most": 1.0}
 
 
 def _overridden(test: PercentileTest, values: Values) -> PercentileTest:
@@ -205,13 +207,13 @@ def _make_pipeline(values: Values) -> Built:
 
 
 def _pipeline_pairs(values: Values) -> tuple[Pair, ...]:
-    sides = [
+    data, neighbour = (
         {"scores": [1.0, 0.5, 0.0], "probabilities": law.tolist()}
         for law in _three_outcomes(values)
-    ]
+    )
     params = pipeline_params(_pipeline(values))
     why = "the two upper outcomes move against each other"
-    return (Pair("three-outcome", *sides, Relation.BASE, params, why),)
+    return (Pair("three-outcome", data, neighbour, Relation.BASE, params, why),)
 
 
 def _pipeline_guarantee(values: Values, pair: Pair) -> Guarantee:
@@ -241,7 +243,7 @@ def _make_median(values: Values) -> Built:
 def _median_pairs(values: Values) -> tuple[Pair, ...]:
     params = {"alpha": values["alpha"], "beta": values["beta"]}
     epsilon = values["epsilon"]
-    response = (np.append(law, 0.0) for law in pairs.randomised_response(epsilon))
+    first, second = pairs.randomised_response(epsilon)
     return (
         Pair(
             "three-outcome",
@@ -252,7 +254,8 @@ def _median_pairs(values: Values) -> tuple[Pair, ...]:
         ),
         Pair(
             "randomised-response",
-            *response,
+            np.append(first, 0.0),
+            np.append(second, 0.0),
             Relation.BASE,
             params,
             "complete for pure privacy; best of K fixed runs would lose K epsilon",
@@ -372,10 +375,8 @@ ENTRIES = (
         "it.",
         False,
         {
-            "scores": numbers("of the outcomes", **_LAW, default="1,0.75,0.5,0"),
-            "probabilities": numbers(
-                "of the outcomes", **_LAW, default="0.02,0.1,0.3,0.58"
-            ),
+            "scores": _chances("1,0.75,0.5,0", "scores of the outcomes"),
+            "probabilities": _chances("0.02,0.1,0.3,0.58", "law of one run"),
             "base_epsilon": dataclasses.replace(settings.BASE_EPSILON, default=0.1),
             "slack": FULL_SLACK,
             "beta": settings.BETA,
@@ -426,9 +427,7 @@ ENTRIES = (
         "loss grows with the number of runs.",
         True,
         {
-            "probabilities": numbers(
-                "law of one run, best outcome first", **_LAW, default="0.5,0.5"
-            ),
+            "probabilities": _chances("0.5,0.5", "law of one run, best outcome first"),
             "count": COUNT,
             "rank": parsed(
                 _read_rank,

@@ -87,8 +87,8 @@ def _lowering_pairs(values: Values) -> tuple[Pair, ...]:
     epsilon, params = values["epsilon"], _lowering_params(values)
 
     def pair(name: str, laws: pairs.LawPair, scores: list[float], why: str) -> Pair:
-        sides = ({"probabilities": side, "scores": scores} for side in laws)
-        return Pair(name, *sides, Relation.BASE, params, why)
+        data, neighbour = ({"probabilities": side, "scores": scores} for side in laws)
+        return Pair(name, data, neighbour, Relation.BASE, params, why)
 
     most = 1.0 / (1.0 + math.exp(epsilon))
     return (

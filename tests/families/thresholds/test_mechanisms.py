@@ -41,6 +41,7 @@ def test_falling_thresholds_over_noisy_scores(method, seed):
     params = {"noise_scale": 0.5, "levels": 4, "gamma": 0.6}
     cells = [([0.9, -0.5], params), ([-2.0, -3.0], params)]
     check_samples_follow_law(mechanism, cells, seed)
+    assert mechanism.law is not None
     nothing = mechanism.law(*cells[1]).probabilities[-1]
     assert nothing > 0.3
 
