@@ -138,7 +138,7 @@ def percentile_boosting(
     )
     factor = max(3.0, 2.0 * math.exp(half / 2.0))
     exponent = 6.0 * (epsilon + half) / half  # 6 + 12/alpha
-    log_ratio = math.log((thresholds + 1.0) / beta**2)
+    log_ratio = math.log(thresholds + 1.0) - 2.0 * math.log(beta)
     log_samples = math.log(factor * shift / 0.5) + half / 2.0 + exponent * log_ratio
     # p(found threshold) >= p_1, by Theorem 4.6 (b) as corrected
     log_success = -half / 2.0 - math.log(factor / 0.5) - exponent * log_ratio

@@ -56,13 +56,13 @@ def printed_shift(slack: float, base_epsilon: float, log_term: float) -> float:
     """Delta as printed: C log_term / (epsilon_0 (e^(epsilon_0 + epsilon_1) - 1))."""
     total = slack + base_epsilon
     constant = 2.0 * (math.exp(total) + 1.0 + math.exp(slack / 2.0))
-    return constant * log_term / (slack * math.expm1(total))
+    return constant * log_term / slack / math.expm1(total)
 
 
 def sufficient_shift(slack: float, log_term: float) -> float:
     """The Delta that makes counts concentrate within e^(slack/2) (LT-E6)."""
     growth = math.expm1(slack / 2.0)
-    return (growth + 2.0) / growth**2 * log_term
+    return (growth + 2.0) / growth / growth * log_term
 
 
 def _checked(target, beta, slack, base_epsilon, final_epsilon, delta, queries):

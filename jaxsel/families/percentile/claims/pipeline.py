@@ -129,7 +129,7 @@ def _calls(
     log(4/epsilon_0)/beta).
     """
     exponent = 6.0 + 12.0 * base_epsilon / slack
-    searching = math.log(4.0 * thresholds / delta) / slack**2
+    searching = math.log(4.0 * thresholds / delta) / slack / slack
     drawing = math.log(4.0 / slack) / beta
     power = exponent * (math.log(thresholds + 1.0) - 2.0 * math.log(beta))
     return math.log(CALL_CONSTANT * candidates * (searching + drawing)) + power
