@@ -16,6 +16,7 @@ from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
 
 METHODS = ("literal", "rank")
+_LITERAL_LIMIT = 10_000_000
 _STATE_TAG, _CALL_TAG, _OUTPUT_TAG = 0xE0, 0xE1, 0xE2
 
 
@@ -56,10 +57,8 @@ def better_than_median(base: Base, *, method: str = "rank") -> Mechanism:
     def prepare(data, params):
         alpha, rounds, rest = _parameters(params)
         prepared, base_params = base.prepare(data, rest)
-        if method == "literal" and rounds > 2**31 - 1:
-            raise InputError(
-                f'T is {rounds}, too many runs to make; use method "rank" '
-            )
+        if method == "literal" and rounds > _LITERAL_LIMIT:
+            raise InputError(f'T is {rounds}, too many runs to make; use method "rank"')
         return prepared, {
             "base": base_params,
             "alpha": np.float64(alpha),

@@ -9,8 +9,9 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.base import Pair, Relation
-from jaxsel.domains import Domain, choice, number, numbers, parsed, probability
+from jaxsel.domains import Domain, choice, number, numbers, probability
 from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.errors import InputError
 from jaxsel.families.percentile import settings
 from jaxsel.families.percentile.median_laws import ALPHA
 from jaxsel.families.percentile.pipeline_laws import (
@@ -21,31 +22,38 @@ from jaxsel.families.percentile.pipeline_laws import (
     pipeline,
     pipeline_params,
 )
-from jaxsel.families.percentile.score_percentile_laws import COUNT, Rank
+from jaxsel.families.percentile.score_percentile_laws import COUNT
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.families.tuning.bounds.liu_talwar import threshold_steps
 
 
 @dataclasses.dataclass(frozen=True)
-class _OrTheorem(Domain):
-    """Values of another domain, or the word "theorem" for the theorem's (None)."""
+class _OrWord(Domain):
+    """Values of another domain, or one of a few words."""
 
     domain: Domain = dataclasses.field(kw_only=True)
+    words: tuple[str, ...] = dataclasses.field(kw_only=True)
 
     def describe(self) -> str:
         """See ``Domain``."""
-        return f"{self.domain.describe()}, or theorem"
+        return f"{', '.join(self.words)}, or {self.domain.describe()}"
 
     def read(self, name: str, value: Any) -> Any:
         """See ``Domain``."""
-        if value == "theorem":
-            return None
-        return self.domain.read(name, value)
+        if isinstance(value, str) and value in self.words:
+            return value
+        try:
+            return self.domain.read(name, value)
+        except InputError:
+            self.refuse(name, value)
 
 
-def _or_theorem(domain: Domain, default: float) -> _OrTheorem:
-    help = f"{domain.help}; theorem: as large as it asks for"
-    return _OrTheorem(help, default, domain=domain)
+_THEOREM = "theorem"
+
+
+def _or_theorem(domain: Domain, default: float) -> Domain:
+    help = f"{domain.help}; theorem: what it asks for"
+    return _OrWord(help, default, domain=domain, words=(_THEOREM,))
 
 
 def _chances(default: str, help: str) -> Domain:
@@ -77,8 +85,8 @@ _TEST = {
 
 def _overridden(test: PercentileTest, values: Values) -> PercentileTest:
     names = ("samples", "shift", "offset")
-    given = {name: values.get(name) for name in names}
-    return test._replace(**{k: v for k, v in given.items() if v is not None})
+    given = {name: values.get(name, _THEOREM) for name in names}
+    return test._replace(**{k: v for k, v in given.items() if v != _THEOREM})
 
 
 def _flipped(values: Values) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +200,7 @@ def _pipeline(values: Values) -> Pipeline:
     chosen = pipeline(**{name: values[name] for name in names}, reading="sharp")
     chosen = chosen._replace(test=_overridden(chosen.test, values))
     stop = values["stop_probability"]
-    if stop is None:
+    if stop == _THEOREM:
         return chosen
     most = threshold_steps(stop, values["slack"] / 2.0)
     return chosen._replace(stop_probability=stop, max_draws=most)
@@ -270,12 +278,6 @@ def _median_guarantee(values: Values, pair: Pair) -> Guarantee:
 
 
 # --- The median itself: Liu & Talwar 2019, Appendix B.3 -------------------------------
-
-
-def _read_rank(text: str) -> Rank:
-    if text in ("median", "random"):
-        return text
-    return COUNT.read("rank", text)
 
 
 def _run_params(values: Values) -> dict[str, Any]:
@@ -429,11 +431,11 @@ ENTRIES = (
         {
             "probabilities": _chances("0.5,0.5", "law of one run, best outcome first"),
             "count": COUNT,
-            "rank": parsed(
-                _read_rank,
-                "median, random or a whole number as text, 1 for the best",
-                "which run is released",
-                default="median",
+            "rank": _OrWord(
+                "which run is released; 1 is the best",
+                "median",
+                domain=COUNT,
+                words=("median", "random"),
             ),
             "epsilon": _EPSILON,
             "method": _method("jump", "literal"),

@@ -128,7 +128,7 @@ def extended_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarray:
 
     Args:
       shares: of the queries, in order, each in [0, 1].
-      test: its settings (``percentile_tests.algorithm_4``), or others of that form.
+      test: its settings (``settings.algorithm_4``), or others of that form.
 
     Returns:
       Float[np.ndarray, "queries+1"]: chance to halt at each query, and not to, last.
@@ -219,7 +219,7 @@ def found_threshold_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarr
 
     Args:
       shares: chance of one run to reach each threshold, in order, not decreasing.
-      test: its settings (``percentile_tests.algorithm_5``), or others of that form.
+      test: its settings (``settings.algorithm_5``), or others of that form.
 
     Returns:
       Float[np.ndarray, "thresholds+1"]: chance of each threshold, and of none, last.

@@ -2,7 +2,7 @@
 
 Algorithm 5 finds a threshold that about p* = 1/(2 K) of the runs of a random candidate
 reach, and Algorithm 1 draws until a run reaches it. (What Cohen et al. 2022, Theorem 4,
-needs for the same purpose is ``better_than_median.median_rounds``.)
+needs for the same purpose is ``median_laws.median_rounds``.)
 Names: ``slack`` is epsilon_0, ``base_epsilon`` epsilon_1, ``thresholds`` R and
 ``candidates`` K.
 """
