@@ -15,8 +15,12 @@ from jaxsel.families.percentile.median_laws import median_rounds
 from jaxsel.families.percentile.percentile_above_threshold import (
     percentile_above_threshold,
 )
-from jaxsel.families.percentile.pipeline import percentile_pipeline, pipeline_params
-from jaxsel.families.percentile.pipeline_laws import Pipeline, pipeline
+from jaxsel.families.percentile.pipeline import percentile_pipeline
+from jaxsel.families.percentile.pipeline_laws import (
+    Pipeline,
+    pipeline,
+    pipeline_params,
+)
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.families.tuning import bases
 from jaxsel.families.tuning.private_tuning import private_tuning

@@ -3,23 +3,22 @@
 Liu & Talwar 2019, Appendix C, after Gupta et al. 2010.
 """
 
-import functools
-
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
+from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
 from jaxsel.errors import (
     InputError,
     check_choice,
     check_finite,
-    check_integer,
-    check_interval,
+    check_params,
     check_probability_vector,
 )
 from jaxsel.families.amplification.laws import (
+    CANDIDATES,
+    GAMMA,
     amplified_law,
     capped_weights,
     compositions,
@@ -28,10 +27,9 @@ from jaxsel.families.amplification.laws import (
 
 METHODS = ("literal", "counts")
 _SCORE_TAG, _CHOICE_TAG = 0xE8, 0xE9
-_DEFAULTS = {"gamma": 0.1, "score_epsilon": 1.0}
 
 
-@functools.cache
+@factory
 def private_amplification(*, method: str = "counts") -> Mechanism:
     """Draw N scores, cap them at tau, and choose one, or a dummy of weight 1 + 1/gamma,
     with probability proportional to exp(epsilon_2 score).
@@ -43,7 +41,7 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
 
     Data: mapping with "probabilities" and "scores" of the values of one candidate (all
       candidates alike).
-    Params: "candidates" (N >= 1), "threshold" (tau), "score_epsilon" (epsilon_2 > 0,
+    Params: "candidates" (N, 1 to 1e6), "threshold" (tau), "score_epsilon" (epsilon_2 > 0,
       default 1; infinite keeps the scores >= tau alone), "gamma" in (0, 1/4), default
       0.1.
     Outcome and event: Int, the chosen value, the dummy last.
@@ -56,10 +54,10 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
     check_choice("method", method, METHODS)
 
     def checked(data, params) -> tuple[np.ndarray, np.ndarray, int, float]:
-        for name in ("candidates", "threshold"):
-            if name not in params:
-                raise InputError(f"{name} is missing; give candidates and threshold")
-        given = _DEFAULTS | dict(params)
+        check_params(params, ("candidates", "threshold"), ("score_epsilon", "gamma"))
+        score_epsilon = params.get("score_epsilon", 1.0)
+        gamma = GAMMA.read("gamma", params.get("gamma", GAMMA.default))
+        count = CANDIDATES.read("candidates", params["candidates"])
         law = check_probability_vector("probabilities", data["probabilities"])
         scores = check_finite("scores", data["scores"])
         if scores.shape != law.shape:
@@ -67,9 +65,8 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
                 f"there are {law.size} probabilities and {scores.size} scores; they "
                 "must be equally many"
             )
-        weights = capped_weights(scores, given["threshold"], given["score_epsilon"])
-        count = check_integer("candidates", given["candidates"], 1)
-        return law, weights, count, check_interval("gamma", given["gamma"], 0.0, 0.25)
+        weights = capped_weights(scores, params["threshold"], score_epsilon)
+        return law, weights, count, gamma
 
     def prepare(data, params):
         law, weights, count, gamma = checked(data, params)
@@ -99,7 +96,6 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
         return FiniteLaw(found, labels(data, params))
 
     return Mechanism(
-        name=f"private_amplification(method={method})",
         prepare=prepare,
         sample=sample,
         event=outcome_itself,

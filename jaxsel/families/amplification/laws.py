@@ -13,21 +13,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from jaxsel.domains import number, whole
 from jaxsel.errors import (
     InputError,
     check_finite,
     check_integer,
     check_interval,
-    check_positive,
     check_probability_vector,
 )
 from jaxsel.families.sparse_vector.halting_law import binomial_counts
 
 _MOST = 200_000  # rows of counts; a law of 4 values takes 5,456 of them for N = 30
 
-
-def _gamma(gamma: float) -> float:
-    return check_interval("gamma", gamma, 0.0, 0.25)
+GAMMA = number("inverse number of dummies", above=0.0, below=0.25, default=0.1)
+CANDIDATES = whole("how many candidates, N", at_least=1, at_most=1e6, default=20)
 
 
 def capped_weights(
@@ -105,7 +104,7 @@ def amplified_law(
       Float[np.ndarray, "scores+1"], the dummy last.
     """
     q = check_probability_vector("probabilities", probabilities)
-    gamma = _gamma(gamma)
+    gamma = GAMMA.read("gamma", gamma)
     counts = compositions(candidates, q.size)
     chances = multinomial_chances(counts, q)
     return _chosen(counts, chances, np.asarray(weights, np.float64), gamma)
@@ -129,7 +128,8 @@ def amplified_law_of_different(
     values = np.array(list(itertools.product(range(size), repeat=count)))
     chances = np.prod(laws[np.arange(count), values], axis=1)
     counts = (values[:, :, None] == np.arange(size)).sum(axis=1)
-    return _chosen(counts, chances, np.asarray(weights, np.float64), _gamma(gamma))
+    gamma = GAMMA.read("gamma", gamma)
+    return _chosen(counts, chances, np.asarray(weights, np.float64), gamma)
 
 
 def two_value_amplified_law(
@@ -145,35 +145,3 @@ def two_value_amplified_law(
     share = weights / (dummies + high + low * weight)
     parts = np.array([np.full_like(high, dummies), high, low * weight])
     return parts @ share
-
-
-def amplified_pure(epsilon: float, gamma: float) -> float:
-    """2 epsilon_1 + 4 gamma: Theorem C.1, where 8 gamma is printed (LT-E16)."""
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    return 2.0 * epsilon + 4.0 * _gamma(gamma)
-
-
-def dummy_chance_bounds(
-    gamma: float, candidates: int, mean_weight: float
-) -> tuple[float, float]:
-    """Least and largest chance of a dummy, with p the mean weight of a candidate.
-
-    (1 + 1/gamma)/(1 + 1/gamma + N p) and (gamma + 1)/(N p gamma + 1), by Lemma C.2.
-    """
-    gamma, candidates = _gamma(gamma), check_integer("candidates", candidates, 1)
-    mean = candidates * check_interval(
-        "mean_weight", mean_weight, 0.0, 1.0, low_open=False, high_open=False
-    )
-    dummy = 1.0 + 1.0 / gamma
-    return dummy / (dummy + mean), dummy / (1.0 / gamma + mean)
-
-
-def utility_level(
-    threshold: float, score_epsilon: float, delta: float, mean_weight: float
-) -> float:
-    """tau - log(1/(delta p))/epsilon_2: the score is below it with chance <= delta."""
-    delta = check_interval("delta", delta, 0.0, 1.0, high_open=False)
-    p = check_interval("mean_weight", mean_weight, 0.0, 1.0, high_open=False)
-    return threshold + math.log(delta * p) / check_positive(
-        "score_epsilon", score_epsilon
-    )

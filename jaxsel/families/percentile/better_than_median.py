@@ -3,21 +3,20 @@
 Cohen et al. 2022, Theorem 4: gamma = alpha, k = 1 and tau = T.
 """
 
-import functools
-
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_integer, check_positive
-from jaxsel.families.percentile.median_laws import median_rounds
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import InputError, check_choice, check_integer
+from jaxsel.families.percentile.median_laws import ALPHA, median_rounds
 from jaxsel.families.selection_and_test.state import best_rank, initialise, select
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
 
 METHODS = ("literal", "rank")
+_LITERAL_LIMIT = 10_000_000
 _STATE_TAG, _CALL_TAG, _OUTPUT_TAG = 0xE0, 0xE1, 0xE2
 
 
@@ -25,7 +24,7 @@ def _parameters(params) -> tuple[float, int, dict]:
     """alpha, T and the base's own parameters."""
     own = ("alpha", "beta", "rounds")
     rest = {key: value for key, value in params.items() if key not in own}
-    alpha = check_positive("alpha", params.get("alpha", 1.0))
+    alpha = ALPHA.read("alpha", params.get("alpha", ALPHA.default))
     if ("beta" in params) == ("rounds" in params):
         raise InputError("give either beta (failure probability) or rounds (T)")
     if "beta" in params:
@@ -33,7 +32,7 @@ def _parameters(params) -> tuple[float, int, dict]:
     return alpha, check_integer("rounds", params["rounds"], 1), rest
 
 
-@functools.cache
+@factory
 def better_than_median(base: Base, *, method: str = "rank") -> Mechanism:
     """Release the best of Bin(T, p) runs of the base, p = U^(1/alpha) drawn once.
 
@@ -58,10 +57,8 @@ def better_than_median(base: Base, *, method: str = "rank") -> Mechanism:
     def prepare(data, params):
         alpha, rounds, rest = _parameters(params)
         prepared, base_params = base.prepare(data, rest)
-        if method == "literal" and rounds > 2**31 - 1:
-            raise InputError(
-                f'T is {rounds}, too many runs to make; use method "rank" '
-            )
+        if method == "literal" and rounds > _LITERAL_LIMIT:
+            raise InputError(f'T is {rounds}, too many runs to make; use method "rank"')
         return prepared, {
             "base": base_params,
             "alpha": np.float64(alpha),
@@ -93,7 +90,6 @@ def better_than_median(base: Base, *, method: str = "rank") -> Mechanism:
         return FiniteLaw(probabilities, labels(data, params))
 
     return Mechanism(
-        name=f"better_than_median(base={base.name},method={method})",
         prepare=prepare,
         sample=sample,
         event=selected,

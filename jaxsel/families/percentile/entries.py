@@ -1,185 +1,327 @@
-"""Catalogue entries of the percentile sparse vectors of Liu & Talwar 2019."""
+"""Catalogue entries of percentiles: the sparse vectors of Liu & Talwar 2019, Section 4,
+and runs that are better than, or are, the median."""
 
+import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.base import Pair, Relation
-from jaxsel.entry import Built, MechanismEntry, Settings
-from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
-from jaxsel.families.percentile.find_threshold import find_percentile_threshold
-from jaxsel.families.percentile.laws import count_range, sparse_vector_epsilon
-from jaxsel.families.percentile.percentile_above_threshold import (
-    percentile_above_threshold,
+from jaxsel.domains import Domain, choice, number, numbers, probability
+from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.errors import InputError
+from jaxsel.families.percentile import settings
+from jaxsel.families.percentile.median_laws import ALPHA
+from jaxsel.families.percentile.pipeline_laws import (
+    CANDIDATES,
+    FULL_SLACK,
+    THRESHOLDS,
+    Pipeline,
+    pipeline,
+    pipeline_params,
 )
-from jaxsel.families.percentile.pipeline import percentile_pipeline, pipeline_params
-from jaxsel.families.percentile.pipeline_laws import Pipeline, pipeline
+from jaxsel.families.percentile.score_percentile_laws import COUNT
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
-from jaxsel.families.thresholds.laws import threshold_steps
-from jaxsel.options import Option, read_number, read_numbers
+from jaxsel.families.tuning.bounds.liu_talwar import threshold_steps
+
+
+@dataclasses.dataclass(frozen=True)
+class _OrWord(Domain):
+    """Values of another domain, or one of a few words."""
+
+    domain: Domain = dataclasses.field(kw_only=True)
+    words: tuple[str, ...] = dataclasses.field(kw_only=True)
+
+    def describe(self) -> str:
+        """See ``Domain``."""
+        return f"{', '.join(self.words)}, or {self.domain.describe()}"
+
+    def read(self, name: str, value: Any) -> Any:
+        """See ``Domain``."""
+        if isinstance(value, str) and value in self.words:
+            return value
+        try:
+            return self.domain.read(name, value)
+        except InputError:
+            self.refuse(name, value)
+
+
+_THEOREM = "theorem"
+
+
+def _or_theorem(domain: Domain, default: float) -> Domain:
+    help = f"{domain.help}; theorem: what it asks for"
+    return _OrWord(help, default, domain=domain, words=(_THEOREM,))
+
+
+def _chances(default: str, help: str) -> Domain:
+    return numbers(help, at_least=0.0, at_most=1.0, default=default)
+
+
+def _shares(default: str) -> Domain:
+    return _chances(default, "chances to reach the thresholds, in order")
+
+
+def _method(*options: str) -> Domain:
+    help = "how trials are drawn; see the guide"
+    return choice((*options, "law"), help, default=options[0])
+
 
 _COMMON = {
-    "target": Option("0.5", "p*, the wanted chance to reach the threshold"),
-    "base_epsilon": Option("0.5", "epsilon_1 of one run of a base"),
-    "final_epsilon": Option("1", "epsilon_3 of the answers"),
+    "target": settings.TARGET,
+    "base_epsilon": settings.BASE_EPSILON,
+    "final_epsilon": settings.FINAL_EPSILON,
 }
 _TEST = {
-    "slack": Option("0.5", "epsilon_0, in (0, 1)"),
-    "beta": Option("0.1", "failure probability"),
-    "delta": Option("1e-3", "delta of the answers"),
-    "samples": Option("40", "N; empty: the theorem's"),
-    "shift": Option("5", "Delta, added to all counts; empty: the theorem's"),
+    "slack": settings.SLACK,
+    "beta": settings.BETA,
+    "delta": settings.DELTA,
+    "samples": _or_theorem(settings.SAMPLES, 40),
+    "shift": _or_theorem(settings.SHIFT, 5.0),
 }
-_METHOD = Option("binomial", "binomial, literal (makes the N runs) or law")
 
 
-def _numbers(values: Settings, *names: str) -> dict[str, Any]:
-    return {name: read_number(name, values[name]) for name in names}
+def _overridden(test: PercentileTest, values: Values) -> PercentileTest:
+    names = ("samples", "shift", "offset")
+    given = {name: values.get(name, _THEOREM) for name in names}
+    return test._replace(**{k: v for k, v in given.items() if v != _THEOREM})
 
 
-def _overridden(test: PercentileTest, values: Settings) -> PercentileTest:
-    given = {
-        name: read_number(name, values[name])
-        for name in ("samples", "shift", "offset")
-        if name in values
-    }
-    if "samples" in given:
-        given["samples"] = int(given["samples"])
-    return test._replace(**given)
-
-
-def _shares(values: Settings) -> np.ndarray:
-    return np.array(read_numbers("shares", values["shares"]))
-
-
-def _flipped(values: Settings) -> tuple[np.ndarray, np.ndarray]:
+def _flipped(values: Values) -> tuple[np.ndarray, np.ndarray]:
     """Randomised response, the last query against the others."""
-    epsilon = read_number("base_epsilon", values["base_epsilon"])
-    low = max(1, _shares(values).size - 1)
-    high = np.append(np.full(low, 1.0), -1.0) * epsilon
+    low = max(1, values["shares"].size - 1)
+    high = np.append(np.full(low, 1.0), -1.0) * values["base_epsilon"]
     return 1.0 / (1.0 + np.exp(high)), 1.0 / (1.0 + np.exp(-high))
 
 
+def _three_outcomes(values: Values) -> pairs.LawPair:
+    epsilon = values["base_epsilon"]
+    most = 1.0 / (1.0 + math.exp(epsilon))
+    return pairs.three_outcome(epsilon, min(0.05, most / 2.0), min(0.25, most))
+
+
 def _stream_pair(data, neighbour, params: dict[str, Any]) -> tuple[Pair, ...]:
-    return (
-        Pair(
-            name="low-then-high",
-            data=data,
-            neighbour=neighbour,
-            relation=Relation.BASE,
-            params=params,
-            why="every log-odds moves by 2 epsilon_1, the last against the others",
-        ),
-    )
+    why = "every log-odds moves by 2 epsilon_1, the last against the others"
+    return (Pair("low-then-high", data, neighbour, Relation.BASE, params, why),)
 
 
 # --- Algorithm 3 ----------------------------------------------------------------------
 
 
-def _oracle_params(values: Settings) -> dict[str, Any]:
-    return _numbers(values, "target", "base_epsilon", "final_epsilon")
+def _oracle_params(values: Values) -> dict[str, Any]:
+    return {name: values[name] for name in _COMMON}
 
 
-def _oracle_promise(values: Settings, pair: Pair) -> tuple[str, float]:
+def _make_oracle(values: Values) -> Built:
+    from jaxsel.families.percentile.percentile_above_threshold import (
+        percentile_above_threshold,
+    )
+
+    mechanism = percentile_above_threshold(method=values["method"])
+    return Built(mechanism, values["shares"], _oracle_params(values))
+
+
+def _oracle_guarantee(values: Values, pair: Pair) -> Guarantee:
     del pair
-    return "LT-Thm4.1(a)", read_number("final_epsilon", values["final_epsilon"])
+    return guarantee("LT-Thm4.1(a)", final_epsilon=values["final_epsilon"])
 
 
 # --- Algorithms 4 and 5 ---------------------------------------------------------------
 
 
-def _test(values: Settings, algorithm: int) -> PercentileTest:
-    names = ("target", "base_epsilon", "final_epsilon", "slack", "beta", "delta")
-    numbers, count = _numbers(values, *names), _shares(values).size
+def _test(values: Values, algorithm: int) -> PercentileTest:
+    names = (*_COMMON, "slack", "beta", "delta")
+    chosen = {name: values[name] for name in names}
+    count = max(2, values["shares"].size)
     if algorithm == 4:
-        test = algorithm_4(**numbers, queries=max(2, count))
+        test = algorithm_4(**chosen, queries=count)
     else:
-        test = algorithm_5(**numbers, thresholds=max(2, count))
+        test = algorithm_5(**chosen, thresholds=count)
     return _overridden(test, values)
 
 
-def _any_counts(test: PercentileTest, sides: int) -> float:
-    scales = test.query_scale, test.threshold_scale
-    return sparse_vector_epsilon(count_range(test, sides), *scales)
-
-
-def _extended_promise(values: Settings, pair: Pair) -> tuple[str, float]:
-    del pair
-    return "LT-Thm4.4(a)-sharp", _any_counts(_test(values, 4), 2)
-
-
-def _found_promise(values: Settings, pair: Pair) -> tuple[str, float]:
-    del pair
-    return "LT-Thm4.6(a)-sharp", _any_counts(_test(values, 5), 1)
-
-
-def _found_pairs(values: Settings) -> tuple[Pair, ...]:
-    """The first thresholds are reached oftener on one side, the next on the other."""
-    laws = pairs.three_outcome(
-        _numbers(values, "base_epsilon")["base_epsilon"], 0.05, 0.25
+def _make_extended(values: Values) -> Built:
+    from jaxsel.families.percentile.extended_above_threshold import (
+        extended_above_threshold,
     )
-    first = max(1, _shares(values).size - 2)
+
+    mechanism = extended_above_threshold(method=values["method"])
+    return Built(mechanism, values["shares"], _test(values, 4)._asdict())
+
+
+def _extended_guarantee(values: Values, pair: Pair) -> Guarantee:
+    del pair
+    test = _test(values, 4)
+    return guarantee(
+        "LT-Thm4.4(a)-sharp",
+        samples=test.samples,
+        shift=test.shift,
+        sensitivity=2.0 * (values["base_epsilon"] + values["slack"]),
+        final_epsilon=values["final_epsilon"],
+    )
+
+
+def _make_found(values: Values) -> Built:
+    from jaxsel.families.percentile.find_threshold import find_percentile_threshold
+
+    mechanism = find_percentile_threshold(method=values["method"])
+    return Built(mechanism, values["shares"], _test(values, 5)._asdict())
+
+
+def _found_pairs(values: Values) -> tuple[Pair, ...]:
+    """The first thresholds are reached oftener on one side, the next on the other."""
+    first = max(1, values["shares"].size - 2)
     data, neighbour = (
-        np.append(np.full(first, law[0]), [law[0] + law[1], 1.0]) for law in laws
+        np.append(np.full(first, law[0]), [law[0] + law[1], 1.0])
+        for law in _three_outcomes(values)
     )
     return _stream_pair(data, neighbour, _test(values, 5)._asdict())
+
+
+def _found_guarantee(values: Values, pair: Pair) -> Guarantee:
+    del pair
+    test = _test(values, 5)
+    return guarantee(
+        "LT-Thm4.6(a)-sharp",
+        samples=test.samples,
+        shift=test.shift,
+        sensitivity=values["base_epsilon"] + values["slack"],
+        final_epsilon=values["final_epsilon"],
+    )
 
 
 # --- Theorem 4.7 ----------------------------------------------------------------------
 
 
-def _pipeline(values: Settings) -> Pipeline:
-    numbers = _numbers(values, "base_epsilon", "slack", "beta", "delta")
-    counts = _numbers(values, "thresholds", "candidates")
-    settings = pipeline(
-        **numbers,
-        thresholds=int(counts["thresholds"]),
-        candidates=int(counts["candidates"]),
-        reading="sharp",
-    )
-    settings = settings._replace(test=_overridden(settings.test, values))
-    if "stop_probability" in values:
-        stop = read_number("stop_probability", values["stop_probability"])
-        settings = settings._replace(
-            stop_probability=stop,
-            max_draws=threshold_steps(stop, numbers["slack"] / 2.0),
-        )
-    return settings
+def _pipeline(values: Values) -> Pipeline:
+    names = ("base_epsilon", "slack", "beta", "delta", "thresholds", "candidates")
+    chosen = pipeline(**{name: values[name] for name in names}, reading="sharp")
+    chosen = chosen._replace(test=_overridden(chosen.test, values))
+    stop = values["stop_probability"]
+    if stop == _THEOREM:
+        return chosen
+    most = threshold_steps(stop, values["slack"] / 2.0)
+    return chosen._replace(stop_probability=stop, max_draws=most)
 
 
-def _make_pipeline(values: Settings) -> Built:
-    data = {
-        name: read_numbers(name, values[name]) for name in ("scores", "probabilities")
-    }
+def _make_pipeline(values: Values) -> Built:
+    from jaxsel.families.percentile.pipeline import percentile_pipeline
+
+    data = {name: values[name] for name in ("scores", "probabilities")}
     mechanism = percentile_pipeline(method=values["method"])
     return Built(mechanism, data, pipeline_params(_pipeline(values)))
 
 
-def _pipeline_pairs(values: Settings) -> tuple[Pair, ...]:
-    epsilon = read_number("base_epsilon", values["base_epsilon"])
-    laws = pairs.three_outcome(epsilon, 0.05, 0.25)
-    sides = [{"scores": [1.0, 0.5, 0.0], "probabilities": law.tolist()} for law in laws]
+def _pipeline_pairs(values: Values) -> tuple[Pair, ...]:
+    data, neighbour = (
+        {"scores": [1.0, 0.5, 0.0], "probabilities": law.tolist()}
+        for law in _three_outcomes(values)
+    )
+    params = pipeline_params(_pipeline(values))
+    why = "the two upper outcomes move against each other"
+    return (Pair("three-outcome", data, neighbour, Relation.BASE, params, why),)
+
+
+def _pipeline_guarantee(values: Values, pair: Pair) -> Guarantee:
+    del pair
+    test = _pipeline(values).test
+    return guarantee(
+        "LT-Thm4.7(a)-sharp",
+        base_epsilon=values["base_epsilon"],
+        slack=values["slack"],
+        samples=test.samples,
+        shift=test.shift,
+    )
+
+
+# --- Better than the median: Cohen et al. 2022, Theorem 4 -----------------------------
+
+
+def _make_median(values: Values) -> Built:
+    from jaxsel.families.percentile.better_than_median import better_than_median
+    from jaxsel.families.tuning.bases import finite
+
+    pair = _median_pairs(values)[0]
+    mechanism = better_than_median(finite(), method=values["method"])
+    return Built(mechanism, pair.data, dict(pair.params))
+
+
+def _median_pairs(values: Values) -> tuple[Pair, ...]:
+    params = {"alpha": values["alpha"], "beta": values["beta"]}
+    epsilon = values["epsilon"]
+    first, second = pairs.randomised_response(epsilon)
     return (
         Pair(
-            name="three-outcome",
-            data=sides[0],
-            neighbour=sides[1],
-            relation=Relation.BASE,
-            params=pipeline_params(_pipeline(values)),
-            why="the two upper outcomes move against each other",
+            "three-outcome",
+            *pairs.three_outcome(epsilon, values["top"], values["middle"]),
+            Relation.BASE,
+            params,
+            "releasing the middle outcome loses (2 + alpha) epsilon as T grows",
+        ),
+        Pair(
+            "randomised-response",
+            np.append(first, 0.0),
+            np.append(second, 0.0),
+            Relation.BASE,
+            params,
+            "complete for pure privacy; best of K fixed runs would lose K epsilon",
         ),
     )
 
 
-def _pipeline_promise(values: Settings, pair: Pair) -> tuple[str, float]:
+def _median_guarantee(values: Values, pair: Pair) -> Guarantee:
     del pair
-    numbers = _numbers(values, "base_epsilon", "slack")
-    drawing = 2.0 * numbers["base_epsilon"] + numbers["slack"] / 2.0
-    return "LT-Thm4.7(a)-sharp", _any_counts(_pipeline(values).test, 1) + drawing
+    epsilon, alpha = values["epsilon"], values["alpha"]
+    return guarantee("CL-Thm4-privacy", epsilon=epsilon, alpha=alpha)
 
 
-ENTRIES: tuple[MechanismEntry, ...] = (
+# --- The median itself: Liu & Talwar 2019, Appendix B.3 -------------------------------
+
+
+def _run_params(values: Values) -> dict[str, Any]:
+    return {"count": values["count"], "rank": values["rank"]}
+
+
+def _make_run(values: Values) -> Built:
+    from jaxsel.families.percentile.score_percentile import score_percentile
+
+    mechanism = score_percentile(method=values["method"])
+    return Built(mechanism, values["probabilities"], _run_params(values))
+
+
+def _run_pairs(values: Values) -> tuple[Pair, ...]:
+    epsilon, params = values["epsilon"], _run_params(values)
+    small = min(0.1, 1.0 / (1.0 + math.exp(epsilon)) / 2.0)
+    return (
+        Pair(
+            "randomised-response",
+            *pairs.randomised_response(epsilon),
+            Relation.BASE,
+            params,
+            "the likelier of two models is the median of either side",
+        ),
+        Pair(
+            "three-outcome",
+            *pairs.three_outcome(epsilon, small, small),
+            Relation.BASE,
+            params,
+            "the median moves between three models",
+        ),
+    )
+
+
+def _run_guarantee(values: Values, pair: Pair) -> Guarantee:
+    del pair
+    return guarantee("LT-B.3-hope", epsilon=values["epsilon"])
+
+
+_EPSILON = number(
+    "privacy of one run in the constructed pairs", above=0.0, at_most=100.0, default=1
+)
+
+ENTRIES = (
     MechanismEntry(
         "percentile_above_threshold",
         ("LT-Alg3", "LT-Thm4.1", "LT-Cor4.2"),
@@ -187,19 +329,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "chances are known.",
         False,
         {
-            "shares": Option(
-                "0.2,0.2,0.2,0.5,0.8", "chances to reach the thresholds, in order"
-            ),
+            "shares": _shares("0.2,0.2,0.2,0.5,0.8"),
             **_COMMON,
-            "method": Option("jump", "jump, literal or law"),
+            "method": _method("jump", "literal"),
         },
-        lambda values: Built(
-            percentile_above_threshold(method=values["method"]),
-            _shares(values),
-            _oracle_params(values),
-        ),
+        _make_oracle,
         lambda values: _stream_pair(*_flipped(values), _oracle_params(values)),
-        _oracle_promise,
+        _oracle_guarantee,
     ),
     MechanismEntry(
         "extended_above_threshold",
@@ -208,20 +344,14 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "estimated from N fresh runs a query.",
         False,
         {
-            "shares": Option(
-                "0.2,0.2,0.5,0.8", "chances to reach the thresholds, in order"
-            ),
+            "shares": _shares("0.2,0.2,0.5,0.8"),
             **_COMMON,
             **_TEST,
-            "method": _METHOD,
+            "method": _method("binomial", "literal"),
         },
-        lambda values: Built(
-            extended_above_threshold(method=values["method"]),
-            _shares(values),
-            _test(values, 4)._asdict(),
-        ),
+        _make_extended,
         lambda values: _stream_pair(*_flipped(values), _test(values, 4)._asdict()),
-        _extended_promise,
+        _extended_guarantee,
     ),
     MechanismEntry(
         "find_percentile_threshold",
@@ -230,21 +360,15 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "runs reaches, the same runs for all.",
         False,
         {
-            "shares": Option(
-                "0.05,0.2,0.5,1", "chances to reach the thresholds, not falling"
-            ),
+            "shares": _shares("0.05,0.2,0.5,1"),
             **_COMMON,
             **_TEST,
-            "offset": Option("0.7", "Lambda, lowers the bar; empty: the theorem's"),
-            "method": _METHOD,
+            "offset": _or_theorem(settings.OFFSET, 0.7),
+            "method": _method("binomial", "literal"),
         },
-        lambda values: Built(
-            find_percentile_threshold(method=values["method"]),
-            _shares(values),
-            _test(values, 5)._asdict(),
-        ),
+        _make_found,
         _found_pairs,
-        _found_promise,
+        _found_guarantee,
     ),
     MechanismEntry(
         "percentile_pipeline",
@@ -253,22 +377,71 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "it.",
         False,
         {
-            "scores": Option("1,0.75,0.5,0", "scores of the outcomes, in [0, 1]"),
-            "probabilities": Option("0.02,0.1,0.3,0.58", "chances of the outcomes"),
-            "base_epsilon": Option("0.1", "epsilon_1 of one run"),
-            "slack": Option("1", "epsilon_0, in (0, 1]"),
-            "beta": Option("0.1", "failure probability"),
-            "delta": Option("1e-6", "delta of the release"),
-            "thresholds": Option("3", "R, at least 2"),
-            "candidates": Option("1", "K; p* = 1/(2 K)"),
-            "samples": Option("50", "N; empty: the theorem's"),
-            "shift": Option("8", "Delta; empty: the theorem's"),
-            "offset": Option("1", "Lambda; empty: the theorem's"),
-            "stop_probability": Option("0.05", "gamma; empty: the theorem's"),
-            "method": _METHOD,
+            "scores": _chances("1,0.75,0.5,0", "scores of the outcomes"),
+            "probabilities": _chances("0.02,0.1,0.3,0.58", "law of one run"),
+            "base_epsilon": dataclasses.replace(settings.BASE_EPSILON, default=0.1),
+            "slack": FULL_SLACK,
+            "beta": settings.BETA,
+            "delta": dataclasses.replace(settings.DELTA, default=1e-6),
+            "thresholds": THRESHOLDS,
+            "candidates": CANDIDATES,
+            "samples": _or_theorem(settings.SAMPLES, 50),
+            "shift": _or_theorem(settings.SHIFT, 8.0),
+            "offset": _or_theorem(settings.OFFSET, 1.0),
+            "stop_probability": _or_theorem(
+                number("gamma", at_least=1e-200, at_most=1.0), 0.05
+            ),
+            "method": _method("binomial", "literal"),
         },
         _make_pipeline,
         _pipeline_pairs,
-        _pipeline_promise,
+        _pipeline_guarantee,
+    ),
+    MechanismEntry(
+        "better_than_median",
+        ("CL-Thm4",),
+        "The best of Bin(T, p) runs: above the median, but for a chance beta.",
+        False,
+        {
+            "epsilon": dataclasses.replace(
+                _EPSILON, help="epsilon of every run, on the pairs"
+            ),
+            "top": probability(
+                "chance of the best outcome, on the first side", default=0.2
+            ),
+            "middle": probability(
+                "chance of the second best one, on the other side", default=0.002
+            ),
+            "alpha": ALPHA,
+            "beta": dataclasses.replace(
+                settings.BETA, help="failure probability that sets T", default=0.02
+            ),
+            "method": _method("rank", "literal"),
+        },
+        _make_median,
+        _median_pairs,
+        _median_guarantee,
+    ),
+    MechanismEntry(
+        "median_of_runs",
+        ("LT-B.3",),
+        "BROKEN: release the run of median score, or of a random rank above it; the "
+        "loss grows with the number of runs.",
+        True,
+        {
+            "probabilities": _chances("0.5,0.5", "law of one run, best outcome first"),
+            "count": COUNT,
+            "rank": _OrWord(
+                "which run is released; 1 is the best",
+                "median",
+                domain=COUNT,
+                words=("median", "random"),
+            ),
+            "epsilon": _EPSILON,
+            "method": _method("jump", "literal"),
+        },
+        _make_run,
+        _run_pairs,
+        _run_guarantee,
     ),
 )

@@ -4,18 +4,14 @@ Liu & Talwar 2019, Algorithm 4. The theorem's N is astronomical, so the count of
 that reach the threshold is one binomial draw, which has the law of N runs.
 """
 
-import functools
-from collections.abc import Mapping
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_interval, check_positive
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import check_choice
 from jaxsel.families.percentile.binomial_draw import binomial
 from jaxsel.families.percentile.laws import checked_shares, extended_law
 from jaxsel.families.percentile.percentile_above_threshold import (
@@ -23,45 +19,13 @@ from jaxsel.families.percentile.percentile_above_threshold import (
     halted_at,
     query_labels,
 )
-from jaxsel.families.percentile.settings import PercentileTest, log_potential
+from jaxsel.families.percentile.settings import log_potential, read_test
 
 METHODS = ("literal", "binomial")
-LITERAL_LIMIT = 1e5
 _COUNT_TAG, _RUN_TAG = 0xA1, 0xA2
 
 
-def read_test(params: Mapping[str, Any], method: str) -> PercentileTest:
-    """The settings of a test from a mechanism's parameters.
-
-    Raises:
-      InputError: for a missing or bad one, or too many samples to make one by one.
-    """
-    missing = [name for name in PercentileTest._fields[:5] if name not in params]
-    if missing:
-        raise InputError(f"{missing[0]} is missing; take all from PercentileTest")
-    test = PercentileTest(
-        target=check_interval("target", params["target"], 0.0, 1.0),
-        samples=params["samples"],
-        shift=check_positive("shift", params["shift"]),
-        query_scale=check_positive("query_scale", params["query_scale"]),
-        threshold_scale=check_positive("threshold_scale", params["threshold_scale"]),
-        exponent=params.get("exponent", np.nan),
-        offset=float(params.get("offset", 0.0)),
-    )
-    samples = float(test.samples)
-    if not (1.0 <= samples <= 1e200 and samples == np.floor(samples)):
-        raise InputError(
-            f"samples is {test.samples}; it must be a whole number from 1 to 1e200"
-        )
-    if method == "literal" and samples > LITERAL_LIMIT:
-        raise InputError(
-            f"samples is {test.samples}; the literal method makes every one, at most "
-            f'{LITERAL_LIMIT:g}; use method "binomial"'
-        )
-    return test
-
-
-@functools.cache
+@factory
 def extended_above_threshold(*, method: str = "binomial") -> Mechanism:
     """Halts at the first query whose estimated, noisy log-odds exceed the target's.
 
@@ -71,7 +35,7 @@ def extended_above_threshold(*, method: str = "binomial") -> Mechanism:
 
     Data: shares p_i of the queries, in order, each in [0, 1]: the chance that one run
       of the i-th base reaches the i-th threshold.
-    Params: the fields of ``accounting.percentile.tests.PercentileTest``, as made by
+    Params: the fields of ``percentile.settings.PercentileTest``, as made by
       ``algorithm_4(...)._asdict()``; "samples" and "shift" may be overridden.
     Outcome: Halt; event: the query, "none" last.
 
@@ -103,7 +67,6 @@ def extended_above_threshold(*, method: str = "binomial") -> Mechanism:
         return FiniteLaw(exact, labels(data, params))
 
     return Mechanism(
-        name=f"extended_above_threshold(method={method})",
         prepare=prepare,
         sample=sample,
         event=halted_at,

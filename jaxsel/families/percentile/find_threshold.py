@@ -5,7 +5,6 @@ counted at each of them. The counts are a Markov chain of binomials, so N runs t
 many draws as there are thresholds.
 """
 
-import functools
 import math
 
 import jax.numpy as jnp
@@ -14,19 +13,20 @@ from jax import lax
 from jaxtyping import Array
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice
 from jaxsel.families.percentile.binomial_draw import binomial
-from jaxsel.families.percentile.extended_above_threshold import METHODS, read_test
+from jaxsel.families.percentile.extended_above_threshold import METHODS
 from jaxsel.families.percentile.laws import checked_shares, found_threshold_law
 from jaxsel.families.percentile.percentile_above_threshold import Halt, halted_at
+from jaxsel.families.percentile.settings import PercentileTest, read_test
 
 _COUNT_TAG, _RUN_TAG = 0xB1, 0xB2
 
 
-def prepare_search(shares, params, method: str) -> tuple[dict, dict]:
+def prepare_search(shares, test: PercentileTest) -> tuple[dict, dict]:
     """Arrays for ``search_thresholds``: the shares, and the settings of the test."""
-    test, shares = read_test(params, method), checked_shares(shares)
+    shares = checked_shares(shares)
     if np.any(np.diff(shares) < 0.0):
         raise InputError("shares fall; lower thresholds are reached at least as often")
     earlier = np.append(0.0, shares[:-1])
@@ -42,7 +42,7 @@ def prepare_search(shares, params, method: str) -> tuple[dict, dict]:
     }
 
 
-@functools.cache
+@factory
 def find_percentile_threshold(*, method: str = "binomial") -> Mechanism:
     """Halts at the first threshold that enough of N runs reach, up to noise.
 
@@ -52,7 +52,7 @@ def find_percentile_threshold(*, method: str = "binomial") -> Mechanism:
 
     Data: shares p(tau_1) <= ... <= p(tau_R), each in [0, 1]: the chance that one run
       reaches each of the falling thresholds.
-    Params: the fields of ``accounting.percentile.tests.PercentileTest``, as made by
+    Params: the fields of ``percentile.settings.PercentileTest``, as made by
       ``algorithm_5(...)._asdict()``; "samples" and "shift" may be overridden.
     Outcome: Halt, the query being the threshold; event: that number, "none" last.
 
@@ -64,7 +64,7 @@ def find_percentile_threshold(*, method: str = "binomial") -> Mechanism:
     check_choice("method", method, METHODS)
 
     def prepare(data, params):
-        return prepare_search(data, params, method)
+        return prepare_search(data, read_test(params, method))
 
     def sample(key, data, params) -> Halt:
         return search_thresholds(method, key, data, params)
@@ -78,7 +78,6 @@ def find_percentile_threshold(*, method: str = "binomial") -> Mechanism:
         return FiniteLaw(exact, labels(data, params))
 
     return Mechanism(
-        name=f"find_percentile_threshold(method={method})",
         prepare=prepare,
         sample=sample,
         event=halted_at,

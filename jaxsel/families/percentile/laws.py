@@ -128,7 +128,7 @@ def extended_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarray:
 
     Args:
       shares: of the queries, in order, each in [0, 1].
-      test: its settings (``percentile_tests.algorithm_4``), or others of that form.
+      test: its settings (``settings.algorithm_4``), or others of that form.
 
     Returns:
       Float[np.ndarray, "queries+1"]: chance to halt at each query, and not to, last.
@@ -219,7 +219,7 @@ def found_threshold_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarr
 
     Args:
       shares: chance of one run to reach each threshold, in order, not decreasing.
-      test: its settings (``percentile_tests.algorithm_5``), or others of that form.
+      test: its settings (``settings.algorithm_5``), or others of that form.
 
     Returns:
       Float[np.ndarray, "thresholds+1"]: chance of each threshold, and of none, last.
@@ -269,25 +269,3 @@ def found_threshold_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarr
         law.append(float(np.sum(alive * np.where(gap > 0.0, half, 1.0 - half))))
         alive = alive * np.where(gap > 0.0, 1.0 - half, half)
     return np.array([*law, float(np.sum(alive))])
-
-
-# --- Pure privacy, whatever the counts ------------------------------------------------
-
-
-def sparse_vector_epsilon(
-    sensitivity: float, query_scale: float, threshold_scale: float
-) -> float:
-    """Pure epsilon of a sparse vector that halts once: s/b_threshold + 2 s/b_query."""
-    sensitivity = check_interval("sensitivity", sensitivity, 0, np.inf, low_open=False)
-    return sensitivity / threshold_scale + 2.0 * sensitivity / query_scale
-
-
-def count_range(test: PercentileTest, sides: int) -> float:
-    """How far the noiseless values of two counts can lie apart.
-
-    Args:
-      test: the settings.
-      sides: 2 for Algorithm 4, log((N p~ + Delta)/(N (1-p~) + Delta)); 1 for Algorithm
-        5, log(N p~ + Delta).
-    """
-    return sides * math.log1p(test.samples / test.shift)

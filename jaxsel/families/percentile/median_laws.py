@@ -9,8 +9,15 @@ import math
 from typing import NamedTuple
 
 from jaxsel import repetitions as laws
+from jaxsel.domains import positive
 from jaxsel.errors import check_integer, check_interval, check_positive
-from jaxsel.families.percentile.settings import printed_shift, sufficient_shift
+from jaxsel.families.percentile.settings import (
+    BETA,
+    printed_shift,
+    sufficient_shift,
+)
+
+ALPHA = positive("exponent of the law of p, P[p <= x] = x^alpha", default=1)
 
 
 class Boosting(NamedTuple):
@@ -39,7 +46,7 @@ def median_rounds(beta: float, alpha: float) -> int:
     Raises:
       InputError: unless 0 < beta < 1 and alpha > 0.
     """
-    beta, alpha = check_interval("beta", beta, 0.0, 1.0), check_positive("alpha", alpha)
+    beta, alpha = BETA.read("beta", beta), ALPHA.read("alpha", alpha)
     if alpha == 1.0:
         return math.ceil(2.0 / beta)
     power = math.log(2.0 / beta) / alpha
@@ -131,7 +138,7 @@ def percentile_boosting(
     )
     factor = max(3.0, 2.0 * math.exp(half / 2.0))
     exponent = 6.0 * (epsilon + half) / half  # 6 + 12/alpha
-    log_ratio = math.log((thresholds + 1.0) / beta**2)
+    log_ratio = math.log(thresholds + 1.0) - 2.0 * math.log(beta)
     log_samples = math.log(factor * shift / 0.5) + half / 2.0 + exponent * log_ratio
     # p(found threshold) >= p_1, by Theorem 4.6 (b) as corrected
     log_success = -half / 2.0 - math.log(factor / 0.5) - exponent * log_ratio

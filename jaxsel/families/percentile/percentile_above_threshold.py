@@ -4,7 +4,6 @@ Liu & Talwar 2019, Algorithm 3: an oracle tells each share p_i = P[score >= tau_
 exactly, and log(p/(1-p)) moves by at most 2 epsilon_1 if the base is epsilon_1-DP.
 """
 
-import functools
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -13,8 +12,8 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import check_choice, check_positive
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import check_choice, check_params, check_positive
 from jaxsel.families.percentile.laws import (
     checked_shares,
     oracle_law,
@@ -62,7 +61,7 @@ def _runs(levels: np.ndarray) -> dict[str, Any]:
     }
 
 
-@functools.cache
+@factory
 def percentile_above_threshold(*, method: str = "jump") -> Mechanism:
     """Halts at the first query whose noisy log-odds exceed those of the target.
 
@@ -81,8 +80,10 @@ def percentile_above_threshold(*, method: str = "jump") -> Mechanism:
       InputError: for a share outside [0, 1] or a parameter out of range.
     """
     check_choice("method", method, METHODS)
+    names = ("target", "base_epsilon", "final_epsilon")
 
     def prepare(data, params):
+        check_params(params, names)
         levels = oracle_levels(data, params["target"])
         query_scale, threshold_scale = oracle_scales(
             params["base_epsilon"], params["final_epsilon"]
@@ -103,12 +104,11 @@ def percentile_above_threshold(*, method: str = "jump") -> Mechanism:
         return query_labels(checked_shares(data).size)
 
     def law(data, params) -> FiniteLaw:
-        names = ("target", "base_epsilon", "final_epsilon")
+        check_params(params, names)
         exact = oracle_law(data, **{name: params[name] for name in names})
         return FiniteLaw(exact, labels(data, params))
 
     return Mechanism(
-        name=f"percentile_above_threshold(method={method})",
         prepare=prepare,
         sample=sample,
         event=halted_at,

@@ -4,7 +4,6 @@ Liu & Talwar 2019, Theorem 4.7 (and Theorem 1.4): Algorithm 5, then Algorithm 1,
 number of draws and last draw are drawn at once.
 """
 
-import functools
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -12,12 +11,18 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_integer, check_interval
-from jaxsel.families.percentile.extended_above_threshold import METHODS, read_test
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import check_choice, check_integer, check_interval
+from jaxsel.families.percentile.extended_above_threshold import METHODS
 from jaxsel.families.percentile.find_threshold import prepare_search, search_thresholds
 from jaxsel.families.percentile.laws import threshold_grid
-from jaxsel.families.percentile.pipeline_laws import Pipeline, grid_shares, pipeline_law
+from jaxsel.families.percentile.pipeline_laws import (
+    THRESHOLDS,
+    Pipeline,
+    grid_shares,
+    pipeline_law,
+)
+from jaxsel.families.percentile.settings import read_test
 
 _SEARCH_TAG, _DRAW_TAG = 0xC1, 0xC2
 
@@ -36,32 +41,22 @@ class Released(NamedTuple):
     calls: Float[Array, ""]
 
 
-def pipeline_params(settings: Pipeline) -> dict:
-    """The settings as a mechanism's parameters."""
-    return settings.test._asdict() | {
-        "thresholds": settings.thresholds,
-        "stop_probability": settings.stop_probability,
-        "max_draws": settings.max_draws,
-    }
-
-
 def _settings(params, method: str) -> Pipeline:
-    for name in ("thresholds", "stop_probability", "max_draws"):
-        if name not in params:
-            raise InputError(f"{name} is missing; take all from pipeline_params")
+    own = ("thresholds", "stop_probability", "max_draws")
+    test = read_test(params, method, own)
     stop = check_interval(
         "stop_probability", params["stop_probability"], 0.0, 1.0, high_open=False
     )
     return Pipeline(
-        test=read_test(params, method),
-        thresholds=check_integer("thresholds", params["thresholds"], 2),
+        test=test,
+        thresholds=THRESHOLDS.read("thresholds", params["thresholds"]),
         least_share=np.nan,
         stop_probability=stop,
         max_draws=check_integer("max_draws", params["max_draws"], 1),
     )
 
 
-@functools.cache
+@factory
 def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
     """Releases a run that reaches a threshold which Algorithm 5 found.
 
@@ -70,7 +65,7 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
         many reach each threshold. Algorithm 1 is drawn from its closed law.
 
     Data: {"scores", "probabilities"} of the outcomes of one run; scores in [0, 1].
-    Params: ``pipeline_params(accounting.percentile.pipeline.pipeline(...))``.
+    Params: ``pipeline_params(percentile.pipeline_laws.pipeline(...))``.
     Outcome: Released; event: the label, "none" last.
 
     Formal guarantees (claims): LT-Thm4.7(a) to (c), LT-Thm4.7(a)-sharp.
@@ -84,7 +79,7 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
         settings = _settings(params, method)
         scores = np.asarray(data["scores"], np.float64)
         shares = grid_shares(scores, data["probabilities"], settings.thresholds)
-        search, test = prepare_search(shares, params, method)
+        search, test = prepare_search(shares, settings.test)
         order = np.argsort(-scores, kind="stable")
         mass = np.asarray(data["probabilities"], np.float64)[order]
         accepted = scores[order] >= threshold_grid(settings.thresholds)[:, None] - 1e-12
@@ -116,7 +111,6 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
         return FiniteLaw(exact, labels(data, params))
 
     return Mechanism(
-        name=f"percentile_pipeline(method={method})",
         prepare=prepare,
         sample=sample,
         event=lambda outcome: outcome.label,

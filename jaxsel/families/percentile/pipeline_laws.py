@@ -2,7 +2,7 @@
 
 Algorithm 5 finds a threshold that about p* = 1/(2 K) of the runs of a random candidate
 reach, and Algorithm 1 draws until a run reaches it. (What Cohen et al. 2022, Theorem 4,
-needs for the same purpose is ``better_than_median.median_rounds``.)
+needs for the same purpose is ``median_laws.median_rounds``.)
 Names: ``slack`` is epsilon_0, ``base_epsilon`` epsilon_1, ``thresholds`` R and
 ``candidates`` K.
 """
@@ -13,19 +13,27 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from jaxsel.domains import number, whole
 from jaxsel.errors import (
     InputError,
     check_choice,
     check_finite,
     check_integer,
-    check_interval,
-    check_positive,
     check_probability_vector,
 )
 from jaxsel.families.percentile.laws import found_threshold_law, threshold_grid
-from jaxsel.families.percentile.settings import PercentileTest, algorithm_5
+from jaxsel.families.percentile.settings import (
+    BASE_EPSILON,
+    BETA,
+    DELTA,
+    PercentileTest,
+    algorithm_5,
+)
 
 READINGS = ("corrected", "sharp")
+FULL_SLACK = number("epsilon_0", above=0.0, at_most=1.0, default=1)
+CANDIDATES = whole("K, how many candidates; p* = 1/(2 K)", at_least=1, default=1)
+THRESHOLDS = whole("R, how many thresholds", at_least=2, at_most=1000, default=3)
 
 
 class Pipeline(NamedTuple):
@@ -44,18 +52,6 @@ class Pipeline(NamedTuple):
     least_share: float
     stop_probability: float
     max_draws: int
-
-
-def checked(base_epsilon, slack, beta, delta, thresholds, candidates):
-    """The parameters of Theorem 4.7 as numbers; InputError for one out of range."""
-    return (
-        check_positive("base_epsilon", base_epsilon),
-        check_interval("slack", slack, 0.0, 1.0, high_open=False),
-        check_interval("beta", beta, 0.0, 1.0),
-        check_interval("delta", delta, 0.0, 1.0),
-        check_integer("thresholds", thresholds, 2),
-        check_integer("candidates", candidates, 1),
-    )
 
 
 def pipeline(
@@ -83,14 +79,16 @@ def pipeline(
     Raises:
       InputError: for a parameter out of range, or if a number exceeds 1e300.
     """
-    base_epsilon, slack, beta, delta, thresholds, candidates = checked(
-        base_epsilon, slack, beta, delta, thresholds, candidates
-    )
+    base_epsilon = BASE_EPSILON.read("base_epsilon", base_epsilon)
+    slack, beta = FULL_SLACK.read("slack", slack), BETA.read("beta", beta)
+    delta = DELTA.read("delta", delta)
+    thresholds = check_integer("thresholds", thresholds, 2)
+    candidates = CANDIDATES.read("candidates", candidates)
     check_choice("reading", reading, READINGS)
     used = beta / 4.0 if reading == "corrected" else beta
     half = slack / 2.0
     exponent = 6.0 + 12.0 * base_epsilon / slack
-    log_least = -exponent * math.log((thresholds + 1.0) / used**2)
+    log_least = -exponent * (math.log(thresholds + 1.0) - 2.0 * math.log(used))
     log_least -= math.log(12.0 * candidates)
     if log_least < -440.0:
         raise InputError(
@@ -113,38 +111,18 @@ def pipeline(
     return Pipeline(test, thresholds, least, stop, math.ceil(most))
 
 
+def pipeline_params(settings: Pipeline) -> dict:
+    """The settings as a mechanism's parameters."""
+    return settings.test._asdict() | {
+        "thresholds": settings.thresholds,
+        "stop_probability": settings.stop_probability,
+        "max_draws": settings.max_draws,
+    }
+
+
 def most_calls(settings: Pipeline) -> float:
     """N + T: the largest number of runs of base algorithms."""
     return float(settings.test.samples) + float(settings.max_draws)
-
-
-def expected_calls(settings: Pipeline, success: float) -> float:
-    """N plus Algorithm 1's expected draws at a threshold that ``success`` reach."""
-    stop = settings.stop_probability
-    return float(settings.test.samples) + 1.0 / (success * (1.0 - stop) + stop)
-
-
-def printed_call_order(
-    *,
-    base_epsilon: float = 0.1,
-    slack: float = 1.0,
-    beta: float = 0.1,
-    delta: float = 1e-6,
-    thresholds: int = 5,
-    candidates: int = 1,
-) -> float:
-    """What Theorem 4.7(c) bounds the calls by, up to its constant.
-
-    K ((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0) (log(R/delta)/epsilon_0^2 +
-    log(1/epsilon_0)/beta).
-    """
-    base_epsilon, slack, beta, delta, thresholds, candidates = checked(
-        base_epsilon, slack, beta, delta, thresholds, candidates
-    )
-    exponent = 6.0 + 12.0 * base_epsilon / slack
-    power = math.exp(exponent * math.log((thresholds + 1.0) / beta**2))
-    searching = math.log(thresholds / delta) / slack**2
-    return candidates * power * (searching - math.log(slack) / beta)
 
 
 # --- The exact law of what is released ------------------------------------------------

@@ -4,27 +4,24 @@ Liu & Talwar 2019, Appendix B.3: a negative example, with a fixed rank and with 
 random one. The loss grows in proportion to N.
 """
 
-import functools
-
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
-from jaxsel.errors import (
-    InputError,
-    check_choice,
-    check_integer,
-    check_probability_vector,
+from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.errors import check_choice, check_params, check_probability_vector
+from jaxsel.families.percentile.score_percentile_laws import (
+    COUNT,
+    percentile_law,
+    rank_range,
 )
-from jaxsel.families.percentile.score_percentile_laws import percentile_law, rank_range
 
 METHODS = ("literal", "jump")
 _RANK_TAG, _RUN_TAG = 0xE4, 0xE5
 
 
-@functools.cache
+@factory
 def score_percentile(*, method: str = "jump") -> Mechanism:
     """Make N runs and release the k-th best.
 
@@ -33,7 +30,7 @@ def score_percentile(*, method: str = "jump") -> Mechanism:
         uniform tail ranks one after another, by their spacings.
 
     Data: ``Float["n"]``, probabilities of the outcomes of one run, best first.
-    Params: "count" (N >= 1) and "rank" (default "median": k = ceil(N/2); "random": k
+    Params: "count" (N, 1 to 1e6) and "rank" (default "median": k = ceil(N/2); "random": k
       uniform on 1 to ceil(N/2); or k itself).
     Outcome and event: Int, the released outcome.
 
@@ -45,10 +42,9 @@ def score_percentile(*, method: str = "jump") -> Mechanism:
     check_choice("method", method, METHODS)
 
     def checked(data, params) -> tuple[np.ndarray, int, tuple[int, int]]:
-        if "count" not in params:
-            raise InputError("count is missing; give the number of runs")
+        check_params(params, ("count",), ("rank",))
         law = check_probability_vector("probabilities", data)
-        count = check_integer("count", params["count"], 1)
+        count = COUNT.read("count", params["count"])
         return law, count, rank_range(count, params.get("rank", "median"))
 
     def prepare(data, params):
@@ -79,7 +75,6 @@ def score_percentile(*, method: str = "jump") -> Mechanism:
         return FiniteLaw(found, labels(data, params))
 
     return Mechanism(
-        name=f"score_percentile(method={method})",
         prepare=prepare,
         sample=sample,
         event=outcome_itself,

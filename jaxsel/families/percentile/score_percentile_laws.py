@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from jaxsel.domains import whole
 from jaxsel.errors import (
     InputError,
     check_integer,
@@ -18,6 +19,7 @@ from jaxsel.errors import (
 )
 
 Rank = int | str
+COUNT = whole("how many runs, N", at_least=1, at_most=1e6, default=21)
 
 
 def rank_range(count: int, rank: Rank) -> tuple[int, int]:

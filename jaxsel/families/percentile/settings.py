@@ -6,17 +6,29 @@ Names: ``slack`` is epsilon_0, ``base_epsilon`` epsilon_1, ``final_epsilon`` eps
 ``target`` p*, ``share`` the chance p that one sample reaches the threshold.
 """
 
+import functools
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, ParamSpec
 
-import numpy as np
+from jaxsel.domains import number, positive, probability, whole
+from jaxsel.errors import InputError, check_integer, check_params, check_positive
 
-from jaxsel.errors import check_integer, check_interval, check_positive
-from jaxsel.families.sparse_vector.halting_law import (
-    Counts,
-    binomial_counts,
-    laplace_difference_tail,
+TARGET = probability("p*, the wanted chance to reach the threshold", default=0.5)
+BETA = probability("failure probability", default=0.1)
+SLACK = probability("epsilon_0", default=0.5)
+BASE_EPSILON = number(
+    "epsilon_1 of one run of a base", above=0.0, at_most=100.0, default=0.5
 )
+FINAL_EPSILON = positive("epsilon_3 of the answers", default=1)
+DELTA = probability("delta of the answers", default=1e-3)
+SAMPLES = whole("N", at_least=1, at_most=1e200)
+SHIFT = positive("Delta, added to all counts")
+OFFSET = number("Lambda, lowers the bar")
+LITERAL_LIMIT = 1e5  # samples that are made one by one
+
+
+P = ParamSpec("P")
 
 
 class PercentileTest(NamedTuple):
@@ -44,27 +56,42 @@ def printed_shift(slack: float, base_epsilon: float, log_term: float) -> float:
     """Delta as printed: C log_term / (epsilon_0 (e^(epsilon_0 + epsilon_1) - 1))."""
     total = slack + base_epsilon
     constant = 2.0 * (math.exp(total) + 1.0 + math.exp(slack / 2.0))
-    return constant * log_term / (slack * math.expm1(total))
+    return constant * log_term / slack / math.expm1(total)
 
 
 def sufficient_shift(slack: float, log_term: float) -> float:
     """The Delta that makes counts concentrate within e^(slack/2) (LT-E6)."""
     growth = math.expm1(slack / 2.0)
-    return (growth + 2.0) / growth**2 * log_term
+    return (growth + 2.0) / growth / growth * log_term
 
 
-def _checked(target, beta, slack, base_epsilon, final_epsilon, delta, queries, least):
+def _checked(target, beta, slack, base_epsilon, final_epsilon, delta, queries):
     return (
-        check_interval("target", target, 0.0, 1.0),
-        check_interval("beta", beta, 0.0, 1.0),
-        check_interval("slack", slack, 0.0, 1.0),
-        check_positive("base_epsilon", base_epsilon),
-        check_positive("final_epsilon", final_epsilon),
-        check_interval("delta", delta, 0.0, 1.0),
-        check_integer("queries", queries, least),
+        TARGET.read("target", target),
+        BETA.read("beta", beta),
+        SLACK.read("slack", slack),
+        BASE_EPSILON.read("base_epsilon", base_epsilon),
+        FINAL_EPSILON.read("final_epsilon", final_epsilon),
+        DELTA.read("delta", delta),
+        check_integer("queries", queries, 2),
     )
 
 
+def _finite(settings: Callable[P, PercentileTest]) -> Callable[P, PercentileTest]:
+    @functools.wraps(settings)
+    def call(*args: P.args, **kwargs: P.kwargs) -> PercentileTest:
+        try:
+            return settings(*args, **kwargs)
+        except ArithmeticError:
+            raise InputError(
+                "the theorem asks for more samples than a number can say; take a larger "
+                "final_epsilon, slack, beta or delta"
+            ) from None
+
+    return call
+
+
+@_finite
 def algorithm_4(
     *,
     target: float = 0.5,
@@ -84,7 +111,7 @@ def algorithm_4(
       InputError: for a parameter out of range.
     """
     target, beta, slack, base_epsilon, final_epsilon, delta, queries = _checked(
-        target, beta, slack, base_epsilon, final_epsilon, delta, queries, 2
+        target, beta, slack, base_epsilon, final_epsilon, delta, queries
     )
     sensitivity = 2.0 * (base_epsilon + slack)
     shift = printed_shift(slack, base_epsilon, math.log(8.0 * queries / delta))
@@ -103,6 +130,7 @@ def algorithm_4(
     )
 
 
+@_finite
 def algorithm_5(
     *,
     target: float = 0.5,
@@ -123,7 +151,7 @@ def algorithm_5(
       InputError: for a parameter out of range.
     """
     target, beta, slack, base_epsilon, final_epsilon, delta, thresholds = _checked(
-        target, beta, slack, base_epsilon, final_epsilon, delta, thresholds, 2
+        target, beta, slack, base_epsilon, final_epsilon, delta, thresholds
     )
     sensitivity = base_epsilon + slack
     shift = printed_shift(slack, base_epsilon, math.log(4.0 * thresholds / delta))
@@ -151,32 +179,34 @@ def log_potential(share: float, test: PercentileTest) -> float:
     return math.log((share + added) / (1.0 - share + added))
 
 
-def always_level(test: PercentileTest) -> float:
-    """Noiseless value minus threshold of a query that every sample passes."""
-    return log_potential(1.0, test) - log_potential(test.target, test)
+def read_test(
+    params: Mapping[str, Any], method: str, further: tuple[str, ...] = ()
+) -> PercentileTest:
+    """The settings of a test from a mechanism's parameters.
 
+    Args:
+      params: the fields of a test; "exponent" and "offset" may be missing.
+      method: "literal" makes every sample.
+      further: names of other parameters that must be there.
 
-def share_at(height: float, test: PercentileTest) -> float:
-    """The share whose log_potential is ``height`` (clipped to [0, 1])."""
-    ratio, added = math.exp(height), test.shift / test.samples
-    return min(max((ratio * (1.0 + added) - added) / (1.0 + ratio), 0.0), 1.0)
-
-
-def algorithm_4_levels(share: float, test: PercentileTest) -> tuple[np.ndarray, Counts]:
-    """Noiseless value minus threshold of Algorithm 4's test, by number of samples."""
-    counts = binomial_counts(test.samples, share)
-    value = np.log((counts.values + test.shift) / (counts.failures + test.shift))
-    return value - log_potential(test.target, test), counts
-
-
-def algorithm_5_levels(share: float, test: PercentileTest) -> tuple[np.ndarray, Counts]:
-    """Noiseless value minus threshold of Algorithm 5's test, by number of samples."""
-    counts = binomial_counts(test.samples, share)
-    threshold = math.log(test.samples * test.target + test.shift) - test.offset
-    return np.log(counts.values + test.shift) - threshold, counts
-
-
-def passing_chance(levels: np.ndarray, counts: Counts, test: PercentileTest) -> float:
-    """Exact chance that one test passes."""
-    passes = laplace_difference_tail(-levels, test.query_scale, test.threshold_scale)
-    return float(np.sum(counts.weights * passes))
+    Raises:
+      InputError: for a missing, unknown or bad one, or too many samples to make.
+    """
+    optional = ("exponent", "offset")
+    required = [name for name in PercentileTest._fields if name not in optional]
+    check_params(params, (*required, *further), optional)
+    samples = SAMPLES.read("samples", params["samples"])
+    if method == "literal" and samples > LITERAL_LIMIT:
+        raise InputError(
+            f"samples is {samples}; the literal method makes every one, at most "
+            f'{LITERAL_LIMIT:g}; use method "binomial"'
+        )
+    return PercentileTest(
+        target=TARGET.read("target", params["target"]),
+        samples=samples,
+        shift=SHIFT.read("shift", params["shift"]),
+        query_scale=check_positive("query_scale", params["query_scale"]),
+        threshold_scale=check_positive("threshold_scale", params["threshold_scale"]),
+        exponent=params.get("exponent", math.nan),
+        offset=OFFSET.read("offset", params.get("offset", 0.0)),
+    )

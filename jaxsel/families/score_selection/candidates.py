@@ -133,5 +133,5 @@ def noised_candidates() -> Base:
         return index_law(data, repetitions)
 
     return Base(
-        "noised_candidates", prepare, draw, at_rank, labels, law_above, best_law
+        prepare, draw, at_rank, labels, law_above, best_law, "noised_candidates"
     )

@@ -10,12 +10,26 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from jaxsel.domains import number, whole
 from jaxsel.errors import (
     InputError,
     check_finite,
     check_integer,
     check_interval,
     check_probability_vector,
+)
+
+LEVELS = whole(
+    "R, how often the threshold is lowered, from 1 to 0",
+    at_least=0,
+    at_most=10_000,
+    default=5,
+)
+GAMMA = number(
+    "chance to lower the threshold after a failure",
+    at_least=0.0,
+    at_most=1.0,
+    default=0.1,
 )
 
 
@@ -37,7 +51,7 @@ def thresholds(levels: int) -> np.ndarray:
     Each is a rounded quotient, as a score written in decimals is, so that a score of
     0.29 reaches level 71 of 100; R subtractions of 1/R, or 0.29 times 100, would not.
     """
-    levels = check_integer("levels", levels, 0)
+    levels = LEVELS.read("levels", levels)
     return np.arange(levels, -1, -1) / max(levels, 1)
 
 
@@ -55,7 +69,7 @@ def level_chances(
       InputError: if gamma is out of range, or 0 where no run passes the first level.
     """
     passing, failing = np.asarray(passing, np.float64), np.asarray(failing, np.float64)
-    gamma = check_interval("gamma", gamma, 0.0, 1.0, low_open=False, high_open=False)
+    gamma = GAMMA.read("gamma", gamma)
     if gamma == 0.0 and passing[0] == 0.0:
         raise InputError(
             "gamma is 0 and no run reaches the first threshold; take gamma > 0"
@@ -100,17 +114,6 @@ def decreasing_threshold_law(
         chances.released, passing, out=np.zeros_like(passing), where=passing > 0.0
     )
     return np.append(q * (share @ passes), chances.nothing)
-
-
-def lowest_score_chance(success: float, levels: int, gamma: float) -> float:
-    """Chance to release 0 of Bernoulli(success) scores, the display of Appendix B.2.
-
-    (1 - p) (gamma (1 - p)/(p (1 - gamma) + gamma))^R, p being success.
-    """
-    p = check_interval("success", success, 0.0, 1.0, low_open=False, high_open=False)
-    levels = check_integer("levels", levels, 0)
-    gamma = check_interval("gamma", gamma, 0.0, 1.0, high_open=False)
-    return (1.0 - p) * (gamma * (1.0 - p) / (p * (1.0 - gamma) + gamma)) ** levels
 
 
 def decreasing_threshold_pure(epsilon: float, levels: int) -> float:

@@ -4,7 +4,6 @@ Liu & Talwar 2019, Algorithm 6 (Appendix B.2): a negative example. Every thresho
 tried costs privacy, so the loss grows with their number.
 """
 
-import functools
 from typing import NamedTuple
 
 import jax
@@ -13,9 +12,14 @@ import numpy as np
 from jax import lax
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_integer, check_interval
-from jaxsel.families.thresholds.decreasing_laws import level_chances, thresholds
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import InputError, check_choice
+from jaxsel.families.thresholds.decreasing_laws import (
+    GAMMA,
+    LEVELS,
+    level_chances,
+    thresholds,
+)
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
 
@@ -38,7 +42,7 @@ def _padded(table: np.ndarray, value: float) -> np.ndarray:
     return np.pad(table, (0, length - table.size), constant_values=value)
 
 
-@functools.cache
+@factory
 def decreasing_thresholds(base: Base, *, method: str = "jump") -> Mechanism:
     """Draw runs until one scores at least 1 - level/R; after each failure the level
     rises with probability gamma, from 0; nothing once it passes R.
@@ -51,10 +55,10 @@ def decreasing_thresholds(base: Base, *, method: str = "jump") -> Mechanism:
         then that run from the base's law above the level's threshold.
 
     Data: the base's.
-    Params: the base's, and "levels" (R >= 0) and "gamma" in [0, 1].
+    Params: the base's, and "levels" (R, 0 to 10,000) and "gamma" in [0, 1].
     Outcome: Selection; event: the released label, "none" last.
 
-    Not private beyond (2 R + 1) epsilon: claims LT-Alg6-hope, LT-B.2-tight.
+    Not private beyond (2 R + 1) epsilon: claims LT-Alg6-hope, LT-Alg6-sharp.
 
     Raises:
       InputError: for parameters outside their range, or gamma = 0 where no run reaches
@@ -68,10 +72,8 @@ def decreasing_thresholds(base: Base, *, method: str = "jump") -> Mechanism:
             if name not in params:
                 raise InputError(f"{name} is missing; give both levels and gamma")
         rest = {key: value for key, value in params.items() if key not in own}
-        levels = check_integer("levels", params["levels"], 0)
-        gamma = check_interval(
-            "gamma", params["gamma"], 0.0, 1.0, low_open=False, high_open=False
-        )
+        levels = LEVELS.read("levels", params["levels"])
+        gamma = GAMMA.read("gamma", params["gamma"])
         whole = base.law_above(data, rest, -np.inf)
         above = np.array([base.law_above(data, rest, t) for t in thresholds(levels)])
         passing = above.sum(axis=1)
@@ -113,7 +115,6 @@ def decreasing_thresholds(base: Base, *, method: str = "jump") -> Mechanism:
         return FiniteLaw(found, labels(data, params))
 
     return Mechanism(
-        name=f"decreasing_thresholds(base={base.name},method={method})",
         prepare=prepare,
         sample=sample,
         event=selected,

@@ -4,7 +4,6 @@ Liu & Talwar 2019, Algorithm 1, and conditional sampling, Papernot & Steinke 202
 Appendix C (the same with no random stop).
 """
 
-import functools
 from typing import NamedTuple
 
 import jax
@@ -13,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice, check_integer, check_interval
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
@@ -40,7 +39,7 @@ class _Settings(NamedTuple):
             return float(np.log1p(-self.success) + np.log1p(-self.stop))
 
 
-@functools.cache
+@factory
 def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
     """Draw runs until one scores at least the threshold; after each failure stop with
     probability gamma; stop after ``max_draws`` anyway.
@@ -117,7 +116,6 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
         return FiniteLaw(probabilities, labels(data, params))
 
     return Mechanism(
-        name=f"threshold_selection(base={base.name},method={method})",
         prepare=prepare,
         sample=sample,
         event=selected,

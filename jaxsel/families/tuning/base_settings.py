@@ -1,128 +1,275 @@
-"""The bases by name, built from name=value settings, with their pairs."""
+"""The bases by name: how each is built from settings, its pairs, one run's guarantee."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from jaxsel.accounting.single_run import pairs
 from jaxsel.base import Pair, Relation
-from jaxsel.entry import Settings
-from jaxsel.errors import InputError, check_choice
-from jaxsel.families.tuning import bases, noised_bases
-from jaxsel.options import Option, read_number, read_numbers
+from jaxsel.domains import choice, number, numbers, whole
+from jaxsel.entry import Guarantee, Values, guarantee
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.base_laws import finite_pairs
+from jaxsel.families.tuning.claims import one_run
 
-BASE_OPTIONS = {
-    "base": Option(
-        "randomised_response",
-        "what is run: randomised_response, finite, score_table, random_candidate_laplace, "
-        "random_candidate_gaussian, noised_score_laplace or noised_score_gaussian",
-    ),
-    "epsilon": Option(
-        "1", "privacy of randomised_response and of the constructed pairs"
-    ),
-    "bit": Option("1", "the true bit of randomised_response, 0 or 1"),
-    "probabilities": Option("0.1,0.2,0.7", "law of finite, best outcome first"),
-    "scores": Option("0.9,0.8,0.5", "of score_table, random_candidate, noised_score"),
-    "noise_scale": Option("1", "scale of the noise on the scores"),
-    "edges": Option("0,1,2", "bins of the score that noised_score reports"),
-}
+if TYPE_CHECKING:
+    from jaxsel.families.tuning.bases import Base
+
+Params = dict[str, Any]
+
+
+class BaseSetting(NamedTuple):
+    """A base of the command line.
+
+    Attributes:
+      name: its value of the setting "base".
+      make: () -> Base; imports JAX.
+      data: values -> the base's input.
+      params: values -> the base's parameters.
+      pairs: (values, params) -> neighbouring inputs, worst first.
+      guarantee: values -> the claim that gives one run's pure epsilon on such pairs, or
+        None.
+    """
+
+    name: str
+    make: Callable[[], "Base"]
+    data: Callable[[Values], Any]
+    params: Callable[[Values], Params]
+    pairs: Callable[[Values, Params], tuple[Pair, ...]]
+    guarantee: Callable[[Values], Guarantee | None]
 
 
 class BaseInput(NamedTuple):
     """A base with one input."""
 
-    base: bases.Base
+    base: "Base"
     data: Any
-    params: dict[str, Any]
+    params: Params
 
 
-def base_input(values: Settings) -> BaseInput:
-    """The chosen base, its data and its parameters."""
-    name = values["base"]
-    check_choice("base", name, _BASES)
-    return _BASES[name](values)
+def _no_guarantee(values: Values) -> None:
+    del values
 
 
-def _noise_scale(values: Settings) -> dict[str, float]:
-    return {"noise_scale": read_number("noise_scale", values["noise_scale"])}
+# --- Finite bases ---------------------------------------------------------------------
 
 
-def _candidates(noise: str):
-    def make(values: Settings) -> BaseInput:
-        scores = np.array(read_numbers("scores", values["scores"]))
-        return BaseInput(
-            noised_bases.random_candidate(noise), scores, _noise_scale(values)
-        )
+def _randomised_response() -> "Base":
+    from jaxsel.families.tuning.bases import randomised_response
+
+    return randomised_response()
+
+
+def _response_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
+    del values
+    why = "complete for pure DP; the worst case of a fixed number of runs"
+    return (Pair("randomised-response", 1, 0, Relation.BASE, params, why),)
+
+
+def _finite() -> "Base":
+    from jaxsel.families.tuning.bases import finite
+
+    return finite()
+
+
+def _finite_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
+    return tuple(
+        Pair(pair.name, *pair.laws, Relation.BASE, params, pair.why)
+        for pair in finite_pairs(values["epsilon"])
+    )
+
+
+def _score_table() -> "Base":
+    from jaxsel.families.tuning.bases import score_table
+
+    return score_table()
+
+
+def _no_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
+    del params
+    raise InputError(f"{values['base']} has no constructed pair; choose another base")
+
+
+# --- Noisy scores ---------------------------------------------------------------------
+
+
+def _random_candidate(noise: str) -> Callable[[], "Base"]:
+    def make() -> "Base":
+        from jaxsel.families.tuning.noised_bases import random_candidate
+
+        return random_candidate(noise)
 
     return make
 
 
-def _one_score(noise: str):
-    def make(values: Settings) -> BaseInput:
-        score = read_numbers("scores", values["scores"])[0]
-        params = _noise_scale(values) | {
-            "edges": read_numbers("edges", values["edges"])
-        }
-        return BaseInput(noised_bases.noised_score(noise), score, params)
-
-    return make
-
-
-_BASES: dict[str, Callable[[Settings], BaseInput]] = {
-    "randomised_response": lambda values: BaseInput(
-        bases.randomised_response(),
-        read_number("bit", values["bit"]),
-        {"epsilon": read_number("epsilon", values["epsilon"])},
-    ),
-    "finite": lambda values: BaseInput(
-        bases.finite(),
-        np.array(read_numbers("probabilities", values["probabilities"])),
-        {},
-    ),
-    "score_table": lambda values: BaseInput(
-        bases.score_table(), np.array(read_numbers("scores", values["scores"])), {}
-    ),
-    "random_candidate_laplace": _candidates("laplace"),
-    "random_candidate_gaussian": _candidates("gaussian"),
-    "noised_score_laplace": _one_score("laplace"),
-    "noised_score_gaussian": _one_score("gaussian"),
-}
-
-
-def base_pairs(values: Settings, params: dict[str, Any]) -> tuple[Pair, ...]:
-    """Neighbouring inputs of the chosen base, worst ones first."""
-    name = values["base"]
-    epsilon = read_number("epsilon", values["epsilon"])
-    if name == "randomised_response":
-        why = "complete for pure DP; the worst case of a fixed number of runs"
-        return (Pair("randomised-response", 1, 0, Relation.BASE, params, why),)
-    if name == "finite":
-        three = pairs.three_outcome(epsilon, middle=1e-3 / (1.0 + np.exp(epsilon)))
-        why = "best block likelier, rare middle block rarer: random stopping loses most"
-        found = [Pair("three-outcome", *three, Relation.BASE, params, why)]
-        shifted = pairs.bernoulli(0.3, pairs.extreme_neighbours(0.3, epsilon)[1])
-        why = "success probabilities as far apart as epsilon-DP allows"
-        found.append(Pair("bernoulli", *shifted, Relation.BASE, params, why))
-        return tuple(found)
-    scores = np.array(read_numbers("scores", values["scores"]))
-    if name.startswith("noised_score"):
-        why = "one score moved by 1"
-        pair = Pair("shift", scores[0], scores[0] + 1.0, Relation.BASE, params, why)
-        return (pair,)
-    if name == "score_table":
-        raise InputError("score_table has no constructed pair; choose another base")
+def _candidate_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
+    scores = values["scores"]
     other = scores.copy()
     other[0] += 1.0
     why = "one candidate's score moved by 1"
     return (Pair("one-candidate", scores, other, Relation.BASE, params, why),)
 
 
-def base_epsilon(values: Settings) -> float | None:
-    """Pure DP of one run of the base on such pairs; None if it has none."""
-    name = values["base"]
-    if name in ("randomised_response", "finite"):
-        return read_number("epsilon", values["epsilon"])
-    if name.endswith("laplace"):
-        return 1.0 / read_number("noise_scale", values["noise_scale"])
-    return None
+def _noised_score(noise: str) -> Callable[[], "Base"]:
+    def make() -> "Base":
+        from jaxsel.families.tuning.noised_bases import noised_score
+
+        return noised_score(noise)
+
+    return make
+
+
+def _first_score(values: Values) -> float:
+    return float(values["scores"][0])
+
+
+def _score_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
+    score, why = _first_score(values), "one score moved by 1"
+    return (Pair("shift", score, score + 1.0, Relation.BASE, params, why),)
+
+
+def _noise_scale(values: Values) -> Params:
+    return {"noise_scale": values["noise_scale"]}
+
+
+def _bins(values: Values) -> Params:
+    return _noise_scale(values) | {"edges": values["edges"]}
+
+
+def _laplace(values: Values) -> Guarantee:
+    return guarantee("BASE-laplace", noise_scale=values["noise_scale"])
+
+
+BASES = {
+    base.name: base
+    for base in (
+        BaseSetting(
+            "randomised_response",
+            _randomised_response,
+            lambda values: values["bit"],
+            lambda values: {"epsilon": values["epsilon"]},
+            _response_pairs,
+            lambda values: guarantee(
+                "BASE-randomised-response", epsilon=values["epsilon"]
+            ),
+        ),
+        BaseSetting(
+            "finite",
+            _finite,
+            lambda values: values["probabilities"],
+            lambda values: {},
+            _finite_pairs,
+            lambda values: guarantee("BASE-finite", epsilon=values["epsilon"]),
+        ),
+        BaseSetting(
+            "score_table",
+            _score_table,
+            lambda values: values["scores"],
+            lambda values: {},
+            _no_pairs,
+            _no_guarantee,
+        ),
+        BaseSetting(
+            "random_candidate_laplace",
+            _random_candidate("laplace"),
+            lambda values: values["scores"],
+            _noise_scale,
+            _candidate_pairs,
+            _laplace,
+        ),
+        BaseSetting(
+            "random_candidate_gaussian",
+            _random_candidate("gaussian"),
+            lambda values: values["scores"],
+            _noise_scale,
+            _candidate_pairs,
+            _no_guarantee,
+        ),
+        BaseSetting(
+            "noised_score_laplace",
+            _noised_score("laplace"),
+            _first_score,
+            _bins,
+            _score_pairs,
+            _laplace,
+        ),
+        BaseSetting(
+            "noised_score_gaussian",
+            _noised_score("gaussian"),
+            _first_score,
+            _bins,
+            _score_pairs,
+            _no_guarantee,
+        ),
+    )
+}
+
+# Beyond these, float64 would not resolve differences of scores in units of the noise.
+_SCORE, _NOISE = 1e6, 1e-3
+
+BASE_SETTINGS = {
+    "base": choice(BASES, "what is run", default="randomised_response"),
+    "epsilon": number(
+        "privacy of randomised_response and of the constructed pairs of finite",
+        above=0.0,
+        at_most=100.0,
+        default=1,
+    ),
+    "bit": whole(
+        "the true bit of randomised_response", at_least=0, at_most=1, default=1
+    ),
+    "probabilities": numbers(
+        "law of finite, best outcome first",
+        at_least=0.0,
+        at_most=1.0,
+        default="0.1,0.2,0.7",
+    ),
+    "scores": numbers(
+        "of score_table, random_candidate; the first, of noised_score",
+        at_least=-_SCORE,
+        at_most=_SCORE,
+        default="0.9,0.8,0.5",
+    ),
+    "noise_scale": number(
+        "scale of the noise on the scores",
+        at_least=_NOISE,
+        at_most=_SCORE,
+        default=1,
+    ),
+    "edges": numbers(
+        "bins of the score that noised_score reports, increasing", default="0,1,2"
+    ),
+}
+BASE_OPTIONS = BASE_SETTINGS
+
+
+def base_params(values: Values) -> Params:
+    """The parameters of the chosen base."""
+    return BASES[values["base"]].params(values)
+
+
+def base_input(values: Values) -> BaseInput:
+    """The chosen base, its data and its parameters."""
+    base = BASES[values["base"]]
+    return BaseInput(base.make(), base.data(values), base.params(values))
+
+
+def base_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
+    """Neighbouring inputs of the chosen base, worst ones first.
+
+    Args:
+      values: typed settings.
+      params: of the mechanism that runs the base; each pair carries them.
+
+    Raises:
+      InputError: if the base has no constructed pair.
+    """
+    return BASES[values["base"]].pairs(values, params)
+
+
+def base_epsilon(values: Values) -> float | None:
+    """Pure DP of one run of the chosen base on its pairs; None if it has none.
+
+    A claim about the whole takes the base's epsilon as a number. It is the base's own
+    claim, evaluated here, so that entries hold ids and parameters but no formula.
+    """
+    found = BASES[values["base"]].guarantee(values)
+    return None if found is None else one_run.evaluate(found)

@@ -6,7 +6,6 @@ knows how to make one run (``draw``), what its run of a given tail rank is (``at
 the key to best-of-K without K runs), and the exact law of labels of the best of K.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,13 +14,14 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.errors import (
-    InputError,
-    check_finite,
-    check_positive,
-    check_probability_vector,
-)
+from jaxsel.base import factory
+from jaxsel.errors import InputError, check_finite, check_params
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.base_laws import (
+    OrderedLaw,
+    ordered_law,
+    randomised_response_law,
+)
 from jaxsel.repetitions import Repetitions
 
 
@@ -43,7 +43,6 @@ class Base(NamedTuple):
     """A base algorithm as a record of pure functions.
 
     Attributes:
-      name: identifies the base and its static settings.
       prepare: ``(data, params) -> (data, params)`` on the host, as for mechanisms.
       draw: ``(key, data, params) -> Draw``: one run.
       at_rank: ``(key, rank, data, params) -> Draw``: the run whose tail rank (chance
@@ -53,44 +52,16 @@ class Base(NamedTuple):
         threshold) of one run; host, float64.
       best_law: ``(data, params, repetitions) -> Float["labels + 1"]``: exact law of the
         label of the best of K, no run last; host, float64.
+      name: its factory with its settings, written by ``factory``.
     """
 
-    name: str
     prepare: Callable[[Any, Any], tuple[Any, Any]]
     draw: Callable[[stream.Key, Any, Any], Draw]
     at_rank: Callable[[stream.Key, Array, Any, Any], Draw]
     labels: Callable[[Any, Any], tuple[str, ...]]
     law_above: Callable[[Any, Any, float], np.ndarray]
     best_law: Callable[[Any, Any, Repetitions], np.ndarray]
-
-
-class OrderedLaw(NamedTuple):
-    """A finite law ordered best first.
-
-    Attributes:
-      probabilities: Float64["n"], best outcome first.
-      scores: Float64["n"], non-increasing.
-      labels: Int["n"], a permutation of range(n).
-    """
-
-    probabilities: np.ndarray
-    scores: np.ndarray
-    labels: np.ndarray
-
-
-def _ordered(probabilities, scores=None) -> OrderedLaw:
-    """Sorts by score (ties: lowest label first); default: already best first."""
-    law = check_probability_vector("probabilities", probabilities)
-    if scores is None:
-        scores = np.arange(law.size, 0, -1) - 1.0
-    scores = check_finite("scores", scores)
-    if scores.shape != law.shape:
-        raise InputError(
-            f"there are {law.size} probabilities and {scores.size} scores; "
-            "they must be equally many"
-        )
-    labels = np.argsort(-scores, kind="stable")
-    return OrderedLaw(law[labels], scores[labels], labels.astype(np.int32))
+    name: str = ""
 
 
 def _uniform_rank(key: stream.Key) -> Array:
@@ -98,12 +69,18 @@ def _uniform_rank(key: stream.Key) -> Array:
 
 
 def _finite_base(
-    name: str, ordered: Callable[[Any, Any], OrderedLaw], label_names=None
+    ordered: Callable[[Any, Any], OrderedLaw],
+    label_names: tuple[str, ...] | None = None,
+    required: tuple[str, ...] = (),
 ) -> Base:
     """A base with finitely many outcomes, from its ordered law."""
 
+    def checked(data, params) -> OrderedLaw:
+        check_params(params, required)
+        return ordered(data, params)
+
     def prepare(data, params):
-        law = ordered(data, params)
+        law = checked(data, params)
         # Cumulative from the best: exact to the last place for the best outcomes.
         table = {
             "at_least": np.cumsum(law.probabilities),
@@ -128,27 +105,27 @@ def _finite_base(
 
     def labels(data, params):
         if label_names is not None:
-            return tuple(label_names)
-        return tuple(str(i) for i in range(ordered(data, params).labels.size))
+            return label_names
+        return tuple(str(i) for i in range(checked(data, params).labels.size))
 
     def law_above(data, params, threshold):
-        law = ordered(data, params)
+        law = checked(data, params)
         result = np.empty_like(law.probabilities)
         result[law.labels] = np.where(law.scores >= threshold, law.probabilities, 0.0)
         return result
 
     def best_law(data, params, repetitions):
-        law = ordered(data, params)
+        law = checked(data, params)
         best = tuned_law(law.probabilities, repetitions)
         result = np.empty_like(best)
         result[law.labels] = best[:-1]
         result[-1] = best[-1]
         return result
 
-    return Base(name, prepare, draw, at_rank, labels, law_above, best_law)
+    return Base(prepare, draw, at_rank, labels, law_above, best_law)
 
 
-@functools.cache
+@factory
 def finite() -> Base:
     """Any finite law.
 
@@ -160,13 +137,13 @@ def finite() -> Base:
     def ordered(data, params):
         del params
         if isinstance(data, Mapping):
-            return _ordered(data["probabilities"], data["scores"])
-        return _ordered(data)
+            return ordered_law(data["probabilities"], data["scores"])
+        return ordered_law(data)
 
-    return _finite_base("finite", ordered)
+    return _finite_base(ordered)
 
 
-@functools.cache
+@factory
 def randomised_response() -> Base:
     """Randomised response on one bit, epsilon-DP; the order prefers the answer 1.
 
@@ -177,18 +154,12 @@ def randomised_response() -> Base:
     """
 
     def ordered(data, params):
-        if data not in (0, 1):
-            raise InputError(f"the bit is {data}; it must be 0 or 1")
-        epsilon = check_positive("epsilon", params["epsilon"])
-        lie = np.exp(-np.logaddexp(0.0, epsilon))
-        truth = np.exp(-np.logaddexp(0.0, -epsilon))
-        answers = [truth, lie] if data == 0 else [lie, truth]
-        return _ordered(answers, [0.0, 1.0])
+        return ordered_law(randomised_response_law(data, params["epsilon"]), [0.0, 1.0])
 
-    return _finite_base("randomised_response", ordered, ("0", "1"))
+    return _finite_base(ordered, ("0", "1"), ("epsilon",))
 
 
-@functools.cache
+@factory
 def score_table() -> Base:
     """A uniformly random entry of a table of real scores.
 
@@ -201,6 +172,6 @@ def score_table() -> Base:
         scores = check_finite("scores", data)
         if scores.ndim != 1:
             raise InputError("scores must be one list of numbers")
-        return _ordered(np.full(scores.size, 1.0 / scores.size), scores)
+        return ordered_law(np.full(scores.size, 1.0 / scores.size), scores)
 
-    return _finite_base("score_table", ordered)
+    return _finite_base(ordered)

@@ -1,149 +1,152 @@
 """Private tuning and random stopping: settings, neighbouring pairs, guarantees."""
 
+import math
 from collections.abc import Callable, Mapping
 
 from jaxsel import repetitions as laws
 from jaxsel.base import Pair
-from jaxsel.entry import Built, MechanismEntry, Settings
+from jaxsel.domains import Domain, choice, number, parsed, probability, whole
+from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.families.tuning.base_settings import (
-    BASE_OPTIONS,
+    BASE_SETTINGS,
     base_epsilon,
     base_input,
     base_pairs,
+    base_params,
 )
-from jaxsel.families.tuning.bounds.random_stopping import (
-    hard_stop_steps,
-    hard_stop_steps_pure,
+from jaxsel.families.tuning.bounds import liu_talwar
+
+_METHOD = choice(
+    ("rank", "count", "literal", "law"),
+    "how trials are drawn; see the guide",
+    default="rank",
 )
-from jaxsel.families.tuning.private_tuning import private_tuning
-from jaxsel.options import Option, read_number
+_GAMMA = number("stopping probability", at_least=1e-9, at_most=1.0, default=0.1)
 
-_METHOD = Option("rank", "rank, count, literal or law; see the guide")
-
-
-def _tuned(values: Settings, law: laws.Repetitions, method: str) -> Built:
-    base, data, params = base_input(values)
-    if method == "rank" and law.family in ("conditioned", "capped"):
-        method = "count"
-    mechanism = private_tuning(base, law.family, method=method)
-    return Built(mechanism, data, params | {"repetitions": law})
+_Law = Callable[[Values], laws.Repetitions]
+# (values, law of K, epsilon of one run) -> guarantee of the whole.
+_Proof = Callable[[Values, laws.Repetitions, float], Guarantee | None]
 
 
 def _tuning_entry(
     name: str,
     ids: tuple[str, ...],
     summary: str,
-    options: Mapping[str, Option],
-    law_of: Callable[[Settings], laws.Repetitions],
-    promise: Callable[[Settings, laws.Repetitions, float], tuple[str, float] | None],
+    settings: Mapping[str, Domain],
+    law_of: _Law,
+    proof: _Proof,
     broken: bool = False,
 ) -> MechanismEntry:
-    def make(values: Settings) -> Built:
-        return _tuned(values, law_of(values), values["method"])
+    def make(values: Values) -> Built:
+        from jaxsel.families.tuning.private_tuning import private_tuning
+        from jaxsel.repetition_sampling import RANK_FAMILIES
 
-    def make_pairs(values: Settings) -> tuple[Pair, ...]:
-        return base_pairs(values, make(values).params)
+        law, method = law_of(values), values["method"]
+        if method == "rank" and law.family not in RANK_FAMILIES:
+            method = "count"
+        base, data, params = base_input(values)
+        mechanism = private_tuning(base, law.family, method=method)
+        return Built(mechanism, data, params | {"repetitions": law})
 
-    def promised(values: Settings, pair: Pair) -> tuple[str, float] | None:
+    def make_pairs(values: Values) -> tuple[Pair, ...]:
+        return base_pairs(values, base_params(values) | {"repetitions": law_of(values)})
+
+    def proven(values: Values, pair: Pair) -> Guarantee | None:
         del pair
         epsilon = base_epsilon(values)
-        return None if epsilon is None else promise(values, law_of(values), epsilon)
+        return None if epsilon is None else proof(values, law_of(values), epsilon)
 
     return MechanismEntry(
-        name, ids, summary, broken, {**options, **BASE_OPTIONS, "method": _METHOD},
-        make, make_pairs, promised,
+        name, ids, summary, broken, {**settings, **BASE_SETTINGS, "method": _METHOD},
+        make, make_pairs, proven,
     )  # fmt: skip
 
 
-def _tuning_promise(values, law: laws.Repetitions, epsilon: float):
+def _tuning_proof(
+    values: Values, law: laws.Repetitions, epsilon: float
+) -> Guarantee | None:
     del values
     if law.family == "truncated_negative_binomial":
-        return "PS-Cor3", (2.0 + law.parameters["eta"]) * epsilon
+        return guarantee("PS-Cor3", epsilon=epsilon, eta=law.parameters["eta"])
     if law.family == "point_mass":
-        return "PS-D1", law.mean * epsilon
+        count = int(law.mean)
+        return guarantee("PS-D1", order=math.inf, base_epsilon=epsilon, count=count)
     return None
 
 
-def _gamma(values: Settings) -> float:
-    return read_number("gamma", values["gamma"])
+def _geometric(values: Values) -> laws.Repetitions:
+    return laws.geometric(values["gamma"])
 
-
-_GAMMA = Option("0.1", "stopping probability, in (0, 1)")
-
-
-_PRIVATE_TUNING = _tuning_entry(
-    "private_tuning",
-    ("PS-Alg0",),
-    "Run a base K times, K random, and release the best run (Papernot & Steinke 2022).",
-    {
-        "repetitions": Option(
-            "geometric:mean=10", "law of K; see jaxsel list repetitions"
-        )
-    },
-    lambda values: laws.parse(values["repetitions"]),
-    _tuning_promise,
-)
-
-_RANDOM_STOPPING = _tuning_entry(
-    "random_stopping",
-    ("LT-Alg2",),
-    "Run a base, stop after each run with probability gamma, release the best "
-    "(Liu & Talwar 2019, Algorithm 2).",
-    {"gamma": _GAMMA},
-    lambda values: laws.geometric(_gamma(values)),
-    lambda values, law, epsilon: ("LT-Thm3.2", 3.0 * epsilon),
-)
-
-_HARD_STOP_DELTA = _tuning_entry(
-    "random_stopping_capped",
-    ("LT-Alg2-hardstop-Thm3.4",),
-    "Random stopping, and a hard stop after (1/gamma) log(1/delta) runs "
-    "(Liu & Talwar 2019, Theorem 3.4).",
-    {"gamma": _GAMMA, "stop_delta": Option("1e-6", "chance of reaching the hard stop")},
-    lambda values: laws.capped(
-        laws.geometric(_gamma(values)),
-        hard_stop_steps(
-            _gamma(values), read_number("stop_delta", values["stop_delta"])
-        ),
-    ),
-    # Its guarantee has delta > 0: no pure epsilon is promised.
-    lambda values, law, epsilon: None,
-)
-
-_HARD_STOP_PURE = _tuning_entry(
-    "random_stopping_capped_pure",
-    ("LT-Alg2-hardstop-Thm3.5",),
-    "Random stopping, and a hard stop late enough for pure DP "
-    "(Liu & Talwar 2019, Theorem 3.5).",
-    {
-        "gamma": _GAMMA,
-        "slack": Option("0.1", "epsilon_0 in (0, 1/2); it costs thrice"),
-    },
-    lambda values: laws.capped(
-        laws.geometric(_gamma(values)),
-        hard_stop_steps_pure(_gamma(values), read_number("slack", values["slack"])),
-    ),
-    lambda values, law, epsilon: (
-        "LT-Thm3.5",
-        3.0 * epsilon + 3.0 * read_number("slack", values["slack"]),
-    ),
-)
-
-_FIXED = _tuning_entry(
-    "fixed_repetitions",
-    ("PS-D1", "LT-B.1"),
-    "BROKEN: run a base a fixed number of times and release the best; the loss grows "
-    "with the number of runs.",
-    {"count": Option("5", "how many runs")},
-    lambda values: laws.point_mass(int(read_number("count", values["count"]))),
-    lambda values, law, epsilon: ("FIXED-K-folklore", 3.0 * epsilon),
-    broken=True,
-)
 
 ENTRIES: tuple[MechanismEntry, ...] = (
-    _PRIVATE_TUNING,
-    _RANDOM_STOPPING,
-    _HARD_STOP_DELTA,
-    _HARD_STOP_PURE,
-    _FIXED,
+    _tuning_entry(
+        "private_tuning",
+        ("PS-Alg0",),
+        "Run a base K times, K random, and release the best run "
+        "(Papernot & Steinke 2022).",
+        {
+            "repetitions": parsed(
+                laws.parse,
+                "a law of K; see jaxsel list repetitions",
+                "law of K",
+                default="geometric:mean=10",
+            )
+        },
+        lambda values: values["repetitions"],
+        _tuning_proof,
+    ),
+    _tuning_entry(
+        "random_stopping",
+        ("LT-Alg2",),
+        "Run a base, stop after each run with probability gamma, release the best "
+        "(Liu & Talwar 2019, Algorithm 2).",
+        {"gamma": _GAMMA},
+        _geometric,
+        lambda values, law, epsilon: guarantee("LT-Thm3.2", epsilon=epsilon),
+    ),
+    _tuning_entry(
+        "random_stopping_capped",
+        ("LT-Alg2-hardstop-Thm3.4",),
+        "Random stopping, and a hard stop after (1/gamma) log(1/delta) runs "
+        "(Liu & Talwar 2019, Theorem 3.4).",
+        {
+            "gamma": _GAMMA,
+            "stop_delta": probability("chance of reaching the hard stop", default=1e-6),
+        },
+        lambda values: laws.capped(
+            _geometric(values),
+            liu_talwar.hard_stop_steps(values["gamma"], values["stop_delta"]),
+        ),
+        # Its guarantee has delta > 0.
+        lambda values, law, epsilon: None,
+    ),
+    _tuning_entry(
+        "random_stopping_capped_pure",
+        ("LT-Alg2-hardstop-Thm3.5",),
+        "Random stopping, and a hard stop late enough for pure DP "
+        "(Liu & Talwar 2019, Theorem 3.5).",
+        {
+            "gamma": _GAMMA,
+            "slack": number(
+                "epsilon_0; it costs thrice", above=0.0, below=0.5, default=0.1
+            ),
+        },
+        lambda values: laws.capped(
+            _geometric(values),
+            liu_talwar.hard_stop_steps_pure(values["gamma"], values["slack"]),
+        ),
+        lambda values, law, epsilon: guarantee(
+            "LT-Thm3.5", epsilon=epsilon, slack=values["slack"]
+        ),
+    ),
+    _tuning_entry(
+        "fixed_repetitions",
+        ("PS-D1", "LT-B.1"),
+        "BROKEN: run a base a fixed number of times and release the best; the loss grows "
+        "with the number of runs.",
+        {"count": whole("how many runs", at_least=1, at_most=1_000_000, default=5)},
+        lambda values: laws.point_mass(values["count"]),
+        lambda values, law, epsilon: guarantee("FIXED-K-folklore", epsilon=epsilon),
+        broken=True,
+    ),
 )

@@ -6,21 +6,16 @@ given the score is found by look-up, and the law of the best of K takes one inte
 each pair of neighbouring scores instead of one for each candidate.
 """
 
-from typing import Any
-
-import jax.numpy as jnp
 import numpy as np
 
-from jaxsel import noise
-from jaxsel.families.tuning.bases import Draw
 from jaxsel.repetitions import Repetitions
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-_PANEL = 0.5
+_PANEL, _REACH = 0.5, 50.0
 
 
 def rank_tables(scores: np.ndarray, scale: float) -> dict[str, np.ndarray]:
-    """What ``at_rank`` looks up.
+    """What the run of a given tail rank is looked up in.
 
     With d the scores in units of the noise, best first:
     upper[i] = log sum_{k<i} e^(-d_k), lower[i] = log sum_{k>=i} e^(d_k), and
@@ -43,31 +38,20 @@ def rank_tables(scores: np.ndarray, scale: float) -> dict[str, np.ndarray]:
     }
 
 
-def at_rank(key, rank, scale, data: dict[str, Any]) -> Draw:
-    """The run of a given tail rank; ``data`` are the tables, ``scale`` is the noise's."""
-    d, upper, lower = (jnp.asarray(data[name]) for name in ("d", "upper", "lower"))
-    count = d.shape[-1]
-    # i scores are at least y: count rank = i - (e^(y + upper_i) - e^(lower_i - y))/2.
-    i = jnp.searchsorted(jnp.asarray(data["tail"]), rank, side="right")
-    half = count * rank - i.astype(rank.dtype)
-    root = jnp.sqrt(half * half + jnp.exp(upper[i] + lower[i]))
-    y = jnp.where(
-        half > 0,
-        lower[i] - jnp.log(jnp.abs(half) + root),
-        jnp.log(jnp.abs(half) + root) - upper[i],
-    )
-    # The candidate, in proportion to its density e^(-|y - d_k|)/2.
-    mass_above, mass_below = jnp.exp(y + upper[i]), jnp.exp(lower[i] - y)
-    uniform = noise.uniform(noise.number(key, 0))
-    u = uniform * (mass_above + mass_below)
-    from_above = u < mass_above
-    above = jnp.searchsorted(upper[1:], jnp.log(u) - y, side="left")
-    rest = jnp.log(jnp.maximum(u - mass_above, 0.0)) + y
-    below = count - 1 - jnp.searchsorted(lower[:-1][::-1], rest, side="left")
-    position = jnp.where(from_above, jnp.minimum(above, i - 1), jnp.maximum(below, i))
-    position = jnp.clip(position, 0, count - 1)
-    score = scale * y
-    return Draw(score, score, jnp.asarray(data["label"])[position])
+def _nodes(low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points and weights of the integral from one score up to the next.
+
+    In the middle of a wide gap the integrand is below e^-_REACH of its ends: left out.
+    """
+    wide = high - low > 2.0 * _REACH
+    parts = [(low, low + _REACH), (high - _REACH, high)] if wide else [(low, high)]
+    y, weights = [], []
+    for first, last in parts:
+        edges = np.linspace(first, last, int(np.ceil((last - first) / _PANEL)) + 1)
+        half = 0.5 * np.diff(edges)[:, None]
+        y.append((edges[:-1, None] + half * (1.0 + _NODES)).ravel())
+        weights.append((half * _WEIGHTS).ravel())
+    return np.concatenate(y), np.concatenate(weights)
 
 
 def best_law(scores: np.ndarray, scale: float, repetitions: Repetitions) -> np.ndarray:
@@ -86,11 +70,7 @@ def best_law(scores: np.ndarray, scale: float, repetitions: Repetitions) -> np.n
     reached = repetitions.pgf_tail(1.0 - worst) - repetitions.probability_zero
     above[count] = reached / worst
     for i in np.flatnonzero(d[:-1] > d[1:]) + 1:
-        panels = int(np.ceil((d[i - 1] - d[i]) / _PANEL))
-        edges = np.linspace(d[i], d[i - 1], panels + 1)
-        half = 0.5 * np.diff(edges)[:, None]
-        y = (edges[:-1, None] + half * (1.0 + _NODES)).ravel()
-        weights = (half * _WEIGHTS).ravel()
+        y, weights = _nodes(d[i], d[i - 1])
         tail = i - 0.5 * np.exp(y + upper[i]) + 0.5 * np.exp(lower[i] - y)
         slope = weights * repetitions.pgf_derivative_tail(tail / count)
         above[i] = slope @ np.exp(y - d[i - 1])

@@ -1,6 +1,5 @@
 """Bases with continuous scores: candidates whose scores carry Laplace or Gaussian noise."""
 
-import functools
 import itertools
 
 import jax.numpy as jnp
@@ -8,24 +7,24 @@ import numpy as np
 from jax import lax
 from jax.scipy import special
 from jaxtyping import Array
-from scipy import special as host_special
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.errors import InputError, check_choice, check_finite, check_positive
+from jaxsel.base import factory
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_params,
+    check_positive,
+)
 from jaxsel.families.tuning import laplace_candidates
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
+from jaxsel.families.tuning.base_laws import survival
 from jaxsel.families.tuning.bases import Base, Draw
 
 NOISES = ("laplace", "gaussian")
 _BISECTIONS = 64
-
-
-def _host_survival(noise: str, z: np.ndarray) -> np.ndarray:
-    if noise == "gaussian":
-        return host_special.ndtr(-z)
-    tail = 0.5 * np.exp(-np.abs(z))
-    return np.where(z > 0, tail, 1.0 - tail)
 
 
 def _score_of_rank(noise: str, rank: Array) -> Array:
@@ -35,12 +34,11 @@ def _score_of_rank(noise: str, rank: Array) -> Array:
     return noises.LAWS[noise](noises.Ends(upper, t))
 
 
-def _parameters(data, params) -> tuple[np.ndarray, float]:
+def _parameters(data, params, optional=()) -> tuple[np.ndarray, float]:
+    check_params(params, ("noise_scale",), optional)
     scores = check_finite("scores", data)
     if scores.ndim != 1:
         raise InputError("scores must be one list of numbers")
-    if "noise_scale" not in params:
-        raise InputError("noise_scale is missing; give it as a positive number")
     return scores, check_positive("noise_scale", params["noise_scale"])
 
 
@@ -48,7 +46,7 @@ def _first_variate(noise: str, key: stream.Key) -> Array:
     return noises.variate(noise, key, 1, noises.widest_precision())
 
 
-@functools.cache
+@factory
 def random_candidate(noise: str = "laplace") -> Base:
     """A uniformly random candidate, then its score plus noise.
 
@@ -86,7 +84,7 @@ def random_candidate(noise: str = "laplace") -> Base:
         del params
         if noise == "laplace":
             scale, tables = data["noise_scale"], data["tables"]
-            return laplace_candidates.at_rank(key, rank, scale, tables)
+            return _laplace_at_rank(key, rank, scale, tables)
         score = _invert_gaussian_mixture(rank, data)
         z = (score - jnp.asarray(data["scores"])) / data["noise_scale"]
         density = jnp.cumsum(jnp.exp(-0.5 * z * z))
@@ -100,7 +98,7 @@ def random_candidate(noise: str = "laplace") -> Base:
 
     def law_above(data, params, threshold):
         scores, scale = _parameters(data, params)
-        return _host_survival(noise, (threshold - scores) / scale) / scores.size
+        return survival(noise, (threshold - scores) / scale) / scores.size
 
     def best_law(data, params, repetitions):
         scores, scale = _parameters(data, params)
@@ -108,8 +106,34 @@ def random_candidate(noise: str = "laplace") -> Base:
             return laplace_candidates.best_law(scores, scale, repetitions)
         return tuned_index_law(scores, scale, repetitions, noise=noise)
 
-    name = f"random_candidate(noise={noise})"
-    return Base(name, prepare, draw, at_rank, labels, law_above, best_law)
+    return Base(prepare, draw, at_rank, labels, law_above, best_law)
+
+
+def _laplace_at_rank(key, rank, scale, tables) -> Draw:
+    """The run of a given tail rank among Laplace candidates, from ``rank_tables``."""
+    d, upper, lower = (jnp.asarray(tables[name]) for name in ("d", "upper", "lower"))
+    count = d.shape[-1]
+    # i scores are at least y: count rank = i - (e^(y + upper_i) - e^(lower_i - y))/2.
+    i = jnp.searchsorted(jnp.asarray(tables["tail"]), rank, side="right")
+    half = count * rank - i.astype(rank.dtype)
+    root = jnp.sqrt(half * half + jnp.exp(upper[i] + lower[i]))
+    y = jnp.where(
+        half > 0,
+        lower[i] - jnp.log(jnp.abs(half) + root),
+        jnp.log(jnp.abs(half) + root) - upper[i],
+    )
+    # The candidate, in proportion to its density e^(-|y - d_k|)/2.
+    mass_above, mass_below = jnp.exp(y + upper[i]), jnp.exp(lower[i] - y)
+    uniform = noises.uniform(noises.number(key, 0))
+    u = uniform * (mass_above + mass_below)
+    from_above = u < mass_above
+    above = jnp.searchsorted(upper[1:], jnp.log(u) - y, side="left")
+    rest = jnp.log(jnp.maximum(u - mass_above, 0.0)) + y
+    below = count - 1 - jnp.searchsorted(lower[:-1][::-1], rest, side="left")
+    position = jnp.where(from_above, jnp.minimum(above, i - 1), jnp.maximum(below, i))
+    position = jnp.clip(position, 0, count - 1)
+    score = scale * y
+    return Draw(score, score, jnp.asarray(tables["label"])[position])
 
 
 def _invert_gaussian_mixture(rank: Array, data) -> Array:
@@ -132,7 +156,7 @@ def _invert_gaussian_mixture(rank: Array, data) -> Array:
     return 0.5 * (low + high)
 
 
-@functools.cache
+@factory
 def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
     """One candidate's score plus noise; the label is the bin that the score falls in.
 
@@ -148,7 +172,7 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
     check_choice("sign", sign, (1, -1))
 
     def checked(data, params):
-        scores, scale = _parameters(np.atleast_1d(np.asarray(data)), params)
+        scores, scale = _parameters(np.atleast_1d(np.asarray(data)), params, ("edges",))
         edges = check_finite("edges", params.get("edges", [0.0]))
         if scores.size != 1:
             raise InputError("noised_score takes one score; use random_candidate")
@@ -187,18 +211,17 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
         bins = np.concatenate([[-np.inf], edges, [np.inf]])
         # Values that are good enough: from the threshold up, or down from its negative.
         bins = np.maximum(bins, threshold) if sign > 0 else np.minimum(bins, -threshold)
-        above = _host_survival(noise, (bins - score) / scale)
+        above = survival(noise, (bins - score) / scale)
         return above[:-1] - above[1:]
 
     def best_law(data, params, repetitions):
         score, scale, edges = checked(data, params)
         z = (edges - score) / scale
         # better[i]: chance that a run beats the i-th edge, best edge first.
-        better = _host_survival(noise, z[::-1] if sign > 0 else -z)
+        better = survival(noise, z[::-1] if sign > 0 else -z)
         gaps = repetitions.pgf_gap(np.concatenate([[0.0], better, [1.0]]))
         law = np.maximum(np.diff(gaps), 0.0)
         law = law[::-1] if sign > 0 else law
         return np.append(law, repetitions.probability_zero)
 
-    name = f"noised_score(noise={noise},sign={sign})"
-    return Base(name, prepare, draw, at_rank, labels, law_above, best_law)
+    return Base(prepare, draw, at_rank, labels, law_above, best_law)

@@ -5,7 +5,6 @@ geometric), and its hard stops (K capped). With K fixed it is the strawman that 
 keep privacy.
 """
 
-import functools
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -15,7 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
 from jaxsel import repetition_sampling as sampling
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice
 from jaxsel.families.tuning.bases import Base, Draw
 from jaxsel.repetitions import FAMILIES, Repetitions
@@ -62,7 +61,7 @@ def split_params(params: Any) -> tuple[Repetitions, dict]:
     return params["repetitions"], rest
 
 
-@functools.cache
+@factory
 def private_tuning(
     base: Base, family: str = "truncated_negative_binomial", *, method: str = "rank"
 ) -> Mechanism:
@@ -135,7 +134,6 @@ def private_tuning(
         return FiniteLaw(probabilities, labels(data, params))
 
     return Mechanism(
-        name=f"private_tuning(base={base.name},family={family},method={method})",
         prepare=prepare,
         sample=sample,
         event=selected,

@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.catalogue import find_claim
 from jaxsel.errors import InputError
 from jaxsel.families.percentile import laws as percentile_laws
 from jaxsel.families.percentile import median_laws as better_than_median
 from jaxsel.families.percentile import pipeline_laws as pipelines
+from jaxsel.families.percentile.score_percentile_laws import percentile_law, rank_range
 from jaxsel.families.percentile.settings import algorithm_4, algorithm_5, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.families.thresholds.laws import threshold_law
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds.liu_talwar import threshold_law
 
 FOUR = algorithm_4(queries=5)._replace(samples=12, shift=3.0)
 FIVE = algorithm_5(thresholds=4)._replace(samples=3, shift=1.0, offset=0.7)
@@ -191,9 +195,7 @@ def test_pure_bound_is_attained_as_the_counts_become_certain():
     test = FOUR._replace(samples=2, shift=1.0)
     low = np.append(np.zeros(400), 1.0)
     laws = [percentile_laws.extended_law(s, test) for s in (low, 1.0 - low)]
-    bound = percentile_laws.sparse_vector_epsilon(
-        percentile_laws.count_range(test, 2), test.query_scale, test.threshold_scale
-    )
+    bound = find_claim("LT-Thm4.4(a)-sharp").evaluate(samples=2, shift=1.0)
     assert 0.98 * bound < exact_epsilon(*laws) <= bound * (1 + 1e-9)
 
 
@@ -257,3 +259,41 @@ def test_honest_numbers_of_calls():
 def test_bad_input(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+# --- Percentiles of the scores --------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", ["median", "random", 1, 3, 5])
+def test_percentile_law_by_enumeration(rank):
+    q, count = np.array([0.2, 0.5, 0.3]), 5
+    low, high = rank_range(count, rank)
+    expected = np.zeros(3)
+    for draws in itertools.product(range(3), repeat=count):
+        chance = math.prod(q[i] for i in draws)
+        for k in range(low, high + 1):
+            expected[sorted(draws)[k - 1]] += chance / (high - low + 1)
+    np.testing.assert_allclose(percentile_law(q, count, rank), expected, rtol=1e-12)
+
+
+def test_first_rank_is_the_best_of_a_fixed_number():
+    q = np.array([1e-9, 0.3, 0.6999999990])
+    best = tuned_law(q, laws.point_mass(40))[:-1]
+    np.testing.assert_allclose(percentile_law(q, 40, 1), best, rtol=1e-7)
+
+
+def test_rare_medians_are_accurate():
+    found = percentile_law([0.7, 0.3], 1001)[1]
+    expected = stats.binom.cdf(500, 1001, 0.7)
+    assert expected < 1e-35
+    assert found == pytest.approx(expected, rel=1e-9)
+    found = percentile_law([0.3, 0.7], 1001)[0]
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rank", "message"), [("best", "median, random"), (0, ">= 1"), (6, "at most the 5")]
+)
+def test_bad_ranks(rank, message):
+    with pytest.raises(InputError, match=message):
+        rank_range(5, rank)

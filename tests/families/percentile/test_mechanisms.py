@@ -7,8 +7,6 @@ import pytest
 from scipy import stats
 
 from jaxsel import stream
-from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.catalogue import promised
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError
 from jaxsel.families.percentile.binomial_draw import binomial
@@ -18,12 +16,18 @@ from jaxsel.families.percentile.find_threshold import find_percentile_threshold
 from jaxsel.families.percentile.percentile_above_threshold import (
     percentile_above_threshold,
 )
-from jaxsel.families.percentile.pipeline import percentile_pipeline, pipeline_params
-from jaxsel.families.percentile.pipeline_laws import pipeline
+from jaxsel.families.percentile.pipeline import percentile_pipeline
+from jaxsel.families.percentile.pipeline_laws import pipeline, pipeline_params
+from jaxsel.families.percentile.score_percentile import score_percentile
 from jaxsel.families.percentile.settings import algorithm_4, algorithm_5
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.statistics import sums
 from tests.conftest import ALPHA
+from tests.families.entry_checks import (
+    check_methods_follow_law,
+    check_promise,
+    check_samples_follow_law,
+)
 
 ORACLE = {"target": 0.5, "base_epsilon": 0.5, "final_epsilon": 1.0}
 FOUR = algorithm_4(queries=5)
@@ -180,20 +184,30 @@ def test_calls_are_counted(seed):
     assert abs(int(found.values[0]) / 20_000 - mean) < 6.0 * deviation
 
 
-def test_catalogue_entries_keep_their_promises():
-    for entry in ENTRIES:
-        mechanism = entry.build({}).mechanism
-        for pair in entry.pairs({}):
-            sides = (pair.data, pair.neighbour)
-            laws = [chances(mechanism, side, pair.params) for side in sides]
-            for law in laws:
-                assert law.sum() == pytest.approx(1.0, abs=1e-10)
-            promise = promised(entry, {}, pair)
-            assert promise is not None
-            assert 0.01 < exact_epsilon(*laws) <= promise[1]
-        # Settings left empty are those of the theorem.
-        theorem = {name: "" for name in ("samples", "shift") if name in entry.settings}
-        assert entry.build(theorem).mechanism is mechanism
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_catalogue_entries_keep_their_promises(entry, seed):
+    check_promise(entry, seed)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_the_word_theorem_stands_for_the_theorems_numbers(entry):
+    names = ("samples", "shift", "offset", "stop_probability")
+    theorem = {name: "theorem" for name in names if name in entry.settings}
+    small, large = entry.build({}), entry.build(theorem)
+    assert large.mechanism is small.mechanism
+    for name in theorem:
+        assert large.params[name] != small.params[name]
+
+
+def test_every_method_releases_the_same_percentile(seed):
+    entry = next(entry for entry in ENTRIES if entry.name == "median_of_runs")
+    settings = ({}, {"rank": "random"}, {"count": "6", "rank": "6"})
+    check_methods_follow_law(entry, settings, seed)
+
+
+def test_grids_mix_counts_and_ranks(seed):
+    cells = [([0.5, 0.5], {"count": n, "rank": "random"}) for n in (1, 4, 31)]
+    check_samples_follow_law(score_percentile(), cells, seed, 20_000)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +220,11 @@ def test_catalogue_entries_keep_their_promises():
          "whole number"),
         (extended_above_threshold(method="literal"), [0.5], FOUR._asdict(), "literal"),
         (find_percentile_threshold(), [0.5, 0.4], SMALL_FIVE._asdict(), "fall"),
+        (extended_above_threshold(), [0.5], FOUR._asdict() | {"N": 3}, "N is no param"),
+        (percentile_above_threshold(), [0.5], ORACLE | {"q": 1}, "q is no parameter"),
+        (score_percentile(), [0.5, 0.5], {}, "count is missing"),
+        (score_percentile(), [0.5, 0.6], {"count": 3}, "sum to 1"),
+        (score_percentile(), [0.5, 0.5], {"count": 3, "rank": 4}, "at most the 3"),
         (percentile_pipeline(), BASE, SMALL_FIVE._asdict(), "thresholds is missing"),
         (percentile_pipeline(), BASE | {"scores": [2, 1, 0, 0]}, pipeline_params(SMALL),
          "scores must lie"),
@@ -219,3 +238,5 @@ def test_bad_input(mechanism, data, params, message):
 def test_bad_static_settings():
     with pytest.raises(InputError, match="method is 'fast'"):
         extended_above_threshold(method="fast")
+    with pytest.raises(InputError, match="more samples than a number can say"):
+        algorithm_4(final_epsilon=1e-6)

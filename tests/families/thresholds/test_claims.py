@@ -1,69 +1,55 @@
-"""Claims of Liu & Talwar's Appendices B and C and Section 5.4."""
-
-import math
+"""Claims of Liu & Talwar's Theorem 3.1 and Appendix B.2: numbers, and power."""
 
 import pytest
 
 from jaxsel.base import Budget
+from jaxsel.catalogue import find_claim
 from jaxsel.checking import at_least, at_most
 from jaxsel.errors import InputError
-from jaxsel.families.amplification.claims import amplification
-from jaxsel.families.thresholds.claims import negative_examples
-
-CLAIMS = (
-    *negative_examples.CLAIMS,
-    *amplification.CLAIMS,
-)
+from jaxsel.families.thresholds.claims import decreasing_thresholds
 
 
-def value(claim_id: str, **settings) -> float:
-    return next(c for c in CLAIMS if c.id == claim_id).evaluate(**settings)
+def value(claim: str, **settings) -> float:
+    return find_claim(claim).evaluate(**settings)
 
 
 def test_values():
+    assert value("LT-Thm3.1(b)", epsilon=0.5, slack=0.1) == pytest.approx(1.1)
     assert value("LT-Alg6-sharp", epsilon=0.5, levels=4) == pytest.approx(4.5)
     limit = value("LT-Alg6-attained", epsilon=0.5, levels=4, gamma=1e-12)
     assert limit == pytest.approx(4.5, abs=1e-9)
-    assert value("LT-Alg6-attained", epsilon=0.5, levels=4, gamma=1.0) == pytest.approx(
-        2.5
-    )
+    full = value("LT-Alg6-attained", epsilon=0.5, levels=4, gamma=1.0)
+    assert full == pytest.approx(2.5)
     assert value("LT-B.2-growth", epsilon=0.5, levels=4) == pytest.approx(2.5)
-    assert value("LT-B.3", shift=0.5, count=101) == pytest.approx(
-        50.5 * math.log(4 / 3) - math.log(2)
-    )
-    assert value("LT-ThmC.1", epsilon=0.5, gamma=0.1) == pytest.approx(1.8)
-    assert value("LT-5.4", gamma=0.01, factor=2.0) == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize(
-    ("claim_id", "settings"),
+    ("claim", "settings"),
     [
         ("LT-Alg6-hope", {"epsilon": 0.0}),
         ("LT-B.2", {"gamma": 0.0}),
-        ("LT-B.3", {"shift": 1.0}),
-        ("LT-ThmC.1", {"gamma": 0.25}),
-        ("LT-5.4", {"factor": 1.0}),
+        ("LT-Thm3.1(a)", {"share": 0.6, "success": 0.5}),
+        ("LT-Thm3.1(e)", {"slack": 0.0}),
     ],
 )
-def test_bad_parameters(claim_id, settings):
+def test_bad_parameters(claim, settings):
     with pytest.raises(InputError):
-        value(claim_id, **settings)
+        value(claim, **settings)
 
 
 @pytest.mark.parametrize(
-    ("cases", "change", "lower"),
+    ("cases", "factor", "lower"),
     [
-        # (2 R + 1) epsilon cannot be 2 R epsilon, nor the lower bounds a tenth more.
-        (negative_examples._pure_cases, lambda c: 0.99 * c, False),
-        (negative_examples._growth_cases, lambda c: 1.01 * c, True),
-        (amplification._inverse_cases, lambda c: 0.9 * c, False),
+        # (2 R + 1) epsilon cannot be 2 R epsilon, nor the lower bound a tenth more.
+        (decreasing_thresholds._pure_cases, 0.99, False),
+        (decreasing_thresholds._growth_cases, 1.01, True),
     ],
 )
-def test_checks_have_power(cases, change, lower):
+def test_checks_have_power(cases, factor, lower):
     """A slightly stronger statement is refuted."""
 
     def wrong(budget):
-        return ((change(claimed), seen, text) for claimed, seen, text in cases(budget))
+        return ((factor * claimed, seen, text) for claimed, seen, text in cases(budget))
 
     check = (at_least if lower else at_most)(wrong)
     assert check(Budget(cases=60)).outcome == "refuted"

@@ -1,30 +1,38 @@
-"""Private amplification: Section 5.4, Theorem C.1 and Lemma C.2."""
+"""Liu & Talwar 2019, Appendix C: Theorem C.1, Lemma C.2; and Section 5.4."""
 
 import itertools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Claim, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import Case, at_least, at_most, equal
+from jaxsel.domains import number, positive, whole
 from jaxsel.families.amplification.laws import (
+    GAMMA,
     amplified_law,
     amplified_law_of_different,
     capped_weights,
-    dummy_chance_bounds,
-    utility_level,
+    two_value_amplified_law,
 )
 from jaxsel.families.tuning.bounds.random_stopping import (
     percentile_failure_bound,
     stopping_law,
 )
+from jaxsel.papers import LT
 
-_PAPER = "Liu & Talwar 2019"
+ScoreEpsilon = Annotated[float, positive("epsilon_1 of each score")]
+Gamma = Annotated[float, GAMMA]
+Candidates = Annotated[int, whole("N", at_least=1)]
+MeanWeight = Annotated[
+    float,
+    number("p, the mean of exp(epsilon_2 (score - tau))", at_least=0.0, at_most=1.0),
+]
+Total = Annotated[float, positive("s, the sum of the means E X_i")]
 
 
 class _Instance(NamedTuple):
@@ -53,8 +61,8 @@ class _Instance(NamedTuple):
 def _instances(budget: Budget) -> Iterator[_Instance]:
     """Alike candidates, 30 at most, and up to 6 different ones."""
     generator = np.random.default_rng(budget.seed)
-    for number in range(min(budget.cases, 120)):
-        size, alike = int(generator.integers(2, 4)), number % 2 == 0
+    for case in range(min(budget.cases, 120)):
+        size, alike = int(generator.integers(2, 4)), case % 2 == 0
         count = int(generator.integers(1, 31 if alike else 7))
         epsilon = float(generator.uniform(0.01, 2.0))
         drawn = [
@@ -70,7 +78,7 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
         # One score above the cap and the others anywhere.
         scores = np.append(1.5, generator.uniform(-3.0, 1.0, size - 1))
         score_epsilon = float(10.0 ** generator.uniform(-1.0, 1.5))
-        if number % 10 == 0:
+        if case % 10 == 0:
             score_epsilon = math.inf
         gamma = float(generator.uniform(0.001, 0.249))
         where = (
@@ -82,19 +90,12 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
         )
 
 
-# --- Theorem C.1 ----------------------------------------------------------------------
+# --- Theorem C.1: privacy and utility -------------------------------------------------
 
 
-def _privacy(*, epsilon: float = 1.0, gamma: float = 0.1) -> float:
-    """Pure epsilon 2 epsilon_1 + 8 gamma.
-
-    Args:
-      epsilon: epsilon_1 of each score, > 0.
-      gamma: in (0, 1/4).
-    """
-    return 2.0 * check_positive("epsilon", epsilon) + 8.0 * check_interval(
-        "gamma", gamma, 0.0, 0.25
-    )
+def _privacy(*, epsilon: ScoreEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
+    """Pure epsilon 2 epsilon_1 + 8 gamma."""
+    return 2.0 * epsilon + 8.0 * gamma
 
 
 def _privacy_cases(budget: Budget) -> Iterator[Case]:
@@ -106,13 +107,11 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, exact_epsilon(laws[0][kept], laws[1][kept]), instance.where
 
 
-def _utility(*, delta: float = 0.1) -> float:
-    """Chance delta, at most, of a score below tau - log(1/(delta p))/epsilon_2.
-
-    Args:
-      delta: in (0, 1].
-    """
-    return check_interval("delta", delta, 0.0, 1.0, high_open=False)
+def _utility(
+    *, delta: Annotated[float, number("chance", above=0.0, at_most=1.0)] = 0.1
+) -> float:
+    """Chance delta, at most, of a score below tau - log(1/(delta p))/epsilon_2."""
+    return delta
 
 
 def _utility_cases(budget: Budget) -> Iterator[Case]:
@@ -122,27 +121,20 @@ def _utility_cases(budget: Budget) -> Iterator[Case]:
         law = instance.law(instance.first)
         # Just above where a score drops out, and between.
         for delta in (0.001, 0.01, 0.1, 0.3, 1.0):
-            level = utility_level(
-                1.0, instance.score_epsilon, delta, instance.mean_weight
-            )
-            seen = float(law[:-1][instance.scores < level].sum())
+            lost = math.log(delta * instance.mean_weight) / instance.score_epsilon
+            seen = float(law[:-1][instance.scores < 1.0 + lost].sum())
             yield _utility(delta=delta), seen, f"delta={delta:g}, {instance.where}"
 
 
 def _dummy_least(
-    *, gamma: float = 0.1, candidates: int = 10, mean_weight: float = 0.3
+    *, gamma: Gamma = 0.1, candidates: Candidates = 10, mean_weight: MeanWeight = 0.3
 ) -> float:
-    """Chance (1 + 1/gamma)/(1 + 1/gamma + N p), at least, of a dummy.
-
-    Args:
-      gamma: in (0, 1/4).
-      candidates: N >= 1.
-      mean_weight: p, the mean of exp(epsilon_2 (score - tau)), in [0, 1].
-    """
-    return dummy_chance_bounds(gamma, candidates, mean_weight)[0]
+    """Chance (1 + 1/gamma)/(1 + 1/gamma + N p), at least, of a dummy."""
+    dummy = 1.0 + 1.0 / gamma
+    return dummy / (dummy + candidates * mean_weight)
 
 
-def _dummy_cases(budget: Budget) -> Iterator[Case]:
+def _dummy_least_cases(budget: Budget) -> Iterator[Case]:
     for instance in _instances(budget):
         claimed = _dummy_least(
             gamma=instance.gamma,
@@ -152,16 +144,85 @@ def _dummy_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, float(instance.law(instance.first)[-1]), instance.where
 
 
+# --- Theorem C.1 as printed, and corrected (LT-E16): scores of two values -------------
+
+
+def _dummy(
+    *, gamma: Gamma = 0.1, candidates: Candidates = 10, mean_weight: MeanWeight = 0.3
+) -> float:
+    """Chance (gamma + 1)/(N p gamma + 1) that Theorem C.1 gives for a dummy output."""
+    return (gamma + 1.0) / (candidates * mean_weight * gamma + 1.0)
+
+
+def _two_values(
+    budget: Budget, cases: int
+) -> Iterator[tuple[float, int, float, float]]:
+    """gamma, N, P[score >= tau], and the weight of the scores below."""
+    generator = np.random.default_rng(budget.seed)
+    yield 0.1, 10, 0.3, 0.0
+    for _ in range(min(budget.cases, cases)):
+        gamma, chance, weight = generator.uniform(0.001, [0.249, 0.999, 0.999]).tolist()
+        yield gamma, int(generator.integers(1, 200)), chance, weight
+
+
+def _dummies(cases: int):
+    def listed(budget: Budget) -> Iterator[Case]:
+        for gamma, count, chance, weight in _two_values(budget, cases):
+            exact = float(two_value_amplified_law(gamma, count, chance, weight)[0])
+            mean = chance + (1.0 - chance) * weight
+            claimed = _dummy(gamma=gamma, candidates=count, mean_weight=mean)
+            where = (
+                f"{gamma=}, N={count}, weight 1 with chance {chance!r}, else {weight!r}"
+            )
+            yield claimed, exact, where
+
+    return listed
+
+
+def _sharp_privacy(*, base_epsilon: ScoreEpsilon = 0.5, gamma: Gamma = 0.1) -> float:
+    """Pure epsilon 2 epsilon_1 + 4 gamma."""
+    return 2.0 * base_epsilon + 4.0 * gamma
+
+
+def _sharp_privacy_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for gamma, count, chance, weight in _two_values(budget, 200):
+        base = float(generator.uniform(0.01, 2.0))
+        first = two_value_amplified_law(gamma, count, chance, weight)
+        for other in pairs.extreme_neighbours(chance, base):
+            second = two_value_amplified_law(gamma, count, other, weight)
+            seen = (first > 0.0) | (second > 0.0)
+            loss = exact_epsilon(first[seen], second[seen])
+            where = f"{gamma=}, N={count}, P[score >= tau] {chance!r} and {other!r}"
+            yield _sharp_privacy(base_epsilon=base, gamma=gamma), loss, where
+
+
 # --- Lemma C.2 ------------------------------------------------------------------------
 
 
-def _inverse(*, total: float = 2.0) -> float:
-    """Bound 1/s on E[1/(1 + sum of X_i)].
+def _inverse(*, total: Total = 2.0) -> float:
+    """Bound 1/s on E[1/(1 + sum of X_i)]."""
+    return 1.0 / total
 
-    Args:
-      total: s, the sum of the means E X_i, > 0.
-    """
-    return 1.0 / check_positive("total", total)
+
+def _inverse_step(*, total: Total = 2.0) -> float:
+    """Bound (1 - e^-s)/s on E[1/(1 + sum of X_i)]."""
+    return -math.expm1(-total) / total
+
+
+def _inverse_step_printed(
+    *, total: Annotated[float, number("s", above=0.0, at_most=700.0)] = 2.0
+) -> float:
+    """Printed last line of the proof: (1 - e^s)/s, which is negative."""
+    return -math.expm1(total) / total
+
+
+def _mean_inverse(values: np.ndarray, chances: np.ndarray) -> float:
+    """E[1/(1 + sum X_i)], X_i having ``values[i]`` with ``chances[i]``."""
+    sums, weights = (
+        np.array(list(itertools.product(*rows))) for rows in (values, chances)
+    )
+    return float(weights.prod(axis=1) @ (1.0 / (1.0 + sums.sum(axis=1))))
 
 
 def _inverse_cases(budget: Budget) -> Iterator[Case]:
@@ -171,38 +232,62 @@ def _inverse_cases(budget: Budget) -> Iterator[Case]:
         size = int(generator.integers(1, 7))
         values = generator.uniform(size=(size, 3))  # of each X_i
         chances = generator.dirichlet(np.ones(3), size)
-        sums, weights = (
-            np.array(list(itertools.product(*rows))) for rows in (values, chances)
-        )
-        exact = float(weights.prod(axis=1) @ (1.0 / (1.0 + sums.sum(axis=1))))
+        exact = _mean_inverse(values, chances)
         total = float((values * chances).sum())
-        middle = -math.expm1(-total) / total
+        middle = _inverse_step(total=total)
         where = f"X_i {values.tolist()} with chances {chances.tolist()}"
         yield exact, 1.0 / (1.0 + total), f"Jensen, {where}"
         yield middle, exact, where
         yield _inverse(total=total), middle, where
 
 
+def _inverse_steps(bound, cases: int):
+    def listed(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed)
+        instances = [(np.full(4, 0.5), np.ones(4))]
+        for _ in range(min(budget.cases, cases)):
+            size = int(generator.integers(1, 9))
+            instances.append(
+                (generator.uniform(size=size), generator.uniform(size=size))
+            )
+        for chances, values in instances:
+            exact = _mean_inverse(
+                np.column_stack([np.zeros(values.size), values]),
+                np.column_stack([1.0 - chances, chances]),
+            )
+            where = f"X_i = {values.tolist()} with chance {chances.tolist()}, else 0"
+            yield bound(total=float(chances @ values)), exact, where
+
+    return listed
+
+
 # --- Section 5.4 ----------------------------------------------------------------------
 
 
-def _amplification(*, gamma: float = 0.01, factor: float = 2.0) -> float:
-    """Chance gamma c/(c - 1), at most, that Algorithm 2 loses more than c times the mean.
-
-    Args:
-      gamma: stopping probability, in (0, 1]; 1/gamma runs on average, 3 epsilon.
-      factor: c > 1; by Markov's inequality a run succeeds with p >= 1 - 1/c.
-    """
-    factor = check_interval("factor", factor, 1.0, math.inf)
+def _amplification(
+    *,
+    gamma: Annotated[
+        float,
+        number(
+            "stopping probability; 1/gamma runs on average, 3 epsilon",
+            above=0.0,
+            at_most=1.0,
+        ),
+    ] = 0.01,
+    factor: Annotated[
+        float, number("c; by Markov's inequality a run has p >= 1 - 1/c", above=1.0)
+    ] = 2.0,
+) -> float:
+    """Chance gamma c/(c - 1), at most, that Algorithm 2 loses over c times the mean."""
     return percentile_failure_bound(1.0 - 1.0 / factor, gamma)
 
 
 def _amplification_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
-    for number in range(budget.cases):
+    for case in range(budget.cases):
         gamma = float(10.0 ** generator.uniform(-4.0, 0.0))
         factor = float(generator.uniform(1.05, 20.0))
-        if number % 3 == 0:
+        if case % 3 == 0:
             # Markov's inequality is attained: loss c with chance 1/c, else 0. Slightly
             # more than c counts as failure.
             loss = np.array([0.0, factor * (1.0 + 1e-9)])
@@ -218,56 +303,114 @@ def _amplification_cases(budget: Budget) -> Iterator[Case]:
         yield _amplification(gamma=gamma, factor=factor), seen, where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-ThmC.1",
-        source=f"{_PAPER}, Theorem C.1, privacy",
-        statement="If every score is epsilon_1-DP, the exponential mechanism among the "
+STATEMENTS = (
+    LT.privacy(
+        "LT-ThmC.1",
+        "Theorem C.1, privacy",
+        "If every score is epsilon_1-DP, the exponential mechanism among the "
         "capped scores and 1 + 1/gamma dummies is (2 epsilon_1 + 8 gamma)-DP, whatever "
         "its parameter.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_privacy,
-        check=at_most(_privacy_cases),
+        Relation.BASE,
+        _privacy,
+        at_most(_privacy_cases),
     ),
-    Claim(
-        id="LT-ThmC.1-utility",
-        source=f"{_PAPER}, Theorem C.1, utility",
-        statement="The chosen score is at least tau - log(1/(delta p))/epsilon_2 with "
+    LT.utility(
+        "LT-ThmC.1-utility",
+        "Theorem C.1, utility",
+        "The chosen score is at least tau - log(1/(delta p))/epsilon_2 with "
         "probability at least 1 - delta, p being the mean of exp(epsilon_2 (score - tau)).",
-        kind="utility",
-        relation=None,
-        evaluate=_utility,
-        check=at_most(_utility_cases),
+        _utility,
+        at_most(_utility_cases),
     ),
-    Claim(
-        id="LT-ThmC.1-dummy-least",
-        source=f"{_PAPER}, Theorem C.1, by Lemma C.2",
-        statement="The mechanism outputs a dummy with probability at least (1 + 1/gamma)/"
+    LT.utility(
+        "LT-ThmC.1-dummy-least",
+        "Theorem C.1, by Lemma C.2",
+        "The mechanism outputs a dummy with probability at least (1 + 1/gamma)/"
         "(1 + 1/gamma + N p).",
-        kind="utility",
-        relation=None,
-        evaluate=_dummy_least,
-        check=at_least(_dummy_cases),
+        _dummy_least,
+        at_least(_dummy_least_cases),
     ),
-    Claim(
-        id="LT-LemC.2",
-        source=f"{_PAPER}, Lemma C.2",
-        statement="For independent X_i in [0, 1] and s = sum E X_i: 1/(1+s) <= "
+    LT.misprint(
+        "LT-E16",
+        "Theorem C.1",
+        "statement",
+        printed="A dummy is output with probability (gamma + 1)/(N p gamma + 1).",
+        correct="That is an upper bound. 1/gamma is a number of dummies, hence whole, "
+        "or a real weight; terms 1/gamma are missing in the last displays of the "
+        "proof; the privacy 2 epsilon_1 + 8 gamma can be 2 epsilon_1 + 4 gamma, since "
+        "3 gamma/(1 - gamma) <= 4 gamma.",
+        refuted=(
+            LT.identity(
+                "LT-ThmC.1-dummy-printed",
+                "Theorem C.1",
+                "The mechanism outputs a dummy with probability (gamma + 1)/(N p "
+                "gamma + 1).",
+                _dummy,
+                equal(_dummies(0)),
+            ),
+        ),
+        corrected=(
+            LT.utility(
+                "LT-ThmC.1-dummy",
+                "Theorem C.1, corrected",
+                "The mechanism outputs a dummy with probability at most (gamma + "
+                "1)/(N p gamma + 1).",
+                _dummy,
+                at_most(_dummies(200)),
+            ),
+            LT.privacy(
+                "LT-ThmC.1-privacy-sharp",
+                "Theorem C.1, sharpened",
+                "If every score is epsilon_1-DP, the mechanism is (2 epsilon_1 + 4 "
+                "gamma)-DP.",
+                Relation.BASE,
+                _sharp_privacy,
+                at_most(_sharp_privacy_cases),
+            ),
+        ),
+    ),
+    LT.utility(
+        "LT-LemC.2",
+        "Lemma C.2",
+        "For independent X_i in [0, 1] and s = sum E X_i: 1/(1+s) <= "
         "E[1/(1 + sum X_i)] <= (1 - e^-s)/s <= 1/s.",
-        kind="utility",
-        relation=None,
-        evaluate=_inverse,
-        check=at_most(_inverse_cases),
+        _inverse,
+        at_most(_inverse_cases),
     ),
-    Claim(
-        id="LT-5.4",
-        source=f"{_PAPER}, Section 5.4, with Theorem 3.3 and Markov's inequality",
-        statement="Algorithm 2 over an epsilon-DP algorithm of mean loss L has loss above "
+    LT.misprint(
+        "LT-E15",
+        "proof of Lemma C.2",
+        "misprint",
+        printed="... = (1 - exp(sum E X_i))/(sum E X_i); E[t_i^X].",
+        correct="(1 - exp(-sum E X_i))/(sum E X_i), the printed one being negative; "
+        "E[t^(X_i)].",
+        refuted=(
+            LT.utility(
+                "LT-LemC.2-step-printed",
+                "proof of Lemma C.2, last line",
+                "E[1/(1 + sum X_i)] <= (1 - e^s)/s, s = sum E X_i, for independent "
+                "X_i in [0, 1].",
+                _inverse_step_printed,
+                at_most(_inverse_steps(_inverse_step_printed, 0)),
+            ),
+        ),
+        corrected=(
+            LT.utility(
+                "LT-LemC.2-step",
+                "proof of Lemma C.2, corrected",
+                "E[1/(1 + sum X_i)] <= (1 - e^-s)/s, s = sum E X_i, for independent "
+                "X_i in [0, 1].",
+                _inverse_step,
+                at_most(_inverse_steps(_inverse_step, 100)),
+            ),
+        ),
+    ),
+    LT.utility(
+        "LT-5.4",
+        "Section 5.4, with Theorem 3.3 and Markov's inequality",
+        "Algorithm 2 over an epsilon-DP algorithm of mean loss L has loss above "
         "c L with probability at most gamma/p, p = 1 - 1/c.",
-        kind="utility",
-        relation=None,
-        evaluate=_amplification,
-        check=at_most(_amplification_cases),
+        _amplification,
+        at_most(_amplification_cases),
     ),
 )

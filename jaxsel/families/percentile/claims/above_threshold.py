@@ -1,18 +1,24 @@
-"""Liu & Talwar 2019, Section 4: privacy of Algorithm 3, and Corollary 4.2."""
+"""Liu & Talwar 2019, Theorem 4.1: Algorithm 3 halts where a known share exceeds p*."""
 
 from collections.abc import Iterator
 
 import numpy as np
+from scipy import special
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.accounting.single_run.pairs import extreme_neighbours
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.families.percentile.claims.parameters import (
+    Beta,
+    FinalEpsilon,
+    SmallBeta,
+    beta_itself,
+)
+from jaxsel.families.percentile.claims.single_tests import SCALES, level
 from jaxsel.families.percentile.laws import oracle_law
-
-_PAPER = "Liu & Talwar 2019"
-
+from jaxsel.families.sparse_vector.halting_law import halting_law
+from jaxsel.papers import LT
 
 # --- Pairs of streams -----------------------------------------------------------------
 
@@ -36,25 +42,17 @@ def random_shares(
     return first, np.array(second)
 
 
-# --- Algorithm 3: Theorem 4.1(a), Corollary 4.2 ---------------------------------------
+# --- (a): privacy ---------------------------------------------------------------------
 
 
-def _final(*, final_epsilon: float = 1.0) -> float:
-    """epsilon_3 itself, whatever epsilon_1 is.
-
-    Args:
-      final_epsilon: > 0.
-    """
-    return check_positive("final_epsilon", final_epsilon)
+def final_itself(*, final_epsilon: FinalEpsilon = 1.0) -> float:
+    """epsilon_3 itself, whatever epsilon_1 is."""
+    return final_epsilon
 
 
-def _nearly_final(*, final_epsilon: float = 1.0) -> float:
-    """0.99 epsilon_3.
-
-    Args:
-      final_epsilon: > 0.
-    """
-    return 0.99 * _final(final_epsilon=final_epsilon)
+def _nearly_final(*, final_epsilon: FinalEpsilon = 1.0) -> float:
+    """0.99 epsilon_3."""
+    return 0.99 * final_itself(final_epsilon=final_epsilon)
 
 
 def _oracle_epsilon(first, second, target, base, final) -> float:
@@ -62,7 +60,7 @@ def _oracle_epsilon(first, second, target, base, final) -> float:
     return exact_epsilon(oracle_law(first, **settings), oracle_law(second, **settings))
 
 
-def _oracle_privacy(target: float | None):
+def privacy_cases(target: float | None):
     def cases(budget: Budget) -> Iterator[Case]:
         generator = np.random.default_rng(budget.seed)
         for low in (1, 10, 200):
@@ -90,128 +88,257 @@ def _oracle_tight(budget: Budget) -> Iterator[Case]:
         yield _nearly_final(final_epsilon=final), seen, f"{where}, epsilon_3={final}"
 
 
-def _joint_failure(*, beta: float = 0.1) -> float:
-    """Failure probability beta.
+# --- (b) and (c): where it halts (LT-E2) ----------------------------------------------
 
-    Args:
-      beta: in (0, 0.9].
+
+def _early(*, beta: SmallBeta = 0.1) -> float:
+    """Chance to halt at a query far below the threshold; at most beta.
+
+    (2/3) beta^(3/2) (zeta(3/2) - 1) - beta^3 (zeta(3) - 1)/6, for streams of any
+    length.
     """
-    return check_interval("beta", beta, 0.0, 0.9, high_open=False)
+    first, second = special.zeta(1.5) - 1.0, special.zeta(3.0) - 1.0
+    return float(2.0 / 3.0 * beta**1.5 * first - beta**3 * second / 6.0)
 
 
-def _low_share(ratio: np.ndarray | float, power: float) -> np.ndarray:
-    """ratio^power/(1 + ratio^power): the share at Phi = ratio^power."""
-    with np.errstate(over="ignore"):
-        return 1.0 / (1.0 + np.asarray(ratio) ** -power)
+def _late(*, beta: SmallBeta = 0.1) -> float:
+    """Chance to halt only after a query far above the threshold; at most beta.
+
+    (2/3) beta^(3/2) (zeta(3/2) - 1 - 2^(-3/2)) - beta^3 (zeta(3) - 9/8)/6.
+    """
+    early = _early(beta=beta)
+    return early - (2.0 / 3.0 * (beta / 2.0) ** 1.5 - (beta / 2.0) ** 3 / 6.0)
 
 
-def _median_streams(budget: Budget) -> Iterator[tuple[float, float, np.ndarray]]:
+def _bad_early(levels: list[float], beta: float) -> np.ndarray:
+    """For each R: is the R-th query at most (beta/(R+1))^(...) Phi(p*)?"""
+    halts = np.arange(1, len(levels) + 1)
+    return np.array(levels) <= 3.0 * np.log(beta / (halts + 1.0)) + 1e-12
+
+
+def _bad_late(levels: list[float], beta: float) -> np.ndarray:
+    """For each R: is a query before it at least ((R+1)/beta)^(...) Phi(p*)?"""
+    halts = np.arange(1, len(levels) + 1)
+    highest = np.concatenate([[-np.inf], np.maximum.accumulate(levels)[:-1]])
+    return highest >= 3.0 * np.log((halts + 1.0) / beta) - 1e-12
+
+
+def _conditional(bad, levels: list[float], beta: float) -> Iterator[Case]:
+    law = halting_law(levels, *SCALES)[:-1]
+    for halt in np.flatnonzero(law > 0.0):
+        joint = float(law[halt]) if bad(levels, beta)[halt] else 0.0
+        where = (
+            f"levels {levels} (log Phi/Phi(p*) in threshold noise scales), "
+            f"R={halt + 1} has probability {law[halt]:.3g}"
+        )
+        yield beta, joint / float(law[halt]), where
+
+
+def _early_given_halt(budget: Budget) -> Iterator[Case]:
+    for beta in (0.1, 0.5):
+        yield from _conditional(_bad_early, [level(beta / 2.0)], beta)
+
+
+def _late_given_halt(budget: Budget) -> Iterator[Case]:
+    for beta in (0.1, 0.5):
+        levels = [level(3.0 / beta), level(3.0 / beta)]
+        yield from _conditional(_bad_late, levels, beta)
+
+
+def _joint(bad, bound, streams) -> Iterator[Case]:
+    for beta, levels in streams:
+        law = halting_law(levels, *SCALES)[:-1]
+        seen = float(np.sum(law[bad(levels, beta)]))
+        where = f"{len(levels)} queries, levels {levels[:6]}..., beta={beta!r}"
+        yield bound(beta=beta), seen, where
+
+
+def _random_streams(budget: Budget):
     generator = np.random.default_rng(budget.seed)
-    for beta, power, size in ((0.1, 1.0, 1), (0.5, 2.0, 30), (0.9, 0.5, 10)):
-        yield beta, power, np.zeros(size)
     for _ in range(min(budget.cases, 60)):
-        power = float(generator.uniform(0.1, 3.0))
-        spread = generator.uniform(0.0, 3.0, int(generator.integers(1, 9)))
-        yield float(generator.uniform(0.01, 0.9)), power, spread
+        beta = float(generator.uniform(0.01, 0.9))
+        size = int(generator.integers(2, 9))
+        spread = level(size / beta)
+        yield beta, generator.uniform(-spread, spread, size).tolist()
 
 
-def _median_cases(kind: str):
-    """Streams at the bound of Corollary 4.2 or up to a few log-odds inside it."""
-
-    def cases(budget: Budget) -> Iterator[Case]:
-        for beta, power, inside in _median_streams(budget):
-            halts = np.arange(1.0, inside.size + 1.0)
-            settings = {"base_epsilon": power, "final_epsilon": 12.0}
-            if kind == "early":
-                bound = _low_share(beta / (halts + 1.0), power)
-                shares = _low_share(beta / (halts + 1.0) * np.exp(-inside), power)
-                law = oracle_law(shares, target=0.5, **settings)
-                seen = float(np.sum(law[:-1][shares <= bound * (1 + 1e-12)]))
-            elif kind == "late":
-                # A first query that is too high for every later halt R is "late".
-                ratio = (halts + 2.0) / beta * np.exp(inside)
-                shares = _low_share(ratio, power)
-                law = oracle_law(shares, target=0.5, **settings)
-                highest = np.maximum.accumulate(shares)[:-1]
-                bound = _low_share((halts[1:] + 1.0) / beta, power)
-                seen = float(np.sum(law[1:-1][highest >= bound * (1 - 1e-12)]))
-            else:
-                last = float(_low_share(1.0 / beta, power))
-                shares = np.append(_low_share(np.exp(-inside), power), last)
-                seen = float(oracle_law(shares, target=0.5, **settings)[-1])
-            where = f"shares {np.round(shares[:8], 6).tolist()}, {beta=!r}"
-            yield beta, seen, f"{where}, 12 epsilon_1/epsilon_3={power!r}"
-
-    return cases
+def _early_jointly(budget: Budget) -> Iterator[Case]:
+    streams = [(0.1, [level(0.05)])]
+    for beta in (0.1, 0.5, 0.9):
+        for size in (1, 10, 100):
+            streams.append((beta, [level(beta / (i + 2.0)) for i in range(size)]))
+    yield from _joint(_bad_early, _early, [*streams, *_random_streams(budget)])
 
 
-def privacy_claim(id_, place, statement, evaluate, check) -> Claim:
-    return Claim(
-        id=id_,
-        source=f"{_PAPER}, {place}",
-        statement=statement,
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=evaluate,
-        check=check,
-    )
+def _late_jointly(budget: Budget) -> Iterator[Case]:
+    streams = [(0.1, [level(30.0)] * 2)]
+    for beta in (0.1, 0.5, 0.9):
+        for size in (2, 10, 100):
+            streams.append((beta, [level((i + 3.0) / beta) for i in range(size)]))
+    yield from _joint(_bad_late, _late, [*streams, *_random_streams(budget)])
 
 
-def _corollary(part: str, statement: str, kind: str) -> Claim:
-    return Claim(
-        id=f"LT-Cor4.2({part})",
-        source=f"{_PAPER}, Corollary 4.2({part}), corrected",
-        statement=statement,
-        kind="utility",
-        relation=None,
-        evaluate=_joint_failure,
-        check=at_most(_median_cases(kind)),
-        erratum="LT-E1" if part == "d" else "LT-E2",
-    )
+# --- (d): queries far above the threshold (LT-E1) -------------------------------------
 
 
-CLAIMS: tuple[Claim, ...] = (
-    privacy_claim(
+def far_failure(*, beta: Beta = 0.1) -> float:
+    """Chance (4 beta^(3/2) - beta^3)/6 that a query at the level fails; below beta."""
+    return (4.0 * beta**1.5 - beta**3) / 6.0
+
+
+def _far_passing(budget: Budget) -> Iterator[Case]:
+    for beta in (0.1, 0.01, 0.5):
+        law = halting_law([level(1.0 / beta)], *SCALES)
+        yield beta, float(law[0]), f"one query at the level, beta={beta}"
+
+
+def _far_failing_late(budget: Budget) -> Iterator[Case]:
+    for earlier in (5, 20, 200):
+        law = halting_law([level(10.0)] * (earlier + 1), *SCALES)
+        given = float(law[-1] / (law[-2] + law[-1]))
+        yield 0.1, given, f"{earlier} earlier queries at the level, beta=0.1"
+
+
+def _far_failing_jointly(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    streams = [(0.1, [level(10.0)] * earlier) for earlier in (0, 5, 20, 200)]
+    for _ in range(min(budget.cases, 100)):
+        beta = float(generator.uniform(0.001, 0.999))
+        earlier = generator.normal(-5.0, 10.0, generator.integers(0, 9)).tolist()
+        streams.append((beta, earlier))
+    for beta, earlier in streams:
+        law = halting_law([*earlier, level(1.0 / beta)], *SCALES)
+        where = f"{len(earlier)} earlier levels {earlier[:8]}, beta={beta!r}"
+        yield far_failure(beta=beta), float(law[-1]), where
+
+
+STATEMENTS = (
+    LT.misprint(
+        "LT-E22",
+        "Section 4",
+        "misprint",
+        printed="Q_i = f_i + Lap(4/epsilon_1) is epsilon_1-DP for 1-Lipschitz f_i.",
+        correct="It is epsilon_1/4-DP: not wrong, but Lap(1/epsilon_1) is enough.",
+    ),
+    LT.privacy(
         "LT-Thm4.1(a)",
         "Theorem 4.1(a)",
         "Over epsilon_1-DP bases Algorithm 3 is epsilon_3-DP.",
-        _final,
-        at_most(_oracle_privacy(None)),
+        Relation.BASE,
+        final_itself,
+        at_most(privacy_cases(None)),
     ),
-    privacy_claim(
+    LT.privacy(
         "LT-Thm4.1(a)-tight",
         "Theorem 4.1(a)",
         "Theorem 4.1(a) is tight: after 1000 queries of randomised response, then one "
         "flipped, the exact privacy loss is at least 0.99 epsilon_3.",
+        Relation.BASE,
         _nearly_final,
         at_least(_oracle_tight),
     ),
-    privacy_claim(
-        "LT-Cor4.2(a)",
-        "Corollary 4.2(a)",
-        "Over epsilon_1-DP bases Algorithm 3 with p* = 1/2 is epsilon_3-DP.",
-        _final,
-        at_most(_oracle_privacy(0.5)),
+    LT.misprint(
+        "LT-E2",
+        "Theorems 4.1(b)(c) and 4.4(b)(c), Corollary 4.2(b)(c)",
+        "statement",
+        printed="Conditional on halting at query R, p_R is far below, or a p_i with i "
+        "< R far above, the threshold with probability at most beta.",
+        correct="For a fixed stream of queries that conditional probability is 0 or "
+        "1. What is at most beta is the joint probability of halting at such "
+        "an R, summed over all R (shown for beta <= 0.9).",
+        refuted=(
+            LT.utility(
+                "LT-Thm4.1(b)-printed",
+                "Theorem 4.1(b)",
+                "Given that Algorithm 3 halts at query R, Phi(p_R) <= "
+                "(beta/(R+1))^(12 epsilon_1/epsilon_3) Phi(p*) with probability at "
+                "most beta.",
+                beta_itself,
+                at_most(_early_given_halt),
+            ),
+            LT.utility(
+                "LT-Thm4.1(c)-printed",
+                "Theorem 4.1(c)",
+                "Given that Algorithm 3 halts at query R, some i < R has Phi(p_i) >= "
+                "((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at "
+                "most beta.",
+                beta_itself,
+                at_most(_late_given_halt),
+            ),
+        ),
+        corrected=(
+            LT.utility(
+                "LT-Thm4.1(b)",
+                "Theorem 4.1(b), corrected",
+                "For beta <= 0.9, Algorithm 3 halts at some query R with Phi(p_R) <= "
+                "(beta/(R+1))^(12 epsilon_1/epsilon_3) Phi(p*) with probability at "
+                "most (2/3) beta^(3/2) (zeta(3/2) - 1) - beta^3 (zeta(3) - 1)/6 <= "
+                "beta.",
+                _early,
+                at_most(_early_jointly),
+            ),
+            LT.utility(
+                "LT-Thm4.1(c)",
+                "Theorem 4.1(c), corrected",
+                "For beta <= 0.9, Algorithm 3 halts at some query R after an i < R "
+                "with Phi(p_i) >= ((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with "
+                "probability at most (2/3) beta^(3/2) (zeta(3/2) - 1 - 2^(-3/2)) - "
+                "beta^3 (zeta(3) - 9/8)/6 <= beta.",
+                _late,
+                at_most(_late_jointly),
+            ),
+            "LT-Thm4.4(b)",
+            "LT-Thm4.4(c)",
+            "LT-Cor4.2(b)",
+            "LT-Cor4.2(c)",
+            "LT-Thm1.5(b)",
+        ),
     ),
-    _corollary(
-        "b",
-        "For p* = 1/2 and beta <= 0.9, with a = 12 epsilon_1/epsilon_3, Algorithm 3 "
-        "halts at some query R with p_R <= beta^a/(beta^a + (R+1)^a) with probability "
-        "at most beta.",
-        "early",
-    ),
-    _corollary(
-        "c",
-        "For p* = 1/2 and beta <= 0.9, with a = 12 epsilon_1/epsilon_3, Algorithm 3 "
-        "halts at some query R after an i < R with p_i >= (R+1)^a/(beta^a + (R+1)^a) "
-        "with probability at most beta.",
-        "late",
-    ),
-    _corollary(
-        "d",
-        "For p* = 1/2, with a = 12 epsilon_1/epsilon_3, if p_i >= 1 - beta^a/(1 + "
-        "beta^a), Algorithm 3 answers queries 1 to i all with 'below' with probability "
-        "at most beta.",
-        "far",
+    LT.misprint(
+        "LT-E1",
+        "Theorem 4.1(d), Corollary 4.2(d), Theorem 4.4(d)",
+        "statement",
+        printed="A query far above the threshold is answered 'above', given 'below' "
+        "on all before, with probability at most beta.",
+        correct="The probability of 'below' is meant, and it is small only jointly: "
+        "all queries up to the far one are answered 'below' with probability "
+        "at most (4 beta^(3/2) - beta^3)/6. Given earlier answers 'below' the "
+        "threshold noise is likely to be large, and at beta = 0.1 the query "
+        "then fails with probability 0.73, 0.91 and 0.99 after 5, 20 and 200 "
+        "such queries.",
+        refuted=(
+            LT.utility(
+                "LT-Thm4.1(d)-printed",
+                "Theorem 4.1(d)",
+                "If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm "
+                "3 answers query i with 'above', given 'below' before, with "
+                "probability at most beta.",
+                beta_itself,
+                at_most(_far_passing),
+            ),
+            LT.utility(
+                "LT-Thm4.1(d)-conditional-printed",
+                "Theorem 4.1(d)",
+                "With 'above' read as 'below': given 'below' on all queries before, a "
+                "query with Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*) is "
+                "answered 'below' with probability at most beta.",
+                beta_itself,
+                at_most(_far_failing_late),
+            ),
+            "LT-Thm4.4(d)-printed",
+        ),
+        corrected=(
+            LT.utility(
+                "LT-Thm4.1(d)",
+                "Theorem 4.1(d), corrected",
+                "If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm "
+                "3 answers queries 1 to i all with 'below' with probability at most "
+                "(4 beta^(3/2) - beta^3)/6 <= beta.",
+                far_failure,
+                at_most(_far_failing_jointly),
+            ),
+            "LT-Thm4.4(d)",
+            "LT-Cor4.2(d)",
+        ),
     ),
 )

@@ -1,25 +1,33 @@
-"""Cohen et al. 2022, Theorems 3 and 4: what a better-than-median run costs.
-
-Errata of the same theorems: ``better_than_median_errata`` beside this.
-"""
+"""Cohen et al. 2022, Theorems 3 and 4: a run that is better than the median."""
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
-from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.errata_numbers import probability
-from jaxsel.errors import check_integer, check_interval, check_positive
-from jaxsel.families.percentile import median_laws as boosting
+from jaxsel.domains import number, positive, whole
+from jaxsel.families.percentile.claims.parameters import beta_itself
+from jaxsel.families.percentile.median_laws import (
+    ALPHA,
+    median_failure,
+    median_rounds,
+    percentile_boosting,
+)
+from jaxsel.families.percentile.settings import BETA
 from jaxsel.families.selection_and_test.laws import prior
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.papers import CL
 
-_PAPER = "Cohen et al. 2022"
+Beta = Annotated[float, BETA]
+Alpha = Annotated[float, ALPHA]
+Delta = Annotated[float, number("of the base", at_least=0.0, below=1.0)]
+Rounds = Annotated[int, whole("T, the most runs there may be", at_least=1)]
 
 
 def _betas(budget: Budget, cases: int = 100):
@@ -31,13 +39,8 @@ def _betas(budget: Budget, cases: int = 100):
 # --- Theorem 3: Liu & Talwar ----------------------------------------------------------
 
 
-def _failure(*, beta: float = 0.01) -> float:
-    """beta/(2 + beta): the failure of random stopping at gamma = beta/2, at worst.
-
-    Args:
-      beta: in (0, 1).
-    """
-    beta = probability("beta", beta)
+def _failure(*, beta: Beta = 0.01) -> float:
+    """beta/(2 + beta): the failure of random stopping at gamma = beta/2, at worst."""
     return beta / (2.0 + beta)
 
 
@@ -48,13 +51,9 @@ def _failure_cases(budget: Budget) -> Iterator[Case]:
         yield _failure(beta=beta), seen, f"gamma=beta/2, {beta=!r}"
 
 
-def _calls(*, beta: float = 0.01) -> float:
-    """2/beta: mean number of runs of random stopping at gamma = beta/2.
-
-    Args:
-      beta: in (0, 1).
-    """
-    return 2.0 / probability("beta", beta)
+def _calls(*, beta: Beta = 0.01) -> float:
+    """2/beta: mean number of runs of random stopping at gamma = beta/2."""
+    return 2.0 / beta
 
 
 def _calls_cases(budget: Budget) -> Iterator[Case]:
@@ -71,34 +70,23 @@ def _calls_cases(budget: Budget) -> Iterator[Case]:
 # --- Theorem 4 ------------------------------------------------------------------------
 
 
-def _mean(*, beta: float = 0.01, alpha: float = 1.0) -> float:
-    """T alpha/(1 + alpha): mean number of runs, at most T, of Theorem 4.
-
-    Args:
-      beta: in (0, 1).
-      alpha: exponent of the law of p, > 0.
-    """
-    return boosting.median_rounds(beta, alpha) * (alpha / (1.0 + alpha))
+def _mean(*, beta: Beta = 0.01, alpha: Alpha = 1.0) -> float:
+    """T alpha/(1 + alpha): mean number of runs, at most T, of Theorem 4."""
+    return median_rounds(beta, alpha) * (alpha / (1.0 + alpha))
 
 
 def _mean_cases(budget: Budget) -> Iterator[Case]:
     for generator, beta in _betas(budget):
         alpha = float(generator.uniform(0.25, 5.0))
-        rounds = boosting.median_rounds(beta, alpha)
+        rounds = median_rounds(beta, alpha)
         nodes = prior(alpha)
         seen = rounds * float(nodes.weights @ nodes.p)
         yield _mean(beta=beta, alpha=alpha), seen, f"{beta=!r}, {alpha=!r}, T={rounds}"
 
 
-def _exact(*, rounds: int = 200, alpha: float = 1.0) -> float:
-    """alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1): no run above the median.
-
-    Args:
-      rounds: T, at least 1.
-      alpha: exponent of the law of p, > 0.
-    """
-    rounds = check_integer("rounds", rounds, 1)
-    return boosting.median_failure(rounds, check_positive("alpha", alpha))
+def _exact(*, rounds: Rounds = 200, alpha: Alpha = 1.0) -> float:
+    """alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1): no run above the median."""
+    return median_failure(rounds, alpha)
 
 
 def _exact_cases(budget: Budget) -> Iterator[Case]:
@@ -117,23 +105,16 @@ def _exact_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, uniform, f"N uniform, {where}"
 
 
-def _delta(*, beta: float = 0.1, alpha: float = 1.0, delta: float = 1e-4) -> float:
-    """T delta, at (2 + alpha) epsilon.
-
-    Args:
-      beta: in (0, 1).
-      alpha: exponent of the law of p, > 0.
-      delta: of the base, in [0, 1).
-    """
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    return min(1.0, boosting.median_rounds(beta, alpha) * delta)
+def _delta(*, beta: Beta = 0.1, alpha: Alpha = 1.0, delta: Delta = 1e-4) -> float:
+    """T delta, at (2 + alpha) epsilon."""
+    return min(1.0, median_rounds(beta, alpha) * delta)
 
 
 def _delta_cases(budget: Budget) -> Iterator[Case]:
     for generator, beta in _betas(budget):
         alpha = float(generator.uniform(0.5, 5.0))
         epsilon = float(generator.uniform(0.05, 1.0))
-        rounds = boosting.median_rounds(beta, alpha)
+        rounds = median_rounds(beta, alpha)
         delta = float(10.0 ** generator.uniform(-3.0, 0.0)) / (10.0 * rounds)
         pair = pairs.approximate_three_outcome(epsilon, 0.1, 1e-4, delta)
         law = laws.beta_binomial(rounds, alpha)
@@ -147,16 +128,15 @@ def _delta_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _log_searched(
-    *, beta: float = 0.01, alpha: float = 0.5, epsilon: float = 0.5
+    *,
+    beta: Beta = 0.01,
+    alpha: Annotated[
+        float, number("privacy is (2 + alpha) epsilon", above=0.0, below=1.0)
+    ] = 0.5,
+    epsilon: Annotated[float, number("of the base", above=0.0, at_most=1.0)] = 0.5,
 ) -> float:
-    """log of the number of runs of Liu & Talwar's Theorem 4.7 (corrected), R = 2.
-
-    Args:
-      beta: in (0, 1).
-      alpha: final privacy is (2 + alpha) epsilon; in (0, 1).
-      epsilon: of the base, in (0, 1].
-    """
-    found = boosting.percentile_boosting(beta, alpha, epsilon, 0.5, thresholds=2)
+    """log of the number of runs of Liu & Talwar's Theorem 4.7 (corrected), R = 2."""
+    found = percentile_boosting(beta, alpha, epsilon, 0.5, thresholds=2)
     return found.log_max_calls
 
 
@@ -165,68 +145,225 @@ def _searched_cases(budget: Budget) -> Iterator[Case]:
         alpha = float(generator.uniform(0.25, 1.0))
         epsilon = float(generator.uniform(0.05, 1.0))
         claimed = _log_searched(beta=beta, alpha=alpha, epsilon=epsilon)
-        seen = math.log(boosting.median_rounds(beta, alpha))
+        seen = math.log(median_rounds(beta, alpha))
         yield claimed, seen, f"{beta=!r}, {alpha=!r}, {epsilon=!r}, final delta 1/2"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="CL-Thm3-failure",
-        source=f"{_PAPER}, Theorem 3 (of Liu & Talwar 2019)",
-        statement="Random stopping at gamma = beta/2 makes no run better than the "
-        "median with probability at most beta/(2 + beta).",
-        kind="utility",
-        relation=None,
-        evaluate=_failure,
-        check=equal(_failure_cases),
+# --- Theorem 4 (CL-E1) ----------------------------------------------------------------
+
+
+def _small_prior(*, beta: Beta = 0.1) -> float:
+    """Chance beta/2 that the pass probability p is below the proof's level."""
+    return beta / 2.0
+
+
+def _small_priors(factor: float, cases: int):
+    def listed(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed)
+        settings = [(0.1, 0.5), (0.4, 2.0)]
+        for _ in range(min(budget.cases, cases)):
+            settings.append(tuple(generator.uniform(0.01, [0.49, 5.0]).tolist()))
+        for beta, alpha in settings:
+            level = (factor * beta) ** (1.0 / alpha)
+            # P[p <= x] = x^alpha
+            where = f"{beta=!r}, {alpha=!r}, level {level:.6g}"
+            yield _small_prior(beta=beta), level**alpha, where
+
+    return listed
+
+
+def _all_worse(*, beta: Beta = 0.1) -> float:
+    """Chance beta/4 that none of the proof's t runs is better than the median."""
+    return beta / 4.0
+
+
+def _all_worse_cases(base: float, cases: int):
+    def listed(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed)
+        others = generator.uniform(0.001, 0.99, min(budget.cases, cases))
+        for beta in [0.1, 0.01, *others.tolist()]:
+            runs = math.ceil(math.log(4.0 / beta) / math.log(base))
+            where = f"{beta=!r}, t={runs} runs"
+            yield _all_worse(beta=beta), 2.0**-runs, where
+
+    return listed
+
+
+def _furthermore(*, runs: Rounds = 200, delta: Delta = 1e-6) -> float:
+    """Delta T delta that is claimed at epsilon, the base's own."""
+    return runs * delta
+
+
+def _three_outcomes(budget: Budget) -> Iterator[Case]:
+    law = laws.beta_binomial(200, 1.0)
+    for top, middle in ((0.05, 1e-3), (0.05, 0.01)):
+        pair = pairs.three_outcome(0.5, top, middle)
+        tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
+        where = (
+            f"best block {top}, middle {middle}, epsilon=0.5, alpha=1, T=200; exact "
+            f"privacy parameter {exact_epsilon(*tuned):.4g}"
+        )
+        yield _furthermore(), float(profile_delta(*tuned, 0.5)), where
+
+
+def _median_privacy(
+    *, epsilon: Annotated[float, positive("of the base")] = 0.5, alpha: Alpha = 1.0
+) -> float:
+    """Privacy parameter (2 + alpha) epsilon of the better-than-median algorithm."""
+    return (2.0 + alpha) * epsilon
+
+
+def _median_losses(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    settings = [(0.5, 1.0, 200, pairs.three_outcome(0.5, 0.05, 1e-3))]
+    for _ in range(min(budget.cases, 100)):
+        epsilon, alpha = generator.uniform(0.05, [1.0, 4.0]).tolist()
+        runs = int(10 ** generator.uniform(0.0, 4.0))
+        pair = pairs.random_pure_pair(generator, int(generator.integers(2, 7)), epsilon)
+        settings.append((epsilon, alpha, runs, pair))
+        settings.append((epsilon, alpha, runs, pairs.three_outcome(epsilon, 0.1, 1e-9)))
+    for epsilon, alpha, runs, pair in settings:
+        law = laws.beta_binomial(runs, alpha)
+        loss = exact_epsilon(tuned_law(pair.first, law), tuned_law(pair.second, law))
+        where = (
+            f"{alpha=!r}, T={runs}, base {pair.first.tolist()}, {pair.second.tolist()}"
+        )
+        yield _median_privacy(epsilon=epsilon, alpha=alpha), loss, where
+
+
+def _median_failures(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    settings = [(0.1, 1.0), (0.1, 0.5), (0.99, 500.0)]
+    for _ in range(min(budget.cases, 150)):
+        beta = float(10.0 ** generator.uniform(-4.0, -0.01))
+        settings.append((beta, float(np.exp(generator.uniform(-1.5, 6.0)))))
+    for beta, alpha in settings:
+        runs = median_rounds(beta, alpha)
+        # Each run is at least as good as the median with probability 1/2, at worst.
+        failing = float(laws.beta_binomial(runs, alpha).pgf_tail(0.5))
+        yield beta, failing, f"{beta=!r}, {alpha=!r}, T={runs}"
+
+
+STATEMENTS = (
+    CL.utility(
+        "CL-Thm3-failure",
+        "Theorem 3 (of Liu & Talwar 2019)",
+        "Random stopping at gamma = beta/2 makes no run better than the median with "
+        "probability at most beta/(2 + beta).",
+        _failure,
+        equal(_failure_cases),
     ),
-    Claim(
-        id="CL-Thm3-calls",
-        source=f"{_PAPER}, Theorem 3 (of Liu & Talwar 2019)",
-        statement="Random stopping at gamma = beta/2 makes 2/beta runs on average.",
-        kind="utility",
-        relation=None,
-        evaluate=_calls,
-        check=equal(_calls_cases),
+    CL.utility(
+        "CL-Thm3-calls",
+        "Theorem 3 (of Liu & Talwar 2019)",
+        "Random stopping at gamma = beta/2 makes 2/beta runs on average.",
+        _calls,
+        equal(_calls_cases),
     ),
-    Claim(
-        id="CL-Thm4-calls",
-        source=f"{_PAPER}, Theorem 4",
-        statement="The better-than-median algorithm makes at most T runs, and T "
-        "alpha/(1 + alpha) on average.",
-        kind="utility",
-        relation=None,
-        evaluate=_mean,
-        check=equal(_mean_cases),
+    CL.utility(
+        "CL-Thm4-calls",
+        "Theorem 4",
+        "The better-than-median algorithm makes at most T runs, and T alpha/(1 + "
+        "alpha) on average.",
+        _mean,
+        equal(_mean_cases),
     ),
-    Claim(
-        id="CL-Thm4-failure-exact",
-        source=f"{_PAPER}, Theorem 4, exact",
-        statement="Where each run is better than the median with probability 1/2, none "
-        "is with probability alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1).",
-        kind="identity",
-        relation=None,
-        evaluate=_exact,
-        check=equal(_exact_cases),
+    CL.identity(
+        "CL-Thm4-failure-exact",
+        "Theorem 4, exact",
+        "Where each run is better than the median with probability 1/2, none is with "
+        "probability alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1).",
+        _exact,
+        equal(_exact_cases),
     ),
-    Claim(
-        id="CL-Thm4-delta",
-        source=f"{_PAPER}, Theorem 4",
-        statement="Over an (epsilon, delta)-DP base the better-than-median algorithm "
-        "is ((2 + alpha) epsilon, T delta)-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_delta,
-        check=at_most(_delta_cases, tolerance=1e-12),
+    CL.privacy(
+        "CL-Thm4-delta",
+        "Theorem 4",
+        "Over an (epsilon, delta)-DP base the better-than-median algorithm is ((2 + "
+        "alpha) epsilon, T delta)-DP.",
+        Relation.BASE,
+        _delta,
+        at_most(_delta_cases, tolerance=1e-12),
     ),
-    Claim(
-        id="CL-Thm4-fewer-calls",
-        source=f"{_PAPER}, Section 1.3",
-        statement="For alpha in (0, 1), T is below the number of runs of Liu & Talwar "
-        "2019, Theorem 4.7, at the same (2 + alpha) epsilon, whatever its delta.",
-        kind="utility",
-        relation=None,
-        evaluate=_log_searched,
-        check=at_most(_searched_cases),
+    CL.utility(
+        "CL-Thm4-fewer-calls",
+        "Section 1.3",
+        "For alpha in (0, 1), T is below the number of runs of Liu & Talwar 2019, "
+        "Theorem 4.7, at the same (2 + alpha) epsilon, whatever its delta.",
+        _log_searched,
+        at_most(_searched_cases),
+    ),
+    CL.misprint(
+        "CL-E1",
+        "Theorem 4 and its proof",
+        "statement",
+        printed="Furthermore, for delta > 0 the algorithm is (epsilon, T delta)-DP. "
+        "Proof: p >= (2 beta)^(1/alpha) with probability 1 - beta/2; t >= "
+        "log(4/beta); the runs fail with probability at most 1 - beta/4, and "
+        "the algorithm with 1 - beta.",
+        correct="((2 + alpha) epsilon, T delta)-DP. p >= (beta/2)^(1/alpha); t >= "
+        "log_2(4/beta); the runs fail with probability at most beta/4, the "
+        "algorithm with beta. The T of the theorem is enough nevertheless.",
+        refuted=(
+            CL.privacy(
+                "CL-Thm4-furthermore-printed",
+                "Theorem 4 as restated in Section 3.1",
+                "Furthermore, if the base is (epsilon, delta)-DP with delta > 0, the "
+                "better-than-median algorithm is (epsilon, T delta)-DP.",
+                Relation.BASE,
+                _furthermore,
+                at_most(_three_outcomes),
+            ),
+            CL.utility(
+                "CL-Thm4-step-prior-printed",
+                "proof of Theorem 4",
+                "p < (2 beta)^(1/alpha) with probability at most beta/2.",
+                _small_prior,
+                at_most(_small_priors(2.0, 0)),
+            ),
+            CL.utility(
+                "CL-Thm4-step-median-printed",
+                "proof of Theorem 4",
+                "All of t >= log(4/beta) (natural) runs are worse than the median "
+                "with probability at most beta/4.",
+                _all_worse,
+                at_most(_all_worse_cases(math.e, 0)),
+            ),
+        ),
+        corrected=(
+            CL.privacy(
+                "CL-Thm4-privacy",
+                "Theorem 4",
+                "Over an epsilon-DP base, the better-than-median algorithm is (2 + "
+                "alpha) epsilon-DP.",
+                Relation.BASE,
+                _median_privacy,
+                at_most(_median_losses),
+            ),
+            CL.utility(
+                "CL-Thm4-failure",
+                "Theorem 4",
+                "With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) "
+                "log(1/beta)), no run is better than the median with probability at "
+                "most beta.",
+                beta_itself,
+                at_most(_median_failures),
+            ),
+            CL.utility(
+                "CL-Thm4-step-prior",
+                "proof of Theorem 4, corrected",
+                "p < (beta/2)^(1/alpha) with probability at most beta/2.",
+                _small_prior,
+                at_most(_small_priors(0.5, 100)),
+            ),
+            CL.utility(
+                "CL-Thm4-step-median",
+                "proof of Theorem 4, corrected",
+                "All of t >= log_2(4/beta) runs are worse than the median with "
+                "probability at most beta/4.",
+                _all_worse,
+                at_most(_all_worse_cases(2.0, 100)),
+            ),
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Lemmas 4.3, A.4 and A.5 (counts concentrate) and Lemma 4.5."""
+"""Liu & Talwar 2019, Lemmas 4.3, A.4 and A.5: counts concentrate; Lemma 4.5, coupling."""
 
 import math
 from collections.abc import Iterator
@@ -8,11 +8,10 @@ import numpy as np
 from scipy import stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errata_numbers import probability
-
-_PAPER = "Liu & Talwar 2019"
+from jaxsel.families.percentile.claims.parameters import Delta
+from jaxsel.papers import LT
 
 
 class CountLaw(NamedTuple):
@@ -86,13 +85,9 @@ def _laws(budget: Budget, cases: int) -> Iterator[tuple[CountLaw, np.random.Gene
         yield _scaled(str(kind), generator, mean), generator
 
 
-def _allowed(*, delta: float = 0.01) -> float:
-    """The failure probability delta itself.
-
-    Args:
-      delta: in (0, 1).
-    """
-    return probability("delta", delta)
+def _allowed(*, delta: Delta = 0.01) -> float:
+    """The failure probability delta itself."""
+    return delta
 
 
 def _numbers(generator: np.random.Generator) -> tuple[float, float]:
@@ -169,60 +164,47 @@ def _couplings(budget: Budget) -> Iterator[Case]:
         yield 1.0 - chance, float(seen), where
 
 
-def _lemma(id_: str, name: str, statement: str, evaluate, cases) -> Claim:
-    return Claim(
-        id=id_,
-        source=f"{_PAPER}, {name}",
-        statement=statement,
-        kind="utility",
-        relation=None,
-        evaluate=evaluate,
-        check=at_most(cases),
-    )
-
-
-CLAIMS: tuple[Claim, ...] = (
-    _lemma(
+STATEMENTS = (
+    LT.utility(
         "LT-Lem4.3",
         "Lemma 4.3 (Lemma A.3)",
         "For independent sums of coins with EX <= e^(epsilon_1) EY, X >= e^(epsilon_1 "
         "+ epsilon_0) Y + (C/epsilon_0) log(2/delta_0) with probability at most "
         "delta_0, C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)).",
         _allowed,
-        _two_counts,
+        at_most(_two_counts),
     ),
-    _lemma(
+    LT.utility(
         "LT-Lem4.3-constant",
         "Lemma 4.3",
-        "C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)) is at most 20.08 < 21 "
-        "for epsilon_0 and epsilon_1 in (0, 1).",
+        "C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)) is at most 20.08 < "
+        "21 for epsilon_0 and epsilon_1 in (0, 1).",
         _largest_constant,
-        _constants,
+        at_most(_constants),
     ),
-    _lemma(
+    LT.utility(
         "LT-LemA.4",
         "Lemma A.4",
         "A sum X of independent coins is at least e^epsilon EX + ((e^epsilon + "
         "1)/epsilon) log(1/delta) with probability at most delta, epsilon in (0, 1).",
         _allowed,
-        _upper,
+        at_most(_upper),
     ),
-    _lemma(
+    LT.utility(
         "LT-LemA.5",
         "Lemma A.5",
         "A sum Y of independent coins is at most e^(-epsilon) EY - "
         "log(1/delta)/epsilon with probability at most delta, epsilon in (0, 1).",
         _allowed,
-        _lower,
+        at_most(_lower),
     ),
-    Claim(
-        id="LT-Lem4.5",
-        source=f"{_PAPER}, Lemma 4.5",
-        statement="If X and Y are epsilon-close given an event G of their joint law "
-        "with P[G] >= 1 - delta, they are (epsilon, delta)-close.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_allowed,
-        check=at_most(_couplings),
+    LT.privacy(
+        "LT-Lem4.5",
+        "Lemma 4.5",
+        "If X and Y are epsilon-close given an event G of their joint law with P[G] "
+        ">= 1 - delta, they are (epsilon, delta)-close.",
+        Relation.BASE,
+        _allowed,
+        at_most(_couplings),
     ),
 )

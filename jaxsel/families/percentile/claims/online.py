@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Theorem 1.5: the online algorithm, as corrected."""
+"""Liu & Talwar 2019, Theorem 1.5: the online algorithm."""
 
 import math
 from collections.abc import Iterator
@@ -6,18 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim
+from jaxsel.base import Budget
 from jaxsel.checking import Case, at_most
-from jaxsel.errata_numbers import probability
+from jaxsel.families.percentile.claims.parameters import (
+    beta_and_half_delta,
+    beta_itself,
+)
+from jaxsel.families.percentile.claims.single_tests import always_level
 from jaxsel.families.percentile.laws import share_counts
 from jaxsel.families.percentile.settings import (
     PercentileTest,
     algorithm_4,
     log_potential,
 )
-from jaxsel.families.sparse_vector.halting_law import laplace_difference_tail
-
-_PAPER = "Liu & Talwar 2019"
+from jaxsel.families.sparse_vector.halting_law import (
+    halting_law,
+    laplace_difference_tail,
+)
+from jaxsel.papers import LT
 
 
 def rescaled(
@@ -42,15 +48,6 @@ def rescaled(
         queries=queries,
         corrected=True,
     )
-
-
-def _online(*, beta: float = 0.1, delta: float = 1e-3) -> float:
-    """Failure probability beta + delta/2.
-
-    Args:
-      beta, delta: in (0, 1).
-    """
-    return probability("beta", beta) + probability("delta", delta) / 2.0
 
 
 def _passing(share: float, test: PercentileTest) -> float:
@@ -87,34 +84,63 @@ def _online_cases(part: str):
                 power = (beta**2 / (plan["queries"] + 1.0)) ** test.exponent
                 share = math.exp(-2.0 * plan["slack"]) * power * plan["target"] / 6.0
                 seen = plan["queries"] * _passing(share, test)
-            yield _online(beta=beta, delta=plan["delta"]), seen, f"{plan}"
+            yield beta_and_half_delta(beta=beta, delta=plan["delta"]), seen, f"{plan}"
 
     return cases
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-Thm1.5(a)",
-        source=f"{_PAPER}, Theorem 1.5(a), corrected",
-        statement="Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N "
-        "and Delta as corrected: if p_i >= p*, it halts at some j <= i except with "
-        "probability beta + delta/2.",
-        kind="utility",
-        relation=None,
-        evaluate=_online,
-        check=at_most(_online_cases("a")),
-        erratum="LT-E21",
+def _first_only(budget: Budget) -> Iterator[Case]:
+    test = algorithm_4()
+    for queries in (2, 5):
+        levels = [always_level(test)] * queries
+        law = halting_law(levels, test.query_scale, test.threshold_scale)
+        for i in range(queries):
+            where = f"query {i + 1} of {queries} with p=1, beta=0.1"
+            yield 0.1, 1.0 - float(law[i]), where
+
+
+STATEMENTS = (
+    LT.misprint(
+        "LT-E21",
+        "Theorem 1.5(a)",
+        "statement",
+        printed="If there is an i with P[M_i >= tau_i] >= p*, the output is i with "
+        "probability 1 - beta.",
+        correct="The algorithm halts at some j <= i with that probability: two such "
+        "queries cannot both be the output. And Phi(p_i) must exceed Phi(p*) "
+        "by the factor e^(epsilon_0) (1/beta)^(6 S/epsilon_3).",
+        refuted=(
+            LT.utility(
+                "LT-Thm1.5(a)-printed",
+                "Theorem 1.5(a)",
+                "If query i has P[score >= tau_i] >= p*, the sparse vector outputs i "
+                "with probability at least 1 - beta (here: fails to with at most "
+                "beta).",
+                beta_itself,
+                at_most(_first_only),
+            ),
+        ),
+        corrected=(
+            "LT-Thm4.4(d)",
+            LT.utility(
+                "LT-Thm1.5(a)",
+                "Theorem 1.5(a), corrected",
+                "Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N "
+                "and Delta as corrected: if p_i >= p*, it halts at some j <= i except "
+                "with probability beta + delta/2.",
+                beta_and_half_delta,
+                at_most(_online_cases("a")),
+            ),
+        ),
     ),
-    Claim(
-        id="LT-Thm1.5(b)",
-        source=f"{_PAPER}, Theorem 1.5(b), corrected",
-        statement="The same halts at some R with p_R below (e^(-2 epsilon_0)/6) "
+    LT.utility(
+        "LT-Thm1.5(b)",
+        "Theorem 1.5(b), corrected",
+        "The same halts at some R with p_R below (e^(-2 epsilon_0)/6) "
         "(beta^2/(T+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2; "
         "the exponent is 12 (epsilon_1 + epsilon_0)/epsilon_3.",
-        kind="utility",
-        relation=None,
-        evaluate=_online,
-        check=at_most(_online_cases("b")),
+        beta_and_half_delta,
+        at_most(_online_cases("b")),
         erratum="LT-E2",
     ),
 )

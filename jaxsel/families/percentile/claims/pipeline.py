@@ -1,27 +1,34 @@
-"""Liu & Talwar 2019, Theorem 4.7 (1.4): quality and number of runs."""
+"""Liu & Talwar 2019, Theorem 4.7 (1.4), (b) and (c): quality and number of runs."""
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.base import Budget
 from jaxsel.checking import Case, at_most
-from jaxsel.errata_numbers import probability
-from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.domains import number, positive
+from jaxsel.families.percentile.claims.parameters import (
+    BaseEpsilon,
+    Beta,
+    Delta,
+    FullSlack,
+    Thresholds,
+)
 from jaxsel.families.percentile.pipeline_laws import (
+    CANDIDATES,
     Pipeline,
-    checked,
     most_calls,
     pipeline,
     pipeline_law,
-    printed_call_order,
 )
 from jaxsel.families.sparse_vector.halting_law import laplace_difference_tail
+from jaxsel.papers import LT
 
-_PAPER = "Liu & Talwar 2019"
 CALL_CONSTANT = 250.0
+HalfBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.5)]
+Candidates = Annotated[int, CANDIDATES]
 
 
 def random_plan(generator: np.random.Generator) -> dict[str, Any]:
@@ -38,26 +45,16 @@ def random_plan(generator: np.random.Generator) -> dict[str, Any]:
 # --- Theorem 4.7 (b): quality, and the chance of nothing ------------------------------
 
 
-def _quality(*, beta: float = 0.1, delta: float = 1e-6, thresholds: int = 5) -> float:
-    """Failure probability beta + delta/R.
-
-    Args:
-      beta, delta: in (0, 1).
-      thresholds: R >= 2.
-    """
-    share = probability("delta", delta) / check_integer("thresholds", thresholds, 2)
-    return probability("beta", beta) + share
+def _quality(
+    *, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5
+) -> float:
+    """Failure probability beta + delta/R."""
+    return beta + delta / thresholds
 
 
-def _nothing(*, beta: float = 0.1, delta: float = 1e-6) -> float:
-    """Chance beta + delta that nothing is released.
-
-    Args:
-      beta: in (0, 1/2].
-      delta: in (0, 1).
-    """
-    beta = check_interval("beta", beta, 0.0, 0.5, high_open=False)
-    return beta + probability("delta", delta)
+def _nothing(*, beta: HalfBeta = 0.1, delta: Delta = 1e-6) -> float:
+    """Chance beta + delta that nothing is released."""
+    return beta + delta
 
 
 def _candidates(generator: np.random.Generator, count: int, settings: Pipeline):
@@ -119,44 +116,37 @@ def _parts(budget: Budget) -> Iterator[Case]:
 
 def _calls(
     *,
-    base_epsilon: float = 0.1,
-    slack: float = 1.0,
-    beta: float = 0.1,
-    delta: float = 1e-6,
-    thresholds: int = 5,
-    candidates: int = 1,
+    base_epsilon: BaseEpsilon = 0.1,
+    slack: FullSlack = 1.0,
+    beta: Beta = 0.1,
+    delta: Delta = 1e-6,
+    thresholds: Thresholds = 5,
+    candidates: Candidates = 1,
 ) -> float:
     """Natural logarithm of the bound on the number of calls.
 
     Of 250 K ((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0) (log(4 R/delta)/epsilon_0^2 +
     log(4/epsilon_0)/beta).
-
-    Args:
-      base_epsilon: epsilon_1 > 0.
-      slack: epsilon_0 in (0, 1].
-      beta, delta: in (0, 1).
-      thresholds: R >= 2.
-      candidates: K >= 1.
     """
-    base_epsilon, slack, beta, delta, thresholds, candidates = checked(
-        base_epsilon, slack, beta, delta, thresholds, candidates
-    )
     exponent = 6.0 + 12.0 * base_epsilon / slack
-    searching = math.log(4.0 * thresholds / delta) / slack**2
+    searching = math.log(4.0 * thresholds / delta) / slack / slack
     drawing = math.log(4.0 / slack) / beta
-    power = exponent * math.log((thresholds + 1.0) / beta**2)
+    power = exponent * (math.log(thresholds + 1.0) - 2.0 * math.log(beta))
     return math.log(CALL_CONSTANT * candidates * (searching + drawing)) + power
 
 
-def _calls_printed(*, beta: float = 1e-9, constant: float = 1e6) -> float:
+def _calls_printed(
+    *,
+    beta: Beta = 1e-9,
+    constant: Annotated[float, positive("of the O()")] = 1e6,
+) -> float:
     """Natural logarithm of what Theorem 4.7(c) allows at epsilon_0 = 1.
 
-    Args:
-      beta: in (0, 1); epsilon_1 = 0.1, delta = 1e-6, R = 5, K = 1.
-      constant: of the O(), > 0.
+    epsilon_1 = 0.1, delta = 1e-6, R = 5 and K = 1.
     """
-    constant = check_positive("constant", constant)
-    return math.log(constant * printed_call_order(beta=beta))
+    power = 7.2 * (math.log(6.0) - 2.0 * math.log(beta))
+    searching = math.log(5.0 / 1e-6)  # and log(1/epsilon_0)/beta is 0
+    return math.log(constant * searching) + power
 
 
 def _call_plans(budget: Budget) -> Iterator[dict[str, Any]]:
@@ -192,48 +182,36 @@ def _calls_at_full_slack(budget: Budget) -> Iterator[Case]:
             )  # fmt: skip
 
 
-_SOURCE = f"{_PAPER}, Theorem 4.7"
-
-
-def pipeline_claim(part, statement, evaluate, check, kind="utility", **more) -> Claim:
-    return Claim(
-        id=f"LT-Thm4.7{part}",
-        source=f"{_SOURCE} (Theorem 1.4){part if part[0] == '(' else ''}, corrected",
-        statement=statement,
-        kind=kind,
-        relation=Relation.BASE if kind == "privacy" else None,
-        evaluate=evaluate,
-        check=check,
-        **more,
-    )
-
-
-CLAIMS: tuple[Claim, ...] = (
-    pipeline_claim(
-        "(b)",
+STATEMENTS = (
+    LT.utility(
+        "LT-Thm4.7(b)",
+        "Theorem 4.7 (Theorem 1.4)(b), corrected",
         "With everything at beta/4 the release scores below tau* - 1/(R-1), tau* the "
         "best of the candidates' medians, with probability at most beta + delta/R.",
         _quality,
         at_most(_utility("quality", "corrected")),
         erratum="LT-E8",
     ),
-    pipeline_claim(
-        "(b)-sharp",
+    LT.utility(
+        "LT-Thm4.7(b)-sharp",
+        "Theorem 4.7 (Theorem 1.4)(b)-sharp, corrected",
         "So it is with Algorithm 5 at beta itself, whose exact failure is of order "
         "beta^(3/2), and gamma = p_1 beta/4.",
         _quality,
         at_most(_utility("quality", "sharp")),
     ),
-    pipeline_claim(
-        "-nothing",
+    LT.utility(
+        "LT-Thm4.7-nothing",
+        "Theorem 4.7 (Theorem 1.4), corrected",
         "With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, nothing is released "
         "with probability at most beta + delta.",
         _nothing,
         at_most(_utility("nothing", "sharp")),
         erratum="LT-E10",
     ),
-    pipeline_claim(
-        "-step-failure-sharp",
+    LT.utility(
+        "LT-Thm4.7-step-failure-sharp",
+        "Theorem 4.7 (Theorem 1.4), corrected",
         "With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, a threshold found "
         "too early, none found, and Algorithm 1 giving up have probabilities that add "
         "up to at most beta + delta.",
@@ -241,44 +219,41 @@ CLAIMS: tuple[Claim, ...] = (
         at_most(_parts),
         erratum="LT-E10",
     ),
-    pipeline_claim(
-        "(c)",
-        "With Algorithm 5 at beta and gamma = p_1 beta/4, never more than 250 K "
-        "((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0) (log(4 R/delta)/epsilon_0^2 + "
-        "log(4/epsilon_0)/beta) runs are made (in logarithms).",
-        _calls,
-        at_most(_call_cases),
-        erratum="LT-E23",
-    ),
-    Claim(
-        id="LT-Thm4.7(c)-printed",
-        source=f"{_SOURCE}(c), second bound",
-        statement="The number of runs is at most a constant times K ((R+1)/beta^2)^(6 "
-        "+ 12 epsilon_1/epsilon_0) (log(R/delta)/epsilon_0^2 + "
-        "log(1/epsilon_0)/beta), for epsilon_0 up to 1 (in logarithms).",
-        kind="utility",
-        relation=None,
-        evaluate=_calls_printed,
-        check=at_most(_calls_at_full_slack),
-        holds=False,
-        erratum="LT-E23",
-        correction="Read log(4/epsilon_0): LT-Thm4.7(c).",
-    ),
-)
-
-ERRATA: tuple[Erratum, ...] = (
-    Erratum(
-        id="LT-E23",
-        source=f"{_PAPER}, Theorems 1.4(c) and 4.7(c)",
-        kind="misprint",
+    LT.misprint(
+        "LT-E23",
+        "Theorems 1.4(c) and 4.7(c)",
+        "misprint",
         printed="O(K (...) (log(R/delta)/epsilon_0^2 + log(1/epsilon_0)/beta)) runs, "
         "for epsilon_0 in [0, 1].",
-        correct="At epsilon_0 = 1 the second term vanishes, while Algorithm 1 may make "
-        "log(4/epsilon_0)/(p_1 beta) draws: no constant will do as beta -> 0. Read "
-        "log(4/epsilon_0), and epsilon_0 > 0. (To run Algorithm 5 at beta/4, as LT-E10 "
-        "suggests, costs a factor 16^(6 + 12 epsilon_1/epsilon_0); its exact failures "
-        "are of order beta^(3/2), so beta itself will do for beta <= 1/2.)",
-        refuted=("LT-Thm4.7(c)-printed",),
-        corrected=("LT-Thm4.7(c)", "LT-Thm4.7-step-failure-sharp"),
+        correct="At epsilon_0 = 1 the second term vanishes, while Algorithm 1 may "
+        "make log(4/epsilon_0)/(p_1 beta) draws: no constant will do as beta "
+        "-> 0. Read log(4/epsilon_0), and epsilon_0 > 0. (To run Algorithm 5 "
+        "at beta/4, as LT-E10 suggests, costs a factor 16^(6 + 12 "
+        "epsilon_1/epsilon_0); its exact failures are of order beta^(3/2), so "
+        "beta itself will do for beta <= 1/2.)",
+        refuted=(
+            LT.utility(
+                "LT-Thm4.7(c)-printed",
+                "Theorem 4.7(c), second bound",
+                "The number of runs is at most a constant times K ((R+1)/beta^2)^(6 + "
+                "12 epsilon_1/epsilon_0) (log(R/delta)/epsilon_0^2 + "
+                "log(1/epsilon_0)/beta), for epsilon_0 up to 1 (in logarithms).",
+                _calls_printed,
+                at_most(_calls_at_full_slack),
+            ),
+        ),
+        corrected=(
+            LT.utility(
+                "LT-Thm4.7(c)",
+                "Theorem 4.7 (Theorem 1.4)(c), corrected",
+                "With Algorithm 5 at beta and gamma = p_1 beta/4, never more than 250 "
+                "K ((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0) (log(4 "
+                "R/delta)/epsilon_0^2 + log(4/epsilon_0)/beta) runs are made (in "
+                "logarithms).",
+                _calls,
+                at_most(_call_cases),
+            ),
+            "LT-Thm4.7-step-failure-sharp",
+        ),
     ),
 )

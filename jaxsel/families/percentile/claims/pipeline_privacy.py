@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Theorem 4.7 (1.4), (a): privacy of Algorithms 5 and 1."""
+"""Liu & Talwar 2019, Theorem 4.7 (1.4), (a): privacy of Algorithms 5 and 1 in a row."""
 
 import math
 from collections.abc import Iterator
@@ -7,24 +7,24 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.accounting.single_run.pairs import random_pure_pair
-from jaxsel.base import Budget, Claim
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errata_numbers import probability
-from jaxsel.errors import check_positive
-from jaxsel.families.percentile.claims.pipeline import pipeline_claim, random_plan
-from jaxsel.families.percentile.laws import count_range, sparse_vector_epsilon
-from jaxsel.families.percentile.pipeline_laws import Pipeline, pipeline, pipeline_law
+from jaxsel.families.percentile.claims.estimates_privacy import pure_of_search
+from jaxsel.families.percentile.claims.parameters import (
+    BaseEpsilon,
+    Delta,
+    FullSlack,
+    Samples,
+    Shift,
+)
+from jaxsel.families.percentile.claims.pipeline import random_plan
+from jaxsel.families.percentile.pipeline_laws import pipeline, pipeline_law
+from jaxsel.papers import LT
 
-# --- Theorem 4.7 (a): privacy ---------------------------------------------------------
 
-
-def _delta(*, delta: float = 1e-6) -> float:
-    """delta itself, at 2 epsilon_1 + epsilon_0.
-
-    Args:
-      delta: in (0, 1).
-    """
-    return probability("delta", delta)
+def _delta(*, delta: Delta = 1e-6) -> float:
+    """delta itself, at 2 epsilon_1 + epsilon_0."""
+    return delta
 
 
 def _outcomes(generator: np.random.Generator, epsilon: float):
@@ -65,32 +65,25 @@ def _approximate(budget: Budget) -> Iterator[Case]:
         yield plan["delta"], seen, f"{where}, {settings}"
 
 
-def _pure_epsilon(base_epsilon: float, slack: float, settings: Pipeline) -> float:
-    test = settings.test
-    search = sparse_vector_epsilon(
-        count_range(test, 1), test.query_scale, test.threshold_scale
-    )
-    return search + 2.0 * base_epsilon + slack / 2.0
-
-
 def _pure(
     *,
-    base_epsilon: float = 0.1,
-    slack: float = 1.0,
-    samples: int = 50,
-    shift: float = 8.0,
+    base_epsilon: BaseEpsilon = 0.1,
+    slack: FullSlack = 1.0,
+    samples: Samples = 50,
+    shift: Shift = 8.0,
 ) -> float:
-    """(L/S) epsilon_0/2 + 2 epsilon_1 + epsilon_0/2, L = log(1 + N/Delta).
+    """(L/S) epsilon_0/2 + 2 epsilon_1 + epsilon_0/2.
 
-    Args:
-      base_epsilon: epsilon_1 > 0.
-      slack: epsilon_0 in (0, 1]; S = epsilon_1 + epsilon_0/2.
-      samples: N.
-      shift: Delta.
+    L = log(1 + N/Delta) and S = epsilon_1 + epsilon_0/2.
     """
-    settings = pipeline(base_epsilon=base_epsilon, slack=slack)
-    test = settings.test._replace(samples=samples, shift=check_positive("shift", shift))
-    return _pure_epsilon(base_epsilon, slack, settings._replace(test=test))
+    half = slack / 2.0
+    search = pure_of_search(
+        samples=samples,
+        shift=shift,
+        sensitivity=base_epsilon + half,
+        final_epsilon=half,
+    )
+    return search + 2.0 * base_epsilon + half
 
 
 def _pure_cases(budget: Budget) -> Iterator[Case]:
@@ -101,28 +94,31 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
         settings = settings._replace(test=test._replace(shift=shift))
         laws = [pipeline_law(scores, law, settings) for law in (first, second)]
         seen = exact_epsilon(laws[0], laws[1])
-        claimed = _pure_epsilon(plan["base_epsilon"], plan["slack"], settings)
+        names = {name: plan[name] for name in ("base_epsilon", "slack")}
+        claimed = _pure(**names, samples=settings.test.samples, shift=shift)
         where = f"scores {scores.tolist()}, laws {first.tolist()}, {second.tolist()}"
         yield claimed, seen, f"{where}, {settings}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    pipeline_claim(
-        "(a)",
+STATEMENTS = (
+    LT.privacy(
+        "LT-Thm4.7(a)",
+        "Theorem 4.7 (Theorem 1.4)(a), corrected",
         "Algorithm 5 with epsilon_3 = epsilon_0/2, then Algorithm 1 at the threshold "
         "found with slack epsilon_0/2, over a base that is epsilon_1-DP, is (2 "
         "epsilon_1 + epsilon_0, delta)-DP, whatever N and gamma are.",
+        Relation.BASE,
         _delta,
         at_most(_approximate),
-        "privacy",
         erratum="LT-E10",
     ),
-    pipeline_claim(
-        "(a)-sharp",
+    LT.privacy(
+        "LT-Thm4.7(a)-sharp",
+        "Theorem 4.7 (Theorem 1.4)(a)-sharp, corrected",
         "For any N and Delta the same is purely ((L/S) epsilon_0/2 + 2 epsilon_1 + "
         "epsilon_0/2)-DP, with L = log(1 + N/Delta) and S = epsilon_1 + epsilon_0/2.",
+        Relation.BASE,
         _pure,
         at_most(_pure_cases),
-        "privacy",
     ),
 )

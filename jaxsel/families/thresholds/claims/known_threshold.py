@@ -1,15 +1,17 @@
-"""Selection with a known threshold: Theorems 1.2 and 3.1 (Algorithm 1)."""
+"""Liu & Talwar 2019, Theorems 1.2 and 3.1: selection with a known threshold."""
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.errors import check_integer, check_interval
-from jaxsel.families.thresholds.laws import (
+from jaxsel.domains import number, whole
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.bounds.liu_talwar import (
     threshold_approximate,
     threshold_approximate_sharp,
     threshold_expected_draws,
@@ -20,8 +22,15 @@ from jaxsel.families.thresholds.laws import (
     threshold_steps,
 )
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
+from jaxsel.papers import LT
 
-_PAPER = "Liu & Talwar 2019"
+Epsilon = Annotated[float, number("of the base", at_least=0.0)]
+Delta = Annotated[float, number("d, of the base", at_least=0.0, below=1.0)]
+Gamma = Annotated[float, number("stopping probability", above=0.0, at_most=1.0)]
+Slack = Annotated[float, number("epsilon_0", at_least=0.0, at_most=1.0)]
+Success = Annotated[
+    float, number("p_1 = P[score >= threshold]", above=0.0, at_most=1.0)
+]
 
 
 def _parameters(generator: np.random.Generator) -> tuple[float, float, int]:
@@ -69,12 +78,8 @@ def _shown(q: np.ndarray) -> str:
 # --- Privacy --------------------------------------------------------------------------
 
 
-def _unlimited(*, epsilon: float = 1.0) -> float:
-    """Pure epsilon 2 epsilon of drawing until a score reaches the threshold.
-
-    Args:
-      epsilon: of the base, >= 0.
-    """
+def _unlimited(*, epsilon: Epsilon = 1.0) -> float:
+    """Pure epsilon 2 epsilon of drawing until a score reaches the threshold."""
     return threshold_pure(epsilon)
 
 
@@ -91,13 +96,8 @@ def _unlimited_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, exact_epsilon(*tuned), where
 
 
-def _pure(*, epsilon: float = 1.0, slack: float = 0.1) -> float:
-    """Pure epsilon 2 epsilon + epsilon_0 of Algorithm 1.
-
-    Args:
-      epsilon: of the base, >= 0.
-      slack: epsilon_0 in [0, 1].
-    """
+def _pure(*, epsilon: Epsilon = 1.0, slack: Slack = 0.1) -> float:
+    """Pure epsilon 2 epsilon + epsilon_0 of Algorithm 1."""
     return threshold_pure(epsilon, slack)
 
 
@@ -124,30 +124,22 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
 
 def _approximate(
     *,
-    epsilon: float = 1.0,
-    delta: float = 1e-6,
-    gamma: float = 0.1,
-    slack: float = 0.1,
+    epsilon: Annotated[float, number("of the base", at_least=0.0, at_most=300.0)] = 1.0,
+    delta: Delta = 1e-6,
+    gamma: Gamma = 0.1,
+    slack: Slack = 0.1,
 ) -> float:
-    """delta of Algorithm 1 at 2 epsilon + epsilon_0: 3 e^(2 epsilon + epsilon_0) d/gamma.
+    """delta of Algorithm 1 at 2 epsilon + epsilon_0.
 
-    Args:
-      epsilon, delta: guarantee of the base; delta is d, in [0, 1].
-      gamma: stopping probability, in (0, 1].
-      slack: epsilon_0 in [0, 1].
+    3 e^(2 epsilon + epsilon_0) d/gamma.
     """
     return threshold_approximate(epsilon, delta, gamma, slack).delta
 
 
 def _approximate_sharp(
-    *, epsilon: float = 1.0, delta: float = 1e-6, gamma: float = 0.1
+    *, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Gamma = 0.1
 ) -> float:
-    """delta of Algorithm 1 without a last draw at 2 epsilon: d/(gamma + d (1 - gamma)).
-
-    Args:
-      epsilon, delta: guarantee of the base; delta is d, in [0, 1].
-      gamma: stopping probability, in (0, 1].
-    """
+    """delta of Algorithm 1 without a last draw at 2 epsilon: d/(gamma + d (1 - gamma))."""
     return threshold_approximate_sharp(epsilon, delta, gamma).delta
 
 
@@ -180,17 +172,16 @@ def _approximate_cases(sharp: bool):
 # --- Utility --------------------------------------------------------------------------
 
 
-def _release(*, share: float = 0.1, success: float = 0.5) -> float:
-    """Probability that an outcome is released, given that one is: q/p_1.
-
-    Args:
-      share: q, probability of the outcome in one draw, in [0, success].
-      success: p_1 = P[score >= threshold], in (0, 1].
-    """
-    success = check_interval("success", success, 0.0, 1.0, high_open=False)
-    share = check_interval(
-        "share", share, 0.0, success, low_open=False, high_open=False
-    )
+def _release(
+    *,
+    share: Annotated[
+        float, number("q, probability of the outcome", at_least=0.0, at_most=1.0)
+    ] = 0.1,
+    success: Success = 0.5,
+) -> float:
+    """Probability that an outcome is released, given that one is: q/p_1."""
+    if share > success:
+        raise InputError(f"share is {share}; it must be at most success, {success}")
     return share / success
 
 
@@ -217,25 +208,26 @@ def _release_cases(budget: Budget) -> Iterator[Case]:
         yield 1.0, exact_draws / draws, f"expected draws, {where}"
 
 
-def _draws(*, success: float = 0.1, gamma: float = 0.01) -> float:
-    """Expected number of draws of Algorithm 1, at most: 1/(p_1 (1 - gamma) + gamma).
-
-    Args:
-      success: p_1 = P[score >= threshold], in [0, 1].
-      gamma: stopping probability, in (0, 1].
-    """
+def _draws(
+    *,
+    success: Annotated[
+        float, number("p_1 = P[score >= threshold]", at_least=0.0, at_most=1.0)
+    ] = 0.1,
+    gamma: Gamma = 0.01,
+) -> float:
+    """Expected number of draws of Algorithm 1, at most: 1/(p_1 (1 - gamma) + gamma)."""
     return threshold_expected_draws_bound(success, gamma)
 
 
-def _failure(*, success: float = 0.1, gamma: float = 0.01, slack: float = 0.1) -> float:
+def _failure(
+    *,
+    success: Success = 0.1,
+    gamma: Gamma = 0.01,
+    slack: Annotated[float, number("epsilon_0", above=0.0, at_most=1.0)] = 0.1,
+) -> float:
     """Probability that Algorithm 1 returns nothing, at most.
 
     (1 - p_1)(1 + epsilon_0/2) gamma/p_1.
-
-    Args:
-      success: p_1 = P[score >= threshold], in (0, 1].
-      gamma: stopping probability, in (0, 1].
-      slack: epsilon_0 in (0, 1].
     """
     return threshold_failure_bound(success, gamma, slack)
 
@@ -270,13 +262,9 @@ def _failure_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, float(law[-1]), where
 
 
-def _calls(*, candidates: int = 10) -> float:
-    """Expected number of calls 2 K, at most, if one candidate has median >= threshold.
-
-    Args:
-      candidates: K, >= 1.
-    """
-    return 2.0 * check_integer("candidates", candidates, 1)
+def _calls(*, candidates: Annotated[int, whole("K", at_least=1)] = 10) -> float:
+    """Expected number of calls 2 K, at most, if one candidate has median >= threshold."""
+    return 2.0 * candidates
 
 
 def _calls_cases(budget: Budget) -> Iterator[Case]:
@@ -293,85 +281,74 @@ def _calls_cases(budget: Budget) -> Iterator[Case]:
         yield _calls(candidates=candidates), float(np.sum(terms)), where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-Thm1.2",
-        source=f"{_PAPER}, Theorem 1.2(a)",
-        statement="Drawing from an epsilon-DP base until a score reaches the threshold is "
-        "2 epsilon-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_unlimited,
-        check=at_most(_unlimited_cases),
+STATEMENTS = (
+    LT.privacy(
+        "LT-Thm1.2",
+        "Theorem 1.2(a)",
+        "Drawing from an epsilon-DP base until a score reaches the threshold is 2 "
+        "epsilon-DP.",
+        Relation.BASE,
+        _unlimited,
+        at_most(_unlimited_cases),
     ),
-    Claim(
-        id="LT-Thm1.2(c)",
-        source=f"{_PAPER}, Theorem 1.2(c)",
-        statement="If one of K candidates has P[score >= threshold] >= 1/2, drawing from a "
-        "uniform candidate until a score reaches it makes at most 2 K calls on average.",
-        kind="utility",
-        relation=None,
-        evaluate=_calls,
-        check=at_most(_calls_cases),
+    LT.utility(
+        "LT-Thm1.2(c)",
+        "Theorem 1.2(c)",
+        "If one of K candidates has P[score >= threshold] >= 1/2, drawing from a "
+        "uniform candidate until a score reaches it makes at most 2 K calls on "
+        "average.",
+        _calls,
+        at_most(_calls_cases),
     ),
-    Claim(
-        id="LT-Thm3.1(a)",
-        source=f"{_PAPER}, Theorem 3.1(a)",
-        statement="Algorithm 1 releases outcomes that reach the threshold in proportion to "
+    LT.identity(
+        "LT-Thm3.1(a)",
+        "Theorem 3.1(a)",
+        "Algorithm 1 releases outcomes that reach the threshold in proportion to "
         "their probability in one draw.",
-        kind="identity",
-        relation=None,
-        evaluate=_release,
-        check=equal(_release_cases, 1e-9),
+        _release,
+        equal(_release_cases, 1e-9),
     ),
-    Claim(
-        id="LT-Thm3.1(b)",
-        source=f"{_PAPER}, Theorem 3.1(b)",
-        statement="For an epsilon-DP base and T >= max((1/gamma) log(2/epsilon_0), "
-        "1 + 1/(e gamma)), Algorithm 1 is (2 epsilon + epsilon_0)-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_pure,
-        check=at_most(_pure_cases),
+    LT.privacy(
+        "LT-Thm3.1(b)",
+        "Theorem 3.1(b)",
+        "For an epsilon-DP base and T >= max((1/gamma) log(2/epsilon_0), 1 + 1/(e "
+        "gamma)), Algorithm 1 is (2 epsilon + epsilon_0)-DP.",
+        Relation.BASE,
+        _pure,
+        at_most(_pure_cases),
     ),
-    Claim(
-        id="LT-Thm3.1(c)",
-        source=f"{_PAPER}, Theorem 3.1(c)",
-        statement="For an (epsilon, d)-DP base and such T, Algorithm 1 is (2 epsilon + "
+    LT.privacy(
+        "LT-Thm3.1(c)",
+        "Theorem 3.1(c)",
+        "For an (epsilon, d)-DP base and such T, Algorithm 1 is (2 epsilon + "
         "epsilon_0, 3 e^(2 epsilon + epsilon_0) d/gamma)-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_approximate,
-        check=at_most(_approximate_cases(sharp=False)),
+        Relation.BASE,
+        _approximate,
+        at_most(_approximate_cases(sharp=False)),
     ),
-    Claim(
-        id="LT-Thm3.1(c)-sharp",
-        source=f"{_PAPER}, Theorem 3.1(c), sharpened",
-        statement="For an (epsilon, d)-DP base, Algorithm 1 without a last draw is "
-        "(2 epsilon, d/(gamma + d (1 - gamma)))-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_approximate_sharp,
-        check=at_most(_approximate_cases(sharp=True)),
+    LT.privacy(
+        "LT-Thm3.1(c)-sharp",
+        "Theorem 3.1(c), sharpened",
+        "For an (epsilon, d)-DP base, Algorithm 1 without a last draw is (2 epsilon, "
+        "d/(gamma + d (1 - gamma)))-DP.",
+        Relation.BASE,
+        _approximate_sharp,
+        at_most(_approximate_cases(sharp=True)),
     ),
-    Claim(
-        id="LT-Thm3.1(d)",
-        source=f"{_PAPER}, Theorem 3.1(d)",
-        statement="With p_1 = P[score >= threshold], Algorithm 1 makes at most "
-        "1/(p_1 (1 - gamma) + gamma) <= min(1/p_1, 1/gamma) draws on average.",
-        kind="utility",
-        relation=None,
-        evaluate=_draws,
-        check=at_most(_draws_cases),
+    LT.utility(
+        "LT-Thm3.1(d)",
+        "Theorem 3.1(d)",
+        "With p_1 = P[score >= threshold], Algorithm 1 makes at most 1/(p_1 (1 - "
+        "gamma) + gamma) <= min(1/p_1, 1/gamma) draws on average.",
+        _draws,
+        at_most(_draws_cases),
     ),
-    Claim(
-        id="LT-Thm3.1(e)",
-        source=f"{_PAPER}, Theorem 3.1(e)",
-        statement="Algorithm 1 returns nothing with probability at most "
-        "(1 - p_1)(1 + epsilon_0/2) gamma/p_1.",
-        kind="utility",
-        relation=None,
-        evaluate=_failure,
-        check=at_most(_failure_cases),
+    LT.utility(
+        "LT-Thm3.1(e)",
+        "Theorem 3.1(e)",
+        "Algorithm 1 returns nothing with probability at most (1 - p_1)(1 + "
+        "epsilon_0/2) gamma/p_1.",
+        _failure,
+        at_most(_failure_cases),
     ),
 )

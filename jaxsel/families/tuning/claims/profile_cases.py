@@ -1,6 +1,8 @@
-"""Random bases and laws of K on which bounds on tuned profiles are put to the test."""
+"""Parameters, bases and laws of K of the claims on profiles of tuned algorithms."""
 
+import math
 from collections.abc import Callable, Iterator
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,28 +15,37 @@ from jaxsel.accounting.single_run.dominating import (
 )
 from jaxsel.base import Budget
 from jaxsel.checking import Case
-from jaxsel.errors import check_interval
+from jaxsel.domains import number, parsed, positive, probability
 from jaxsel.families.tuning.bounds.profile_ratios import Profile
 from jaxsel.families.tuning.bounds.profiles import ProfileBound
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
 from jaxsel.repetitions import Repetitions
 
-PAPER = "Koskela, Redberg & Wang 2024"
+Epsilon = Annotated[
+    float, number("of the tuned algorithm, any real", above=-50.0, below=200.0)
+]
+Delta = Annotated[float, probability("of the tuned algorithm")]
+BaseEpsilon = Annotated[
+    float, number("parameter of the base, randomised response", above=0.0, below=50.0)
+]
+Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
+NoiseScale = Annotated[
+    float, positive("standard deviation of the base's noise over its sensitivity")
+]
+Eta = Annotated[
+    float, number("shape of K ~ D(eta, gamma); 1 is the geometric law", above=-1.0)
+]
+Gamma = Annotated[float, probability("of K ~ D(eta, gamma)")]
+LawOfK = Annotated[
+    Any, parsed(laws.parse, "a law of K, such as binomial:count=20,mean=10", "of K")
+]
+
 # Deltas are compared: the tolerance must be far below those that matter.
 TOLERANCE = 1e-12
+_LEAST_TAIL = 1e-20  # of K, where sums over K end
 
 _LEVELS = np.array([-1.0, -0.2, 0.0, 0.05, 0.3, 1.0, 2.0])
 _SHARES = np.array([-0.5, 0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 0.9999])
-
-
-def checked_epsilon(epsilon: float) -> float:
-    """The epsilon of a release, real."""
-    return check_interval("epsilon", epsilon, -50.0, 200.0)
-
-
-def checked_base_epsilon(base_epsilon: float) -> float:
-    """The epsilon of randomised response as a base, > 0."""
-    return check_interval("base_epsilon", base_epsilon, 0.0, 50.0)
 
 
 def law_profile(first: np.ndarray, second: np.ndarray) -> Profile:
@@ -66,16 +77,34 @@ def law_tradeoff(first: np.ndarray, second: np.ndarray) -> Profile:
 
 
 def coin_pair(base_epsilon: float) -> BasePair:
-    """The claims' default base, randomised response, base_epsilon in (0, 50)."""
-    epsilon = check_interval("base_epsilon", base_epsilon, 0.0, 50.0)
-    first, second = pairs.randomised_response(epsilon)
-    return BasePair(first, second, f"pairs.randomised_response({epsilon:g})")
+    """The claims' default base, randomised response."""
+    first, second = pairs.randomised_response(base_epsilon)
+    return BasePair(first, second, f"pairs.randomised_response({base_epsilon:g})")
 
 
 def coin_profile(base_epsilon: float) -> Profile:
     """Its profile."""
     pair = coin_pair(base_epsilon)
     return law_profile(pair.first, pair.second)
+
+
+def coin_laws(base_epsilon: float) -> np.ndarray:
+    """Its two laws, a row each, best outcome first; base_epsilon may be 0."""
+    common = 1.0 / (1.0 + math.exp(-base_epsilon))
+    return np.array([[1.0 - common, common], [common, 1.0 - common]])
+
+
+def run_counts(law: Repetitions) -> np.ndarray:
+    """All k >= 1 up to where P[K > k] is negligible."""
+    last = 16
+    while float(law.survival(last)) > _LEAST_TAIL:
+        last *= 2
+    return np.arange(1, last + 1)
+
+
+def describe_pair(pair: pairs.LawPair) -> str:
+    """The two laws, best outcome first, as text."""
+    return f"{pair.first.tolist()} against {pair.second.tolist()}"
 
 
 def swapped(pair: BasePair) -> BasePair:

@@ -2,27 +2,33 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.accounting.single_run.pairs import extreme_neighbours, random_pure_pair
-from jaxsel.base import Budget, Claim
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_integer, check_interval, check_positive
-from jaxsel.families.percentile.claims.above_threshold import (
-    privacy_claim,
-    random_shares,
+from jaxsel.domains import positive, probability, whole
+from jaxsel.families.percentile.claims.above_threshold import random_shares
+from jaxsel.families.percentile.claims.parameters import (
+    BaseEpsilon,
+    Delta,
+    FinalEpsilon,
+    Samples,
+    Shift,
+    Slack,
 )
 from jaxsel.families.percentile.laws import (
-    count_range,
     extended_law,
     found_threshold_law,
     share_counts,
-    sparse_vector_epsilon,
 )
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
+from jaxsel.papers import LT
+
+Sensitivity = Annotated[float, positive("S, which the noise is made for")]
 
 
 def _falling_thresholds(
@@ -35,16 +41,9 @@ def _falling_thresholds(
     return np.minimum(first, 1.0), np.minimum(second, 1.0)
 
 
-# --- Algorithms 4 and 5: Theorems 4.4(a) and 4.6(a) -----------------------------------
-
-
-def _delta(*, delta: float = 1e-3) -> float:
-    """delta itself, at epsilon_3.
-
-    Args:
-      delta: in (0, 1).
-    """
-    return check_interval("delta", delta, 0.0, 1.0)
+def _delta(*, delta: Delta = 1e-3) -> float:
+    """delta itself, at epsilon_3."""
+    return delta
 
 
 def _plan(generator: np.random.Generator) -> dict[str, Any]:
@@ -93,36 +92,31 @@ def _approximate(algorithm: int):
     return cases
 
 
-def _pure(
-    *, samples: int = 40, shift: float = 5.0, sensitivity: float = 1.2, sides: int = 2
+def _pure_4(
+    *,
+    samples: Samples = 40,
+    shift: Shift = 5.0,
+    sensitivity: Sensitivity = 1.2,
+    final_epsilon: FinalEpsilon = 1.0,
 ) -> float:
-    """(L/S) epsilon_3 at epsilon_3 = 1, with L = sides log(1 + N/Delta).
-
-    Args:
-      samples: N >= 1.
-      shift: Delta > 0.
-      sensitivity: S > 0, which the noise is made for.
-      sides: 2 for Algorithm 4, 1 for Algorithm 5.
-    """
-    sensitivity = check_positive("sensitivity", sensitivity)
-    shift = check_positive("shift", shift)
-    test = PercentileTest(
-        0.5, samples, shift, 4.0 * sensitivity, 2.0 * sensitivity, math.nan
+    """(L/S) epsilon_3 with L = 2 log(1 + N/Delta)."""
+    return 2.0 * pure_of_search(
+        samples=samples,
+        shift=shift,
+        sensitivity=sensitivity,
+        final_epsilon=final_epsilon,
     )
-    return sparse_vector_epsilon(count_range(test, sides), *test[3:5])
 
 
-def _pure_5(
-    *, samples: int = 40, shift: float = 5.0, sensitivity: float = 0.6
+def pure_of_search(
+    *,
+    samples: Samples = 40,
+    shift: Shift = 5.0,
+    sensitivity: Sensitivity = 0.6,
+    final_epsilon: FinalEpsilon = 1.0,
 ) -> float:
-    """(L/S) epsilon_3 at epsilon_3 = 1, with L = log(1 + N/Delta).
-
-    Args:
-      samples: N >= 1.
-      shift: Delta > 0.
-      sensitivity: S > 0, which the noise is made for.
-    """
-    return _pure(samples=samples, shift=shift, sensitivity=sensitivity, sides=1)
+    """(L/S) epsilon_3 with L = log(1 + N/Delta), how far two counts can lie apart."""
+    return math.log1p(samples / shift) / sensitivity * final_epsilon
 
 
 def _small(algorithm: int, budget: Budget):
@@ -142,13 +136,16 @@ def _small(algorithm: int, budget: Budget):
 
 
 def _any_counts(algorithm: int):
-    sides = 2 if algorithm == 4 else 1
+    bound = _pure_4 if algorithm == 4 else pure_of_search
 
     def cases(budget: Budget) -> Iterator[Case]:
         for pair, test in _small(algorithm, budget):
+            claimed = bound(
+                samples=test.samples,
+                shift=test.shift,
+                sensitivity=test.threshold_scale / 2.0,  # S/epsilon_3 is what counts
+            )
             seen = exact_epsilon(*_sides(algorithm, *pair, test))
-            scales = test.query_scale, test.threshold_scale
-            claimed = sparse_vector_epsilon(count_range(test, sides), *scales)
             where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, {test}"
             yield claimed, seen, where
 
@@ -184,31 +181,23 @@ def coupling_failure(
 
 def _coupled(
     *,
-    share: float = 0.3,
-    base_epsilon: float = 0.1,
-    slack: float = 0.5,
-    samples: int = 40,
-    shift: float = 5.0,
-    queries: int = 5,
+    share: Annotated[float, probability("p on one side")] = 0.3,
+    base_epsilon: BaseEpsilon = 0.1,
+    slack: Slack = 0.5,
+    samples: Samples = 40,
+    shift: Shift = 5.0,
+    queries: Annotated[int, whole("T", at_least=1)] = 5,
 ) -> float:
     """Delta at epsilon_3: T times the chance that coupled counts lie S apart.
 
-    Args:
-      share: p on one side, the largest epsilon_1-close share on the other.
-      base_epsilon, slack: epsilon_1 > 0 and epsilon_0 in (0, 1); S is twice their sum.
-      samples: N.
-      shift: Delta.
-      queries: T.
+    S is 2 (epsilon_1 + epsilon_0); p on the other side is the largest epsilon_1-close.
     """
     other = extreme_neighbours(share, base_epsilon)[1]
     test = algorithm_4(base_epsilon=base_epsilon, slack=slack)._replace(
-        samples=check_integer("samples", samples, 1),
-        shift=check_positive("shift", shift),
+        samples=samples, shift=shift
     )
     sensitivity = 2.0 * (base_epsilon + slack)
-    return check_integer("queries", queries, 1) * coupling_failure(
-        share, other, test, sensitivity
-    )
+    return queries * coupling_failure(share, other, test, sensitivity)
 
 
 def _coupling_cases(budget: Budget) -> Iterator[Case]:
@@ -228,46 +217,51 @@ def _coupling_cases(budget: Budget) -> Iterator[Case]:
         yield min(1.0, sum(failing)), seen, where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    privacy_claim(
+STATEMENTS = (
+    LT.privacy(
         "LT-Thm4.4(a)",
         "Theorem 4.4(a)",
         "Over epsilon_1-DP bases Algorithm 4 with the Delta of the theorem and any "
         "number of samples is (epsilon_3, delta)-DP.",
+        Relation.BASE,
         _delta,
         at_most(_approximate(4)),
     ),
-    privacy_claim(
+    LT.privacy(
         "LT-Thm4.4(a)-sharp",
         "Theorem 4.4(a), a bound of this project",
         "For any N, Delta and bases, Algorithm 4 is purely (L/S) epsilon_3-DP, L = 2 "
         "log(1 + N/Delta): the counts cannot lie further apart.",
-        _pure,
+        Relation.BASE,
+        _pure_4,
         at_most(_any_counts(4)),
     ),
-    privacy_claim(
+    LT.privacy(
         "LT-Thm4.4(a)-coupling",
         "Theorem 4.4(a), a bound of this project",
         "For any N and Delta, Algorithm 4 is (epsilon_3, delta)-DP with delta the sum "
         "over queries of the chance that the two counts, coupled by inversion, lie "
         "more than S apart in log Phi.",
+        Relation.BASE,
         _coupled,
         at_most(_coupling_cases),
     ),
-    privacy_claim(
+    LT.privacy(
         "LT-Thm4.6(a)",
         "Theorem 4.6(a)",
         "Over an epsilon_1-DP base Algorithm 5 with the Delta of the theorem and any "
         "number of samples is (epsilon_3, delta)-DP.",
+        Relation.BASE,
         _delta,
         at_most(_approximate(5)),
     ),
-    privacy_claim(
+    LT.privacy(
         "LT-Thm4.6(a)-sharp",
         "Theorem 4.6(a), a bound of this project",
         "For any N, Delta and base, Algorithm 5 is purely (L/S) epsilon_3-DP, L = "
         "log(1 + N/Delta).",
-        _pure_5,
+        Relation.BASE,
+        pure_of_search,
         at_most(_any_counts(5)),
     ),
 )

@@ -1,21 +1,21 @@
-"""Privacy profiles of tuned algorithms: Koskela, Redberg & Wang 2024, Section 5.1.
+"""Koskela, Redberg & Wang 2024, Theorems 5.1 and 5.2, Corollary 5.3: negative binomial K.
 
-Theorem 5.2 and Corollary 5.3 for truncated negative binomial K, their Renyi baseline
-Theorem 5.1, and the bound of this project along the whole trade-off curve, for any K.
-Each is set against the exact profile of the best of K draws from two finite laws.
+The privacy profile of the best of K runs, its Renyi baseline, and the bound of this
+project along the whole trade-off curve, for any K. Each is set against the exact profile
+of the best of K draws from two finite laws.
 """
 
-import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import randomised_response_tradeoff
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.domains import number
 from jaxsel.families.tuning.bounds.negative_binomial import (
     negative_binomial_epsilon,
     pure_negative_binomial_epsilon,
@@ -33,10 +33,14 @@ from jaxsel.families.tuning.claims.base_pairs import (
     two_sided_renyi,
 )
 from jaxsel.families.tuning.claims.profile_cases import (
-    PAPER,
     TOLERANCE,
-    checked_base_epsilon,
-    checked_epsilon,
+    BaseEpsilon,
+    Epsilon,
+    Eta,
+    Gamma,
+    LawOfK,
+    NoiseScale,
+    Order,
     coin_profile,
     law_profile,
     law_tradeoff,
@@ -45,6 +49,7 @@ from jaxsel.families.tuning.claims.profile_cases import (
     random_law,
     sharp_instances,
 )
+from jaxsel.papers import JX, KRW
 from jaxsel.repetitions import Repetitions
 
 # --- Theorem 5.1 ----------------------------------------------------------------------
@@ -52,31 +57,18 @@ from jaxsel.repetitions import Repetitions
 
 def _theorem_5_1(
     *,
-    order: float = 10.0,
-    second_order: float = 10.0,
-    mean: float = 30.0,
-    eta: float = 1.0,
-    noise_scale: float = 4.0,
+    order: Order = 10.0,
+    second_order: Annotated[float, number("free in the bound", at_least=1.0)] = 10.0,
+    mean: Annotated[float, number("E[K]", above=1.0, below=1e12)] = 30.0,
+    eta: Annotated[float, number("shape of K", above=-1.0, below=100.0)] = 1.0,
+    noise_scale: NoiseScale = 4.0,
 ) -> float:
-    """Renyi bound at ``order`` of the tuned Gaussian (Papernot & Steinke 2022, Thm 2).
-
-    Args:
-      order: in (1, inf).
-      second_order: the free order of the bound, in [1, inf).
-      mean: E[K], >= 1.
-      eta: shape of the law of K, > -1.
-      noise_scale: standard deviation of the base's noise over its sensitivity.
-    """
-    order = check_interval("order", order, 1.0, math.inf)
-    second = check_interval("second_order", second_order, 1.0, math.inf, low_open=False)
-    mean = check_interval("mean", mean, 1.0, 1e12)
-    eta = check_interval("eta", eta, -1.0, 100.0)
-    rho = 0.5 / check_positive("noise_scale", noise_scale) ** 2
+    """Renyi bound at ``order`` of the tuned Gaussian (Papernot & Steinke 2022, Thm 2)."""
+    rho, second = 0.5 / noise_scale**2, second_order
     law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
     gamma = law.parameters["gamma"]
-    return float(
-        negative_binomial_epsilon(order, order * rho, second, second * rho, eta, gamma)
-    )
+    base, other = order * rho, second * rho
+    return negative_binomial_epsilon(order, base, second, other, eta, gamma)
 
 
 def _renyi_case(
@@ -109,23 +101,14 @@ def _renyi_cases(budget: Budget) -> Iterator[Case]:
 
 def _theorem_5_2(
     *,
-    epsilon: float = 2.95,
-    base_epsilon: float = 1.0,
-    eta: float = 1.0,
-    gamma: float = 0.1,
+    epsilon: Epsilon = 2.95,
+    base_epsilon: BaseEpsilon = 1.0,
+    eta: Eta = 1.0,
+    gamma: Gamma = 0.1,
 ) -> float:
-    """Delta(epsilon) of the best of K randomised responses, at the best epsilon_1.
-
-    Args:
-      epsilon: of the tuned algorithm, in (-50, 200).
-      base_epsilon: parameter of randomised response, in (0, 50).
-      eta, gamma: law of K ~ D(eta, gamma), eta > -1, gamma in (0, 1).
-    """
-    epsilon = checked_epsilon(epsilon)
-    profile = coin_profile(checked_base_epsilon(base_epsilon))
-    return float(
-        negative_binomial_profile(profile, eta, gamma).delta(np.asarray(epsilon))
-    )
+    """Delta(epsilon) of the best of K randomised responses, at the best epsilon_1."""
+    bound = negative_binomial_profile(coin_profile(base_epsilon), eta, gamma)
+    return float(bound.delta(np.asarray(epsilon)))
 
 
 def _bound_5_2(pair: BasePair, law: Repetitions) -> ProfileBound:
@@ -138,13 +121,12 @@ def _cases_5_2(budget: Budget) -> Iterator[Case]:
     return profile_cases(budget, "negative_binomial", _bound_5_2)
 
 
-def _corollary_5_3(*, epsilon: float = 1.0, eta: float = 1.0) -> float:
-    """(eta + 2) epsilon, pure DP of the tuned algorithm.
-
-    Args:
-      epsilon: pure DP of the base, >= 0.
-      eta: shape of the law of K, > -1.
-    """
+def _corollary_5_3(
+    *,
+    epsilon: Annotated[float, number("pure, of the base", at_least=0.0)] = 1.0,
+    eta: Eta = 1.0,
+) -> float:
+    """(eta + 2) epsilon, pure DP of the tuned algorithm."""
     return pure_negative_binomial_epsilon(epsilon, eta)
 
 
@@ -163,22 +145,15 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
 
 def _any_law(
     *,
-    epsilon: float = 2.55,
-    base_epsilon: float = 1.0,
-    repetitions: str = "geometric:gamma=0.1",
+    epsilon: Epsilon = 2.55,
+    base_epsilon: BaseEpsilon = 1.0,
+    repetitions: LawOfK = "geometric:gamma=0.1",
 ) -> float:
-    """Delta(epsilon) of the best of K randomised responses, by the trade-off curve.
-
-    Args:
-      epsilon: of the tuned algorithm, in (-50, 200).
-      base_epsilon: parameter of randomised response, in (0, 50).
-      repetitions: law of K, for example "binomial:count=20,mean=10".
-    """
-    epsilon, base = checked_epsilon(epsilon), checked_base_epsilon(base_epsilon)
+    """Delta(epsilon) of the best of K randomised responses, by the trade-off curve."""
     bound = tradeoff_profile(
-        coin_profile(base),
-        lambda x: randomised_response_tradeoff(x, base),
-        laws.parse(repetitions),
+        coin_profile(base_epsilon),
+        lambda x: randomised_response_tradeoff(x, base_epsilon),
+        repetitions,
     )
     return float(bound.delta(np.asarray(epsilon)))
 
@@ -215,49 +190,45 @@ def _any_cases(budget: Budget) -> Iterator[Case]:
             yield _bound_5_2(pair, law).shift + 1e-6, bound.shift, where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="KRW-Thm5.1",
-        source=f"{PAPER}, Theorem 5.1 (Papernot & Steinke 2022, Theorem 2)",
-        statement="The best of K ~ D(eta, gamma) runs has a Renyi divergence of at most "
+STATEMENTS = (
+    KRW.privacy(
+        "KRW-Thm5.1",
+        "Theorem 5.1 (Papernot & Steinke 2022, Theorem 2)",
+        "The best of K ~ D(eta, gamma) runs has a Renyi divergence of at most "
         "epsilon(a) + (eta + 1)(1 - 1/b) epsilon(b) + (1 + eta) log(1/gamma)/b + "
         "log E[K]/(a - 1) at order a, for every second order b >= 1.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_theorem_5_1,
-        check=at_most(_renyi_cases),
+        Relation.BASE,
+        _theorem_5_1,
+        at_most(_renyi_cases),
     ),
-    Claim(
-        id="KRW-Thm5.2",
-        source=f"{PAPER}, Theorem 5.2",
-        statement="The best of K ~ D(eta, gamma) runs has delta(epsilon) <= E[K] "
+    KRW.privacy(
+        "KRW-Thm5.2",
+        "Theorem 5.2",
+        "The best of K ~ D(eta, gamma) runs has delta(epsilon) <= E[K] "
         "base(epsilon - (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma) "
         "base(epsilon_1))) for every real epsilon and epsilon_1 >= 0, base being the "
         "privacy profile of one run.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_theorem_5_2,
-        check=at_most(_cases_5_2, tolerance=TOLERANCE),
+        Relation.BASE,
+        _theorem_5_2,
+        at_most(_cases_5_2, TOLERANCE),
     ),
-    Claim(
-        id="KRW-Cor5.3",
-        source=f"{PAPER}, Corollary 5.3",
-        statement="The best of K ~ D(eta, gamma) runs of an epsilon-DP base is "
+    KRW.privacy(
+        "KRW-Cor5.3",
+        "Corollary 5.3",
+        "The best of K ~ D(eta, gamma) runs of an epsilon-DP base is "
         "(eta + 2) epsilon-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_corollary_5_3,
-        check=at_most(_pure_cases),
+        Relation.BASE,
+        _corollary_5_3,
+        at_most(_pure_cases),
     ),
-    Claim(
-        id="KRW-N2",
-        source="this project, after Theorem 4.1 of Koskela, Redberg & Wang 2024",
-        statement="For any K, delta(epsilon) <= E[K] base(epsilon - sup_x log(f'(1 - "
+    JX.privacy(
+        "KRW-N2",
+        "after Theorem 4.1 of Koskela, Redberg & Wang 2024",
+        "For any K, delta(epsilon) <= E[K] base(epsilon - sup_x log(f'(1 - "
         "x)/f'(1 - T(x)))) + (1 - e^epsilon)_+ P[K = 0], T being the base's trade-off "
         "curve; the shift is at most that of Theorem 5.2.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_any_law,
-        check=at_most(_any_cases, tolerance=TOLERANCE),
+        Relation.BASE,
+        _any_law,
+        at_most(_any_cases, TOLERANCE),
     ),
 )

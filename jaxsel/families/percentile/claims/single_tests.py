@@ -1,0 +1,80 @@
+"""One noisy test of Liu & Talwar 2019, Algorithms 3 to 5, by itself: its exact chances.
+
+Sums over streams of queries are bounded by them, which covers every stream.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from jaxsel.base import Budget
+from jaxsel.families.percentile.settings import PercentileTest, log_potential
+from jaxsel.families.sparse_vector.halting_law import (
+    Counts,
+    binomial_counts,
+    laplace_difference_tail,
+)
+
+# With threshold noise of scale 1 Algorithm 3 has query noise of scale 2, and a factor
+# x^(12 epsilon_1/epsilon_3) in Phi is 3 log x noise scales, whatever the epsilons are.
+SCALES = (2.0, 1.0)
+
+
+def level(ratio: float) -> float:
+    """Level ratio^(12 epsilon_1/epsilon_3) Phi(p*) of Algorithm 3, in noise scales."""
+    return 3.0 * math.log(ratio)
+
+
+def always_level(test: PercentileTest) -> float:
+    """Noiseless value minus threshold of a query that every sample passes."""
+    return log_potential(1.0, test) - log_potential(test.target, test)
+
+
+def share_at(height: float, test: PercentileTest) -> float:
+    """The share whose log_potential is ``height`` (clipped to [0, 1])."""
+    ratio, added = math.exp(height), test.shift / test.samples
+    return min(max((ratio * (1.0 + added) - added) / (1.0 + ratio), 0.0), 1.0)
+
+
+def algorithm_4_levels(share: float, test: PercentileTest) -> tuple[np.ndarray, Counts]:
+    """Noiseless value minus threshold of Algorithm 4's test, by number of samples."""
+    counts = binomial_counts(test.samples, share)
+    value = np.log((counts.values + test.shift) / (counts.failures + test.shift))
+    return value - log_potential(test.target, test), counts
+
+
+def algorithm_5_levels(share: float, test: PercentileTest) -> tuple[np.ndarray, Counts]:
+    """Noiseless value minus threshold of Algorithm 5's test, by number of samples."""
+    counts = binomial_counts(test.samples, share)
+    threshold = math.log(test.samples * test.target + test.shift) - test.offset
+    return np.log(counts.values + test.shift) - threshold, counts
+
+
+def passing_chance(levels: np.ndarray, counts: Counts, test: PercentileTest) -> float:
+    """Exact chance that one test passes."""
+    passes = laplace_difference_tail(-levels, test.query_scale, test.threshold_scale)
+    return float(np.sum(counts.weights * passes))
+
+
+def random_plans(
+    budget: Budget, cases: int, name: str, highest: int
+) -> Iterator[dict[str, Any]]:
+    """Random settings of either algorithm.
+
+    At most ``cases``; ``name`` ("queries" or "thresholds") is at most ``highest``.
+    """
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, cases)):
+        slack, base_epsilon = generator.uniform(0.02, 0.95, 2)
+        exponent = float(generator.uniform(0.05, 1.5))
+        yield {
+            "target": float(generator.uniform(0.02, 0.98)),
+            "beta": float(10.0 ** generator.uniform(-3.0, -0.05)),
+            "slack": float(slack),
+            "base_epsilon": float(base_epsilon),
+            "final_epsilon": 12.0 * float(slack + base_epsilon) / exponent,
+            "delta": float(10.0 ** generator.uniform(-9.0, -2.0)),
+            name: int(generator.integers(2, highest + 1)),
+        }

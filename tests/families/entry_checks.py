@@ -1,0 +1,67 @@
+"""What the tests of several families ask of a mechanism and of its catalogue entry."""
+
+import math
+
+import numpy as np
+import pytest
+
+from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.auditing import audit
+from jaxsel.catalogue import promised
+from jaxsel.engine import simulate_grid
+from jaxsel.intervals import goodness_of_fit
+from tests.conftest import ALPHA
+
+
+def check_samples_follow_law(mechanism, cells, seed, trials=60_000):
+    """Tallies of every cell (data, params) fit the exact law, and no law nearby."""
+    tallies = simulate_grid(mechanism, cells, trials=trials, seed=seed, progress=False)
+    for (data, params), counts in zip(cells, tallies.values, strict=True):
+        expected = mechanism.law(data, params).probabilities
+        assert expected.sum() == pytest.approx(1.0, abs=1e-10)
+        assert goodness_of_fit(counts, expected) > ALPHA
+        # Power: 12 standard deviations between the two likeliest outcomes are noticed.
+        second, top = np.argsort(expected)[-2:]
+        if trials * expected[second] < 200.0:
+            continue
+        moved = 12.0 * math.sqrt(expected[top] * expected[second] / trials)
+        wrong = expected.copy()
+        wrong[[second, top]] += [moved, -moved]
+        assert goodness_of_fit(counts, wrong) < ALPHA
+
+
+def check_methods_follow_law(entry, settings, seed):
+    """Every method samples the exact law, at each of these settings."""
+    for method in entry.settings["method"].options:
+        if method == "law":
+            continue
+        for given in settings:
+            mechanism = entry.build(given | {"method": method}).mechanism
+            pair = entry.pairs(given)[-1]
+            cells = [(side, pair.params) for side in (pair.data, pair.neighbour)]
+            check_samples_follow_law(mechanism, cells, seed)
+
+
+def check_promise(entry, seed):
+    """Guarantees are kept, and the hope for a broken mechanism is dashed."""
+    mechanism = entry.build({}).mechanism
+    losses = []
+    for pair in entry.pairs({}):
+        found = [
+            mechanism.law(side, pair.params) for side in (pair.data, pair.neighbour)
+        ]
+        for law in found:
+            assert len(law.labels) == law.probabilities.size
+        exact = exact_epsilon(*(law.probabilities for law in found))
+        promise = promised(entry, {}, pair)
+        assert promise is not None
+        losses.append(exact / promise.epsilon)
+        bound = audit(
+            mechanism, pair, trials=40_000, seed=seed, confidence=1 - ALPHA,
+            progress=False,
+        ).bound  # fmt: skip
+        assert bound.lower <= exact
+    assert entry.broken == (entry.summary.startswith("BROKEN: "))
+    assert (losses[0] > 1.0) == entry.broken
+    if not entry.broken:
+        assert max(losses) <= 1.0 + 1e-12
