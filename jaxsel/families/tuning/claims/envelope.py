@@ -21,7 +21,7 @@ from jaxsel.accounting.single_run.dominating import pair_from_laws
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import number, positive, whole
+from jaxsel.domains import number, whole
 from jaxsel.families.tuning.attained.adversarial_orders import adversarial_epsilon
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.envelope import (
@@ -191,8 +191,12 @@ def _attained_cases(budget: Budget) -> Iterator[Case]:
 def _selection_epsilon(
     *,
     delta: Delta = 1e-6,
-    count: Annotated[int, whole("tau, the largest number of runs", at_least=1)] = 30,
-    gamma: Annotated[float, positive("P[p <= t] = t^gamma")] = 1.0,
+    count: Annotated[
+        int, whole("tau, the largest number of runs", at_least=1, at_most=10**6)
+    ] = 30,
+    gamma: Annotated[
+        float, number("P[p <= t] = t^gamma", above=0.0, at_most=1e6)
+    ] = 1.0,
     noise_scale: NoiseScale = 4.0,
 ) -> float:
     """Epsilon at delta of Selection of one candidate from a Gaussian base."""

@@ -118,7 +118,9 @@ def _thresholds(epsilon: float, mean: float) -> CandidateThresholds:
 
 def _procedure(
     *,
-    noise_multiplier: Annotated[float, positive("of the candidate")] = 2.0,
+    noise_multiplier: Annotated[
+        float, number("of the candidate", at_least=0.1, at_most=1e3)
+    ] = 2.0,
     epsilon: Annotated[
         float, positive("of one run of the Gaussian behind the thresholds")
     ] = 1.5,
@@ -195,8 +197,10 @@ def _gain(
     sampling_probability: Annotated[
         float, number("of DP-SGD", above=0.0, at_most=1.0)
     ] = 16384.0 / 5e4,
-    noise_multiplier: Annotated[float, positive("of DP-SGD")] = 21.1,
-    steps: Annotated[int, whole("of DP-SGD", at_least=1)] = 250,
+    noise_multiplier: Annotated[
+        float, number("of DP-SGD", at_least=0.1, at_most=1e3)
+    ] = 21.1,
+    steps: Annotated[int, whole("of DP-SGD", at_least=1, at_most=100_000)] = 250,
 ) -> float:
     """How many times as many candidates Theorem 5.2 allows at the epsilon of RDP.
 

@@ -14,7 +14,8 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive
+from jaxsel.domains import number
+from jaxsel.errors import InputError
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs
 from jaxsel.families.tuning.claims.profile_cases import (
     BaseEpsilon,
@@ -29,8 +30,8 @@ from jaxsel.repetitions import Repetitions
 
 Share = Annotated[float, number(at_least=0.0, at_most=1.0)]
 Abscissa = Annotated[float, number("x of a point", at_least=0.0, at_most=1e6)]
-Ordinate = Annotated[float, positive("y of a point")]
-Coefficient = Annotated[float, positive()]
+Ordinate = Annotated[float, number("y of a point", at_least=1e-6, at_most=1e6)]
+Coefficient = Annotated[float, number(at_least=1e-6, at_most=1e6)]
 
 # --- Definition 2.1 and Lemma 2.2 -----------------------------------------------------
 
@@ -119,7 +120,7 @@ def _perspective(order: float, epsilon: float, x: np.ndarray, y: np.ndarray):
 
 def _lemma_2_3(
     *,
-    order: Annotated[float, number(at_least=1.0, below=100.0)] = 2.0,
+    order: Annotated[float, number(at_least=1.0, at_most=20.0)] = 2.0,
     first: Abscissa = 0.9,
     second: Ordinate = 0.1,
     other_first: Abscissa = 0.2,
@@ -154,11 +155,19 @@ def _convexity_cases(budget: Budget) -> Iterator[Case]:
 # --- Definition 2.4 -------------------------------------------------------------------
 
 
+_MOST_TERMS = 2**22
+
+
 def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
     """sum P[K = k] z^k, or its derivative, term by term."""
     last = 64
     while float(law.survival(last)) > 1e-16 and law.maximum is None:
         last *= 2
+        if last > _MOST_TERMS:
+            raise InputError(
+                f"the law of K ({law.family}) has more than {_MOST_TERMS} likely values; "
+                "take a smaller mean"
+            )
     k = np.arange(0, (law.maximum or last) + 1)
     mass = law.pmf(k)
     if slope:
@@ -208,7 +217,7 @@ def _lemma_c5(
     b: Coefficient = 1.0,
     c: Coefficient = 1.0,
     d: Coefficient = 3.0,
-    x: Annotated[float, number(at_least=0.0)] = 1.0,
+    x: Annotated[float, number(at_least=0.0, at_most=1e6)] = 1.0,
 ) -> float:
     """Derivative (a d - b c)/(c x + d)^2 of (a x + b)/(c x + d)."""
     return (a * d - b * c) / (c * x + d) ** 2
