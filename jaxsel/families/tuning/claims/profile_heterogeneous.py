@@ -15,7 +15,7 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive, whole
+from jaxsel.domains import number, whole
 from jaxsel.families.tuning.bounds.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,
@@ -122,7 +122,8 @@ def _procedure(
         float, number("of the candidate", at_least=0.1, at_most=1e3)
     ] = 2.0,
     epsilon: Annotated[
-        float, positive("of one run of the Gaussian behind the thresholds")
+        float,
+        number("of the Gaussian behind the thresholds", above=0.0, at_most=20.0),
     ] = 1.5,
     mean: Annotated[
         float,
