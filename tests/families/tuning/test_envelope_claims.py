@@ -1,7 +1,5 @@
 """Claims of the envelope bound: judged, independent of their own code, and with power."""
 
-import inspect
-
 import numpy as np
 import pytest
 
@@ -21,13 +19,13 @@ from jaxsel.families.tuning.bounds.envelope import (
     pair_envelope,
 )
 from jaxsel.families.tuning.claims import envelope
-from jaxsel.families.tuning.claims import tightness_errata as tightness
+from jaxsel.families.tuning.claims import profile_tightness as tightness
 
 BUDGET = Budget(cases=60)
-BY_ID = {claim.id: claim for claim in envelope.CLAIMS}
+BY_ID = {claim.id: claim for claim in envelope.STATEMENTS}
 
 
-@pytest.mark.parametrize("claim", envelope.CLAIMS, ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", envelope.STATEMENTS, ids=lambda claim: claim.id)
 def test_claims_are_of_this_project(claim):
     assert claim.holds
     assert claim.kind == "privacy"
@@ -35,9 +33,9 @@ def test_claims_are_of_this_project(claim):
     assert "novelty" in claim.source
 
 
-@pytest.mark.parametrize("claim", envelope.CLAIMS, ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", envelope.STATEMENTS, ids=lambda claim: claim.id)
 def test_negative_numbers_are_refused(claim):
-    for name in inspect.signature(claim.evaluate).parameters:
+    for name in claim.parameters:
         with pytest.raises(InputError):
             claim.evaluate(**{name: -5.0})
 
@@ -99,7 +97,8 @@ def test_the_neglected_half_would_be_refuted():
 
 
 def test_errata_use_the_same_number():
-    same = next(c for c in tightness.CLAIMS if c.id == "KRW-Sec7-tight")
+    (misprint,) = tightness.STATEMENTS
+    same = next(claim for claim in misprint.claims if claim.id == "KRW-Sec7-tight")
     law = laws.geometric(1 / 300)
     expected = envelope_epsilon(base_envelopes(curves.gaussian(4.0), law), 1e-6)
     assert same.evaluate() == pytest.approx(expected, rel=1e-12)

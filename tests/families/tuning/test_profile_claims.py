@@ -12,20 +12,18 @@ from jaxsel.base import Budget
 from jaxsel.checking import bound_verdict, identity_verdict
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds.profiles import binomial_profile
+from jaxsel.families.tuning.claims import profile_binomial as binomial
+from jaxsel.families.tuning.claims import profile_general as general
+from jaxsel.families.tuning.claims import profile_heterogeneous as heterogeneous
+from jaxsel.families.tuning.claims import profile_negative_binomial as negative_binomial
 from jaxsel.families.tuning.claims import (
-    binomial_poisson,
-    heterogeneous,
-    profiles,
+    profile_negative_binomial_corollaries as corollaries,
 )
-from jaxsel.families.tuning.claims import (
-    concentrated_repetitions as concentrated,
-)
-from jaxsel.families.tuning.claims import (
-    general_profile as general,
-)
-from jaxsel.families.tuning.claims import (
-    profile_preliminaries as preliminaries,
-)
+from jaxsel.families.tuning.claims import profile_poisson as poisson
+from jaxsel.families.tuning.claims import profile_poisson_proof as poisson_proof
+from jaxsel.families.tuning.claims import profile_preliminaries as preliminaries
+from jaxsel.families.tuning.claims import profile_tightness as tightness
 from jaxsel.families.tuning.claims.profile_cases import (
     law_profile,
     law_tradeoff,
@@ -33,16 +31,27 @@ from jaxsel.families.tuning.claims.profile_cases import (
     random_law,
     sharp_instances,
 )
+from jaxsel.statements import Misprint
 
-CLAIMS = (
-    *preliminaries.CLAIMS,
-    *general.CLAIMS,
-    *profiles.CLAIMS,
-    *binomial_poisson.CLAIMS,
-    *concentrated.CLAIMS,
-    *heterogeneous.CLAIMS,
-)
-ERRATA = (*binomial_poisson.ERRATA, *concentrated.ERRATA)
+STATEMENTS = [
+    statement
+    for file in (
+        preliminaries,
+        general,
+        negative_binomial,
+        corollaries,
+        poisson,
+        poisson_proof,
+        binomial,
+        heterogeneous,
+        tightness,
+    )
+    for statement in file.STATEMENTS
+]
+MISPRINTS = [each for each in STATEMENTS if isinstance(each, Misprint)]
+CLAIMS = [each for each in STATEMENTS if not isinstance(each, Misprint)]
+CLAIMS += [claim for misprint in MISPRINTS for claim in misprint.claims]
+ERRATA = [misprint.erratum for misprint in MISPRINTS]
 BY_ID = {claim.id: claim for claim in CLAIMS}
 
 # One parameter that each claim must refuse.
@@ -66,10 +75,35 @@ BAD = {
     "KRW-Cor5.8": {"mean": -1.0},
     "KRW-Sec5-binomial-printed": {"mean": 30.0},
     "KRW-Sec5-binomial": {"delta": 0.0},
+    "KRW-Cor5.4": {"delta": 1.0},
+    "KRW-Cor5.4-sharp": {"epsilon": -0.1},
+    "KRW-Cor5.4-proof": {"gamma": 0.0},
+    "KRW-Cor5.4-proof-printed": {"eta": -1.0},
+    "KRW-Cor5.5": {"mean": 1.0},
+    "KRW-Cor5.5-printed": {"eta": 0.5},
+    "KRW-Sec5-Poisson": {"mean": 0.5},
+    "KRW-Sec5-Poisson-printed": {"delta": 1.0},
+    "KRW-RemC.8": {"level": 51.0},
+    "KRW-RemC.8-printed": {"base_epsilon": 0.0},
+    "KRW-C.5-display": {"mean": 20.0},
+    "KRW-C.5-display-printed": {"epsilon": math.inf},
+    "KRW-B.2-weight": {"order": 1.0},
+    "KRW-B.2-weight-printed": {"base_epsilon": 5.0},
+    "KRW-B-no-run": {"order": 20.0},
+    "KRW-B-no-run-printed": {"mean": 0.0},
+    "KRW-Sec3-growth": {"mean": 1e251},
+    "KRW-Sec3-growth-printed": {"share": 0.0},
+    "KRW-Sec4-uniform": {"noise_scale": 0.1},
+    "KRW-Sec4-uniform-printed": {"mean": 1e9},
+    "KRW-Sec7-tight": {"delta": 1e-13},
+    "KRW-Sec7-tight-printed": {"slack": 1.0},
     "KRW-Cor6.2": {"first_delta": 2.0},
     "KRW-Proc6.2": {"mean": 0.5},
     "KRW-Sec1-three-times": {"steps": 0},
 }
+
+
+BOUND_5_7 = binomial._bound(binomial_profile)
 
 
 def by_id(claim):
@@ -130,13 +164,13 @@ def less_mean(bound_of, share):
 @pytest.mark.parametrize(
     ("family", "bound_of", "weaken", "share"),
     [
-        ("negative_binomial", profiles._bound_5_2, less_shift, 0.1),
-        ("negative_binomial", profiles._bound_any, less_shift, 0.02),
-        ("binomial", binomial_poisson._bound_5_7, less_shift, 0.2),
-        ("binomial", profiles._bound_any, less_shift, 0.2),
-        ("binomial", binomial_poisson._bound_5_7, less_mean, 0.001),
-        ("poisson", binomial_poisson._bound_5_8, less_shift, 0.02),
-        ("poisson", profiles._bound_any, less_shift, 0.02),
+        ("negative_binomial", negative_binomial._bound_5_2, less_shift, 0.1),
+        ("negative_binomial", negative_binomial._bound_any, less_shift, 0.02),
+        ("binomial", BOUND_5_7, less_shift, 0.2),
+        ("binomial", negative_binomial._bound_any, less_shift, 0.2),
+        ("binomial", BOUND_5_7, less_mean, 0.001),
+        ("poisson", poisson._bound_5_8, less_shift, 0.02),
+        ("poisson", negative_binomial._bound_any, less_shift, 0.02),
     ],
 )
 def test_less_is_refuted(family, bound_of, weaken, share):
@@ -158,8 +192,8 @@ def scaled(cases, factor):
         (preliminaries._convexity_cases, 0.999),
         (general._general_cases, 0.9999),
         (general._remark_cases, 0.9999),
-        (profiles._renyi_cases, 0.93),
-        (binomial_poisson._renyi_cases, 0.99),
+        (negative_binomial._renyi_cases, 0.93),
+        (poisson._renyi_cases, 0.99),
         (heterogeneous._procedure_cases, 0.97),
         (heterogeneous._gain_cases, 0.8),
     ],
@@ -191,7 +225,9 @@ def test_corollaries_5_3_and_6_2_need_their_constants():
     sharper = profile_delta(tuned[0], tuned[1], 0.95 * 3.0)
     assert float(sharper) > 1e-6
     assert float(profile_delta(tuned[0], tuned[1], 3.0)) == 0.0
-    pure = [(0.9 * c, s, d) for c, s, d in profiles._pure_cases(Budget(cases=0))]
+    pure = [
+        (0.9 * c, s, d) for c, s, d in negative_binomial._pure_cases(Budget(cases=0))
+    ]
     assert bound_verdict(pure).outcome == "refuted"
 
 

@@ -7,8 +7,8 @@ Redberg & Wang (2024), of Papernot & Steinke (2022) and of Cohen et al. (2022).
 """
 
 import functools
-import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.accounting.single_run.dominating import pair_from_laws
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.domains import number, whole
 from jaxsel.families.tuning.attained.adversarial_orders import adversarial_epsilon
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.envelope import (
@@ -34,9 +34,24 @@ from jaxsel.families.tuning.bounds.envelope import (
 from jaxsel.families.tuning.bounds.profiles import profile_bounds
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, base_pairs
+from jaxsel.papers import JX
 from jaxsel.repetitions import Repetitions
 
-_SOURCE = "this project; novelty against later literature not established"
+Delta = Annotated[float, number("of the whole", at_least=1e-20, below=1.0)]
+Mean = Annotated[float, number("E[K]", above=1.0, below=1e12)]
+Eta = Annotated[
+    float, number("shape of K; 1 is the geometric law", above=-1.0, below=100.0)
+]
+NoiseScale = Annotated[
+    float,
+    number(
+        "standard deviation of the base's noise over its sensitivity",
+        above=0.05,
+        below=1e4,
+    ),
+]
+
+_UNKNOWN = "novelty against later literature not established"
 _COARSE = 4096  # grid points where a bound slightly above the best will do
 _LEVELS = np.array([0.0, 0.05, 0.3, 1.0, 2.0, 3.5])
 
@@ -46,14 +61,9 @@ def _gaussian(noise_scale: float) -> curves.BaseGuarantee:
     return curves.gaussian(noise_scale)
 
 
-def _geometric(
-    mean: float, eta: float, noise_scale: float
-) -> tuple[Repetitions, tuple[Envelope, ...]]:
-    mean = check_interval("mean", mean, 1.0, 1e12)
-    eta = check_interval("eta", eta, -1.0, 100.0)
-    noise_scale = check_interval("noise_scale", noise_scale, 0.05, 1e4)
+def _envelopes(mean: float, eta: float, noise_scale: float) -> tuple[Envelope, ...]:
     law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
-    return law, base_envelopes(_gaussian(noise_scale), law)
+    return base_envelopes(_gaussian(noise_scale), law)
 
 
 # --- The bound ------------------------------------------------------------------------
@@ -61,46 +71,28 @@ def _geometric(
 
 def _delta(
     *,
-    epsilon: float = 2.0,
-    mean: float = 300.0,
-    eta: float = 1.0,
-    noise_scale: float = 4.0,
+    epsilon: Annotated[float, number("of the whole", at_least=0.0)] = 2.0,
+    mean: Mean = 300.0,
+    eta: Eta = 1.0,
+    noise_scale: NoiseScale = 4.0,
 ) -> float:
     """Delta at epsilon of the tuned Gaussian, for every ranking of its outputs.
 
     E[sup_x (f'(1 - x) - e^(epsilon - loss) f'(1 - T(x)))_+], T being the base's
-    trade-off curve, loss its privacy loss and f the generating function of K.
-
-    Args:
-      epsilon: >= 0.
-      mean: E[K], in (1, 1e12).
-      eta: shape of the law of K, in (-1, 100); 1 is the geometric law.
-      noise_scale: standard deviation of the base's noise over its sensitivity, in
-        (0.05, 1e4).
-    """
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    _, bounds = _geometric(mean, eta, noise_scale)
+    trade-off curve, loss its privacy loss and f the generating function of K."""
+    bounds = _envelopes(mean, eta, noise_scale)
     return float(np.exp(envelope_log_delta(bounds, epsilon)))
 
 
 def _epsilon(
     *,
-    delta: float = 1e-6,
-    mean: float = 300.0,
-    eta: float = 1.0,
-    noise_scale: float = 4.0,
+    delta: Delta = 1e-6,
+    mean: Mean = 300.0,
+    eta: Eta = 1.0,
+    noise_scale: NoiseScale = 4.0,
 ) -> float:
-    """Epsilon at delta of the tuned Gaussian, for every ranking of its outputs.
-
-    Args:
-      delta: in [1e-20, 1).
-      mean: E[K], in (1, 1e12).
-      eta: shape of the law of K, in (-1, 100); 1 is the geometric law.
-      noise_scale: standard deviation of the base's noise over its sensitivity, in
-        (0.05, 1e4).
-    """
-    delta = check_interval("delta", delta, 1e-20, 1.0, low_open=False)
-    return envelope_epsilon(_geometric(mean, eta, noise_scale)[1], delta)
+    """Epsilon at delta of the tuned Gaussian, for every ranking of its outputs."""
+    return envelope_epsilon(_envelopes(mean, eta, noise_scale), delta)
 
 
 _LAWS = (
@@ -119,11 +111,11 @@ def _rankings(budget: Budget) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
     """Two laws, best outcome first: as they come, reversed, and adversarially ranked."""
     small = budget._replace(cases=budget.cases // 2)
     generator = np.random.default_rng(budget.seed + 1)
-    for number, pair in enumerate((*base_pairs(small), *approximate_pairs(small))):
+    for index, pair in enumerate((*base_pairs(small), *approximate_pairs(small))):
         first, second = pair.first, pair.second
-        if number % 2:
+        if index % 2:
             first, second = second, first
-        if number % 3 == 2:
+        if index % 3 == 2:
             # what the second side likes, then what the first likes, then the rest
             with np.errstate(divide="ignore", invalid="ignore"):
                 ranked = np.argsort(np.log(first) - np.log(second))
@@ -135,8 +127,8 @@ def _rankings(budget: Budget) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
 
 
 def _delta_cases(budget: Budget) -> Iterator[Case]:
-    for number, (first, second, where) in enumerate(_rankings(budget)):
-        law = _LAWS[number % len(_LAWS)]
+    for index, (first, second, where) in enumerate(_rankings(budget)):
+        law = _LAWS[index % len(_LAWS)]
         bound = pair_envelope(pair_from_laws(first, second), law, count=128)
         claimed = np.exp(envelope_log_delta((bound,), _LEVELS))
         exact = hockey_stick(tuned_law(first, law), tuned_law(second, law), _LEVELS)
@@ -176,23 +168,13 @@ def _tightest_cases(budget: Budget) -> Iterator[Case]:
 
 def _least_attained(
     *,
-    delta: float = 1e-6,
-    mean: float = 300.0,
-    eta: float = 1.0,
-    noise_scale: float = 4.0,
-    share: float = 0.995,
+    delta: Delta = 1e-6,
+    mean: Mean = 300.0,
+    eta: Eta = 1.0,
+    noise_scale: NoiseScale = 4.0,
+    share: Annotated[float, number("that is attained", above=0.0, at_most=1.0)] = 0.995,
 ) -> float:
-    """share of the envelope's epsilon: some ranking's exact epsilon is at least that.
-
-    Args:
-      delta: in [1e-20, 1).
-      mean: E[K], in (1, 1e12).
-      eta: shape of the law of K, in (-1, 100); 1 is the geometric law.
-      noise_scale: standard deviation of the base's noise over its sensitivity, in
-        (0.05, 1e4).
-      share: in (0, 1].
-    """
-    share = check_interval("share", share, 0.0, 1.0, high_open=False)
+    """share of the envelope's epsilon: some ranking's exact epsilon is at least that."""
     return share * _epsilon(delta=delta, mean=mean, eta=eta, noise_scale=noise_scale)
 
 
@@ -206,29 +188,19 @@ def _attained_cases(budget: Budget) -> Iterator[Case]:
 # --- Selection of Cohen et al. --------------------------------------------------------
 
 
-def _selection_law(count: float, gamma: float) -> Repetitions:
-    return laws.beta_binomial(check_integer("count", count, 1), gamma)
-
-
 def _selection_epsilon(
     *,
-    delta: float = 1e-6,
-    count: float = 30,
-    gamma: float = 1.0,
-    noise_scale: float = 4.0,
+    delta: Delta = 1e-6,
+    count: Annotated[
+        int, whole("tau, the largest number of runs", at_least=1, at_most=10**6)
+    ] = 30,
+    gamma: Annotated[
+        float, number("P[p <= t] = t^gamma", above=0.0, at_most=1e6)
+    ] = 1.0,
+    noise_scale: NoiseScale = 4.0,
 ) -> float:
-    """Epsilon at delta of Selection of one candidate from a Gaussian base.
-
-    Args:
-      delta: in [1e-20, 1).
-      count: tau, the largest number of runs, >= 1.
-      gamma: exponent of the prior, P[p <= t] = t^gamma, > 0.
-      noise_scale: standard deviation of the base's noise over its sensitivity, in
-        (0.05, 1e4).
-    """
-    delta = check_interval("delta", delta, 1e-20, 1.0, low_open=False)
-    noise_scale = check_interval("noise_scale", noise_scale, 0.05, 1e4)
-    law = _selection_law(count, check_positive("gamma", gamma))
+    """Epsilon at delta of Selection of one candidate from a Gaussian base."""
+    law = laws.beta_binomial(count, gamma)
     return envelope_epsilon(base_envelopes(_gaussian(noise_scale), law), delta)
 
 
@@ -239,67 +211,53 @@ def _selection_cases(budget: Budget) -> Iterator[Case]:
         # Theorem 1 for an (epsilon, delta/tau)-DP base: (2 + gamma) epsilon at delta
         theirs = (2.0 + gamma) * gaussian_epsilon(1e-6 / 30.0, 4.0)
         yield theirs, envelope, f"envelope against Theorem 1, gamma={gamma:g}"
-        law = _selection_law(30, gamma)
+        law = laws.beta_binomial(30, gamma)
         found = adversarial_epsilon(gaussian_pair(4.0), law, 1e-6, blocks=True)
         where = f"exact epsilon of {found.order}, gamma={gamma:g}"
         yield envelope, found.epsilon, where
 
 
-CLAIMS = (
-    Claim(
-        id="JX-Envelope",
-        source=f"{_SOURCE}; docs/envelope.md",
-        statement=(
-            "With T the trade-off curve of a pair that dominates the base and loss its "
-            "privacy loss, delta(epsilon) <= E[sup_x (f'(1 - x) - e^(epsilon - loss) "
-            "f'(1 - T(x)))_+] for epsilon >= 0, every ranking of the outputs and every "
-            "K of finite mean."
-        ),
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_delta,
-        check=at_most(_delta_cases, 1e-12),
+STATEMENTS = (
+    JX.privacy(
+        "JX-Envelope",
+        f"{_UNKNOWN}; docs/envelope.md",
+        "With T the trade-off curve of a pair that dominates the base and loss its "
+        "privacy loss, delta(epsilon) <= E[sup_x (f'(1 - x) - e^(epsilon - loss) "
+        "f'(1 - T(x)))_+] for epsilon >= 0, every ranking of the outputs and every "
+        "K of finite mean.",
+        Relation.BASE,
+        _delta,
+        at_most(_delta_cases, 1e-12),
     ),
-    Claim(
-        id="JX-Envelope-tightest",
-        source=f"{_SOURCE}; docs/envelope.md, Section 5",
-        statement=(
-            "For Gaussian bases the envelope's epsilon is below those of Koskela, "
-            "Redberg & Wang 2024, Theorems 5.2 and 5.7 and Corollary 5.8, and of "
-            "Papernot & Steinke 2022, Theorems 2 and 6."
-        ),
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_epsilon,
-        check=at_most(_tightest_cases, 0.0),
+    JX.privacy(
+        "JX-Envelope-tightest",
+        f"{_UNKNOWN}; docs/envelope.md, Section 5",
+        "For Gaussian bases the envelope's epsilon is below those of Koskela, "
+        "Redberg & Wang 2024, Theorems 5.2 and 5.7 and Corollary 5.8, and of "
+        "Papernot & Steinke 2022, Theorems 2 and 6.",
+        Relation.BASE,
+        _epsilon,
+        at_most(_tightest_cases, 0.0),
     ),
-    Claim(
-        id="JX-Envelope-attained",
-        source=f"{_SOURCE}; docs/envelope.md, Section 6",
-        statement=(
-            "For a Gaussian base with noise scale 4, geometric K with mean 30, 300 or "
-            "3000 and delta = 1e-6, some ranking of the outputs has an exact epsilon "
-            "within 0.5 % of the envelope's."
-        ),
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_least_attained,
-        check=at_least(_attained_cases),
+    JX.privacy(
+        "JX-Envelope-attained",
+        f"{_UNKNOWN}; docs/envelope.md, Section 6",
+        "For a Gaussian base with noise scale 4, geometric K with mean 30, 300 or "
+        "3000 and delta = 1e-6, some ranking of the outputs has an exact epsilon "
+        "within 0.5 % of the envelope's.",
+        Relation.BASE,
+        _least_attained,
+        at_least(_attained_cases),
     ),
-    Claim(
-        id="JX-BetaBinomial",
-        source=(
-            f"{_SOURCE}; the law of K is that of Cohen, Lyu, Nelson, Sarlos & Stemmer "
-            "2022, Algorithm 1, which selects one candidate here"
-        ),
-        statement=(
-            "Selection of one candidate with at most tau runs of a Gaussian base has the "
-            "envelope's profile, which is below Theorem 1 of Cohen et al., (2 + gamma) "
-            "epsilon(delta/tau), for gamma in {0.5, 1, 2}."
-        ),
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_selection_epsilon,
-        check=at_most(_selection_cases),
+    JX.privacy(
+        "JX-BetaBinomial",
+        f"{_UNKNOWN}; the law of K is that of Cohen, Lyu, Nelson, Sarlos & Stemmer "
+        "2022, Algorithm 1, which selects one candidate here",
+        "Selection of one candidate with at most tau runs of a Gaussian base has the "
+        "envelope's profile, which is below Theorem 1 of Cohen et al., (2 + gamma) "
+        "epsilon(delta/tau), for gamma in {0.5, 1, 2}.",
+        Relation.BASE,
+        _selection_epsilon,
+        at_most(_selection_cases),
     ),
 )

@@ -15,7 +15,7 @@ from jaxsel.accounting.single_run.dominating import (
 )
 from jaxsel.base import Budget
 from jaxsel.checking import Case
-from jaxsel.domains import number, parsed, positive, probability
+from jaxsel.domains import number, parsed, probability
 from jaxsel.families.tuning.bounds.profile_ratios import Profile
 from jaxsel.families.tuning.bounds.profiles import ProfileBound
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
@@ -30,7 +30,12 @@ BaseEpsilon = Annotated[
 ]
 Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
 NoiseScale = Annotated[
-    float, positive("standard deviation of the base's noise over its sensitivity")
+    float,
+    number(
+        "standard deviation of the base's noise over its sensitivity",
+        at_least=1e-6,
+        at_most=1e6,
+    ),
 ]
 Eta = Annotated[
     float, number("shape of K ~ D(eta, gamma); 1 is the geometric law", above=-1.0)

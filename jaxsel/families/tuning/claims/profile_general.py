@@ -249,7 +249,8 @@ def _weighted(side: int, law: str):
     def cases(budget: Budget) -> Iterator[Case]:
         for order in (2.0, 1.5, 4.0):
             for mean in (0.5, 2.0, 10.0):
-                divergence = renyi_divergence(*_tuned_coin(mean, 1.0), order)
+                first, second = _tuned_coin(mean, 1.0)
+                divergence = renyi_divergence(first, second, order)
                 exact = math.exp((order - 1.0) * float(divergence))
                 claimed = evaluate(order=order, mean=mean, base_epsilon=1.0)
                 yield claimed, exact, f"order={order:g}, mean={mean:g}, base_epsilon=1"

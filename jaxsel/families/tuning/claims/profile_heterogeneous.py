@@ -1,20 +1,21 @@
-"""Tuning what changes a run's privacy, and the paper's headline.
+"""Koskela, Redberg & Wang 2024, Corollary 6.2: candidates of different privacy.
 
-Koskela, Redberg & Wang 2024, Corollary 6.2, the procedure of Section 6.2 (Figure 8), and
-the gain over Renyi accounting for DP-SGD (Section 1, Figures 6 and 7).
+Also the procedure of Section 6.2 (Figure 8), and the paper's headline, the gain over Renyi
+accounting for DP-SGD (Section 1, Figures 6 and 7).
 """
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 from scipy import optimize
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_integer, check_interval
+from jaxsel.domains import number, whole
 from jaxsel.families.tuning.bounds.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,
@@ -27,34 +28,32 @@ from jaxsel.families.tuning.bounds.profiles import (
 )
 from jaxsel.families.tuning.claims.base_pairs import BasePair, tuned_pair
 from jaxsel.families.tuning.claims.profile_cases import (
+    TOLERANCE,
+    Eta,
+    Gamma,
+    describe_pair,
     law_profile,
     random_law,
     sharp_instances,
 )
-
-_PAPER = "Koskela, Redberg & Wang 2024"
-
+from jaxsel.papers import KRW
 
 # --- Corollary 6.2 --------------------------------------------------------------------
 
 
 def _corollary_6_2(
     *,
-    epsilon: float = 1.7385,
-    first_epsilon: float = 0.567,
-    first_delta: float = 0.0094,
-    eta: float = 1.0,
-    gamma: float = 1.0 / 30.0,
+    epsilon: Annotated[float, number("at delta/E[K]", at_least=0.0)] = 1.7385,
+    first_epsilon: Annotated[float, number("epsilon_1", at_least=0.0)] = 0.567,
+    first_delta: Annotated[
+        float, number("delta_1, at epsilon_1", at_least=0.0, at_most=1.0)
+    ] = 0.0094,
+    eta: Eta = 1.0,
+    gamma: Gamma = 1.0 / 30.0,
 ) -> float:
     """Epsilon of the tuned algorithm at delta.
 
-    epsilon + (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma) delta_1).
-
-    Args:
-      epsilon: every candidate is (epsilon, delta/E[K])-DP, >= 0.
-      first_epsilon, first_delta: and (epsilon_1, delta_1)-DP.
-      eta, gamma: law of K ~ D(eta, gamma), eta > -1, gamma in (0, 1).
-    """
+    epsilon + (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma) delta_1)."""
     return two_point_epsilon(epsilon, first_epsilon, first_delta, eta, gamma)
 
 
@@ -66,7 +65,7 @@ def _mixture(
     second = np.concatenate([pair.second for pair in candidates]) / len(candidates)
     order = generator.permutation(first.size)
     first, second = first[order], second[order]
-    return BasePair(first, second, f"{first.tolist()} against {second.tolist()}")
+    return BasePair(first, second, describe_pair(pairs.LawPair(first, second)))
 
 
 def _two_point_cases(budget: Budget) -> Iterator[Case]:
@@ -114,20 +113,28 @@ _INTERVAL = 5e-4  # coarse and quick; it costs up to 0.6 % of the steps
 
 
 def _thresholds(epsilon: float, mean: float) -> CandidateThresholds:
-    mean = check_interval("mean", mean, 1.0, 1e9)
     return candidate_thresholds(epsilon, _DELTA, laws.geometric(1.0 / mean))
 
 
 def _procedure(
-    *, noise_multiplier: float = 2.0, epsilon: float = 1.5, mean: float = 30.0
+    *,
+    noise_multiplier: Annotated[
+        float, number("of the candidate", at_least=0.1, at_most=1e3)
+    ] = 2.0,
+    epsilon: Annotated[
+        float,
+        number("of the Gaussian behind the thresholds", above=0.0, at_most=20.0),
+    ] = 1.5,
+    mean: Annotated[
+        float,
+        number(
+            "E[K] of the geometric K; the paper does not say which",
+            above=1.0,
+            below=1e9,
+        ),
+    ] = 30.0,
 ) -> float:
-    """Most DP-SGD steps at q = 0.01 that meet both thresholds at delta = 1e-6.
-
-    Args:
-      noise_multiplier: of the candidate, > 0.
-      epsilon: of one run of the Gaussian mechanism behind the thresholds, > 0.
-      mean: E[K] of the geometric K, in (1, 1e9); the paper does not say which.
-    """
+    """Most DP-SGD steps at q = 0.01 that meet both thresholds at delta = 1e-6."""
     thresholds = _thresholds(epsilon, mean)
     steps = largest_steps(thresholds, _RATE, noise_multiplier, interval=_INTERVAL)
     return float(steps)
@@ -184,25 +191,22 @@ def _renyi_epsilon(
 
 def _gain(
     *,
-    mean: float = 10.0,
-    delta: float = 1e-6,
-    sampling_probability: float = 16384.0 / 50000.0,
-    noise_multiplier: float = 21.1,
-    steps: int = 250,
+    mean: Annotated[
+        float, number("E[K] for the Renyi bound", above=1.0, below=1e5)
+    ] = 10.0,
+    delta: Annotated[float, number("of the whole", above=1e-14, below=1.0)] = 1e-6,
+    sampling_probability: Annotated[
+        float, number("of DP-SGD", above=0.0, at_most=1.0)
+    ] = 16384.0 / 5e4,
+    noise_multiplier: Annotated[
+        float, number("of DP-SGD", at_least=0.1, at_most=1e3)
+    ] = 21.1,
+    steps: Annotated[int, whole("of DP-SGD", at_least=1, at_most=100_000)] = 250,
 ) -> float:
     """How many times as many candidates Theorem 5.2 allows at the epsilon of RDP.
 
     E[K] of the geometric K whose epsilon by Theorem 5.2 is that of Theorem 5.1 for
-    ``mean``, divided by ``mean``; the base is DP-SGD, by default as in Figure 7.
-
-    Args:
-      mean: E[K] for the Renyi bound, in (1, 1e5).
-      delta: in (0, 1).
-      sampling_probability, noise_multiplier, steps: of DP-SGD.
-    """
-    mean = check_interval("mean", mean, 1.0, 1e5)
-    delta = check_interval("delta", delta, 1e-14, 1.0)
-    steps = check_integer("steps", steps, 1)
+    ``mean``, divided by ``mean``; the base is DP-SGD, by default as in Figure 7."""
     profile = subsampled_gaussian_profile(sampling_probability, noise_multiplier, steps)
     target = _renyi_epsilon(mean, delta, sampling_probability, noise_multiplier, steps)
 
@@ -234,38 +238,35 @@ def _gain_cases(budget: Budget) -> Iterator[Case]:
             yield gain, 2.5, where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="KRW-Cor6.2",
-        source=f"{_PAPER}, Corollary 6.2",
-        statement="If every candidate is (epsilon_1, delta_1)-DP and (epsilon, "
+STATEMENTS = (
+    KRW.privacy(
+        "KRW-Cor6.2",
+        "Corollary 6.2",
+        "If every candidate is (epsilon_1, delta_1)-DP and (epsilon, "
         "delta/E[K])-DP, the best of K ~ D(eta, gamma) runs of random candidates is "
         "(epsilon + (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma) delta_1), delta)-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_corollary_6_2,
-        check=at_most(_two_point_cases, tolerance=1e-12),
+        Relation.BASE,
+        _corollary_6_2,
+        at_most(_two_point_cases, TOLERANCE),
     ),
-    Claim(
-        id="KRW-Proc6.2",
-        source=f"{_PAPER}, Section 6.2 and Figure 8",
-        statement="For q = 0.01, epsilon_Q = 1.5 and delta = 1e-6 the thresholds let "
+    KRW.privacy(
+        "KRW-Proc6.2",
+        "Section 6.2 and Figure 8",
+        "For q = 0.01, epsilon_Q = 1.5 and delta = 1e-6 the thresholds let "
         "DP-SGD with noise multipliers 2, 3 and 4 run for about 4000, 10000 and 18000 "
         "steps, and cost little: Theorem 5.2 for each candidate's own profile gives less "
         "by under 1.5 %.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_procedure,
-        check=at_most(_procedure_cases),
+        Relation.BASE,
+        _procedure,
+        at_most(_procedure_cases),
     ),
-    Claim(
-        id="KRW-Sec1-three-times",
-        source=f"{_PAPER}, Section 7 and Figures 6 and 7",
-        statement="At equal epsilon, Theorem 5.2 allows about three times (2.5 to 3.6) "
+    KRW.privacy(
+        "KRW-Sec1-three-times",
+        "Section 7 and Figures 6 and 7",
+        "At equal epsilon, Theorem 5.2 allows about three times (2.5 to 3.6) "
         "as many DP-SGD candidates as the Renyi bound of Theorem 5.1.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_gain,
-        check=at_most(_gain_cases),
+        Relation.BASE,
+        _gain,
+        at_most(_gain_cases),
     ),
 )

@@ -68,7 +68,7 @@ def _theorem_5_1(
     law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
     gamma = law.parameters["gamma"]
     base, other = order * rho, second * rho
-    return negative_binomial_epsilon(order, base, second, other, eta, gamma)
+    return float(negative_binomial_epsilon(order, base, second, other, eta, gamma))
 
 
 def _renyi_case(

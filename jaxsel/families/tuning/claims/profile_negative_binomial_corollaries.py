@@ -18,6 +18,11 @@ from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
 from jaxsel.domains import number
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds.profiles import (
+    gaussian_negative_binomial_epsilon,
+    point_negative_binomial,
+    point_negative_binomial_sharp,
+)
 from jaxsel.families.tuning.claims.profile_cases import (
     Delta,
     Eta,
@@ -85,7 +90,7 @@ def _corollary_5_4(
     """Epsilon of the tuned algorithm at delta' = E[K] delta (Corollary 5.4).
 
     (eta + 2) epsilon + delta/gamma."""
-    return (eta + 2.0) * epsilon + delta / gamma
+    return point_negative_binomial(epsilon, delta, eta, gamma).epsilon
 
 
 def _corollary_5_4_sharp(
@@ -96,7 +101,7 @@ def _corollary_5_4_sharp(
     gamma: Gamma = 0.1,
 ) -> float:
     """Delta of the tuned algorithm at (eta + 2) epsilon: 1 - f(1 - delta)."""
-    return float(laws.truncated_negative_binomial(eta, gamma).pgf_gap(delta))
+    return point_negative_binomial_sharp(epsilon, delta, eta, gamma).delta
 
 
 def _point_instances(
@@ -136,8 +141,8 @@ def _point_cases(sharp: bool):
 # --- Corollary 5.5 --------------------------------------------------------------------
 
 
-def _gaussian(copies: float, factor: str):
-    """Epsilon of the tuned Gaussian with that factor, eta + ``copies``."""
+def _gaussian(corrected: bool):
+    """Epsilon of the tuned Gaussian, as printed or corrected."""
 
     def evaluate(
         *,
@@ -146,19 +151,20 @@ def _gaussian(copies: float, factor: str):
         eta: Annotated[float, number("shape of K", at_least=1.0)] = 1.0,
         noise_scale: NoiseScale = 1.0,
     ) -> float:
-        shift = 1.0 / noise_scale
-        root = shift * math.sqrt(2.0 * math.log(mean / delta))
-        return (eta + copies) * (shift**2 / 2.0 + root) + 2.0 * delta
+        return gaussian_negative_binomial_epsilon(
+            delta, noise_scale, mean, eta, corrected=corrected
+        )
 
+    factor = "eta + 2" if corrected else "eta + 1"
     evaluate.__doc__ = (
-        f"Epsilon of the tuned Gaussian at delta: {factor}(1/(2 s^2) + "
+        f"Epsilon of the tuned Gaussian at delta: ({factor})(1/(2 s^2) + "
         "sqrt(2 log(mean/delta))/s) + 2 delta, s being noise_scale."
     )
     return evaluate
 
 
-_corollary_5_5_printed = _gaussian(1.0, "(eta + 1)")
-_corollary_5_5 = _gaussian(2.0, "(eta + 2)")
+_corollary_5_5_printed = _gaussian(corrected=False)
+_corollary_5_5 = _gaussian(corrected=True)
 
 # (delta, mean, eta, noise_scale): the counterexample first
 _GAUSSIAN_SETTINGS = (

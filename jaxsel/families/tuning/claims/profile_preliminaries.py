@@ -1,46 +1,52 @@
-"""Preliminaries: Koskela, Redberg & Wang 2024, Section 2 and Lemma C.5.
+"""Koskela, Redberg & Wang 2024, Definitions 2.1 and 2.4, Lemmas 2.2, 2.3 and C.5.
 
-Definitions 2.1 and 2.4, Lemmas 2.2, 2.3 and C.5, on finite pairs of laws.
+Preliminaries on profiles and generating functions, on finite pairs of laws.
 """
 
 import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.domains import number
+from jaxsel.errors import InputError
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs
-from jaxsel.families.tuning.claims.profile_cases import coin_pair, law_profile, swapped
+from jaxsel.families.tuning.claims.profile_cases import (
+    BaseEpsilon,
+    Epsilon,
+    LawOfK,
+    coin_pair,
+    law_profile,
+    swapped,
+)
+from jaxsel.papers import KRW
+from jaxsel.repetitions import Repetitions
 
-_PAPER = "Koskela, Redberg & Wang 2024"
-
-
-def _epsilon(epsilon: float) -> float:
-    return check_interval("epsilon", epsilon, -50.0, 200.0)
-
+Share = Annotated[float, number(at_least=0.0, at_most=1.0)]
+Abscissa = Annotated[float, number("x of a point", at_least=0.0, at_most=1e6)]
+Ordinate = Annotated[float, number("y of a point", at_least=1e-6, at_most=1e6)]
+Coefficient = Annotated[float, number(at_least=1e-6, at_most=1e6)]
 
 # --- Definition 2.1 and Lemma 2.2 -----------------------------------------------------
 
 
 def _definition_2_1(
-    *, epsilon: float = 0.5, base_epsilon: float = 1.0, mass: float = 0.1
+    *,
+    epsilon: Epsilon = 0.5,
+    base_epsilon: BaseEpsilon = 1.0,
+    mass: Annotated[
+        float, number("E_Q'[g] of the test g", at_least=0.0, at_most=1.0)
+    ] = 0.1,
 ) -> float:
     """Largest probability under Q of a test that has probability ``mass`` under Q'.
 
-    e^epsilon mass + delta(epsilon), for randomised response.
-
-    Args:
-      epsilon: in (-50, 200).
-      base_epsilon: parameter of randomised response, in (0, 50).
-      mass: E_Q'[g] of the test g, in [0, 1].
-    """
-    epsilon = _epsilon(epsilon)
-    mass = check_interval("mass", mass, 0.0, 1.0, low_open=False, high_open=False)
+    e^epsilon mass + delta(epsilon), for randomised response."""
     pair = coin_pair(base_epsilon)
     delta = float(law_profile(pair.first, pair.second)(np.asarray(epsilon)))
     return math.exp(epsilon) * mass + delta
@@ -71,16 +77,11 @@ def _divergence(pair: BasePair, epsilon: float) -> float:
     return float(inside + pair.first[~both].sum())
 
 
-def _lemma_2_2(*, epsilon: float = 0.5, base_epsilon: float = 1.0) -> float:
+def _lemma_2_2(*, epsilon: Epsilon = 0.5, base_epsilon: BaseEpsilon = 1.0) -> float:
     """Smallest delta at which randomised response is (epsilon, delta)-DP.
 
-    Its hockey-stick divergence, as an f-divergence.
-
-    Args:
-      epsilon: in (-50, 200).
-      base_epsilon: parameter of randomised response, in (0, 50).
-    """
-    return _divergence(coin_pair(base_epsilon), _epsilon(epsilon))
+    Its hockey-stick divergence, as an f-divergence."""
+    return _divergence(coin_pair(base_epsilon), epsilon)
 
 
 def _hockey_cases(budget: Budget) -> Iterator[Case]:
@@ -119,28 +120,19 @@ def _perspective(order: float, epsilon: float, x: np.ndarray, y: np.ndarray):
 
 def _lemma_2_3(
     *,
-    order: float = 2.0,
-    first: float = 0.9,
-    second: float = 0.1,
-    other_first: float = 0.2,
-    other_second: float = 0.6,
-    weight: float = 0.5,
+    order: Annotated[float, number(at_least=1.0, at_most=20.0)] = 2.0,
+    first: Abscissa = 0.9,
+    second: Ordinate = 0.1,
+    other_first: Abscissa = 0.2,
+    other_second: Ordinate = 0.6,
+    weight: Annotated[
+        float, number("of the first point", at_least=0.0, at_most=1.0)
+    ] = 0.5,
 ) -> float:
     """Mean of f(x/y) y over two points (x, y), f(z) = z^order: at least its value at
-    their mean.
-
-    Args:
-      order: >= 1.
-      first, second: the point (x, y), x >= 0, y > 0.
-      other_first, other_second: the other point.
-      weight: of the first point, in [0, 1].
-    """
-    order = check_interval("order", order, 1.0, 100.0, low_open=False)
-    weight = check_interval("weight", weight, 0.0, 1.0, low_open=False, high_open=False)
-    x = [check_interval("first", first, 0.0, 1e6, low_open=False)]
-    x += [check_interval("other_first", other_first, 0.0, 1e6, low_open=False)]
-    y = [check_positive("second", second), check_positive("other_second", other_second)]
-    values = _perspective(order, 0.0, np.array(x), np.array(y))[0]
+    their mean."""
+    x, y = np.array([first, other_first]), np.array([second, other_second])
+    values = _perspective(order, 0.0, x, y)[0]
     return float(weight * values[0] + (1.0 - weight) * values[1])
 
 
@@ -163,28 +155,31 @@ def _convexity_cases(budget: Budget) -> Iterator[Case]:
 # --- Definition 2.4 -------------------------------------------------------------------
 
 
-def _series(text: str, z: float, power: int) -> float:
+_MOST_TERMS = 2**22
+
+
+def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
     """sum P[K = k] z^k, or its derivative, term by term."""
-    law = laws.parse(text)
     last = 64
     while float(law.survival(last)) > 1e-16 and law.maximum is None:
         last *= 2
+        if last > _MOST_TERMS:
+            raise InputError(
+                f"the law of K ({law.family}) has more than {_MOST_TERMS} likely values; "
+                "take a smaller mean"
+            )
     k = np.arange(0, (law.maximum or last) + 1)
     mass = law.pmf(k)
-    if power:
+    if slope:
         return float(np.sum(k[1:] * mass[1:] * z ** (k[1:] - 1.0)))
     return float(np.sum(mass * z**k))
 
 
-def _definition_2_4(*, z: float = 0.5, repetitions: str = "geometric:mean=10") -> float:
-    """Generating function sum_k P[K = k] z^k.
-
-    Args:
-      z: in [0, 1].
-      repetitions: law of K, for example "binomial:count=20,mean=10".
-    """
-    z = check_interval("z", z, 0.0, 1.0, low_open=False, high_open=False)
-    return _series(repetitions, z, 0)
+def _definition_2_4(
+    *, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10"
+) -> float:
+    """Generating function sum_k P[K = k] z^k."""
+    return _series(repetitions, z)
 
 
 _TEXTS = (
@@ -206,9 +201,9 @@ def _generating_cases(budget: Budget) -> Iterator[Case]:
         law = laws.parse(text)
         for z in (0.0, 0.3, 0.9, 0.999, 1.0):
             where = f"{text}, z={z:g}"
-            yield _definition_2_4(z=z, repetitions=text), float(law.pgf(z)), where
+            yield _series(law, z), float(law.pgf(z)), where
             slope = float(law.pgf_derivative_tail(1.0 - z))
-            yield _series(text, z, 1), slope, f"derivative, {where}"
+            yield _series(law, z, slope=True), slope, f"derivative, {where}"
         yield law.mean, float(law.pgf_derivative_tail(0.0)), f"f'(1), {text}"
         yield law.probability_zero, float(law.pgf(0.0)), f"f(0), {text}"
 
@@ -217,17 +212,14 @@ def _generating_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _lemma_c5(
-    *, a: float = 2.0, b: float = 1.0, c: float = 1.0, d: float = 3.0, x: float = 1.0
+    *,
+    a: Coefficient = 2.0,
+    b: Coefficient = 1.0,
+    c: Coefficient = 1.0,
+    d: Coefficient = 3.0,
+    x: Annotated[float, number(at_least=0.0, at_most=1e6)] = 1.0,
 ) -> float:
-    """Derivative (a d - b c)/(c x + d)^2 of (a x + b)/(c x + d).
-
-    Args:
-      a, b, c, d: > 0.
-      x: >= 0.
-    """
-    a, b = check_positive("a", a), check_positive("b", b)
-    c, d = check_positive("c", c), check_positive("d", d)
-    x = check_interval("x", x, 0.0, math.inf, low_open=False)
+    """Derivative (a d - b c)/(c x + d)^2 of (a x + b)/(c x + d)."""
     return (a * d - b * c) / (c * x + d) ** 2
 
 
@@ -244,54 +236,46 @@ def _fraction_cases(budget: Budget) -> Iterator[Case]:
         yield float(a / b >= c / d), float(rises), f"a={a}, b={b}, c={c}, d={d}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="KRW-Def2.1",
-        source=f"{_PAPER}, Definition 2.1 and Equation (C.1)",
-        statement="An (epsilon, delta)-DP pair has E_Q[g] <= e^epsilon E_Q'[g] + delta "
+STATEMENTS = (
+    KRW.privacy(
+        "KRW-Def2.1",
+        "Definition 2.1 and Equation (C.1)",
+        "An (epsilon, delta)-DP pair has E_Q[g] <= e^epsilon E_Q'[g] + delta "
         "for every g with values in [0, 1], not only for events.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_definition_2_1,
-        check=at_most(_test_cases),
+        Relation.BASE,
+        _definition_2_1,
+        at_most(_test_cases),
     ),
-    Claim(
-        id="KRW-Lem2.2",
-        source=f"{_PAPER}, Lemma 2.2 (Balle, Barthe & Gaboardi 2018, Theorem 1)",
-        statement="The smallest delta of an (epsilon, delta)-DP pair is its H_f for f(z) "
+    KRW.identity(
+        "KRW-Lem2.2",
+        "Lemma 2.2 (Balle, Barthe & Gaboardi 2018, Theorem 1)",
+        "The smallest delta of an (epsilon, delta)-DP pair is its H_f for f(z) "
         "= (z - e^epsilon)_+, an outcome with Q' = 0 counting Q.",
-        kind="identity",
-        relation=Relation.BASE,
-        evaluate=_lemma_2_2,
-        check=equal(_hockey_cases),
+        _lemma_2_2,
+        equal(_hockey_cases),
+        Relation.BASE,
     ),
-    Claim(
-        id="KRW-Lem2.3",
-        source=f"{_PAPER}, Lemma 2.3",
-        statement="For convex f, f(x/y) y is jointly convex in x >= 0 and y > 0.",
-        kind="identity",
-        relation=None,
-        evaluate=_lemma_2_3,
-        check=at_most(_convexity_cases),
+    KRW.identity(
+        "KRW-Lem2.3",
+        "Lemma 2.3",
+        "For convex f, f(x/y) y is jointly convex in x >= 0 and y > 0.",
+        _lemma_2_3,
+        at_most(_convexity_cases),
     ),
-    Claim(
-        id="KRW-Def2.4",
-        source=f"{_PAPER}, Definition 2.4 and Equation (5.1)",
-        statement="The generating function of K is sum_k P[K = k] z^k; its closed forms "
+    KRW.identity(
+        "KRW-Def2.4",
+        "Definition 2.4 and Equation (5.1)",
+        "The generating function of K is sum_k P[K = k] z^k; its closed forms "
         "and their derivatives agree with the series, f'(1) = E[K] and f(0) = P[K = 0].",
-        kind="identity",
-        relation=None,
-        evaluate=_definition_2_4,
-        check=equal(_generating_cases),
+        _definition_2_4,
+        equal(_generating_cases),
     ),
-    Claim(
-        id="KRW-LemC.5",
-        source=f"{_PAPER}, Lemma C.5",
-        statement="For a, b, c, d > 0 the function (a x + b)/(c x + d) of x >= 0 is "
+    KRW.identity(
+        "KRW-LemC.5",
+        "Lemma C.5",
+        "For a, b, c, d > 0 the function (a x + b)/(c x + d) of x >= 0 is "
         "non-decreasing if and only if a/b >= c/d.",
-        kind="identity",
-        relation=None,
-        evaluate=_lemma_c5,
-        check=equal(_fraction_cases),
+        _lemma_c5,
+        equal(_fraction_cases),
     ),
 )
