@@ -22,7 +22,7 @@ from jaxsel.errors import (
     check_positive,
     check_probability_vector,
 )
-from jaxsel.families.noisy_max.bounds import noisy_max_shift
+from jaxsel.families.noisy_max.laws import noisy_max_shift
 
 _MAX_TYPES = 2_000_000
 _KNOTS = 4000  # points of one round's profile, in each direction
