@@ -30,6 +30,7 @@ from jaxsel.families.score_selection.settings import (
     validation_runs,
 )
 from jaxsel.repetitions import geometric
+from jaxsel.statements import Misprint
 
 MODULES = (
     exponential_mechanism,
@@ -38,19 +39,30 @@ MODULES = (
     smooth_sensitivity,
     validation,
 )
-CLAIMS = {claim.id: claim for module in MODULES for claim in module.CLAIMS}
+FOUND = [
+    claim
+    for module in MODULES
+    for statement in module.STATEMENTS
+    for claim in (statement.claims if isinstance(statement, Misprint) else (statement,))
+]
+CLAIMS = {claim.id: claim for claim in FOUND}
 
 
 def test_ids_are_unique():
-    assert len(CLAIMS) == sum(len(module.CLAIMS) for module in MODULES) == 22
+    assert len(CLAIMS) == len(FOUND) == 32
 
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_bad_input_is_refused(name):
     claim = CLAIMS[name]
-    assert claim.holds
+    assert claim.holds is not name.endswith("-printed")
     with pytest.raises(InputError):
-        claim.evaluate(**{next(iter(claim.evaluate.__kwdefaults__)): -1.0})
+        claim.evaluate(**{next(iter(claim.parameters)): -1.0})
+
+
+def test_truncation_beyond_the_sensitivity_is_refused():
+    with pytest.raises(InputError, match=r"must be at most e\^-epsilon"):
+        CLAIMS["LT-Thm5.2-tlap"].evaluate(epsilon=1.0, delta=0.4)
 
 
 OPPOSED = np.where(np.arange(1000) == 0, 1.0, 0.0)

@@ -169,12 +169,9 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
         seen = released_delta(
             first.candidates, second.candidates, geometric(first.gamma), case.epsilon
         )
+        claimed = approximate_small(delta=delta)
         # Relative: delta may be small.
-        yield (
-            1.0,
-            seen / approximate_small(delta=delta),
-            f"share of {delta=!r}, {case.where}",
-        )
+        yield 1.0, seen / claimed, f"share of {delta=!r}, {case.where}"
 
 
 def _settings(budget: Budget) -> Iterator[tuple[int, float, float, float, str]]:

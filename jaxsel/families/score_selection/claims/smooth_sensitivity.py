@@ -1,6 +1,7 @@
 """Liu & Talwar 2019, Theorem 5.2, fourth part: scores of small smooth sensitivity.
 
-Here medians; beside Laplace noise scaled to smooth sensitivity (Nissim, Raskhodnikova & Smith 2007).
+Here medians; beside Laplace noise scaled to smooth sensitivity (Nissim, Raskhodnikova &
+Smith 2007).
 """
 
 import itertools
