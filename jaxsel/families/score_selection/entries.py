@@ -81,7 +81,8 @@ def _selection_pairs(params_of: Callable[[Values], dict[str, Any]], *names: str)
     def pairs(values: Values) -> tuple[Pair, ...]:
         params = params_of(values)
         count = max(2, values["scores"].size)
-        moves = params.get("sensitivities", params.get("sensitivity"))
+        one_for_all = "sensitivity" in params
+        moves = params["sensitivity" if one_for_all else "sensitivities"]
         moves = np.broadcast_to(moves, count)
         found = _score_pairs(moves, params, 2.0 * moves[0] / params["epsilon"])
         return tuple(pair for pair in found if pair.name in names)
