@@ -36,7 +36,7 @@ from jaxsel.families.query_release.repaired_answers import (
 )
 
 INNER = ("gaussian", "repaired")
-LEAST_EPSILON = 1e-100  # squares and shares of less underflow
+LEAST_EPSILON = 1e-9  # of less, shares cannot be calibrated to
 
 
 class QueryRelease(NamedTuple):
@@ -83,7 +83,7 @@ def query_release(
 
     Args:
       queries: k >= 1, of sensitivity 1 each.
-      epsilon: in [1e-100, 1].
+      epsilon: in [1e-9, 1].
       delta: in (0, 1/2].
       divisor: inner delta is delta^2/divisor; 10 as printed; default 105, as corrected,
         or 17 if sharp.

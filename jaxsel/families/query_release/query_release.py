@@ -87,9 +87,9 @@ def query_release_mechanism(
         "correction" tells only whether the true answers were released.
 
     Data: Float["queries"], the true answers, of sensitivity 1 each.
-    Params: "epsilon" in [1e-100, 1], "delta" in (0, 1/2]; "runs" overrides T (fewer runs are
-      no less private for the selection, but the correction happens more often); "sharp"
-      spends epsilon once (see ``jaxsel.families.query_release.laws``).
+    Params: "epsilon" in [1e-9, 1], "delta" in (0, 1/2]; "runs" overrides T (fewer runs
+      are no less private for the selection, but the correction happens more often);
+      "sharp" spends epsilon once (see ``jaxsel.families.query_release.laws``).
     Outcome: Answers; event: see ``event``.
 
     Formal guarantees (claims): CL-Thm5-privacy, CL-Thm5-sharp, CL-Thm5-error.
@@ -116,8 +116,8 @@ def query_release_mechanism(
         answers, settings = checked(data, params)
         if settings.runs > _MOST_RUNS:
             raise InputError(
-                f"delta {params['delta']} needs {settings.runs:g} runs; at most {_MOST_RUNS:g} "
-                "are simulated: take a larger delta, or give runs"
+                f"delta {params['delta']} needs {settings.runs:g} runs; at most "
+                f"{_MOST_RUNS:g} are simulated: take a larger delta, or give runs"
             )
         numbers = settings._asdict()
         repairs: RepairedAnswers | None = numbers.pop("repairs")
