@@ -131,6 +131,11 @@ def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
     deltas = np.maximum.accumulate(profile(levels)[::-1])[::-1]
     pair = pair_from_points(levels, deltas)
     finite = np.isfinite(pair.loss)
+    if not finite.any():
+        raise InputError(
+            f"{one_round.name} reveals all that there is at every epsilon up to "
+            f"{_FARTHEST:g}; give more noise"
+        )
     places = np.rint(pair.loss[finite] / step).astype(int)
     masses = dict(zip(places.tolist(), pair.first[finite].tolist(), strict=True))
     infinite = float(np.sum(pair.first[pair.loss == np.inf]))

@@ -16,7 +16,7 @@ from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import number
+from jaxsel.domains import number, whole
 from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
 from jaxsel.families.noisy_max.claims.instances import TOLERANCE, moves
 from jaxsel.families.noisy_max.claims.parameters import (
@@ -139,7 +139,9 @@ def _dominated(
     epsilon: LevelFromZero = 6.0,
     noise_scale: Scale = 4.0,
     candidates: Several = 10,
-    compositions: Winners = 5,
+    compositions: Annotated[
+        int, whole("k, how many winners are released", at_least=1, at_most=100_000)
+    ] = 5,
 ) -> float:
     """delta(epsilon) of k winners with Gaussian noise: the composed dominating pair of
     one."""

@@ -14,6 +14,7 @@ from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_div
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
 from jaxsel.domains import number
+from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_delta,
@@ -129,6 +130,10 @@ def _looseness(
         group_delta(epsilon, *sizes, noise_scale)
         for sizes in ((1, candidates - 1), (candidates - 1, 1))
     )
+    if exact == 0.0:
+        raise InputError(
+            f"noise_scale is {noise_scale}; at epsilon {epsilon} delta underflows there"
+        )
     return float(bound) / exact
 
 

@@ -19,6 +19,9 @@ from jaxsel.papers import DR, MS, MT, ROGERS
 from jaxsel.statements import Statement
 
 Scale = Annotated[float, positive("b, in units of the sensitivity of the scores")]
+RenyiScale = Annotated[
+    float, number("b, in units of the sensitivity of the scores", at_least=1e-100)
+]
 Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
 
 _PLACES = {
@@ -94,7 +97,7 @@ def _pure(relation: Relation, share: float = 1.0) -> Callable[..., float]:
 
 
 def _concentrated(relation: Relation) -> Callable[..., float]:
-    def evaluate(*, order: Order = 2.0, noise_scale: Scale = 1.0) -> float:
+    def evaluate(*, order: Order = 2.0, noise_scale: RenyiScale = 1.0) -> float:
         """Renyi bound order epsilon^2/8, epsilon = 2/b, or 1/b if monotone."""
         return order * (noisy_max_shift(relation) / noise_scale) ** 2 / 8.0
 

@@ -76,7 +76,9 @@ def _noise_printed_cases(budget: Budget) -> Iterator[Case]:
 
 def _noise(
     *,
-    epsilon: Annotated[float, number("of that release", at_least=1e-9)] = 1.0,
+    epsilon: Annotated[
+        float, number("of that release", at_least=1e-9, at_most=1e6)
+    ] = 1.0,
     delta: Annotated[float, probability("of that release")] = 1e-6,
 ) -> float:
     """Noise multiplier of an (epsilon, delta)-DP Gaussian release."""

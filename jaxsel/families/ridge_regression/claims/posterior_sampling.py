@@ -68,7 +68,12 @@ def _sample_printed(
         float, positive("mu of the record, at most 1/(lambda + least eigenvalue)")
     ] = 1e-4,
     shift: Annotated[
-        float, positive("u, at most sqrt(precision leverage) times 1 + |theta|")
+        float,
+        number(
+            "u, at most sqrt(precision leverage) times 1 + |theta|",
+            above=0.0,
+            at_most=1e100,
+        ),
     ] = 0.25,
 ) -> float:
     """Epsilon of a posterior sample as printed, log(2/delta) for a squared tail.
