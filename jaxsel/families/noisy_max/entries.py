@@ -146,7 +146,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "scores": _SCORES,
             "noise_scale": positive("scale of the noise", default=1),
             "rounds": whole(
-                "how many winners are released", at_least=1, at_most=65_535, default=4
+                "how many winners are released", at_least=1, at_most=10_000, default=4
             ),
             "event": choice(
                 ("sum", "all"),
