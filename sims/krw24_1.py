@@ -16,11 +16,12 @@ from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.composition import composition
 from jaxsel.families.noisy_max.group_bounds import (
     GroupPair,
+    moving_groups,
     single_pair,
     worst_composed_group_pair,
     worst_group_pair,
 )
-from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max, moving_groups
+from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max
 
 DELTA = 1e-3  # that so many trials can see; the paper's is 1e-6
 NOISE_SCALE = 4.0

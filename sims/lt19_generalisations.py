@@ -7,13 +7,12 @@ median: which list has the largest median: smooth against global sensitivity.
 One trial is one selection; its total privacy is EPSILON, with DELTA where there is one.
 """
 
-import functools
 import math
 
 import numpy as np
 from scipy import special
 
-from jaxsel.base import Mechanism
+from jaxsel.base import Mechanism, factory
 from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.score_selection.candidate_laws import noisy_candidates
@@ -64,7 +63,7 @@ def medians(size: int) -> np.ndarray:
     return np.clip(values, 0.0, HIGH)
 
 
-@functools.cache
+@factory
 def best_or_other() -> Mechanism:
     """Margin-based selection, seen as the best candidate against all others together.
 
@@ -83,9 +82,7 @@ def best_or_other() -> Mechanism:
         )
         return ScoreSelection(candidates, gamma)
 
-    return candidate_stopping(
-        "best_or_other", setting, lambda data, params: ("best", "other"), "jump"
-    )
+    return candidate_stopping(setting, lambda data, params: ("best", "other"), "jump")
 
 
 def margin_data(count: int, lead: float) -> dict[str, float]:

@@ -43,19 +43,10 @@ from jaxsel.errors import (
     check_interval,
     check_positive,
 )
+from jaxsel.families.noisy_max.laws import noisy_max_shift
 
 _NOISES = {"gaussian": curves.gaussian, "laplace": curves.laplace}
 _FARTHEST = 1e6  # the largest epsilon that is searched
-
-
-def noisy_max_shift(relation: Relation = Relation.GENERAL) -> float:
-    """How far one score of sensitivity 1 moves against the others: 2, or 1 if monotone.
-
-    Raises:
-      InputError: for a relation that is neither GENERAL nor MONOTONE.
-    """
-    check_choice("relation", relation, (Relation.GENERAL, Relation.MONOTONE))
-    return 2.0 if relation is Relation.GENERAL else 1.0
 
 
 def noisy_max_noise(

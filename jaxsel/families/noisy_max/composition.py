@@ -4,7 +4,7 @@ Made for k winners of noisy max (Koskela, Redberg & Wang 2024, Theorem 3.3); any
 mechanism with an exact law will do.
 """
 
-import functools
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +14,7 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice, check_integer
 
 _MAX_EVENTS = 2**16
@@ -33,7 +33,7 @@ class Releases(NamedTuple):
     number: Int[Array, ""]
 
 
-@functools.cache
+@factory
 def composition(
     inner: Mechanism, rounds: int, *, adaptive: bool = False, event: str = "sum"
 ) -> Mechanism:
@@ -99,8 +99,13 @@ def composition(
                 f"weights have shape {weights.shape}; there must be one weight for each "
                 f"of {size} events, in each of {len(rows)} rows"
             )
-        count = size**rounds if event == "all" else rounds * int(np.ptp(weights)) + 1
-        if count > _MAX_EVENTS:
+        if event == "all":
+            many = rounds * math.log(size) > math.log(_MAX_EVENTS)
+            count = f"{size}^{rounds}"
+        else:
+            count = rounds * int(np.ptp(weights)) + 1
+            many = count > _MAX_EVENTS
+        if many:
             raise InputError(
                 f"this composition has {count} events; at most {_MAX_EVENTS} are "
                 'tallied: take event "sum" with smaller weights'
@@ -157,8 +162,6 @@ def composition(
         return tuple(",".join(names[i] for i in code) for code in codes)
 
     return Mechanism(
-        name=f"composition({inner.name},rounds={rounds},adaptive={adaptive},"
-        f"event={event})",
         prepare=prepare,
         sample=sample,
         event=_number,

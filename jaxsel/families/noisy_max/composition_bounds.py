@@ -22,7 +22,7 @@ from jaxsel.errors import (
     check_positive,
     check_probability_vector,
 )
-from jaxsel.families.noisy_max.bounds import noisy_max_shift
+from jaxsel.families.noisy_max.laws import noisy_max_shift
 
 _MAX_TYPES = 2_000_000
 _KNOTS = 4000  # points of one round's profile, in each direction
@@ -131,6 +131,11 @@ def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
     deltas = np.maximum.accumulate(profile(levels)[::-1])[::-1]
     pair = pair_from_points(levels, deltas)
     finite = np.isfinite(pair.loss)
+    if not finite.any():
+        raise InputError(
+            f"{one_round.name} reveals all that there is at every epsilon up to "
+            f"{_FARTHEST:g}; give more noise"
+        )
     places = np.rint(pair.loss[finite] / step).astype(int)
     masses = dict(zip(places.tolist(), pair.first[finite].tolist(), strict=True))
     infinite = float(np.sum(pair.first[pair.loss == np.inf]))

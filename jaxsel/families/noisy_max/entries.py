@@ -3,63 +3,73 @@
 import numpy as np
 
 from jaxsel.base import Pair, Relation
-from jaxsel.entry import Built, MechanismEntry, Settings
-from jaxsel.families.noisy_max.composition import composition
-from jaxsel.families.noisy_max.group_bounds import GroupPair
-from jaxsel.families.noisy_max.grouped_noisy_max import group_scores, moving_groups
-from jaxsel.families.noisy_max.noisy_max import noisy_max, noisy_max_scale
-from jaxsel.options import Option, read_number, read_numbers
+from jaxsel.domains import choice, numbers, positive, whole
+from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.families.noisy_max.group_bounds import (
+    GroupPair,
+    group_scores,
+    moving_groups,
+)
+from jaxsel.families.noisy_max.laws import NOISES, noisy_max_scale
 
-_NOISY_MAX_OPTIONS = {
-    "noise": Option(
-        "gumbel",
-        "gumbel (exponential mechanism), laplace, exponential (permute-and-flip) "
-        "or gaussian",
+_SCORES = numbers(
+    "the candidates' scores, in units of the sensitivity", default="2,1,0"
+)
+_NOISY_MAX_SETTINGS = {
+    "noise": choice(
+        NOISES,
+        "gumbel is the exponential mechanism, exponential is permute-and-flip",
+        default="gumbel",
     ),
-    "relation": Option("general", "how scores may change: general or monotone"),
-    "scores": Option("2,1,0", "the candidates' scores, in units of the sensitivity"),
-    "epsilon": Option("", "privacy parameter; sets the noise scale (default 1)"),
-    "noise_scale": Option("", "noise scale, instead of epsilon; the one for gaussian"),
-    "method": Option("literal", "literal, race (gumbel only) or law"),
-    "precision": Option("tail", "of the draws: fast, tail or float64"),
+    "relation": choice(
+        ("general", "monotone"), "how scores may change", default="general"
+    ),
+    "scores": _SCORES,
+    "epsilon": positive("privacy parameter; sets the noise scale (default 1)"),
+    "noise_scale": positive("noise scale, instead of epsilon; the one for gaussian"),
+    "method": choice(
+        ("literal", "race", "law"),
+        "how trials are drawn (race: gumbel only); see the guide",
+        default="literal",
+    ),
+    "precision": choice(("fast", "tail", "float64"), "of the draws", default="tail"),
 }
 
 
-def _noisy_max_params(values: Settings) -> dict[str, float]:
-    params = {
-        name: read_number(name, values[name])
-        for name in ("epsilon", "noise_scale")
-        if name in values
+def _noisy_max_params(values: Values) -> dict[str, float]:
+    given = {
+        name: values[name] for name in ("epsilon", "noise_scale") if name in values
     }
-    return params or {"epsilon": 1.0}
+    return given or {"epsilon": 1.0}
 
 
-def _make_noisy_max(values: Settings) -> Built:
+def _noisy_max_scale(values: Values) -> float:
+    return noisy_max_scale(_noisy_max_params(values), Relation(values["relation"]))
+
+
+def _make_noisy_max(values: Values) -> Built:
+    from jaxsel.families.noisy_max.noisy_max import noisy_max
+
     mechanism = noisy_max(
         values["noise"],
         relation=values["relation"],
         method=values["method"],
         precision=values["precision"],
     )
-    scores = np.array(read_numbers("scores", values["scores"]))
-    return Built(mechanism, scores, _noisy_max_params(values))
+    return Built(mechanism, values["scores"], _noisy_max_params(values))
 
 
-def _noisy_max_pairs(values: Settings) -> tuple[Pair, ...]:
+def _noisy_max_pairs(values: Values) -> tuple[Pair, ...]:
     """The patterns that approach 2/b (general) and 1/b (monotone)."""
     params = _noisy_max_params(values)
-    m = max(2, len(read_numbers("scores", values["scores"])))
-    scale = noisy_max_scale(params, values["relation"])
+    m = max(2, values["scores"].size)
     # The loss of "candidate 0 wins" grows with how far behind candidate 0 is.
     behind = np.zeros(m)
-    behind[0] = -3.0 * scale
-    up, down = np.zeros(m), np.full(m, 1.0)
-    up[0], down[0] = 1.0, 0.0
+    behind[0] = -3.0 * _noisy_max_scale(values)
     one = np.zeros(m)
     one[0] = 1.0
-    relation = {"general": Relation.GENERAL, "monotone": Relation.MONOTONE}
     opposed = Pair(
-        "opposed", behind + up, behind + down, Relation.GENERAL, params,
+        "opposed", behind + one, behind + 1.0 - one, Relation.GENERAL, params,
         "one candidate, far behind, rises by 1 while all others fall by 1",
     )  # fmt: skip
     alone = Pair(
@@ -70,58 +80,40 @@ def _noisy_max_pairs(values: Settings) -> tuple[Pair, ...]:
         "others-together", behind, behind + 1.0 - one, Relation.MONOTONE, params,
         "all candidates but the last-placed move by 1",
     )  # fmt: skip
-    if relation[values["relation"]] is Relation.MONOTONE:
+    if values["relation"] == "monotone":
         return alone, others
     return opposed, alone, others
 
 
-def _noisy_max_promise(values: Settings, pair: Pair) -> tuple[str, float] | None:
+def _noisy_max_guarantee(values: Values, pair: Pair) -> Guarantee | None:
     if values["noise"] == "gaussian":
         return None
-    scale = noisy_max_scale(_noisy_max_params(values), values["relation"])
-    factor = 2.0 if pair.relation is Relation.GENERAL else 1.0
-    return f"NM-{values['noise']}-{pair.relation.value}", factor / scale
+    claim = f"NM-{values['noise']}-{pair.relation.value}"
+    return guarantee(claim, noise_scale=_noisy_max_scale(values))
 
 
-_NOISY_MAX = MechanismEntry(
-    "noisy_max",
-    ("NM", "PS-D4"),
-    "Release the candidate with the largest noisy score.",
-    False,
-    _NOISY_MAX_OPTIONS,
-    _make_noisy_max,
-    _noisy_max_pairs,
-    _noisy_max_promise,
-)
+# --- Several times --------------------------------------------------------------------
 
 
-# Several times -----
+def _make_several(values: Values) -> Built:
+    from jaxsel.families.noisy_max.composition import composition
+    from jaxsel.families.noisy_max.noisy_max import noisy_max
 
-
-def _several_params(values: Settings) -> dict[str, float]:
-    return {"noise_scale": read_number("noise_scale", values["noise_scale"])}
-
-
-def _make_several(values: Settings) -> Built:
     mechanism = composition(
-        noisy_max(values["noise"]),
-        int(read_number("rounds", values["rounds"])),
-        event=values["event"],
+        noisy_max(values["noise"]), values["rounds"], event=values["event"]
     )
-    scores = np.array(read_numbers("scores", values["scores"]))
-    return Built(mechanism, scores, _several_params(values))
+    params = {"noise_scale": values["noise_scale"]}
+    return Built(mechanism, values["scores"], params)
 
 
-def _several_pairs(values: Settings) -> tuple[Pair, ...]:
+def _several_pairs(values: Values) -> tuple[Pair, ...]:
     """Candidate 0, or half of the candidates, moves against the others."""
-    scale = _several_params(values)["noise_scale"]
-    m = max(2, len(read_numbers("scores", values["scores"])))
+    m = max(2, values["scores"].size)
     found = []
     for name, first in (("opposed", 1), ("halves", m // 2)):
         for relation in (Relation.GENERAL, Relation.MONOTONE):
-            pair = moving_groups(
-                GroupPair(first, m - first, -1.0, 0.0), scale, relation
-            )
+            groups = GroupPair(first, m - first, -1.0, 0.0)
+            pair = moving_groups(groups, values["noise_scale"], relation)
             params = dict(pair.params)
             if values["event"] == "sum":
                 params["weights"] = [1] * first + [0] * (m - first)
@@ -134,24 +126,38 @@ def _several_pairs(values: Settings) -> tuple[Pair, ...]:
 
 
 ENTRIES: tuple[MechanismEntry, ...] = (
-    _NOISY_MAX,
+    MechanismEntry(
+        "noisy_max",
+        ("NM", "PS-D4"),
+        "Release the candidate with the largest noisy score.",
+        False,
+        _NOISY_MAX_SETTINGS,
+        _make_noisy_max,
+        _noisy_max_pairs,
+        _noisy_max_guarantee,
+    ),
     MechanismEntry(
         "noisy_max_composition",
         ("KRW-AlgRNM", "KRW-Thm3.3"),
         "Release the winner of noisy max several times, with fresh noise.",
         False,
         {
-            "noise": Option("gaussian", "gaussian, laplace, gumbel or exponential"),
-            "scores": Option(
-                "2,1,0", "the candidates' scores, in units of the sensitivity"
+            "noise": choice(NOISES, "law of the noise", default="gaussian"),
+            "scores": _SCORES,
+            "noise_scale": positive("scale of the noise", default=1),
+            "rounds": whole(
+                "how many winners are released", at_least=1, at_most=10_000, default=4
             ),
-            "noise_scale": Option("1", "scale of the noise"),
-            "rounds": Option("4", "how many winners are released"),
-            "event": Option("sum", "sum: tally wins of a group; all: every sequence"),
-            "method": Option("literal", "literal or law"),
+            "event": choice(
+                ("sum", "all"),
+                "sum: tally wins of a group; all: every sequence",
+                default="sum",
+            ),
+            "method": choice(
+                ("literal", "law"), "how trials are drawn", default="literal"
+            ),
         },
         _make_several,
         _several_pairs,
-        lambda values, pair: None,
     ),
 )

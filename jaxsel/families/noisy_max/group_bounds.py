@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.numerics.optimise import minimise
-from jaxsel.base import Relation
+from jaxsel.base import Pair, Relation
 from jaxsel.errors import (
     InputError,
     check_finite,
@@ -28,8 +28,8 @@ from jaxsel.errors import (
     check_interval,
     check_positive,
 )
-from jaxsel.families.noisy_max.bounds import noisy_max_shift
 from jaxsel.families.noisy_max.composition_bounds import composed_pair_epsilon
+from jaxsel.families.noisy_max.laws import noisy_max_shift
 
 # Panels half a unit wide with 16 nodes: relative error below 1e-12. A largest score below
 # -12 has chance 1e-32, and wins the less the lower it is.
@@ -310,3 +310,43 @@ def worst_composed_group_pair(
         best = search([size for size in near if 0 < size < m], leads)
         step, width = max(step // 2, 1), width / 3.0
     return best
+
+
+# --- As neighbours --------------------------------------------------------------------
+
+
+def moving_groups(
+    pair: GroupPair, noise_scale: float, relation: Relation = Relation.GENERAL
+) -> Pair:
+    """Neighbours for ``grouped_noisy_max``: the first group loses on the neighbour.
+
+    General: it falls by 1 and all others rise by 1. Monotone: it alone falls, by 1.
+
+    Args:
+      pair: sizes of the groups, and the first one's lead on the neighbour.
+      noise_scale: standard deviation of the noise, > 0.
+      relation: GENERAL or MONOTONE.
+    """
+    shift = noisy_max_shift(relation)
+    sizes = np.array([pair.first, pair.second])
+    low = pair.lead * check_positive("noise_scale", noise_scale)
+    # From (low + 1, -1) to (low, 0) if general, from (low + 1, 0) if monotone.
+    data = np.array([low + 1.0, 1.0 - shift])
+    return Pair(
+        f"groups of {pair.first} and {pair.second}",
+        {"sizes": sizes, "levels": data},
+        {"sizes": sizes, "levels": np.array([low, 0.0])},
+        relation,
+        {"noise_scale": noise_scale},
+        "all of one group fall while the others "
+        + ("rise by as much" if shift == 2.0 else "stay"),
+    )
+
+
+def group_scores(pair: Pair) -> Pair:
+    """The same neighbours written out, one score a candidate, for ``noisy_max``."""
+
+    def written(data) -> np.ndarray:
+        return np.repeat(np.asarray(data["levels"], dtype=np.float64), data["sizes"])
+
+    return pair._replace(data=written(pair.data), neighbour=written(pair.neighbour))

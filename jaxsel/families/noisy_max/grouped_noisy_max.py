@@ -5,23 +5,20 @@ group is enough; the winner is uniform within its group, which says nothing more
 the data. Same law as ``noisy_max("gaussian")`` with the group of the winner as event.
 """
 
-import functools
-
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, Pair, Relation, outcome_itself
-from jaxsel.errors import InputError, check_finite, check_positive
-from jaxsel.families.noisy_max.bounds import noisy_max_shift
-from jaxsel.families.noisy_max.group_bounds import GroupPair, grouped_law
+from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.errors import InputError, check_finite, check_params, check_positive
+from jaxsel.families.noisy_max.group_bounds import grouped_law
 
 _SMALLEST = 2.0**-65  # tail that the normal quantile resolves
 
 
-@functools.cache
+@factory
 def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
     """Report the group of the largest noisy score, with Gaussian noise.
 
@@ -47,8 +44,7 @@ def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
     def checked(data, params) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(data, dict) or set(data) != {"sizes", "levels"}:
             raise InputError('data must be {"sizes": ..., "levels": ...}')
-        if set(params) != {"noise_scale"}:
-            raise InputError("grouped noisy max takes noise_scale and nothing else")
+        check_params(params, ("noise_scale",))
         scale = check_positive("noise_scale", params["noise_scale"])
         sizes = check_finite("sizes", data["sizes"])
         levels = check_finite("levels", data["levels"]) / scale
@@ -81,7 +77,6 @@ def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
         return tuple(f"group {i}" for i in range(np.size(data["sizes"])))
 
     return Mechanism(
-        name=f"grouped_noisy_max(precision={precision})",
         prepare=prepare,
         sample=sample,
         event=outcome_itself,
@@ -98,40 +93,3 @@ def _largest(key: stream.Key, draw: int, size: Array, precision: str) -> Array:
     upper = below > above
     nearer = jnp.maximum(jnp.where(upper, above, below), _SMALLEST)
     return noises.normal(noises.Ends(upper, nearer))
-
-
-def moving_groups(
-    pair: GroupPair, noise_scale: float, relation: Relation = Relation.GENERAL
-) -> Pair:
-    """Neighbours for ``grouped_noisy_max``: the first group loses on the neighbour.
-
-    General: it falls by 1 and all others rise by 1. Monotone: it alone falls, by 1.
-
-    Args:
-      pair: sizes of the groups, and the first one's lead on the neighbour.
-      noise_scale: standard deviation of the noise, > 0.
-      relation: GENERAL or MONOTONE.
-    """
-    shift = noisy_max_shift(relation)
-    sizes = np.array([pair.first, pair.second])
-    low = pair.lead * check_positive("noise_scale", noise_scale)
-    # From (low + 1, -1) to (low, 0) if general, from (low + 1, 0) if monotone.
-    data = np.array([low + 1.0, 1.0 - shift])
-    return Pair(
-        f"groups of {pair.first} and {pair.second}",
-        {"sizes": sizes, "levels": data},
-        {"sizes": sizes, "levels": np.array([low, 0.0])},
-        relation,
-        {"noise_scale": noise_scale},
-        "all of one group fall while the others "
-        + ("rise by as much" if shift == 2.0 else "stay"),
-    )
-
-
-def group_scores(pair: Pair) -> Pair:
-    """The same neighbours written out, one score a candidate, for ``noisy_max``."""
-
-    def written(data) -> np.ndarray:
-        return np.repeat(np.asarray(data["levels"], dtype=np.float64), data["sizes"])
-
-    return pair._replace(data=written(pair.data), neighbour=written(pair.neighbour))

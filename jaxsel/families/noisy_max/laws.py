@@ -1,16 +1,48 @@
-"""Exact law of report noisy max, float64 on the host."""
+"""Scale and exact law of report noisy max, float64 on the host."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from scipy import special
 
-from jaxsel.errors import check_choice
+from jaxsel.base import Relation
+from jaxsel.errors import InputError, check_choice, check_positive
+
+NOISES = ("gumbel", "laplace", "exponential", "gaussian")
 
 # Beyond this many units of noise from the top a contribution underflows.
 _REACH = {"laplace": 745.0, "gaussian": 40.0}
 _UPPER_TAIL = {"laplace": 60.0, "gaussian": 12.0}
 _CHUNK = 2_000_000
+
+
+def noisy_max_shift(relation: Relation = Relation.GENERAL) -> float:
+    """How far one score of sensitivity 1 moves against the others: 2, or 1 if monotone.
+
+    Over the noise scale it is the pure epsilon of noisy max with Gumbel, Laplace or
+    exponential noise (claims NM-*).
+
+    Raises:
+      InputError: for a relation that is neither GENERAL nor MONOTONE.
+    """
+    check_choice("relation", relation, (Relation.GENERAL, Relation.MONOTONE))
+    return 2.0 if relation is Relation.GENERAL else 1.0
+
+
+def noisy_max_scale(
+    params: Mapping[str, Any], relation: Relation = Relation.GENERAL
+) -> float:
+    """The noise scale b: given as ``noise_scale``, or the shift over ``epsilon``.
+
+    Raises:
+      InputError: unless exactly one of the two is given, and positive.
+    """
+    if ("noise_scale" in params) == ("epsilon" in params):
+        raise InputError("noisy max takes either epsilon or noise_scale, and not both")
+    if "noise_scale" in params:
+        return check_positive("noise_scale", params["noise_scale"])
+    return noisy_max_shift(relation) / check_positive("epsilon", params["epsilon"])
 
 
 def noisy_max_law(levels: np.ndarray, noise: str) -> np.ndarray:
@@ -23,7 +55,7 @@ def noisy_max_law(levels: np.ndarray, noise: str) -> np.ndarray:
     Returns:
       Float["m"], summing to 1; each entry accurate to about 1e-11 of itself.
     """
-    check_choice("noise", noise, ("gumbel", "exponential", "laplace", "gaussian"))
+    check_choice("noise", noise, NOISES)
     levels = np.asarray(levels, dtype=np.float64)
     levels = levels - levels.max()
     if noise == "gumbel":

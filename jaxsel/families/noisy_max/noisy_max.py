@@ -5,8 +5,6 @@ best value so far and its index: carrying the two apart makes XLA on CPU compute
 twice, and packing them into one 64-bit integer halves the width of its vectors.
 """
 
-import functools
-
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -14,36 +12,16 @@ from jaxtyping import Array, Int
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
-from jaxsel.errors import InputError, check_choice, check_finite, check_positive
-from jaxsel.families.noisy_max.laws import noisy_max_law
+from jaxsel.base import FiniteLaw, Mechanism, Relation, factory, outcome_itself
+from jaxsel.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale
 
 METHODS = ("literal", "race")
 # Indices are carried as float32 numbers.
 MAX_CANDIDATES = 2**24
 
 
-def noisy_max_scale(params: dict, relation: str = "general") -> float:
-    """The noise scale b: given as ``noise_scale``, or 2/epsilon (1/epsilon if monotone).
-
-    Scores have sensitivity 1. For Gumbel, Laplace and exponential noise epsilon-DP needs
-    b = 2/epsilon when scores may move in different directions and b = 1/epsilon when all
-    move in the same one.
-
-    Raises:
-      InputError: unless exactly one of ``noise_scale`` and ``epsilon`` is given and
-        positive.
-    """
-    if ("noise_scale" in params) == ("epsilon" in params):
-        raise InputError("noisy max takes either epsilon or noise_scale, and not both")
-    if "noise_scale" in params:
-        return check_positive("noise_scale", params["noise_scale"])
-    check_choice("relation", relation, ("general", "monotone"))
-    factor = 2.0 if relation == "general" else 1.0
-    return factor / check_positive("epsilon", params["epsilon"])
-
-
-@functools.cache
+@factory
 def noisy_max(
     noise: str = "gumbel",
     *,
@@ -70,7 +48,7 @@ def noisy_max(
       zero in exact arithmetic).
 
     Formal guarantees (claims NM-*): b = 2/epsilon gives epsilon-DP, and b = 1/epsilon
-    does for monotone changes, for the first three noises.
+      does for monotone changes, for the first three noises.
 
     Raises:
       InputError: for unknown noise, relation, method or precision; for scores that are
@@ -85,6 +63,7 @@ def noisy_max(
     dtype = np.float64 if precision == "float64" else np.float32
 
     def checked(data, params) -> tuple[np.ndarray, float]:
+        check_params(params, optional=("epsilon", "noise_scale"))
         scores = check_finite("scores", data)
         if scores.ndim != 1:
             raise InputError("scores must be one list of numbers")
@@ -96,7 +75,7 @@ def noisy_max(
             raise InputError(
                 "Gaussian noisy max is not pure DP; give noise_scale, not epsilon"
             )
-        return scores, noisy_max_scale(params, relation)
+        return scores, noisy_max_scale(params, Relation(relation))
 
     def prepare(data, params):
         scores, scale = checked(data, params)
@@ -124,8 +103,6 @@ def noisy_max(
         return tuple(str(i) for i in range(np.size(data)))
 
     return Mechanism(
-        name=f"noisy_max(noise={noise},relation={relation},method={method},"
-        f"precision={precision})",
         prepare=prepare,
         sample=sample,
         event=outcome_itself,

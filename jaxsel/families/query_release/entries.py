@@ -3,25 +3,26 @@
 import numpy as np
 
 from jaxsel.base import Pair, Relation
-from jaxsel.entry import Built, MechanismEntry, Settings
-from jaxsel.families.query_release.query_release import query_release_mechanism
-from jaxsel.options import Option, read_number, read_numbers
+from jaxsel.domains import choice, number, numbers
+from jaxsel.entry import Built, MechanismEntry, Values
+from jaxsel.families.query_release.laws import INNER, LEAST_EPSILON
 
 
-def _params(values: Settings) -> dict[str, float]:
-    return {name: read_number(name, values[name]) for name in ("epsilon", "delta")}
+def _params(values: Values) -> dict[str, float]:
+    return {name: values[name] for name in ("epsilon", "delta")}
 
 
-def _make(values: Settings) -> Built:
+def _make(values: Values) -> Built:
+    from jaxsel.families.query_release.query_release import query_release_mechanism
+
     mechanism = query_release_mechanism(
         method=values["method"], inner=values["inner"], event=values["event"]
     )
-    answers = np.array(read_numbers("answers", values["answers"]))
-    return Built(mechanism, answers, _params(values))
+    return Built(mechanism, values["answers"], _params(values))
 
 
-def _pairs(values: Settings) -> tuple[Pair, ...]:
-    size = len(read_numbers("answers", values["answers"]))
+def _pairs(values: Values) -> tuple[Pair, ...]:
+    size = values["answers"].size
     return (
         Pair(
             "all-move",
@@ -42,19 +43,31 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "al. 2022, Theorem 5, over the Gaussian mechanism).",
         False,
         {
-            "answers": Option("0,0,0", "the true answers, of sensitivity 1 each"),
-            "epsilon": Option("1", "of the whole, in (0, 1]"),
-            "delta": Option("0.1", "of the whole, in (0, 1/2]"),
-            "inner": Option("gaussian", "gaussian, or repaired (literal only)"),
-            "event": Option(
-                "correction",
+            "answers": numbers(
+                "the true answers, of sensitivity 1 each", default="0,0,0"
+            ),
+            "epsilon": number(
+                "of the whole", at_least=LEAST_EPSILON, at_most=1.0, default=1
+            ),
+            "delta": number("of the whole", above=0.0, at_most=0.5, default=0.1),
+            "inner": choice(
+                INNER,
+                "what draws the answers; repaired: literal only",
+                default="gaussian",
+            ),
+            "event": choice(
+                ("correction", "answers"),
                 "correction: whether the true answers were released; answers: whether "
                 "the mean answer is below 1/2, too (literal only)",
+                default="correction",
             ),
-            "method": Option("largest", "largest, literal or law; see the guide"),
+            "method": choice(
+                ("largest", "literal", "law"),
+                "how trials are drawn; see the guide",
+                default="largest",
+            ),
         },
         _make,
         _pairs,
-        lambda values, pair: None,
     ),
 )

@@ -36,6 +36,7 @@ from jaxsel.families.query_release.repaired_answers import (
 )
 
 INNER = ("gaussian", "repaired")
+LEAST_EPSILON = 1e-9  # of less, shares cannot be calibrated to
 
 
 class QueryRelease(NamedTuple):
@@ -82,7 +83,7 @@ def query_release(
 
     Args:
       queries: k >= 1, of sensitivity 1 each.
-      epsilon: in (0, 1].
+      epsilon: in [1e-9, 1].
       delta: in (0, 1/2].
       divisor: inner delta is delta^2/divisor; 10 as printed; default 105, as corrected,
         or 17 if sharp.
@@ -93,7 +94,9 @@ def query_release(
       InputError: for a parameter out of range.
     """
     queries = check_integer("queries", queries, 1)
-    epsilon = check_interval("epsilon", epsilon, 0.0, 1.0, high_open=False)
+    epsilon = check_interval(
+        "epsilon", epsilon, LEAST_EPSILON, 1.0, low_open=False, high_open=False
+    )
     delta = check_interval("delta", delta, 0.0, 0.5, high_open=False)
     default = 17.0 if sharp else 105.0
     divisor = check_positive("divisor", default if divisor is None else divisor)

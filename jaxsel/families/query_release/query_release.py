@@ -4,7 +4,6 @@ See ``jaxsel.families.query_release.laws`` for the settings and for what replace
 paper's inner mechanism.
 """
 
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -14,8 +13,14 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_params,
+)
 from jaxsel.families.query_release.laws import (
     INNER,
     QueryRelease,
@@ -27,6 +32,7 @@ from jaxsel.families.selection_and_test.state import initialise, runs
 
 METHODS = ("literal", "largest")
 EVENTS = ("answers", "correction")
+_MOST_RUNS = 100_000_000
 _STATE_TAG, _COIN_TAG, _BOUND_TAG, _PICK_TAG, _REPAIR_TAG = 0xE0, 0xE1, 0xE2, 0xE3, 0xE4
 _LABELS = {
     "answers": ("mean < 1/2", "mean >= 1/2", "true answers"),
@@ -56,24 +62,17 @@ def release_settings(queries: int, params: dict[str, Any], inner: str) -> QueryR
     Raises:
       InputError: for an unknown parameter or one out of range.
     """
-    unknown = set(params) - {"epsilon", "delta", "runs", "sharp"}
-    if unknown or not {"epsilon", "delta"} <= set(params):
-        raise InputError(
-            "query release takes epsilon, delta and, if wanted, runs and sharp; given "
-            f"were {', '.join(sorted(params)) or 'none'}"
-        )
+    check_params(params, ("epsilon", "delta"), ("runs", "sharp"))
+    sharp = params.get("sharp", False)
+    check_choice("sharp", sharp, (False, True))
     settings = query_release(
-        queries,
-        params["epsilon"],
-        params["delta"],
-        inner=inner,
-        sharp=bool(params.get("sharp", False)),
+        queries, params["epsilon"], params["delta"], inner=inner, sharp=bool(sharp)
     )
     count = check_integer("runs", params.get("runs", settings.runs), 1)
     return settings._replace(runs=count)
 
 
-@functools.cache
+@factory
 def query_release_mechanism(
     *, method: str = "literal", inner: str = "gaussian", event: str = "answers"
 ) -> Mechanism:
@@ -88,9 +87,9 @@ def query_release_mechanism(
         "correction" tells only whether the true answers were released.
 
     Data: Float["queries"], the true answers, of sensitivity 1 each.
-    Params: "epsilon" in (0, 1], "delta" in (0, 1/2]; "runs" overrides T (fewer runs are
-      no less private for the selection, but the correction happens more often); "sharp"
-      spends epsilon once (see ``jaxsel.families.query_release.laws``).
+    Params: "epsilon" in [1e-9, 1], "delta" in (0, 1/2]; "runs" overrides T (fewer runs
+      are no less private for the selection, but the correction happens more often);
+      "sharp" spends epsilon once (see ``jaxsel.families.query_release.laws``).
     Outcome: Answers; event: see ``event``.
 
     Formal guarantees (claims): CL-Thm5-privacy, CL-Thm5-sharp, CL-Thm5-error.
@@ -115,6 +114,11 @@ def query_release_mechanism(
 
     def prepare(data, params):
         answers, settings = checked(data, params)
+        if settings.runs > _MOST_RUNS:
+            raise InputError(
+                f"delta {params['delta']} needs {settings.runs:g} runs; at most "
+                f"{_MOST_RUNS:g} are simulated: take a larger delta, or give runs"
+            )
         numbers = settings._asdict()
         repairs: RepairedAnswers | None = numbers.pop("repairs")
         for name in ("queries", "inner_delta", "half_error"):
@@ -156,7 +160,6 @@ def query_release_mechanism(
 
     exact = event == "correction" and inner == "gaussian"
     return Mechanism(
-        name=f"query_release(method={method},inner={inner},event={event})",
         prepare=prepare,
         sample=sample,
         event=_code,

@@ -4,7 +4,6 @@ Both fix everything from public numbers (n, d, epsilon, delta) and then run once
 whole budget. Records, neighbours and data as in linear_regression.
 """
 
-import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -15,10 +14,11 @@ from scipy import special
 
 from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
-from jaxsel.base import Mechanism
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.base import Mechanism, factory
+from jaxsel.errors import check_interval, check_params, check_positive
 from jaxsel.families.ridge_regression import posterior_privacy as privacy
 from jaxsel.families.ridge_regression.linear_regression import (
+    SHARED_PARAMS,
     normals,
     prepare_error,
     released,
@@ -31,6 +31,7 @@ _LARGEST_DELTA = 2.0 * special.ndtr(-privacy.LEAST_TAIL)
 
 
 def _budget(params: Mapping[str, Any]) -> tuple[float, float]:
+    check_params(params, ("epsilon", "delta"), ("regularisation", *SHARED_PARAMS))
     epsilon = check_positive("epsilon", params["epsilon"])
     delta = check_interval("delta", params["delta"], 0.0, _LARGEST_DELTA)
     return epsilon, delta
@@ -80,7 +81,7 @@ def balanced_regularisation(
     return max(balance, tail**2 / epsilon)
 
 
-def _noised(name: str, choose) -> Mechanism:
+def _noised(choose) -> Mechanism:
     """Ridge regression plus Gaussian noise, independent along the eigenvectors.
 
     choose: (problem, params) -> (regularisation, variances in the eigenbasis).
@@ -106,10 +107,10 @@ def _noised(name: str, choose) -> Mechanism:
         lam, _ = choose(ridge_of(data, params), params)
         return (f"lambda={lam:g}", "nothing")
 
-    return Mechanism(prepare, sample, selected, labels, None, 2.0**-65, name)
+    return Mechanism(prepare, sample, selected, labels, None, 2.0**-65)
 
 
-@functools.cache
+@factory
 def output_perturbation() -> Mechanism:
     """Ridge regression plus Gaussian noise on its coefficients.
 
@@ -135,14 +136,14 @@ def output_perturbation() -> Mechanism:
         )
         return lam, np.full_like(problem.eigenvalues, scale**2)
 
-    return _noised("output_perturbation", choose)
+    return _noised(choose)
 
 
-@functools.cache
+@factory
 def balanced_posterior_sampling() -> Mechanism:
     """One posterior sample, its parameters set for the worst data: OPS-Balanced.
 
-    Wang (2018) with the proved constants of ridge_posterior: of all data sets the
+    Wang (2018) with the proved constants of posterior_privacy: of all data sets the
     leverage is at most 1/lambda and the residual at most 1 + ridge_norm_bound.
 
     Data: as for ridge.
@@ -164,7 +165,7 @@ def balanced_posterior_sampling() -> Mechanism:
         precision = balanced_precision(lam, problem.records, epsilon, delta)
         return lam, 1.0 / (precision * (problem.eigenvalues + lam))
 
-    return _noised("balanced_posterior_sampling", choose)
+    return _noised(choose)
 
 
 def balanced_precision(

@@ -5,7 +5,6 @@ removed, among data sets of at most a public number of records: the number at ha
 unless params["records"] says more.
 """
 
-import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,10 +13,18 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import Mechanism
-from jaxsel.errors import InputError, check_finite, check_integer, check_positive
+from jaxsel.base import Mechanism, factory
+from jaxsel.errors import (
+    InputError,
+    check_finite,
+    check_integer,
+    check_params,
+    check_positive,
+)
 
 _ROUNDING = 1e-9
+# What every form takes besides its own parameters; see ridge_of and prepare_error.
+SHARED_PARAMS = ("records", "error_unit")
 
 
 class RegressionRelease(NamedTuple):
@@ -160,7 +167,7 @@ def selected(release: RegressionRelease) -> Array:
     return release.label
 
 
-@functools.cache
+@factory
 def ridge() -> Mechanism:
     """Ridge regression without privacy, the reference of the private forms.
 
@@ -171,6 +178,7 @@ def ridge() -> Mechanism:
     """
 
     def prepare(data, params):
+        check_params(params, ("regularisation",), SHARED_PARAMS)
         problem = ridge_of(data, params)
         lam = check_positive("regularisation", params["regularisation"])
         return {
@@ -187,4 +195,4 @@ def ridge() -> Mechanism:
         del data
         return (f"lambda={params['regularisation']:g}", "nothing")
 
-    return Mechanism("ridge", prepare, sample, selected, labels, None, 0.0)
+    return Mechanism(prepare, sample, selected, labels, None, 0.0)

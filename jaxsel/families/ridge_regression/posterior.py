@@ -11,7 +11,6 @@ set apart from the training set, through one noisy release of its second moments
 of the two sets, so that the whole is (epsilon, delta)-DP for the records of both.
 """
 
-import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -25,10 +24,11 @@ from scipy import optimize, special
 from jaxsel import repetition_sampling as sampling
 from jaxsel import stream
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_finite
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.ridge_regression import posterior_privacy as privacy
 from jaxsel.families.ridge_regression.linear_regression import (
+    SHARED_PARAMS,
     Ridge,
     normals,
     prepare_error,
@@ -107,7 +107,7 @@ def _run(key: stream.Key, index: Array, data) -> tuple[Array, Array]:
     return mean + z[2:] / jnp.sqrt(precision * curvature), passed
 
 
-@functools.cache
+@factory
 def posterior_sampling_ptr() -> Mechanism:
     """One run of OPS-PTR at a given regularisation.
 
@@ -119,6 +119,7 @@ def posterior_sampling_ptr() -> Mechanism:
     """
 
     def prepare(data, params):
+        check_params(params, ("epsilon", "delta", "regularisation"), SHARED_PARAMS)
         problem = ridge_of(data, params)
         grid = _regularisations(params["regularisation"])
         if grid.size != 1:
@@ -144,9 +145,7 @@ def posterior_sampling_ptr() -> Mechanism:
         )
         return FiniteLaw(np.array([chance, 1.0 - chance]), labels(data, params))
 
-    return Mechanism(
-        "posterior_sampling_ptr", prepare, sample, selected, labels, law, 2.0**-65
-    )
+    return Mechanism(prepare, sample, selected, labels, law, 2.0**-65)
 
 
 def pass_probability(
@@ -208,7 +207,7 @@ def _noisy_moments(key: stream.Key, validation) -> tuple[Array, Array]:
     )
 
 
-@functools.cache
+@factory
 def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mechanism:
     """OPS-PTR K times, each with a uniformly random regularisation; the best is kept.
 
@@ -229,6 +228,7 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
     check_choice("repetitions family", family, FAMILIES)
 
     def prepare(data, params):
+        check_params(params, ("calibration", "regularisation"), SHARED_PARAMS)
         tuned = params["calibration"]
         if not isinstance(tuned, TunedCalibration):
             raise InputError(
@@ -279,12 +279,4 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
         grid = _regularisations(params["regularisation"])
         return (*(f"lambda={lam:g}" for lam in grid), "nothing")
 
-    return Mechanism(
-        f"tuned_posterior_sampling(family={family})",
-        prepare,
-        sample,
-        selected,
-        labels,
-        None,
-        2.0**-32,
-    )
+    return Mechanism(prepare, sample, selected, labels, None, 2.0**-32)

@@ -4,7 +4,6 @@ Those of Liu & Talwar 2019, Section 5, for random stopping (``private_tuning`` w
 geometric, Algorithm 2) or a known threshold (``threshold_selection``, Algorithm 1).
 """
 
-import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,7 +12,8 @@ from jax import lax
 from jaxtyping import Array
 
 from jaxsel import noise, stream
-from jaxsel.errors import InputError
+from jaxsel.base import factory
+from jaxsel.errors import InputError, check_params
 from jaxsel.families.score_selection.candidate_laws import NoisyCandidates, index_law
 from jaxsel.families.tuning.bases import Base, Draw
 
@@ -69,18 +69,17 @@ def _above(y: Array, data) -> Array:
     return jnp.sum(data["weights"] * jnp.where(z > 0.0, beyond, 1.0 - beyond))
 
 
-@functools.cache
+@factory
 def noised_candidates() -> Base:
     """Candidate i with probability w_i, and its score plus Laplace noise of scale b_i.
 
-    Data: ``accounting.scores.noisy_candidates.NoisyCandidates``; its noise may be
-      truncated.
-    Params: none used.
+    Data: ``NoisyCandidates``; its noise may be truncated.
+    Params: none.
     Label: the candidate's index.
     """
 
     def prepare(data, params):
-        del params
+        check_params(params)
         return prepare_candidates(data), ()
 
     def draw(key, data, params):
@@ -133,5 +132,11 @@ def noised_candidates() -> Base:
         return index_law(data, repetitions)
 
     return Base(
-        prepare, draw, at_rank, labels, law_above, best_law, "noised_candidates"
+        name="noised_candidates",
+        prepare=prepare,
+        draw=draw,
+        at_rank=at_rank,
+        labels=labels,
+        law_above=law_above,
+        best_law=best_law,
     )

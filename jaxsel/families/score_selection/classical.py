@@ -3,16 +3,18 @@
 The exponential mechanism itself is ``noisy_max`` with Gumbel noise.
 """
 
-import functools
-
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsel import noise
-from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
-from jaxsel.errors import InputError
+from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.errors import check_params
 from jaxsel.families.noisy_max.noisy_max import noisy_max
-from jaxsel.families.score_selection import classical_laws as classical_selection
+from jaxsel.families.score_selection.classical_laws import (
+    generalised_exponential_law,
+    generalised_exponential_scores,
+    margin_law,
+)
 
 
 def _indices(data, params) -> tuple[str, ...]:
@@ -20,7 +22,7 @@ def _indices(data, params) -> tuple[str, ...]:
     return tuple(str(i) for i in range(np.size(data)))
 
 
-@functools.cache
+@factory
 def generalised_exponential_mechanism(*, method: str = "race") -> Mechanism:
     """The generalised exponential mechanism (Raskhodnikova & Smith 2016).
 
@@ -37,20 +39,21 @@ def generalised_exponential_mechanism(*, method: str = "race") -> Mechanism:
     Formal guarantees (claims): RS-GEM-privacy, RS-GEM-utility.
     """
     inner = noisy_max("gumbel", method=method)
+    names = ("sensitivities", "epsilon", "beta")
+
+    def settings(params) -> list:
+        check_params(params, names)
+        return [params[name] for name in names]
 
     def prepare(data, params):
-        normalised = classical_selection.generalised_exponential_scores(
-            data, *_settings(params, "sensitivities", "epsilon", "beta")
-        )
+        normalised = generalised_exponential_scores(data, *settings(params))
         return inner.prepare(normalised, {"epsilon": params["epsilon"]})
 
     def law(data, params) -> FiniteLaw:
-        found = _settings(params, "sensitivities", "epsilon", "beta")
-        chosen = classical_selection.generalised_exponential_law(data, *found)
+        chosen = generalised_exponential_law(data, *settings(params))
         return FiniteLaw(chosen, _indices(data, params))
 
     return Mechanism(
-        name=f"generalised_exponential_mechanism(method={method})",
         prepare=prepare,
         sample=inner.sample,
         event=outcome_itself,
@@ -60,14 +63,7 @@ def generalised_exponential_mechanism(*, method: str = "race") -> Mechanism:
     )
 
 
-def _settings(params, *names):
-    for name in names:
-        if name not in params:
-            raise InputError(f"{name} is missing; give it in params")
-    return [params[name] for name in names]
-
-
-@functools.cache
+@factory
 def margin_mechanism() -> Mechanism:
     """A_dist: the best candidate if its noisy lead is large enough, else nothing.
 
@@ -79,9 +75,9 @@ def margin_mechanism() -> Mechanism:
     """
 
     def checked(data, params):
-        epsilon, delta = _settings(params, "epsilon", "delta")
+        check_params(params, ("epsilon", "delta"), ("sensitivity",))
         sensitivity = params.get("sensitivity", 1.0)
-        return classical_selection.margin_law(data, sensitivity, epsilon, delta)
+        return margin_law(data, sensitivity, params["epsilon"], params["delta"])
 
     def prepare(data, params):
         checked(data, params)
@@ -109,7 +105,6 @@ def margin_mechanism() -> Mechanism:
         return FiniteLaw(checked(data, params), labels(data, params))
 
     return Mechanism(
-        name="margin_mechanism",
         prepare=prepare,
         sample=sample,
         event=outcome_itself,

@@ -5,34 +5,48 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Mechanism, Pair, Relation
-from jaxsel.entry import Built, MechanismEntry, Settings
+from jaxsel.base import Pair, Relation
+from jaxsel.domains import (
+    choice,
+    number,
+    numbers,
+    parsed,
+    positive,
+    probability,
+    whole,
+)
+from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.errors import InputError
-from jaxsel.families.score_selection import classical, selections
-from jaxsel.options import Option, read_number, read_numbers
+from jaxsel.families.score_selection.classical_laws import check_each_positive
 
-_SCORES = Option("2,1,0", "the candidates' scores")
-_EPSILON = Option("1", "privacy parameter of the whole selection")
-_BETA = Option("0.2", "allowed failure probability; sets the stopping probability")
-_DELTA = Option("1e-3", "delta of the whole selection")
-_SENSITIVITY = Option("1", "how much a score may change")
-_SENSITIVITIES = Option("1,1,4", "how much each score may change")
-_METHOD = Option("jump", "jump, rank, count, literal or law; see the guide")
+_ROW = numbers("one list")
+
+_SCORES = numbers("the candidates' scores", default="2,1,0")
+_EPSILON = positive("of the whole selection", default=1)
+_BETA = probability(
+    "allowed failure probability; sets the stopping probability", default=0.2
+)
+_DELTA = probability("of the whole selection", default=1e-3)
+_SENSITIVITY = positive("how much a score may change", default=1)
+_SENSITIVITIES = numbers(
+    "how much each score may change, or one for all", above=0.0, default="1,1,4"
+)
+_METHOD = choice(
+    ("jump", "rank", "count", "literal", "law"),
+    "how trials are drawn; see the guide",
+    default="jump",
+)
 
 
-def _numbers(values: Settings, *names: str) -> dict[str, Any]:
-    return {name: read_number(name, values[name]) for name in names}
+def _some(values: Values, *names: str) -> dict[str, Any]:
+    return {name: values[name] for name in names}
 
 
-def _list(values: Settings, name: str) -> np.ndarray:
-    return np.array(read_numbers(name, values[name]))
-
-
-def _rows(values: Settings, name: str) -> np.ndarray:
+def _rows(text: str) -> np.ndarray:
     """A table as text: rows separated by slashes."""
-    rows = [read_numbers(name, row) for row in values[name].split("/")]
+    rows = [_ROW.read("lists", row) for row in text.split("/")]
     if len({len(row) for row in rows}) > 1:
-        raise InputError(f"the rows of {name} must be equally long")
+        raise InputError("the rows of lists must be equally long")
     return np.array(rows)
 
 
@@ -63,118 +77,84 @@ def _score_pairs(moves, params: dict[str, Any], far: float) -> tuple[Pair, ...]:
     )  # fmt: skip
 
 
-def _selection_pairs(params_of: Callable[[Settings], dict[str, Any]], *names: str):
-    def pairs(values: Settings) -> tuple[Pair, ...]:
+def _selection_pairs(params_of: Callable[[Values], dict[str, Any]], *names: str):
+    def pairs(values: Values) -> tuple[Pair, ...]:
         params = params_of(values)
-        count = max(2, len(read_numbers("scores", values["scores"])))
-        moves = np.broadcast_to(
-            params.get("sensitivities", params.get("sensitivity", 1.0)), count
-        )
+        count = max(2, values["scores"].size)
+        one_for_all = "sensitivity" in params
+        moves = params["sensitivity" if one_for_all else "sensitivities"]
+        moves = np.broadcast_to(moves, count)
         found = _score_pairs(moves, params, 2.0 * moves[0] / params["epsilon"])
         return tuple(pair for pair in found if pair.name in names)
 
     return pairs
 
 
-def _entry(
-    name: str,
-    ids: tuple[str, ...],
-    summary: str,
-    options: dict[str, Option],
-    mechanism: Callable[[Settings], Mechanism],
-    params_of: Callable[[Settings], dict[str, Any]],
-    promise: Callable[[Settings, Pair], tuple[str, float] | None],
-    data_of: Callable[[Settings], Any] = lambda values: _list(values, "scores"),
-    make_pairs: Callable[[Settings], tuple[Pair, ...]] | None = None,
-) -> MechanismEntry:
-    def make(values: Settings) -> Built:
-        return Built(mechanism(values), data_of(values), params_of(values))
-
-    pairs = make_pairs or _selection_pairs(params_of, "opposed", "one-alone")
-    return MechanismEntry(name, ids, summary, False, options, make, pairs, promise)
-
-
-def _promises(claim_id: str):
-    return lambda values, pair: (claim_id, read_number("epsilon", values["epsilon"]))
-
-
-def _no_pure_promise(values: Settings, pair: Pair) -> None:
-    del values, pair
+def _pure(claim: str) -> Callable[[Values, Pair], Guarantee]:
+    """The claim at epsilon of the whole selection."""
+    return lambda values, pair: guarantee(claim, epsilon=values["epsilon"])
 
 
 # --- Random stopping over noisy scores ------------------------------------------------
 
 
-def _exponential_params(values: Settings) -> dict[str, Any]:
-    return _numbers(values, "epsilon", "beta", "sensitivity")
+def _exponential_params(values: Values) -> dict[str, Any]:
+    return _some(values, "epsilon", "beta", "sensitivity")
 
 
-def _generalised_params(values: Settings) -> dict[str, Any]:
-    return _numbers(values, "epsilon", "beta") | {
-        "sensitivities": _list(values, "sensitivities")
-    }
+def _generalised_params(values: Values) -> dict[str, Any]:
+    sensitivities = values["sensitivities"]
+    if sensitivities.size == 1:
+        sensitivities = float(sensitivities[0])
+    check_each_positive("sensitivities", sensitivities, values["scores"].size)
+    return _some(values, "epsilon", "beta") | {"sensitivities": sensitivities}
 
 
-def _margin_params(values: Settings) -> dict[str, Any]:
-    return _numbers(values, "epsilon", "delta", "beta", "sensitivity")
+def _margin_params(values: Values) -> dict[str, Any]:
+    return _some(values, "epsilon", "delta", "beta", "sensitivity")
 
 
-_EXPONENTIAL = _entry(
-    "selection_exponential",
-    ("LT-Thm5.2-EM",),
-    "The exponential mechanism by random stopping over noisy scores "
-    "(Liu & Talwar 2019, Theorem 5.2).",
-    {
-        "scores": _SCORES, "sensitivity": _SENSITIVITY, "epsilon": _EPSILON,
-        "beta": _BETA, "method": _METHOD,
-    },
-    lambda values: selections.selection_exponential(method=values["method"]),
-    _exponential_params,
-    _promises("LT-Thm5.2-exponential-privacy"),
-)  # fmt: skip
+def _make_exponential(values: Values) -> Built:
+    from jaxsel.families.score_selection.selections import selection_exponential
 
-_GENERALISED = _entry(
-    "selection_generalised_exponential",
-    ("LT-Thm5.2-GEM",),
-    "The same for scores of different sensitivities (Liu & Talwar 2019, Theorem 5.2).",
-    {
-        "scores": _SCORES, "sensitivities": _SENSITIVITIES, "epsilon": _EPSILON,
-        "beta": _BETA, "method": _METHOD,
-    },
-    lambda values: selections.selection_generalised_exponential(
-        method=values["method"]
-    ),
-    _generalised_params,
-    _promises("LT-Thm5.2-generalised-privacy"),
-)  # fmt: skip
+    mechanism = selection_exponential(method=values["method"])
+    return Built(mechanism, values["scores"], _exponential_params(values))
 
-_MARGIN = _entry(
-    "selection_margin",
-    ("LT-Thm5.2-Margin",),
-    "Random stopping over scores with truncated Laplace noise: finds a best candidate "
-    "that leads by a margin (Liu & Talwar 2019, Theorem 5.2).",
-    {
-        "scores": _SCORES, "sensitivity": _SENSITIVITY, "epsilon": _EPSILON,
-        "delta": _DELTA, "beta": _BETA, "method": _METHOD,
-    },
-    lambda values: selections.selection_margin(method=values["method"]),
-    _margin_params,
-    _no_pure_promise,
-    make_pairs=_selection_pairs(_margin_params, "opposed", "halves"),
-)  # fmt: skip
+
+def _make_generalised(values: Values) -> Built:
+    from jaxsel.families.score_selection.selections import (
+        selection_generalised_exponential,
+    )
+
+    mechanism = selection_generalised_exponential(method=values["method"])
+    return Built(mechanism, values["scores"], _generalised_params(values))
+
+
+def _make_margin(values: Values) -> Built:
+    from jaxsel.families.score_selection.selections import selection_margin
+
+    mechanism = selection_margin(method=values["method"])
+    return Built(mechanism, values["scores"], _margin_params(values))
 
 
 # --- Medians --------------------------------------------------------------------------
 
 
-def _smooth_params(values: Settings) -> dict[str, Any]:
-    return _numbers(values, "high", "epsilon", "delta", "beta")
+def _smooth_params(values: Values) -> dict[str, Any]:
+    return _some(values, "high", "epsilon", "delta", "beta")
 
 
-def _smooth_pairs(values: Settings) -> tuple[Pair, ...]:
+def _make_smooth(values: Values) -> Built:
+    from jaxsel.families.score_selection.selections import selection_smooth_sensitivity
+
+    mechanism = selection_smooth_sensitivity(method=values["method"])
+    return Built(mechanism, values["lists"], _smooth_params(values))
+
+
+def _smooth_pairs(values: Values) -> tuple[Pair, ...]:
     """One value of each list moves, across the medians of an even split."""
     params = _smooth_params(values)
-    count, size = _rows(values, "lists").shape
+    count, size = values["lists"].shape
     count, high = max(2, count), params["high"]
     middle = (size - 1) // 2
     split = np.where(np.arange(size) <= middle, 0.4, 0.6) * high
@@ -195,53 +175,33 @@ def _smooth_pairs(values: Settings) -> tuple[Pair, ...]:
     )  # fmt: skip
 
 
-_SMOOTH = _entry(
-    "selection_smooth_sensitivity",
-    ("LT-Thm5.2-SmoothSens",),
-    "Which list has the largest median, with noise scaled to smooth sensitivity "
-    "(Liu & Talwar 2019, Theorem 5.2).",
-    {
-        "lists": Option(
-            "0,4,5,5,6,9,9/1,2,4,4,4,6,8/0,2,3,3,3,3,7",
-            "the lists, separated by slashes, equally long",
-        ),
-        "high": Option("10", "largest value in a list; the least is 0"),
-        "epsilon": _EPSILON, "delta": _DELTA, "beta": _BETA, "method": _METHOD,
-    },
-    lambda values: selections.selection_smooth_sensitivity(method=values["method"]),
-    _smooth_params,
-    _no_pure_promise,
-    lambda values: _rows(values, "lists"),
-    _smooth_pairs,
-)  # fmt: skip
-
-
 # --- Learners -------------------------------------------------------------------------
 
 
-def _learners(values: Settings, *, good: float, scores: np.ndarray) -> dict[str, Any]:
+def _learners(values: Values, *, good: float, scores: np.ndarray) -> dict[str, Any]:
     """Learners that return the good model (0) or the bad one by randomised response."""
-    count = int(read_number("learners", values["learners"]))
-    if count < 1:
-        raise InputError(f"learners is {count}; it must be a whole number >= 1")
-    return {"model_laws": np.tile([good, 1.0 - good], (count, 1)), "scores": scores}
+    laws = np.tile([good, 1.0 - good], (values["learners"], 1))
+    return {"model_laws": laws, "scores": scores}
 
 
-def _truth(values: Settings) -> float:
-    epsilon = read_number("learner_epsilon", values["learner_epsilon"])
-    return float(1.0 / (1.0 + np.exp(-epsilon)))
+def _truth(values: Values) -> float:
+    return float(1.0 / (1.0 + np.exp(-values["learner_epsilon"])))
 
 
-def _validation_data(values: Settings) -> dict[str, Any]:
-    return _learners(values, good=_truth(values), scores=_list(values, "scores"))
+def _validation_params(values: Values) -> dict[str, Any]:
+    return _some(values, "epsilon", "gamma", "sensitivity")
 
 
-def _validation_params(values: Settings) -> dict[str, Any]:
-    return _numbers(values, "epsilon", "gamma", "sensitivity")
+def _make_validation(values: Values) -> Built:
+    from jaxsel.families.score_selection.selections import validation_selection
+
+    mechanism = validation_selection(method=values["method"])
+    data = _learners(values, good=_truth(values), scores=values["scores"])
+    return Built(mechanism, data, _validation_params(values))
 
 
-def _validation_pairs(values: Settings) -> tuple[Pair, ...]:
-    params, scores = _validation_params(values), _list(values, "scores")
+def _validation_pairs(values: Values) -> tuple[Pair, ...]:
+    params, scores = _validation_params(values), values["scores"]
     truth = _truth(values)
     move = params["sensitivity"] * np.where(np.arange(scores.size) == 0, 1.0, -1.0)
     return (
@@ -258,56 +218,36 @@ def _validation_pairs(values: Settings) -> tuple[Pair, ...]:
     )  # fmt: skip
 
 
-def _validation_promise(values: Settings, pair: Pair) -> tuple[str, float]:
+def _validation_guarantee(values: Values, pair: Pair) -> Guarantee:
     name = "learner_epsilon" if pair.name == "training" else "epsilon"
-    return "LT-Lem5.1-tuned", 3.0 * read_number(name, values[name])
-
-
-_VALIDATION = _entry(
-    "validation_selection",
-    ("LT-Lem5.1",),
-    "Hyperparameters: train a random learner, validate with noise, release the best of "
-    "a random number of runs (Liu & Talwar 2019, Section 5.1).",
-    {
-        "learners": Option("3", "how many learners, each of two models"),
-        "learner_epsilon": Option("0.5", "epsilon of a learner for the training set"),
-        "scores": Option("8,2", "validation scores of the good and of the bad model"),
-        "sensitivity": Option("1", "how much one validation example changes a score"),
-        "epsilon": Option("0.5", "epsilon of one noisy score for the validation set"),
-        "gamma": Option("0.1", "stopping probability, in (0, 1)"),
-        "method": _METHOD,
-    },
-    lambda values: selections.validation_selection(method=values["method"]),
-    _validation_params,
-    _validation_promise,
-    _validation_data,
-    _validation_pairs,
-)  # fmt: skip
+    return guarantee("LT-Lem5.1-tuned", epsilon=values[name])
 
 
 # --- Classical mechanisms -------------------------------------------------------------
 
 
-_CLASSICAL_GENERALISED = _entry(
-    "generalised_exponential_mechanism",
-    ("RS-GEM",),
-    "The exponential mechanism for scores of different sensitivities "
-    "(Raskhodnikova & Smith 2016).",
-    {
-        "scores": _SCORES, "sensitivities": _SENSITIVITIES, "epsilon": _EPSILON,
-        "beta": _BETA, "method": Option("race", "race, literal or law"),
-    },
-    lambda values: classical.generalised_exponential_mechanism(
-        method=values["method"]
-    ),
-    _generalised_params,
-    _promises("RS-GEM-privacy"),
-)  # fmt: skip
+def _make_classical_generalised(values: Values) -> Built:
+    from jaxsel.families.score_selection.classical import (
+        generalised_exponential_mechanism,
+    )
+
+    mechanism = generalised_exponential_mechanism(method=values["method"])
+    return Built(mechanism, values["scores"], _generalised_params(values))
 
 
-def _lead_pairs(values: Settings) -> tuple[Pair, ...]:
-    params = _numbers(values, "epsilon", "delta", "sensitivity")
-    count, s = max(2, _list(values, "scores").size), params["sensitivity"]
+def _lead_params(values: Values) -> dict[str, Any]:
+    return _some(values, "epsilon", "delta", "sensitivity")
+
+
+def _make_classical_margin(values: Values) -> Built:
+    from jaxsel.families.score_selection.classical import margin_mechanism
+
+    return Built(margin_mechanism(), values["scores"], _lead_params(values))
+
+
+def _lead_pairs(values: Values) -> tuple[Pair, ...]:
+    params = _lead_params(values)
+    count, s = values["scores"].size, params["sensitivity"]
     first, rest = np.arange(count) == 0, np.arange(count) == 1
     lead = s * (2.0 - 2.0 * np.log(2.0 * params["delta"]) / params["epsilon"])
     ahead = np.where(first, lead, 0.0)
@@ -323,29 +263,130 @@ def _lead_pairs(values: Settings) -> tuple[Pair, ...]:
     )  # fmt: skip
 
 
-_CLASSICAL_MARGIN = _entry(
-    "margin_mechanism",
-    ("BNS-Adist",),
-    "A_dist: release the best candidate if its noisy lead is large, else nothing "
-    "(Smith & Thakurta 2013; Beimel, Nissim & Stemmer 2013).",
-    {
-        "scores": Option("20,1,0", "the candidates' scores"),
-        "sensitivity": _SENSITIVITY, "epsilon": _EPSILON, "delta": _DELTA,
-        "method": Option("literal", "literal or law"),
-    },
-    lambda values: classical.margin_mechanism(),
-    lambda values: _numbers(values, "epsilon", "delta", "sensitivity"),
-    _no_pure_promise,
-    make_pairs=_lead_pairs,
-)  # fmt: skip
-
-
 ENTRIES: tuple[MechanismEntry, ...] = (
-    _EXPONENTIAL,
-    _GENERALISED,
-    _MARGIN,
-    _SMOOTH,
-    _VALIDATION,
-    _CLASSICAL_GENERALISED,
-    _CLASSICAL_MARGIN,
-)
+    MechanismEntry(
+        "selection_exponential",
+        ("LT-Thm5.2-EM",),
+        "The exponential mechanism by random stopping over noisy scores "
+        "(Liu & Talwar 2019, Theorem 5.2).",
+        False,
+        {
+            "scores": _SCORES, "sensitivity": _SENSITIVITY, "epsilon": _EPSILON,
+            "beta": _BETA, "method": _METHOD,
+        },
+        _make_exponential,
+        _selection_pairs(_exponential_params, "opposed", "one-alone"),
+        _pure("LT-Thm5.2-exponential-privacy"),
+    ),
+    MechanismEntry(
+        "selection_generalised_exponential",
+        ("LT-Thm5.2-GEM",),
+        "The same for scores of different sensitivities "
+        "(Liu & Talwar 2019, Theorem 5.2).",
+        False,
+        {
+            "scores": _SCORES, "sensitivities": _SENSITIVITIES, "epsilon": _EPSILON,
+            "beta": _BETA, "method": _METHOD,
+        },
+        _make_generalised,
+        _selection_pairs(_generalised_params, "opposed", "one-alone"),
+        _pure("LT-Thm5.2-generalised-privacy"),
+    ),
+    MechanismEntry(
+        "selection_margin",
+        ("LT-Thm5.2-Margin",),
+        "Random stopping over scores with truncated Laplace noise: finds a best candidate "
+        "that leads by a margin (Liu & Talwar 2019, Theorem 5.2).",
+        False,
+        {
+            "scores": _SCORES, "sensitivity": _SENSITIVITY, "epsilon": _EPSILON,
+            "delta": _DELTA, "beta": _BETA, "method": _METHOD,
+        },
+        _make_margin,
+        _selection_pairs(_margin_params, "opposed", "halves"),
+    ),
+    MechanismEntry(
+        "selection_smooth_sensitivity",
+        ("LT-Thm5.2-SmoothSens",),
+        "Which list has the largest median, with noise scaled to smooth sensitivity "
+        "(Liu & Talwar 2019, Theorem 5.2).",
+        False,
+        {
+            "lists": parsed(
+                _rows,
+                "lists of equally many numbers, separated by slashes",
+                "the candidates' lists",
+                default="0,4,5,5,6,9,9/1,2,4,4,4,6,8/0,2,3,3,3,3,7",
+            ),
+            "high": positive("largest value in a list; the least is 0", default=10),
+            "epsilon": _EPSILON, "delta": _DELTA, "beta": _BETA, "method": _METHOD,
+        },
+        _make_smooth,
+        _smooth_pairs,
+    ),
+    MechanismEntry(
+        "validation_selection",
+        ("LT-Lem5.1",),
+        "Hyperparameters: train a random learner, validate with noise, release the best "
+        "of a random number of runs (Liu & Talwar 2019, Section 5.1).",
+        False,
+        {
+            "learners": whole(
+                "how many learners, each of two models",
+                at_least=1, at_most=1000, default=3,
+            ),
+            "learner_epsilon": positive(
+                "of one learner, for the training set", default=0.5
+            ),
+            "scores": numbers(
+                "validation scores of the good and of the bad model",
+                size=2, default="8,2",
+            ),
+            "sensitivity": positive(
+                "how much one validation example changes a score", default=1
+            ),
+            "epsilon": positive(
+                "of one noisy score, for the validation set", default=0.5
+            ),
+            "gamma": probability("of stopping after a run", default=0.1),
+            "method": _METHOD,
+        },
+        _make_validation,
+        _validation_pairs,
+        _validation_guarantee,
+    ),
+    MechanismEntry(
+        "generalised_exponential_mechanism",
+        ("RS-GEM",),
+        "The exponential mechanism for scores of different sensitivities "
+        "(Raskhodnikova & Smith 2016).",
+        False,
+        {
+            "scores": _SCORES, "sensitivities": _SENSITIVITIES, "epsilon": _EPSILON,
+            "beta": _BETA,
+            "method": choice(
+                ("race", "literal", "law"), "how trials are drawn", default="race"
+            ),
+        },
+        _make_classical_generalised,
+        _selection_pairs(_generalised_params, "opposed", "one-alone"),
+        _pure("RS-GEM-privacy"),
+    ),
+    MechanismEntry(
+        "margin_mechanism",
+        ("BNS-Adist",),
+        "A_dist: release the best candidate if its noisy lead is large, else nothing "
+        "(Smith & Thakurta 2013; Beimel, Nissim & Stemmer 2013).",
+        False,
+        {
+            "scores": numbers("the candidates' scores", size=2, default="20,1,0"),
+            "sensitivity": _SENSITIVITY, "epsilon": _EPSILON,
+            "delta": number("of the whole", above=0.0, at_most=0.5, default=1e-3),
+            "method": choice(
+                ("literal", "law"), "how trials are drawn", default="literal"
+            ),
+        },
+        _make_classical_margin,
+        _lead_pairs,
+    ),
+)  # fmt: skip

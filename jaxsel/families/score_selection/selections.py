@@ -4,34 +4,29 @@ Each scores its candidates with noise of its own kind and runs Algorithm 2 on th
 may release the chosen candidate and its noisy score. Methods are those of ``stopping``.
 """
 
-import functools
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Mechanism
+from jaxsel.base import Mechanism, factory
 from jaxsel.errors import (
     InputError,
     check_finite,
     check_interval,
+    check_params,
     check_positive,
 )
-from jaxsel.families.score_selection import (
-    settings as score_selection,
+from jaxsel.families.score_selection import smooth_sensitivity
+from jaxsel.families.score_selection.settings import (
+    ScoreSelection,
+    exponential_selection,
+    generalised_selection,
+    margin_selection,
+    smooth_selection,
+    smooth_selection_smoothness,
+    validation_runs,
 )
-from jaxsel.families.score_selection import (
-    smooth_sensitivity,
-)
-from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.families.score_selection.stopping import candidate_stopping
-
-
-def _needed(params: Mapping[str, Any], *names: str) -> list[Any]:
-    for name in names:
-        if name not in params:
-            raise InputError(f"{name} is missing; give it in params")
-    return [params[name] for name in names]
 
 
 def _indices(data, params) -> tuple[str, ...]:
@@ -40,13 +35,12 @@ def _indices(data, params) -> tuple[str, ...]:
 
 
 def _exponential(data, params) -> ScoreSelection:
-    epsilon, beta = _needed(params, "epsilon", "beta")
-    return score_selection.exponential_selection(
-        data, params.get("sensitivity", 1.0), epsilon, beta
-    )
+    check_params(params, ("epsilon", "beta"), ("sensitivity",))
+    sensitivity = params.get("sensitivity", 1.0)
+    return exponential_selection(data, sensitivity, params["epsilon"], params["beta"])
 
 
-@functools.cache
+@factory
 def selection_exponential(*, method: str = "jump") -> Mechanism:
     """The exponential mechanism by random stopping: noise Lap(3 s/epsilon).
 
@@ -59,15 +53,16 @@ def selection_exponential(*, method: str = "jump") -> Mechanism:
 
     Formal guarantees (claims): LT-Thm5.2-exponential-privacy, -utility.
     """
-    return candidate_stopping("selection_exponential", _exponential, _indices, method)
+    return candidate_stopping(_exponential, _indices, method)
 
 
 def _generalised(data, params) -> ScoreSelection:
-    found = _needed(params, "sensitivities", "epsilon", "beta")
-    return score_selection.generalised_selection(data, *found)
+    names = ("sensitivities", "epsilon", "beta")
+    check_params(params, names)
+    return generalised_selection(data, *(params[name] for name in names))
 
 
-@functools.cache
+@factory
 def selection_generalised_exponential(*, method: str = "jump") -> Mechanism:
     """The generalised exponential mechanism by random stopping.
 
@@ -77,18 +72,17 @@ def selection_generalised_exponential(*, method: str = "jump") -> Mechanism:
 
     Formal guarantees (claims): LT-Thm5.2-generalised-privacy, -utility.
     """
-    name = "selection_generalised_exponential"
-    return candidate_stopping(name, _generalised, _indices, method)
+    return candidate_stopping(_generalised, _indices, method)
 
 
 def _margin(data, params) -> ScoreSelection:
-    epsilon, delta, beta = _needed(params, "epsilon", "delta", "beta")
-    return score_selection.margin_selection(
-        data, params.get("sensitivity", 1.0), epsilon, delta, beta
-    )
+    names = ("epsilon", "delta", "beta")
+    check_params(params, names, ("sensitivity",))
+    sensitivity = params.get("sensitivity", 1.0)
+    return margin_selection(data, sensitivity, *(params[name] for name in names))
 
 
-@functools.cache
+@factory
 def selection_margin(*, method: str = "jump") -> Mechanism:
     """Margin-based selection by random stopping over truncated Laplace scores.
 
@@ -98,24 +92,26 @@ def selection_margin(*, method: str = "jump") -> Mechanism:
 
     Formal guarantees (claims): LT-Thm5.2-margin-privacy, LT-Thm5.2-margin-utility.
     """
-    return candidate_stopping("selection_margin", _margin, _indices, method)
+    return candidate_stopping(_margin, _indices, method)
 
 
-def median_selection_setting(data, params) -> ScoreSelection:
+def _smooth(data, params) -> ScoreSelection:
     """Candidates of ``selection_smooth_sensitivity``: medians, smooth sensitivities."""
-    high, epsilon, delta, beta = _needed(params, "high", "epsilon", "delta", "beta")
+    names = ("high", "epsilon", "delta", "beta")
+    check_params(params, names)
+    high, epsilon, delta, beta = (params[name] for name in names)
     table = check_finite("lists", data)
     if table.ndim != 2:
         raise InputError("lists must be a table with one row a candidate")
-    eta = score_selection.smooth_selection_smoothness(len(table), epsilon, delta, beta)
+    eta = smooth_selection_smoothness(len(table), epsilon, delta, beta)
     bounds = [
         smooth_sensitivity.median_smooth_sensitivity(row, high, eta) for row in table
     ]
     medians = [smooth_sensitivity.median(row) for row in table]
-    return score_selection.smooth_selection(medians, bounds, epsilon, beta)
+    return smooth_selection(medians, bounds, epsilon, beta)
 
 
-@functools.cache
+@factory
 def selection_smooth_sensitivity(*, method: str = "jump") -> Mechanism:
     """Which list has the largest median: the smooth-sensitivity exponential mechanism.
 
@@ -127,17 +123,17 @@ def selection_smooth_sensitivity(*, method: str = "jump") -> Mechanism:
 
     Formal guarantees (claims): LT-Thm5.2-smooth-privacy, LT-Thm5.2-smooth-utility.
     """
-    name = "selection_smooth_sensitivity"
-    return candidate_stopping(name, median_selection_setting, _indices, method)
+    return candidate_stopping(_smooth, _indices, method)
 
 
 def _validation(data, params) -> ScoreSelection:
-    epsilon, gamma = _needed(params, "epsilon", "gamma")
+    check_params(params, ("epsilon", "gamma"), ("sensitivity",))
     if not isinstance(data, Mapping) or set(data) != {"model_laws", "scores"}:
         raise InputError("data must be a mapping with model_laws and scores")
-    scale = params.get("sensitivity", 1.0) / check_positive("epsilon", epsilon)
-    runs = score_selection.validation_runs(data["model_laws"], data["scores"], scale)
-    return ScoreSelection(runs, check_interval("gamma", gamma, 0.0, 1.0))
+    sensitivity = check_positive("sensitivity", params.get("sensitivity", 1.0))
+    scale = sensitivity / check_positive("epsilon", params["epsilon"])
+    runs = validation_runs(data["model_laws"], data["scores"], scale)
+    return ScoreSelection(runs, check_interval("gamma", params["gamma"], 0.0, 1.0))
 
 
 def _learners_and_models(data, params) -> tuple[str, ...]:
@@ -148,7 +144,7 @@ def _learners_and_models(data, params) -> tuple[str, ...]:
     )
 
 
-@functools.cache
+@factory
 def validation_selection(*, method: str = "jump") -> Mechanism:
     """Hyperparameters by random stopping: train a random learner, validate with noise.
 
@@ -162,6 +158,4 @@ def validation_selection(*, method: str = "jump") -> Mechanism:
     Formal guarantees (claims): LT-Lem5.1(validation), LT-Lem5.1(training); the released
     pair costs three times those of one run (LT-Lem5.1-tuned).
     """
-    return candidate_stopping(
-        "validation_selection", _validation, _learners_and_models, method
-    )
+    return candidate_stopping(_validation, _learners_and_models, method)

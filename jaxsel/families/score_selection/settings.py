@@ -4,7 +4,7 @@ Liu & Talwar 2019, Section 5: Theorem 5.2 recovers the exponential mechanism and
 of its generalisations from Algorithm 2, by a choice of noise, shift and stopping
 probability for the candidates that it draws; Lemma 5.1 does it for learners. Constants
 are those of LT-E17 and LT-E18: the base gets epsilon/3 and gamma is beta/(2 K). The
-classical mechanisms are in ``classical_selection``.
+classical mechanisms are in ``classical_laws``.
 """
 
 import math
@@ -118,6 +118,11 @@ def generalised_selection_loss(
     return float(np.min(scores.max() - scores + per * s))
 
 
+def _support(gamma: float, delta: float) -> float:
+    """log(1/(gamma delta)), where the noise ends, in units of its scale."""
+    return -math.log(gamma) - math.log(delta)
+
+
 def margin_selection(
     scores: npt.ArrayLike,
     sensitivity: float,
@@ -139,14 +144,14 @@ def margin_selection(
         check_positive("epsilon", epsilon),
     )
     gamma = stopping_for(scores.size, beta)
-    truncation = gamma * check_interval("delta", delta, 0.0, 1.0)
-    if math.expm1(epsilon / _PER_RUN) > 2.0 * (1.0 - truncation):
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    if epsilon > _PER_RUN * math.log1p(2.0 * (1.0 - gamma * delta)):
         raise InputError(
             f"epsilon is {epsilon:g}; e^(epsilon/3) - 1 must be at most 2 (1 - gamma "
             "delta)"
         )
     candidates = noisy_candidates(
-        scores, _PER_RUN * s / epsilon, noise_bound=-math.log(truncation)
+        scores, _PER_RUN * s / epsilon, noise_bound=_support(gamma, delta)
     )
     return ScoreSelection(candidates, gamma)
 
@@ -155,13 +160,9 @@ def margin_selection_needed(
     candidates: int, sensitivity: float, epsilon: float, delta: float, beta: float
 ) -> float:
     """Margin (3 s/epsilon) log(2 K/(beta delta)) that is enough: one support's half."""
-    gamma = stopping_for(candidates, beta)
-    return (
-        _PER_RUN
-        * sensitivity
-        / epsilon
-        * -math.log(gamma * check_interval("delta", delta, 0.0, 1.0))
-    )
+    delta = check_interval("delta", delta, 0.0, 1.0)
+    support = _support(stopping_for(candidates, beta), delta)
+    return _PER_RUN * sensitivity / epsilon * support
 
 
 def smooth_selection_smoothness(
@@ -174,9 +175,9 @@ def smooth_selection_smoothness(
     """
     gamma = stopping_for(candidates, beta)
     one = check_positive("epsilon", epsilon) / _PER_RUN
-    run_delta = gamma * check_interval("delta", delta, 0.0, 1.0)
+    delta = check_interval("delta", delta, 0.0, 1.0)
     shift = math.log1p(one / (8.0 * math.log(candidates / beta)))
-    return min(one / (2.0 * math.log(2.0 / run_delta)), shift)
+    return min(one / (2.0 * (math.log(2.0) + _support(gamma, delta))), shift)
 
 
 def smooth_selection(

@@ -32,7 +32,6 @@ _FIRST_TAG, _BEST_TAG = 0xE0, 0xE1
 
 
 def candidate_stopping(
-    name: str,
     setting: Callable[[Any, Any], ScoreSelection],
     labels: Callable[[Any, Any], tuple[str, ...]],
     method: str,
@@ -40,7 +39,6 @@ def candidate_stopping(
     """Random stopping over the candidates that ``setting`` makes of the input.
 
     Args:
-      name: of the mechanism.
       setting: ``(data, params) -> ScoreSelection``, on the host; checks the input.
       labels: ``(data, params) ->`` names of the candidates.
       method: "literal" makes every run, "count" and "rank" are those of
@@ -67,7 +65,6 @@ def candidate_stopping(
         return FiniteLaw(chosen, labels(data, params))
 
     return Mechanism(
-        name=f"{name}(method={method})",
         prepare=prepare,
         sample=sample,
         event=selected,

@@ -26,7 +26,6 @@ from jaxsel.families.noisy_max.bounds import (
     noisy_max_renyi_epsilon,
     noisy_max_sharp_delta,
     noisy_max_sharp_epsilon,
-    noisy_max_shift,
 )
 from jaxsel.families.noisy_max.composition_bounds import (
     composed_pair_delta,
@@ -47,7 +46,7 @@ from jaxsel.families.noisy_max.group_bounds import (
     worst_composed_group_pair,
     worst_group_pair,
 )
-from jaxsel.families.noisy_max.laws import noisy_max_law
+from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
 
 RELATIONS = (Relation.GENERAL, Relation.MONOTONE)
 GAUSSIAN = noisy_max_noise("gaussian", 4.0)

@@ -1,30 +1,60 @@
-"""Claims about report noisy max: verdicts, numbers of the paper, and checks with power."""
+"""Claims about report noisy max: verdicts, numbers of the papers, checks with power."""
 
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
 import pytest
+from scipy import special, stats
 
+from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.base import Budget, Relation
+from jaxsel.catalogue import find_claim
 from jaxsel.checking import at_most
 from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.bounds import noisy_max_delta, noisy_max_noise
-from jaxsel.families.noisy_max.claims.gaussian import CLAIMS
+from jaxsel.families.noisy_max.claims import (
+    composition,
+    gaussian,
+    gaussian_sharp,
+    pure_noises,
+    renyi_conversion,
+)
 from jaxsel.families.noisy_max.claims.instances import instances, profile_cases
+from jaxsel.families.noisy_max.entries import ENTRIES
+from jaxsel.intervals import clopper_pearson
+from jaxsel.noise import LAWS, PRECISIONS
+from jaxsel.statements import Misprint
+from tests.conftest import ALPHA
 
+CLAIMS = tuple(
+    claim
+    for module in (
+        pure_noises, gaussian, gaussian_sharp, composition, renyi_conversion
+    )
+    for statement in module.STATEMENTS
+    for claim in (
+        statement.claims if isinstance(statement, Misprint) else (statement,)
+    )
+)  # fmt: skip
 BY_ID = {claim.id: claim for claim in CLAIMS}
 BUDGET = Budget(cases=40, seed=1)
 
 
 def test_ids():
-    assert len(BY_ID) == len(CLAIMS)
-    wanted = ("KRW-Thm3.1", "KRW-Thm3.2", "KRW-Thm3.2-monotone", "KRW-Cor3.4")
-    assert set(wanted) <= set(BY_ID)
+    assert len(BY_ID) == len(CLAIMS) == 31
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
-def test_claims_hold_and_name_their_neighbours(claim):
-    assert claim.holds
+def test_claims_name_their_neighbours(claim):
+    assert claim.holds is not claim.id.endswith("-printed")
     assert claim.evaluate() > 0.0
-    monotone = claim.id.endswith("-monotone")
-    assert claim.relation is (Relation.MONOTONE if monotone else Relation.GENERAL)
+    if claim.id.startswith("KRW-LemD.1"):
+        assert claim.relation is Relation.BASE
+    else:
+        monotone = "-monotone" in claim.id
+        assert claim.relation is (Relation.MONOTONE if monotone else Relation.GENERAL)
 
 
 def test_default_budget_tries_three_hundred_random_neighbours():
@@ -79,8 +109,125 @@ def test_instances_are_neighbours_with_laws():
         ("KRW-Thm3.3-monotone", {"compositions": 0}, "compositions is 0"),
         ("KRW-Thm3.3-dominated", {"noise_scale": 0.0}, "noise_scale is 0"),
         ("KRW-Cor3.4", {"delta": 1.0}, "delta is 1"),
+        ("KRW-LemD.1", {"order": math.inf}, "order is inf"),
+        ("NM-gumbel-general", {"noise_scale": math.nan}, "noise_scale is nan"),
+        ("NM-gumbel-zCDP", {"order": 1.0}, "order is 1"),
     ],
 )
 def test_bad_parameters(name, settings, message):
     with pytest.raises(InputError, match=message):
         BY_ID[name].evaluate(**settings)
+
+
+# --- Pure noises ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [claim for claim in CLAIMS if claim.id.startswith("NM-")],
+    ids=lambda claim: claim.id,
+)
+def test_a_factor_ten_percent_off_is_refuted(monkeypatch, claim):
+    # a bound that is too small; a tight one that asks for too much
+    change = 1.1 if claim.id.endswith("-tight") else 0.9
+    shift = pure_noises.noisy_max_shift
+    monkeypatch.setattr(pure_noises, "noisy_max_shift", lambda r: change * shift(r))
+    assert claim.check(BUDGET).outcome == "refuted"
+
+
+def test_the_entry_promises_the_claim_at_the_scale_that_is_used():
+    entry = next(entry for entry in ENTRIES if entry.name == "noisy_max")
+    for given, expected in (
+        ({"epsilon": 0.3}, {"general": 0.3, "monotone": 0.15}),
+        ({"epsilon": 0.3, "relation": "monotone"}, {"monotone": 0.3}),
+        ({"noise_scale": 4, "noise": "laplace"}, {"general": 0.5, "monotone": 0.25}),
+    ):
+        for pair in entry.pairs(given):
+            found = entry.guarantee(entry.read(given), pair)
+            number = find_claim(found.claim).evaluate(**found.parameters)
+            assert number == pytest.approx(expected[pair.relation.value], rel=1e-12)
+    assert entry.guarantee(entry.read({"noise": "gaussian"}), pair) is None
+
+
+def test_settings_are_those_of_the_sampler():
+    entry = next(entry for entry in ENTRIES if entry.name == "noisy_max")
+    assert entry.settings["noise"].options == tuple(LAWS)
+    assert entry.settings["precision"].options == PRECISIONS
+
+
+# --- Theorem 3.3 (E-KRW-3) ------------------------------------------------------------
+
+
+def test_theorem_3_3_counterexample_in_high_precision():
+    epsilon, releases = mp.mpf(100), 200
+    with mp.workdps(60):
+        chance = mp.ncdf(1 / mp.sqrt(2))
+        exact = mp.mpf(0)
+        for wins in range(releases + 1):
+            ways = mp.binomial(releases, wins)
+            first = ways * chance**wins * (1 - chance) ** (releases - wins)
+            second = ways * (1 - chance) ** wins * chance ** (releases - wins)
+            exact += max(mp.mpf(0), first - mp.e**epsilon * second)
+        shift = 2 * mp.sqrt(2)  # two compositions with sensitivity 2
+        near, far = shift / 2 - epsilon / shift, -shift / 2 - epsilon / shift
+        printed = 2**releases * (mp.ncdf(near) - mp.e**epsilon * mp.ncdf(far))
+    assert BY_ID["KRW-Thm3.3-printed"].evaluate() == pytest.approx(
+        float(printed), rel=1e-9
+    )
+    assert composition._two_candidates_delta(100.0, 200, 0.0, 1.0) == pytest.approx(
+        float(exact), rel=1e-9
+    )
+    assert 0.9 < exact <= BY_ID["KRW-Thm3.3"].evaluate()
+
+
+def test_theorem_3_3_counterexample_by_simulation():
+    """200 literal noisy maxima a trial; the first of two scores leads by 1."""
+    generator, trials, releases = np.random.default_rng(20240502), 20_000, 200
+    wins = np.zeros(trials, dtype=np.int64)
+    for _ in range(releases):
+        noisy = generator.standard_normal((2, trials)) + np.array([[0.5], [-0.5]])
+        wins += noisy[0] > noisy[1]
+    chance = float(special.ndtr(1.0 / math.sqrt(2.0)))
+    # wins at which the privacy loss exceeds 100
+    loss = (2 * np.arange(releases + 1) - releases) * special.logit(chance)
+    threshold = int(np.argmax(loss > 100.0))
+    low, high = clopper_pearson(int(np.sum(wins >= threshold)), trials, 1.0 - ALPHA)
+    assert low <= stats.binom.sf(threshold - 1, releases, chance) <= high
+    other = stats.binom.sf(threshold - 1, releases, 1.0 - chance)
+    assert low - math.exp(100.0) * other > 0.85
+    slightly_wrong = stats.binom.sf(threshold - 1, releases, chance - 0.02)
+    assert not low <= slightly_wrong <= high
+
+
+@pytest.mark.parametrize("releases", [1, 2, 3])
+def test_the_number_of_wins_loses_nothing(releases):
+    """All outcomes of all releases, one by one."""
+    sides = []
+    for move in (1.0, -1.0):
+        chance = float(special.ndtr((-1.0 + move) / math.sqrt(2.0)))
+        outcomes = itertools.product((chance, 1.0 - chance), repeat=releases)
+        sides.append([math.prod(outcome) for outcome in outcomes])
+    for epsilon in (0.1, 1.0):
+        found = composition._two_candidates_delta(epsilon, releases, -1.0, 1.0)
+        assert found == pytest.approx(float(hockey_stick(*sides, epsilon)), rel=1e-12)
+
+
+# --- Lemma D.1 (E-KRW-4) --------------------------------------------------------------
+
+
+def test_lemma_d1_counterexample_by_hand():
+    truth = math.tanh(0.5)  # total variation of randomised response with epsilon 1
+    p = math.e / (1.0 + math.e)
+    moment = p**2 / (1 - p) + (1 - p) ** 2 / p  # exp of the order 2 divergence
+    printed, correct = math.sqrt(moment) / 4.0, moment / 4.0
+    assert BY_ID["KRW-LemD.1-printed"].evaluate() == pytest.approx(printed, rel=1e-12)
+    assert BY_ID["KRW-LemD.1"].evaluate() == pytest.approx(correct, rel=1e-12)
+    assert printed < truth <= correct
+
+
+def test_the_check_of_lemma_d1_has_power():
+    def half(**at):
+        return 0.5 * BY_ID["KRW-LemD.1"].evaluate(**at)
+
+    check = at_most(lambda budget: renyi_conversion._cases(half, budget))
+    assert check(Budget()).outcome == "refuted"

@@ -12,12 +12,13 @@ from jaxsel.base import Relation
 from jaxsel.engine import simulate, simulate_grid
 from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.composition import composition
-from jaxsel.families.noisy_max.group_bounds import GroupPair, worst_group_pair
-from jaxsel.families.noisy_max.grouped_noisy_max import (
+from jaxsel.families.noisy_max.group_bounds import (
+    GroupPair,
     group_scores,
-    grouped_noisy_max,
     moving_groups,
+    worst_group_pair,
 )
+from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.intervals import goodness_of_fit
@@ -190,7 +191,9 @@ GROUPED = grouped_noisy_max()
         (GROUPED, {"sizes": [1.5], "levels": [0.0]}, UNIT, "whole numbers"),
         (GROUPED, {"sizes": [1], "levels": [0.0, 1.0]}, UNIT, "one size and one level"),
         (GROUPED, GROUPS, {"noise_scale": -1.0}, "noise_scale is -1"),
-        (GROUPED, GROUPS, {"epsilon": 1.0}, "takes noise_scale"),
+        (GROUPED, GROUPS, {"epsilon": 1.0}, "noise_scale is missing"),
+        (GROUPED, GROUPS, UNIT | {"epsilon": 1.0}, "epsilon is no parameter"),
+        (PLAIN, ROWS[0], UNIT | {"wieghts": [1, 0, 0]}, "wieghts is no parameter"),
         (PLAIN, ROWS[0], UNIT | {"weights": [1.5, 0, 0]}, "whole numbers"),
         (PLAIN, ROWS[0], UNIT | {"weights": [1, 0]}, "one weight for each"),
         (PLAIN, ROWS[0], UNIT | {"weights": [10**6, 0, 0]}, "at most 65536"),
@@ -198,7 +201,7 @@ GROUPED = grouped_noisy_max()
         (ADAPTIVE, [0.0, 1.0], UNIT, "one list"),
         (ADAPTIVE, ROWS[:3], UNIT, "needs 4 inputs"),
         (ADAPTIVE, [ROWS[0]], UNIT, "takes a list of inputs"),
-        (composition(INNER, 11, event="all"), ROWS[0], UNIT, "177147 events"),
+        (composition(INNER, 11, event="all"), ROWS[0], UNIT, r"3\^11 events"),
     ],
 )
 def test_bad_input(mechanism, data, params, message):

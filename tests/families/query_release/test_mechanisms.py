@@ -81,8 +81,10 @@ def test_error_never_exceeds_the_cap_and_corrections_are_rare(inner):
     [
         ([[1.0]], {"epsilon": 1.0, "delta": 0.1}, "list"),
         ([], {"epsilon": 1.0, "delta": 0.1}, "empty"),
-        ([1.0], {"epsilon": 1.0}, "takes epsilon, delta"),
-        ([1.0], {"epsilon": 1.0, "delta": 0.1, "gamma": 1.0}, "takes epsilon, delta"),
+        ([1.0], {"epsilon": 1.0}, "delta is missing"),
+        ([1.0], {"epsilon": 1.0, "delta": 0.1, "gamma": 1.0}, "gamma is no parameter"),
+        ([1.0], {"epsilon": 1.0, "delta": 0.1, "sharp": "no"}, "sharp is 'no'"),
+        ([1.0], {"epsilon": 1.0, "delta": 1e-8}, "at most 1e\\+08 are simulated"),
         ([1.0], {"epsilon": 1.0, "delta": 0.1, "runs": 0}, "runs"),
     ],
 )

@@ -10,12 +10,29 @@ from jaxsel.checking import bound_verdict
 from jaxsel.errors import InputError
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression import settings as ptr
-from jaxsel.families.ridge_regression.claims.propose_test_release import CLAIMS, ERRATA
+from jaxsel.families.ridge_regression.claims import (
+    posterior_bounds,
+    posterior_sampling,
+    propose_test_release,
+)
 from jaxsel.families.ridge_regression.claims.ridge_cases import (
     ridge_pair,
     ridge_pairs,
     run_delta_exact,
 )
+from jaxsel.statements import Misprint
+
+STATEMENTS = (
+    *posterior_sampling.STATEMENTS,
+    *posterior_bounds.STATEMENTS,
+    *propose_test_release.STATEMENTS,
+)
+ERRATA = [s.erratum for s in STATEMENTS if isinstance(s, Misprint)]
+CLAIMS = [
+    claim
+    for statement in STATEMENTS
+    for claim in (statement.claims if isinstance(statement, Misprint) else (statement,))
+]
 
 
 def named(claim_id):
@@ -24,7 +41,7 @@ def named(claim_id):
 
 def test_errata_and_claims_name_each_other():
     ids = {claim.id for claim in CLAIMS}
-    assert len(ids) == len(CLAIMS)
+    assert len(ids) == len(CLAIMS) == 14
     for erratum in ERRATA:
         assert {*erratum.refuted, *erratum.corrected} <= ids
         for claim_id in (*erratum.refuted, *erratum.corrected):

@@ -2,8 +2,10 @@
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
+from scipy import stats
 
 from jaxsel.errors import InputError
 from jaxsel.families.score_selection.candidate_laws import (
@@ -30,6 +32,8 @@ from jaxsel.families.score_selection.settings import (
     validation_runs,
 )
 from jaxsel.repetitions import geometric
+from jaxsel.statements import Misprint
+from tests.conftest import ALPHA
 
 MODULES = (
     exponential_mechanism,
@@ -38,19 +42,30 @@ MODULES = (
     smooth_sensitivity,
     validation,
 )
-CLAIMS = {claim.id: claim for module in MODULES for claim in module.CLAIMS}
+FOUND = [
+    claim
+    for module in MODULES
+    for statement in module.STATEMENTS
+    for claim in (statement.claims if isinstance(statement, Misprint) else (statement,))
+]
+CLAIMS = {claim.id: claim for claim in FOUND}
 
 
 def test_ids_are_unique():
-    assert len(CLAIMS) == sum(len(module.CLAIMS) for module in MODULES) == 22
+    assert len(CLAIMS) == len(FOUND) == 32
 
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_bad_input_is_refused(name):
     claim = CLAIMS[name]
-    assert claim.holds
+    assert claim.holds is not name.endswith("-printed")
     with pytest.raises(InputError):
-        claim.evaluate(**{next(iter(claim.evaluate.__kwdefaults__)): -1.0})
+        claim.evaluate(**{next(iter(claim.parameters)): -1.0})
+
+
+def test_truncation_beyond_the_sensitivity_is_refused():
+    with pytest.raises(InputError, match=r"must be at most e\^-epsilon"):
+        CLAIMS["LT-Thm5.2-tlap"].evaluate(epsilon=1.0, delta=0.4)
 
 
 OPPOSED = np.where(np.arange(1000) == 0, 1.0, 0.0)
@@ -115,3 +130,52 @@ def test_smooth_noise_of_half_the_scale_is_refuted():
 def test_selection_law_sums_to_one():
     selection = ScoreSelection(noisy_candidates([0.0, 1.0], [1.0, 9.0]), 0.01)
     assert selection_law(selection).sum() == pytest.approx(1.0, abs=1e-13)
+
+
+# --- LT-E17 ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("candidates", "shown"), [(10**3, 0.1006), (10**5, 0.001424)])
+def test_margin_mechanism_leaks_the_half(candidates, shown):
+    gamma, rate, cut = 0.1 / candidates, mp.mpf(1) / 3, mp.mpf("0.001")
+    end = -mp.log(cut) / rate
+    scale = rate / (2 * (1 - cut))
+
+    def density(x):
+        return scale * mp.e ** (-rate * abs(x)) if abs(x) < end else mp.mpf(0)
+
+    def above(x):
+        x = min(max(x, -end), end)
+        tail = (mp.e ** (-rate * abs(x)) - cut) / (2 * (1 - cut))
+        return tail if x >= 0 else 1 - tail
+
+    def chosen(x):
+        better = (above(x - 1) + above(x + 1)) / 2
+        return gamma * density(x + 1) / 2 / (gamma + (1 - gamma) * better) ** 2
+
+    near = [end - 1 - mp.mpf(10) ** -k for k in range(8)]
+    points = [-end - 1, -1 - end / 2, 1 - end, -1, 0, *near, end - 1]
+    with mp.workdps(30):
+        exact = mp.quad(chosen, points)
+    down, up = margin._down_half(gamma, 1 / 3, 1e-3)
+    assert down == pytest.approx(float(exact), rel=1e-9)
+    assert down == pytest.approx(shown, rel=1e-3)
+    assert down + up == pytest.approx(1.0, rel=1e-10)
+
+
+def test_margin_mechanism_by_running_it():
+    # Half of the candidates 1 higher, half 1 lower; gamma = 0.1/20, K = 20.
+    generator = np.random.default_rng(5)
+    gamma, trials, rate, cut = 0.005, 40_000, 1 / 3, 1e-3
+    down, _ = margin._down_half(gamma, rate, cut)
+    runs = generator.geometric(gamma, trials)
+    owner = np.repeat(np.arange(trials), runs)
+    size = owner.size
+    magnitude = -np.log1p(-generator.random(size) * (1 - cut)) / rate
+    sign = generator.choice([-1.0, 1.0], size)
+    half = generator.choice([-1.0, 1.0], size)
+    order = np.lexsort((sign * magnitude + half, owner))
+    best = order[np.cumsum(runs) - 1]
+    hits = int(np.sum(half[best] < 0))
+    assert stats.binomtest(hits, trials, down).pvalue > ALPHA
+    assert stats.binomtest(hits, trials, down * 1.1).pvalue < ALPHA

@@ -55,7 +55,6 @@ MIXED = noisy_candidates(
 
 def mixed(method: str, gamma: float = 0.05):
     return candidate_stopping(
-        "mixed",
         lambda data, params: ScoreSelection(data, params["gamma"]),
         lambda data, params: ("a", "b", "c"),
         method,
@@ -192,6 +191,24 @@ def test_entries_keep_their_promises(entry):
         (generalised_exponential_mechanism(), [1.0], BOTH, "sensitivities is missing"),
         (margin_mechanism(), [1.0, 0.0], {"epsilon": 1.0, "delta": 0.7}, "is 0.7"),
         (
+            margin_mechanism(), [1.0, 0.0],
+            {"epsilon": 1.0, "delta": 0.1, "sensitivty": 2.0},
+            "sensitivty is no parameter",
+        ),
+        (
+            selection_exponential(), [1.0], BOTH | {"delta": 0.1},
+            "delta is no parameter",
+        ),
+        (
+            selection_margin(), [1.0], BOTH | {"epsilon": 1e18, "delta": 0.1},
+            "must be at most 2",
+        ),
+        (
+            private_tuning(noised_candidates()), MIXED,
+            {"repetitions": geometric(0.5), "threshold": 1.0},
+            "threshold is no parameter",
+        ),
+        (
             private_tuning(noised_candidates()), [1.0], {"repetitions": geometric(0.5)},
             "must be NoisyCandidates",
         ),
@@ -208,3 +225,29 @@ def test_bad_method_and_ragged_lists():
     smooth = next(e for e in ENTRIES if e.name == "selection_smooth_sensitivity")
     with pytest.raises(InputError, match="equally long"):
         smooth.build({"lists": "1,2/3"})
+
+
+def test_one_sensitivity_serves_all_and_others_must_be_as_many():
+    for name in (
+        "selection_generalised_exponential",
+        "generalised_exponential_mechanism",
+    ):
+        entry = next(e for e in ENTRIES if e.name == name)
+        one, three = (entry.build({"sensitivities": text}) for text in ("2", "2,2,2"))
+        laws = [
+            built.mechanism.law(built.data, built.params).probabilities
+            for built in (one, three)
+        ]
+        np.testing.assert_array_equal(*laws)
+        for use in (entry.build, entry.pairs):
+            with pytest.raises(InputError, match="2 positive numbers, or one for all"):
+                use({"scores": "1,0"})
+
+
+def test_tiny_settings_do_not_underflow():
+    tiny = {"beta": 1e-200, "delta": 1e-200}
+    for entry in ENTRIES:
+        if entry.name in ("selection_margin", "selection_smooth_sensitivity"):
+            built = entry.build(tiny)
+            law = built.mechanism.law(built.data, built.params).probabilities
+            assert law.sum() == pytest.approx(1.0, abs=1e-9)

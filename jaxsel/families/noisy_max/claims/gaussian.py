@@ -2,25 +2,25 @@
 
 Koskela, Redberg & Wang 2024, Section 3. Each bound is set against exact laws of the winner
 on random neighbours and on two groups of scores that move apart, the worst neighbours that
-are known. Theorem 3.3 as printed and as corrected stands with the errata.
+are known.
 """
 
-import math
 from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.errors import check_integer, check_interval
+from jaxsel.domains import number
+from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_delta,
     noisy_max_epsilon,
     noisy_max_noise,
     noisy_max_renyi,
-    noisy_max_shift,
 )
 from jaxsel.families.noisy_max.claims.instances import (
     ENDING,
@@ -30,9 +30,20 @@ from jaxsel.families.noisy_max.claims.instances import (
     instances,
     profile_cases,
 )
+from jaxsel.families.noisy_max.claims.parameters import (
+    Candidates,
+    Delta,
+    Level,
+    Noise,
+    Order,
+    Scale,
+    Several,
+)
 from jaxsel.families.noisy_max.group_bounds import group_delta, worst_group_pair
+from jaxsel.families.noisy_max.laws import noisy_max_shift
+from jaxsel.papers import JX, KRW
+from jaxsel.statements import Statement
 
-_PAPER = "Koskela, Redberg & Wang 2024"
 _ORDERS = np.array([1.05, 1.5, 2.0, 5.0, 30.0])
 _DELTAS = (1e-9, 1e-6, 1e-3, 0.1)
 _CHERNOFF = {
@@ -47,24 +58,15 @@ _CHERNOFF = {
 def _theorem_3_1(relation: Relation) -> Callable[..., float]:
     def evaluate(
         *,
-        order: float = 10.0,
-        noise_scale: float = 4.0,
-        candidates: int = 10,
-        noise: str = "gaussian",
+        order: Order = 10.0,
+        noise_scale: Scale = 4.0,
+        candidates: Candidates = 10,
+        noise: Noise = "gaussian",
     ) -> float:
-        order = check_interval("order", order, 1.0, math.inf)
+        """Renyi bound of the noise against all others, + log m/(order - 1)."""
         base = noisy_max_noise(noise, noise_scale, relation)
         return float(noisy_max_renyi(order, base, candidates))
 
-    evaluate.__doc__ = f"""Renyi bound: the noise's at a shift of {
-        noisy_max_shift(relation):g}, + log m/(order - 1).
-
-        Args:
-          order: in (1, inf).
-          noise_scale: standard deviation, or Laplace scale, over the sensitivity, > 0.
-          candidates: m >= 1.
-          noise: "gaussian" or "laplace".
-        """
     return evaluate
 
 
@@ -90,24 +92,16 @@ def _renyi_cases(relation: Relation):
 def _theorem_3_2(relation: Relation) -> Callable[..., float]:
     def evaluate(
         *,
-        epsilon: float = 1.0,
-        noise_scale: float = 4.0,
-        candidates: int = 10,
-        noise: str = "gaussian",
+        epsilon: Level = 1.0,
+        noise_scale: Scale = 4.0,
+        candidates: Candidates = 10,
+        noise: Noise = "gaussian",
     ) -> float:
+        """delta(epsilon): m times that of the noise, which moves against all others; at
+        most 1."""
         base = noisy_max_noise(noise, noise_scale, relation)
-        epsilon = check_interval("epsilon", epsilon, -200.0, 200.0)
         return float(noisy_max_delta(epsilon, base, candidates))
 
-    evaluate.__doc__ = f"""delta(epsilon): m times the noise's, which moves by {
-        noisy_max_shift(relation):g}; at most 1.
-
-        Args:
-          epsilon: in (-200, 200).
-          noise_scale: standard deviation, or Laplace scale, over the sensitivity, > 0.
-          candidates: m >= 1.
-          noise: "gaussian" or "laplace".
-        """
     return evaluate
 
 
@@ -119,36 +113,34 @@ def _theorem_3_2_at(
 
 
 def _looseness(
-    *, epsilon: float = 1.0, noise_scale: float = 4.0, candidates: int = 10
+    *,
+    epsilon: Annotated[float, number(at_least=0.0, below=50.0)] = 1.0,
+    noise_scale: Scale = 4.0,
+    candidates: Several = 10,
 ) -> float:
     """Theorem 3.2's delta over that of one candidate moving against all others.
 
-    The others are equal, the candidate's lead is the worst; it gains or loses.
-
-    Args:
-      epsilon: in [0, 50).
-      noise_scale: standard deviation of Gaussian noise, > 0.
-      candidates: m >= 2.
+    The noise is Gaussian, the others are equal, the candidate's lead is the worst; it
+    gains or loses.
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, 50.0, low_open=False)
-    m = check_integer("candidates", candidates, 2)
-    bound = noisy_max_delta(epsilon, noisy_max_noise("gaussian", noise_scale), m)
-    exact = max(
-        group_delta(epsilon, *sizes, noise_scale) for sizes in ((1, m - 1), (m - 1, 1))
+    bound = noisy_max_delta(
+        epsilon, noisy_max_noise("gaussian", noise_scale), candidates
     )
+    exact = max(
+        group_delta(epsilon, *sizes, noise_scale)
+        for sizes in ((1, candidates - 1), (candidates - 1, 1))
+    )
+    if exact == 0.0:
+        raise InputError(
+            f"noise_scale is {noise_scale}; at epsilon {epsilon} delta underflows there"
+        )
     return float(bound) / exact
 
 
 def _closeness(
-    *, delta: float = 1e-6, noise_scale: float = 4.0, candidates: int = 10_000
+    *, delta: Delta = 1e-6, noise_scale: Scale = 4.0, candidates: Several = 10_000
 ) -> float:
-    """Exact epsilon of the worst two groups over Theorem 3.2's epsilon.
-
-    Args:
-      delta: in (0, 1).
-      noise_scale: standard deviation of Gaussian noise, > 0.
-      candidates: m >= 2.
-    """
+    """Exact epsilon of the worst two groups over Theorem 3.2's, Gaussian noise."""
     pair = worst_group_pair(delta, candidates, noise_scale)
     noise = noisy_max_noise("gaussian", noise_scale)
     return pair.epsilon / noisy_max_epsilon(delta, noise, candidates)
@@ -172,18 +164,13 @@ def _close_cases(budget: Budget) -> Iterator[Case]:
 
 def _corollary_3_4(relation: Relation) -> Callable[..., float]:
     def evaluate(
-        *, delta: float = 1e-6, noise_scale: float = 4.0, candidates: int = 10
+        *, delta: Delta = 1e-6, noise_scale: Scale = 4.0, candidates: Candidates = 10
     ) -> float:
-        m = check_integer("candidates", candidates, 1)
-        return float(noisy_max_chernoff_epsilon(delta, noise_scale, m, relation))
+        """epsilon(delta) of noisy max with Gaussian noise."""
+        return float(
+            noisy_max_chernoff_epsilon(delta, noise_scale, candidates, relation)
+        )
 
-    evaluate.__doc__ = f"""epsilon(delta) of Gaussian noisy max, {_CHERNOFF[relation]}.
-
-        Args:
-          delta: in (0, 1).
-          noise_scale: s, standard deviation over the sensitivity, > 0.
-          candidates: m >= 1.
-        """
     return evaluate
 
 
@@ -202,66 +189,57 @@ def _corollary_cases(relation: Relation):
     return cases
 
 
-def _both_relations(relation: Relation) -> Iterator[Claim]:
+def _theorems(relation: Relation) -> Iterator[Statement]:
     shift, ending = noisy_max_shift(relation), ENDING[relation]
-    yield Claim(
-        id=f"KRW-Thm3.1{ending}",
-        source=f"{_PAPER}, Theorem 3.1 (Zhu & Wang 2022, Theorem 8)",
-        statement=f"Noisy max over m {MOVES[relation]}, has Renyi divergence at most "
+    yield KRW.privacy(
+        f"KRW-Thm3.1{ending}",
+        "Theorem 3.1 (Zhu & Wang 2022, Theorem 8)",
+        f"Noisy max over m {MOVES[relation]}, has Renyi divergence at most "
         f"that of the additive noise at a shift of {shift:g} + log m/(order - 1).",
-        kind="privacy",
-        relation=relation,
-        evaluate=_theorem_3_1(relation),
-        check=at_most(_renyi_cases(relation)),
+        relation,
+        _theorem_3_1(relation),
+        at_most(_renyi_cases(relation)),
     )
-    yield Claim(
-        id=f"KRW-Thm3.2{ending}",
-        source=f"{_PAPER}, Theorem 3.2",
-        statement=f"Noisy max over m {MOVES[relation]}, has at most m times the privacy "
+    yield KRW.privacy(
+        f"KRW-Thm3.2{ending}",
+        "Theorem 3.2",
+        f"Noisy max over m {MOVES[relation]}, has at most m times the privacy "
         f"profile of the additive noise at a shift of {shift:g}.",
-        kind="privacy",
-        relation=relation,
-        evaluate=_theorem_3_2(relation),
-        check=at_most(profile_cases(_theorem_3_2_at, relation), TOLERANCE),
+        relation,
+        _theorem_3_2(relation),
+        at_most(profile_cases(_theorem_3_2_at, relation), TOLERANCE),
     )
-    yield Claim(
-        id=f"KRW-Cor3.4{ending}",
-        source=f"{_PAPER}, Corollary 3.4",
-        statement=f"Noisy max over m {MOVES[relation]}, with noise N(0, s^2) is "
+    yield KRW.privacy(
+        f"KRW-Cor3.4{ending}",
+        "Corollary 3.4",
+        f"Noisy max over m {MOVES[relation]}, with noise N(0, s^2) is "
         f"(epsilon, delta)-DP for epsilon = {_CHERNOFF[relation]}.",
-        kind="privacy",
-        relation=relation,
-        evaluate=_corollary_3_4(relation),
-        check=at_most(_corollary_cases(relation)),
+        relation,
+        _corollary_3_4(relation),
+        at_most(_corollary_cases(relation)),
     )
 
 
-CLAIMS: tuple[Claim, ...] = (
-    *_both_relations(Relation.GENERAL),
-    *_both_relations(Relation.MONOTONE),
-    Claim(
-        id="KRW-Thm3.2-single",
-        source=f"this project, on {_PAPER}, Theorem 3.2",
-        statement=(
-            "Where one of 10 candidates moves against all others, sigma = 4 and epsilon "
-            f"= 1, Theorem 3.2's delta is more than {_LOOSE:g} times the exact one."
-        ),
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_looseness,
-        check=at_least(_loose_cases),
+STATEMENTS = (
+    *_theorems(Relation.GENERAL),
+    *_theorems(Relation.MONOTONE),
+    JX.privacy(
+        "KRW-Thm3.2-single",
+        "on Koskela, Redberg & Wang 2024, Theorem 3.2",
+        "Where one of 10 candidates moves against all others, sigma = 4 and epsilon "
+        f"= 1, Theorem 3.2's delta is more than {_LOOSE:g} times the exact one.",
+        Relation.GENERAL,
+        _looseness,
+        at_least(_loose_cases),
     ),
-    Claim(
-        id="KRW-Thm3.2-groups",
-        source=f"this project, on {_PAPER}, Theorem 3.2",
-        statement=(
-            "With 10,000 candidates, sigma = 4 and delta = 1e-6, two groups of scores "
-            f"that move apart have an exact epsilon of at least {_CLOSE:g} times Theorem "
-            "3.2's: for many candidates it cannot be much improved."
-        ),
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_closeness,
-        check=at_least(_close_cases),
+    JX.privacy(
+        "KRW-Thm3.2-groups",
+        "on Koskela, Redberg & Wang 2024, Theorem 3.2",
+        "With 10,000 candidates, sigma = 4 and delta = 1e-6, two groups of scores "
+        f"that move apart have an exact epsilon of at least {_CLOSE:g} times Theorem "
+        "3.2's: for many candidates it cannot be much improved.",
+        Relation.GENERAL,
+        _closeness,
+        at_least(_close_cases),
     ),
 )

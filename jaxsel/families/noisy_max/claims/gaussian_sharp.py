@@ -10,8 +10,7 @@ import numpy as np
 
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.errors import check_choice, check_interval
-from jaxsel.families.noisy_max.bounds import noisy_max_sharp_delta, noisy_max_shift
+from jaxsel.families.noisy_max.bounds import noisy_max_sharp_delta
 from jaxsel.families.noisy_max.claims.instances import (
     ENDING,
     MOVES,
@@ -19,33 +18,32 @@ from jaxsel.families.noisy_max.claims.instances import (
     Instance,
     profile_cases,
 )
+from jaxsel.families.noisy_max.claims.parameters import (
+    LevelFromZero,
+    Noise,
+    Scale,
+    Several,
+)
 from jaxsel.families.noisy_max.group_bounds import group_delta
+from jaxsel.families.noisy_max.laws import noisy_max_shift
+from jaxsel.papers import JX
 
-_PAPER = "Koskela, Redberg & Wang 2024"
+_PLACE = "after Koskela, Redberg & Wang 2024, Theorem 3.2"
 
 
 def _sharp(relation: Relation) -> Callable[..., float]:
     def evaluate(
         *,
-        epsilon: float = 1.0,
-        noise_scale: float = 4.0,
-        candidates: int = 10,
-        noise: str = "gaussian",
+        epsilon: LevelFromZero = 1.0,
+        noise_scale: Scale = 4.0,
+        candidates: Several = 10,
+        noise: Noise = "gaussian",
     ) -> float:
-        epsilon = check_interval("epsilon", epsilon, 0.0, 200.0, low_open=False)
-        check_choice("noise", noise, ("gaussian", "laplace"))
+        """Sharpened delta(epsilon)."""
         return float(
             noisy_max_sharp_delta(epsilon, noise, noise_scale, candidates, relation)
         )
 
-    evaluate.__doc__ = f"""Sharpened delta(epsilon), {relation.value} neighbours.
-
-        Args:
-          epsilon: in [0, 200).
-          noise_scale: standard deviation, or Laplace scale, over the sensitivity, > 0.
-          candidates: m >= 2.
-          noise: "gaussian" or "laplace".
-        """
     return evaluate
 
 
@@ -55,13 +53,9 @@ def _sharp_at(each: Instance, relation: Relation, levels: np.ndarray) -> np.ndar
     )
 
 
-def _two_candidates(*, epsilon: float = 1.0, noise_scale: float = 4.0) -> float:
-    """Exact delta(epsilon) of noisy max of two scores, general neighbours.
-
-    Args:
-      epsilon: in [0, 200).
-      noise_scale: standard deviation of Gaussian noise, > 0.
-    """
+def _two_candidates(*, epsilon: LevelFromZero = 1.0, noise_scale: Scale = 4.0) -> float:
+    """Exact delta(epsilon) of noisy max of two scores, Gaussian noise, general
+    neighbours."""
     return _sharp(Relation.GENERAL)(
         epsilon=epsilon, noise_scale=noise_scale, candidates=2
     )
@@ -78,34 +72,30 @@ def _tight_cases(budget: Budget) -> Iterator[Case]:
         yield bound, exact, where
 
 
-def _sharp_claim(relation: Relation) -> Claim:
-    shift, ending = noisy_max_shift(relation), ENDING[relation]
-    return Claim(
-        id=f"KRW-Thm3.2-sharp{ending}",
-        source=f"this project, after {_PAPER}, Theorem 3.2",
-        statement=f"For epsilon >= 0 and {MOVES[relation]}, max(1, m - 2) replaces m; "
+def _sharper(relation: Relation) -> Claim:
+    shift = noisy_max_shift(relation)
+    return JX.privacy(
+        f"KRW-Thm3.2-sharp{ENDING[relation]}",
+        _PLACE,
+        f"For epsilon >= 0 and {MOVES[relation]}, max(1, m - 2) replaces m; "
         f"with Gaussian noise a shift of {shift:g} sqrt((m - 1)/m) is enough, and the "
         f"profile of one Gaussian at a shift of {shift / 2:g} sqrt(m) is a bound too.",
-        kind="privacy",
-        relation=relation,
-        evaluate=_sharp(relation),
-        check=at_most(profile_cases(_sharp_at, relation), TOLERANCE),
+        relation,
+        _sharp(relation),
+        at_most(profile_cases(_sharp_at, relation), TOLERANCE),
     )
 
 
-CLAIMS: tuple[Claim, ...] = (
-    _sharp_claim(Relation.GENERAL),
-    _sharp_claim(Relation.MONOTONE),
-    Claim(
-        id="KRW-Thm3.2-sharp-tight",
-        source=f"this project, after {_PAPER}, Theorem 3.2",
-        statement=(
-            "For two candidates and Gaussian noise the sharpened bound is the exact "
-            "profile of the worst neighbours, general and monotone."
-        ),
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_two_candidates,
-        check=equal(_tight_cases, 1e-10),
+STATEMENTS = (
+    _sharper(Relation.GENERAL),
+    _sharper(Relation.MONOTONE),
+    JX.privacy(
+        "KRW-Thm3.2-sharp-tight",
+        _PLACE,
+        "For two candidates and Gaussian noise the sharpened bound is the exact profile "
+        "of the worst neighbours, general and monotone.",
+        Relation.GENERAL,
+        _two_candidates,
+        equal(_tight_cases, 1e-10),
     ),
 )

@@ -5,28 +5,35 @@ mechanism (McSherry & Talwar 2007), exponential noise is permute-and-flip (McKen
 Sheldon 2020; Ding et al. 2021), Laplace noise is report noisy max of Dwork & Roth 2014.
 """
 
-import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.errors import check_interval, check_positive
-from jaxsel.families.noisy_max.laws import noisy_max_law
+from jaxsel.domains import number, positive
+from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
+from jaxsel.papers import DR, MS, MT, ROGERS
+from jaxsel.statements import Statement
 
-_FACTOR = {Relation.GENERAL: 2.0, Relation.MONOTONE: 1.0}
-_SOURCES = {
-    "gumbel": "McSherry & Talwar 2007 (exponential mechanism)",
-    "laplace": "Dwork & Roth 2014, Section 3.3 (report noisy max)",
-    "exponential": "McKenna & Sheldon 2020 (permute-and-flip); Ding et al. 2021",
+Scale = Annotated[float, positive("b, in units of the sensitivity of the scores")]
+RenyiScale = Annotated[
+    float, number("b, in units of the sensitivity of the scores", at_least=1e-100)
+]
+Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
+
+_PLACES = {
+    "gumbel": (MT, "the exponential mechanism"),
+    "laplace": (DR, "Section 3.3, report noisy max"),
+    "exponential": (MS, "permute-and-flip; Ding et al. 2021"),
 }
 _MOVES = {
     Relation.GENERAL: "every score moves by at most 1",
     Relation.MONOTONE: "all scores move in the same direction, by at most 1",
 }
+_SHARE = 0.99
 
 
 class _Neighbours(NamedTuple):
@@ -71,7 +78,7 @@ def _one_behind(
         moved = scores + np.where(first, 1.0, 0.0)
     where = (
         f"b={scale:g}, {size} candidates, one {distance:g} b behind the others gains "
-        f"{_FACTOR[relation]:g}"
+        f"{noisy_max_shift(relation):g}"
     )
     return _Neighbours(scores, moved, scale, where)
 
@@ -81,29 +88,29 @@ def _exact(noise: str, case: _Neighbours) -> float:
     return float(np.max(np.abs(np.log(laws[0] / laws[1]))))
 
 
-def _promise(relation: Relation) -> Callable[..., float]:
-    def evaluate(*, noise_scale: float = 1.0) -> float:
-        return _FACTOR[relation] / check_positive("noise_scale", noise_scale)
+def _pure(relation: Relation, share: float = 1.0) -> Callable[..., float]:
+    def evaluate(*, noise_scale: Scale = 1.0) -> float:
+        """Pure epsilon 2/b of noisy max, 1/b if monotone; 0.99 of it if tight."""
+        return share * noisy_max_shift(relation) / noise_scale
 
-    number = f"{_FACTOR[relation]:g}/b"
-    evaluate.__doc__ = f"""Pure epsilon {number} of noisy max.
+    return evaluate
 
-        Args:
-          noise_scale: b, in units of the sensitivity of the scores, > 0.
-        """
+
+def _concentrated(relation: Relation) -> Callable[..., float]:
+    def evaluate(*, order: Order = 2.0, noise_scale: RenyiScale = 1.0) -> float:
+        """Renyi bound order epsilon^2/8, epsilon = 2/b, or 1/b if monotone."""
+        return order * (noisy_max_shift(relation) / noise_scale) ** 2 / 8.0
+
     return evaluate
 
 
 def _bound_cases(noise: str, relation: Relation):
     def cases(budget: Budget) -> Iterator[Case]:
         for case in _neighbours(relation, budget):
-            claimed = _FACTOR[relation] / case.scale
+            claimed = noisy_max_shift(relation) / case.scale
             yield claimed, _exact(noise, case), case.where
 
     return cases
-
-
-_SHARE = 0.99
 
 
 def _tight_cases(noise: str, relation: Relation):
@@ -112,38 +119,10 @@ def _tight_cases(noise: str, relation: Relation):
     def cases(budget: Budget) -> Iterator[Case]:
         for scale in (0.5, 1.0, 5.0):
             case = _one_behind(relation, 3, 60.0, scale)
-            claimed = _SHARE * _FACTOR[relation] / scale
+            claimed = _SHARE * noisy_max_shift(relation) / scale
             yield claimed, _exact(noise, case), case.where
 
     return cases
-
-
-def _reached(relation: Relation) -> Callable[..., float]:
-    def evaluate(*, noise_scale: float = 1.0) -> float:
-        return _SHARE * _FACTOR[relation] / check_positive("noise_scale", noise_scale)
-
-    number = f"{_SHARE:g} * {_FACTOR[relation]:g}/b"
-    evaluate.__doc__ = f"""Pure epsilon {number} that noisy max reaches.
-
-        Args:
-          noise_scale: b, in units of the sensitivity of the scores, > 0.
-        """
-    return evaluate
-
-
-def _concentrated(relation: Relation) -> Callable[..., float]:
-    def evaluate(*, order: float = 2.0, noise_scale: float = 1.0) -> float:
-        order = check_interval("order", order, 1.0, math.inf)
-        epsilon = _FACTOR[relation] / check_positive("noise_scale", noise_scale)
-        return order * epsilon**2 / 8.0
-
-    evaluate.__doc__ = f"""Renyi bound order epsilon^2/8, epsilon = {_FACTOR[relation]:g}/b.
-
-        Args:
-          order: in (1, inf).
-          noise_scale: b, in units of the sensitivity of the scores, > 0.
-        """
-    return evaluate
 
 
 def _concentrated_cases(relation: Relation):
@@ -154,7 +133,7 @@ def _concentrated_cases(relation: Relation):
                 noisy_max_law(s / case.scale, "gumbel")
                 for s in (case.scores, case.moved)
             ]
-            claimed = orders * (_FACTOR[relation] / case.scale) ** 2 / 8.0
+            claimed = orders * (noisy_max_shift(relation) / case.scale) ** 2 / 8.0
             seen = np.maximum(
                 renyi_divergence(laws[0], laws[1], orders),
                 renyi_divergence(laws[1], laws[0], orders),
@@ -166,47 +145,45 @@ def _concentrated_cases(relation: Relation):
     return cases
 
 
-def _claims(noise: str, relation: Relation) -> Iterator[Claim]:
+def _statements(noise: str, relation: Relation) -> Iterator[Statement]:
+    paper, place = _PLACES[noise]
     name = f"NM-{noise}-{relation.value}"
-    factor = f"{_FACTOR[relation]:g}/b"
-    yield Claim(
-        id=name,
-        source=_SOURCES[noise],
-        statement=f"Noisy max with {noise} noise of scale b is ({factor}, 0)-DP if "
+    factor = f"{noisy_max_shift(relation):g}/b"
+    yield paper.privacy(
+        name,
+        place,
+        f"Noisy max with {noise} noise of scale b is ({factor}, 0)-DP if "
         f"{_MOVES[relation]}.",
-        kind="privacy",
-        relation=relation,
-        evaluate=_promise(relation),
-        check=at_most(_bound_cases(noise, relation)),
+        relation,
+        _pure(relation),
+        at_most(_bound_cases(noise, relation)),
     )
-    yield Claim(
-        id=f"{name}-tight",
-        source=_SOURCES[noise],
-        statement=f"{factor} cannot be lowered by 1 %: the loss on a candidate far behind "
+    yield paper.privacy(
+        f"{name}-tight",
+        place,
+        f"{factor} cannot be lowered by 1 %: the loss on a candidate far behind "
         f"that gains on all others exceeds {_SHARE:g} * {factor}.",
-        kind="privacy",
-        relation=relation,
-        evaluate=_reached(relation),
-        check=at_least(_tight_cases(noise, relation)),
+        relation,
+        _pure(relation, _SHARE),
+        at_least(_tight_cases(noise, relation)),
     )
     if noise == "gumbel":
         middle = "" if relation is Relation.GENERAL else "-monotone"
-        yield Claim(
-            id=f"NM-gumbel{middle}-zCDP",
-            source="Rogers & Steinke 2021 (bounded range)",
-            statement=f"With epsilon = {factor}, noisy max with Gumbel noise has log "
+        yield ROGERS.privacy(
+            f"NM-gumbel{middle}-zCDP",
+            "bounded range",
+            f"With epsilon = {factor}, noisy max with Gumbel noise has log "
             "likelihood ratios in a range of length epsilon, hence is epsilon^2/8-zCDP, "
             f"if {_MOVES[relation]}.",
-            kind="privacy",
-            relation=relation,
-            evaluate=_concentrated(relation),
-            check=at_most(_concentrated_cases(relation)),
+            relation,
+            _concentrated(relation),
+            at_most(_concentrated_cases(relation)),
         )
 
 
-CLAIMS: tuple[Claim, ...] = tuple(
-    claim
-    for noise in _SOURCES
+STATEMENTS = tuple(
+    statement
+    for noise in _PLACES
     for relation in (Relation.GENERAL, Relation.MONOTONE)
-    for claim in _claims(noise, relation)
+    for statement in _statements(noise, relation)
 )

@@ -1,7 +1,8 @@
 """Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded.
 
-With the Gaussian mechanism in place of Ghazi, Kumar & Manurangsi 2021 (Theorem 13): see
-``jaxsel.families.query_release.laws``.
+With the Gaussian mechanism in place of Ghazi, Kumar & Manurangsi 2021 (Theorem 13), see
+``jaxsel.families.query_release.laws``; the parts of delta as printed and as corrected
+(CL-E9).
 """
 
 import math
@@ -11,9 +12,10 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_integer, check_interval
+from jaxsel.families.query_release.claims.parameters import Delta, Epsilon, Queries
+from jaxsel.families.query_release.claims.private_bound import deltas
 from jaxsel.families.query_release.laws import (
     QueryRelease,
     bound_below,
@@ -25,17 +27,9 @@ from jaxsel.families.query_release.laws import (
     selection_factor,
     spent_delta,
 )
+from jaxsel.papers import CL, JX
 
-_PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 _CELLS = 1200  # of the grid in each direction, for the exact privacy of one query
-
-
-def _checked(queries: int, epsilon: float, delta: float) -> tuple[int, float, float]:
-    return (
-        check_integer("queries", queries, 1),
-        check_interval("epsilon", epsilon, 0.0, 1.0, high_open=False),
-        check_interval("delta", delta, 0.0, 0.5, high_open=False),
-    )
 
 
 def _settings(budget: Budget, cases: int) -> Iterator[tuple[int, float, float]]:
@@ -57,16 +51,9 @@ def _shown(queries: int, epsilon: float, delta: float) -> str:
 
 
 def _half_error(
-    *, queries: int = 10, epsilon: float = 1.0, delta: float = 0.05
+    *, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05
 ) -> float:
-    """(2/epsilon) sqrt(k log(1.25/delta) log(2 k)), kept with probability 1/2.
-
-    Args:
-      queries: k, >= 1.
-      epsilon: in (0, 1].
-      delta: in (0, 1/2].
-    """
-    queries, epsilon, delta = _checked(queries, epsilon, delta)
+    """(2/epsilon) sqrt(k log(1.25/delta) log(2 k)), kept with probability 1/2."""
     square = queries * math.log(1.25 / delta) * math.log(2.0 * queries)
     return 2.0 / epsilon * math.sqrt(square)
 
@@ -83,15 +70,10 @@ def _half_errors(budget: Budget) -> Iterator[Case]:
 # --- Theorem 5 ------------------------------------------------------------------------
 
 
-def _cap(*, queries: int = 10, epsilon: float = 1.0, delta: float = 0.05) -> float:
-    """(39 sqrt(k log(1/delta) log(2 k)) + 117 log(1/delta))/epsilon.
-
-    Args:
-      queries: k, >= 1.
-      epsilon: in (0, 1].
-      delta: in (0, 1/2].
-    """
-    queries, epsilon, delta = _checked(queries, epsilon, delta)
+def _cap(
+    *, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05
+) -> float:
+    """(39 sqrt(k log(1/delta) log(2 k)) + 117 log(1/delta))/epsilon."""
     low = -math.log(delta)
     root = math.sqrt(queries * low * math.log(2.0 * queries))
     return (39.0 * root + 117.0 * low) / epsilon
@@ -107,13 +89,9 @@ def _caps(budget: Budget) -> Iterator[Case]:
         yield 0.0, float(above[0]), f"P[error > cap], {_shown(*case)}"
 
 
-def _corrections(*, delta: float = 0.05) -> float:
-    """Chance delta/10 that the true answers are released.
-
-    Args:
-      delta: in (0, 1/2].
-    """
-    return _checked(1, 1.0, delta)[2] / 10.0
+def _corrections(*, delta: Delta = 0.05) -> float:
+    """Chance delta/10 that the true answers are released."""
+    return delta / 10.0
 
 
 def _correction_cases(budget: Budget) -> Iterator[Case]:
@@ -123,13 +101,9 @@ def _correction_cases(budget: Budget) -> Iterator[Case]:
             yield _corrections(delta=case[2]), corrected, f"{_shown(*case)}, {sharp=}"
 
 
-def _delta(*, delta: float = 0.05) -> float:
-    """Delta of the whole algorithm, at its epsilon.
-
-    Args:
-      delta: in (0, 1/2].
-    """
-    return _checked(1, 1.0, delta)[2]
+def _delta(*, delta: Delta = 0.05) -> float:
+    """delta of the whole algorithm, at its epsilon."""
+    return delta
 
 
 def single_query_delta(settings: QueryRelease, epsilon: float) -> float:
@@ -176,6 +150,40 @@ def _single_queries(sharp: bool):
     return listed
 
 
+# --- The parts of delta (CL-E9) -------------------------------------------------------
+
+
+def _fifth(*, delta: Delta = 0.1) -> float:
+    """delta/5 that the selected vector may have."""
+    return delta / 5.0
+
+
+def _selected_delta(delta: float, divisor: float) -> float:
+    """T delta_in: beta = delta/10, T = ceil(2/beta), delta_in = delta^2/divisor."""
+    return math.ceil(20.0 / delta) * delta**2 / divisor
+
+
+def _selected(divisor: float, cases: int):
+    def listed(budget: Budget) -> Iterator[Case]:
+        for delta in deltas(budget, cases, 0.1):
+            where = f"{delta=!r}, inner delta delta^2/{divisor:g}"
+            yield _fifth(delta=delta), _selected_delta(delta, divisor), where
+
+    return listed
+
+
+def _whole(*, delta: Delta = 0.1) -> float:
+    """delta of the whole algorithm."""
+    return delta
+
+
+def _whole_cases(budget: Budget) -> Iterator[Case]:
+    for delta in deltas(budget, 200, 0.1):
+        # Correcting non-privately with chance delta/10 costs (1 + e^epsilon) delta/10.
+        total = _selected_delta(delta, 105.0) + (1.0 + math.e) * delta / 10.0
+        yield _whole(delta=delta), total, f"{delta=!r}, epsilon=1"
+
+
 # --- The plain Gaussian mechanism, corrected ------------------------------------------
 
 
@@ -204,16 +212,10 @@ def _corrected_gaussians(budget: Budget) -> Iterator[Case]:
 
 
 def _boosted_cap(
-    *, queries: int = 10, epsilon: float = 1.0, delta: float = 0.05
+    *, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05
 ) -> float:
-    """Cap of Theorem 5's algorithm with the sharp budget and the Gaussian mechanism.
-
-    Args:
-      queries: k, >= 1.
-      epsilon: in (0, 1].
-      delta: in (0, 1/2].
-    """
-    return query_release(*_checked(queries, epsilon, delta), sharp=True).cap
+    """Cap of Theorem 5's algorithm with the sharp budget and the Gaussian mechanism."""
+    return query_release(queries, epsilon, delta, sharp=True).cap
 
 
 def _smaller_caps(budget: Budget) -> Iterator[Case]:
@@ -223,77 +225,107 @@ def _smaller_caps(budget: Budget) -> Iterator[Case]:
         yield boosted, plain, _shown(*case)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="CL-Thm13-gaussian",
-        source=f"{_PAPER}, Theorem 13, for the Gaussian mechanism",
-        statement="The Gaussian mechanism for k queries has largest error at most (2/"
+STATEMENTS = (
+    CL.misprint(
+        "CL-E9",
+        "Theorem 5: introduction and proof",
+        "proof",
+        printed="Inner privacy (epsilon/3, delta^2/10) and beta = delta/10 give "
+        "(epsilon, delta/5). Display in the introduction: log(1/delta) inside the "
+        "root.",
+        correct="T = ceil(20/delta), so T delta^2/10 is 2 delta. With delta^2/105 all "
+        "parts add up to at most delta. log(1/delta) stands outside the root, as in "
+        "Section 3.2; inside, the bound would contradict Remark 1 for one query.",
+        refuted=(
+            CL.privacy(
+                "CL-Thm5-step-delta-printed",
+                "proof of Theorem 5",
+                "With inner delta delta^2/10 and beta = delta/10, the selected "
+                "vector is (epsilon, delta/5)-DP by Theorem 4.",
+                Relation.GENERAL,
+                _fifth,
+                at_most(_selected(10.0, 0)),
+            ),
+        ),
+        corrected=(
+            CL.privacy(
+                "CL-Thm5-step-delta",
+                "proof of Theorem 5, corrected",
+                "With inner delta delta^2/105 and beta = delta/10, the selected "
+                "vector is (epsilon, delta/5)-DP by Theorem 4.",
+                Relation.GENERAL,
+                _fifth,
+                at_most(_selected(105.0, 200), tolerance=1e-15),
+            ),
+            CL.privacy(
+                "CL-Thm5-delta",
+                "Theorem 5, corrected",
+                "With inner delta delta^2/105 and beta = delta/10, delta adds up to "
+                "at most delta for epsilon <= 1.",
+                Relation.GENERAL,
+                _whole,
+                at_most(_whole_cases, tolerance=1e-15),
+            ),
+        ),
+    ),
+    CL.utility(
+        "CL-Thm13-gaussian",
+        "Theorem 13, for the Gaussian mechanism",
+        "The Gaussian mechanism for k queries has largest error at most (2/"
         "epsilon) sqrt(k log(1.25/delta) log(2 k)) with probability at least 1/2.",
-        kind="utility",
-        relation=None,
-        evaluate=_half_error,
-        check=at_most(_half_errors),
+        _half_error,
+        at_most(_half_errors),
     ),
-    Claim(
-        id="CL-Thm5-error",
-        source=f"{_PAPER}, Theorem 5, with the Gaussian mechanism inside",
-        statement="No released answer errs by more than (39 sqrt(k log(1/delta) log(2 "
+    CL.utility(
+        "CL-Thm5-error",
+        "Theorem 5, with the Gaussian mechanism inside",
+        "No released answer errs by more than (39 sqrt(k log(1/delta) log(2 "
         "k)) + 117 log(1/delta))/epsilon.",
-        kind="utility",
-        relation=None,
-        evaluate=_cap,
-        check=at_most(_caps),
+        _cap,
+        at_most(_caps),
     ),
-    Claim(
-        id="CL-Thm5-correction",
-        source=f"{_PAPER}, proof of Theorem 5",
-        statement="The true answers are released with probability at most delta/10.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_corrections,
-        check=at_most(_correction_cases),
+    CL.privacy(
+        "CL-Thm5-correction",
+        "proof of Theorem 5",
+        "The true answers are released with probability at most delta/10.",
+        Relation.GENERAL,
+        _corrections,
+        at_most(_correction_cases),
     ),
-    Claim(
-        id="CL-Thm5-privacy",
-        source=f"{_PAPER}, Theorem 5, corrected",
-        statement="With inner privacy (epsilon/3, delta^2/105) the algorithm is (epsilon, "
+    CL.privacy(
+        "CL-Thm5-privacy",
+        "Theorem 5, corrected",
+        "With inner privacy (epsilon/3, delta^2/105) the algorithm is (epsilon, "
         "delta)-DP.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_delta,
-        check=at_most(_single_queries(sharp=False)),
+        Relation.GENERAL,
+        _delta,
+        at_most(_single_queries(sharp=False)),
     ),
-    Claim(
-        id="CL-Thm5-sharp",
-        source=f"{_PAPER}, Theorem 5, sharper (derived here)",
-        statement="Where the inner error has one law on all data, inner privacy (epsilon, "
+    CL.privacy(
+        "CL-Thm5-sharp",
+        "Theorem 5, sharper (derived here)",
+        "Where the inner error has one law on all data, inner privacy (epsilon, "
         "delta^2/17) is enough for (epsilon, delta)-DP: the selection costs no epsilon.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_delta,
-        check=at_most(_single_queries(sharp=True)),
+        Relation.GENERAL,
+        _delta,
+        at_most(_single_queries(sharp=True)),
     ),
-    Claim(
-        id="CL-Thm5-corrected-gaussian",
-        source="beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022 (derived "
-        "here)",
-        statement="The Gaussian mechanism at (epsilon, delta/2), whose answers "
+    JX.privacy(
+        "CL-Thm5-corrected-gaussian",
+        "beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022",
+        "The Gaussian mechanism at (epsilon, delta/2), whose answers "
         "are replaced by the true ones where one errs by more than its (delta/2)/(1 + "
         "e^epsilon) upper quantile, is (epsilon, delta)-DP.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_delta,
-        check=at_most(_corrected_gaussians),
+        Relation.GENERAL,
+        _delta,
+        at_most(_corrected_gaussians),
     ),
-    Claim(
-        id="CL-Thm5-corrected-gaussian-error",
-        source="beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022 (derived "
-        "here)",
-        statement="For k <= 10^4 and delta >= 10^-6 that mechanism's error, also never "
+    JX.utility(
+        "CL-Thm5-corrected-gaussian-error",
+        "beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022",
+        "For k <= 10^4 and delta >= 10^-6 that mechanism's error, also never "
         "exceeded, is below the cap of Theorem 5's algorithm over the Gaussian mechanism.",
-        kind="utility",
-        relation=None,
-        evaluate=_boosted_cap,
-        check=at_most(_smaller_caps),
+        _boosted_cap,
+        at_most(_smaller_caps),
     ),
 )

@@ -1,10 +1,12 @@
-"""The test of OPS-PTR: released bounds on an eigenvalue and a norm, Section 6.1.
+"""Koskela, Redberg & Wang 2024, Section 6.1: the test of OPS-PTR.
 
+Released bounds on an eigenvalue and a norm, with E-OPS-2.
 The released code of AdaOPS (Wang 2018) is the source of the printed constants.
 """
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 from scipy import special
@@ -13,23 +15,28 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_delta,
     gaussian_noise_multiplier,
 )
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import RidgePair, ridge_pairs
+from jaxsel.papers import BW, KRW, WANG
 
-_KRW = "Koskela, Redberg & Wang 2024"
-_WANG = "Wang 2018, AdaOPS (released code), used by OPS-PTR"
+_RELEASED = "AdaOPS (released code), used by OPS-PTR"
+
+Epsilon = Annotated[float, positive("of the whole algorithm")]
+Delta = Annotated[float, probability("of the whole algorithm")]
+Regularisation = Annotated[float, positive("lambda")]
 
 
-def _margin(*, failure: float = 1e-6) -> float:
-    """Standard deviations by which a bound must be moved: Phi^-1(1 - failure).
-
-    Args:
-      failure: probability that the bound is wrong.
-    """
-    return -float(special.ndtri(check_interval("failure", failure, 0.0, 0.5)))
+def _margin(
+    *,
+    failure: Annotated[
+        float, number("probability that the bound is wrong", above=0.0, below=0.5)
+    ] = 1e-6,
+) -> float:
+    """Standard deviations by which a bound must be moved: Phi^-1(1 - failure)."""
+    return -float(special.ndtri(failure))
 
 
 def _margin_cases(budget: Budget) -> Iterator[Case]:
@@ -38,13 +45,9 @@ def _margin_cases(budget: Budget) -> Iterator[Case]:
         yield 1.0, seen / failure, f"failure={failure:g}"
 
 
-def _margin_printed(*, delta: float = 1e-6) -> float:
-    """delta/3, the printed probability that a bound on the eigenvalue is wrong.
-
-    Args:
-      delta: of the whole algorithm.
-    """
-    return check_interval("delta", delta, 0.0, 1.0) / 3.0
+def _margin_printed(*, delta: Delta = 1e-6) -> float:
+    """delta/3, the printed probability that a bound on the eigenvalue is wrong."""
+    return delta / 3.0
 
 
 def _margin_printed_cases(budget: Budget) -> Iterator[Case]:
@@ -55,14 +58,10 @@ def _margin_printed_cases(budget: Budget) -> Iterator[Case]:
         yield 1.0, seen / _margin_printed(delta=delta), f"delta={delta:g}"
 
 
-def _noise_printed(*, epsilon: float = 4.0, delta: float = 1e-6) -> float:
-    """delta/3, the printed delta of the released eigenvalue at epsilon/4.
-
-    Args:
-      epsilon, delta: of the whole algorithm.
-    """
-    check_positive("epsilon", epsilon)
-    return check_interval("delta", delta, 0.0, 1.0) / 3.0
+def _noise_printed(*, epsilon: Epsilon = 4.0, delta: Delta = 1e-6) -> float:
+    """delta/3, the printed delta of the released eigenvalue at epsilon/4."""
+    del epsilon
+    return delta / 3.0
 
 
 def _noise_printed_cases(budget: Budget) -> Iterator[Case]:
@@ -75,12 +74,14 @@ def _noise_printed_cases(budget: Budget) -> Iterator[Case]:
             yield 1.0, seen / claimed, f"epsilon={epsilon:g}, delta={delta:g}"
 
 
-def _noise(*, epsilon: float = 1.0, delta: float = 1e-6) -> float:
-    """Noise multiplier of an (epsilon, delta)-DP Gaussian release.
-
-    Args:
-      epsilon, delta: of that release.
-    """
+def _noise(
+    *,
+    epsilon: Annotated[
+        float, number("of that release", at_least=1e-9, at_most=1e6)
+    ] = 1.0,
+    delta: Annotated[float, probability("of that release")] = 1e-6,
+) -> float:
+    """Noise multiplier of an (epsilon, delta)-DP Gaussian release."""
     return gaussian_noise_multiplier(epsilon, delta)
 
 
@@ -93,13 +94,14 @@ def _noise_cases(budget: Budget) -> Iterator[Case]:
         yield 1.0, seen / delta, f"epsilon={epsilon!r}, delta={delta!r}"
 
 
-def _eigenvalue(*, records: int = 10) -> float:
-    """1: how far one record moves the least eigenvalue of X'X.
-
-    Args:
-      records: of the data set; it does not matter.
-    """
-    check_positive("records", records)
+def _eigenvalue(
+    *,
+    records: Annotated[
+        int, whole("of the data set; it does not matter", at_least=1)
+    ] = 10,
+) -> float:
+    """1: how far one record moves the least eigenvalue of X'X."""
+    del records
     return 1.0
 
 
@@ -110,29 +112,28 @@ def _eigenvalue_cases(budget: Budget) -> Iterator[Case]:
         yield _eigenvalue(), seen, pair.where
 
 
-def _norm(*, regularisation: float = 1.0, eigenvalue: float = 3.0) -> float:
-    """How far one record moves log(1 + |theta|).
-
-    log(1 + 1/(lambda + max(e - 1, 0))).
-
-    Args:
-      regularisation: lambda > 0.
-      eigenvalue: e, least eigenvalue of X'X of the data set that the record joins or
-        leaves.
-    """
+def _norm(
+    *,
+    regularisation: Regularisation = 1.0,
+    eigenvalue: Annotated[
+        float,
+        number("e, the least of X'X on either side of the record", at_least=0.0),
+    ] = 3.0,
+) -> float:
+    """How far one record moves log(1 + |theta|): log(1 + 1/(lambda + max(e - 1, 0)))."""
     bound = ridge.leverage_bound(regularisation, eigenvalue)
     return float(ridge.log_norm_sensitivity(bound))
 
 
-def _norm_printed(*, regularisation: float = 1.0, eigenvalue: float = 3.0) -> float:
-    """log(1 + 1/(lambda + e)): how far a record is said to move log(1 + |theta|).
-
-    Args:
-      regularisation: lambda > 0.
-      eigenvalue: e > 0, of the data set that the record joins or leaves.
-    """
-    lam = check_positive("regularisation", regularisation)
-    return math.log1p(1.0 / (lam + check_positive("eigenvalue", eigenvalue)))
+def _norm_printed(
+    *,
+    regularisation: Regularisation = 1.0,
+    eigenvalue: Annotated[
+        float, positive("e, the least of X'X on either side of the record")
+    ] = 3.0,
+) -> float:
+    """log(1 + 1/(lambda + e)): how far a record is said to move log(1 + |theta|)."""
+    return math.log1p(1.0 / (regularisation + eigenvalue))
 
 
 def _norm_gap(pair: RidgePair) -> float:
@@ -155,105 +156,91 @@ def _norm_printed_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, _norm_gap(pair), f"from the larger set, {pair.where}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="OPS-margin",
-        source=f"{_KRW}, Section 6.1 (the test, as corrected)",
-        statement="A Gaussian release less Phi^-1(1 - d) of its deviations exceeds the "
+STATEMENTS = (
+    KRW.utility(
+        "OPS-margin",
+        "Section 6.1 (the test, as corrected)",
+        "A Gaussian release less Phi^-1(1 - d) of its deviations exceeds the "
         "true value with probability d at most (checked in units of d).",
-        kind="utility",
-        relation=None,
-        evaluate=_margin,
-        check=at_most(_margin_cases),
+        _margin,
+        at_most(_margin_cases),
         erratum="E-OPS-1",
     ),
-    Claim(
-        id="OPS-margin-printed",
-        source=_WANG,
-        statement="The released eigenvalue, noise of deviation s sqrt(log(6/delta)) less "
+    WANG.utility(
+        "OPS-margin-printed",
+        _RELEASED,
+        "The released eigenvalue, noise of deviation s sqrt(log(6/delta)) less "
         "s log(6/delta), exceeds the true one with probability delta/3 at most (checked "
         "in units of delta/3).",
-        kind="utility",
-        relation=None,
-        evaluate=_margin_printed,
-        check=at_most(_margin_printed_cases),
+        _margin_printed,
+        at_most(_margin_printed_cases),
         holds=False,
         erratum="E-OPS-1",
         correction="Its probability is Phi(-sqrt(log(6/delta))), near sqrt(delta): move it "
         "by Phi^-1(1 - delta/3) deviations: OPS-margin.",
     ),
-    Claim(
-        id="OPS-noise",
-        source="Balle & Wang 2018, as used in Section 6.1",
-        statement="At gaussian_noise_multiplier(epsilon, delta) a Gaussian release has "
+    BW.privacy(
+        "OPS-noise",
+        "as used in Section 6.1 of Koskela, Redberg & Wang 2024",
+        "At gaussian_noise_multiplier(epsilon, delta) a Gaussian release has "
         "exactly this delta at epsilon (checked in units of delta).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_noise,
-        check=at_most(_noise_cases),
+        Relation.BASE,
+        _noise,
+        at_most(_noise_cases),
         erratum="E-OPS-1",
     ),
-    Claim(
-        id="OPS-noise-printed",
-        source=_WANG,
-        statement="An eigenvalue with Gaussian noise of deviation sqrt(log(6/delta)) / "
+    WANG.privacy(
+        "OPS-noise-printed",
+        _RELEASED,
+        "An eigenvalue with Gaussian noise of deviation sqrt(log(6/delta)) / "
         "(epsilon/4) is (epsilon/4, delta/3)-DP (checked in units of delta/3).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_noise_printed,
-        check=at_most(_noise_printed_cases),
+        Relation.BASE,
+        _noise_printed,
+        at_most(_noise_printed_cases),
         holds=False,
         erratum="E-OPS-1",
         correction="At epsilon = 2 delta is exceeded already; calibrate exactly: "
         "OPS-noise.",
     ),
-    Claim(
-        id="OPS-eigenvalue",
-        source=f"{_KRW}, Section 6.1 (the test)",
-        statement="Adding a record of norm at most 1 raises the least eigenvalue of X'X by "
+    KRW.privacy(
+        "OPS-eigenvalue",
+        "Section 6.1 (the test)",
+        "Adding a record of norm at most 1 raises the least eigenvalue of X'X by "
         "something in [0, 1].",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_eigenvalue,
-        check=at_most(_eigenvalue_cases),
+        Relation.BASE,
+        _eigenvalue,
+        at_most(_eigenvalue_cases),
     ),
-    Claim(
-        id="OPS-norm",
-        source=f"{_KRW}, Section 6.1 (the test, as corrected)",
-        statement="One record moves log(1 + |theta|) by at most log(1 + 1/(lambda + "
-        "max(lambda_min - 1, 0))), lambda_min of either data set.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_norm,
-        check=at_most(_norm_cases),
-        erratum="E-OPS-2",
-    ),
-    Claim(
-        id="OPS-norm-printed",
-        source=_WANG,
-        statement="One record moves log(1 + |theta|) by at most log(1 + 1/(lambda + "
-        "lambda_min)), lambda_min of either data set.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_norm_printed,
-        check=at_most(_norm_printed_cases),
-        holds=False,
-        erratum="E-OPS-2",
-        correction="Without the record the least eigenvalue may be 1 less: OPS-norm.",
-    ),
-)
-
-ERRATA: tuple[Erratum, ...] = (
-    Erratum(
-        id="E-OPS-2",
-        source=_WANG,
-        kind="statement",
+    WANG.misprint(
+        "E-OPS-2",
+        _RELEASED,
+        "statement",
         printed="The sensitivity of log(1 + |theta|) on a data set is log(1 + 1/(lambda + "
         "lambda_min)), lambda_min being the least eigenvalue of its own matrix.",
         correct="If a record leaves, |H^-1 x| of the remaining set counts, whose least "
         "eigenvalue may be 1 less. On the line with lambda + lambda_min = h the ratio "
         "(1 + |theta|)/(1 + |theta'|) reaches h/(h - 1) = 1 + 1/(h - 1).",
-        refuted=("OPS-norm-printed",),
-        corrected=("OPS-norm",),
+        refuted=(
+            WANG.privacy(
+                "OPS-norm-printed",
+                _RELEASED,
+                "One record moves log(1 + |theta|) by at most log(1 + 1/(lambda + "
+                "lambda_min)), lambda_min of either data set.",
+                Relation.BASE,
+                _norm_printed,
+                at_most(_norm_printed_cases),
+            ),
+        ),
+        corrected=(
+            KRW.privacy(
+                "OPS-norm",
+                "Section 6.1 (the test, as corrected)",
+                "One record moves log(1 + |theta|) by at most log(1 + 1/(lambda + "
+                "max(lambda_min - 1, 0))), lambda_min of either data set.",
+                Relation.BASE,
+                _norm,
+                at_most(_norm_cases),
+            ),
+        ),
     ),
 )

@@ -1,34 +1,41 @@
-"""Privacy of ridge regression and of its posterior sample: steps of Section 6.1.
+"""Koskela, Redberg & Wang 2024, Section 6.1: ridge regression and its posterior sample.
 
-Data-dependent for OPS-PTR (Redberg, Zhu & Wang 2023), for all data in OPS-Balanced (Wang
-2018) and output perturbation. The released code of AdaOPS (Wang 2018) is the source of
-the printed constants.
+Their privacy, with E-OPS-1: data-dependent for OPS-PTR (Redberg, Zhu & Wang 2023), for
+all data in OPS-Balanced (Wang 2018) and output perturbation. The released code of AdaOPS
+(Wang 2018) is the source of the printed constants.
 """
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 from scipy import special
 
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import ridge_pairs
+from jaxsel.papers import CMS, KRW, WANG
 
-_KRW = "Koskela, Redberg & Wang 2024"
-_WANG = "Wang 2018, AdaOPS (released code), used by OPS-PTR"
+_RELEASED = "AdaOPS (released code), used by OPS-PTR"
+
+Epsilon = Annotated[float, positive("that it is calibrated to")]
+Delta = Annotated[float, probability("that it is calibrated to")]
 
 
-def _sample(*, tail: float = 5.0, leverage: float = 0.01, shift: float = 0.1) -> float:
-    """Epsilon of one posterior sample at delta = 2 Phi(-tail).
-
-    Args:
-      tail: at least sqrt(2).
-      leverage: of the record, on the smaller data set.
-      shift: sqrt(precision leverage) times its residual there.
-    """
+def _sample(
+    *,
+    tail: Annotated[float, number("t", at_least=ridge.LEAST_TAIL)] = 5.0,
+    leverage: Annotated[
+        float, number("of the record, on the smaller data set", at_least=0.0)
+    ] = 0.01,
+    shift: Annotated[
+        float, number("sqrt(precision leverage) times its residual there", at_least=0.0)
+    ] = 0.1,
+) -> float:
+    """Epsilon of one posterior sample at delta = 2 Phi(-tail)."""
     return float(ridge.posterior_epsilon(tail, leverage, shift))
 
 
@@ -55,20 +62,25 @@ def _sample_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _sample_printed(
-    *, delta: float = 1e-6, leverage: float = 1e-4, shift: float = 0.25
+    *,
+    delta: Annotated[float, probability("of the sample")] = 1e-6,
+    leverage: Annotated[
+        float, positive("mu of the record, at most 1/(lambda + least eigenvalue)")
+    ] = 1e-4,
+    shift: Annotated[
+        float,
+        number(
+            "u, at most sqrt(precision leverage) times 1 + |theta|",
+            above=0.0,
+            at_most=1e100,
+        ),
+    ] = 0.25,
 ) -> float:
     """Epsilon of a posterior sample as printed, log(2/delta) for a squared tail.
 
     sqrt(log(2/delta)) u + u^2/(2 (1 + mu)) + (1 + log(2/delta)) mu/2.
-
-    Args:
-      delta: in (0, 1).
-      leverage: mu of the record, 1/(lambda + least eigenvalue) at most.
-      shift: u, sqrt(precision leverage) times 1 + |theta| at most.
     """
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    mu, u = check_positive("leverage", leverage), check_positive("shift", shift)
-    log_term = math.log(2.0 / delta)
+    mu, u, log_term = leverage, shift, math.log(2.0 / delta)
     return (
         u * math.sqrt(log_term) + 0.5 * u**2 / (1.0 + mu) + 0.5 * (1.0 + log_term) * mu
     )
@@ -94,13 +106,12 @@ def _sample_printed_cases(budget: Budget) -> Iterator[Case]:
                 )
 
 
-def _solution(*, regularisation: float = 1.0, records: int = 10) -> float:
-    """How far one record moves theta among sets of at most n records.
-
-    Args:
-      regularisation: lambda > 0.
-      records: n.
-    """
+def _solution(
+    *,
+    regularisation: Annotated[float, positive("lambda")] = 1.0,
+    records: Annotated[int, whole("n", at_least=1)] = 10,
+) -> float:
+    """How far one record moves theta among sets of at most n records."""
     return float(ridge.ridge_sensitivity(regularisation, records))
 
 
@@ -112,14 +123,10 @@ def _solution_cases(budget: Budget) -> Iterator[Case]:
         yield bound, pair.larger.norm, f"|theta|, {pair.where}"
 
 
-def _balanced(*, epsilon: float = 1.0, delta: float = 1e-6) -> float:
-    """delta of OPS-Balanced at epsilon.
-
-    Args:
-      epsilon, delta: that it is calibrated to.
-    """
-    check_positive("epsilon", epsilon)
-    return check_interval("delta", delta, 0.0, 1.0)
+def _balanced(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+    """delta of OPS-Balanced at epsilon."""
+    del epsilon
+    return delta
 
 
 def _balanced_cases(budget: Budget) -> Iterator[Case]:
@@ -143,64 +150,11 @@ def _balanced_cases(budget: Budget) -> Iterator[Case]:
             )
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="KRW-Sec6.1-OPS",
-        source=f"{_KRW}, Section 6.1 (data-dependent privacy of OPS, as corrected)",
-        statement="At delta = 2 Phi(-t), t^2 >= 2, a posterior sample of precision gamma "
-        "has epsilon u^2/(2 (1 + nu)) + u t + nu t^2/2 - log(1 + nu)/2 against every "
-        "neighbour, u = (1 + nu) sqrt(gamma nu) (1 + |theta|), nu = 1/(lambda + "
-        "max(lambda_min - 1, 0)) (checked in units of delta).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_sample,
-        check=at_most(_sample_cases, 1e-6),
-        erratum="E-OPS-1",
-    ),
-    Claim(
-        id="KRW-Sec6.1-OPS-printed",
-        source=_WANG,
-        statement="A posterior sample has epsilon sqrt(gamma L^2 log(2/delta)/h) + "
-        "gamma L^2/(2 (h + 1)) + (1 + log(2/delta))/(2 h), L = 1 + |theta|, "
-        "h = lambda + lambda_min (checked in units of delta).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_sample_printed,
-        check=at_most(_sample_printed_cases),
-        holds=False,
-        erratum="E-OPS-1",
-        correction="|Z| exceeds t with probability 2 Phi(-t), about 2 e^(-t^2/2): the tail "
-        "must be sqrt(2 log(2/delta)) or Phi^-1(1 - delta/2): KRW-Sec6.1-OPS.",
-    ),
-    Claim(
-        id="OUT-PERT",
-        source="Chaudhuri, Monteleoni & Sarwate 2011, for ridge regression",
-        statement="Among sets of at most n records one record moves theta by at most "
-        "(1 + R)/(1 + lambda) for lambda >= 1, (1 + R)/(2 sqrt(lambda)) below, and "
-        "|theta| <= R = min(sqrt(n)/(2 sqrt(lambda)), n/lambda).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_solution,
-        check=at_most(_solution_cases),
-    ),
-    Claim(
-        id="OPS-Balanced",
-        source="Wang 2018, OPS with a fixed lambda, constants as in KRW-Sec6.1-OPS",
-        statement="A posterior sample of precision (posterior_shift(epsilon, t, 1/lambda) "
-        "/ (1 + R))^2 lambda is (epsilon, 2 Phi(-t))-DP on all sets of at most n records "
-        "(checked in units of delta).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_balanced,
-        check=at_most(_balanced_cases, 1e-6),
-    ),
-)
-
-ERRATA: tuple[Erratum, ...] = (
-    Erratum(
-        id="E-OPS-1",
-        source=_WANG,
-        kind="statement",
+STATEMENTS = (
+    WANG.misprint(
+        "E-OPS-1",
+        _RELEASED,
+        "statement",
         printed="The tail of a Gaussian at failure delta is sqrt(log(2/delta)): in the "
         "privacy of the sample, in the noise of the released eigenvalue and norm, and in "
         "the margins of the two bounds.",
@@ -208,7 +162,57 @@ ERRATA: tuple[Erratum, ...] = (
         "needed. As printed the sample's delta is 3.9 times the stated one at shift 0.25 "
         "and 13 times at shift 1 (delta = 1e-6), and a bound fails with probability near "
         "sqrt(delta).",
-        refuted=("KRW-Sec6.1-OPS-printed", "OPS-margin-printed", "OPS-noise-printed"),
-        corrected=("KRW-Sec6.1-OPS", "OPS-margin", "OPS-noise"),
+        refuted=(
+            WANG.privacy(
+                "KRW-Sec6.1-OPS-printed",
+                _RELEASED,
+                "A posterior sample has epsilon sqrt(gamma L^2 log(2/delta)/h) + "
+                "gamma L^2/(2 (h + 1)) + (1 + log(2/delta))/(2 h), L = 1 + |theta|, "
+                "h = lambda + lambda_min (checked in units of delta).",
+                Relation.BASE,
+                _sample_printed,
+                at_most(_sample_printed_cases),
+                correction="|Z| exceeds t with probability 2 Phi(-t), about 2 e^(-t^2/2): "
+                "the tail must be sqrt(2 log(2/delta)) or Phi^-1(1 - delta/2): "
+                "KRW-Sec6.1-OPS.",
+            ),
+            "OPS-margin-printed",
+            "OPS-noise-printed",
+        ),
+        corrected=(
+            KRW.privacy(
+                "KRW-Sec6.1-OPS",
+                "Section 6.1 (data-dependent privacy of OPS, as corrected)",
+                "At delta = 2 Phi(-t), t^2 >= 2, a posterior sample of precision gamma "
+                "has epsilon u^2/(2 (1 + nu)) + u t + nu t^2/2 - log(1 + nu)/2 against "
+                "every neighbour, u = (1 + nu) sqrt(gamma nu) (1 + |theta|), nu = "
+                "1/(lambda + max(lambda_min - 1, 0)) (checked in units of delta).",
+                Relation.BASE,
+                _sample,
+                at_most(_sample_cases, 1e-6),
+            ),
+            "OPS-margin",
+            "OPS-noise",
+        ),
+    ),
+    CMS.privacy(
+        "OUT-PERT",
+        "for ridge regression",
+        "Among sets of at most n records one record moves theta by at most "
+        "(1 + R)/(1 + lambda) for lambda >= 1, (1 + R)/(2 sqrt(lambda)) below, and "
+        "|theta| <= R = min(sqrt(n)/(2 sqrt(lambda)), n/lambda).",
+        Relation.BASE,
+        _solution,
+        at_most(_solution_cases),
+    ),
+    WANG.privacy(
+        "OPS-Balanced",
+        "OPS with a fixed lambda, constants as in KRW-Sec6.1-OPS",
+        "A posterior sample of precision (posterior_shift(epsilon, t, 1/lambda) "
+        "/ (1 + R))^2 lambda is (epsilon, 2 Phi(-t))-DP on all sets of at most n records "
+        "(checked in units of delta).",
+        Relation.BASE,
+        _balanced,
+        at_most(_balanced_cases, 1e-6),
     ),
 )

@@ -1,50 +1,44 @@
-"""Generalised propose-test-release around a posterior sample: Section 6.1."""
+"""Koskela, Redberg & Wang 2024, Theorem 6.1: generalised propose-test-release.
+
+Around a posterior sample, Section 6.1.
+"""
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.domains import number, positive, probability
 from jaxsel.families.ridge_regression import settings as ptr
-from jaxsel.families.ridge_regression.claims import posterior_bounds, posterior_sampling
 from jaxsel.families.ridge_regression.claims.ridge_cases import run_delta_exact
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned
+from jaxsel.families.tuning.bounds.liu_talwar import ApproximateGuarantee
+from jaxsel.papers import KRW
 
-_KRW = "Koskela, Redberg & Wang 2024"
-
-
-def _guarantee(**named: float) -> ApproximateGuarantee:
-    """Of an epsilon and a delta, by the names they were given under."""
-    (first, epsilon), (second, delta) = named.items()
-    return ApproximateGuarantee(
-        check_interval(first, epsilon, 0.0, math.inf, low_open=False),
-        check_interval(second, delta, 0.0, 1.0, low_open=False),
-    )
+Epsilon = Annotated[float, positive("that it is calibrated to")]
+Delta = Annotated[float, probability("that it is calibrated to")]
 
 
 def _general(
     *,
-    epsilon: float = 0.5,
-    delta: float = 1e-2,
-    test_epsilon: float = 0.5,
-    test_delta: float = 1e-2,
-    failure: float = 1e-2,
+    epsilon: Annotated[
+        float, number("of the mechanism on data that should pass", at_least=0.0)
+    ] = 0.5,
+    delta: Annotated[float, number("with it", at_least=0.0, below=1.0)] = 1e-2,
+    test_epsilon: Annotated[float, number("of the test", at_least=0.0)] = 0.5,
+    test_delta: Annotated[float, number("with it", at_least=0.0, below=1.0)] = 1e-2,
+    failure: Annotated[
+        float,
+        number("largest probability that other data pass", at_least=0.0, at_most=1.0),
+    ] = 1e-2,
 ) -> float:
-    """delta + test_delta + failure, at epsilon + test_epsilon.
-
-    Args:
-      epsilon, delta: what the mechanism keeps on data that should pass; >= 0, in [0, 1).
-      test_epsilon, test_delta: what the test keeps.
-      failure: largest probability that the test passes on other data.
-    """
-    release = _guarantee(epsilon=epsilon, delta=delta)
-    test = _guarantee(test_epsilon=test_epsilon, test_delta=test_delta)
+    """delta + test_delta + failure, at epsilon + test_epsilon."""
+    release = ApproximateGuarantee(epsilon, delta)
+    test = ApproximateGuarantee(test_epsilon, test_delta)
     return ptr.propose_test_release(release, test, failure).delta
 
 
@@ -61,13 +55,13 @@ def _two_way(laws_: np.ndarray, epsilon: float) -> float:
 
 def _general_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
-    for number in range(3 * budget.cases):
+    for case in range(3 * budget.cases):
         size = int(generator.integers(2, 6))
         runs = generator.dirichlet(np.full(size, generator.choice([0.2, 1.0])), 2)
         shapes = generator.choice([0.3, 1.0, 3.0], 2)
         passing = generator.beta(shapes[0], shapes[1], size=2)
         # Which of the two data sets should pass: both, the first only, or none.
-        good = ((True, True), (True, False), (False, False))[number % 3]
+        good = ((True, True), (True, False), (False, False))[case % 3]
         failure = float(generator.choice([1e-3, 1e-2, 0.1]))
         passing = np.where(good, passing, np.minimum(passing, failure))
         epsilon, extra = (float(e) for e in generator.uniform(0.0, 1.5, 2))
@@ -81,18 +75,14 @@ def _general_cases(budget: Budget) -> Iterator[Case]:
             epsilon=epsilon, delta=delta, test_epsilon=extra,
             test_delta=_two_way(tests, extra), failure=failure,
         )  # fmt: skip
-        where = f"case {number} of seed {budget.seed}, should pass: {good}"
+        where = f"case {case} of seed {budget.seed}, should pass: {good}"
         yield claimed, _two_way(outputs, epsilon + extra), where
 
 
-def _run(*, epsilon: float = 1.0, delta: float = 1e-6) -> float:
-    """delta of one run of OPS-PTR at epsilon.
-
-    Args:
-      epsilon, delta: that it is calibrated to.
-    """
-    check_positive("epsilon", epsilon)
-    return check_interval("delta", delta, 0.0, 1.0)
+def _run(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+    """delta of one run of OPS-PTR at epsilon."""
+    del epsilon
+    return delta
 
 
 class _Line(NamedTuple):
@@ -130,13 +120,13 @@ def _run_cases(budget: Budget) -> Iterator[Case]:
                     yield 1.0, seen / _run(epsilon=epsilon, delta=delta), where
 
 
-def _tighter(*, epsilon: float = 1.0, delta: float = 1e-6, mean: float = 30.0) -> float:
-    """Epsilon of one run that Corollary 6.2 allows, over that of Liu & Talwar.
-
-    Args:
-      epsilon, delta: of the tuned algorithm.
-      mean: E[K] of the geometric law.
-    """
+def _tighter(
+    *,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    mean: Annotated[float, number("E[K] of the geometric law", above=1.0)] = 30.0,
+) -> float:
+    """Epsilon of one run that Corollary 6.2 allows, over that of Liu & Talwar."""
     law = laws.geometric(1.0 / mean)
     ours, theirs = (
         calibrate_tuned(epsilon, delta, law, theorem).run.epsilon
@@ -152,38 +142,33 @@ def _tighter_cases(budget: Budget) -> Iterator[Case]:
         yield 1.0, ratio, f"epsilon={epsilon:g}, delta=1e-6, mean 30"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="KRW-Thm6.1",
-        source=f"{_KRW}, Theorem 6.1 (Redberg, Zhu & Wang 2023)",
-        statement="A mechanism that is (epsilon, delta)-DP on data that should pass, run "
-        "behind an (epsilon^, delta^)-DP test that passes other data with probability "
-        "delta' at most, is (epsilon + epsilon^, delta + delta^ + delta')-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_general,
-        check=at_most(_general_cases),
+STATEMENTS = (
+    KRW.privacy(
+        "KRW-Thm6.1",
+        "Theorem 6.1 (Redberg, Zhu & Wang 2023)",
+        "A mechanism that is (epsilon, delta)-DP on data that should pass, run behind an "
+        "(epsilon^, delta^)-DP test that passes other data with probability delta' at "
+        "most, is (epsilon + epsilon^, delta + delta^ + delta')-DP.",
+        Relation.BASE,
+        _general,
+        at_most(_general_cases),
     ),
-    Claim(
-        id="OPS-run",
-        source=f"{_KRW}, Section 6.1: Theorem 6.1 for one run of OPS-PTR",
-        statement="A run at calibrate_run(epsilon, delta) is (epsilon, delta)-DP, and its "
-        "profile lies below run_profile (checked in units of these).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_run,
-        check=at_most(_run_cases, 1e-6),
+    KRW.privacy(
+        "OPS-run",
+        "Section 6.1: Theorem 6.1 for one run of OPS-PTR",
+        "A run at calibrate_run(epsilon, delta) is (epsilon, delta)-DP, and its profile "
+        "lies below run_profile (checked in units of these).",
+        Relation.BASE,
+        _run,
+        at_most(_run_cases, 1e-6),
     ),
-    Claim(
-        id="KRW-Sec6.1-tighter",
-        source=f"{_KRW}, Section 6.1",
-        statement="At equal (epsilon, delta) of the tuned algorithm Corollary 6.2 leaves a "
-        "run more epsilon than Liu & Talwar's bound (the ratio is above 1).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_tighter,
-        check=at_least(_tighter_cases),
+    KRW.privacy(
+        "KRW-Sec6.1-tighter",
+        "Section 6.1",
+        "At equal (epsilon, delta) of the tuned algorithm Corollary 6.2 leaves a run more "
+        "epsilon than Liu & Talwar's bound (the ratio is above 1).",
+        Relation.BASE,
+        _tighter,
+        at_least(_tighter_cases),
     ),
 )
-
-ERRATA: tuple[Erratum, ...] = (*posterior_sampling.ERRATA, *posterior_bounds.ERRATA)

@@ -1,20 +1,27 @@
-"""Theorem 5.2, first part: the exponential mechanism by random stopping."""
+"""Liu & Talwar 2019, Theorem 5.2, first part: the exponential mechanism.
+
+Recovered by random stopping over noisy scores; with the constants of the proof as printed
+and as corrected (LT-E18), which the other parts share.
+"""
 
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_positive
 from jaxsel.families.score_selection.candidate_laws import largest_loss
 from jaxsel.families.score_selection.claims.instances import (
     chance_of_loss,
-    failure,
-    failure_given_candidates,
     neighbours,
     selection_law,
+)
+from jaxsel.families.score_selection.claims.parameters import (
+    failure,
+    failure_given_candidates,
+    pure,
 )
 from jaxsel.families.score_selection.classical_laws import (
     exponential_law,
@@ -25,18 +32,48 @@ from jaxsel.families.score_selection.settings import (
     generalised_selection,
     generalised_selection_loss,
 )
+from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
+from jaxsel.families.tuning.bounds.liu_talwar import percentile_failure
+from jaxsel.papers import JX, LT, MT
 from jaxsel.repetitions import geometric
 
-_PAPER = "Liu & Talwar 2019"
+# --- Constants of the proof -----------------------------------------------------------
 
 
-def _epsilon(*, epsilon: float = 1.0) -> float:
-    """Pure epsilon of the selection with noise Lap(3 s/epsilon).
+def _misses(factor: float, cases: int):
+    def listed(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed)
+        settings = [(100, 0.1)]
+        for _ in range(min(budget.cases, cases)):
+            beta = float(generator.uniform(1e-3, 0.99))
+            settings.append((int(10 ** generator.uniform(0.0, 6.0)), beta))
+        for candidates, beta in settings:
+            gamma = factor * beta / candidates
+            # Best candidate drawn with noise >= 0; all others are far below.
+            missed = percentile_failure(0.5 / candidates, gamma)
+            where = f"K={candidates}, beta={beta!r}, gamma={factor} beta/K"
+            yield failure(beta=beta), missed, where
 
-    Args:
-      epsilon: > 0.
-    """
-    return check_positive("epsilon", epsilon)
+    return listed
+
+
+def _index_losses(base_share: float):
+    def cases(budget: Budget) -> Iterator[Case]:
+        for candidates, beta, epsilon in ((50, 0.01, 1.0), (20, 0.1, 0.5)):
+            stopping = geometric(beta / (2.0 * candidates))
+            first = np.arange(candidates) == 0
+            # One candidate falls by 1 while all others rise by 1, shifted by 1.
+            scale = 1.0 / (base_share * epsilon)
+            up = tuned_index_law(np.where(first, 1.0, 0.0), scale, stopping)
+            down = tuned_index_law(np.where(first, 0.0, 1.0), scale, stopping)
+            loss = exact_epsilon(up[:-1] / up[:-1].sum(), down[:-1] / down[:-1].sum())
+            where = f"K={candidates}, gamma=beta/(2 K), beta={beta}, noise {scale:g}"
+            yield pure(epsilon=epsilon), loss, where
+
+    return cases
+
+
+# --- The mechanism --------------------------------------------------------------------
 
 
 def _privacy_cases(budget: Budget) -> Iterator[Case]:
@@ -47,7 +84,7 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
         )
         law = geometric(first.gamma)
         seen = largest_loss(first.candidates, second.candidates, law)
-        yield _epsilon(epsilon=case.epsilon), seen, case.where
+        yield pure(epsilon=case.epsilon), seen, case.where
 
 
 def landscapes(
@@ -113,49 +150,99 @@ def _classical_cases(budget: Budget) -> Iterator[Case]:
         yield failure(beta=beta), seen, where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-Thm5.2-exponential-privacy",
-        source=f"{_PAPER}, Theorem 5.2, exponential mechanism, corrected",
-        statement="Random stopping over scores of sensitivity s with noise "
-        "Lap(3 s/epsilon) is epsilon-DP, the noisy score of the chosen candidate "
-        "released as well.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_epsilon,
-        check=at_most(_privacy_cases),
-        erratum="LT-E18",
+STATEMENTS = (
+    LT.misprint(
+        "LT-E18",
+        "proof of Theorem 5.2",
+        "statement",
+        printed="gamma = beta/K; noise Lap(s/epsilon); eta > epsilon/log(K/beta), "
+        "which eta = epsilon/(4 log(2/delta)) ensures; q_i - 2 s_(i*) "
+        "log(K/beta)/epsilon.",
+        correct="gamma = beta/(2 K), since the best candidate exceeds its score half "
+        "of the time; noise Lap(3 s/epsilon), since random stopping triples epsilon; "
+        "eta must be at most log(1 + epsilon/(2 log(K/beta))), and the chosen eta is "
+        "indeed smaller than epsilon/log(K/beta); s_i for s_(i*).",
+        refuted=(
+            LT.utility(
+                "LT-Thm5.2-gamma-printed",
+                "proof of Theorem 5.2, first part",
+                "With gamma = beta/K the noisy score released is at least the best "
+                "score except with probability beta.",
+                failure,
+                at_most(_misses(1.0, 0)),
+                correction="With gamma = beta/(2 K): LT-Thm5.2-gamma.",
+            ),
+            LT.privacy(
+                "LT-Thm5.2-epsilon-printed",
+                "proof of Theorem 5.2, first part",
+                "Random stopping over scores plus Lap(s/epsilon) is epsilon-DP.",
+                Relation.GENERAL,
+                pure,
+                at_most(_index_losses(1.0)),
+                correction="It is 3 epsilon-DP; add noise Lap(3 s/epsilon): "
+                "LT-Thm5.2-epsilon.",
+            ),
+            "LT-Thm5.2-smooth-printed",
+        ),
+        corrected=(
+            LT.utility(
+                "LT-Thm5.2-gamma",
+                "proof of Theorem 5.2, corrected",
+                "With gamma = beta/(2 K) the noisy score released is at least the "
+                "best score except with probability beta.",
+                failure,
+                at_most(_misses(0.5, 200)),
+            ),
+            LT.privacy(
+                "LT-Thm5.2-epsilon",
+                "proof of Theorem 5.2, corrected",
+                "Random stopping over scores with noise Lap(3 s/epsilon) is "
+                "epsilon-DP.",
+                Relation.GENERAL,
+                pure,
+                at_most(_index_losses(1.0 / 3.0)),
+            ),
+            "LT-Thm5.2-smooth",
+            LT.privacy(
+                "LT-Thm5.2-exponential-privacy",
+                "Theorem 5.2, exponential mechanism, corrected",
+                "Random stopping over scores of sensitivity s with noise "
+                "Lap(3 s/epsilon) is epsilon-DP, the noisy score of the chosen candidate "
+                "released as well.",
+                Relation.GENERAL,
+                pure,
+                at_most(_privacy_cases),
+            ),
+            LT.utility(
+                "LT-Thm5.2-exponential-utility",
+                "Theorem 5.2, exponential mechanism, corrected",
+                "With gamma = beta/(2 K) and noise Lap(3 s/epsilon) the chosen "
+                "candidate's score is at least q* - (6 s/epsilon) log(K/beta), except with "
+                "probability beta (1 + 1/K).",
+                failure_given_candidates,
+                at_most(_utility_cases),
+            ),
+            "LT-Thm5.2-generalised-privacy",
+            "LT-Thm5.2-generalised-shift",
+            "LT-Thm5.2-generalised-utility",
+            "LT-Thm5.2-smooth-privacy",
+            "LT-Thm5.2-smooth-utility",
+        ),
     ),
-    Claim(
-        id="LT-Thm5.2-exponential-utility",
-        source=f"{_PAPER}, Theorem 5.2, exponential mechanism, corrected",
-        statement="With gamma = beta/(2 K) and noise Lap(3 s/epsilon) the chosen "
-        "candidate's score is at least q* - (6 s/epsilon) log(K/beta), except with "
-        "probability beta (1 + 1/K).",
-        kind="utility",
-        relation=None,
-        evaluate=failure_given_candidates,
-        check=at_most(_utility_cases),
-        erratum="LT-E18",
-    ),
-    Claim(
-        id="LT-Thm5.2-exponential-utility-sharp",
-        source="this project, from the proof of Theorem 5.2",
-        statement="With gamma = beta/(4 K) the chosen candidate's score is at least "
+    JX.utility(
+        "LT-Thm5.2-exponential-utility-sharp",
+        "from the proof of Theorem 5.2",
+        "With gamma = beta/(4 K) the chosen candidate's score is at least "
         "q* - (3 s/epsilon) log(4 K/beta^2), except with probability beta.",
-        kind="utility",
-        relation=None,
-        evaluate=failure,
-        check=at_most(_sharp_cases),
+        failure,
+        at_most(_sharp_cases),
     ),
-    Claim(
-        id="MT-EM-utility",
-        source="McSherry & Talwar 2007, the exponential mechanism",
-        statement="The exponential mechanism chooses a score of at least "
+    MT.utility(
+        "MT-EM-utility",
+        "the exponential mechanism",
+        "The exponential mechanism chooses a score of at least "
         "q* - (2 s/epsilon) log(K/beta), except with probability beta.",
-        kind="utility",
-        relation=None,
-        evaluate=failure,
-        check=at_most(_classical_cases),
+        failure,
+        at_most(_classical_cases),
     ),
 )

@@ -1,4 +1,4 @@
-"""Theorem 5.2, second part: candidates of different sensitivities.
+"""Liu & Talwar 2019, Theorem 5.2, second part: candidates of different sensitivities.
 
 Beside the generalised exponential mechanism of Raskhodnikova & Smith (2016).
 """
@@ -9,16 +9,20 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.score_selection.candidate_laws import largest_loss
 from jaxsel.families.score_selection.claims.instances import (
     chance_of_loss,
-    failure,
-    failure_given_candidates,
     neighbours,
     selection_law,
+)
+from jaxsel.families.score_selection.claims.parameters import (
+    Beta,
+    Candidates,
+    failure,
+    failure_given_candidates,
+    pure,
 )
 from jaxsel.families.score_selection.classical_laws import (
     generalised_exponential_law,
@@ -29,18 +33,8 @@ from jaxsel.families.score_selection.settings import (
     generalised_selection_loss,
     stopping_for,
 )
+from jaxsel.papers import JX, LT, RS
 from jaxsel.repetitions import geometric
-
-_PAPER = "Liu & Talwar 2019"
-
-
-def _epsilon(*, epsilon: float = 1.0) -> float:
-    """Pure epsilon of the selection, whose runs are epsilon/3-DP.
-
-    Args:
-      epsilon: > 0.
-    """
-    return check_positive("epsilon", epsilon)
 
 
 def _privacy_cases(budget: Budget) -> Iterator[Case]:
@@ -51,7 +45,7 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
         )
         law = geometric(first.gamma)
         seen = largest_loss(first.candidates, second.candidates, law)
-        yield _epsilon(epsilon=case.epsilon), seen, case.where
+        yield pure(epsilon=case.epsilon), seen, case.where
 
 
 def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
@@ -62,7 +56,7 @@ def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
             )
             for scores in (case.first, case.second)
         )
-        yield _epsilon(epsilon=case.epsilon), exact_epsilon(*laws), case.where
+        yield pure(epsilon=case.epsilon), exact_epsilon(*laws), case.where
 
 
 class _Landscape(NamedTuple):
@@ -123,16 +117,9 @@ def _classical_utility_cases(budget: Budget) -> Iterator[Case]:
         yield failure(beta=case.beta), seen, case.where
 
 
-def _exceeding(*, beta: float = 0.1, candidates: int = 10) -> float:
-    """Allowed chance beta/K that some run scores above its candidate.
-
-    Args:
-      beta: in (0, 1).
-      candidates: K >= 1.
-    """
-    return check_interval("beta", beta, 0.0, 1.0) / check_integer(
-        "candidates", candidates, 1
-    )
+def _exceeding(*, beta: Beta = 0.1, candidates: Candidates = 10) -> float:
+    """Allowed chance beta/K that some run scores above its candidate."""
+    return beta / candidates
 
 
 def _exceeding_cases(budget: Budget) -> Iterator[Case]:
@@ -148,71 +135,61 @@ def _exceeding_cases(budget: Budget) -> Iterator[Case]:
         yield 1.0, seen / claimed, f"share of beta/K, K={count}, {beta=!r}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-Thm5.2-generalised-privacy",
-        source=f"{_PAPER}, Theorem 5.2, generalised exponential mechanism, corrected",
-        statement="Random stopping over the scores q_i - 2 b_i log(K/beta) + Lap(b_i), "
+STATEMENTS = (
+    LT.privacy(
+        "LT-Thm5.2-generalised-privacy",
+        "Theorem 5.2, generalised exponential mechanism, corrected",
+        "Random stopping over the scores q_i - 2 b_i log(K/beta) + Lap(b_i), "
         "b_i = 3 s_i/epsilon, is epsilon-DP, with no delta, the noisy score of the "
         "chosen candidate released as well.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_epsilon,
-        check=at_most(_privacy_cases),
+        Relation.GENERAL,
+        pure,
+        at_most(_privacy_cases),
         erratum="LT-E18",
     ),
-    Claim(
-        id="LT-Thm5.2-generalised-shift",
-        source=f"{_PAPER}, proof of Theorem 5.2, second part, corrected",
-        statement="With gamma = beta/(2 K), no run scores above its candidate, except "
+    LT.utility(
+        "LT-Thm5.2-generalised-shift",
+        "proof of Theorem 5.2, second part, corrected",
+        "With gamma = beta/(2 K), no run scores above its candidate, except "
         "with probability beta/K.",
-        kind="utility",
-        relation=None,
-        evaluate=_exceeding,
-        check=at_most(_exceeding_cases),
+        _exceeding,
+        at_most(_exceeding_cases),
         erratum="LT-E18",
     ),
-    Claim(
-        id="LT-Thm5.2-generalised-utility",
-        source=f"{_PAPER}, Theorem 5.2, generalised exponential mechanism, corrected",
-        statement="With gamma = beta/(2 K) the chosen candidate's score is at least "
+    LT.utility(
+        "LT-Thm5.2-generalised-utility",
+        "Theorem 5.2, generalised exponential mechanism, corrected",
+        "With gamma = beta/(2 K) the chosen candidate's score is at least "
         "q_j - (6 s_j/epsilon) log(K/beta) for every j, except with probability "
         "beta (1 + 1/K).",
-        kind="utility",
-        relation=None,
-        evaluate=failure_given_candidates,
-        check=at_most(_utility_cases(sharp=False)),
+        failure_given_candidates,
+        at_most(_utility_cases(sharp=False)),
         erratum="LT-E18",
     ),
-    Claim(
-        id="LT-Thm5.2-generalised-utility-sharp",
-        source="this project, from the proof of Theorem 5.2",
-        statement="With shifts b_i log(4 K/beta^2) and gamma = beta/(4 K) the chosen "
+    JX.utility(
+        "LT-Thm5.2-generalised-utility-sharp",
+        "from the proof of Theorem 5.2",
+        "With shifts b_i log(4 K/beta^2) and gamma = beta/(4 K) the chosen "
         "candidate's score is at least q_j - (3 s_j/epsilon) log(4 K/beta^2) for every "
         "j, except with probability beta.",
-        kind="utility",
-        relation=None,
-        evaluate=failure,
-        check=at_most(_utility_cases(sharp=True)),
+        failure,
+        at_most(_utility_cases(sharp=True)),
     ),
-    Claim(
-        id="RS-GEM-privacy",
-        source="Raskhodnikova & Smith 2016, the generalised exponential mechanism",
-        statement="The exponential mechanism on the least (v_i - v_j)/(s_i + s_j) over "
+    RS.privacy(
+        "RS-GEM-privacy",
+        "the generalised exponential mechanism",
+        "The exponential mechanism on the least (v_i - v_j)/(s_i + s_j) over "
         "j, v_i = q_i - (2 s_i/epsilon) log(K/beta), is epsilon-DP.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_epsilon,
-        check=at_most(_classical_privacy_cases),
+        Relation.GENERAL,
+        pure,
+        at_most(_classical_privacy_cases),
     ),
-    Claim(
-        id="RS-GEM-utility",
-        source="Raskhodnikova & Smith 2016, the generalised exponential mechanism",
-        statement="It chooses a score of at least q_j - (4 s_j/epsilon) log(K/beta) "
+    RS.utility(
+        "RS-GEM-utility",
+        "the generalised exponential mechanism",
+        "It chooses a score of at least q_j - (4 s_j/epsilon) log(K/beta) "
         "for every j, except with probability beta.",
-        kind="utility",
-        relation=None,
-        evaluate=failure,
-        check=at_most(_classical_utility_cases),
+        failure,
+        at_most(_classical_utility_cases),
     ),
 )

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.base import Budget
-from jaxsel.errors import check_integer, check_interval
 from jaxsel.families.score_selection.candidate_laws import index_law
 from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.repetitions import geometric
@@ -30,25 +29,6 @@ class Instance(NamedTuple):
     epsilon: float
     beta: float
     where: str
-
-
-def failure(*, beta: float = 0.1) -> float:
-    """Allowed chance of a worse release than claimed, or of none: beta.
-
-    Args:
-      beta: in (0, 1).
-    """
-    return check_interval("beta", beta, 0.0, 1.0)
-
-
-def failure_given_candidates(*, beta: float = 0.1, candidates: int = 10) -> float:
-    """Allowed chance of a worse release than claimed, or of none: beta (1 + 1/K).
-
-    Args:
-      beta: in (0, 1).
-      candidates: K >= 1.
-    """
-    return failure(beta=beta) * (1.0 + 1.0 / check_integer("candidates", candidates, 1))
 
 
 def neighbours_of(

@@ -1,41 +1,161 @@
-"""Theorem 5.2, third part: a best candidate that leads by a margin.
+"""Liu & Talwar 2019, Theorem 5.2, third part: a best candidate leads by a margin.
+
+The truncated Laplace noise and the margin, as printed and as corrected (LT-E17).
 
 Beside A_dist (Smith & Thakurta 2013; Beimel, Nissim & Stemmer 2013).
 """
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
+from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Claim, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_interval
+from jaxsel.accounting.single_run.truncated_laplace import (
+    truncated_laplace_cdf,
+    truncated_laplace_delta,
+    truncated_laplace_support,
+)
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import Case, at_most, equal
+from jaxsel.domains import number, positive, probability
+from jaxsel.errors import InputError
 from jaxsel.families.score_selection.candidate_laws import released_delta
 from jaxsel.families.score_selection.claims.instances import (
-    failure,
     neighbours,
     neighbours_of,
     selection_law,
+)
+from jaxsel.families.score_selection.claims.parameters import (
+    approximate,
+    approximate_small,
+    failure,
 )
 from jaxsel.families.score_selection.classical_laws import margin_law, margin_needed
 from jaxsel.families.score_selection.settings import (
     margin_selection,
     margin_selection_needed,
 )
+from jaxsel.papers import LT, ST
 from jaxsel.repetitions import geometric
 
-_PAPER = "Liu & Talwar 2019"
+# --- Truncated Laplace noise ----------------------------------------------------------
 
 
-def _delta(*, delta: float = 1e-6) -> float:
-    """Delta claimed at epsilon: delta.
+def _stated_delta(
+    *, delta: Annotated[float, number("truncation", above=0.0, below=0.25)] = 0.24
+) -> float:
+    """delta that is claimed for TLap on +-log(1/delta)/epsilon: delta itself."""
+    return delta
 
-    Args:
-      delta: in (0, 1/2].
+
+def _exact_delta(
+    *,
+    epsilon: Annotated[float, positive("inverse of the noise scale")] = 0.99,
+    delta: Annotated[float, probability("truncation, at most e^-epsilon")] = 0.24,
+) -> float:
+    """Exact delta (e^epsilon - 1) delta/(2 (1 - delta)) of truncated Laplace noise.
+
+    For a support that reaches beyond 1.
     """
-    return check_interval("delta", delta, 0.0, 0.5, high_open=False)
+    if delta > math.exp(-epsilon):
+        raise InputError(f"delta is {delta}; it must be at most e^-epsilon")
+    return delta * math.expm1(epsilon) / (2.0 * (1.0 - delta))
+
+
+def _quadrature_delta(epsilon: float, delta: float) -> float:
+    """The same by integrating the density, for a shift of 1."""
+    end = truncated_laplace_support(epsilon, delta)
+    nodes, step = panels([-end, 0.0, 1.0 - end, 1.0, end], 0.5 / epsilon)
+    nodes, step = nodes[nodes < end], step[nodes < end]
+    first = np.exp(-epsilon * np.abs(nodes))
+    second = np.where(
+        np.abs(nodes - 1.0) < end, np.exp(-epsilon * np.abs(nodes - 1)), 0
+    )
+    scale = epsilon / (2.0 * (1.0 - delta))
+    excess = np.maximum(first - math.exp(epsilon) * second * (1.0 + 1e-13), 0.0)
+    return float(scale * np.sum(step * excess))
+
+
+def _stated_deltas(budget: Budget) -> Iterator[Case]:
+    for epsilon, delta in ((0.99, 0.24), (0.95, 0.23)):
+        exact = truncated_laplace_delta(epsilon, delta)
+        yield _stated_delta(delta=delta), exact, f"{epsilon=}, {delta=}, shift 1"
+
+
+def _exact_deltas(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    settings = [(0.99, 0.24)]
+    for _ in range(min(budget.cases, 100)):
+        epsilon = float(generator.uniform(0.05, 3.0))
+        delta = math.exp(-epsilon) * float(10.0 ** generator.uniform(-3.0, 0.0))
+        settings.append((epsilon, delta))
+    for epsilon, delta in settings:
+        exact = _quadrature_delta(epsilon, delta)
+        yield _exact_delta(epsilon=epsilon, delta=delta), exact, f"{epsilon=}, {delta=}"
+
+
+# --- What it adds up to over many draws -----------------------------------------------
+
+
+def _down_half(
+    gamma: float, base_epsilon: float, truncation: float
+) -> tuple[float, float]:
+    """Chance that the best of Geom(gamma) draws is of the lower, and upper, half.
+
+    Half of the candidates score -1 and half +1, with truncated Laplace noise on top.
+    """
+    end = truncated_laplace_support(base_epsilon, truncation)
+    near = np.geomspace(1e-12, 1.0, 120)
+    edges = [-end - 1.0, -end + 1.0, -1.0, 0.0, 1.0, *(end - 1.0 - near)]
+    edges = np.array([*edges, end - 1.0, *(end + 1.0 - near), end + 1.0])
+    nodes, step = panels(edges, 0.5 / base_epsilon)
+    scale = base_epsilon / (2.0 * (1.0 - truncation))
+    halves, better = [], np.zeros_like(nodes)
+    for score in (-1.0, 1.0):
+        y = nodes - score
+        inside = np.abs(y) < end
+        halves.append(np.where(inside, scale * np.exp(-base_epsilon * np.abs(y)), 0.0))
+        better += 0.5 * truncated_laplace_cdf(-y, base_epsilon, truncation)
+    slope = gamma / (gamma + (1.0 - gamma) * better) ** 2
+    down, up = (float(np.sum(step * slope * half / 2.0)) for half in halves)
+    return down, up
+
+
+def _margins(sparse: bool):
+    def cases(budget: Budget) -> Iterator[Case]:
+        settings = [(10**3, 0.1, 1.0 / 3.0, 1e-3), (10**5, 0.1, 1.0 / 3.0, 1e-3)]
+        if sparse:
+            generator = np.random.default_rng(budget.seed)
+            for _ in range(min(budget.cases, 20)):
+                settings.append(
+                    (
+                        int(10 ** generator.uniform(1.0, 6.0)),
+                        float(generator.uniform(0.01, 0.5)),
+                        float(generator.uniform(0.05, 0.9)),
+                        float(10.0 ** generator.uniform(-6.0, -1.0)),
+                    )
+                )
+        for candidates, beta, base, delta in settings:
+            gamma = beta / candidates
+            truncation = gamma * delta if sparse else delta
+            down, up = _down_half(gamma, base, truncation)
+            growth = math.exp(3.0 * base)
+            exact = max(0.5 - growth * down, up - growth * 0.5)
+            where = f"K={candidates}, {beta=}, epsilon_1={base!r}, {truncation=:.3g}"
+            claimed = approximate(delta=delta)
+            yield claimed, exact, f"{where}: all equal, then half +1 and half -1"
+            # The best score is above what equal candidates can reach.
+            above = truncated_laplace_delta(base, truncation)
+            seen = above / (above + gamma * (1.0 - above))
+            yield claimed, seen, f"{where}: all move by 1, the best score is released"
+
+    return cases
+
+
+# --- The mechanisms -------------------------------------------------------------------
 
 
 def _privacy_cases(budget: Budget) -> Iterator[Case]:
@@ -49,8 +169,9 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
         seen = released_delta(
             first.candidates, second.candidates, geometric(first.gamma), case.epsilon
         )
+        claimed = approximate_small(delta=delta)
         # Relative: delta may be small.
-        yield 1.0, seen / _delta(delta=delta), f"share of {delta=!r}, {case.where}"
+        yield 1.0, seen / claimed, f"share of {delta=!r}, {case.where}"
 
 
 def _settings(budget: Budget) -> Iterator[tuple[int, float, float, float, str]]:
@@ -87,66 +208,118 @@ def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
     cases = [
         (np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1.0, 1e-3, "a lead of 1 lost")
     ]
-    for number in range(budget.cases):
+    for case in range(budget.cases):
         count = int(generator.integers(2, 8))
         epsilon = float(generator.uniform(0.05, 3.0))
         delta = float(10.0 ** generator.uniform(-4.0, -0.31))
         scores = generator.uniform(0.0, 10.0 ** generator.uniform(0.0, 1.5), count)
         moved = neighbours_of(generator, scores, 1.0)
-        where = f"random pair {number}: K={count}, {epsilon=!r}, {delta=!r}"
+        where = f"random pair {case}: K={count}, {epsilon=!r}, {delta=!r}"
         cases.append((scores, moved, epsilon, delta, where))
     for scores, moved, epsilon, delta, where in cases:
         first, second = (
             margin_law(side, 1.0, epsilon, delta) for side in (scores, moved)
         )
         seen = float(profile_delta(first, second, epsilon))
-        yield 1.0, seen / _delta(delta=delta), f"share of delta, {where}"
+        yield 1.0, seen / approximate_small(delta=delta), f"share of delta, {where}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-Thm5.2-margin-privacy",
-        source=f"{_PAPER}, Theorem 5.2, margin-based mechanism, corrected",
-        statement="Random stopping with gamma = beta/(2 K) over scores with Laplace "
-        "noise of scale 3 s/epsilon, truncated to log(1/(gamma delta)) scales, is "
-        "(epsilon, delta)-DP, the noisy score of the chosen candidate released as "
-        "well, for e^(epsilon/3) - 1 <= 2 (1 - gamma delta).",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_delta,
-        check=at_most(_privacy_cases),
-        erratum="LT-E17",
+STATEMENTS = (
+    LT.misprint(
+        "LT-E17",
+        "Theorem 5.2, margin-based mechanism",
+        "statement",
+        printed="Truncated Laplace noise is (epsilon, delta)-DP for epsilon < 1, delta "
+        "< 1/4; a margin of order s log(1/(beta delta))/epsilon is enough, for every "
+        "K.",
+        correct="Where the support reaches beyond the sensitivity, the exact delta is "
+        "delta (e^epsilon - 1)/(2 (1 - delta)). In the construction delta adds up "
+        "over about K/beta draws: at a fixed truncation the mechanism becomes "
+        "blatantly non-private as K grows. Truncate at gamma delta; the margin is "
+        "then of order s log(K/(beta delta))/epsilon.",
+        refuted=(
+            LT.privacy(
+                "LT-Thm5.2-tlap-printed",
+                "proof of Theorem 5.2, third part",
+                "Laplace noise of scale 1/epsilon truncated to "
+                "+-log(1/delta)/epsilon is (epsilon, delta)-DP for epsilon < 1 and delta < "
+                "1/4.",
+                Relation.GENERAL,
+                _stated_delta,
+                at_most(_stated_deltas),
+                correction="Only if e^epsilon - 1 <= 2 (1 - delta): LT-Thm5.2-tlap.",
+            ),
+            LT.privacy(
+                "LT-Thm5.2-margin-printed",
+                "Theorem 5.2, margin-based mechanism",
+                "Random stopping at gamma = beta/K over truncated Laplace scores of "
+                "support log(1/delta)/epsilon_1, hence a margin without K, is "
+                "(3 epsilon_1, delta)-DP.",
+                Relation.GENERAL,
+                approximate,
+                at_most(_margins(sparse=False)),
+                correction="Delta adds up over K/beta draws, so the support must grow with "
+                "log K: LT-Thm5.2-margin.",
+            ),
+        ),
+        corrected=(
+            LT.identity(
+                "LT-Thm5.2-tlap",
+                "proof of Theorem 5.2, corrected",
+                "For delta <= e^-epsilon, Laplace noise of scale 1/epsilon truncated "
+                "to +-log(1/delta)/epsilon has exactly delta (e^epsilon - 1)/"
+                "(2 (1 - delta)) at epsilon.",
+                _exact_delta,
+                equal(_exact_deltas),
+                relation=Relation.GENERAL,
+            ),
+            LT.privacy(
+                "LT-Thm5.2-margin",
+                "Theorem 5.2, corrected",
+                "Random stopping at gamma = beta/K over truncated Laplace scores of "
+                "support log(1/(gamma delta))/epsilon_1 is (3 epsilon_1, delta)-DP, for "
+                "e^(epsilon_1) - 1 <= 2 (1 - gamma delta).",
+                Relation.GENERAL,
+                approximate,
+                at_most(_margins(sparse=True), tolerance=1e-12),
+            ),
+            LT.privacy(
+                "LT-Thm5.2-margin-privacy",
+                "Theorem 5.2, margin-based mechanism, corrected",
+                "Random stopping with gamma = beta/(2 K) over scores with Laplace "
+                "noise of scale 3 s/epsilon, truncated to log(1/(gamma delta)) scales, is "
+                "(epsilon, delta)-DP, the noisy score of the chosen candidate released as "
+                "well, for e^(epsilon/3) - 1 <= 2 (1 - gamma delta).",
+                Relation.GENERAL,
+                approximate_small,
+                at_most(_privacy_cases),
+            ),
+            LT.utility(
+                "LT-Thm5.2-margin-utility",
+                "Theorem 5.2, margin-based mechanism, corrected",
+                "It chooses the best candidate except with probability beta, if that "
+                "leads by (3 s/epsilon) log(2 K/(beta delta)).",
+                failure,
+                at_most(_utility_cases),
+            ),
+        ),
     ),
-    Claim(
-        id="LT-Thm5.2-margin-utility",
-        source=f"{_PAPER}, Theorem 5.2, margin-based mechanism, corrected",
-        statement="It chooses the best candidate except with probability beta, if that "
-        "leads by (3 s/epsilon) log(2 K/(beta delta)).",
-        kind="utility",
-        relation=None,
-        evaluate=failure,
-        check=at_most(_utility_cases),
-        erratum="LT-E17",
-    ),
-    Claim(
-        id="BNS-Adist-privacy",
-        source="Smith & Thakurta 2013; Beimel, Nissim & Stemmer 2013, A_dist",
-        statement="Releasing the best candidate if lead/(2 s) - 1 + Lap(1/epsilon) > "
+    ST.privacy(
+        "BNS-Adist-privacy",
+        "A_dist; Beimel, Nissim & Stemmer 2013",
+        "Releasing the best candidate if lead/(2 s) - 1 + Lap(1/epsilon) > "
         "log(1/(2 delta))/epsilon, else nothing, is (epsilon, delta)-DP.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_delta,
-        check=at_most(_classical_privacy_cases),
+        Relation.GENERAL,
+        approximate_small,
+        at_most(_classical_privacy_cases),
     ),
-    Claim(
-        id="BNS-Adist-utility",
-        source="Smith & Thakurta 2013; Beimel, Nissim & Stemmer 2013, A_dist",
-        statement="It releases the best candidate except with probability beta <= "
+    ST.utility(
+        "BNS-Adist-utility",
+        "A_dist; Beimel, Nissim & Stemmer 2013",
+        "It releases the best candidate except with probability beta <= "
         "1/2, if that leads by 2 s (1 + log(1/(4 beta delta))/epsilon), for any number "
         "of candidates.",
-        kind="utility",
-        relation=None,
-        evaluate=failure,
-        check=at_most(_classical_utility_cases),
+        failure,
+        at_most(_classical_utility_cases),
     ),
 )

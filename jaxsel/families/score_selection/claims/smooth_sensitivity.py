@@ -1,25 +1,30 @@
-"""Theorem 5.2, fourth part: scores of small smooth sensitivity, here medians.
+"""Liu & Talwar 2019, Theorem 5.2, fourth part: scores of small smooth sensitivity.
 
-Beside Laplace noise scaled to smooth sensitivity (Nissim, Raskhodnikova & Smith 2007).
+Here medians; beside Laplace noise scaled to smooth sensitivity (Nissim, Raskhodnikova &
+Smith 2007).
 """
 
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.errors import check_interval
+from jaxsel.domains import positive, whole
 from jaxsel.families.score_selection.candidate_laws import (
     noisy_candidates,
     released_delta,
 )
 from jaxsel.families.score_selection.claims.instances import (
     chance_of_loss,
-    failure_given_candidates,
     selection_law,
+)
+from jaxsel.families.score_selection.claims.parameters import (
+    approximate,
+    failure_given_candidates,
 )
 from jaxsel.families.score_selection.settings import (
     smooth_selection,
@@ -32,24 +37,26 @@ from jaxsel.families.score_selection.smooth_sensitivity import (
     smooth_laplace_scale,
     smooth_laplace_smoothness,
 )
+from jaxsel.papers import LT, NRS
 from jaxsel.repetitions import geometric, point_mass
 
-_PAPER = "Liu & Talwar 2019"
 _NRS = "Nissim, Raskhodnikova & Smith 2007"
 
 
 # --- Smooth sensitivity of the median -------------------------------------------------
 
 
-def _smooth(
-    *, low: int = 1, middle: int = 1, high: int = 4, smoothness: float = 0.3
-) -> float:
-    """Smooth sensitivity of the median of three whole numbers in [0, 4].
+Value = Annotated[int, whole("one of the three, in any order", at_least=0, at_most=4)]
 
-    Args:
-      low, middle, high: the numbers, in any order.
-      smoothness: eta > 0.
-    """
+
+def _smooth(
+    *,
+    low: Value = 1,
+    middle: Value = 1,
+    high: Value = 4,
+    smoothness: Annotated[float, positive("eta")] = 0.3,
+) -> float:
+    """Smooth sensitivity of the median of three whole numbers in [0, 4]."""
     return median_smooth_sensitivity([low, middle, high], 4, smoothness)
 
 
@@ -79,15 +86,6 @@ def _smooth_cases(budget: Budget) -> Iterator[Case]:
 # --- Laplace noise scaled to it -------------------------------------------------------
 
 
-def _delta(*, delta: float = 1e-3) -> float:
-    """Delta claimed at epsilon: delta.
-
-    Args:
-      delta: in (0, 1).
-    """
-    return check_interval("delta", delta, 0.0, 1.0)
-
-
 def _noise_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
     settings = [(e, d, 1.0, 1.0) for e in (0.1, 1.0, 3.0) for d in (1e-6, 1e-2, 0.5)]
@@ -105,19 +103,48 @@ def _noise_cases(budget: Budget) -> Iterator[Case]:
         )
         seen = released_delta(first, second, point_mass(1), epsilon)
         where = f"{epsilon=!r}, {delta=!r}, bounds 1 and {other!r}, {shift=!r}"
-        yield 1.0, seen / _delta(delta=delta), f"share of delta, {where}"
+        yield 1.0, seen / approximate(delta=delta), f"share of delta, {where}"
+
+
+# --- The shifted score (LT-E18) -------------------------------------------------------
+
+
+def _twice_the_bound(
+    *, smooth_bound: Annotated[float, positive("s_i, on the sensitivity of q_i")] = 1.0
+) -> float:
+    """Claimed smooth sensitivity 2 s_i of the shifted score."""
+    return 2.0 * smooth_bound
+
+
+def _spread(epsilon: float, candidates: int, beta: float) -> float:
+    return 2.0 * math.log(candidates / beta) / epsilon
+
+
+def _shifted_sensitivities(printed: bool):
+    def cases(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed)
+        settings = [(1.0, 100, 0.1)]
+        for _ in range(0 if printed else min(budget.cases, 100)):
+            settings.append(
+                (
+                    float(generator.uniform(0.01, 1.0)),
+                    int(generator.integers(1, 10**6)),
+                    float(generator.uniform(0.001, 0.999)),
+                )
+            )
+        for epsilon, candidates, beta in settings:
+            spread = _spread(epsilon, candidates, beta)
+            # eta at the edge of what is allowed, from above as printed.
+            eta = 2.0 / spread * 1.001 if printed else math.log1p(1.0 / spread)
+            # q_i falls by s_i while s_i grows by e^eta.
+            moved = 1.0 + math.expm1(eta) * spread
+            where = f"{epsilon=}, K={candidates}, {beta=}, eta={eta!r}, s_i=1"
+            yield _twice_the_bound(), moved, where
+
+    return cases
 
 
 # --- Selection ------------------------------------------------------------------------
-
-
-def _selection_delta(*, delta: float = 1e-3) -> float:
-    """Delta claimed for the selection at epsilon: delta.
-
-    Args:
-      delta: in (0, 1).
-    """
-    return check_interval("delta", delta, 0.0, 1.0)
 
 
 def _extremes(budget: Budget) -> Iterator[Case]:
@@ -142,7 +169,7 @@ def _extremes(budget: Budget) -> Iterator[Case]:
             first.candidates, second.candidates, geometric(first.gamma), epsilon
         )
         where = f"instance {number}: K={count}, {epsilon=!r}, {delta=!r}, {beta=!r}"
-        yield 1.0, seen / _selection_delta(delta=delta), f"share of delta, {where}"
+        yield 1.0, seen / approximate(delta=delta), f"share of delta, {where}"
 
 
 def _tables(budget: Budget) -> Iterator[Case]:
@@ -194,51 +221,67 @@ def _utility_cases(budget: Budget) -> Iterator[Case]:
         yield failure_given_candidates(beta=beta, candidates=count), seen, where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="NRS-median",
-        source=f"{_NRS}, Section 3.1",
-        statement="The smooth sensitivity of the median is the largest "
+STATEMENTS = (
+    NRS.identity(
+        "NRS-median",
+        "Section 3.1",
+        "The smooth sensitivity of the median is the largest "
         "e^(-eta k) (x_(m+t) - x_(m+t-k-1)) over k >= 0 and t = 0..k+1.",
-        kind="identity",
-        relation=None,
-        evaluate=_smooth,
-        check=equal(_smooth_cases, 1e-12),
+        _smooth,
+        equal(_smooth_cases, 1e-12),
     ),
-    Claim(
-        id="NRS-Cor2.4",
-        source=f"{_NRS}, Corollary 2.4",
-        statement="With S an eta-smooth bound, eta <= epsilon/(2 log(2/delta)), a "
+    NRS.privacy(
+        "NRS-Cor2.4",
+        "Corollary 2.4",
+        "With S an eta-smooth bound, eta <= epsilon/(2 log(2/delta)), a "
         "value with Laplace noise of scale 2 S/epsilon is (epsilon, delta)-DP (checked "
         "for epsilon <= 3).",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_delta,
-        check=at_most(_noise_cases),
+        Relation.GENERAL,
+        approximate,
+        at_most(_noise_cases),
     ),
-    Claim(
-        id="LT-Thm5.2-smooth-privacy",
-        source=f"{_PAPER}, Theorem 5.2, smooth sensitivity, corrected",
-        statement="Random stopping with gamma = beta/(2 K) over q_i - 2 b_i "
+    LT.privacy(
+        "LT-Thm5.2-smooth-printed",
+        "proof of Theorem 5.2, fourth part",
+        "For eta > epsilon/log(K/beta), 2 s_i bounds how much q_i - 2 s_i "
+        "log(K/beta)/epsilon may move, s_i being eta-smooth.",
+        Relation.GENERAL,
+        _twice_the_bound,
+        at_most(_shifted_sensitivities(printed=True)),
+        correction="eta must be small, not large: LT-Thm5.2-smooth.",
+        holds=False,
+        erratum="LT-E18",
+    ),
+    LT.privacy(
+        "LT-Thm5.2-smooth",
+        "proof of Theorem 5.2, corrected",
+        "For (e^eta - 1) 2 log(K/beta)/epsilon <= 1, 2 s_i bounds how much "
+        "q_i - 2 s_i log(K/beta)/epsilon may move, s_i being eta-smooth.",
+        Relation.GENERAL,
+        _twice_the_bound,
+        at_most(_shifted_sensitivities(printed=False)),
+        erratum="LT-E18",
+    ),
+    LT.privacy(
+        "LT-Thm5.2-smooth-privacy",
+        "Theorem 5.2, smooth sensitivity, corrected",
+        "Random stopping with gamma = beta/(2 K) over q_i - 2 b_i "
         "log(K/beta) + Lap(b_i), b_i = 12 S_i/epsilon, is (epsilon, delta)-DP, the "
         "noisy score of the chosen candidate released as well, if S_i is eta-smooth "
         "with, for e = epsilon/3, eta <= e/(2 log(2/(gamma delta))) and eta <= "
         "log(1 + e/(8 log(K/beta))).",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_selection_delta,
-        check=at_most(_privacy_cases),
+        Relation.GENERAL,
+        approximate,
+        at_most(_privacy_cases),
         erratum="LT-E18",
     ),
-    Claim(
-        id="LT-Thm5.2-smooth-utility",
-        source=f"{_PAPER}, Theorem 5.2, smooth sensitivity, corrected",
-        statement="The chosen candidate's score is at least q_j - (24 S_j/epsilon) "
+    LT.utility(
+        "LT-Thm5.2-smooth-utility",
+        "Theorem 5.2, smooth sensitivity, corrected",
+        "The chosen candidate's score is at least q_j - (24 S_j/epsilon) "
         "log(K/beta) for every j, except with probability beta (1 + 1/K).",
-        kind="utility",
-        relation=None,
-        evaluate=failure_given_candidates,
-        check=at_most(_utility_cases),
+        failure_given_candidates,
+        at_most(_utility_cases),
         erratum="LT-E18",
     ),
 )

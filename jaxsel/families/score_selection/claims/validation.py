@@ -1,7 +1,7 @@
-"""Lemma 5.1: what a noisy validation score of a privately trained model costs."""
+"""Liu & Talwar 2019, Lemma 5.1: noisy validation scores of private models."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -12,43 +12,39 @@ from jaxsel.accounting.single_run.pairs import (
     randomised_response,
     three_outcome,
 )
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.domains import number, positive
 from jaxsel.families.score_selection.candidate_laws import largest_loss, released_delta
 from jaxsel.families.score_selection.claims.instances import neighbours_of
 from jaxsel.families.score_selection.settings import validation_runs
+from jaxsel.papers import LT
 from jaxsel.repetitions import Repetitions, geometric, point_mass
 
-_SOURCE = "Liu & Talwar 2019, Lemma 5.1"
 _LIMIT = 80
 
 
-def _one_run(*, epsilon: float = 1.0) -> float:
-    """Pure epsilon of one run: that of the noise, or of the learners.
-
-    Args:
-      epsilon: epsilon_2 for the validation set, epsilon_1 for the training set, > 0.
-    """
-    return check_positive("epsilon", epsilon)
+RunEpsilon = Annotated[
+    float,
+    positive("of one run: epsilon_2 (validation set) or epsilon_1 (training set)"),
+]
 
 
-def _one_run_delta(*, delta: float = 1e-6) -> float:
-    """Delta of one run at epsilon_1, for (epsilon_1, delta_1)-DP learners: delta_1.
-
-    Args:
-      delta: delta_1, in [0, 1].
-    """
-    return check_interval("delta", delta, 0.0, 1.0, low_open=False, high_open=False)
+def _one_run(*, epsilon: RunEpsilon = 1.0) -> float:
+    """Pure epsilon of one run: that of the noise, or of the learners."""
+    return epsilon
 
 
-def _tuned(*, epsilon: float = 1.0) -> float:
-    """Pure epsilon of Algorithm 2 on these runs: 3 epsilon.
+def _one_run_delta(
+    *, delta: Annotated[float, number("delta_1", at_least=0.0, at_most=1.0)] = 1e-6
+) -> float:
+    """delta of one run at epsilon_1, for (epsilon_1, delta_1)-DP learners: delta_1."""
+    return delta
 
-    Args:
-      epsilon: of one run, > 0.
-    """
-    return 3.0 * check_positive("epsilon", epsilon)
+
+def _tuned(*, epsilon: RunEpsilon = 1.0) -> float:
+    """Pure epsilon of Algorithm 2 on these runs: 3 epsilon."""
+    return 3.0 * epsilon
 
 
 class _Learners(NamedTuple):
@@ -67,14 +63,14 @@ def _pure_learners(budget: Budget) -> Iterator[_Learners]:
             scores = 20.0 / epsilon * np.arange(pair.first.size)[::-1]
             where = f"one learner {pair.first.tolist()}, {epsilon=}"
             yield _Learners(pair.first[None], pair.second[None], scores, epsilon, where)
-    for number in range(min(budget.cases, _LIMIT)):
+    for case in range(min(budget.cases, _LIMIT)):
         learners, models = generator.integers(1, 5), int(generator.integers(2, 5))
         epsilon = float(generator.uniform(0.05, 2.0))
         pairs = [random_pure_pair(generator, models, epsilon) for _ in range(learners)]
         first, second = (np.array(side) for side in zip(*pairs, strict=True))
         exact = max(exact_epsilon(a, b) for a, b in pairs)
         scores = generator.uniform(0.0, 20.0, (int(learners), models))
-        where = f"instance {number}: {learners} learners of {models} models"
+        where = f"instance {case}: {learners} learners of {models} models"
         yield _Learners(first, second, scores, exact, where)
 
 
@@ -111,7 +107,7 @@ def _training_cases(law: Repetitions, factor: float):
 
 def _approximate_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
-    for number in range(min(budget.cases, 25)):
+    for case in range(min(budget.cases, 25)):
         learners, models = int(generator.integers(1, 4)), int(generator.integers(2, 5))
         pairs = [random_pair(generator, models) for _ in range(learners)]
         epsilon = float(generator.uniform(0.0, 1.0))
@@ -122,7 +118,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
             for side in zip(*pairs, strict=True)
         )
         seen = released_delta(first, second, point_mass(1), epsilon)
-        where = f"instance {number}: {learners} learners of {models} models"
+        where = f"instance {case}: {learners} learners of {models} models"
         yield _one_run_delta(delta=delta), seen, f"{epsilon=!r}, {where}"
 
 
@@ -134,47 +130,42 @@ def _tuned_cases(budget: Budget) -> Iterator[Case]:
         yield from _training_cases(law, 3.0)(few)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-Lem5.1(validation)",
-        source=_SOURCE,
-        statement="A uniform learner, its model and the model's validation score plus "
+STATEMENTS = (
+    LT.privacy(
+        "LT-Lem5.1(validation)",
+        "Lemma 5.1",
+        "A uniform learner, its model and the model's validation score plus "
         "Lap(1/(n epsilon_2)) are epsilon_2-DP for the validation set, whatever the "
         "learners.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_one_run,
-        check=at_most(_validation_cases(point_mass(1), 1.0)),
+        Relation.BASE,
+        _one_run,
+        at_most(_validation_cases(point_mass(1), 1.0)),
     ),
-    Claim(
-        id="LT-Lem5.1(training)",
-        source=_SOURCE,
-        statement="If every learner is epsilon_1-DP, they are epsilon_1-DP for the "
-        "training set.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_one_run,
-        check=at_most(_training_cases(point_mass(1), 1.0)),
+    LT.privacy(
+        "LT-Lem5.1(training)",
+        "Lemma 5.1",
+        "If every learner is epsilon_1-DP, they are epsilon_1-DP for the training set.",
+        Relation.BASE,
+        _one_run,
+        at_most(_training_cases(point_mass(1), 1.0)),
     ),
-    Claim(
-        id="LT-Lem5.1(training-approximate)",
-        source=_SOURCE,
-        statement="If every learner is (epsilon_1, delta_1)-DP, they are (epsilon_1, "
+    LT.privacy(
+        "LT-Lem5.1(training-approximate)",
+        "Lemma 5.1",
+        "If every learner is (epsilon_1, delta_1)-DP, they are (epsilon_1, "
         "delta_1)-DP for the training set.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_one_run_delta,
-        check=at_most(_approximate_cases, 1e-8),
+        Relation.BASE,
+        _one_run_delta,
+        at_most(_approximate_cases, 1e-8),
     ),
-    Claim(
-        id="LT-Lem5.1-tuned",
-        source=f"{_SOURCE}, with Theorem 3.2",
-        statement="Algorithm 2 on these runs is 3 epsilon_2-DP for the validation set "
+    LT.privacy(
+        "LT-Lem5.1-tuned",
+        "Lemma 5.1, with Theorem 3.2",
+        "Algorithm 2 on these runs is 3 epsilon_2-DP for the validation set "
         "and 3 epsilon_1-DP for the training set, learner, model and noisy score "
         "released.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_tuned,
-        check=at_most(_tuned_cases),
+        Relation.BASE,
+        _tuned,
+        at_most(_tuned_cases),
     ),
 )

@@ -1,0 +1,94 @@
+"""Koskela, Redberg & Wang 2024, Lemma D.1: from a Renyi bound to delta (E-KRW-4)."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel.accounting.single_run import pairs
+from jaxsel.accounting.single_run.closed_forms import randomised_response_renyi
+from jaxsel.accounting.single_run.conversions import log_delta_at_order
+from jaxsel.accounting.single_run.divergences import hockey_stick, renyi_divergence
+from jaxsel.base import Budget, Claim, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.domains import number
+from jaxsel.papers import KRW
+
+# of randomised response with parameter 1, at order 2
+_COIN_RENYI = float(randomised_response_renyi(2.0, 1.0))
+
+Order = Annotated[float, number("a, of the Renyi divergence", above=1.0)]
+Bound = Annotated[float, number("r, Renyi bound at that order", at_least=0.0)]
+Epsilon = Annotated[float, number("where the profile is taken", at_least=0.0)]
+
+
+def _printed(
+    *, order: Order = 2.0, renyi_epsilon: Bound = _COIN_RENYI, epsilon: Epsilon = 0.0
+) -> float:
+    """Printed delta(epsilon) of a Renyi bound, exponent over the order; at most 1."""
+    exponent = (order - 1.0) * (renyi_epsilon - epsilon) / order
+    front = (order - 1.0) * math.log1p(-1.0 / order) - math.log(order)
+    return math.exp(min(exponent + front, 0.0))
+
+
+def _corrected(
+    *, order: Order = 2.0, renyi_epsilon: Bound = _COIN_RENYI, epsilon: Epsilon = 0.0
+) -> float:
+    """delta(epsilon) of a Renyi bound (Canonne, Kamath & Steinke 2020, Prop. 12), at
+    most 1."""
+    return math.exp(min(float(log_delta_at_order(order, renyi_epsilon, epsilon)), 0.0))
+
+
+def _cases(bound: Callable[..., float], budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    coin = pairs.randomised_response(1.0)
+    instances = [(coin, 2.0, 0.0)]
+    for _ in range(budget.cases):
+        pair = pairs.random_pair(generator, int(generator.integers(2, 6)))
+        order = 1.0 + float(np.exp(generator.uniform(-3.0, 3.0)))
+        instances.append((pair, order, float(generator.exponential())))
+    for pair, order, epsilon in instances:
+        renyi = float(renyi_divergence(*pair, order))
+        exact = float(hockey_stick(*pair, epsilon))
+        claimed = bound(order=order, renyi_epsilon=renyi, epsilon=epsilon)
+        laws = f"{pair.first.tolist()} against {pair.second.tolist()}"
+        yield claimed, exact, f"{laws} at order {order!r}, epsilon {epsilon!r}"
+
+
+def _claim(id: str, place: str, exponent: str, bound: Callable[..., float]) -> Claim:
+    return KRW.privacy(
+        id,
+        place,
+        "A mechanism with Renyi bound r at order a has delta(epsilon) at most "
+        f"exp({exponent}) (1 - 1/a)^(a - 1) / a.",
+        Relation.BASE,
+        bound,
+        at_most(lambda budget: _cases(bound, budget)),
+    )
+
+
+STATEMENTS = (
+    KRW.misprint(
+        "E-KRW-4",
+        "Lemma D.1, Equation (D.1)",
+        "statement",
+        printed="delta = exp((a - 1)(r - epsilon)/a) (1 - 1/a)^(a - 1) / a.",
+        correct="delta = exp((a - 1)(r - epsilon)) (1 - 1/a)^(a - 1) / a, as in the cited "
+        "proposition. Randomised response with parameter 1 has total variation "
+        "tanh(1/2) = 0.462, and the printed formula gives 0.361 at order 2.",
+        refuted=(
+            _claim(
+                "KRW-LemD.1-printed", "Lemma D.1", "(a - 1)(r - epsilon)/a", _printed
+            ),
+        ),
+        corrected=(
+            _claim(
+                "KRW-LemD.1",
+                "Lemma D.1 as in Canonne, Kamath & Steinke 2020, Prop. 12",
+                "(a - 1)(r - epsilon)",
+                _corrected,
+            ),
+        ),
+    ),
+)
