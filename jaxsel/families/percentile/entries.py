@@ -24,7 +24,7 @@ from jaxsel.families.percentile.pipeline_laws import (
 )
 from jaxsel.families.percentile.score_percentile_laws import COUNT
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
-from jaxsel.families.tuning.bounds.liu_talwar import threshold_steps
+from jaxsel.families.thresholds.laws import threshold_steps
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ from jaxsel.base import Pair, Relation
 from jaxsel.domains import Domain, choice, number, numbers
 from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS
+from jaxsel.families.thresholds.laws import threshold_steps
 from jaxsel.families.tuning.base_settings import (
     BASE_SETTINGS,
     base_epsilon,
@@ -16,7 +17,6 @@ from jaxsel.families.tuning.base_settings import (
     base_pairs,
     base_params,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import threshold_steps
 
 _METHOD = choice(
     ("jump", "literal", "law"), "how trials are drawn; see the guide", default="jump"

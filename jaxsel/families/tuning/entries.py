@@ -14,7 +14,10 @@ from jaxsel.families.tuning.base_settings import (
     base_pairs,
     base_params,
 )
-from jaxsel.families.tuning.bounds import liu_talwar
+from jaxsel.families.tuning.bounds.random_stopping import (
+    hard_stop_steps,
+    hard_stop_steps_pure,
+)
 
 _METHOD = choice(
     ("rank", "count", "literal", "law"),
@@ -115,7 +118,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         lambda values: laws.capped(
             _geometric(values),
-            liu_talwar.hard_stop_steps(values["gamma"], values["stop_delta"]),
+            hard_stop_steps(values["gamma"], values["stop_delta"]),
         ),
         # Its guarantee has delta > 0.
         lambda values, law, epsilon: None,
@@ -133,7 +136,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         lambda values: laws.capped(
             _geometric(values),
-            liu_talwar.hard_stop_steps_pure(values["gamma"], values["slack"]),
+            hard_stop_steps_pure(values["gamma"], values["slack"]),
         ),
         lambda values, law, epsilon: guarantee(
             "LT-Thm3.5", epsilon=epsilon, slack=values["slack"]

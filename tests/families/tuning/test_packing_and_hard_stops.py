@@ -5,6 +5,11 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from jaxsel.families.tuning.bounds.hard_stop import (
+    hard_stop_excess,
+    hard_stop_steps_sharp,
+    hard_stop_worst,
+)
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
@@ -22,13 +27,9 @@ from jaxsel.families.tuning.attained.packing import (
     packing_successes,
     smallest_exponential_epsilon,
 )
-from jaxsel.families.tuning.bounds.hard_stop import (
-    hard_stop_excess,
-    hard_stop_steps_sharp,
-    hard_stop_worst,
-)
-from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_law, hard_stop_steps_pure
+from jaxsel.families.tuning.bounds.random_stopping import hard_stop_steps_pure
 from jaxsel.families.tuning.claims import hard_stop_sharp, packing
+from jaxsel.families.tuning.claims.hard_stop import hard_stop_law
 
 # --- Theorem D.2 ----------------------------------------------------------------------
 

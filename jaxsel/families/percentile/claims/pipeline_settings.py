@@ -12,7 +12,7 @@ from jaxsel.families.percentile.claims.parameters import (
     Delta,
     FullSlack,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import threshold_pure
+from jaxsel.families.thresholds.laws import threshold_pure
 from jaxsel.papers import LT
 
 # --- Theorem 4.7 (LT-E10) -------------------------------------------------------------

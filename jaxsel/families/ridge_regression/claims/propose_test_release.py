@@ -10,13 +10,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
 from jaxsel.domains import number, positive, probability
 from jaxsel.families.ridge_regression import settings as ptr
 from jaxsel.families.ridge_regression.claims.ridge_cases import run_delta_exact
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned
-from jaxsel.families.tuning.bounds.liu_talwar import ApproximateGuarantee
 from jaxsel.papers import KRW
 
 Epsilon = Annotated[float, positive("that it is calibrated to")]

@@ -33,7 +33,7 @@ from jaxsel.families.score_selection.settings import (
     generalised_selection_loss,
 )
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
-from jaxsel.families.tuning.bounds.liu_talwar import percentile_failure
+from jaxsel.families.tuning.bounds.random_stopping import percentile_failure
 from jaxsel.papers import JX, LT, MT
 from jaxsel.repetitions import geometric
 

@@ -11,7 +11,7 @@ from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
 from jaxsel.domains import number, whole
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.bounds.liu_talwar import (
+from jaxsel.families.thresholds.laws import (
     threshold_approximate,
     threshold_approximate_sharp,
     threshold_expected_draws,
