@@ -8,10 +8,12 @@ import numpy as np
 from jaxsel.base import Mechanism, Pair, Relation
 from jaxsel.entry import Built, MechanismEntry, Settings
 from jaxsel.errors import InputError, check_choice
-from jaxsel.families.top_k.exponential import exponential_top_k, peel_scale
+from jaxsel.families.top_k.baselines import peel_scale
+from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.fixed import fixed_top_k
+from jaxsel.families.top_k.laws import largest_gap_scale
 from jaxsel.families.top_k.limited_domain import limited_domain
-from jaxsel.families.top_k.noisy_gaps import largest_gap, largest_gap_scale
+from jaxsel.families.top_k.noisy_gaps import largest_gap
 from jaxsel.families.top_k.pate import noisy_labels
 from jaxsel.families.top_k.stable import propose_test_release, stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
@@ -209,7 +211,7 @@ _FIXED = _entry(
 def _exponential_promise(values: Settings, pair: Pair) -> tuple[str, float] | None:
     del pair
     given = _params(values, ("k", "rho", "noise_scale"))
-    scale = peel_scale(given, given["k"], values["relation"])
+    scale = peel_scale(given, given["k"], Relation(values["relation"]))
     return "BASE-EM-pure", given["k"] / scale
 
 

@@ -8,8 +8,8 @@ the same masks: their top-k sets may differ.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -212,6 +212,21 @@ def peeled_law(levels: npt.ArrayLike, k: int) -> np.ndarray:
 
 
 # --- StableTopK -----------------------------------------------------------------------
+
+
+def largest_gap_scale(params: Mapping[str, Any], noise: str) -> float:
+    """The noise scale: ``noise_scale``, or 2/epsilon for the noises of pure DP.
+
+    Raises:
+      InputError: unless exactly one of the two is given and positive.
+    """
+    if ("noise_scale" in params) == ("epsilon" in params):
+        raise InputError("noisy gaps take either epsilon or noise_scale, and not both")
+    if "noise_scale" in params:
+        return check_positive("noise_scale", params["noise_scale"])
+    if noise == "gaussian":
+        raise InputError("Gaussian noise is not pure DP; give noise_scale, not epsilon")
+    return 2.0 / check_positive("epsilon", params["epsilon"])
 
 
 def largest_gap_law(

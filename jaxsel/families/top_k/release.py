@@ -120,13 +120,6 @@ def rank_histogram(data: Any, k: object | None) -> Ranking:
     return Ranking(ranked, order, mask, size)
 
 
-def check_params(params: Any, allowed: tuple[str, ...]) -> dict[str, Any]:
-    """The parameters as a dict; InputError for one that the mechanism does not have."""
-    for name in params:
-        check_choice("a parameter", name, allowed)
-    return dict(params)
-
-
 # --- Events ---------------------------------------------------------------------------
 
 

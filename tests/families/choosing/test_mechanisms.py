@@ -167,7 +167,7 @@ def test_pairs_are_the_stated_ones():
         (stable_selection(), [1.0, 2.0], STABLE | {"epsilon": 2.0}, "epsilon is 2"),
         (confident_top_k(), [[1.0]], TOP_K, "one list"),
         (confident_top_k(), [1.0, 2.0], TOP_K, "k is 2"),
-        (confident_top_k(), [1.0, 2.0, 3.0], {"k": 2}, "the parameters are"),
+        (confident_top_k(), [1.0, 2.0, 3.0], {"k": 2}, "epsilon is missing"),
         (confident_top_k(), np.zeros(13), TOP_K, "use events=hits"),
         (confident_top_k(), np.zeros(3), TOP_K | {"beta": 1e-9}, "larger beta"),
     ],

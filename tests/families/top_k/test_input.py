@@ -12,9 +12,10 @@ from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.fixed import fixed_top_k
 from jaxsel.families.top_k.limited_domain import limited_domain
 from jaxsel.families.top_k.noisy_gaps import largest_gap
-from jaxsel.families.top_k.pate import noisy_labels, scaled_votes
+from jaxsel.families.top_k.pate import noisy_labels
 from jaxsel.families.top_k.stable import propose_test_release, stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
+from jaxsel.families.top_k.votes import scaled_votes
 
 COUNTS = [5.0, 3.0, 1.0]
 STABLE = {"rho": 0.5, "delta_t": 0.1}
@@ -49,7 +50,7 @@ LABELS = {"noise_scale": 1.0, "threshold": 2.0}
         (stable_top_k(), COUNTS, {"delta_t": 0.1}, "either rho, or both"),
         (stable_top_k(), COUNTS, STABLE | {"test_scale": 1.0}, "either rho, or both"),
         (stable_top_k(selection="gaussian"), COUNTS, STABLE, "give selection_scale"),
-        (stable_top_k(), COUNTS, STABLE | {"sigma": 1.0}, "a parameter is 'sigma'"),
+        (stable_top_k(), COUNTS, STABLE | {"sigma": 1.0}, "sigma is no parameter"),
         (stable_top_k(events="sets"), np.ones(13), STABLE, "at most 12 candidates"),
         (largest_gap(), COUNTS, {}, "either epsilon or noise_scale"),
         (largest_gap("gaussian"), COUNTS, {"epsilon": 1.0}, "not pure DP"),
@@ -80,7 +81,7 @@ LABELS = {"noise_scale": 1.0, "threshold": 2.0}
         (limited_domain(), COUNTS, DOMAIN | {"delta": 0.0}, "delta is 0"),
         (top_stable_sets(), COUNTS, {"k": 1, "epsilon": 1.0}, "delta is missing"),
         (top_stable_sets(), COUNTS, DOMAIN | {"delta": 0.99}, "too large"),
-        (noisy_labels(), VOTES, {"noise_scale": 1.0}, "noise_scale and threshold"),
+        (noisy_labels(), VOTES, {"noise_scale": 1.0}, "threshold is missing"),
         (noisy_labels(), VOTES | {"truth": [True]}, LABELS, "one entry a label"),
         (noisy_labels(), VOTES | {"votes": [-1.0, 0.0]}, LABELS, "negative"),
         (noisy_labels(), COUNTS, LABELS, "data must be"),

@@ -22,7 +22,7 @@ from jaxsel.families.top_k.claims.instances import (
     random_pairs,
     size_sides,
 )
-from jaxsel.families.top_k.pate import scaled_votes
+from jaxsel.families.top_k.votes import scaled_votes
 
 _PAPER = "Zhu & Wang 2022"
 _ORDERS = (1.2, 2.0, 10.0)
