@@ -224,7 +224,10 @@ def choosing_law(scores: npt.ArrayLike, settings: NoisySelection) -> np.ndarray:
 
 
 def spent_delta(
-    shifts: npt.ArrayLike, epsilon: float, settings: NoisySelection
+    shifts: npt.ArrayLike,
+    epsilon: float,
+    settings: NoisySelection,
+    counts: npt.ArrayLike | None = None,
 ) -> float:
     """A delta that suffices at ``epsilon`` for neighbours whose scores move so.
 
@@ -235,11 +238,13 @@ def spent_delta(
       shifts: Float["candidates"], |f_i(D) - f_i(D')|; zeros may be left out.
       epsilon: of the whole selection, > 0.
       settings: noise and runs.
+      counts: how many candidates move so; default one.
     """
     level = check_positive("epsilon", epsilon) / 3.0
-    sizes, counts = np.unique(
-        np.abs(check_finite("shifts", shifts)), return_counts=True
-    )
+    moves = np.abs(check_finite("shifts", shifts))
+    weights = np.ones(moves.size) if counts is None else np.asarray(counts, np.float64)
+    sizes, group = np.unique(moves, return_inverse=True)
+    numbers = np.bincount(group, weights)
     deltas = np.array(
         [
             truncated_laplace_delta(settings.rate, settings.truncation, shift, level)
@@ -247,8 +252,8 @@ def spent_delta(
         ]
     )
     deltas = np.maximum(deltas, 0.0)
-    p, prior = _prior_rule(settings.runs * counts.sum())
-    kept = np.log1p(-p[:, None] * deltas) @ (settings.runs * counts)
+    p, prior = _prior_rule(settings.runs * numbers.sum())
+    kept = np.log1p(-p[:, None] * deltas) @ (settings.runs * numbers)
     return float(prior @ -np.expm1(kept))
 
 
