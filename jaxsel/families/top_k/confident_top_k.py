@@ -21,10 +21,10 @@ from jaxsel.families.top_k.confident_laws import (
     confident_top_k_law,
     subsets,
 )
-from jaxsel.families.top_k.laws import MAX_CANDIDATES
+from jaxsel.families.top_k.laws import EVENTS, MAX_CANDIDATES
+from jaxsel.families.top_k.limits import MAX_COUNT
 from jaxsel.families.top_k.order_statistics import largest
 
-EVENTS = ("sets", "hits")
 _MOST_RUNS = 2**30
 _NUMBER_TAG, _NOISE_TAG = 0xC9, 0xCA
 
@@ -81,6 +81,8 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
         scores = check_finite("scores", data)
         if scores.ndim != 1:
             raise InputError("scores must be one list of numbers")
+        if np.any(np.abs(scores) > MAX_COUNT):
+            raise InputError(f"scores must lie in [{-MAX_COUNT:g}, {MAX_COUNT:g}]")
         found: ConfidentTopK = make(**params)
         if found.k >= scores.size:
             raise InputError(

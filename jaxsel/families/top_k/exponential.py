@@ -18,12 +18,11 @@ from jaxsel.base import FiniteLaw, Mechanism, Relation, factory
 from jaxsel.errors import InputError, check_choice, check_params
 from jaxsel.families.top_k.arrivals import Race, plan_races, wanted_among_first
 from jaxsel.families.top_k.baselines import peel_scale
-from jaxsel.families.top_k.laws import top_k_set_law
+from jaxsel.families.top_k.laws import EVENTS, top_k_set_law
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.recall import group_counts, hit_law
 from jaxsel.families.top_k.release import (
-    EVENTS,
     Ranking,
     Release,
     event_of,

@@ -33,10 +33,10 @@ from jaxsel.families.top_k.fixed_cases import (
     plan_cases,
 )
 from jaxsel.families.top_k.gaps import needed_noise
-from jaxsel.families.top_k.laws import BEYOND
+from jaxsel.families.top_k.laws import BEYOND, EVENTS
+from jaxsel.families.top_k.limits import check_scale
 from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype, winner
 from jaxsel.families.top_k.release import (
-    EVENTS,
     event_of,
     mask_codes,
     rank_histogram,
@@ -55,7 +55,7 @@ class FixedRelease(NamedTuple):
       size: Int[Array, ""], k.
       passed: Bool[Array, ""], whether the test of the selected size passed.
       hits: Int[Array, ""], wanted candidates in the released set; not released.
-      event: Int[Array, ""], what is tallied by default, see ``release.EVENTS``.
+      event: Int[Array, ""], what is tallied by default, see ``laws.EVENTS``.
       selected: Int[Array, ""], the selected size.
     """
 
@@ -121,7 +121,9 @@ def fixed_top_k(
         levels = gap_levels(ranking.gaps, -weight * away, params.get("max_size"))
         rho = check_positive("rho", params["rho"])
         delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
-        return Settings(ranking, levels, rho, delta_t, beyond)
+        settings = Settings(ranking, levels, rho, delta_t, beyond)
+        check_scale("the noise scale", settings.scale)
+        return settings
 
     def prepare(data, params):
         settings = checked(data, params)

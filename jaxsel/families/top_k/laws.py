@@ -23,9 +23,12 @@ from jaxsel.errors import (
     check_positive,
 )
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
+from jaxsel.families.top_k.limits import MAX_COUNT, check_scale
 
 MAX_CANDIDATES = 12  # of enumerated histograms
 BEYOND = ("keep", "drop", "fewer")
+# "hits": how many wanted candidates were released; "sets": which candidates.
+EVENTS = ("hits", "sets")
 
 
 # --- Histograms -----------------------------------------------------------------------
@@ -46,6 +49,8 @@ def check_histogram(histogram: npt.ArrayLike, limit: int | None = None) -> np.nd
         raise InputError("a histogram must be one list of at least two counts")
     if np.any(counts < 0.0):
         raise InputError("the histogram holds negative counts; counts must be >= 0")
+    if np.any(counts > MAX_COUNT):
+        raise InputError(f"the histogram holds counts above {MAX_COUNT:g}, the largest")
     if limit is not None and counts.size > limit:
         raise InputError(
             f"the histogram has {counts.size} candidates; sets are enumerated for at "
@@ -172,11 +177,10 @@ def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
     m = levels.size
     masks = np.arange(2**m)
     inside = (masks[:, None] >> np.arange(m) & 1).astype(bool)
-    # log of the total weight left, in logarithms: nothing cancels.
-    left = np.full(2**m, -np.inf)
-    for i in range(m):
-        term = np.where(inside[:, i], -np.inf, levels[i])
-        left = np.logaddexp(left, term)
+    # Of the candidates left, the best level and the total weight relative to it.
+    rest = np.where(inside, -np.inf, levels)
+    best = np.append(rest[:-1].max(axis=1), 0.0)  # the last set leaves none
+    total = np.exp(rest - best[:, None]).sum(axis=1)
     law = np.zeros(2**m)
     law[0] = 1.0
     sizes = set_size(masks)
@@ -184,7 +188,7 @@ def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
         for i in range(m):
             here = masks[(sizes == size) & inside[:, i]]
             before = here ^ (1 << i)
-            law[here] += law[before] * np.exp(levels[i] - left[before])
+            law[here] += law[before] * np.exp(levels[i] - best[before]) / total[before]
     return law
 
 
@@ -223,10 +227,11 @@ def largest_gap_scale(params: Mapping[str, Any], noise: str) -> float:
     if ("noise_scale" in params) == ("epsilon" in params):
         raise InputError("noisy gaps take either epsilon or noise_scale, and not both")
     if "noise_scale" in params:
-        return check_positive("noise_scale", params["noise_scale"])
+        return check_scale("noise_scale", params["noise_scale"])
     if noise == "gaussian":
         raise InputError("Gaussian noise is not pure DP; give noise_scale, not epsilon")
-    return 2.0 / check_positive("epsilon", params["epsilon"])
+    epsilon = check_positive("epsilon", params["epsilon"])
+    return check_scale("the noise scale", 2.0 / epsilon)
 
 
 def largest_gap_law(

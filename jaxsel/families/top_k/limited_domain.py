@@ -11,11 +11,12 @@ from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import check_choice, check_interval, check_params, check_positive
 from jaxsel.families.top_k.baseline_laws import check_domain, limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_threshold
+from jaxsel.families.top_k.laws import EVENTS
+from jaxsel.families.top_k.limits import check_scale
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
 from jaxsel.families.top_k.release import (
-    EVENTS,
     Ranking,
     Release,
     event_of,
@@ -75,9 +76,11 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
         _, domain = check_domain(
             ranking.counts.size, ranking.k, params.get("domain", ranking.k)
         )
+        epsilon = check_positive("epsilon", params["epsilon"])
+        check_scale("the noise scale", 1.0 / epsilon)
         return _Settings(
             ranking,
-            check_positive("epsilon", params["epsilon"]),
+            epsilon,
             check_interval("delta", params["delta"], 0.0, 1.0),
             domain,
         )

@@ -20,12 +20,12 @@ from jaxsel.errors import (
     InputError,
     check_choice,
     check_finite,
+    check_interval,
     check_params,
-    check_positive,
 )
-from jaxsel.families.top_k.laws import set_labels
+from jaxsel.families.top_k.laws import EVENTS, set_labels
+from jaxsel.families.top_k.limits import MAX_COUNT, check_scale
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
-from jaxsel.families.top_k.release import EVENTS
 
 _MAX_LABELS = 12  # of events that are sets
 
@@ -76,14 +76,16 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
         truth = np.asarray(data["truth"])
         if votes.ndim != 1 or truth.shape != votes.shape or truth.dtype != bool:
             raise InputError("votes and truth must be lists with one entry a label")
-        if np.any(votes < 0.0):
-            raise InputError("votes holds negative numbers; they must be >= 0")
+        if np.any((votes < 0.0) | (votes > MAX_COUNT)):
+            raise InputError(f"votes must be numbers in [0, {MAX_COUNT:g}]")
         if events == "sets" and votes.size > _MAX_LABELS:
             raise InputError(
                 f'events "sets" are for at most {_MAX_LABELS} labels, not {votes.size}'
             )
-        threshold = float(check_finite("threshold", params["threshold"]))
-        scale = check_positive("noise_scale", params["noise_scale"])
+        threshold = check_interval(
+            "threshold", params["threshold"], -MAX_COUNT, MAX_COUNT
+        )
+        scale = check_scale("noise_scale", params["noise_scale"])
         return (votes - threshold) / scale, truth
 
     def prepare(data, params):

@@ -13,15 +13,13 @@ from jaxtyping import Array, Bool, Int
 
 from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 from jaxsel.families.top_k.laws import (
+    EVENTS,
     MAX_CANDIDATES,
     check_histogram,
     check_top_k,
     descending,
     set_labels,
 )
-
-# "hits": how many wanted candidates were released; "sets": which candidates.
-EVENTS = ("hits", "sets")
 
 
 class Release(NamedTuple):
@@ -31,7 +29,7 @@ class Release(NamedTuple):
       size: Int[Array, ""], size of the set; of the set kept back if it was.
       passed: Bool[Array, ""], whether a set was released.
       hits: Int[Array, ""], wanted candidates in the released set; not released.
-      event: Int[Array, ""], what is tallied by default, see ``EVENTS``.
+      event: Int[Array, ""], what is tallied by default, see ``laws.EVENTS``.
     """
 
     size: Int[Array, ""]

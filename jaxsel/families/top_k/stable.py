@@ -24,10 +24,10 @@ from jaxsel.errors import (
 from jaxsel.families.top_k import noisy_gaps
 from jaxsel.families.top_k.curves import TEST_NOISES
 from jaxsel.families.top_k.gaps import needed_noise, pass_probability
-from jaxsel.families.top_k.laws import released_law
+from jaxsel.families.top_k.laws import EVENTS, released_law
+from jaxsel.families.top_k.limits import check_scale
 from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype, winner
 from jaxsel.families.top_k.release import (
-    EVENTS,
     Ranking,
     Release,
     event_of,
@@ -57,12 +57,13 @@ def stable_top_k_scales(params: Mapping[str, Any], selection: str, test: str):
                 "selection_scale and test_scale for other noises"
             )
         scale = 1.0 / math.sqrt(check_positive("rho", params["rho"]))
+        scale = check_scale("the noise scale", scale)
         return scale, scale
     if "rho" in params or len(own) != 2:
         raise InputError("give either rho, or both selection_scale and test_scale")
     return (
-        check_positive("selection_scale", params["selection_scale"]),
-        check_positive("test_scale", params["test_scale"]),
+        check_scale("selection_scale", params["selection_scale"]),
+        check_scale("test_scale", params["test_scale"]),
     )
 
 
@@ -225,7 +226,7 @@ def propose_test_release(
     def checked(data, params):
         check_params(params, ("k", "noise_scale", "delta_t"))
         ranking = rank_histogram(data, params["k"])
-        scale = check_positive("noise_scale", params["noise_scale"])
+        scale = check_scale("noise_scale", params["noise_scale"])
         return ranking, scale, check_interval("delta_t", params["delta_t"], 0.0, 1.0)
 
     def prepare(data, params):

@@ -12,9 +12,9 @@ from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import check_choice, check_params
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import TopStable, top_stable
+from jaxsel.families.top_k.laws import EVENTS
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.release import (
-    EVENTS,
     Ranking,
     Release,
     event_of,

@@ -26,7 +26,6 @@ from jaxsel.families.top_k.confident_laws import (
     confident_settings,
     confident_settings_printed,
     confident_top_k_law,
-    corrected_delta,
     peeling_gap_bound,
     peeling_lead,
     set_gaps,
@@ -184,7 +183,6 @@ def test_settings_of_theorem_6():
     assert printed.round_epsilon == pytest.approx(1 / (80 * math.sqrt(math.log(100))))
     assert printed.most_runs == 2000
     assert printed.offset == pytest.approx(13.0 * math.log(2.0))
-    assert corrected_delta(1.0, 0.1) == pytest.approx(0.01 * (2.0 + math.e))
 
 
 def test_sets_and_gaps():

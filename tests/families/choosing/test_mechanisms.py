@@ -10,9 +10,10 @@ from jaxsel.catalogue import promised
 from jaxsel.engine import simulate_grid
 from jaxsel.errors import InputError
 from jaxsel.families.choosing.choosing import choosing_mechanism
-from jaxsel.families.choosing.entries import ENTRIES
+from jaxsel.families.choosing.entries import ENTRIES as CHOOSING_ENTRIES
 from jaxsel.families.choosing.stable_selection import stable_selection
 from jaxsel.families.top_k.confident_top_k import confident_top_k
+from jaxsel.families.top_k.entries import ENTRIES as TOP_K_ENTRIES
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.statistics import counts
 from tests.conftest import ALPHA
@@ -23,6 +24,7 @@ STABLE = {"epsilon": 1.0, "delta": 0.1, "beta": 0.5, "rank": 2}
 TOP_K = {"epsilon": 3.0, "delta": 1e-6, "beta": 0.9, "k": 2}
 TIES = [9.0, 4.0, 4.0, 0.0, 4.0]
 GROUPS = {"scores": [12.0, 9.0, 0.0], "counts": [2.0, 1.0, 1e12]}
+ENTRIES = CHOOSING_ENTRIES + TOP_K_ENTRIES[-1:]  # confident_top_k
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 
 
@@ -184,7 +186,10 @@ def test_bad_input(mechanism, data, params, message):
         (lambda: stable_selection(method="slow"), "method is 'slow'"),
         (lambda: confident_top_k(events="all"), "events is 'all'"),
         (lambda: confident_top_k(settings="old"), "settings is 'old'"),
-        (lambda: BY_NAME["choosing_mechanism"].build({"scores": "1"}), "two numbers"),
+        (
+            lambda: BY_NAME["choosing_mechanism"].build({"scores": "1"}),
+            "at least 2 numbers",
+        ),
     ],
 )
 def test_bad_settings(make, message):

@@ -13,6 +13,7 @@ from jaxsel.checking import Case, at_most
 from jaxsel.domains import number, probability, whole
 from jaxsel.errors import InputError
 from jaxsel.families.choosing.laws import (
+    LEAST_EPSILON,
     NoisySelection,
     choosing_settings,
     group_law,
@@ -20,7 +21,7 @@ from jaxsel.families.choosing.laws import (
 )
 from jaxsel.papers import CL
 
-Epsilon = Annotated[float, number("of the whole", above=0.0, at_most=1.0)]
+Epsilon = Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)]
 Delta = Annotated[float, probability("of the whole; sets the noise")]
 Beta = Annotated[float, probability("chance of failure; sets the noise and tau")]
 Bound = Annotated[int, whole("k, by which all scores together may move", at_least=1)]
