@@ -9,12 +9,11 @@ the same masks: their top-k sets may differ.
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
 from jaxsel.errors import (
     InputError,
     check_choice,
@@ -108,52 +107,6 @@ def vote_neighbours(histogram: npt.ArrayLike) -> Iterator[np.ndarray]:
             yield counts + np.array(votes)
             if np.all(counts >= votes):
                 yield counts - np.array(votes)
-
-
-class WorstNeighbour(NamedTuple):
-    """The exact privacy of a mechanism at one histogram.
-
-    Attributes:
-      value: the largest delta, or epsilon, over all neighbours, both directions.
-      neighbour: Float[np.ndarray, "candidates"], a histogram that has it.
-    """
-
-    value: float
-    neighbour: np.ndarray
-
-
-def _worst(histogram, law_of, measure) -> WorstNeighbour:
-    law = law_of(np.asarray(histogram, dtype=np.float64))
-    found = [
-        WorstNeighbour(float(measure(law, law_of(other))), other)
-        for other in vote_neighbours(histogram)
-    ]
-    return max(found, key=lambda one: one.value)
-
-
-def worst_delta(
-    histogram: npt.ArrayLike, law_of: Callable[[np.ndarray], np.ndarray], epsilon: float
-) -> WorstNeighbour:
-    """Exact delta at epsilon of one histogram against all of its neighbours.
-
-    Args:
-      histogram: Float["candidates"], at most MAX_CANDIDATES.
-      law_of: histogram -> law over outcomes that mean the same for every histogram.
-      epsilon: any real number.
-    """
-    return _worst(histogram, law_of, lambda p, q: profile_delta(p, q, epsilon))
-
-
-def worst_epsilon(
-    histogram: npt.ArrayLike, law_of: Callable[[np.ndarray], np.ndarray], delta: float
-) -> WorstNeighbour:
-    """Exact epsilon at delta of one histogram against all of its neighbours.
-
-    Args:
-      histogram, law_of: as in ``worst_delta``.
-      delta: in [0, 1).
-    """
-    return _worst(histogram, law_of, lambda p, q: epsilon_at_delta(p, q, delta))
 
 
 # --- Races ----------------------------------------------------------------------------
