@@ -278,7 +278,7 @@ def choosing_mechanism(*, method: str = "grouped") -> Mechanism:
 
     Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
       candidates, of any size; labels are then groups.
-    Params: "epsilon" in (0, 1] and "delta", of the whole; "beta", the chance of
+    Params: "epsilon" in [1e-12, 1] and "delta", of the whole; "beta", the chance of
       failure; "bound", k, by which all scores together may move (each moves by at most
       1); optionally "groups", how many levels to pad to, for cells of a grid.
     Outcome: Chosen; event: the released label, "none" last.

@@ -24,7 +24,7 @@ def stable_selection(*, method: str = "grouped", shares: int = 6) -> Mechanism:
 
     Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
       candidates, of any size; labels are then groups. Each score moves by at most 1.
-    Params: "epsilon" in (0, 1] and "delta", of the whole; "beta", the chance of
+    Params: "epsilon" in [1e-12, 1] and "delta", of the whole; "beta", the chance of
       failure; "rank", k; optionally "groups", how many levels to pad to, for cells of a
       grid.
     Outcome: Chosen, its loss before clipping; event: the released label, "none" last.

@@ -107,7 +107,8 @@ def _laplace_half_cases(budget: Budget) -> Iterator[Case]:
     for epsilon, delta_t in itertools.product((0.1, 1.0, 3.0), (0.1, 1e-3, 1e-6)):
         for gap, other, same_set in gap_pairs():
             chances = pass_probability([gap, other], 1.0 / epsilon, delta_t, "laplace")
-            exact = release_delta(epsilon, *chances.tolist(), same_set)
+            passed, passed_there = chances.tolist()
+            exact = release_delta(epsilon, passed, passed_there, same_set)
             claimed = _laplace_half(epsilon=epsilon, delta_t=delta_t)
             yield claimed, exact, f"{gap} -> {other}, {epsilon=:g}, {delta_t=:g}"
 

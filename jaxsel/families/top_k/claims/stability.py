@@ -140,7 +140,8 @@ def _test_cases(quantile: bool) -> Callable[[Budget], Iterator[Case]]:
                 chances = pass_probability(
                     [gap, other], scale, delta_t, quantile=quantile
                 )
-                exact = release_delta(level, *chances.tolist(), same_set)
+                passed, passed_there = chances.tolist()
+                exact = release_delta(level, passed, passed_there, same_set)
                 where = f"gaps {gap} -> {other}, same set: {same_set}, {setting}"
                 yield delta + delta_t, exact, where
 
