@@ -5,17 +5,21 @@ from typing import Any
 import numpy as np
 
 from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, number, numbers, probability, whole
+from jaxsel.domains import choice, number, numbers, whole
 from jaxsel.entry import Built, MechanismEntry, Values
-from jaxsel.families.choosing.laws import LEAST_EPSILON
+from jaxsel.families.choosing.laws import LEAST_EPSILON, LEAST_PROBABILITY
 
 _SETTINGS = {
     "scores": numbers("each moves by at most 1", size=2, default="5,3,0"),
     "epsilon": number(
         "of the whole release", at_least=LEAST_EPSILON, at_most=1.0, default=1
     ),
-    "delta": probability("of the whole release", default=0.1),
-    "beta": probability("chance of failure", default=0.5),
+    "delta": number(
+        "of the whole release", above=LEAST_PROBABILITY, below=1.0, default=0.1
+    ),
+    "beta": number(
+        "chance of failure", above=LEAST_PROBABILITY, below=1.0, default=0.5
+    ),
     "method": choice(
         ("grouped", "literal", "law"), "how trials are drawn", default="grouped"
     ),

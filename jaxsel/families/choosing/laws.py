@@ -28,7 +28,7 @@ from jaxsel.errors import (
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 LEAST_EPSILON = 1e-12
-_TINY = 1e-150  # beta delta must not underflow
+LEAST_PROBABILITY = 1e-150  # beta delta must not underflow
 _EXACT_DEGREE = 63  # up to here Gauss-Legendre in p is exact
 _CHUNK = 4_000_000  # numbers held at once
 _FINEST = 20  # powers of 4 into which p and the ends of the noise are divided
@@ -58,8 +58,8 @@ def _privacy(epsilon: float, delta: float, beta: float) -> tuple[float, float, f
         check_interval(
             "epsilon", epsilon, LEAST_EPSILON, 1.0, low_open=False, high_open=False
         ),
-        check_interval("delta", delta, _TINY, 1.0),
-        check_interval("beta", beta, _TINY, 1.0),
+        check_interval("delta", delta, LEAST_PROBABILITY, 1.0),
+        check_interval("beta", beta, LEAST_PROBABILITY, 1.0),
     )
 
 

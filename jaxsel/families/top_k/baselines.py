@@ -22,7 +22,7 @@ from jaxsel.errors import (
     check_interval,
     check_positive,
 )
-from jaxsel.families.top_k.limits import check_scale
+from jaxsel.families.top_k.limits import LEAST_PROBABILITY, check_scale
 
 # Shares of epsilon in the authors' code: threshold noise, query noise.
 _SHARES = (0.37, 0.63)
@@ -198,7 +198,7 @@ def top_stable(epsilon: float, delta: float, tests: int) -> TopStable:
     """
     epsilon = check_positive("epsilon", epsilon)
     check_scale("the noise scale", 1.0 / epsilon)
-    delta = check_interval("delta", delta, 1e-150, 1.0)
+    delta = check_interval("delta", delta, LEAST_PROBABILITY, 1.0)
     tests = check_integer("tests", tests, 1)
     first, second = _SHARES[0] * epsilon, _SHARES[1] * epsilon
     # c = 2 epsilon_1/epsilon_2; a test errs if its noise exceeds the threshold's.

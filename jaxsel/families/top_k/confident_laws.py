@@ -22,10 +22,9 @@ from jaxsel.errors import (
 )
 from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.laws import set_size, top_k_set_law
-from jaxsel.families.top_k.limits import check_scale
+from jaxsel.families.top_k.limits import LEAST_PROBABILITY, check_scale
 from jaxsel.repetitions import beta_binomial
 
-_TINY = 1e-150  # beta delta must not underflow
 _REACH = 42.0  # scales of Laplace noise beyond which it lies with chance below 1e-18
 
 
@@ -52,8 +51,8 @@ class ConfidentTopK(NamedTuple):
 def _checked(epsilon, delta, beta, k) -> tuple[float, float, float, int]:
     return (
         check_scale("epsilon", epsilon),
-        check_interval("delta", delta, _TINY, 1.0),
-        check_interval("beta", beta, _TINY, 1.0),
+        check_interval("delta", delta, LEAST_PROBABILITY, 1.0),
+        check_interval("beta", beta, LEAST_PROBABILITY, 1.0),
         check_integer("k", k, 1),
     )
 

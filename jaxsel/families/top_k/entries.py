@@ -24,7 +24,7 @@ from jaxsel.families.top_k.laws import (
     descending,
     largest_gap_scale,
 )
-from jaxsel.families.top_k.limits import MAX_COUNT, SCALES
+from jaxsel.families.top_k.limits import LEAST_PROBABILITY, MAX_COUNT, SCALES
 
 _HISTOGRAM = numbers(
     "counts of the candidates",
@@ -55,6 +55,10 @@ _GAP_METHOD = choice(("grouped", "literal", "law"), _HOW, default="grouped")
 def _scale(help: str, *, default: float | None = None) -> Domain:
     low, high = SCALES
     return number(help, at_least=low, at_most=high, default=default)
+
+
+def _chance(help: str, *, default: float) -> Domain:
+    return number(help, above=LEAST_PROBABILITY, below=1.0, default=default)
 
 
 def _given(values: Values, names: tuple[str, ...]) -> dict[str, Any]:
@@ -345,7 +349,7 @@ def _top_stable_entry(
         {
             "k": _K,
             "epsilon": positive("privacy parameter", default=3),
-            "delta": probability("of the whole", default=0.05),
+            "delta": _chance("of the whole", default=0.05),
             "events": _EVENTS,
             "method": _ONE_METHOD,
         },
@@ -473,8 +477,8 @@ _CONFIDENT = MechanismEntry(
         ),
         "k": _K,
         "epsilon": _scale("of the whole release", default=1),
-        "delta": probability("of the whole release", default=1e-6),
-        "beta": probability("chance of failure", default=0.9),
+        "delta": _chance("of the whole release", default=1e-6),
+        "beta": _chance("chance of failure", default=0.9),
         "events": _EVENTS,
         "settings": choice(
             ("corrected", "printed"),

@@ -3,6 +3,7 @@
 from jaxsel.errors import check_interval
 
 MAX_COUNT = 1e15  # float64 tells votes apart up to here
+LEAST_PROBABILITY = 1e-150  # products of two do not underflow
 SCALES = (1e-12, 1e12)  # of noise, in votes; privacy parameters are their inverses
 
 

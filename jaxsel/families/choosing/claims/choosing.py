@@ -10,10 +10,11 @@ from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_support
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, probability, whole
+from jaxsel.domains import number, whole
 from jaxsel.errors import InputError
 from jaxsel.families.choosing.laws import (
     LEAST_EPSILON,
+    LEAST_PROBABILITY,
     NoisySelection,
     choosing_settings,
     group_law,
@@ -22,8 +23,15 @@ from jaxsel.families.choosing.laws import (
 from jaxsel.papers import CL
 
 Epsilon = Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)]
-Delta = Annotated[float, probability("of the whole; sets the noise")]
-Beta = Annotated[float, probability("chance of failure; sets the noise and tau")]
+Delta = Annotated[
+    float, number("of the whole; sets the noise", above=LEAST_PROBABILITY, below=1.0)
+]
+Beta = Annotated[
+    float,
+    number(
+        "chance of failure; sets the noise and tau", above=LEAST_PROBABILITY, below=1.0
+    ),
+]
 Bound = Annotated[int, whole("k, by which all scores together may move", at_least=1)]
 
 

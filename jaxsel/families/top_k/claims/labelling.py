@@ -11,10 +11,10 @@ from scipy import special
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import positive, whole
+from jaxsel.domains import whole
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.baselines import labels_renyi
-from jaxsel.families.top_k.claims.parameters import Deviation, Order
+from jaxsel.families.top_k.claims.parameters import Deviation, Order, size
 from jaxsel.families.top_k.votes import scaled_votes
 from jaxsel.papers import PATE, ZW
 
@@ -66,7 +66,7 @@ def _scaled_labels(
     *,
     order: Order = 2.0,
     noise_scale: Deviation = 4.0,
-    most: Annotated[float, positive("tau, votes of one teacher in all")] = 8.0,
+    most: Annotated[float, size("tau, votes of one teacher in all")] = 8.0,
 ) -> float:
     """Renyi bound with each teacher's votes scaled to ``most`` in all.
 

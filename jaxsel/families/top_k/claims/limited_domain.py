@@ -6,18 +6,18 @@ from typing import Annotated
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import positive, probability
+from jaxsel.domains import probability
 from jaxsel.families.top_k.baseline_laws import limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_epsilon
 from jaxsel.families.top_k.claims.neighbours import crossable
-from jaxsel.families.top_k.claims.parameters import Picks
+from jaxsel.families.top_k.claims.parameters import Picks, size
 from jaxsel.families.top_k.laws import vote_neighbours
 from jaxsel.papers import DURFEE
 
 
 def _epsilon(
     *,
-    epsilon: Annotated[float, positive("of one pick")] = 0.5,
+    epsilon: Annotated[float, size("of one pick")] = 0.5,
     delta: Annotated[
         float, probability("of the restriction to the largest counts")
     ] = 0.05,

@@ -10,12 +10,12 @@ from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
 from jaxsel.domains import number, positive, probability, whole
 from jaxsel.errors import InputError
-from jaxsel.families.top_k.claims.parameters import Candidates
+from jaxsel.families.top_k.claims.parameters import Candidates, size
 from jaxsel.papers import ZW
 
 Queries = Annotated[int, whole("how many labels are released", at_least=1)]
-Selecting = Annotated[float, positive("standard deviation of the noise that selects k")]
-Testing = Annotated[float, positive("standard deviation of the noise of the test")]
+Selecting = Annotated[float, size("standard deviation of the noise that selects k")]
+Testing = Annotated[float, size("standard deviation of the noise of the test")]
 Delta = Annotated[float, probability("of all queries, above queries * delta_t")]
 Failure = Annotated[
     float, number("failure probability of a test", at_least=0.0, below=1.0)

@@ -11,11 +11,11 @@ from scipy import special
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import positive, whole
+from jaxsel.domains import whole
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.claims.instances import Sides, renyi_rows, worst_row
 from jaxsel.families.top_k.claims.neighbours import gaps_of, neighbours
-from jaxsel.families.top_k.claims.parameters import Candidates, Deviation, Order
+from jaxsel.families.top_k.claims.parameters import Candidates, Deviation, Order, size
 from jaxsel.families.top_k.curves import noisy_gap_renyi
 from jaxsel.papers import ZW
 
@@ -25,7 +25,7 @@ _ORDERS = (1.1, 2.0, 5.0, 30.0)
 def _theorem_8(
     *,
     order: Order = 2.0,
-    noise_scale: Annotated[float, positive("of the noise on each gap")] = 4.0,
+    noise_scale: Annotated[float, size("of the noise on each gap")] = 4.0,
     candidates: Candidates = 4,
 ) -> float:
     """Renyi bound of the size selected with Laplace noise.
