@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.data import celeba, teachers
-from jaxsel.families.top_k.pate import scaled_votes
+from jaxsel.families.top_k.votes import scaled_votes
 
 QUERIES = 600
 TEACHERS = 800

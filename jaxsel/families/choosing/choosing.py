@@ -4,7 +4,6 @@ Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 7. If all scores together mov
 most k between neighbours, the loss depends on k and not on the number of candidates.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -14,8 +13,14 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_params,
+)
 from jaxsel.families.choosing.laws import NoisySelection, choosing_settings, group_law
 
 METHODS = ("literal", "grouped")
@@ -196,14 +201,12 @@ def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
 
 
 def noisy_selection(
-    name: str,
     method: str,
     read: Callable[[Any, Any], tuple[Candidates, np.ndarray, NoisySelection]],
 ) -> Mechanism:
     """Selection(tau, candidates) at gamma = 1 over truncated Laplace noise.
 
     Args:
-      name: of the mechanism.
       method: "literal" or "grouped", see ``choosing_mechanism``.
       read: ``(data, params) -> (candidates, levels that carry the noise, settings)``.
     """
@@ -249,7 +252,6 @@ def noisy_selection(
         return FiniteLaw(np.append(each, shares[-1]), labels(data, params))
 
     return Mechanism(
-        name=name,
         prepare=prepare,
         sample=sample,
         event=_label,
@@ -262,18 +264,11 @@ def noisy_selection(
 def read_settings(params: Mapping[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
     """The parameters "epsilon", "delta", "beta" and those in ``own``."""
     needed = ("epsilon", "delta", "beta", *own)
-    for key in needed:
-        if key not in params:
-            raise InputError(f"{key} is missing; give {', '.join(needed)}")
-    unknown = set(params) - {*needed, "groups"}
-    if unknown:
-        raise InputError(
-            f"{min(unknown)} is no parameter here; there are {', '.join(needed)}"
-        )
+    check_params(params, needed, ("groups",))
     return {key: params[key] for key in needed}
 
 
-@functools.cache
+@factory
 def choosing_mechanism(*, method: str = "grouped") -> Mechanism:
     """Release the index of the best noisy candidate of a k-bounded family.
 
@@ -283,7 +278,7 @@ def choosing_mechanism(*, method: str = "grouped") -> Mechanism:
 
     Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
       candidates, of any size; labels are then groups.
-    Params: "epsilon" in (0, 1] and "delta", of the whole; "beta", the chance of
+    Params: "epsilon" in [1e-12, 1] and "delta", of the whole; "beta", the chance of
       failure; "bound", k, by which all scores together may move (each moves by at most
       1); optionally "groups", how many levels to pad to, for cells of a grid.
     Outcome: Chosen; event: the released label, "none" last.
@@ -299,4 +294,4 @@ def choosing_mechanism(*, method: str = "grouped") -> Mechanism:
         settings = choosing_settings(**read_settings(params, ("bound",)))
         return found, found.scores, settings
 
-    return noisy_selection(f"choosing_mechanism(method={method})", method, read)
+    return noisy_selection(method, read)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
-from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.accounting.numerics.quadrature import drawn_together, panels
 from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_delta,
     truncated_laplace_support,
@@ -27,6 +27,8 @@ from jaxsel.errors import (
 )
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+LEAST_EPSILON = 1e-12
+LEAST_PROBABILITY = 1e-150  # beta delta must not underflow
 _EXACT_DEGREE = 63  # up to here Gauss-Legendre in p is exact
 _CHUNK = 4_000_000  # numbers held at once
 _FINEST = 20  # powers of 4 into which p and the ends of the noise are divided
@@ -53,9 +55,11 @@ class NoisySelection(NamedTuple):
 
 def _privacy(epsilon: float, delta: float, beta: float) -> tuple[float, float, float]:
     return (
-        check_interval("epsilon", epsilon, 0.0, 1.0, high_open=False),
-        check_interval("delta", delta, 0.0, 1.0),
-        check_interval("beta", beta, 0.0, 1.0),
+        check_interval(
+            "epsilon", epsilon, LEAST_EPSILON, 1.0, low_open=False, high_open=False
+        ),
+        check_interval("delta", delta, LEAST_PROBABILITY, 1.0),
+        check_interval("beta", beta, LEAST_PROBABILITY, 1.0),
     )
 
 
@@ -67,7 +71,7 @@ def choosing_settings(
     Noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta).
 
     Args:
-      epsilon: in (0, 1].
+      epsilon: in [1e-12, 1].
       delta: in (0, 1).
       beta: chance of failure, in (0, 1).
       bound: k >= 1, by which all scores together may move; each moves by at most 1.
@@ -87,7 +91,7 @@ def stable_settings(
     Noise TLap(epsilon/shares, delta beta/(10 k)), tau = ceil(2/beta).
 
     Args:
-      epsilon: in (0, 1].
+      epsilon: in [1e-12, 1].
       delta: in (0, 1).
       beta: chance of failure, in (0, 1).
       rank: k, how many scores count, at least 1.
@@ -186,6 +190,7 @@ def group_law(
     counts = check_finite("counts", counts)
     if counts.shape != levels.shape or np.any(counts < 1.0):
         raise InputError("counts must hold one number >= 1 for each level")
+    levels = drawn_together(levels, 3.0 * settings.support)
     tau = float(settings.runs)
     runs = tau * counts
     law = np.zeros(levels.size + 1)
@@ -224,7 +229,10 @@ def choosing_law(scores: npt.ArrayLike, settings: NoisySelection) -> np.ndarray:
 
 
 def spent_delta(
-    shifts: npt.ArrayLike, epsilon: float, settings: NoisySelection
+    shifts: npt.ArrayLike,
+    epsilon: float,
+    settings: NoisySelection,
+    counts: npt.ArrayLike | None = None,
 ) -> float:
     """A delta that suffices at ``epsilon`` for neighbours whose scores move so.
 
@@ -235,11 +243,13 @@ def spent_delta(
       shifts: Float["candidates"], |f_i(D) - f_i(D')|; zeros may be left out.
       epsilon: of the whole selection, > 0.
       settings: noise and runs.
+      counts: how many candidates move so; default one.
     """
     level = check_positive("epsilon", epsilon) / 3.0
-    sizes, counts = np.unique(
-        np.abs(check_finite("shifts", shifts)), return_counts=True
-    )
+    moves = np.abs(check_finite("shifts", shifts))
+    weights = np.ones(moves.size) if counts is None else np.asarray(counts, np.float64)
+    sizes, group = np.unique(moves, return_inverse=True)
+    numbers = np.bincount(group, weights)
     deltas = np.array(
         [
             truncated_laplace_delta(settings.rate, settings.truncation, shift, level)
@@ -247,8 +257,8 @@ def spent_delta(
         ]
     )
     deltas = np.maximum(deltas, 0.0)
-    p, prior = _prior_rule(settings.runs * counts.sum())
-    kept = np.log1p(-p[:, None] * deltas) @ (settings.runs * counts)
+    p, prior = _prior_rule(settings.runs * numbers.sum())
+    kept = np.log1p(-p[:, None] * deltas) @ (settings.runs * numbers)
     return float(prior @ -np.expm1(kept))
 
 

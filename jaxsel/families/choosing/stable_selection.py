@@ -3,9 +3,7 @@
 Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 8.
 """
 
-import functools
-
-from jaxsel.base import Mechanism
+from jaxsel.base import Mechanism, factory
 from jaxsel.families.choosing.choosing import (
     noisy_selection,
     read_candidates,
@@ -14,7 +12,7 @@ from jaxsel.families.choosing.choosing import (
 from jaxsel.families.choosing.laws import clipped_scores, stable_settings
 
 
-@functools.cache
+@factory
 def stable_selection(*, method: str = "grouped", shares: int = 6) -> Mechanism:
     """Release the index of the best of max(f_i - Q, 0) + noise, Q the (k+1)-th score.
 
@@ -26,7 +24,7 @@ def stable_selection(*, method: str = "grouped", shares: int = 6) -> Mechanism:
 
     Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
       candidates, of any size; labels are then groups. Each score moves by at most 1.
-    Params: "epsilon" in (0, 1] and "delta", of the whole; "beta", the chance of
+    Params: "epsilon" in [1e-12, 1] and "delta", of the whole; "beta", the chance of
       failure; "rank", k; optionally "groups", how many levels to pad to, for cells of a
       grid.
     Outcome: Chosen, its loss before clipping; event: the released label, "none" last.
@@ -44,5 +42,4 @@ def stable_selection(*, method: str = "grouped", shares: int = 6) -> Mechanism:
         levels = clipped_scores(found.scores, given["rank"], found.counts)
         return found, levels, settings
 
-    name = f"stable_selection(shares={shares},method={method})"
-    return noisy_selection(name, method, read)
+    return noisy_selection(method, read)

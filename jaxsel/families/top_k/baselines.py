@@ -6,8 +6,8 @@ of Carvalho, Wang, Gondara & Miao 2020, and the Gaussian answers of PATE (Papern
 """
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from jaxsel.errors import (
     check_interval,
     check_positive,
 )
+from jaxsel.families.top_k.limits import LEAST_PROBABILITY, check_scale
 
 # Shares of epsilon in the authors' code: threshold noise, query noise.
 _SHARES = (0.37, 0.63)
@@ -61,6 +62,20 @@ def exponential_top_k_scale(
     rho = check_positive("rho", rho)
     k = check_integer("k", k, 1)
     return _range_factor(relation) * math.sqrt(k / (8.0 * rho))
+
+
+def peel_scale(params: Mapping[str, Any], k: int, relation: Relation) -> float:
+    """The Gumbel scale: "noise_scale", or the one at which k picks cost "rho".
+
+    Raises:
+      InputError: unless exactly one of the two is given and positive.
+    """
+    if ("rho" in params) == ("noise_scale" in params):
+        raise InputError("top-k takes either rho or noise_scale, and not both")
+    if "noise_scale" in params:
+        return check_scale("noise_scale", params["noise_scale"])
+    scale = exponential_top_k_scale(params["rho"], k, relation)
+    return check_scale("the noise scale", scale)
 
 
 # --- Composition of what has no concentrated analysis ---------------------------------
@@ -174,7 +189,7 @@ def top_stable(epsilon: float, delta: float, tests: int) -> TopStable:
 
     Args:
       epsilon: > 0; 37 % pays for the threshold, 63 % for the tests.
-      delta: in (0, 1).
+      delta: in (1e-150, 1).
       tests: how many gaps may be tested (k-bar), >= 1.
 
     Raises:
@@ -182,7 +197,8 @@ def top_stable(epsilon: float, delta: float, tests: int) -> TopStable:
         probability of a test fits it.
     """
     epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0)
+    check_scale("the noise scale", 1.0 / epsilon)
+    delta = check_interval("delta", delta, LEAST_PROBABILITY, 1.0)
     tests = check_integer("tests", tests, 1)
     first, second = _SHARES[0] * epsilon, _SHARES[1] * epsilon
     # c = 2 epsilon_1/epsilon_2; a test errs if its noise exceeds the threshold's.
@@ -201,19 +217,6 @@ def top_stable(epsilon: float, delta: float, tests: int) -> TopStable:
 
 
 # --- PATE -----------------------------------------------------------------------------
-
-
-def label_renyi(order: npt.ArrayLike, noise_scale: float) -> np.ndarray:
-    """Renyi bound of PATE's noisy arg max of class counts (Example 13): order/s^2.
-
-    One teacher's vote moves from a class to another: l2 sensitivity sqrt(2).
-
-    Args:
-      order: in (0, inf], any shape.
-      noise_scale: standard deviation s of the noise on each count, > 0.
-    """
-    scale = check_positive("noise_scale", noise_scale)
-    return gaussian_renyi(order, scale / math.sqrt(2.0))
 
 
 def labels_renyi(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
-from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.accounting.numerics.quadrature import drawn_together, panels
 from jaxsel.errors import (
     InputError,
     check_finite,
@@ -22,6 +22,7 @@ from jaxsel.errors import (
 )
 from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.laws import set_size, top_k_set_law
+from jaxsel.families.top_k.limits import LEAST_PROBABILITY, check_scale
 from jaxsel.repetitions import beta_binomial
 
 _REACH = 42.0  # scales of Laplace noise beyond which it lies with chance below 1e-18
@@ -49,9 +50,9 @@ class ConfidentTopK(NamedTuple):
 
 def _checked(epsilon, delta, beta, k) -> tuple[float, float, float, int]:
     return (
-        check_positive("epsilon", epsilon),
-        check_interval("delta", delta, 0.0, 1.0),
-        check_interval("beta", beta, 0.0, 1.0),
+        check_scale("epsilon", epsilon),
+        check_interval("delta", delta, LEAST_PROBABILITY, 1.0),
+        check_interval("beta", beta, LEAST_PROBABILITY, 1.0),
         check_integer("k", k, 1),
     )
 
@@ -86,16 +87,6 @@ def confident_settings_printed(
     each = epsilon / (40.0 * math.sqrt(-k * math.log(delta)))
     offset = -13.0 * math.log(beta) / epsilon
     return ConfidentTopK(k, each, 6.0 / epsilon, offset, math.ceil(20.0 / delta), False)
-
-
-def corrected_delta(epsilon: float, delta: float) -> float:
-    """What Theorem 6 spends for beta < delta: delta/10 + (1 + e^epsilon) delta/10.
-
-    It runs at delta/10 and confidence delta/10, and where that fails it releases the
-    true top k instead.
-    """
-    epsilon = check_positive("epsilon", epsilon)
-    return check_interval("delta", delta, 0.0, 1.0) * (2.0 + math.exp(epsilon)) / 10.0
 
 
 # --- Bounds ---------------------------------------------------------------------------
@@ -168,6 +159,8 @@ def smallest_gap_law(
     gaps, weights = check_finite("gaps", gaps), check_finite("weights", weights)
     scale = settings.gap_scale
     number = beta_binomial(settings.most_runs, 1.0)
+    reach = scale * (2.0 * _REACH + math.log(settings.most_runs))
+    gaps = drawn_together(gaps, reach)
     levels, group = np.unique(gaps, return_inverse=True)
     chance = np.bincount(group, weights)
     low = levels[0] - scale * (_REACH + math.log(settings.most_runs))

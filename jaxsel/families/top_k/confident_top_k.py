@@ -3,7 +3,6 @@
 Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 6.
 """
 
-import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -13,8 +12,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_finite
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.top_k.confident_laws import (
     ConfidentTopK,
     confident_settings,
@@ -22,10 +21,10 @@ from jaxsel.families.top_k.confident_laws import (
     confident_top_k_law,
     subsets,
 )
-from jaxsel.families.top_k.laws import MAX_CANDIDATES
+from jaxsel.families.top_k.laws import EVENTS, MAX_CANDIDATES
+from jaxsel.families.top_k.limits import MAX_COUNT
 from jaxsel.families.top_k.order_statistics import largest
 
-EVENTS = ("sets", "hits")
 _MOST_RUNS = 2**30
 _NUMBER_TAG, _NOISE_TAG = 0xC9, 0xCA
 
@@ -55,7 +54,7 @@ def _gap(scores: Array, chosen: Bool[Array, " m"]) -> Array:
     return outside - jnp.where(chosen, scores, jnp.inf).min()
 
 
-@functools.cache
+@factory
 def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mechanism:
     """Draw N sets, N uniform on 0..T; release the one with the smallest noisy gap.
 
@@ -78,12 +77,12 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
     make = confident_settings if settings == "corrected" else confident_settings_printed
 
     def checked(data: Any, params: Mapping[str, Any]):
+        check_params(params, ("epsilon", "delta", "beta", "k"))
         scores = check_finite("scores", data)
-        needed = {"epsilon", "delta", "beta", "k"}
         if scores.ndim != 1:
             raise InputError("scores must be one list of numbers")
-        if set(params) != needed:
-            raise InputError("the parameters are epsilon, delta, beta and k")
+        if np.any(np.abs(scores) > MAX_COUNT):
+            raise InputError(f"scores must lie in [{-MAX_COUNT:g}, {MAX_COUNT:g}]")
         found: ConfidentTopK = make(**params)
         if found.k >= scores.size:
             raise InputError(
@@ -187,7 +186,6 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
         return FiniteLaw(exact, labels(data, params))
 
     return Mechanism(
-        name=f"confident_top_k(events={events},settings={settings})",
         prepare=prepare,
         sample=sample,
         event=_event,

@@ -1,4 +1,4 @@
-"""Private top-k sets of histograms by name, with neighbours that differ in one user."""
+"""Private top-k sets by name: settings, neighbours that differ in one user, guarantees."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,52 +6,73 @@ from typing import Any
 import numpy as np
 
 from jaxsel.base import Mechanism, Pair, Relation
-from jaxsel.entry import Built, MechanismEntry, Settings
-from jaxsel.errors import InputError, check_choice
-from jaxsel.families.top_k.exponential import exponential_top_k, peel_scale
-from jaxsel.families.top_k.fixed import fixed_top_k
-from jaxsel.families.top_k.limited_domain import limited_domain
-from jaxsel.families.top_k.noisy_gaps import largest_gap, largest_gap_scale
-from jaxsel.families.top_k.pate import noisy_labels
-from jaxsel.families.top_k.stable import propose_test_release, stable_top_k
-from jaxsel.families.top_k.top_stable import top_stable_sets
-from jaxsel.options import Option, read_number, read_numbers
+from jaxsel.domains import Domain, choice, number, numbers, positive, probability, whole
+from jaxsel.entry import (
+    Built,
+    Guarantee,
+    MechanismEntry,
+    Values,
+    guarantee,
+    no_guarantee,
+)
+from jaxsel.families.top_k.baselines import peel_scale
+from jaxsel.families.top_k.confident_laws import confident_settings
+from jaxsel.families.top_k.curves import SELECTION_NOISES, TEST_NOISES
+from jaxsel.families.top_k.laws import (
+    BEYOND,
+    EVENTS,
+    descending,
+    largest_gap_scale,
+)
+from jaxsel.families.top_k.limits import LEAST_PROBABILITY, MAX_COUNT, SCALES
 
-_HISTOGRAM = Option("6,5,5,2,1", "counts of the candidates, >= 0")
-_EVENTS = Option("sets", "sets (at most 12 candidates) or hits")
-_PRECISION = Option("tail", "of the draws: tail or float64")
-_K = Option("2", "size of the set")
-_DELTA_T = Option("0.05", "failure probability of the test, in (0, 1)")
+_HISTOGRAM = numbers(
+    "counts of the candidates",
+    at_least=0.0,
+    at_most=MAX_COUNT,
+    size=3,
+    default="6,5,5,2,1",
+)
+_EVENTS = choice(
+    EVENTS, "what is tallied; sets of at most 12 candidates", default="sets"
+)
+_PRECISION = choice(("tail", "float64"), "of the draws", default="tail")
+_K = whole("size of the set", at_least=1, at_most=1e9, default=2)
+_DELTA_T = probability("failure probability of the test", default=0.05)
+_MAX_SIZE = whole("largest size that may be selected", at_least=1)
+_SELECTION = choice(SELECTION_NOISES, "noise that selects the size", default="gumbel")
+_TEST = choice(TEST_NOISES, "noise of the test", default="gaussian")
+_THRESHOLD = choice(
+    ("printed", "quantile"), "of the test; the quantile is smaller", default="printed"
+)
+_ARRIVALS = "how trials are drawn; arrivals with events=hits alone"
+_HOW = "how trials are drawn"
+_RHO, _EPSILON = 0.5, 1.0  # unless a scale of noise is given
+_ONE_METHOD = choice(("literal", "law"), _HOW, default="literal")
+_GAP_METHOD = choice(("grouped", "literal", "law"), _HOW, default="grouped")
 
-Promise = Callable[[Settings, Pair], tuple[str, float] | None]
+
+def _scale(help: str, *, default: float | None = None) -> Domain:
+    low, high = SCALES
+    return number(help, at_least=low, at_most=high, default=default)
 
 
-def _none(values: Settings, pair: Pair) -> None:
-    """Its guarantee has delta > 0."""
-    del values, pair
+def _chance(help: str, *, default: float) -> Domain:
+    return number(help, above=LEAST_PROBABILITY, below=1.0, default=default)
 
 
-def _params(values: Settings, names: tuple[str, ...]) -> dict[str, Any]:
-    """The given ones of these parameters, whole numbers as such."""
-    found: dict[str, Any] = {}
-    for name in names:
-        if name in values:
-            number = read_number(name, values[name])
-            found[name] = int(number) if number == int(number) else number
-    return found
+def _given(values: Values, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: values[name] for name in names if name in values}
 
 
-def _votes(values: Settings) -> dict[str, np.ndarray]:
-    """The histogram, and with one more user who votes for few."""
-    counts = np.array(read_numbers("histogram", values["histogram"]))
-    if counts.size < 3:
-        raise InputError("histogram must hold at least three counts here")
-    ranks = np.argsort(-counts, kind="stable")
-    found = {"": counts}
+def _votes(values: Values) -> dict[str, np.ndarray]:
+    """The histogram with one more user, who votes for few."""
+    counts = values["histogram"]
+    ranks = descending(counts)
+    found = {}
     for name, chosen in (("second", [1]), ("third", [2]), ("first-third", [0, 2])):
-        more = counts.copy()
-        more[ranks[chosen]] += 1.0
-        found[name] = more
+        found[name] = counts.copy()
+        found[name][ranks[chosen]] += 1.0
     return found
 
 
@@ -66,42 +87,63 @@ def _entry(
     name: str,
     ids: tuple[str, ...],
     summary: str,
-    options: Mapping[str, Option],
-    make: Callable[[Settings], Mechanism],
-    params: tuple[str, ...],
-    promise: Promise = _none,
+    settings: Mapping[str, Domain],
+    make: Callable[..., Mechanism],
+    chosen: tuple[str, ...],
+    params: Callable[[Values], dict[str, Any]],
+    promise: Callable[[Values, Pair], Guarantee | None] = no_guarantee,
     broken: bool = False,
 ) -> MechanismEntry:
-    def build(values: Settings) -> Built:
-        data = _votes(values)[""]
-        return Built(make(values), data, _params(values, params))
+    """An entry on histograms.
 
-    def pairs(values: Settings) -> tuple[Pair, ...]:
+    Args:
+      chosen: settings of the factory ``make``, in addition to precision.
+      params: values -> parameters of the mechanism.
+    """
+
+    def build(values: Values) -> Built:
+        mechanism = make(**_given(values, (*chosen, "precision")))
+        return Built(mechanism, values["histogram"], params(values))
+
+    def pairs(values: Values) -> tuple[Pair, ...]:
         sides = _votes(values)
-        given = _params(values, params)
+        counts, given = values["histogram"], params(values)
         return tuple(
-            Pair(key, sides[""], sides[key], Relation.MONOTONE, given, why)
+            Pair(key, counts, sides[key], Relation.MONOTONE, given, why)
             for key, why in _WHY.items()
         )
 
-    shown = {"histogram": _HISTOGRAM, **options, "precision": _PRECISION}
+    shown = {"histogram": _HISTOGRAM, **settings, "precision": _PRECISION}
     return MechanismEntry(name, ids, summary, broken, shown, build, pairs, promise)
+
+
+def _params(*names: str) -> Callable[[Values], dict[str, Any]]:
+    return lambda values: _given(values, names)
 
 
 # --- Sizes ----------------------------------------------------------------------------
 
 
-def _gap_params(values: Settings) -> dict[str, Any]:
-    return _params(values, ("epsilon", "noise_scale"))
+def _gap_params(values: Values) -> dict[str, Any]:
+    noise = _given(values, ("epsilon", "noise_scale")) or {"epsilon": _EPSILON}
+    return noise | _given(values, ("max_size",))
 
 
-def _gap_promise(values: Settings, pair: Pair) -> tuple[str, float] | None:
+def _make_largest_gap(**settings: str) -> Mechanism:
+    from jaxsel.families.top_k.noisy_gaps import largest_gap
+
+    return largest_gap(**settings)
+
+
+def _gap_guarantee(values: Values, pair: Pair) -> Guarantee | None:
     del pair
     noise = values["noise"]
     if noise == "gaussian":
         return None
-    epsilon = 2.0 / largest_gap_scale(_gap_params(values), noise)
-    return "ZW-Prop7-pure" if noise == "gumbel" else f"NM-{noise}-general", epsilon
+    scale = largest_gap_scale(_gap_params(values), noise)
+    if noise == "gumbel":
+        return guarantee("ZW-Prop7-pure", epsilon=2.0 / scale)
+    return guarantee(f"NM-{noise}-general", noise_scale=scale)
 
 
 _LARGEST_GAP = _entry(
@@ -110,21 +152,33 @@ _LARGEST_GAP = _entry(
     "Select the size of a top-k set where the noisy gap is largest (Zhu & Wang 2022, "
     "Algorithm 1).",
     {
-        "noise": Option("gumbel", "gumbel, gaussian, laplace or exponential"),
-        "epsilon": Option("1", "privacy parameter; sets the noise scale 2/epsilon"),
-        "noise_scale": Option("", "noise scale, instead of epsilon="),
-        "max_size": Option("", "largest size that may be selected"),
-        "method": Option("grouped", "grouped, literal or law"),
+        "noise": _SELECTION,
+        "epsilon": positive(
+            f"sets the noise scale to 2/epsilon (default {_EPSILON:g})"
+        ),
+        "noise_scale": _scale("noise scale, instead of epsilon; the one for gaussian"),
+        "max_size": _MAX_SIZE,
+        "method": _GAP_METHOD,
     },
-    lambda values: largest_gap(
-        values["noise"], method=values["method"], precision=values["precision"]
-    ),
-    ("epsilon", "noise_scale", "max_size"),
-    _gap_promise,
+    _make_largest_gap,
+    ("noise", "method"),
+    _gap_params,
+    _gap_guarantee,
 )
 
 
 # --- Sets -----------------------------------------------------------------------------
+
+
+def _stable_params(values: Values) -> dict[str, Any]:
+    noise = _given(values, ("rho", "selection_scale", "test_scale"))
+    return (noise or {"rho": _RHO}) | _given(values, ("delta_t", "max_size"))
+
+
+def _make_stable(**settings: str) -> Mechanism:
+    from jaxsel.families.top_k.stable import stable_top_k
+
+    return stable_top_k(**settings)
 
 
 _STABLE = _entry(
@@ -133,51 +187,55 @@ _STABLE = _entry(
     "Select a size by noisy gaps and release its top set if the gap passes a test "
     "(StableTopK; Zhu & Wang 2022, Algorithm 2).",
     {
-        "rho": Option("0.5", "zCDP parameter; sets both noise scales to 1/sqrt(rho)"),
-        "selection_scale": Option("", "scale of the selecting noise, with rho="),
-        "test_scale": Option("", "scale of the testing noise, with rho="),
+        "rho": positive(f"sets both noise scales to 1/sqrt(rho) (default {_RHO})"),
+        "selection_scale": _scale("scale of the selecting noise, instead of rho"),
+        "test_scale": _scale("scale of the testing noise, instead of rho"),
         "delta_t": _DELTA_T,
-        "selection": Option("gumbel", "gumbel, gaussian, laplace or exponential"),
-        "test": Option("gaussian", "gaussian or laplace"),
-        "threshold": Option("printed", "printed or quantile"),
-        "max_size": Option("", "largest size that may be selected"),
+        "selection": _SELECTION,
+        "test": _TEST,
+        "threshold": _THRESHOLD,
+        "max_size": _MAX_SIZE,
         "events": _EVENTS,
-        "method": Option("grouped", "grouped, literal or law"),
+        "method": _GAP_METHOD,
     },
-    lambda values: stable_top_k(
-        selection=values["selection"], test=values["test"], method=values["method"],
-        threshold=values["threshold"], events=values["events"],
-        precision=values["precision"],
-    ),
-    ("rho", "selection_scale", "test_scale", "delta_t", "max_size"),
-)  # fmt: skip
+    _make_stable,
+    ("selection", "test", "threshold", "events", "method"),
+    _stable_params,
+)
 
-_TEST = _entry(
+
+def _make_test(**settings: str) -> Mechanism:
+    from jaxsel.families.top_k.stable import propose_test_release
+
+    return propose_test_release(**settings)
+
+
+_TEST_RELEASE = _entry(
     "propose_test_release",
     ("ZW-Alg4", "ZW-Alg5"),
     "Release the top set of a given size if its gap passes a noisy test (Zhu & Wang "
     "2022, Algorithms 4 and 5).",
     {
         "k": _K,
-        "test": Option("gaussian", "gaussian (Algorithm 4) or laplace (Algorithm 5)"),
-        "noise_scale": Option("1", "standard deviation, or Laplace scale"),
+        "test": choice(
+            TEST_NOISES, "gaussian: Algorithm 4; laplace: 5", default="gaussian"
+        ),
+        "noise_scale": _scale("standard deviation, or Laplace scale", default=1),
         "delta_t": _DELTA_T,
-        "threshold": Option("printed", "printed or quantile"),
+        "threshold": _THRESHOLD,
         "events": _EVENTS,
-        "method": Option("literal", "literal or law"),
+        "method": _ONE_METHOD,
     },
-    lambda values: _only_literal(values)
-    or propose_test_release(
-        values["test"], threshold=values["threshold"], events=values["events"],
-        precision=values["precision"],
-    ),
-    ("k", "noise_scale", "delta_t"),
-)  # fmt: skip
+    _make_test,
+    ("test", "threshold", "events"),
+    _params("k", "noise_scale", "delta_t"),
+)
 
 
-def _only_literal(values: Settings) -> None:
-    """Refuses other methods where there is one."""
-    check_choice("method", values["method"], ("literal", "law"))
+def _make_fixed(**settings: str) -> Mechanism:
+    from jaxsel.families.top_k.fixed import fixed_top_k
+
+    return fixed_top_k(**settings)
 
 
 _FIXED = _entry(
@@ -187,30 +245,43 @@ _FIXED = _entry(
     "the tested set (Zhu & Wang 2022, Algorithm 3).",
     {
         "k": _K,
-        "rho": Option("0.5", "zCDP parameter"),
+        "rho": positive("zCDP parameter", default=_RHO),
         "delta_t": _DELTA_T,
-        "weight": Option("0", "lambda of the regulariser -lambda |j - k|, >= 0"),
-        "beyond": Option("fewer", "keep, drop or fewer"),
-        "max_size": Option("", "largest size that may be selected"),
+        "weight": number(
+            "lambda of the regulariser -lambda |j - k|", at_least=0.0, default=0
+        ),
+        "beyond": choice(
+            BEYOND, "what a larger set that passes is for", default="fewer"
+        ),
+        "max_size": _MAX_SIZE,
         "events": _EVENTS,
-        "method": Option("literal", "literal, law, or arrivals (events=hits alone)"),
+        "method": choice(("literal", "arrivals", "law"), _ARRIVALS, default="literal"),
     },
-    lambda values: fixed_top_k(
-        method=values["method"], beyond=values["beyond"], events=values["events"],
-        precision=values["precision"],
-    ),
-    ("k", "rho", "delta_t", "weight", "max_size"),
-)  # fmt: skip
+    _make_fixed,
+    ("beyond", "events", "method"),
+    _params("k", "rho", "delta_t", "weight", "max_size"),
+)
 
 
 # --- Baselines ------------------------------------------------------------------------
 
 
-def _exponential_promise(values: Settings, pair: Pair) -> tuple[str, float] | None:
+def _exponential_params(values: Values) -> dict[str, Any]:
+    noise = _given(values, ("rho", "noise_scale")) or {"rho": _RHO}
+    return {"k": values["k"]} | noise
+
+
+def _make_exponential(**settings: str) -> Mechanism:
+    from jaxsel.families.top_k.exponential import exponential_top_k
+
+    return exponential_top_k(**settings)
+
+
+def _exponential_guarantee(values: Values, pair: Pair) -> Guarantee:
     del pair
-    given = _params(values, ("k", "rho", "noise_scale"))
-    scale = peel_scale(given, given["k"], values["relation"])
-    return "BASE-EM-pure", given["k"] / scale
+    params, k = _exponential_params(values), values["k"]
+    scale = peel_scale(params, k, Relation(values["relation"]))
+    return guarantee("BASE-EM-pure", noise_scale=scale, k=k)
 
 
 _EXPONENTIAL = _entry(
@@ -219,21 +290,30 @@ _EXPONENTIAL = _entry(
     "Pick k candidates by exponential mechanisms, in one shot of Gumbel noise (EM-CDP).",
     {
         "k": _K,
-        "rho": Option("0.5", "zCDP parameter of all picks; sets the noise scale"),
-        "noise_scale": Option("", "Gumbel scale, with rho="),
-        "relation": Option("monotone", "how counts may change: monotone or general"),
+        "rho": positive(
+            f"zCDP parameter of all picks; sets the noise (default {_RHO})"
+        ),
+        "noise_scale": _scale("Gumbel scale, instead of rho"),
+        "relation": choice(
+            ("monotone", "general"), "how counts may change", default="monotone"
+        ),
         "events": _EVENTS,
-        "method": Option(
-            "one_shot", "one_shot, peeling, law, or arrivals (events=hits alone)"
+        "method": choice(
+            ("one_shot", "peeling", "arrivals", "law"), _ARRIVALS, default="one_shot"
         ),
     },
-    lambda values: exponential_top_k(
-        method=values["method"], relation=values["relation"], events=values["events"],
-        precision=values["precision"],
-    ),
-    ("k", "rho", "noise_scale"),
-    _exponential_promise,
-)  # fmt: skip
+    _make_exponential,
+    ("relation", "events", "method"),
+    _exponential_params,
+    _exponential_guarantee,
+)
+
+
+def _make_limited(**settings: str) -> Mechanism:
+    from jaxsel.families.top_k.limited_domain import limited_domain
+
+    return limited_domain(**settings)
+
 
 _LIMITED = _entry(
     "limited_domain",
@@ -242,43 +322,40 @@ _LIMITED = _entry(
     "Rogers 2019).",
     {
         "k": _K,
-        "epsilon": Option("1", "privacy parameter of a pick"),
-        "delta": Option("0.05", "of the restriction to the largest counts, in (0, 1)"),
-        "domain": Option("", "how many counts compete (default k)"),
+        "epsilon": positive("privacy parameter of a pick", default=1),
+        "delta": probability("of the restriction to the largest counts", default=0.05),
+        "domain": whole("how many counts compete (default k)", at_least=1),
         "events": _EVENTS,
-        "method": Option("literal", "literal or law"),
+        "method": _ONE_METHOD,
     },
-    lambda values: (
-        _only_literal(values)
-        or limited_domain(events=values["events"], precision=values["precision"])
-    ),
-    ("k", "epsilon", "delta", "domain"),
+    _make_limited,
+    ("events",),
+    _params("k", "epsilon", "delta", "domain"),
 )
 
 
 def _top_stable_entry(
     name: str, ids: tuple[str, ...], summary: str, quirks: bool
 ) -> MechanismEntry:
+    def make(**settings: str) -> Mechanism:
+        from jaxsel.families.top_k.top_stable import top_stable_sets
+
+        return top_stable_sets(reference_quirks=quirks, **settings)
+
     return _entry(
         name,
         ids,
         summary,
         {
             "k": _K,
-            "epsilon": Option("3", "privacy parameter"),
-            "delta": Option("0.05", "in (0, 1)"),
+            "epsilon": positive("privacy parameter", default=3),
+            "delta": _chance("of the whole", default=0.05),
             "events": _EVENTS,
-            "method": Option("literal", "literal or law"),
+            "method": _ONE_METHOD,
         },
-        lambda values: (
-            _only_literal(values)
-            or top_stable_sets(
-                reference_quirks=quirks,
-                events=values["events"],
-                precision=values["precision"],
-            )
-        ),
-        ("k", "epsilon", "delta"),
+        make,
+        ("events",),
+        _params("k", "epsilon", "delta"),
         broken=quirks,
     )
 
@@ -301,25 +378,27 @@ _TOP_STABLE_CODE = _top_stable_entry(
 
 # --- Labels ---------------------------------------------------------------------------
 
+_label_params = _params("noise_scale", "threshold")
 
-def _labels_data(values: Settings) -> dict[str, np.ndarray]:
-    votes = np.array(read_numbers("votes", values["votes"]))
+
+def _make_labels(values: Values) -> Built:
+    from jaxsel.families.top_k.pate import noisy_labels
+
+    mechanism = noisy_labels(**_given(values, ("events", "precision")))
+    return Built(mechanism, _labels_data(values), _label_params(values))
+
+
+def _labels_data(values: Values) -> dict[str, np.ndarray]:
+    votes = values["votes"]
     return {"votes": votes, "truth": votes > votes.mean()}
 
 
-def _make_labels(values: Settings) -> Built:
-    _only_literal(values)
-    mechanism = noisy_labels(events=values["events"], precision=values["precision"])
-    params = _params(values, ("noise_scale", "threshold"))
-    return Built(mechanism, _labels_data(values), params)
-
-
-def _labels_pairs(values: Settings) -> tuple[Pair, ...]:
+def _labels_pairs(values: Values) -> tuple[Pair, ...]:
     data = _labels_data(values)
-    params = _params(values, ("noise_scale", "threshold"))
-    more = {"votes": data["votes"] + 1.0, "truth": data["truth"]}
+    more = data | {"votes": data["votes"] + 1.0}
     why = "one more teacher, who votes for every label"
-    return (Pair("all-labels", data, more, Relation.MONOTONE, params, why),)
+    relation, params = Relation.MONOTONE, _label_params(values)
+    return (Pair("all-labels", data, more, relation, params, why),)
 
 
 _LABELS = MechanismEntry(
@@ -328,26 +407,100 @@ _LABELS = MechanismEntry(
     "Release every label whose noisy votes exceed a threshold (PATE on many labels).",
     False,
     {
-        "votes": Option("6,5,2,1", "votes of the teachers for each label, >= 0"),
-        "threshold": Option("4", "in votes"),
-        "noise_scale": Option("2", "standard deviation of the noise, in votes"),
+        "votes": numbers(
+            "votes of the teachers for each label",
+            at_least=0.0,
+            at_most=MAX_COUNT,
+            default="6,5,2,1",
+        ),
+        "threshold": number("in votes", above=-MAX_COUNT, below=MAX_COUNT, default=4),
+        "noise_scale": _scale("standard deviation of the noise, in votes", default=2),
         "events": _EVENTS,
         "precision": _PRECISION,
-        "method": Option("literal", "literal or law"),
+        "method": _ONE_METHOD,
     },
     _make_labels,
     _labels_pairs,
-    _none,
+)
+
+
+# --- High confidence ------------------------------------------------------------------
+
+_confident_params = _params("k", "epsilon", "delta", "beta")
+
+
+def _make_confident(values: Values) -> Built:
+    from jaxsel.families.top_k.confident_top_k import confident_top_k
+
+    mechanism = confident_top_k(**_given(values, ("events", "settings")))
+    return Built(mechanism, values["scores"], _confident_params(values))
+
+
+def _confident_pairs(values: Values) -> tuple[Pair, ...]:
+    scores, params = values["scores"], _confident_params(values)
+    top = np.zeros(scores.size)
+    top[descending(scores)[: values["k"]]] = 1.0
+    return (
+        Pair(
+            "opposed", scores, scores + 1.0 - 2.0 * top, Relation.GENERAL, params,
+            "the gap of the best set moves by 2, and every round against the best",
+        ),
+        Pair(
+            "top", scores, scores + top, Relation.MONOTONE, params,
+            "the best gain on all others",
+        ),
+    )  # fmt: skip
+
+
+def _confident_guarantee(values: Values, pair: Pair) -> Guarantee | None:
+    """Pure where k rounds fit into epsilon/6 by adding up."""
+    del pair
+    params = _confident_params(values)
+    if values["settings"] == "printed" or not confident_settings(**params).pure:
+        return None
+    return guarantee("CL-Thm6-pure", epsilon=values["epsilon"])
+
+
+_CONFIDENT = MechanismEntry(
+    "confident_top_k",
+    ("CL-Thm6",),
+    "Draw several top-k sets by exponential mechanisms and release that of the "
+    "smallest noisy gap (Cohen et al. 2022, Theorem 6).",
+    False,
+    {
+        "scores": numbers(
+            "each moves by at most 1",
+            at_least=-MAX_COUNT,
+            at_most=MAX_COUNT,
+            size=2,
+            default="3,2,1,0",
+        ),
+        "k": _K,
+        "epsilon": _scale("of the whole release", default=1),
+        "delta": _chance("of the whole release", default=1e-6),
+        "beta": _chance("chance of failure", default=0.9),
+        "events": _EVENTS,
+        "settings": choice(
+            ("corrected", "printed"),
+            "printed has too little noise",
+            default="corrected",
+        ),
+        "method": _ONE_METHOD,
+    },
+    _make_confident,
+    _confident_pairs,
+    _confident_guarantee,
 )
 
 ENTRIES: tuple[MechanismEntry, ...] = (
     _LARGEST_GAP,
     _STABLE,
     _FIXED,
-    _TEST,
+    _TEST_RELEASE,
     _EXPONENTIAL,
     _LIMITED,
     _TOP_STABLE,
     _TOP_STABLE_CODE,
     _LABELS,
+    _CONFIDENT,
 )

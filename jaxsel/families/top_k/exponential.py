@@ -5,7 +5,6 @@ goes on until k are picked. Adding Gumbel noise of scale b to every count and ta
 largest has the same law (Durfee & Rogers 2019), and so has the race of ``arrivals``.
 """
 
-import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,19 +14,17 @@ from jaxtyping import Array, Bool
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, Relation
-from jaxsel.errors import InputError, check_choice, check_positive
+from jaxsel.base import FiniteLaw, Mechanism, Relation, factory
+from jaxsel.errors import InputError, check_choice, check_params
 from jaxsel.families.top_k.arrivals import Race, plan_races, wanted_among_first
-from jaxsel.families.top_k.baselines import exponential_top_k_scale
-from jaxsel.families.top_k.laws import top_k_set_law
+from jaxsel.families.top_k.baselines import peel_scale
+from jaxsel.families.top_k.laws import EVENTS, top_k_set_law
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.recall import group_counts, hit_law
 from jaxsel.families.top_k.release import (
-    EVENTS,
     Ranking,
     Release,
-    check_params,
     event_of,
     mask_codes,
     outcome,
@@ -36,15 +33,6 @@ from jaxsel.families.top_k.release import (
 )
 
 METHODS = ("arrivals", "one_shot", "peeling")
-
-
-def peel_scale(params: dict[str, Any], k: int, relation: str) -> float:
-    """The Gumbel scale: ``noise_scale``, or the one at which k picks cost ``rho``."""
-    if ("rho" in params) == ("noise_scale" in params):
-        raise InputError("top-k takes either rho or noise_scale, and not both")
-    if "noise_scale" in params:
-        return check_positive("noise_scale", params["noise_scale"])
-    return exponential_top_k_scale(params["rho"], k, Relation(relation))
 
 
 def noisy_top(key, levels, picks, inside, precision: str) -> Bool[Array, " candidates"]:
@@ -74,7 +62,7 @@ def from_mask(chosen, size, data, events: str) -> Release:
     return outcome(size, True, hits, code, 0, events)
 
 
-@functools.cache
+@factory
 def exponential_top_k(
     *,
     method: str = "arrivals",
@@ -114,12 +102,10 @@ def exponential_top_k(
     dtype = wide_dtype(precision)
 
     def checked(data, params) -> tuple[Ranking, float, Any]:
-        given = check_params(params, ("k", "rho", "noise_scale", "capacity"))
-        if "k" not in given:
-            raise InputError("k is missing; give the size of the set")
-        ranking = rank_histogram(data, given["k"])
-        scale = peel_scale(given, ranking.k, relation)
-        return ranking, scale, given.get("capacity")
+        check_params(params, ("k",), ("rho", "noise_scale", "capacity"))
+        ranking = rank_histogram(data, params["k"])
+        scale = peel_scale(params, ranking.k, Relation(relation))
+        return ranking, scale, params.get("capacity")
 
     def prepare(data, params):
         ranking, scale, capacity = checked(data, params)
@@ -169,8 +155,6 @@ def exponential_top_k(
         return FiniteLaw(found, labels(data, params))
 
     return Mechanism(
-        name=f"exponential_top_k(method={method},relation={relation},events={events},"
-        f"precision={precision})",
         prepare=prepare,
         sample=sample,
         event=event_of,

@@ -4,7 +4,6 @@ A size near k with a large gap is selected and tested; if it passes, exponential
 add what is missing to its set or choose within it, and if not they choose everything.
 """
 
-import functools
 import math
 from typing import Any, NamedTuple
 
@@ -15,8 +14,14 @@ from jaxtyping import Array, Bool, Int
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_interval, check_positive
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_interval,
+    check_params,
+    check_positive,
+)
 from jaxsel.families.top_k import noisy_gaps
 from jaxsel.families.top_k.arrivals import wanted_among_first
 from jaxsel.families.top_k.exponential import noisy_top
@@ -28,17 +33,16 @@ from jaxsel.families.top_k.fixed_cases import (
     plan_cases,
 )
 from jaxsel.families.top_k.gaps import needed_noise
-from jaxsel.families.top_k.laws import BEYOND
+from jaxsel.families.top_k.laws import BEYOND, EVENTS
+from jaxsel.families.top_k.limits import check_scale
 from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype, winner
 from jaxsel.families.top_k.release import (
-    EVENTS,
-    check_params,
     event_of,
     mask_codes,
     rank_histogram,
     release_labels,
 )
-from jaxsel.families.top_k.stable import TEST_TAG, check_delta_t
+from jaxsel.families.top_k.stable import TEST_TAG
 
 METHODS = ("arrivals", "literal")
 _PEEL_TAG = 0xB4
@@ -51,7 +55,7 @@ class FixedRelease(NamedTuple):
       size: Int[Array, ""], k.
       passed: Bool[Array, ""], whether the test of the selected size passed.
       hits: Int[Array, ""], wanted candidates in the released set; not released.
-      event: Int[Array, ""], what is tallied by default, see ``release.EVENTS``.
+      event: Int[Array, ""], what is tallied by default, see ``laws.EVENTS``.
       selected: Int[Array, ""], the selected size.
     """
 
@@ -62,7 +66,7 @@ class FixedRelease(NamedTuple):
     selected: Int[Array, ""]
 
 
-@functools.cache
+@factory
 def fixed_top_k(
     *,
     method: str = "arrivals",
@@ -105,30 +109,30 @@ def fixed_top_k(
     if method == "arrivals" and events == "sets":
         raise InputError('method "arrivals" does not know the set; take "literal"')
     dtype = wide_dtype(precision)
-    own = ("k", "rho", "delta_t", "weight", "max_size", "groups", "capacity")
+    needed, own = ("k", "rho", "delta_t"), ("weight", "max_size", "groups", "capacity")
 
-    def checked(data, params: Any) -> tuple[Settings, dict[str, Any]]:
-        given = check_params(params, own)
-        for name in ("k", "rho"):
-            if name not in given:
-                raise InputError(f"{name} is missing")
-        ranking = rank_histogram(data, given["k"])
+    def checked(data, params: Any) -> Settings:
+        check_params(params, needed, own)
+        ranking = rank_histogram(data, params["k"])
         weight = check_interval(
-            "weight", given.get("weight", 0.0), 0.0, math.inf, low_open=False
+            "weight", params.get("weight", 0.0), 0.0, math.inf, low_open=False
         )
         away = np.abs(np.arange(1, ranking.counts.size) - ranking.k)
-        levels = gap_levels(ranking.gaps, -weight * away, given.get("max_size"))
-        rho = check_positive("rho", given["rho"])
-        return Settings(ranking, levels, rho, check_delta_t(given), beyond), given
+        levels = gap_levels(ranking.gaps, -weight * away, params.get("max_size"))
+        rho = check_positive("rho", params["rho"])
+        delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
+        settings = Settings(ranking, levels, rho, delta_t, beyond)
+        check_scale("the noise scale", settings.scale)
+        return settings
 
     def prepare(data, params):
-        settings, given = checked(data, params)
+        settings = checked(data, params)
         ranking, scale = settings.ranking, settings.scale
         cases = cases_of(settings)
         needed = needed_noise(ranking.gaps, scale, settings.delta_t)
         prepared = {
             "contest": gap_contest(
-                settings.levels, scale, "gumbel", "grouped", dtype, given.get("groups")
+                settings.levels, scale, "gumbel", "grouped", dtype, params.get("groups")
             ),
             "needed": needed.astype(dtype),
             # float32 resolves best where it matters: near count number k.
@@ -140,7 +144,7 @@ def fixed_top_k(
             "high": cases.high,
         }
         if method == "arrivals":
-            races, row = plan_cases(settings, cases, dtype, given.get("capacity"))
+            races, row = plan_cases(settings, cases, dtype, params.get("capacity"))
             prepared |= {"races": races, "row": row}
         else:
             prepared |= {
@@ -173,17 +177,15 @@ def fixed_top_k(
         return FixedRelease(k, passed, hits, event, place + 1)
 
     def labels(data, params) -> tuple[str, ...]:
-        ranking = checked(data, params)[0].ranking
+        ranking = checked(data, params).ranking
         return release_labels(ranking, events, ranking.k, kept_back=False)
 
     def law(data, params) -> FiniteLaw:
-        settings, _ = checked(data, params)
+        settings = checked(data, params)
         found = fixed_set_law(settings) if events == "sets" else fixed_hit_law(settings)
         return FiniteLaw(found, labels(data, params))
 
     return Mechanism(
-        name=f"fixed_top_k(method={method},beyond={beyond},events={events},"
-        f"precision={precision})",
         prepare=prepare,
         sample=sample,
         event=event_of,

@@ -127,19 +127,6 @@ def gap_for_success(
     return max(0.0, 1.0 + scale * reach)
 
 
-def gap_for_success_bound(
-    noise_scale: float, delta_t: float, failure: float, noise: str = "gaussian"
-) -> float:
-    """A gap that suffices, by the tail bounds of Theorem 20's proof.
-
-    1 + s (sqrt(2 log(1/delta_t)) + sqrt(2 log(1/failure))) for Gaussian noise, 1 +
-    b (log(1/delta_t) + log(1/failure)) for Laplace noise.
-    """
-    scale = check_positive("noise_scale", noise_scale)
-    reach = threshold_factor(delta_t, noise) + threshold_factor(failure, noise)
-    return 1.0 + scale * reach
-
-
 def gap_for_success_printed(
     epsilon: float, delta: float, failure: float, noise: str = "gaussian"
 ) -> float:
@@ -160,12 +147,3 @@ def gap_for_success_printed(
     failure = check_interval("failure", failure, 0.0, 1.0)
     factor = 4.0 if noise == "gaussian" else 1.0
     return 1.0 - factor * (math.log(delta) + math.log(failure)) / epsilon
-
-
-def stable_top_k_gap(rho: float, delta_t: float) -> float:
-    """Gap above which StableTopK returns its set with probability 1 - delta_t.
-
-    Theorem 11: 1 + 2 sqrt(2 log(1/delta_t)/rho).
-    """
-    rho = check_positive("rho", rho)
-    return 1.0 + 2.0 * threshold_factor(delta_t) / math.sqrt(rho)

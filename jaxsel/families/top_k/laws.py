@@ -8,13 +8,12 @@ the same masks: their top-k sets may differ.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
 from jaxsel.errors import (
     InputError,
     check_choice,
@@ -23,9 +22,12 @@ from jaxsel.errors import (
     check_positive,
 )
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
+from jaxsel.families.top_k.limits import MAX_COUNT, check_scale
 
 MAX_CANDIDATES = 12  # of enumerated histograms
 BEYOND = ("keep", "drop", "fewer")
+# "hits": how many wanted candidates were released; "sets": which candidates.
+EVENTS = ("hits", "sets")
 
 
 # --- Histograms -----------------------------------------------------------------------
@@ -46,6 +48,8 @@ def check_histogram(histogram: npt.ArrayLike, limit: int | None = None) -> np.nd
         raise InputError("a histogram must be one list of at least two counts")
     if np.any(counts < 0.0):
         raise InputError("the histogram holds negative counts; counts must be >= 0")
+    if np.any(counts > MAX_COUNT):
+        raise InputError(f"the histogram holds counts above {MAX_COUNT:g}, the largest")
     if limit is not None and counts.size > limit:
         raise InputError(
             f"the histogram has {counts.size} candidates; sets are enumerated for at "
@@ -105,52 +109,6 @@ def vote_neighbours(histogram: npt.ArrayLike) -> Iterator[np.ndarray]:
                 yield counts - np.array(votes)
 
 
-class WorstNeighbour(NamedTuple):
-    """The exact privacy of a mechanism at one histogram.
-
-    Attributes:
-      value: the largest delta, or epsilon, over all neighbours, both directions.
-      neighbour: Float[np.ndarray, "candidates"], a histogram that has it.
-    """
-
-    value: float
-    neighbour: np.ndarray
-
-
-def _worst(histogram, law_of, measure) -> WorstNeighbour:
-    law = law_of(np.asarray(histogram, dtype=np.float64))
-    found = [
-        WorstNeighbour(float(measure(law, law_of(other))), other)
-        for other in vote_neighbours(histogram)
-    ]
-    return max(found, key=lambda one: one.value)
-
-
-def worst_delta(
-    histogram: npt.ArrayLike, law_of: Callable[[np.ndarray], np.ndarray], epsilon: float
-) -> WorstNeighbour:
-    """Exact delta at epsilon of one histogram against all of its neighbours.
-
-    Args:
-      histogram: Float["candidates"], at most MAX_CANDIDATES.
-      law_of: histogram -> law over outcomes that mean the same for every histogram.
-      epsilon: any real number.
-    """
-    return _worst(histogram, law_of, lambda p, q: profile_delta(p, q, epsilon))
-
-
-def worst_epsilon(
-    histogram: npt.ArrayLike, law_of: Callable[[np.ndarray], np.ndarray], delta: float
-) -> WorstNeighbour:
-    """Exact epsilon at delta of one histogram against all of its neighbours.
-
-    Args:
-      histogram, law_of: as in ``worst_delta``.
-      delta: in [0, 1).
-    """
-    return _worst(histogram, law_of, lambda p, q: epsilon_at_delta(p, q, delta))
-
-
 # --- Races ----------------------------------------------------------------------------
 
 
@@ -172,11 +130,10 @@ def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
     m = levels.size
     masks = np.arange(2**m)
     inside = (masks[:, None] >> np.arange(m) & 1).astype(bool)
-    # log of the total weight left, in logarithms: nothing cancels.
-    left = np.full(2**m, -np.inf)
-    for i in range(m):
-        term = np.where(inside[:, i], -np.inf, levels[i])
-        left = np.logaddexp(left, term)
+    # Of the candidates left, the best level and the total weight relative to it.
+    rest = np.where(inside, -np.inf, levels)
+    best = np.append(rest[:-1].max(axis=1), 0.0)  # the last set leaves none
+    total = np.exp(rest - best[:, None]).sum(axis=1)
     law = np.zeros(2**m)
     law[0] = 1.0
     sizes = set_size(masks)
@@ -184,7 +141,7 @@ def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
         for i in range(m):
             here = masks[(sizes == size) & inside[:, i]]
             before = here ^ (1 << i)
-            law[here] += law[before] * np.exp(levels[i] - left[before])
+            law[here] += law[before] * np.exp(levels[i] - best[before]) / total[before]
     return law
 
 
@@ -212,6 +169,22 @@ def peeled_law(levels: npt.ArrayLike, k: int) -> np.ndarray:
 
 
 # --- StableTopK -----------------------------------------------------------------------
+
+
+def largest_gap_scale(params: Mapping[str, Any], noise: str) -> float:
+    """The noise scale: ``noise_scale``, or 2/epsilon for the noises of pure DP.
+
+    Raises:
+      InputError: unless exactly one of the two is given and positive.
+    """
+    if ("noise_scale" in params) == ("epsilon" in params):
+        raise InputError("noisy gaps take either epsilon or noise_scale, and not both")
+    if "noise_scale" in params:
+        return check_scale("noise_scale", params["noise_scale"])
+    if noise == "gaussian":
+        raise InputError("Gaussian noise is not pure DP; give noise_scale, not epsilon")
+    epsilon = check_positive("epsilon", params["epsilon"])
+    return check_scale("the noise scale", 2.0 / epsilon)
 
 
 def largest_gap_law(

@@ -1,6 +1,5 @@
 """Limited-domain top-k (Durfee & Rogers 2019): only the largest counts compete."""
 
-import functools
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -8,18 +7,18 @@ import numpy as np
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_interval, check_positive
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import check_choice, check_interval, check_params, check_positive
 from jaxsel.families.top_k.baseline_laws import check_domain, limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_threshold
+from jaxsel.families.top_k.laws import EVENTS
+from jaxsel.families.top_k.limits import check_scale
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
 from jaxsel.families.top_k.release import (
-    EVENTS,
     Ranking,
     Release,
-    check_params,
     event_of,
     mask_codes,
     outcome,
@@ -46,7 +45,7 @@ class _Settings(NamedTuple):
         )
 
 
-@functools.cache
+@factory
 def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanism:
     """Release those of the k largest noisy counts that exceed a noisy threshold.
 
@@ -72,18 +71,17 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
     dtype = wide_dtype(precision)
 
     def checked(data, params: Any) -> _Settings:
-        given = check_params(params, ("k", "epsilon", "delta", "domain"))
-        for name in ("k", "epsilon", "delta"):
-            if name not in given:
-                raise InputError(f"{name} is missing")
-        ranking = rank_histogram(data, given["k"])
+        check_params(params, ("k", "epsilon", "delta"), ("domain",))
+        ranking = rank_histogram(data, params["k"])
         _, domain = check_domain(
-            ranking.counts.size, ranking.k, given.get("domain", ranking.k)
+            ranking.counts.size, ranking.k, params.get("domain", ranking.k)
         )
+        epsilon = check_positive("epsilon", params["epsilon"])
+        check_scale("the noise scale", 1.0 / epsilon)
         return _Settings(
             ranking,
-            check_positive("epsilon", given["epsilon"]),
-            check_interval("delta", given["delta"], 0.0, 1.0),
+            epsilon,
+            check_interval("delta", params["delta"], 0.0, 1.0),
             domain,
         )
 
@@ -141,7 +139,6 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
         return FiniteLaw(found, names)
 
     return Mechanism(
-        name=f"limited_domain(events={events},precision={precision})",
         prepare=prepare,
         sample=sample,
         event=event_of,

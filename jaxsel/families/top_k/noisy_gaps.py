@@ -6,7 +6,6 @@ whose distribution function is F^n: one draw a group of equal gaps, and one more
 winner within its group, decide among a million sizes.
 """
 
-import functools
 import math
 from typing import Any, NamedTuple
 
@@ -17,10 +16,11 @@ from scipy import special
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_integer, check_positive
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import InputError, check_choice, check_integer, check_params
 from jaxsel.families.noisy_max.laws import noisy_max_law
-from jaxsel.families.top_k.release import check_params, rank_histogram
+from jaxsel.families.top_k.laws import largest_gap_scale
+from jaxsel.families.top_k.release import rank_histogram
 
 METHODS = ("grouped", "literal")
 _SMALLEST = 2.0**-65  # the tail that the draws resolve
@@ -43,21 +43,6 @@ class Contest(NamedTuple):
     sizes: np.ndarray
     starts: np.ndarray
     members: np.ndarray
-
-
-def largest_gap_scale(params: dict[str, Any], noise: str) -> float:
-    """The noise scale: ``noise_scale``, or 2/epsilon for the noises of pure DP.
-
-    Raises:
-      InputError: unless exactly one of the two is given and positive.
-    """
-    if ("noise_scale" in params) == ("epsilon" in params):
-        raise InputError("noisy gaps take either epsilon or noise_scale, and not both")
-    if "noise_scale" in params:
-        return check_positive("noise_scale", params["noise_scale"])
-    if noise == "gaussian":
-        raise InputError("Gaussian noise is not pure DP; give noise_scale, not epsilon")
-    return 2.0 / check_positive("epsilon", params["epsilon"])
 
 
 def gap_levels(
@@ -198,7 +183,7 @@ def selection_law(levels: np.ndarray, scale: float, noise: str) -> np.ndarray:
     return law
 
 
-@functools.cache
+@factory
 def largest_gap(
     noise: str = "gumbel", *, method: str = "grouped", precision: str = "tail"
 ) -> Mechanism:
@@ -230,17 +215,17 @@ def largest_gap(
     own = ("epsilon", "noise_scale", "regulariser", "max_size", "groups")
 
     def checked(data, params):
-        given = check_params(params, own)
+        check_params(params, (), own)
         ranking = rank_histogram(data, 1)
         levels = gap_levels(
-            ranking.gaps, given.get("regulariser"), given.get("max_size")
+            ranking.gaps, params.get("regulariser"), params.get("max_size")
         )
-        return levels, largest_gap_scale(given, noise), given
+        return levels, largest_gap_scale(params, noise)
 
     def prepare(data, params):
-        levels, scale, given = checked(data, params)
-        contest = gap_contest(levels, scale, noise, method, dtype, given.get("groups"))
-        return contest, ()
+        levels, scale = checked(data, params)
+        groups = params.get("groups")
+        return gap_contest(levels, scale, noise, method, dtype, groups), ()
 
     def sample(key: stream.Key, data, params) -> Int[Array, ""]:
         del params
@@ -250,11 +235,10 @@ def largest_gap(
         return tuple(f"size {j + 1}" for j in range(checked(data, params)[0].size))
 
     def law(data, params) -> FiniteLaw:
-        levels, scale, _ = checked(data, params)
+        levels, scale = checked(data, params)
         return FiniteLaw(selection_law(levels, scale, noise), labels(data, params))
 
     return Mechanism(
-        name=f"largest_gap(noise={noise},method={method},precision={precision})",
         prepare=prepare,
         sample=sample,
         event=_size_event,

@@ -3,11 +3,10 @@
 With one label a query, PATE releases the class with the most noisy votes: that is
 ``noisy_max("gaussian")`` on the votes (GNMax). With m labels each is released if its
 noisy votes exceed a threshold; votes may be scaled down first so that no teacher has more
-than tau (PATE-tau).
+than tau (PATE-tau, ``votes.scaled_votes``).
 """
 
-import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,35 +15,19 @@ from scipy import special
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_finite, check_positive
-from jaxsel.families.top_k.laws import set_labels
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_interval,
+    check_params,
+)
+from jaxsel.families.top_k.laws import EVENTS, set_labels
+from jaxsel.families.top_k.limits import MAX_COUNT, check_scale
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
-from jaxsel.families.top_k.release import EVENTS, check_params
 
 _MAX_LABELS = 12  # of events that are sets
-
-
-def scaled_votes(votes: Any, most: float) -> np.ndarray:
-    """Total votes a label after each teacher's are scaled to at most ``most`` in all.
-
-    Args:
-      votes: Float["teachers labels"], 0 or 1 each.
-      most: tau, > 0; inf leaves the votes as they are.
-
-    Returns:
-      Float["labels"].
-
-    Raises:
-      InputError: for votes other than 0 and 1, or a bad tau.
-    """
-    table = check_finite("votes", votes)
-    if table.ndim != 2 or not np.all((table == 0.0) | (table == 1.0)):
-        raise InputError("votes must be 0 or 1, one row a teacher, one column a label")
-    if not most > 0.0:
-        raise InputError(f"tau is {most}; it must be > 0")
-    total = table.sum(axis=1, keepdims=True)
-    return (table * np.minimum(1.0, most / np.maximum(total, 1.0))).sum(axis=0)
 
 
 class Labelled(NamedTuple):
@@ -63,7 +46,7 @@ class Labelled(NamedTuple):
     event: Int[Array, ""]
 
 
-@functools.cache
+@factory
 def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
     """Release every label whose noisy votes exceed the threshold.
 
@@ -86,23 +69,23 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
     dtype = wide_dtype(precision)
 
     def checked(data, params) -> tuple[np.ndarray, np.ndarray]:
-        given = check_params(params, ("noise_scale", "threshold"))
-        if set(given) != {"noise_scale", "threshold"}:
-            raise InputError("noisy labels take noise_scale and threshold")
+        check_params(params, ("noise_scale", "threshold"))
         if not isinstance(data, dict) or set(data) != {"votes", "truth"}:
             raise InputError('data must be {"votes": ..., "truth": ...}')
         votes = check_finite("votes", data["votes"])
         truth = np.asarray(data["truth"])
         if votes.ndim != 1 or truth.shape != votes.shape or truth.dtype != bool:
             raise InputError("votes and truth must be lists with one entry a label")
-        if np.any(votes < 0.0):
-            raise InputError("votes holds negative numbers; they must be >= 0")
+        if np.any((votes < 0.0) | (votes > MAX_COUNT)):
+            raise InputError(f"votes must be numbers in [0, {MAX_COUNT:g}]")
         if events == "sets" and votes.size > _MAX_LABELS:
             raise InputError(
                 f'events "sets" are for at most {_MAX_LABELS} labels, not {votes.size}'
             )
-        threshold = float(check_finite("threshold", given["threshold"]))
-        scale = check_positive("noise_scale", given["noise_scale"])
+        threshold = check_interval(
+            "threshold", params["threshold"], -MAX_COUNT, MAX_COUNT
+        )
+        scale = check_scale("noise_scale", params["noise_scale"])
         return (votes - threshold) / scale, truth
 
     def prepare(data, params):
@@ -147,7 +130,6 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
         return FiniteLaw(found, names)
 
     return Mechanism(
-        name=f"noisy_labels(events={events},precision={precision})",
         prepare=prepare,
         sample=sample,
         event=_labelled_event,

@@ -211,27 +211,3 @@ def hit_law(
     law[1 : k + 1] = at_least
     law = np.clip(law, 0.0, 1.0)
     return np.maximum(law[:-1] - law[1:], 0.0)
-
-
-def expected_hits(groups: Groups, k: int, noise_scale: float) -> float:
-    """Expected number of relevant candidates among the k largest noisy counts, exact.
-
-    A relevant candidate is among them if at most k - 1 others have arrived before it.
-    Recall is this over the number of relevant candidates.
-
-    Args:
-      groups: the histogram.
-      k: how many are released, in [1, candidates).
-      noise_scale: Gumbel scale, in votes, > 0.
-    """
-    levels, sizes, relevant, k = _checked(groups, k, noise_scale)
-    low, u, weight = _quadrature(levels, sizes, k, stopped=False)
-    total = 0.0
-    for g in np.flatnonzero(relevant):
-        fewer = sizes.copy()
-        fewer[g] -= 1
-        room = np.sum(_sum_law(u, levels, fewer, k), axis=1)
-        density = np.exp(_log_density(u, levels[g]))
-        early = float(_arrived(np.array(low), levels[g]))
-        total += sizes[g] * (float(np.sum(weight * density * room)) + early)
-    return total

@@ -13,15 +13,13 @@ from jaxtyping import Array, Bool, Int
 
 from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 from jaxsel.families.top_k.laws import (
+    EVENTS,
     MAX_CANDIDATES,
     check_histogram,
     check_top_k,
     descending,
     set_labels,
 )
-
-# "hits": how many wanted candidates were released; "sets": which candidates.
-EVENTS = ("hits", "sets")
 
 
 class Release(NamedTuple):
@@ -31,7 +29,7 @@ class Release(NamedTuple):
       size: Int[Array, ""], size of the set; of the set kept back if it was.
       passed: Bool[Array, ""], whether a set was released.
       hits: Int[Array, ""], wanted candidates in the released set; not released.
-      event: Int[Array, ""], what is tallied by default, see ``EVENTS``.
+      event: Int[Array, ""], what is tallied by default, see ``laws.EVENTS``.
     """
 
     size: Int[Array, ""]
@@ -118,13 +116,6 @@ def rank_histogram(data: Any, k: object | None) -> Ranking:
             raise InputError("wanted must be True or False for each candidate")
         mask = mask[order]
     return Ranking(ranked, order, mask, size)
-
-
-def check_params(params: Any, allowed: tuple[str, ...]) -> dict[str, Any]:
-    """The parameters as a dict; InputError for one that the mechanism does not have."""
-    for name in params:
-        check_choice("a parameter", name, allowed)
-    return dict(params)
 
 
 # --- Events ---------------------------------------------------------------------------

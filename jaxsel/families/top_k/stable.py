@@ -4,8 +4,8 @@ The set is released as it is if a noisy gap passes a test: one draw, whatever th
 of candidates.
 """
 
-import functools
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,18 +13,23 @@ import numpy as np
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_interval, check_positive
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_interval,
+    check_params,
+    check_positive,
+)
 from jaxsel.families.top_k import noisy_gaps
 from jaxsel.families.top_k.curves import TEST_NOISES
 from jaxsel.families.top_k.gaps import needed_noise, pass_probability
-from jaxsel.families.top_k.laws import released_law
+from jaxsel.families.top_k.laws import EVENTS, released_law
+from jaxsel.families.top_k.limits import check_scale
 from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype, winner
 from jaxsel.families.top_k.release import (
-    EVENTS,
     Ranking,
     Release,
-    check_params,
     event_of,
     mask_codes,
     outcome,
@@ -35,7 +40,7 @@ from jaxsel.families.top_k.release import (
 TEST_TAG = 0xB1
 
 
-def stable_top_k_scales(params: dict[str, Any], selection: str, test: str):
+def stable_top_k_scales(params: Mapping[str, Any], selection: str, test: str):
     """Scales of the selecting and of the testing noise.
 
     Both 1/sqrt(rho) if ``rho`` is given, for Gumbel selection and a Gaussian test; else
@@ -52,12 +57,13 @@ def stable_top_k_scales(params: dict[str, Any], selection: str, test: str):
                 "selection_scale and test_scale for other noises"
             )
         scale = 1.0 / math.sqrt(check_positive("rho", params["rho"]))
+        scale = check_scale("the noise scale", scale)
         return scale, scale
     if "rho" in params or len(own) != 2:
         raise InputError("give either rho, or both selection_scale and test_scale")
     return (
-        check_positive("selection_scale", params["selection_scale"]),
-        check_positive("test_scale", params["test_scale"]),
+        check_scale("selection_scale", params["selection_scale"]),
+        check_scale("test_scale", params["test_scale"]),
     )
 
 
@@ -73,13 +79,6 @@ def released_parts(ranking: Ranking, events: str) -> dict[str, np.ndarray]:
     }
 
 
-def check_delta_t(params: dict[str, Any]) -> float:
-    """delta_t in (0, 1)."""
-    if "delta_t" not in params:
-        raise InputError("delta_t is missing; give the test's failure probability")
-    return check_interval("delta_t", params["delta_t"], 0.0, 1.0)
-
-
 def _tested(key: stream.Key, place, data, test: str, events: str, precision) -> Release:
     """The release of the set of size ``place`` + 1."""
     noise = noises.LAWS[test](noises.number(stream.fold(key, TEST_TAG), 0, precision))
@@ -93,7 +92,7 @@ def _most_hits(ranking: Ranking) -> int:
     return int(ranking.wanted.sum())
 
 
-@functools.cache
+@factory
 def stable_top_k(
     *,
     selection: str = "gumbel",
@@ -134,18 +133,19 @@ def stable_top_k(
     check_choice("method", method, noisy_gaps.METHODS)
     dtype, quantile = wide_dtype(precision), threshold == "quantile"
     own = (
-        "rho", "selection_scale", "test_scale", "delta_t", "k", "regulariser",
-        "max_size", "groups",
+        "rho", "selection_scale", "test_scale", "k", "regulariser", "max_size",
+        "groups",
     )  # fmt: skip
 
     def checked(data, params):
-        given = check_params(params, own)
-        ranking = rank_histogram(data, given.get("k"))
-        scales = stable_top_k_scales(given, selection, test)
+        check_params(params, ("delta_t",), own)
+        ranking = rank_histogram(data, params.get("k"))
+        scales = stable_top_k_scales(params, selection, test)
         levels = gap_levels(
-            ranking.gaps, given.get("regulariser"), given.get("max_size")
+            ranking.gaps, params.get("regulariser"), params.get("max_size")
         )
-        return ranking, levels, scales, check_delta_t(given), given.get("groups")
+        delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
+        return ranking, levels, scales, delta_t, params.get("groups")
 
     def prepare(data, params):
         ranking, levels, scales, delta_t, groups = checked(data, params)
@@ -183,8 +183,6 @@ def stable_top_k(
         return FiniteLaw(np.maximum(found, 0.0), names)
 
     return Mechanism(
-        name=f"stable_top_k(selection={selection},test={test},method={method},"
-        f"threshold={threshold},events={events},precision={precision})",
         prepare=prepare,
         sample=sample,
         event=event_of,
@@ -194,7 +192,7 @@ def stable_top_k(
     )
 
 
-@functools.cache
+@factory
 def propose_test_release(
     test: str = "gaussian",
     *,
@@ -226,13 +224,10 @@ def propose_test_release(
     dtype, quantile = wide_dtype(precision), threshold == "quantile"
 
     def checked(data, params):
-        given = check_params(params, ("k", "noise_scale", "delta_t"))
-        for name in ("k", "noise_scale"):
-            if name not in given:
-                raise InputError(f"{name} is missing")
-        ranking = rank_histogram(data, given["k"])
-        scale = check_positive("noise_scale", given["noise_scale"])
-        return ranking, scale, check_delta_t(given)
+        check_params(params, ("k", "noise_scale", "delta_t"))
+        ranking = rank_histogram(data, params["k"])
+        scale = check_scale("noise_scale", params["noise_scale"])
+        return ranking, scale, check_interval("delta_t", params["delta_t"], 0.0, 1.0)
 
     def prepare(data, params):
         ranking, scale, delta_t = checked(data, params)
@@ -271,8 +266,6 @@ def propose_test_release(
         return FiniteLaw(found, names)
 
     return Mechanism(
-        name=f"propose_test_release(test={test},threshold={threshold},events={events},"
-        f"precision={precision})",
         prepare=prepare,
         sample=sample,
         event=event_of,

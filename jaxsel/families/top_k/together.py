@@ -1,13 +1,11 @@
 """Several mechanisms in one trial, so that one compiled program compares them all."""
 
-import functools
-
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError
 
 
-@functools.cache
+@factory
 def together(mechanisms: tuple[Mechanism, ...]) -> Mechanism:
     """Runs every mechanism in every trial, each on a stream of its own.
 
@@ -64,7 +62,6 @@ def together(mechanisms: tuple[Mechanism, ...]) -> Mechanism:
         return first_law(*given)
 
     return Mechanism(
-        name=f"together({','.join(one.name for one in mechanisms)})",
         prepare=prepare,
         sample=sample,
         event=event,

@@ -1,6 +1,5 @@
 """Top Stable (Carvalho, Wang, Gondara & Miao 2020): the first stable gap, by SVT."""
 
-import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,16 +8,15 @@ from jax import lax
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import check_choice, check_params
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import TopStable, top_stable
+from jaxsel.families.top_k.laws import EVENTS
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.release import (
-    EVENTS,
     Ranking,
     Release,
-    check_params,
     event_of,
     mask_codes,
     outcome,
@@ -29,7 +27,7 @@ from jaxsel.families.top_k.release import (
 _THRESHOLD_TAG = 0xB3
 
 
-@functools.cache
+@factory
 def top_stable_sets(
     *, reference_quirks: bool = False, events: str = "hits", precision: str = "tail"
 ) -> Mechanism:
@@ -61,12 +59,9 @@ def top_stable_sets(
     dtype = wide_dtype(precision)
 
     def checked(data, params: Any) -> tuple[Ranking, TopStable, np.ndarray]:
-        given = check_params(params, ("k", "epsilon", "delta"))
-        for name in ("k", "epsilon", "delta"):
-            if name not in given:
-                raise InputError(f"{name} is missing")
-        ranking = rank_histogram(data, given["k"])
-        settings = top_stable(given["epsilon"], given["delta"], ranking.k)
+        check_params(params, ("k", "epsilon", "delta"))
+        ranking = rank_histogram(data, params["k"])
+        settings = top_stable(params["epsilon"], params["delta"], ranking.k)
         gaps = ranking.gaps
         if reference_quirks:
             # What lies below the last candidate counts as no votes.
@@ -131,8 +126,6 @@ def top_stable_sets(
         return FiniteLaw(found, names)
 
     return Mechanism(
-        name=f"top_stable_sets(reference_quirks={reference_quirks},events={events},"
-        f"precision={precision})",
         prepare=prepare,
         sample=sample,
         event=event_of,

@@ -1,10 +1,10 @@
-"""Theorems 6 to 8 of Cohen et al. 2022 as mechanisms: samplers against exact laws."""
+"""Theorems 7 and 8 of Cohen et al. 2022 as mechanisms: samplers against exact laws."""
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.auditing import audit
 from jaxsel.catalogue import promised
 from jaxsel.engine import simulate_grid
@@ -12,45 +12,31 @@ from jaxsel.errors import InputError
 from jaxsel.families.choosing.choosing import choosing_mechanism
 from jaxsel.families.choosing.entries import ENTRIES
 from jaxsel.families.choosing.stable_selection import stable_selection
-from jaxsel.families.top_k.confident_top_k import confident_top_k
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.statistics import counts
 from tests.conftest import ALPHA
+from tests.families.exact_fit import check_fit
 
 TRIALS = 100_000
 CHOOSING = {"epsilon": 1.0, "delta": 0.1, "beta": 0.5, "bound": 2}
 STABLE = {"epsilon": 1.0, "delta": 0.1, "beta": 0.5, "rank": 2}
-TOP_K = {"epsilon": 3.0, "delta": 1e-6, "beta": 0.9, "k": 2}
 TIES = [9.0, 4.0, 4.0, 0.0, 4.0]
 GROUPS = {"scores": [12.0, 9.0, 0.0], "counts": [2.0, 1.0, 1e12]}
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 
 
-def _fits(mechanism, cells, seed, trials=TRIALS) -> None:
-    found = simulate_grid(mechanism, cells, trials=trials, seed=seed, progress=False)
-    for tallies, cell in zip(found.values, cells, strict=True):
-        exact = mechanism.law(*cell).probabilities
-        assert goodness_of_fit(tallies, exact / exact.sum()) > ALPHA
-        # Power: a percent of the mass moved from the likeliest to its neighbour.
-        wrong = exact.copy()
-        best = wrong[:-1].argmax()
-        wrong[best] -= 0.02
-        wrong[(best + 1) % (wrong.size - 1)] += 0.02
-        assert goodness_of_fit(tallies, wrong / wrong.sum()) < ALPHA
-
-
 @pytest.mark.parametrize("method", ["literal", "grouped"])
 def test_choosing_and_stable_selection_have_their_laws(method, seed):
-    _fits(choosing_mechanism(method=method), [(TIES, CHOOSING)], seed)
-    _fits(stable_selection(method=method), [(TIES, STABLE)], seed)
+    check_fit(choosing_mechanism(method=method), [(TIES, CHOOSING)], seed)
+    check_fit(stable_selection(method=method), [(TIES, STABLE)], seed)
 
 
 def test_groups_of_any_size(seed):
-    _fits(choosing_mechanism(), [(GROUPS, CHOOSING)], seed)
-    _fits(stable_selection(shares=3), [(GROUPS, STABLE)], seed)
+    check_fit(choosing_mechanism(), [(GROUPS, CHOOSING)], seed)
+    check_fit(stable_selection(shares=3), [(GROUPS, STABLE)], seed)
     small = {"scores": [9.0, 4.0], "counts": [1.0, 6.0]}
     for method in ("literal", "grouped"):
-        _fits(choosing_mechanism(method=method), [(small, CHOOSING)], seed)
+        check_fit(choosing_mechanism(method=method), [(small, CHOOSING)], seed)
 
 
 def test_long_lists_are_padded_to_equal_shapes():
@@ -85,30 +71,6 @@ def test_loss_is_that_of_the_label(seed):
         assert goodness_of_fit(found, exact) > ALPHA
 
 
-@pytest.mark.parametrize("events", ["sets", "hits"])
-def test_confident_top_k_has_its_law(events, seed):
-    scores = [30.0, 10.0, 20.0, 10.0]
-    cells = [(scores, TOP_K), (scores, TOP_K | {"k": 2, "beta": 0.6})]
-    _fits(confident_top_k(events=events), cells, seed)
-
-
-def _bad(outcome):
-    return (outcome.gap > 0.0).astype(jnp.int32) + _missing(outcome.gap)
-
-
-def test_gap_is_that_of_the_set(seed):
-    mechanism = confident_top_k()
-    scores = [30.0, 10.0, 20.0, 0.0]
-    found = simulate_grid(
-        mechanism, [(scores, TOP_K)], trials=TRIALS, seed=seed,
-        statistic=counts(_bad, 3), progress=False,
-    ).values[0]  # fmt: skip
-    law = mechanism.law(scores, TOP_K)
-    best = law.probabilities[law.labels.index("{0,2}")]
-    exact = np.array([best, 1.0 - best - law.probabilities[-1], law.probabilities[-1]])
-    assert goodness_of_fit(found, exact) > ALPHA
-
-
 # --- Catalogue ------------------------------------------------------------------------
 
 
@@ -123,10 +85,7 @@ def test_entries_keep_their_promises(entry, seed):
         laws = first.probabilities, second.probabilities
         given = pair.params
         assert profile_delta(*laws, given["epsilon"]) <= given["delta"]
-        promise = promised(entry, {}, pair)
-        assert (promise is None) == (entry.name != "confident_top_k")
-        if promise:
-            assert exact_epsilon(*laws) <= promise[1] == 1.0
+        assert promised(entry, {}, pair) is None
         found = audit(mechanism, pair, trials=20_000, seed=seed, confidence=1 - ALPHA)
         assert found.bound.lower <= found.exact
 
@@ -136,15 +95,8 @@ def test_pairs_are_the_stated_ones():
     assert (list(pair.data), list(pair.neighbour)) == ([5, 3, 0], [4, 4, 1])
     pair = BY_NAME["choosing_mechanism"].pairs({})[0]
     assert (list(pair.data), list(pair.neighbour)) == ([5, 3, 0], [4, 4, 0])
-    pair = BY_NAME["confident_top_k"].pairs({})[0]
-    assert (list(pair.data), list(pair.neighbour)) == ([3, 2, 1, 0], [2, 1, 2, 1])
     opposed = BY_NAME["choosing_mechanism"].pairs({"bound": "1"})[0]
     assert list(opposed.neighbour) == [4, 3, 0]
-    # With many rounds and the printed constants nothing pure is promised.
-    entry = BY_NAME["confident_top_k"]
-    given = {"scores": ",".join("0" * 12), "k": "11", "delta": "0.9"}
-    assert promised(entry, given, pair) is None
-    assert promised(entry, {"settings": "printed"}, pair) is None
 
 
 @pytest.mark.parametrize(
@@ -165,11 +117,6 @@ def test_pairs_are_the_stated_ones():
         (choosing_mechanism(method="literal"), GROUPS, CHOOSING, "at most 100000 runs"),
         (stable_selection(), [1.0, 2.0], STABLE, "rank is 2"),
         (stable_selection(), [1.0, 2.0], STABLE | {"epsilon": 2.0}, "epsilon is 2"),
-        (confident_top_k(), [[1.0]], TOP_K, "one list"),
-        (confident_top_k(), [1.0, 2.0], TOP_K, "k is 2"),
-        (confident_top_k(), [1.0, 2.0, 3.0], {"k": 2}, "the parameters are"),
-        (confident_top_k(), np.zeros(13), TOP_K, "use events=hits"),
-        (confident_top_k(), np.zeros(3), TOP_K | {"beta": 1e-9}, "larger beta"),
     ],
 )
 def test_bad_input(mechanism, data, params, message):
@@ -182,9 +129,10 @@ def test_bad_input(mechanism, data, params, message):
     [
         (lambda: choosing_mechanism(method="slow"), "method is 'slow'"),
         (lambda: stable_selection(method="slow"), "method is 'slow'"),
-        (lambda: confident_top_k(events="all"), "events is 'all'"),
-        (lambda: confident_top_k(settings="old"), "settings is 'old'"),
-        (lambda: BY_NAME["choosing_mechanism"].build({"scores": "1"}), "two numbers"),
+        (
+            lambda: BY_NAME["choosing_mechanism"].build({"scores": "1"}),
+            "at least 2 numbers",
+        ),
     ],
 )
 def test_bad_settings(make, message):

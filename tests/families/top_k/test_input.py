@@ -12,9 +12,10 @@ from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.fixed import fixed_top_k
 from jaxsel.families.top_k.limited_domain import limited_domain
 from jaxsel.families.top_k.noisy_gaps import largest_gap
-from jaxsel.families.top_k.pate import noisy_labels, scaled_votes
+from jaxsel.families.top_k.pate import noisy_labels
 from jaxsel.families.top_k.stable import propose_test_release, stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
+from jaxsel.families.top_k.votes import scaled_votes
 
 COUNTS = [5.0, 3.0, 1.0]
 STABLE = {"rho": 0.5, "delta_t": 0.1}
@@ -49,7 +50,7 @@ LABELS = {"noise_scale": 1.0, "threshold": 2.0}
         (stable_top_k(), COUNTS, {"delta_t": 0.1}, "either rho, or both"),
         (stable_top_k(), COUNTS, STABLE | {"test_scale": 1.0}, "either rho, or both"),
         (stable_top_k(selection="gaussian"), COUNTS, STABLE, "give selection_scale"),
-        (stable_top_k(), COUNTS, STABLE | {"sigma": 1.0}, "a parameter is 'sigma'"),
+        (stable_top_k(), COUNTS, STABLE | {"sigma": 1.0}, "sigma is no parameter"),
         (stable_top_k(events="sets"), np.ones(13), STABLE, "at most 12 candidates"),
         (largest_gap(), COUNTS, {}, "either epsilon or noise_scale"),
         (largest_gap("gaussian"), COUNTS, {"epsilon": 1.0}, "not pure DP"),
@@ -80,10 +81,17 @@ LABELS = {"noise_scale": 1.0, "threshold": 2.0}
         (limited_domain(), COUNTS, DOMAIN | {"delta": 0.0}, "delta is 0"),
         (top_stable_sets(), COUNTS, {"k": 1, "epsilon": 1.0}, "delta is missing"),
         (top_stable_sets(), COUNTS, DOMAIN | {"delta": 0.99}, "too large"),
-        (noisy_labels(), VOTES, {"noise_scale": 1.0}, "noise_scale and threshold"),
+        (noisy_labels(), VOTES, {"noise_scale": 1.0}, "threshold is missing"),
         (noisy_labels(), VOTES | {"truth": [True]}, LABELS, "one entry a label"),
-        (noisy_labels(), VOTES | {"votes": [-1.0, 0.0]}, LABELS, "negative"),
+        (noisy_labels(), VOTES | {"votes": [-1.0, 0.0]}, LABELS, r"in \[0, 1e"),
         (noisy_labels(), COUNTS, LABELS, "data must be"),
+        (stable_top_k(), [1e16, 1.0], STABLE, "counts above 1e"),
+        (stable_top_k(), COUNTS, STABLE | {"rho": 1e-300}, "the noise scale is 1e"),
+        (largest_gap(), COUNTS, {"epsilon": 1e18}, "the noise scale is 2e-18"),
+        (largest_gap(), COUNTS, {"noise_scale": 1e-320}, "noise_scale is 1e-320"),
+        (exponential_top_k(), COUNTS, {"k": 1, "rho": 1e300}, "the noise scale is"),
+        (limited_domain(), COUNTS, DOMAIN | {"epsilon": 1e18}, "the noise scale is"),
+        (top_stable_sets(), COUNTS, DOMAIN | {"delta": 1e-320}, "delta is 1e-320"),
     ],
 )
 def test_bad_input(mechanism, data, params, message):
@@ -127,7 +135,7 @@ def test_entry_keeps_its_promise(entry):
     mechanism = built.mechanism
     labels = mechanism.labels(built.data, built.params)
     for pair in entry.pairs({}):
-        assert pair.relation is Relation.MONOTONE
+        assert pair.relation is Relation.MONOTONE or pair.name == "opposed"
         laws = [
             mechanism.law(side, pair.params).probabilities
             for side in (pair.data, pair.neighbour)
@@ -139,6 +147,32 @@ def test_entry_keeps_its_promise(entry):
             assert exact_epsilon(*laws) <= promise[1] * (1 + 1e-9)
     by_law = entry.build({"method": "law"}).mechanism
     assert by_law.name.startswith("from_law")
+
+
+def test_one_setting_of_noise_takes_the_place_of_another():
+    """A scale replaces the default epsilon or rho; both together are refused."""
+    named = {entry.name: entry for entry in ENTRIES}
+    for name, given in (
+        ("largest_gap", {"noise": "gaussian", "noise_scale": "2"}),
+        ("stable_top_k", {"selection_scale": "2", "test_scale": "3"}),
+        ("exponential_top_k", {"noise_scale": "2"}),
+    ):
+        entry = named[name]
+        built = entry.build(given)
+        built.mechanism.prepare(built.data, built.params)
+        both = given | ({"epsilon": "1"} if name == "largest_gap" else {"rho": "1"})
+        built = entry.build(both)
+        with pytest.raises(InputError, match="either"):
+            built.mechanism.prepare(built.data, built.params)
+
+
+@pytest.mark.parametrize("noise", ["gumbel", "laplace", "exponential"])
+def test_guarantees_of_the_size_are_those_of_noisy_max(noise):
+    entry = next(e for e in ENTRIES if e.name == "largest_gap")
+    given = {"noise": noise, "noise_scale": "4"}
+    promise = promised(entry, given, entry.pairs(given)[0])
+    assert promise is not None
+    assert promise.epsilon == pytest.approx(0.5)
 
 
 def test_a_pair_tells_the_published_code_of_top_stable():

@@ -1,4 +1,4 @@
-"""Cohen et al. 2022, Theorem 7: the choosing mechanism."""
+"""Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 7: the choosing mechanism."""
 
 import math
 from collections.abc import Iterator
@@ -7,10 +7,14 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
+from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_support
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, probability, whole
+from jaxsel.domains import number, whole
+from jaxsel.errors import InputError
 from jaxsel.families.choosing.laws import (
+    LEAST_EPSILON,
+    LEAST_PROBABILITY,
     NoisySelection,
     choosing_settings,
     group_law,
@@ -18,9 +22,16 @@ from jaxsel.families.choosing.laws import (
 )
 from jaxsel.papers import CL
 
-Epsilon = Annotated[float, number("of the whole", above=0.0, at_most=1.0)]
-Delta = Annotated[float, probability("of the whole; sets the noise")]
-Beta = Annotated[float, probability("chance of failure; sets the noise and tau")]
+Epsilon = Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)]
+Delta = Annotated[
+    float, number("of the whole; sets the noise", above=LEAST_PROBABILITY, below=1.0)
+]
+Beta = Annotated[
+    float,
+    number(
+        "chance of failure; sets the noise and tau", above=LEAST_PROBABILITY, below=1.0
+    ),
+]
 Bound = Annotated[int, whole("k, by which all scores together may move", at_least=1)]
 
 
@@ -42,7 +53,7 @@ def _spent(
     delta_1 is the exact delta, at epsilon/3, of the noise moved by 1.
     """
     settings = choosing_settings(epsilon, delta, beta, bound)
-    return spent_delta(np.ones(bound), epsilon, settings)
+    return spent_delta([1.0], epsilon, settings, counts=[bound])
 
 
 class Instance(NamedTuple):
@@ -179,13 +190,54 @@ def _utility(bound):
     return cases
 
 
+# --- A step of the proof --------------------------------------------------------------
+
+
+def _support_printed(
+    *, bound: Bound = 1, beta: Beta = 0.9, delta: Delta = 0.9
+) -> float:
+    """Printed bound 5 log(k/(beta delta)) on the noise, times epsilon."""
+    return 5.0 * math.log(bound / beta / delta)
+
+
+def _support(*, bound: Bound = 1, beta: Beta = 0.1, delta: Delta = 0.1) -> float:
+    """Bound 5 log(k/(beta delta)) on the noise, times epsilon."""
+    ratio = bound / beta / delta
+    if ratio < 5.0**0.25:
+        raise InputError(
+            f"bound/(beta delta) is {ratio:g}; it must be at least 5^(1/4) = 1.495"
+        )
+    return 5.0 * math.log(ratio)
+
+
+def _noise(bound: int, beta: float, delta: float) -> float:
+    return truncated_laplace_support(1.0, delta * beta / (5.0 * bound))
+
+
+def _supports_printed(budget: Budget) -> Iterator[Case]:
+    for bound, beta, delta in ((1, 0.9, 0.9), (1, 0.85, 0.8)):
+        claimed = _support_printed(bound=bound, beta=beta, delta=delta)
+        yield claimed, _noise(bound, beta, delta), f"k={bound}, {beta=}, {delta=}"
+
+
+def _supports(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    settings = [(1, 1.0 / 5.0**0.125, 1.0 / 5.0**0.125 * (1.0 - 1e-12)), (2, 0.9, 0.9)]
+    for _ in range(min(budget.cases, 200)):
+        beta, delta = generator.uniform(0.001, 0.8, 2).tolist()
+        settings.append((int(generator.integers(1, 1000)), beta, delta))
+    for bound, beta, delta in settings:
+        claimed = _support(bound=bound, beta=beta, delta=delta)
+        yield claimed, _noise(bound, beta, delta), f"k={bound}, {beta=!r}, {delta=!r}"
+
+
 STATEMENTS = (
     CL.privacy(
         "CL-Thm7",
         "Theorem 7",
-        "Selection of the best index with noise TLap(epsilon/3, delta beta/(5 k)), tau = "
-        "ceil(4/beta) and gamma = 1 is (epsilon, delta)-DP for k-bounded families and "
-        "epsilon <= 1.",
+        "Selection of the best index with noise TLap(epsilon/3, delta beta/(5 k)), tau "
+        "= ceil(4/beta) and gamma = 1 is (epsilon, delta)-DP for k-bounded families "
+        "and epsilon <= 1.",
         Relation.GENERAL,
         _delta,
         at_most(_stated_cases),
@@ -193,9 +245,9 @@ STATEMENTS = (
     CL.privacy(
         "CL-Thm7-sharp",
         "Theorem 7, sharpened",
-        "It spends at most 1 - E_p prod_i (1 - p delta_i)^tau at epsilon, delta_i being "
-        "candidate i's exact delta at epsilon/3; attained in the limit of many other "
-        "candidates.",
+        "It spends at most 1 - E_p prod_i (1 - p delta_i)^tau at epsilon, delta_i "
+        "being candidate i's exact delta at epsilon/3; attained in the limit of many "
+        "other candidates.",
         Relation.GENERAL,
         _spent,
         at_most(_sharp_cases),
@@ -211,17 +263,46 @@ STATEMENTS = (
     CL.utility(
         "CL-Thm7-utility",
         "Theorem 7",
-        "With probability 1 - beta the loss is at most (3/epsilon) log(5 k/(beta delta)), "
-        "whatever the number of candidates.",
+        "With probability 1 - beta the loss is at most (3/epsilon) log(5 k/(beta "
+        "delta)), whatever the number of candidates.",
         _failing,
         at_most(_utility(_failing)),
     ),
     CL.utility(
         "CL-Thm7-utility-sharp",
         "Theorem 7, sharpened",
-        "It fails with probability at most (2 - 2^-tau)/(tau + 1) < beta/2, attained in "
-        "the limit of many candidates.",
+        "It fails with probability at most (2 - 2^-tau)/(tau + 1) < beta/2, attained "
+        "in the limit of many candidates.",
         _failing_sharp,
         at_most(_utility(_failing_sharp), 1e-9),
+    ),
+    CL.misprint(
+        "CL-E12",
+        "proof of Theorem 7",
+        "misprint",
+        printed="f_j >= s' - (5/epsilon) log(k/(beta delta)) >= s - (5/epsilon) log(k "
+        "beta/delta); tau = 4/beta.",
+        correct="log(k/(beta delta)) throughout, the first step for k/(beta delta) >= "
+        "5^(1/4); tau = ceil(4/beta).",
+        refuted=(
+            CL.utility(
+                "CL-Thm7-step-support-printed",
+                "proof of Theorem 7",
+                "The noise TLap(epsilon, delta beta/(5 k)) is at most (5/epsilon) "
+                "log(k/(beta delta)).",
+                _support_printed,
+                at_most(_supports_printed),
+            ),
+        ),
+        corrected=(
+            CL.utility(
+                "CL-Thm7-step-support",
+                "proof of Theorem 7, corrected",
+                "For k/(beta delta) >= 5^(1/4), the noise TLap(epsilon, delta beta/(5 "
+                "k)) is at most (5/epsilon) log(k/(beta delta)).",
+                _support,
+                at_most(_supports),
+            ),
+        ),
     ),
 )

@@ -1,33 +1,38 @@
-"""Cohen et al. 2022, Theorem 8: stable selection, as printed and with half the rate."""
+"""Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 8: stable selection."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_delta
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errata_numbers import probability
-from jaxsel.families.choosing.claims.choosing import Instance, certain_failure, crowds
+from jaxsel.domains import whole
+from jaxsel.families.choosing.claims.choosing import (
+    Beta,
+    Delta,
+    Epsilon,
+    Instance,
+    certain_failure,
+    crowds,
+)
 from jaxsel.families.choosing.laws import (
     clipped_scores,
     group_law,
     spent_delta,
     stable_settings,
 )
+from jaxsel.papers import CL
 
-_PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
-_SOURCE = f"{_PAPER}, Theorem 8"
+Rank = Annotated[int, whole("k, how many scores count", at_least=1)]
 
 
-def _delta(*, delta: float = 1e-3) -> float:
-    """delta, at epsilon.
-
-    Args:
-      delta: of the whole, in (0, 1).
-    """
-    return probability("delta", delta)
+def _delta(*, delta: Delta = 1e-3) -> float:
+    """delta, at epsilon."""
+    return delta
 
 
 def _exact(case: Instance, shares: int = 6) -> float:
@@ -57,11 +62,11 @@ def _instances(budget: Budget) -> Iterator[Instance]:
     # The best has a lead only in the last 2 units of its noise; then none.
     ahead, counts = np.array([2.0, 0.0]), np.array([1.0, 1e15])
     yield Instance(ahead, np.ones(2), counts, 1, 1.0, 0.1, 0.5)
-    for number in range(min(budget.cases, 60)):
+    for case in range(min(budget.cases, 60)):
         size = int(generator.integers(2, 6))
         scores = generator.integers(0, 8, size) * generator.choice([1.0, 5.0])
         counts = np.ones(size)
-        if number % 3 == 0:
+        if case % 3 == 0:
             counts[scores.argmin()] = 10.0 ** generator.integers(1, 9)
         yield Instance(
             scores,
@@ -80,20 +85,14 @@ def _stated_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _spent(
-    *, epsilon: float = 1.0, delta: float = 0.1, beta: float = 0.5, rank: int = 1
+    *, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, rank: Rank = 1
 ) -> float:
     """1 - E_p (1 - p delta_2)^(2 k tau), where 2 k clipped scores move by 2.
 
     delta_2 is the exact delta, at epsilon/3, of the noise moved by 2.
-
-    Args:
-      epsilon: of the whole, in (0, 1].
-      delta: of the whole, in (0, 1); sets the noise.
-      beta: chance of failure, in (0, 1); sets the noise and tau.
-      rank: k, at least 1.
     """
     settings = stable_settings(epsilon, delta, beta, rank)
-    return spent_delta(np.full(2 * rank, 2.0), epsilon, settings)
+    return spent_delta([2.0], epsilon, settings, counts=[2 * rank])
 
 
 def _sharp_cases(budget: Budget) -> Iterator[Case]:
@@ -118,13 +117,9 @@ def _index_cases(budget: Budget) -> Iterator[Case]:
 # --- Utility --------------------------------------------------------------------------
 
 
-def _failing(*, beta: float = 0.1) -> float:
-    """(2 - 2^-tau)/(tau + 1) <= beta, tau = ceil(2/beta).
-
-    Args:
-      beta: in (0, 1).
-    """
-    return certain_failure(math.ceil(2.0 / probability("beta", beta)))
+def _failing(*, beta: Beta = 0.1) -> float:
+    """(2 - 2^-tau)/(tau + 1) <= beta, tau = ceil(2/beta)."""
+    return certain_failure(math.ceil(2.0 / beta))
 
 
 def _utility(budget: Budget) -> Iterator[Case]:
@@ -137,25 +132,15 @@ def _utility(budget: Budget) -> Iterator[Case]:
     for beta, delta, rank in settings:
         made = stable_settings(1.0, delta, beta, rank)
         for failing, where in crowds(made):
-            yield (
-                _failing(beta=beta),
-                failing,
-                f"{beta=!r}, {delta=!r}, k={rank}, {where}",
-            )
+            text = f"{beta=!r}, {delta=!r}, k={rank}, {where}"
+            yield _failing(beta=beta), failing, text
 
 
 def _support(
-    *, epsilon: float = 1.0, delta: float = 0.1, beta: float = 0.1, rank: int = 1
+    *, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.1, rank: Rank = 1
 ) -> float:
-    """(10/epsilon) log(k/(beta delta)), the gap that the theorem asks for.
-
-    Args:
-      epsilon: in (0, 1].
-      delta, beta: in (0, 1), with k/(beta delta) >= 10^(3/2).
-      rank: k, at least 1.
-    """
-    stable_settings(epsilon, delta, beta, rank)
-    return 10.0 / epsilon * math.log(rank / (beta * delta))
+    """(10/epsilon) log(k/(beta delta)), the gap that the theorem asks for."""
+    return 10.0 / epsilon * math.log(rank / beta / delta)
 
 
 def _supports(budget: Budget) -> Iterator[Case]:
@@ -171,70 +156,50 @@ def _supports(budget: Budget) -> Iterator[Case]:
         yield claimed, support, f"{epsilon=!r}, {delta=!r}, {beta=!r}, k={rank}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="CL-Thm8-index-printed",
-        source=f"{_PAPER}, proof of Theorem 8",
-        statement="Selection of the index with noise TLap(epsilon/3, beta delta/(10 "
-        "k)) on max(f_i - Q, 0) and tau = ceil(2/beta) is (epsilon, delta)-DP.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_delta,
-        check=at_most(_index_cases),
-        holds=False,
-        erratum="CL-E20",
-        correction="Noise TLap(epsilon/6, ...) is enough: CL-Thm8.",
-    ),
-    Claim(
-        id="CL-Thm8",
-        source=f"{_SOURCE}, with a corrected proof",
-        statement="Selection of the index with noise TLap(epsilon/6, beta delta/(10 "
-        "k)) on max(f_i - Q, 0), tau = ceil(2/beta) and gamma = 1 is (epsilon, "
-        "delta)-DP for epsilon <= 1.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_delta,
-        check=at_most(_stated_cases),
-        erratum="CL-E20",
-    ),
-    Claim(
-        id="CL-Thm8-sharp",
-        source=f"{_SOURCE}, sharpened",
-        statement="It spends at most 1 - E_p (1 - p delta_2)^(2 k tau) at epsilon, "
-        "delta_2 being the exact delta at epsilon/3 of the noise moved by 2.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_spent,
-        check=at_most(_sharp_cases),
-    ),
-    Claim(
-        id="CL-Thm8-utility",
-        source=_SOURCE,
-        statement="If the gap G_k exceeds the support (6/epsilon) log(10 k/(beta "
-        "delta)) of the noise, the loss does so with probability at most (2 - 2^-tau)/"
-        "(tau + 1) <= beta.",
-        kind="utility",
-        relation=None,
-        evaluate=_failing,
-        check=at_most(_utility),
-    ),
-    Claim(
-        id="CL-Thm8-gap",
-        source=_SOURCE,
-        statement="The gap (10/epsilon) log(k/(beta delta)) exceeds that support for "
-        "k/(beta delta) >= 10^(3/2).",
-        kind="utility",
-        relation=None,
-        evaluate=_support,
-        check=at_most(_supports),
-    ),
-)
+# --- A step of the proof --------------------------------------------------------------
 
-ERRATA: tuple[Erratum, ...] = (
-    Erratum(
-        id="CL-E20",
-        source=f"{_PAPER}, proof of Theorem 8",
-        kind="proof",
+
+def _close(*, rank: Rank = 1, beta: Beta = 0.1, delta: Delta = 0.1) -> float:
+    """Delta delta beta/(5 k) at which one candidate's noisy scores are to be close."""
+    return beta * delta / (5.0 * rank)
+
+
+def _clipped_pairs(budget: Budget, cases: int):
+    generator = np.random.default_rng(budget.seed)
+    yield (5.0, 3.0, 0.0), (4.0, 4.0, 1.0), 1, 0.1, 0.1
+    for _ in range(min(budget.cases, cases)):
+        size = int(generator.integers(2, 7))
+        scores = generator.integers(0, 8, size).astype(float)
+        moved = scores + generator.integers(-1, 2, size)
+        beta, delta = generator.uniform(0.01, 0.99, 2).tolist()
+        rank = int(generator.integers(1, size))
+        yield tuple(scores.tolist()), tuple(moved.tolist()), rank, beta, delta
+
+
+def _clipped_deltas(noise: float, cases: int) -> Callable[[Budget], Iterator[Case]]:
+    """Exact deltas at epsilon/3, what Selection may spend thrice; epsilon = 1."""
+
+    def listed(budget: Budget) -> Iterator[Case]:
+        for scores, moved, rank, beta, delta in _clipped_pairs(budget, cases):
+            before, after = (clipped_scores(side, rank) for side in (scores, moved))
+            change = float(np.abs(before - after).max())
+            if change == 0.0:
+                continue
+            truncation = beta * delta / (10.0 * rank)
+            exact = truncated_laplace_delta(noise, truncation, change, 1.0 / 3.0)
+            where = (
+                f"{scores} to {moved}, k={rank}, {beta=!r}, {delta=!r}, {noise=:.4g}"
+            )
+            yield _close(rank=rank, beta=beta, delta=delta), exact, where
+
+    return listed
+
+
+STATEMENTS = (
+    CL.misprint(
+        "CL-E20",
+        "proof of Theorem 8",
+        "proof",
         printed="With noise TLap(epsilon/3, beta delta/(10 k)) the whole algorithm, "
         "which releases the index, is (epsilon, delta)-DP.",
         correct="Not even the index alone is: let one candidate lead 6,608 others by "
@@ -242,7 +207,87 @@ ERRATA: tuple[Erratum, ...] = (
         "One of the others wins with probability 0.0935 before and 0.0311 after, so "
         "delta at epsilon is 0.0090. The clipped score moves by 2, which costs up to 4 "
         "epsilon/3 where the noise of the others ends early. Rate epsilon/6 is enough.",
-        refuted=("CL-Thm8-index-printed",),
-        corrected=("CL-Thm8",),
+        refuted=(
+            CL.privacy(
+                "CL-Thm8-index-printed",
+                "proof of Theorem 8",
+                "Selection of the index with noise TLap(epsilon/3, beta delta/(10 k)) "
+                "on max(f_i - Q, 0) and tau = ceil(2/beta) is (epsilon, delta)-DP.",
+                Relation.GENERAL,
+                _delta,
+                at_most(_index_cases),
+            ),
+        ),
+        corrected=(
+            CL.privacy(
+                "CL-Thm8",
+                "Theorem 8, with a corrected proof",
+                "Selection of the index with noise TLap(epsilon/6, beta delta/(10 k)) "
+                "on max(f_i - Q, 0), tau = ceil(2/beta) and gamma = 1 is (epsilon, "
+                "delta)-DP for epsilon <= 1.",
+                Relation.GENERAL,
+                _delta,
+                at_most(_stated_cases),
+            ),
+        ),
+    ),
+    CL.privacy(
+        "CL-Thm8-sharp",
+        "Theorem 8, sharpened",
+        "It spends at most 1 - E_p (1 - p delta_2)^(2 k tau) at epsilon, delta_2 being "
+        "the exact delta at epsilon/3 of the noise moved by 2.",
+        Relation.GENERAL,
+        _spent,
+        at_most(_sharp_cases),
+    ),
+    CL.utility(
+        "CL-Thm8-utility",
+        "Theorem 8",
+        "If the gap G_k exceeds the support (6/epsilon) log(10 k/(beta delta)) of the "
+        "noise, the loss does so with probability at most (2 - 2^-tau)/(tau + 1) <= "
+        "beta.",
+        _failing,
+        at_most(_utility),
+    ),
+    CL.utility(
+        "CL-Thm8-gap",
+        "Theorem 8",
+        "The gap (10/epsilon) log(k/(beta delta)) exceeds that support for k/(beta "
+        "delta) >= 10^(3/2).",
+        _support,
+        at_most(_supports),
+    ),
+    CL.misprint(
+        "CL-E13",
+        "proof of Theorem 8",
+        "proof",
+        printed="As |(f_i - Q)(D) - (f_i - Q)(D')| <= 2, the noisy scores are "
+        "(epsilon', delta beta/(5 k))-indistinguishable, epsilon' = epsilon/3.",
+        correct="A shift of 2, as from (5, 3, 0) to (4, 4, 1) at k = 1, costs 2 "
+        "epsilon', so epsilon' = epsilon/6 is what the proof needs; with epsilon/3 the "
+        "release of the index alone is refuted, too (CL-E20). 1/epsilon is missing in "
+        "'>= 10 log(k/(delta beta))'.",
+        refuted=(
+            CL.privacy(
+                "CL-Thm8-step-close-printed",
+                "proof of Theorem 8",
+                "max(f_i - Q, 0) + TLap(epsilon', beta delta/(10 k)) on neighbours is "
+                "(epsilon', delta beta/(5 k))-indistinguishable, epsilon' = epsilon/3.",
+                Relation.GENERAL,
+                _close,
+                at_most(_clipped_deltas(1.0 / 3.0, 0)),
+            ),
+        ),
+        corrected=(
+            CL.privacy(
+                "CL-Thm8-step-close",
+                "proof of Theorem 8, corrected",
+                "max(f_i - Q, 0) + TLap(epsilon/6, beta delta/(10 k)) on neighbours is "
+                "(epsilon/3, delta beta/(5 k))-indistinguishable.",
+                Relation.GENERAL,
+                _close,
+                at_most(_clipped_deltas(1.0 / 6.0, 200), tolerance=1e-12),
+            ),
+        ),
     ),
 )

@@ -1,7 +1,8 @@
-"""Approximate Renyi DP: Definition 5, Lemmas 3, 4, 16 and 17 of Zhu & Wang 2022."""
+"""Zhu & Wang 2022, Definition 5, Lemmas 3, 4, 16 and 17: approximate Renyi DP."""
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import numpy as np
 from scipy import optimize
@@ -17,21 +18,18 @@ from jaxsel.accounting.single_run.divergences import (
     renyi_divergence,
 )
 from jaxsel.accounting.single_run.pairs import LawPair
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.domains import number, probability
+from jaxsel.families.top_k.claims.parameters import Epsilon, Order
 from jaxsel.families.top_k.curves import (
     ApproximateRenyiCurve,
     approximate_renyi_to_epsilon,
     compose_curves,
 )
+from jaxsel.papers import ZW
 
-_PAPER = "Zhu & Wang 2022"
 _ORDERS = (1.2, 2.0, 8.0)
-
-
-def _order(order: float) -> float:
-    return check_interval("order", order, 1.0, math.inf)
 
 
 def _laws(generator: np.random.Generator, outcomes: int) -> LawPair:
@@ -52,21 +50,20 @@ def _two_sided(pair: LawPair, order: float) -> float:
 
 
 def _definition_5(
-    *, order: float = 2.0, epsilon: float = 1.0, delta: float = 0.1
+    *,
+    order: Order = 2.0,
+    epsilon: Epsilon = 1.0,
+    delta: Annotated[
+        float, number("chance to be left out", at_least=0.0, below=1.0)
+    ] = 0.1,
 ) -> float:
     """Renyi bound at ``order`` that holds delta-approximately under (epsilon, delta)-DP.
 
     That of randomised response, log(cosh((order - 1/2) epsilon)/cosh(epsilon/2))
     /(order - 1).
-
-    Args:
-      order: in (1, inf).
-      epsilon: > 0.
-      delta: in [0, 1): the events have probability 1 - delta; the bound has none in it.
     """
-    check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    epsilon = check_positive("epsilon", epsilon)
-    return float(randomised_response_renyi(_order(order), epsilon))
+    del delta
+    return float(randomised_response_renyi(order, epsilon))
 
 
 def _events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
@@ -111,14 +108,13 @@ def _definition_5_cases(budget: Budget) -> Iterator[Case]:
 # --- Lemmas 3 and 16 ------------------------------------------------------------------
 
 
-def _sum(*, first: float = 0.5, second: float = 0.25) -> float:
-    """Bound of the composition at an order: the sum of the two at that order.
-
-    Args:
-      first, second: Renyi bounds of the two mechanisms, >= 0.
-    """
-    check_interval("first", first, 0.0, math.inf, low_open=False)
-    return first + check_interval("second", second, 0.0, math.inf, low_open=False)
+def _sum(
+    *,
+    first: Annotated[float, number("bound of the one", at_least=0.0)] = 0.5,
+    second: Annotated[float, number("bound of the other", at_least=0.0)] = 0.25,
+) -> float:
+    """Bound of the composition at an order: the sum of the two at that order."""
+    return first + second
 
 
 def _composition_cases(approximate: bool) -> Callable[[Budget], Iterator[Case]]:
@@ -161,37 +157,25 @@ def _composition_cases(approximate: bool) -> Callable[[Budget], Iterator[Case]]:
 
 def _conversion(
     *,
-    order: float = 10.0,
-    renyi_epsilon: float = 0.5,
-    delta: float = 1e-6,
+    order: Order = 10.0,
+    renyi_epsilon: Annotated[float, number("bound at that order", at_least=0.0)] = 0.5,
+    delta: Annotated[float, probability("apart from the failure")] = 1e-6,
 ) -> float:
     """Epsilon at ``delta`` (plus the failure, in Lemma 17) of one Renyi bound.
 
     renyi_epsilon + log(1/delta)/(order - 1).
-
-    Args:
-      order: in (1, inf).
-      renyi_epsilon: bound at that order, >= 0.
-      delta: in (0, 1).
     """
-    check_interval("renyi_epsilon", renyi_epsilon, 0.0, math.inf, low_open=False)
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    return float(mironov_epsilon_at_order(_order(order), renyi_epsilon, delta))
+    return float(mironov_epsilon_at_order(order, renyi_epsilon, delta))
 
 
 def _tight_conversion(
-    *, order: float = 10.0, renyi_epsilon: float = 0.5, delta: float = 1e-6
+    *,
+    order: Order = 10.0,
+    renyi_epsilon: Annotated[float, number("bound at that order", at_least=0.0)] = 0.5,
+    delta: Annotated[float, probability("apart from the failure")] = 1e-6,
 ) -> float:
-    """The same by the best conversion of one Renyi bound (Canonne et al. 2020).
-
-    Args:
-      order: in (1, inf).
-      renyi_epsilon: bound at that order, >= 0.
-      delta: in (0, 1).
-    """
-    check_interval("renyi_epsilon", renyi_epsilon, 0.0, math.inf, low_open=False)
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    return float(optimal_epsilon_at_order(_order(order), renyi_epsilon, delta))
+    """The same by the best conversion of one Renyi bound (Canonne et al. 2020)."""
+    return float(optimal_epsilon_at_order(order, renyi_epsilon, delta))
 
 
 def _conversion_cases(
@@ -201,11 +185,11 @@ def _conversion_cases(
 
     def cases(budget: Budget) -> Iterator[Case]:
         generator = np.random.default_rng(budget.seed + 4)
-        for number in range(budget.cases):
+        for case in range(budget.cases):
             good = _laws(generator, 4)
             junk = _laws(generator, 4)
             failure = float(generator.uniform(0.0, 0.2)) if approximate else 0.0
-            if number % 2:  # what fails tells the two sides apart
+            if case % 2:  # what fails tells the two sides apart
                 junk = LawPair(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
             laws = [
                 np.concatenate([(1.0 - failure) * g, failure * j])
@@ -222,13 +206,14 @@ def _conversion_cases(
     return cases
 
 
-def _over_orders(*, delta: float = 1e-6, delta_t: float = 5e-7) -> float:
-    """Epsilon at ``delta`` of delta_t-approximate 0.1-zCDP, tight, at the best order.
-
-    Args:
-      delta: in (0, 1), > delta_t.
-      delta_t: failure probability, in [0, 1).
-    """
+def _over_orders(
+    *,
+    delta: Annotated[float, probability("above delta_t")] = 1e-6,
+    delta_t: Annotated[
+        float, number("failure probability", at_least=0.0, below=1.0)
+    ] = 5e-7,
+) -> float:
+    """Epsilon at ``delta`` of delta_t-approximate 0.1-zCDP, tight, at the best order."""
     curve = ApproximateRenyiCurve(lambda a: 0.1 * np.asarray(a), delta_t)
     return approximate_renyi_to_epsilon(curve, delta).epsilon
 
@@ -244,71 +229,67 @@ def _over_orders_cases(budget: Budget) -> Iterator[Case]:
             yield simple, best, f"{delta=:g}, delta_t={share * delta:g}, {order=:g}"
 
 
-def _claim(identity: str, source: str, statement: str, evaluate, check) -> Claim:
-    return Claim(
-        id=identity,
-        source=f"{_PAPER}, {source}",
-        statement=statement,
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=evaluate,
-        check=check,
-    )
-
-
-CLAIMS = (
-    _claim(
+STATEMENTS = (
+    ZW.privacy(
         "ZW-Def5",
         "Definition 5",
-        "(epsilon, delta)-DP is delta-approximate Renyi DP with the curve of randomised "
-        "response: there are events of probability 1 - delta on both sides, given which "
-        "the laws are that close.",
+        "(epsilon, delta)-DP is delta-approximate Renyi DP with the curve of "
+        "randomised response: there are events of probability 1 - delta on both sides, "
+        "given which the laws are that close.",
+        Relation.BASE,
         _definition_5,
         at_most(_definition_5_cases, tolerance=1e-6),
     ),
-    _claim(
+    ZW.privacy(
         "ZW-Lem3",
         "Lemma 3",
         "The Renyi bounds of adaptively composed mechanisms add at every order.",
+        Relation.BASE,
         _sum,
         at_most(_composition_cases(approximate=False)),
     ),
-    _claim(
+    ZW.privacy(
         "ZW-Lem16",
         "Lemma 16",
         "Under adaptive composition the bounds and the failure probabilities of "
         "approximate Renyi DP add.",
+        Relation.BASE,
         _sum,
         at_most(_composition_cases(approximate=True)),
     ),
-    _claim(
+    ZW.privacy(
         "ZW-Lem4",
         "Lemma 4",
         "(a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta)-DP.",
+        Relation.BASE,
         _conversion,
         at_most(_conversion_cases(False, _conversion)),
     ),
-    _claim(
+    ZW.privacy(
         "ZW-Lem17",
         "Lemma 17",
-        "delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta + "
-        "delta_1)-DP.",
+        "delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta "
+        "+ delta_1)-DP.",
+        Relation.BASE,
         _conversion,
         at_most(_conversion_cases(True, _conversion)),
     ),
-    _claim(
+    ZW.privacy(
         "ZW-Lem17-tight",
-        "Lemma 17 with the conversion of Canonne, Kamath & Steinke 2020, Proposition 12",
-        "delta_1-approximate (a, r)-Renyi DP implies (r + log(1 - 1/a) - log(a delta)"
-        "/(a - 1), delta + delta_1)-DP.",
+        "Lemma 17 with the conversion of Canonne, Kamath & Steinke 2020, Proposition "
+        "12",
+        "delta_1-approximate (a, r)-Renyi DP implies (r + log(1 - 1/a) - log(a "
+        "delta)/(a - 1), delta + delta_1)-DP.",
+        Relation.BASE,
         _tight_conversion,
         at_most(_conversion_cases(True, _tight_conversion)),
     ),
-    _claim(
+    ZW.privacy(
         "ZW-Lem17-best-order",
         "Lemma 17 at its best order",
-        "At its best order the tight conversion gives no larger epsilon than the simple "
-        "one at any order.",
+        "At its best order the tight conversion gives no larger epsilon than the "
+        "simple one at any order.",
+        Relation.BASE,
         _over_orders,
         at_most(_over_orders_cases),
     ),

@@ -1,59 +1,54 @@
-"""Cohen et al. 2022, Theorem 6: top-k selection with high confidence."""
+"""Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 6: top k with high confidence."""
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errata_numbers import probability
-from jaxsel.errors import check_positive
+from jaxsel.domains import number, positive, probability
 from jaxsel.families.top_k.confident_laws import (
     confident_gap_bound,
     confident_settings,
     confident_top_k_law,
-    corrected_delta,
     peeling_gap_bound,
     set_gaps,
     smallest_gap_law,
     subsets,
 )
 from jaxsel.families.top_k.laws import top_k_set_law
+from jaxsel.papers import CL
+from jaxsel.repetitions import beta_binomial
 
-_PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
-_SOURCE = f"{_PAPER}, Theorem 6"
+Epsilon = Annotated[float, positive("of the whole")]
+Delta = Annotated[float, probability("of the whole")]
+Beta = Annotated[float, probability("chance of failure; T = ceil(4/beta)")]
 
 
 # --- Privacy --------------------------------------------------------------------------
 
 
-def _epsilon(*, epsilon: float = 1.0) -> float:
-    """epsilon, with delta = 0.
-
-    Args:
-      epsilon: > 0.
-    """
-    return check_positive("epsilon", epsilon)
+def _epsilon(*, epsilon: Epsilon = 1.0) -> float:
+    """epsilon, with delta = 0."""
+    return epsilon
 
 
-def _delta(*, delta: float = 0.1) -> float:
-    """delta, at epsilon.
-
-    Args:
-      delta: in (0, 1).
-    """
-    return probability("delta", delta)
+def _delta(*, delta: Delta = 0.1) -> float:
+    """delta, at epsilon."""
+    return delta
 
 
 def _pairs(budget: Budget, cases: int):
     """(scores, moved, k)."""
     generator = np.random.default_rng(budget.seed)
     yield np.array([3.0, 2.0, 1.0, 0.0]), np.array([2.0, 1.0, 2.0, 1.0]), 2
-    for number in range(min(budget.cases, cases)):
-        size = int(generator.integers(2, 7)) if number % 4 else 8
-        k = int(generator.integers(1, size)) if number % 4 else 6
+    for case in range(min(budget.cases, cases)):
+        size = int(generator.integers(2, 7)) if case % 4 else 8
+        k = int(generator.integers(1, size)) if case % 4 else 6
         scores = generator.integers(0, 9, size) * generator.choice([1.0, 10.0])
         yield scores, scores + generator.integers(-1, 2, size), k
 
@@ -84,14 +79,13 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         yield delta, float(profile_delta(first, second, epsilon)), where
 
 
-def _with_correction(*, epsilon: float = 1.0, delta: float = 0.1) -> float:
-    """(2 + e^epsilon) delta/10, at epsilon.
-
-    Args:
-      epsilon: > 0.
-      delta: in (0, 1).
-    """
-    return corrected_delta(epsilon, delta)
+def _with_correction(
+    *,
+    epsilon: Annotated[float, number("of the whole", above=0.0, at_most=700.0)] = 1.0,
+    delta: Delta = 0.1,
+) -> float:
+    """(2 + e^epsilon) delta/10, at epsilon."""
+    return delta * (2.0 + math.exp(epsilon)) / 10.0
 
 
 def _corrected_law(scores: np.ndarray, settings) -> np.ndarray:
@@ -111,10 +105,7 @@ def _corrected_cases(budget: Budget) -> Iterator[Case]:
         epsilon = float(generator.choice([0.2, 1.0, 2.0]))
         delta = float(generator.uniform(0.05, 0.95))
         settings = confident_settings(epsilon, delta / 10.0, delta / 10.0, k)
-        first, second = (
-            _corrected_law(scores, settings),
-            _corrected_law(moved, settings),
-        )
+        first, second = (_corrected_law(side, settings) for side in (scores, moved))
         claimed = _with_correction(epsilon=epsilon, delta=delta)
         where = f"{scores.tolist()} to {moved.tolist()}, {k=}, {epsilon=!r}, {delta=!r}"
         yield claimed, float(profile_delta(first, second, epsilon)), where
@@ -123,13 +114,9 @@ def _corrected_cases(budget: Budget) -> Iterator[Case]:
 # --- Utility --------------------------------------------------------------------------
 
 
-def _failing(*, beta: float = 0.1) -> float:
-    """beta, the chance that the gap exceeds its bound or that nothing is released.
-
-    Args:
-      beta: in (0, 1).
-    """
-    return probability("beta", beta)
+def _failing(*, beta: Beta = 0.1) -> float:
+    """beta, the chance that the gap exceeds its bound or that nothing is released."""
+    return beta
 
 
 def _two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
@@ -151,10 +138,8 @@ def _ladders(budget: Budget):
 def _boosted_gaps(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed + 1)
     for units, k in _ladders(budget):
-        epsilon, beta = (
-            float(generator.choice([0.2, 1.0])),
-            float(generator.uniform(0.01, 0.99)),
-        )
+        epsilon = float(generator.choice([0.2, 1.0]))
+        beta = float(generator.uniform(0.01, 0.99))
         settings = confident_settings(epsilon, 1e-6, beta, k)
         limit = confident_gap_bound(units.size, settings)
         law = confident_top_k_law(units * limit, settings)
@@ -175,10 +160,7 @@ def _boosted_gaps(budget: Budget) -> Iterator[Case]:
 def _peeled_gaps(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed + 2)
     for units, k in _ladders(budget):
-        each, beta = (
-            float(generator.uniform(0.01, 2.0)),
-            float(generator.uniform(0.01, 0.99)),
-        )
+        each, beta = generator.uniform([0.01, 0.01], [2.0, 0.99]).tolist()
         limit = peeling_gap_bound(units.size, k, each, beta)
         law = top_k_set_law(units * limit * each / 2.0, k)[subsets(units.size, k)]
         bad = set_gaps(units * limit, k) > limit
@@ -191,59 +173,153 @@ def _peeled_gaps(budget: Budget) -> Iterator[Case]:
             yield beta, missed, f"{k=} of {m=} lead by the bound, each=0.1, {beta=}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="CL-Thm6",
-        source=f"{_SOURCE}, corrected constants",
-        statement="The set with the smallest noisy gap of N, N uniform on 0..T, is "
-        "(epsilon, delta)-DP: T = ceil(4/beta), k rounds at (epsilon/6, delta/T) each, "
-        "Lap(12/epsilon) on the gap.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_delta,
-        check=at_most(_approximate_cases),
-        erratum="CL-E10",
+# --- Steps of the proof ---------------------------------------------------------------
+
+
+def _gap_budget(*, epsilon: Epsilon = 1.0) -> float:
+    """Privacy parameter epsilon/6 that releasing the noisy gap may cost."""
+    return epsilon / 6.0
+
+
+def _gap_losses(scale: float) -> Callable[[Budget], Iterator[Case]]:
+    def cases(budget: Budget) -> Iterator[Case]:
+        del budget
+        scores = np.array([3, 2, 1, 0])
+        for k, steps in itertools.product(
+            (1, 2, 3), itertools.product((-1, 0, 1), repeat=4)
+        ):
+            moved = scores + steps
+            # Laplace noise of scale s: exact privacy parameter change/s.
+            losses = np.abs(set_gaps(scores, k) - set_gaps(moved, k)) / scale
+            for chosen, loss in zip(subsets(4, k), losses.tolist(), strict=True):
+                where = f"{scores.tolist()} to {moved.tolist()}, S={chosen:04b}"
+                yield _gap_budget(), loss, f"{where}, noise Lap({scale:g}/epsilon)"
+
+    return cases
+
+
+def _large_noise_printed(*, beta: Beta = 0.1) -> float:
+    """Chance beta/2 that some noise exceeds 10 log(1/beta)/epsilon."""
+    return beta / 2.0
+
+
+def _large_noises_printed(budget: Budget) -> Iterator[Case]:
+    for beta, delta in ((0.1, 1e-6), (0.01, 1e-6)):
+        runs = math.ceil(2.0 / (delta / 10.0))
+        # |Lap(6/epsilon)| > 10 log(1/beta)/epsilon; the number of runs is uniform.
+        one = beta ** (10.0 / 6.0)
+        some = float(beta_binomial(runs, 1.0).pgf_gap(one))
+        where = f"{beta=}, {delta=}, up to T={runs} runs"
+        yield _large_noise_printed(beta=beta), some, where
+
+
+def _low_noise(*, beta: Beta = 0.1) -> float:
+    """Chance beta/4 that some noise is below -(12/epsilon) log(2 T/beta)."""
+    return beta / 4.0
+
+
+def _low_noises(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for beta in [0.1, *generator.uniform(1e-4, 0.999, min(budget.cases, 100)).tolist()]:
+        runs = math.ceil(4.0 / beta)
+        one = 0.5 * math.exp(-math.log(2.0 * runs / beta))  # noise of scale 12/epsilon
+        some = float(beta_binomial(runs, 1.0).pgf_gap(one))
+        yield _low_noise(beta=beta), some, f"{beta=!r}, up to T={runs} runs"
+
+
+STATEMENTS = (
+    CL.misprint(
+        "CL-E10",
+        "proof of Theorem 6",
+        "proof",
+        printed="q~ = Gap + Lap(epsilon/6) + 13 log(1/beta)/epsilon; all noises are at "
+        "most 10 log(1/beta)/epsilon with probability 1 - beta/2; beta = delta/10.",
+        correct="Lap(epsilon/6) names a rate, and Gap has sensitivity 2: (3, 2, 1, 0) "
+        "to (2, 1, 2, 1) moves it from -1 to 1 for S = first two; the scale is "
+        "12/epsilon. Among up to 20/delta runs some noise is large almost surely; run "
+        "Theorem 4 at beta/2, T = ceil(4/beta), with the offset (12/epsilon) log(2 "
+        "T/beta) and inner delta delta/T.",
+        refuted=(
+            CL.privacy(
+                "CL-Thm6-step-noise-printed",
+                "proof of Theorem 6",
+                "Releasing Gap(S) with Laplace noise of scale 6/epsilon costs "
+                "epsilon/6.",
+                Relation.GENERAL,
+                _gap_budget,
+                at_most(_gap_losses(6.0)),
+            ),
+            CL.utility(
+                "CL-Thm6-step-tails-printed",
+                "proof of Theorem 6",
+                "All noises are at most 10 log(1/beta)/epsilon except with probability "
+                "beta/2, over up to ceil(20/delta) runs.",
+                _large_noise_printed,
+                at_most(_large_noises_printed),
+            ),
+        ),
+        corrected=(
+            CL.privacy(
+                "CL-Thm6-step-noise",
+                "proof of Theorem 6, corrected",
+                "Releasing Gap(S) with Laplace noise of scale 12/epsilon costs "
+                "epsilon/6.",
+                Relation.GENERAL,
+                _gap_budget,
+                at_most(_gap_losses(12.0)),
+            ),
+            CL.utility(
+                "CL-Thm6-step-tails",
+                "proof of Theorem 6, corrected",
+                "No noise of scale 12/epsilon is below -(12/epsilon) log(2 T/beta) "
+                "except with probability beta/4, over up to T = ceil(4/beta) runs.",
+                _low_noise,
+                at_most(_low_noises),
+            ),
+            CL.privacy(
+                "CL-Thm6",
+                "Theorem 6, corrected constants",
+                "The set with the smallest noisy gap of N, N uniform on 0..T, is "
+                "(epsilon, delta)-DP: T = ceil(4/beta), k rounds at (epsilon/6, "
+                "delta/T) each, Lap(12/epsilon) on the gap.",
+                Relation.GENERAL,
+                _delta,
+                at_most(_approximate_cases),
+            ),
+            CL.utility(
+                "CL-Thm6-utility",
+                "Theorem 6, corrected constants",
+                "With probability 1 - beta a set is released whose gap is at most "
+                "(2/epsilon_r) log(4 m k) + (12/epsilon) (log 2 + log(2 T/beta)), "
+                "epsilon_r being one round's share.",
+                _failing,
+                at_most(_boosted_gaps),
+            ),
+        ),
     ),
-    Claim(
-        id="CL-Thm6-pure",
-        source=f"{_SOURCE}, corrected constants",
-        statement="If its k rounds are epsilon/(6 k)-DP each, it is epsilon-DP.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_epsilon,
-        check=at_most(_pure_cases),
+    CL.privacy(
+        "CL-Thm6-pure",
+        "Theorem 6, corrected constants",
+        "If its k rounds are epsilon/(6 k)-DP each, it is epsilon-DP.",
+        Relation.GENERAL,
+        _epsilon,
+        at_most(_pure_cases),
     ),
-    Claim(
-        id="CL-Thm6-corrected",
-        source=f"{_SOURCE}, case beta < delta",
-        statement="Run at delta/10 and beta = delta/10, with sets beyond the bound "
-        "replaced by the true top k, it has at most (2 + e^epsilon) delta/10 at "
-        "epsilon.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_with_correction,
-        check=at_most(_corrected_cases),
+    CL.privacy(
+        "CL-Thm6-corrected",
+        "Theorem 6, case beta < delta",
+        "Run at delta/10 and beta = delta/10, with sets beyond the bound replaced by "
+        "the true top k, it has at most (2 + e^epsilon) delta/10 at epsilon.",
+        Relation.GENERAL,
+        _with_correction,
+        at_most(_corrected_cases),
     ),
-    Claim(
-        id="CL-Thm6-utility",
-        source=f"{_SOURCE}, corrected constants",
-        statement="With probability 1 - beta a set is released whose gap is at most "
-        "(2/epsilon_r) log(4 m k) + (12/epsilon) (log 2 + log(2 T/beta)), epsilon_r "
-        "being one round's share.",
-        kind="utility",
-        relation=None,
-        evaluate=_failing,
-        check=at_most(_boosted_gaps),
-        erratum="CL-E10",
-    ),
-    Claim(
-        id="CL-Sec1.4.2-peeling",
-        source=f"{_PAPER}, Section 1.4.2, with the factor 2",
-        statement="k rounds of epsilon_r-DP exponential mechanisms have a gap above "
+    CL.utility(
+        "CL-Sec1.4.2-peeling",
+        "Section 1.4.2, with the factor 2",
+        "k rounds of epsilon_r-DP exponential mechanisms have a gap above "
         "(2/epsilon_r) log(m k/beta) with probability at most beta.",
-        kind="utility",
-        relation=None,
-        evaluate=_failing,
-        check=at_most(_peeled_gaps),
+        _failing,
+        at_most(_peeled_gaps),
     ),
 )

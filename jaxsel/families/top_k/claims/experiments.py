@@ -1,4 +1,4 @@
-"""Numbers behind the experiments of Zhu & Wang 2022: noise, and exact recalls.
+"""Zhu & Wang 2022, Section 5 (EXP1 and EXP2): amounts of noise, and exact recalls.
 
 The synthetic histogram of EXP2 has 15,000 bins: k of 700 counts, the others of none. Its
 recalls are exact: Algorithm 1 by softmax, peeling by one integral, Top Stable by another.
@@ -7,13 +7,14 @@ recalls are exact: Algorithm 1 by softmax, peeling by one integral, Top Stable b
 import functools
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run.conversions import zcdp_to_epsilon
-from jaxsel.base import Budget, Erratum, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.errors import check_integer
+from jaxsel.domains import whole
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import (
     exponential_top_k_rho,
@@ -21,7 +22,7 @@ from jaxsel.families.top_k.baselines import (
     top_stable,
 )
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
-from jaxsel.families.top_k.claims.statements import PAPER, release_claim
+from jaxsel.families.top_k.claims.parameters import Delta, Epsilon
 from jaxsel.families.top_k.curves import (
     approximate_renyi_to_epsilon,
     compose_curves,
@@ -29,26 +30,29 @@ from jaxsel.families.top_k.curves import (
     stable_top_k_curve,
 )
 from jaxsel.families.top_k.gaps import pass_probability
-from jaxsel.families.top_k.laws import check_top_k
 from jaxsel.families.top_k.recall import Groups, hit_law
+from jaxsel.papers import ZW
 
 _BINS, _COUNT = 15_000, 700.0
 _EPSILON, _DELTA = 0.15, 1e-6
 _SIZES = (10, 20, 50, 100, 200, 500, 1000, 1500)
 
+Days = Annotated[int, whole("that share the budget", at_least=1)]
+Full = Annotated[
+    int, whole("how many bins hold 700 counts", at_least=1, at_most=_BINS - 1)
+]
+
 
 # --- EXP1 -----------------------------------------------------------------------------
 
 
-def _rho_of_users(*, epsilon: float = 0.8, users: int = 2293) -> float:
-    """rho of StableTopK in EXP1: delta = 1/users, half of it for the test.
-
-    Args:
-      epsilon: > 0.
-      users: n, >= 2; 2293 in Foursquare.
-    """
-    delta = 1.0 / check_integer("users", users, 2)
-    return stable_top_k_calibration(epsilon, delta).rho
+def _rho_of_users(
+    *,
+    epsilon: Epsilon = 0.8,
+    users: Annotated[int, whole("n; 2293 in Foursquare", at_least=2)] = 2293,
+) -> float:
+    """rho of StableTopK in EXP1: delta = 1/users, half of it for the test."""
+    return stable_top_k_calibration(epsilon, 1.0 / users).rho
 
 
 def _users_cases(budget: Budget) -> Iterator[Case]:
@@ -75,17 +79,13 @@ def _users_bound_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _peeling_scale(
-    *, epsilon: float = 0.1, delta: float = 1e-6, k: int = 15, days: int = 10
+    *,
+    epsilon: Epsilon = 0.1,
+    delta: Delta = 1e-6,
+    k: Annotated[int, whole("picks a day", at_least=1)] = 15,
+    days: Days = 10,
 ) -> float:
-    """Gumbel scale a day of peeling k states on so many days at (epsilon, delta).
-
-    Args:
-      epsilon: > 0, of all days.
-      delta: in (0, 1), of all days.
-      k: picks a day, >= 1.
-      days: >= 1.
-    """
-    days = check_integer("days", days, 1)
+    """Gumbel scale a day of peeling k states on so many days at (epsilon, delta)."""
     return exponential_top_k_scale(largest_rho(epsilon, delta) / days, k)
 
 
@@ -98,15 +98,12 @@ def _peeling_cases(budget: Budget) -> Iterator[Case]:
         yield epsilon, zcdp_to_epsilon(total, 1e-6), where
 
 
-def _test_scale(*, epsilon: float = 0.1, delta: float = 1e-6, days: int = 10) -> float:
+def _test_scale(
+    *, epsilon: Epsilon = 0.1, delta: Delta = 1e-6, days: Days = 10
+) -> float:
     """Standard deviation of StableTopK's test on so many days at (epsilon, delta).
 
     Half of delta is for the tests.
-
-    Args:
-      epsilon: > 0, of all days.
-      delta: in (0, 1), of all days.
-      days: >= 1.
     """
     return stable_top_k_calibration(epsilon, delta, releases=days).test_scale
 
@@ -126,20 +123,12 @@ def _test_scale_cases(budget: Budget) -> Iterator[Case]:
 # --- EXP2, the synthetic histogram ----------------------------------------------------
 
 
-def _size(k: int) -> int:
-    return check_top_k(k, _BINS)
-
-
-def _stable_recall(*, k: int = 10) -> float:
+def _stable_recall(*, k: Full = 10) -> float:
     """Recall of StableTopK on the synthetic histogram at (0.15, 1e-6).
 
     The chance to select the right size and to pass: its weight is exp(700/b) against 1
     for each of the 14,998 other sizes, whose sets do not pass.
-
-    Args:
-      k: how many bins hold 700 counts, in [1, 15000).
     """
-    _size(k)
     noise = stable_top_k_calibration(_EPSILON, _DELTA)
     others = (_BINS - 2) * math.exp(-_COUNT / noise.selection_scale)
     passed = pass_probability(_COUNT, noise.test_scale, noise.delta_t)
@@ -155,22 +144,14 @@ def _peeled(k: int, relation: Relation) -> float:
     return float(hit_law(groups, k, scale) @ np.arange(k + 1)) / k
 
 
-def _peeled_recall(*, k: int = 10) -> float:
-    """Recall of peeling on the synthetic histogram at (0.15, 1e-6).
-
-    Args:
-      k: how many bins hold 700 counts, in [1, 15000).
-    """
-    return _peeled(_size(k), Relation.MONOTONE)
+def _peeled_recall(*, k: Full = 10) -> float:
+    """Recall of peeling on the synthetic histogram at (0.15, 1e-6)."""
+    return _peeled(k, Relation.MONOTONE)
 
 
-def _top_stable_recall(*, k: int = 10) -> float:
-    """Recall of Top Stable on the synthetic histogram at (0.15, 1e-6).
-
-    Args:
-      k: how many bins hold 700 counts, in [1, 15000).
-    """
-    gaps = np.zeros(_size(k))
+def _top_stable_recall(*, k: Full = 10) -> float:
+    """Recall of Top Stable on the synthetic histogram at (0.15, 1e-6)."""
+    gaps = np.zeros(k)
     gaps[-1] = _COUNT
     law = top_stable_law(gaps, top_stable(_EPSILON, _DELTA, k), k)
     return float(law @ np.arange(k + 1)) / k
@@ -197,13 +178,9 @@ def _recall_small_cases(budget: Budget) -> Iterator[Case]:
         yield _stable_recall(k=k), _top_stable_recall(k=k), f"Top Stable, {k=}"
 
 
-def _general_recall(*, k: int = 10) -> float:
-    """Recall of peeling on the synthetic histogram with noise for any changes.
-
-    Args:
-      k: how many bins hold 700 counts, in [1, 15000).
-    """
-    return _peeled(_size(k), Relation.GENERAL)
+def _general_recall(*, k: Full = 10) -> float:
+    """Recall of peeling on the synthetic histogram with noise for any changes."""
+    return _peeled(k, Relation.GENERAL)
 
 
 def _general_cases(budget: Budget) -> Iterator[Case]:
@@ -213,8 +190,8 @@ def _general_cases(budget: Budget) -> Iterator[Case]:
         yield _peeled_recall(k=k), _general_recall(k=k), where
 
 
-CLAIMS = (
-    release_claim(
+STATEMENTS = (
+    ZW.identity(
         "ZW-EXP1-calibration",
         "Section 5 (EXP1)",
         "With delta = 1/n, half of it for the test, StableTopK has rho = (sqrt(L + "
@@ -222,98 +199,77 @@ CLAIMS = (
         ".4, .8, 1 and n = 2293.",
         _rho_of_users,
         equal(_users_cases, tolerance=1e-9),
-        kind="identity",
     ),
-    release_claim(
+    ZW.privacy(
         "ZW-EXP1-calibration-tight",
         "Section 5 (EXP1)",
         "At that rho the tight conversion gives no larger epsilon.",
+        Relation.MONOTONE,
         _rho_of_users,
         at_most(_users_bound_cases),
-        kind="privacy",
     ),
-    release_claim(
+    ZW.identity(
         "ZW-EXP2a-calibration-EM",
         "Section 5 (EXP2, ten days)",
-        "Peeling 15 states a day for 10 days at (0.1, 1e-6) takes Gumbel noise of scale "
-        "322.5.",
+        "Peeling 15 states a day for 10 days at (0.1, 1e-6) takes Gumbel noise of "
+        "scale 322.5.",
         _peeling_scale,
         equal(_peeling_cases, tolerance=1e-9),
-        kind="identity",
     ),
-    release_claim(
+    ZW.identity(
         "ZW-EXP2a-calibration-StableTopK",
         "Section 5 (EXP2, ten days)",
-        "StableTopK for 10 days at (0.1, 1e-6), half of delta for the tests, takes noise "
-        "of scale 241.3.",
+        "StableTopK for 10 days at (0.1, 1e-6), half of delta for the tests, takes "
+        "noise of scale 241.3.",
         _test_scale,
         equal(_test_scale_cases, tolerance=1e-9),
-        kind="identity",
     ),
-    release_claim(
-        "ZW-EXP2b-printed",
-        "Section 5 (EXP2, synthetic histogram)",
-        "On the synthetic histogram StableTopK has a larger recall than peeling and Top "
-        "Stable, for k from 10 to 1500.",
-        _stable_recall,
-        at_most(_recall_printed_cases),
-        kind="utility",
-        holds=False,
-        erratum="E-ZW-5",
-        correction=(
-            "Exactly, StableTopK finds .984 for every k; peeling finds .986 at k = 10, and "
-            "Top Stable more than .9999 at every k: ZW-EXP2b-others. StableTopK is better "
-            "than peeling from k = 20 on: ZW-EXP2b."
+    ZW.misprint(
+        "E-ZW-5",
+        "Section 5 (EXP2), Figure 1(b)",
+        "statement",
+        printed="StableTopK outperforms all mechanisms, and is clearly better than TS "
+        "when k is large, as the latter needs to test the distance to instability for "
+        "at most k positions.",
+        correct="With the settings stated and exact laws, StableTopK finds .984 at "
+        "every k (it selects a wrong size with probability .016), peeling .986 at k = "
+        "10 and less than StableTopK from k = 20 on, and Top Stable, which tests "
+        "position k first, more than .9999 at every k. The gap of 700 exceeds its "
+        "threshold of 354 (k = 10) to 461 (k = 1500) by many scales of its noise.",
+        refuted=(
+            ZW.utility(
+                "ZW-EXP2b-printed",
+                "Section 5 (EXP2, synthetic histogram)",
+                "On the synthetic histogram StableTopK has a larger recall than "
+                "peeling and Top Stable, for k from 10 to 1500.",
+                _stable_recall,
+                at_most(_recall_printed_cases),
+            ),
+        ),
+        corrected=(
+            ZW.utility(
+                "ZW-EXP2b",
+                "Section 5 (EXP2, synthetic histogram)",
+                "From k = 20 to 1500 StableTopK has a larger recall than peeling.",
+                _stable_recall,
+                at_most(_recall_large_cases),
+            ),
+            ZW.utility(
+                "ZW-EXP2b-others",
+                "Section 5 (EXP2, synthetic histogram)",
+                "Peeling at k = 10, and Top Stable at every k from 10 to 1500, have a "
+                "larger recall than StableTopK.",
+                _stable_recall,
+                at_least(_recall_small_cases),
+            ),
         ),
     ),
-    release_claim(
-        "ZW-EXP2b",
-        "Section 5 (EXP2, synthetic histogram)",
-        "From k = 20 to 1500 StableTopK has a larger recall than peeling.",
-        _stable_recall,
-        at_most(_recall_large_cases),
-        kind="utility",
-        erratum="E-ZW-5",
-    ),
-    release_claim(
-        "ZW-EXP2b-others",
-        "Section 5 (EXP2, synthetic histogram)",
-        "Peeling at k = 10, and Top Stable at every k from 10 to 1500, have a larger "
-        "recall than StableTopK.",
-        _stable_recall,
-        at_least(_recall_small_cases),
-        kind="utility",
-        erratum="E-ZW-5",
-    ),
-    release_claim(
+    ZW.utility(
         "ZW-EXP2b-noise",
         "Section 5 (EXP2, synthetic histogram)",
-        "Peeling with noise for counts that move in any direction has a smaller recall: "
-        ".243 at k = 10.",
+        "Peeling with noise for counts that move in any direction has a smaller "
+        "recall: .243 at k = 10.",
         _general_recall,
         at_most(_general_cases),
-        kind="utility",
-    ),
-)
-
-ERRATA = (
-    Erratum(
-        id="E-ZW-5",
-        source=f"{PAPER}, Section 5 (EXP2), Figure 1(b)",
-        kind="statement",
-        printed=(
-            "StableTopK outperforms all mechanisms, and is clearly better than TS when k "
-            "is large, as the latter needs to test the distance to instability for at "
-            "most k positions."
-        ),
-        correct=(
-            "With the settings stated and exact laws, StableTopK finds .984 at every k "
-            "(it selects a wrong size with probability .016), peeling .986 at k = 10 and "
-            "less than StableTopK from k = 20 on, and Top Stable, which tests position k "
-            "first, more than .9999 at every k. The gap of 700 exceeds its threshold of "
-            "354 (k = 10) to 461 (k = 1500) by many scales of its noise."
-        ),
-        refuted=("ZW-EXP2b-printed",),
-        corrected=("ZW-EXP2b", "ZW-EXP2b-others"),
     ),
 )

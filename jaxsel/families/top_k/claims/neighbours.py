@@ -11,6 +11,8 @@ import math
 
 import numpy as np
 
+from jaxsel.base import Budget
+
 
 @functools.cache
 def neighbours(candidates: int, largest: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,6 +65,11 @@ def release_delta(epsilon: float, passed: float, other: float, same_set: bool) -
     return nothing + (max(passed - ratio * other, 0.0) if same_set else passed)
 
 
-def threshold_factor(delta_t: float) -> float:
-    """The test's threshold in units of the noise scale: sqrt(2 log(1/delta_t))."""
-    return math.sqrt(2.0 * math.log(1.0 / delta_t))
+def crossable(budget: Budget, count: int) -> list[tuple[int, ...]]:
+    """Histograms in which one user crosses a border or closes a gap; random ones."""
+    generator = np.random.default_rng(budget.seed + 22)
+    steps = generator.choice(
+        [0, 1, 1, 3, 9], size=(max(1, min(budget.cases, count)), 4)
+    )
+    random = np.cumsum(steps, axis=1)[:, ::-1]
+    return [(4, 5, 3, 1), (6, 6, 6, 0), *(tuple(row) for row in random.tolist())]

@@ -1,66 +1,59 @@
-"""Selecting the size with other noises: Theorem 8 and Corollary 9 of Zhu & Wang 2022."""
+"""Zhu & Wang 2022, Theorem 8 and Corollary 9: selecting the size with other noises."""
 
 import functools
 import math
 from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import numpy as np
+from scipy import special
 
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.accounting.single_run.divergences import renyi_divergence
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_interval
+from jaxsel.domains import whole
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.claims.instances import Sides, renyi_rows, worst_row
 from jaxsel.families.top_k.claims.neighbours import gaps_of, neighbours
+from jaxsel.families.top_k.claims.parameters import Candidates, Deviation, Order, size
 from jaxsel.families.top_k.curves import noisy_gap_renyi
+from jaxsel.papers import ZW
 
-_PAPER = "Zhu & Wang 2022"
 _ORDERS = (1.1, 2.0, 5.0, 30.0)
 
 
 def _theorem_8(
-    *, order: float = 2.0, noise_scale: float = 4.0, candidates: int = 4
+    *,
+    order: Order = 2.0,
+    noise_scale: Annotated[float, size("of the noise on each gap")] = 4.0,
+    candidates: Candidates = 4,
 ) -> float:
     """Renyi bound of the size selected with Laplace noise.
 
     That of the Laplace mechanism for a shift by 2, plus log(candidates)/(order - 1).
-
-    Args:
-      order: in (1, inf).
-      noise_scale: of the Laplace noise on each gap, > 0.
-      candidates: m, >= 2.
     """
-    order = check_interval("order", order, 1.0, math.inf)
     return float(noisy_gap_renyi(order, "laplace", noise_scale, candidates))
 
 
 def _corollary_9(
-    *, order: float = 2.0, noise_scale: float = 4.0, candidates: int = 4
+    *, order: Order = 2.0, noise_scale: Deviation = 4.0, candidates: Candidates = 4
 ) -> float:
     """Renyi bound of the size selected with Gaussian noise.
 
     2 order/noise_scale^2 + log(candidates)/(order - 1).
-
-    Args:
-      order: in (1, inf).
-      noise_scale: standard deviation of the noise on each gap, > 0.
-      candidates: m, >= 2.
     """
-    order = check_interval("order", order, 1.0, math.inf)
     return float(noisy_gap_renyi(order, "gaussian", noise_scale, candidates))
 
 
 def _unknown_domain(
-    *, order: float = 2.0, noise_scale: float = 4.0, max_size: int = 2
+    *,
+    order: Order = 2.0,
+    noise_scale: Deviation = 4.0,
+    max_size: Annotated[int, whole("k-bar", at_least=2)] = 2,
 ) -> float:
     """The same where only sizes up to ``max_size`` may be selected, whatever m.
 
     2 order/noise_scale^2 + log(max_size)/(order - 1).
-
-    Args:
-      order: in (1, inf).
-      noise_scale: standard deviation of the noise on each gap, > 0.
-      max_size: k-bar, >= 2.
     """
     return _corollary_9(order=order, noise_scale=noise_scale, candidates=max_size)
 
@@ -103,40 +96,71 @@ def _noisy_gap_cases(
     return cases
 
 
-CLAIMS = (
-    Claim(
-        id="ZW-Thm8",
-        source=f"{_PAPER}, Theorem 8 for Laplace noise",
-        statement=(
-            "The size selected with Laplace noise on the gaps has at most the Renyi "
-            "divergence of that noise for a shift by 2, plus log(m)/(a - 1)."
-        ),
-        kind="privacy",
-        relation=Relation.MONOTONE,
-        evaluate=_theorem_8,
-        check=at_most(_noisy_gap_cases("laplace")),
+def _gaps(
+    *, order: Order = 2.0, noise_scale: Deviation = 4.0, candidates: Candidates = 3
+) -> float:
+    """The same with one gap less than candidates: only m - 1 gaps compete.
+
+    2 order/noise_scale^2 + log(candidates - 1)/(order - 1).
+    """
+    bound = noisy_gap_renyi(order, "gaussian", noise_scale, candidates, sharp=True)
+    return float(bound)
+
+
+def _first_gap_wins(histograms: np.ndarray, scale: float) -> np.ndarray:
+    """P[the first of two noisy gaps is the larger], for three candidates."""
+    gaps = gaps_of(histograms)
+    return special.ndtr((gaps[:, 0] - gaps[:, 1]) / (scale * math.sqrt(2.0)))
+
+
+def _gaps_cases(budget: Budget) -> Iterator[Case]:
+    del budget
+    first, second = neighbours(3, 5)
+    for scale in (1.0, 4.0):
+        chances = (_first_gap_wins(first, scale), _first_gap_wins(second, scale))
+        pairs = np.unique(np.stack(chances, axis=1), axis=0)
+        for p, q in (*pairs.tolist(), *pairs[:, ::-1].tolist()):
+            for order in (1.5, 2.0, 8.0, 32.0):
+                exact = float(renyi_divergence([p, 1 - p], [q, 1 - q], order))
+                claimed = _gaps(order=order, noise_scale=scale)
+                yield claimed, exact, f"chances {p!r} -> {q!r}, {order=:g}, {scale=:g}"
+
+
+STATEMENTS = (
+    ZW.privacy(
+        "ZW-Thm8-gaps",
+        "Theorem 8 and Corollary 9 for the gaps of Algorithm 1",
+        "The k that Algorithm 1 selects with Gaussian noise N(0, s^2) on the m - 1 "
+        "gaps has Renyi divergence at most 2 a/s^2 + log(m - 1)/(a - 1) at order a.",
+        Relation.MONOTONE,
+        _gaps,
+        at_most(_gaps_cases),
+        erratum="E-ZW-3",
     ),
-    Claim(
-        id="ZW-Cor9",
-        source=f"{_PAPER}, Corollary 9",
-        statement=(
-            "The size selected with N(0, s^2) on the gaps has Renyi divergence at most "
-            "2 a/s^2 + log(m)/(a - 1)."
-        ),
-        kind="privacy",
-        relation=Relation.MONOTONE,
-        evaluate=_corollary_9,
-        check=at_most(_noisy_gap_cases("gaussian")),
+    ZW.privacy(
+        "ZW-Thm8",
+        "Theorem 8 for Laplace noise",
+        "The size selected with Laplace noise on the gaps has at most the Renyi "
+        "divergence of that noise for a shift by 2, plus log(m)/(a - 1).",
+        Relation.MONOTONE,
+        _theorem_8,
+        at_most(_noisy_gap_cases("laplace")),
     ),
-    Claim(
-        id="ZW-Cor9-unknown-domain",
-        source=f"{_PAPER}, Section 3.1, on an unknown domain",
-        statement=(
-            "With sizes restricted to 1, ..., k-bar, k-bar takes the place of m."
-        ),
-        kind="privacy",
-        relation=Relation.MONOTONE,
-        evaluate=_unknown_domain,
-        check=at_most(_noisy_gap_cases("gaussian", max_size=2)),
+    ZW.privacy(
+        "ZW-Cor9",
+        "Corollary 9",
+        "The size selected with N(0, s^2) on the gaps has Renyi divergence at most 2 "
+        "a/s^2 + log(m)/(a - 1).",
+        Relation.MONOTONE,
+        _corollary_9,
+        at_most(_noisy_gap_cases("gaussian")),
+    ),
+    ZW.privacy(
+        "ZW-Cor9-unknown-domain",
+        "Section 3.1, on an unknown domain",
+        "With sizes restricted to 1, ..., k-bar, k-bar takes the place of m.",
+        Relation.MONOTONE,
+        _unknown_domain,
+        at_most(_noisy_gap_cases("gaussian", max_size=2)),
     ),
 )

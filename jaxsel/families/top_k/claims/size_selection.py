@@ -1,13 +1,14 @@
-"""Selecting the size by noisy gaps: Algorithm 1 and Proposition 7."""
+"""Zhu & Wang 2022, Algorithm 1 and Proposition 7: selecting the size by noisy gaps."""
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.domains import number, whole
 from jaxsel.families.top_k.claims.instances import (
     Sides,
     gap_laws,
@@ -16,12 +17,13 @@ from jaxsel.families.top_k.claims.instances import (
     worst_row,
 )
 from jaxsel.families.top_k.claims.neighbours import gaps_of
-from jaxsel.families.top_k.claims.statements import release_claim
+from jaxsel.families.top_k.claims.parameters import Epsilon, Order
 from jaxsel.families.top_k.curves import (
     largest_gap_bounded_range_renyi,
     largest_gap_renyi,
 )
 from jaxsel.families.top_k.laws import largest_gap_law
+from jaxsel.papers import ZW
 
 _ORDERS = (1.1, 2.0, 5.0, 30.0)
 _EPSILONS = (0.1, 1.0, 4.0)
@@ -30,17 +32,17 @@ _EPSILONS = (0.1, 1.0, 4.0)
 # --- Algorithm 1 ----------------------------------------------------------------------
 
 
-def _first_size(*, gap: float = 3.0, other: float = 1.0, epsilon: float = 1.0) -> float:
+def _first_size(
+    *,
+    gap: Annotated[float, number("q_1")] = 3.0,
+    other: Annotated[float, number("q_2")] = 1.0,
+    epsilon: Epsilon = 1.0,
+) -> float:
     """P[Algorithm 1 selects size 1] for three candidates, r = 0.
 
     1/(1 + exp(epsilon (other - gap)/2)).
-
-    Args:
-      gap, other: q_1 and q_2.
-      epsilon: > 0.
     """
-    scale = 2.0 / check_positive("epsilon", epsilon)
-    return float(largest_gap_law([gap, other], scale)[0])
+    return float(largest_gap_law([gap, other], 2.0 / epsilon)[0])
 
 
 def _law_cases(budget: Budget) -> Iterator[Case]:
@@ -65,13 +67,11 @@ def _law_cases(budget: Budget) -> Iterator[Case]:
             yield float(found[size]), float(density[size] @ weight), where
 
 
-def _gap_sensitivity(*, k: int = 1) -> float:
-    """How far one user moves the gap q_k at most: 1.
-
-    Args:
-      k: size of the set, >= 1.
-    """
-    check_integer("k", k, 1)
+def _gap_sensitivity(
+    *, k: Annotated[int, whole("size of the set", at_least=1)] = 1
+) -> float:
+    """How far one user moves the gap q_k at most: 1."""
+    del k
     return 1.0
 
 
@@ -86,56 +86,29 @@ def _gap_cases(budget: Budget) -> Iterator[Case]:
 # --- Proposition 7 --------------------------------------------------------------------
 
 
-def _pure(*, epsilon: float = 1.0) -> float:
-    """Pure epsilon of Algorithm 1 with Gumbel(2/epsilon) noise.
-
-    Args:
-      epsilon: > 0.
-    """
-    return check_positive("epsilon", epsilon)
+def _pure(*, epsilon: Epsilon = 1.0) -> float:
+    """Pure epsilon of Algorithm 1 with Gumbel(2/epsilon) noise."""
+    return epsilon
 
 
-def _zcdp(*, epsilon: float = 1.0, order: float = 2.0) -> float:
-    """Renyi bound order epsilon^2/8 of Algorithm 1.
-
-    Args:
-      epsilon: > 0.
-      order: in (1, inf).
-    """
-    return (
-        check_interval("order", order, 1.0, math.inf) * _pure(epsilon=epsilon) ** 2 / 8
-    )
+def _zcdp(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
+    """Renyi bound order epsilon^2/8 of Algorithm 1."""
+    return order * epsilon**2 / 8
 
 
-def _renyi(*, epsilon: float = 1.0, order: float = 2.0) -> float:
-    """Renyi bound of Algorithm 1: the lesser of epsilon^2 order/8 and that of pure DP.
-
-    Args:
-      epsilon: > 0.
-      order: in (1, inf).
-    """
-    order = check_interval("order", order, 1.0, math.inf)
+def _renyi(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
+    """Renyi bound of Algorithm 1: the lesser of epsilon^2 order/8 and that of pure DP."""
     return float(largest_gap_renyi(order, epsilon))
 
 
-def _bounded_range(*, epsilon: float = 1.0, order: float = 2.0) -> float:
-    """Sharp Renyi bound of epsilon-bounded range.
-
-    Args:
-      epsilon: > 0.
-      order: in (1, inf).
-    """
-    order = check_interval("order", order, 1.0, math.inf)
+def _bounded_range(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
+    """Sharp Renyi bound of epsilon-bounded range."""
     return float(largest_gap_bounded_range_renyi(order, epsilon))
 
 
-def _range(*, epsilon: float = 1.0) -> float:
-    """Largest difference between two privacy losses of Algorithm 1 on one pair.
-
-    Args:
-      epsilon: > 0.
-    """
-    return check_positive("epsilon", epsilon)
+def _range(*, epsilon: Epsilon = 1.0) -> float:
+    """Largest difference between two privacy losses of Algorithm 1 on one pair."""
+    return epsilon
 
 
 def _selected(budget: Budget, epsilon: float) -> Iterator[tuple[Sides, tuple, str]]:
@@ -180,57 +153,63 @@ def _renyi_cases(
     return cases
 
 
-CLAIMS = (
-    release_claim(
+STATEMENTS = (
+    ZW.identity(
         "ZW-Alg1",
         "Algorithm 1",
-        "Algorithm 1 selects size j with probability proportional to exp(epsilon (q_j + "
-        "r(j))/2).",
+        "Algorithm 1 selects size j with probability proportional to exp(epsilon (q_j "
+        "+ r(j))/2).",
         _first_size,
         equal(_law_cases, tolerance=1e-10),
-        kind="identity",
     ),
-    release_claim(
+    ZW.privacy(
         "ZW-Alg1-gaps",
         "Proposition 7, first step of the proof",
         "One user more or less, with any votes, changes every gap by at most 1.",
+        Relation.MONOTONE,
         _gap_sensitivity,
         at_most(_gap_cases),
     ),
-    release_claim(
+    ZW.privacy(
         "ZW-Prop7-pure",
         "Proposition 7",
         "Algorithm 1 is epsilon-DP, for every regulariser.",
+        Relation.MONOTONE,
         _pure,
         at_most(_pure_cases),
     ),
-    release_claim(
+    ZW.privacy(
         "ZW-Prop7-zCDP",
         "Proposition 7",
         "Algorithm 1 is epsilon^2/8-zCDP.",
+        Relation.MONOTONE,
         _zcdp,
         at_most(_renyi_cases(_zcdp)),
     ),
-    release_claim(
+    ZW.privacy(
         "ZW-Prop7-RDP",
         "Proposition 7",
         "Algorithm 1 has Renyi divergence at most min{epsilon^2 a/8, log((sinh(a "
         "epsilon) - sinh((a - 1) epsilon))/sinh(epsilon))/(a - 1)} at order a.",
+        Relation.MONOTONE,
         _renyi,
         at_most(_renyi_cases(_renyi)),
     ),
-    release_claim(
+    ZW.privacy(
         "ZW-Prop7-range",
         "Proposition 7, by Durfee & Rogers 2019",
         "The privacy losses of Algorithm 1 on a pair differ by at most epsilon.",
+        Relation.MONOTONE,
         _range,
         at_most(_range_cases),
     ),
-    release_claim(
+    ZW.privacy(
         "ZW-Prop7-sharp",
         "Proposition 7 with the exact curve of bounded range",
-        "Algorithm 1 has at most the Renyi divergence of the worst pair of two outcomes "
-        "whose losses differ by epsilon; never more than Proposition 7 allows.",
+        "Algorithm 1 has at most the Renyi divergence of the worst pair of two "
+        "outcomes whose losses differ by epsilon; never more than Proposition 7 "
+        "allows.",
+        Relation.MONOTONE,
         _bounded_range,
         at_most(_renyi_cases(_bounded_range)),
     ),

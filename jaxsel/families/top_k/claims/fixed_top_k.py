@@ -1,20 +1,21 @@
-"""StableTopK with given k: Algorithm 3 and Theorem 12 of Zhu & Wang 2022."""
+"""Zhu & Wang 2022, Theorem 12: StableTopK with given k (Algorithm 3)."""
 
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
-from jaxsel.accounting.single_run.conversions import zcdp_to_epsilon
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.domains import whole
 from jaxsel.families.top_k.baselines import exponential_top_k_scale
+from jaxsel.families.top_k.claims.parameters import Rho
+from jaxsel.families.top_k.claims.stable_top_k import epsilon_at
 from jaxsel.families.top_k.laws import (
     BEYOND,
-    check_top_k,
     fixed_top_k_law,
     gaps_of,
     largest_gap_law,
@@ -22,24 +23,10 @@ from jaxsel.families.top_k.laws import (
     top_k_set_law,
     vote_neighbours,
 )
+from jaxsel.papers import ZW
 
-_PAPER = "Zhu & Wang 2022"
 _BUDGETS = ((0.5, 0.1), (4.0, 0.01))  # rho, delta_t
 _DELTAS = (0.05, 1e-6)
-
-
-def _theorem_12(
-    *, rho: float = 0.5, delta: float = 0.01, delta_t: float = 0.1
-) -> float:
-    """Epsilon of StableTopK with given k at delta + delta_t, as of Theorem 11.
-
-    Args:
-      rho: > 0; a quarter each for the size and its test, half for peeling.
-      delta: in (0, 1).
-      delta_t: failure probability of the test, in (0, 1).
-    """
-    check_interval("delta_t", delta_t, 0.0, 1.0)
-    return zcdp_to_epsilon(check_positive("rho", rho), delta)
 
 
 _HISTOGRAMS = ((5, 5, 0), (3, 3, 2, 0), (4, 3, 2, 1), (2, 2, 2, 2), (7, 6, 1, 1))
@@ -55,7 +42,7 @@ def _fixed_law(counts, k: int, rho: float, delta_t: float, weight: float, beyond
     )  # fmt: skip
 
 
-def _theorem_12_cases(budget: Budget) -> Iterator[Case]:
+def _epsilon_cases(budget: Budget) -> Iterator[Case]:
     """Everything counts as released: the size, the test's result, and the set."""
     del budget
     for counts, (rho, delta_t) in itertools.product(_HISTOGRAMS, _BUDGETS):
@@ -67,7 +54,7 @@ def _theorem_12_cases(budget: Budget) -> Iterator[Case]:
                 found = _fixed_law(other, *settings).ravel()
                 where = f"{counts} -> {other.astype(int).tolist()}, {k=}, {rho=:g}"
                 for delta in _DELTAS:
-                    epsilon = _theorem_12(rho=rho, delta=delta, delta_t=delta_t)
+                    epsilon = epsilon_at(rho=rho, delta=delta, delta_t=delta_t)
                     total = law.sum(), found.sum()
                     seen = profile_delta(law / total[0], found / total[1], epsilon)
                     text = f"{where}, {delta_t=:g}, {delta=:g}, {beyond}"
@@ -79,17 +66,14 @@ def _expected_hits(law: np.ndarray, wanted: int) -> float:
     return float(law @ hits)
 
 
-def _peeling_recall(*, rho: float = 0.5, k: int = 2) -> float:
-    """Expected share of the true top k that peeling with rho/2 finds in (7, 6, 1, 1, 0).
-
-    Args:
-      rho: > 0.
-      k: in [1, 5).
-    """
+def _peeling_recall(
+    *,
+    rho: Rho = 0.5,
+    k: Annotated[int, whole("size of the set", at_least=1, at_most=4)] = 2,
+) -> float:
+    """Expected share of the true top k that peeling with rho/2 finds in (7, 6, 1, 1, 0)."""
     counts = np.array([7.0, 6.0, 1.0, 1.0, 0.0])
-    k = check_top_k(k, counts.size)
-    scale = exponential_top_k_scale(check_positive("rho", rho) / 2.0, k)
-    law = top_k_set_law(counts / scale, k)
+    law = top_k_set_law(counts / exponential_top_k_scale(rho / 2.0, k), k)
     return _expected_hits(law, int(prefix_masks(counts)[k - 1])) / k
 
 
@@ -110,31 +94,24 @@ def _recall_cases(budget: Budget) -> Iterator[Case]:
             yield _expected_hits(plain, wanted), _expected_hits(law, wanted), where
 
 
-CLAIMS = (
-    Claim(
-        id="ZW-Thm12",
-        source=f"{_PAPER}, Theorem 12",
-        statement=(
-            "StableTopK with given k, its size, test and set released, is (rho + 2 "
-            "sqrt(rho log(1/delta)), delta + delta_t)-DP, as delta_t-approximate rho-zCDP "
-            "implies."
-        ),
-        kind="privacy",
-        relation=Relation.MONOTONE,
-        evaluate=_theorem_12,
-        check=at_most(_theorem_12_cases, tolerance=1e-12),
+STATEMENTS = (
+    ZW.privacy(
+        "ZW-Thm12",
+        "Theorem 12",
+        "StableTopK with given k, its size, test and set released, is (rho + 2 "
+        "sqrt(rho log(1/delta)), delta + delta_t)-DP, as delta_t-approximate rho-zCDP "
+        "implies.",
+        Relation.MONOTONE,
+        epsilon_at,
+        at_most(_epsilon_cases, tolerance=1e-12),
     ),
-    Claim(
-        id="ZW-Thm12-utility",
-        source=f"{_PAPER}, Section 3.3, below Theorem 12",
-        statement=(
-            "StableTopK with given k, choosing k out of a larger set that passes, is "
-            "never worse than peeling with half of the budget: it finds at least as many "
-            "of the true top k in expectation."
-        ),
-        kind="utility",
-        relation=None,
-        evaluate=_peeling_recall,
-        check=at_least(_recall_cases),
+    ZW.utility(
+        "ZW-Thm12-utility",
+        "Section 3.3, below Theorem 12",
+        "StableTopK with given k, choosing k out of a larger set that passes, is never "
+        "worse than peeling with half of the budget: it finds at least as many of the "
+        "true top k in expectation.",
+        _peeling_recall,
+        at_least(_recall_cases),
     ),
 )

@@ -1,0 +1,81 @@
+"""Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Section 3: truncated Laplace noise.
+
+TLap(epsilon, delta) is Laplace noise of scale 1/epsilon truncated to
++-log(1/delta)/epsilon.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_delta
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.domains import probability
+from jaxsel.papers import CL
+
+
+def _stated(
+    *, delta: Annotated[float, probability("where the noise is cut off")] = 0.5
+) -> float:
+    """Delta claimed for TLap(epsilon, delta) at epsilon: delta itself."""
+    return delta
+
+
+def _wide_noises(budget: Budget) -> Iterator[Case]:
+    for epsilon, delta in ((1.0, 0.5), (1.0, 0.2), (0.99, 0.3)):
+        exact = truncated_laplace_delta(epsilon, delta)
+        yield _stated(delta=delta), exact, f"{epsilon=}, {delta=}, shift 1"
+
+
+def _narrow_noises(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    settings = [(1.0, 0.14), (0.5, 0.5), (math.log(1.5), 0.75)]
+    for _ in range(min(budget.cases, 200)):
+        delta = float(generator.uniform(1e-6, 0.999))
+        most = math.log(3.0 - 2.0 * delta)
+        settings.append(
+            (float(most * generator.choice([1.0, generator.uniform()])), delta)
+        )
+    for epsilon, delta in settings:
+        for shift in (1.0, float(generator.uniform())):
+            exact = truncated_laplace_delta(epsilon, delta, shift)
+            where = f"{epsilon=!r}, {delta=!r}, {shift=!r}"
+            yield _stated(delta=delta), exact, where
+
+
+STATEMENTS = (
+    CL.misprint(
+        "CL-E11",
+        "Section 3, notation",
+        "statement",
+        printed="TLap(epsilon, delta) is (epsilon, delta)-DP.",
+        correct="If e^epsilon - 1 <= 2 (1 - delta), at epsilon = 1 for delta <= "
+        "0.1408. The exact delta is delta (e^epsilon - 1)/(2 (1 - delta)) for delta <= "
+        "e^-epsilon, and 1/2 + (1 - e^-epsilon/delta)/(2 (1 - delta)) for delta "
+        "between e^-epsilon and e^(-epsilon/2): 0.764 for (1, 1/2).",
+        refuted=(
+            CL.privacy(
+                "CL-TLap-printed",
+                "Section 3, notation",
+                "TLap(epsilon, delta) is (epsilon, delta)-DP at sensitivity 1.",
+                Relation.GENERAL,
+                _stated,
+                at_most(_wide_noises),
+            ),
+        ),
+        corrected=(
+            CL.privacy(
+                "CL-TLap",
+                "Section 3, notation, corrected",
+                "TLap(epsilon, delta) is (epsilon, delta)-DP at sensitivity 1 if "
+                "e^epsilon - 1 <= 2 (1 - delta).",
+                Relation.GENERAL,
+                _stated,
+                at_most(_narrow_noises, tolerance=1e-12),
+            ),
+        ),
+    ),
+)

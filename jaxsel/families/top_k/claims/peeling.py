@@ -1,0 +1,159 @@
+"""Picking k by exponential mechanisms: McSherry & Talwar 2007, Durfee & Rogers 2019."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import Case, at_most, equal
+from jaxsel.domains import number, positive
+from jaxsel.families.top_k.baselines import exponential_top_k_rho
+from jaxsel.families.top_k.claims.parameters import Order, Picks
+from jaxsel.families.top_k.laws import (
+    peeled_law,
+    set_size,
+    top_k_set_law,
+    vote_neighbours,
+)
+from jaxsel.papers import DURFEE, MT
+
+_ORDERS = (1.2, 2.0, 10.0)
+
+Scale = Annotated[float, positive("b; weights are exp(count/b)")]
+
+
+def _concentrated(relation: Relation) -> Callable[..., float]:
+    def evaluate(
+        *, order: Order = 2.0, noise_scale: Scale = 2.0, k: Picks = 2
+    ) -> float:
+        """Renyi bound of k picks: order k r^2/8, r the range of one pick's loss."""
+        return order * exponential_top_k_rho(noise_scale, k, relation)
+
+    return evaluate
+
+
+def _concentrated_cases(relation: Relation) -> Callable[[Budget], Iterator[Case]]:
+    """The picks in order, over neighbours of four candidates."""
+    evaluate = _concentrated(relation)
+
+    def cases(budget: Budget) -> Iterator[Case]:
+        del budget
+        for counts, scale in itertools.product(
+            ((2, 2, 2, 2), (4, 3, 1, 0), (9, 1, 1, 0)), (0.6, 3.0)
+        ):
+            data = np.array(counts, dtype=np.float64)
+            moves = (0.0, 1.0) if relation is Relation.MONOTONE else (-1.0, 0.0, 1.0)
+            for k in (1, 2, 4):
+                law = peeled_law(data / scale, k)
+                bounds = [
+                    evaluate(order=order, noise_scale=scale, k=k) for order in _ORDERS
+                ]
+                for move in itertools.product(moves, repeat=data.size):
+                    found = peeled_law((data + np.array(move)) / scale, k)
+                    for first, second in ((law, found), (found, law)):
+                        seen = renyi_divergence(first, second, _ORDERS)
+                        worst = int(np.argmax(seen - np.array(bounds)))
+                        where = f"{counts} + {move}, {k=}, {scale=:g}"
+                        text = f"order {_ORDERS[worst]:g}, {where}"
+                        yield bounds[worst], float(seen[worst]), text
+
+    return cases
+
+
+def _pure(*, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
+    """Pure epsilon of k picks if counts move in one direction: k/noise_scale."""
+    return k / noise_scale
+
+
+def _pure_cases(budget: Budget) -> Iterator[Case]:
+    del budget
+    for counts, scale in itertools.product(((2, 2, 2, 2), (0, 30, 30, 30)), (0.6, 3.0)):
+        data = np.array(counts, dtype=np.float64)
+        for k in (1, 2, 3):
+            law = peeled_law(data / scale, k)
+            for other in vote_neighbours(data):
+                seen = exact_epsilon(law, peeled_law(other / scale, k))
+                where = f"{counts} -> {other.astype(int).tolist()}, {k=}, {scale=:g}"
+                yield _pure(noise_scale=scale, k=k), seen, where
+
+
+def _one_shot(
+    *,
+    gap: Annotated[float, number("larger minus smaller count")] = 1.0,
+    noise_scale: Scale = 2.0,
+) -> float:
+    """P[the larger of two counts is the top 1] by one-shot Gumbel noise.
+
+    1/(1 + exp(-gap/noise_scale)), as peeling has it.
+    """
+    return float(top_k_set_law([gap / noise_scale, 0.0], 1)[1])
+
+
+def _one_shot_cases(budget: Budget) -> Iterator[Case]:
+    """Sets by enumerating orders of picks, against the integral over the time at which
+    the last candidate of the set arrives."""
+    generator = np.random.default_rng(budget.seed + 21)
+    edges = np.linspace(-45.0, 12.0, 571)
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    half = (edges[1] - edges[0]) / 2.0
+    u = (((edges[1:] + edges[:-1]) / 2.0)[:, None] + half * nodes).ravel()
+    weight = np.tile(half * weights, edges.size - 1)
+    for _ in range(max(1, min(budget.cases, 30))):
+        m = int(generator.integers(2, 6))
+        k = int(generator.integers(1, m + 1))
+        levels = generator.normal(scale=1.5, size=m)
+        law = top_k_set_law(levels, k)
+        hazard = np.exp(np.minimum(u + levels[:, None], 700.0))
+        arrived, density = -np.expm1(-hazard), hazard * np.exp(-hazard)
+        for mask in np.flatnonzero(set_size(np.arange(2**m)) == k):
+            inside = (mask >> np.arange(m) & 1).astype(bool)
+            rest = np.prod(np.where(inside[:, None], 1.0, 1.0 - arrived), axis=0)
+            total = np.zeros_like(u)
+            for last in np.flatnonzero(inside):
+                others = inside & (np.arange(m) != last)
+                before = np.prod(np.where(others[:, None], arrived, 1.0), axis=0)
+                total += density[last] * before
+            where = f"levels {levels.tolist()}, {k=}, set {mask:b}"
+            yield float(law[mask]), float(weight @ (total * rest)), where
+
+
+STATEMENTS = (
+    DURFEE.privacy(
+        "BASE-EM-CDP",
+        "and Cesar & Rogers 2021, on counts",
+        "k picks with weights exp(count/b), in order, are k/(8 b^2)-zCDP if counts "
+        "move in one direction by at most 1.",
+        Relation.MONOTONE,
+        _concentrated(Relation.MONOTONE),
+        at_most(_concentrated_cases(Relation.MONOTONE)),
+    ),
+    DURFEE.privacy(
+        "BASE-EM-CDP-general",
+        "and Cesar & Rogers 2021",
+        "k picks with weights exp(count/b), in order, are k/(2 b^2)-zCDP if counts "
+        "move in any direction by at most 1.",
+        Relation.GENERAL,
+        _concentrated(Relation.GENERAL),
+        at_most(_concentrated_cases(Relation.GENERAL)),
+    ),
+    MT.privacy(
+        "BASE-EM-pure",
+        "on counts that move in one direction",
+        "k picks with weights exp(count/b), in order, are k/b-DP if counts move in one "
+        "direction by at most 1.",
+        Relation.MONOTONE,
+        _pure,
+        at_most(_pure_cases),
+    ),
+    DURFEE.identity(
+        "BASE-EM-one-shot",
+        "Lemma 4.2",
+        "The k largest counts after Gumbel(b) noise on each are k picks, one after "
+        "another, with weights exp(count/b).",
+        _one_shot,
+        equal(_one_shot_cases, tolerance=1e-10),
+    ),
+)

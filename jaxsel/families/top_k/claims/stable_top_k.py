@@ -1,0 +1,176 @@
+"""Zhu & Wang 2022, Theorem 11 and Example 14: StableTopK (Algorithm 2), once and often."""
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel.accounting.single_run.conversions import zcdp_to_epsilon
+from jaxsel.accounting.single_run.divergences import profile_delta
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.domains import whole
+from jaxsel.families.top_k.claims.instances import (
+    Sides,
+    gap_laws,
+    gap_test,
+    hockey_sticks,
+    lost_mass,
+    pools,
+    random_pairs,
+    renyi_rows,
+    size_sides,
+    worst_row,
+)
+from jaxsel.families.top_k.claims.parameters import Delta, FailureOfTest, Order, Rho
+from jaxsel.families.top_k.gaps import pass_probability, threshold_factor
+from jaxsel.papers import ZW
+
+_TOLERANCE = 1e-12
+_BUDGETS = ((0.5, 0.1), (0.02, 1e-3), (4.0, 0.01))  # rho, delta_t
+
+
+# --- Theorem 11 -----------------------------------------------------------------------
+
+
+def epsilon_at(
+    *, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0.1
+) -> float:
+    """Epsilon at delta + delta_t: rho + 2 sqrt(rho log(1/delta))."""
+    del delta_t
+    return zcdp_to_epsilon(rho, delta)
+
+
+def _renyi(
+    *, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest = 0.1
+) -> float:
+    """Renyi bound rho * order of StableTopK given events of probability 1 - delta_t."""
+    del delta_t
+    return rho * order
+
+
+def _enough_gap(*, rho: Rho = 0.5, delta_t: FailureOfTest = 0.1) -> float:
+    """Gap above which StableTopK releases its set with probability 1 - delta_t.
+
+    1 + 2 sqrt(2 log(1/delta_t)/rho).
+    """
+    return 1.0 + 2.0 * threshold_factor(delta_t) / math.sqrt(rho)
+
+
+def _stable(rho: float, delta_t: float):
+    """Law of the size, and chances to pass and to fail, of StableTopK."""
+    scale = 1.0 / math.sqrt(rho)
+    return functools.partial(gap_laws, scale=scale), gap_test(scale, delta_t)
+
+
+def _epsilon_cases(budget: Budget) -> Iterator[Case]:
+    for (rho, delta_t), pairs in itertools.product(_BUDGETS, pools(budget)):
+        sides = size_sides(pairs, *_stable(rho, delta_t))
+        for delta in (0.05, 1e-6):
+            epsilon = epsilon_at(rho=rho, delta=delta, delta_t=delta_t)
+            seen, where = worst_row(hockey_sticks(sides, epsilon), pairs)
+            yield delta + delta_t, seen, f"{rho=:g}, {delta=:g}, {delta_t=:g}, {where}"
+
+
+def _renyi_cases(budget: Budget) -> Iterator[Case]:
+    for (rho, delta_t), pairs in itertools.product(_BUDGETS, pools(budget)):
+        selected, tested = _stable(rho, delta_t)
+        setting = f"{rho=:g}, {delta_t=:g}"
+        lost = lost_mass(pairs, tested)
+        yield delta_t, lost, f"probability of the events left out, {setting}"
+        sides = size_sides(pairs, selected, tested, failure=delta_t)
+        for order in (1.1, 2.0, 8.0, 40.0):
+            claimed = _renyi(rho=rho, order=order, delta_t=delta_t)
+            seen, where = worst_row(renyi_rows(sides, order), pairs)
+            yield claimed, seen, f"{order=:g}, {setting}, {where}"
+
+
+def _gap_cases(budget: Budget) -> Iterator[Case]:
+    del budget
+    for rho, delta_t in itertools.product(
+        (1e-5, 0.02, 0.5, 4.0), (0.4, 0.1, 1e-3, 1e-9)
+    ):
+        gap = _enough_gap(rho=rho, delta_t=delta_t)
+        for more in (0.0, 0.5, 10.0):
+            seen = 1.0 - pass_probability(gap + more, 1.0 / math.sqrt(rho), delta_t)
+            yield delta_t, float(seen), f"{rho=:g}, {delta_t=:g}, gap {gap + more:g}"
+
+
+# --- Example 14 -----------------------------------------------------------------------
+
+
+def _answers(
+    *,
+    rho: Rho = 0.5,
+    queries: Annotated[int, whole("T, how many answers", at_least=1)] = 2,
+    delta: Delta = 0.01,
+    delta_t: FailureOfTest = 0.01,
+) -> float:
+    """Epsilon of several answers of StableTopK at delta + queries * delta_t.
+
+    queries * rho + 2 sqrt(queries * rho log(1/delta)), rho being that of one answer.
+    """
+    return epsilon_at(rho=queries * rho, delta=delta, delta_t=delta_t)
+
+
+def _product(laws: np.ndarray, times: int) -> np.ndarray:
+    """Joint law of independent answers, row by row of ``laws`` in turn."""
+    return functools.reduce(lambda one, two: np.outer(one, two).ravel(), laws[:times])
+
+
+def _answers_cases(budget: Budget) -> Iterator[Case]:
+    """One user in several histograms of three candidates, each answered afresh."""
+    pairs = random_pairs(budget._replace(cases=max(1, min(budget.cases, 60)) * 3), 3)
+    for rho, delta_t in ((0.5, 0.01), (0.05, 0.05)):
+        sides = size_sides(pairs, *_stable(rho, delta_t))
+        for row, queries in itertools.product(range(0, len(sides.first), 3), (2, 3)):
+            here = slice(row, row + queries)
+            laws = [_product(side[here], queries) for side in Sides(*sides)]
+            laws = [law / law.sum() for law in laws]
+            for delta in (0.05, 1e-4):
+                setting = {"rho": rho, "queries": queries, "delta": delta}
+                epsilon = _answers(**setting, delta_t=delta_t)
+                seen = float(profile_delta(laws[0], laws[1], epsilon))
+                counts = [side[here].tolist() for side in pairs]
+                where = f"{counts[0]} -> {counts[1]}"
+                yield delta + queries * delta_t, seen, f"{setting}, {where}"
+
+
+STATEMENTS = (
+    ZW.privacy(
+        "ZW-Thm11",
+        "Theorem 11",
+        "StableTopK is (rho + 2 sqrt(rho log(1/delta)), delta + delta_t)-DP.",
+        Relation.MONOTONE,
+        epsilon_at,
+        at_most(_epsilon_cases, tolerance=_TOLERANCE),
+    ),
+    ZW.privacy(
+        "ZW-Thm11-zCDP",
+        "Theorem 11",
+        "StableTopK is delta_t-approximate rho-zCDP.",
+        Relation.MONOTONE,
+        _renyi,
+        at_most(_renyi_cases),
+    ),
+    ZW.utility(
+        "ZW-Thm11-utility",
+        "Theorem 11",
+        "If the selected gap exceeds 1 + 2 sqrt(2 log(1/delta_t)/rho), the set is "
+        "released with probability at least 1 - delta_t.",
+        _enough_gap,
+        at_most(_gap_cases, tolerance=_TOLERANCE),
+    ),
+    ZW.privacy(
+        "ZW-Ex14",
+        "Example 14",
+        "T answers of StableTopK are (T rho + 2 sqrt(T rho log(1/delta)), delta + T "
+        "delta_t)-DP, as T delta_t-approximate T rho-zCDP implies.",
+        Relation.MONOTONE,
+        _answers,
+        at_most(_answers_cases, tolerance=_TOLERANCE),
+    ),
+)

@@ -1,0 +1,19 @@
+"""Samplers against their exact laws."""
+
+from jaxsel.engine import simulate_grid
+from jaxsel.intervals import goodness_of_fit
+from tests.conftest import ALPHA
+
+
+def check_fit(mechanism, cells, seed, trials=100_000) -> None:
+    """Refuses a sampler whose outcomes do not have the law, and shows that it would."""
+    found = simulate_grid(mechanism, cells, trials=trials, seed=seed, progress=False)
+    for tallies, cell in zip(found.values, cells, strict=True):
+        exact = mechanism.law(*cell).probabilities
+        assert goodness_of_fit(tallies, exact / exact.sum()) > ALPHA
+        # Power: a percent of the mass moved from the likeliest to its neighbour.
+        wrong = exact.copy()
+        best = wrong[:-1].argmax()
+        wrong[best] -= 0.02
+        wrong[(best + 1) % (wrong.size - 1)] += 0.02
+        assert goodness_of_fit(tallies, wrong / wrong.sum()) < ALPHA
