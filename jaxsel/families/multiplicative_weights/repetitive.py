@@ -29,8 +29,12 @@ from jaxsel.families.multiplicative_weights.universe import (
     prepare_universe,
     when,
 )
-from jaxsel.families.selection_and_test.state import State, initialise, log_stay
-from jaxsel.families.selection_and_test.state import test as run_test
+from jaxsel.families.selection_and_test.state import (
+    State,
+    answers_top,
+    initialise,
+    log_stay,
+)
 
 METHODS = ("jump", "literal")
 _PRIOR_TAG, _QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE8, 0xE9, 0xEA, 0xEB
@@ -268,7 +272,7 @@ def _literal(key, number, state: State, level, params, left) -> _Reply:
                 "laplace", noises, made, precision
             )
             answer = jnp.where(refuting_u, noisy >= 0, noisy <= -params["distance"])
-            failed = run_test(tests, state, answer, made)
+            failed = answers_top(tests, state, answer, made)
             return made + 1, j + 1, failed
 
         made, _, failed = lax.while_loop(

@@ -254,7 +254,7 @@ def _literal(key, state, data, params, pattern: bool) -> Answers:
             noise.number(noises, place.draw)
         )
         says = jnp.where(second, value <= -params["margin"], value >= 0)
-        top = selection_and_test.test(tests, state, says, place.draw)
+        top = selection_and_test.answers_top(tests, state, says, place.draw)
         # Line 9: the batch fails at its first top.
         of_u, of_v = ((top & v).astype(jnp.int64) for v in (~second, second))
         fails = _failed(answers, query, of_u, of_v, params)

@@ -153,7 +153,8 @@ def row_chances(top: float, count: int, stop: int, nodes: Prior) -> np.ndarray:
     return np.vstack([fewer, reached])
 
 
-def _first_branch(outcomes: tuple) -> int:
+def first_branch(outcomes: tuple) -> int:
+    """What ``choose`` is where nothing is chosen."""
     del outcomes
     return 0
 
@@ -163,7 +164,7 @@ def transcript_law(
     gamma: float,
     *,
     limit: int | None = None,
-    choose: Choose = _first_branch,
+    choose: Choose = first_branch,
 ) -> Transcripts:
     """Exact law of the transcript of a fixed, possibly adaptive, program of calls.
 
