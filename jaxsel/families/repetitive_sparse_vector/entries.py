@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, number, numbers, positive, whole
+from jaxsel.domains import choice, number, numbers, whole
 from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings
 
@@ -67,7 +67,9 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "repetitions": whole(
                 "tau, Tests in a batch", at_least=1, at_most=10**6, default=2
             ),
-            "query_epsilon": positive("epsilon', of one Test", default=0.5),
+            "query_epsilon": number(
+                "epsilon', of one Test", above=0.0, at_most=100.0, default=0.5
+            ),
             "failures": whole(
                 "k', failed batches until it halts", at_least=1, at_most=40, default=2
             ),

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, number, numbers, positive, probability, whole
+from jaxsel.domains import choice, number, numbers, probability, whole
 from jaxsel.entry import (
     Built,
     Guarantee,
@@ -27,7 +27,12 @@ _CANDIDATES = {
     "top": probability(_TOP, default=0.2),
     "middle": probability(_MIDDLE, default=0.002),
 }
-_GAMMA = positive("exponent of the law of p, P[p <= x] = x^gamma", default=1)
+_GAMMA = number(
+    "exponent of the law of p, P[p <= x] = x^gamma",
+    above=0.0,
+    at_most=1e6,
+    default=1,
+)
 _METHOD = choice(("literal", "shortcut", "law"), "see the guide", default="shortcut")
 
 

@@ -20,7 +20,7 @@ from jaxsel.papers import CL
 _CELLS, _QUERIES, _ROWS = 16, 60, 30_000
 
 Rows = Annotated[float, positive("n")]
-Epsilon = Annotated[float, positive("of the whole")]
+Epsilon = Annotated[float, number("of the whole", at_least=1e-9, at_most=1e6)]
 Delta = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]
 Beta = Annotated[float, probability("chance of failure")]
 LargeBeta = Annotated[

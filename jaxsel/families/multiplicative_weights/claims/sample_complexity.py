@@ -21,7 +21,7 @@ from jaxsel.papers import CL
 
 Cells = Annotated[int, whole("|X|", at_least=3)]
 Queries = Annotated[float, number("m", above=1.0)]
-Alpha = Annotated[float, probability("error")]
+Alpha = Annotated[float, number("error", at_least=1e-50, below=1.0)]
 Beta = Annotated[float, probability("chance of failure")]
 Constant = Annotated[float, positive("C")]
 

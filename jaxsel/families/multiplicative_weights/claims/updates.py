@@ -20,7 +20,8 @@ Rate = Annotated[float, positive("eta, learning rate")]
 Error = Annotated[float, number("g, the error of the query", at_least=0.0, at_most=1.0)]
 Cells = Annotated[int, whole("|X|", at_least=2)]
 Gap = Annotated[
-    float, number("g, least error of a query that updates", above=0.0, at_most=1.0)
+    float,
+    number("g, least error of a query that updates", at_least=1e-100, at_most=1.0),
 ]
 
 

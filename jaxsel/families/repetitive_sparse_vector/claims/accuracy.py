@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxsel.base import Budget
 from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import number, whole
+from jaxsel.domains import positive, whole
 from jaxsel.families.repetitive_sparse_vector.claims.cases import (
     Beta,
     Failures,
@@ -34,11 +34,9 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
 )
 from jaxsel.papers import CL
 
-AnyQueries = Annotated[int, whole("m, how many queries", at_least=1)]
-Repetitions = Annotated[int, whole("tau, Tests in a batch", at_least=1)]
-Margin = Annotated[
-    float, number("d, from t - d on top is right", above=0.0, at_most=math.inf)
-]
+AnyQueries = Annotated[int, whole("m, how many queries", at_least=1, at_most=1e15)]
+Repetitions = Annotated[int, whole("tau, Tests in a batch", at_least=1, at_most=1e18)]
+Margin = Annotated[float, positive("d: from t - d on top is right")]
 
 
 # --- The lemma ------------------------------------------------------------------------

@@ -8,17 +8,21 @@ import numpy as np
 
 from jaxsel.base import Budget
 from jaxsel.checking import Case
-from jaxsel.domains import number, positive, probability, whole
+from jaxsel.domains import number, probability, whole
 from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings
 
-QueryEpsilon = Annotated[float, positive("epsilon', of each Test")]
-Failures = Annotated[int, whole("k', failed batches until it halts", at_least=1)]
-Gamma = Annotated[float, positive("exponent of the law of p")]
+QueryEpsilon = Annotated[
+    float, number("epsilon', of each Test", above=0.0, at_most=100.0)
+]
+Failures = Annotated[
+    int, whole("k', failed batches until it halts", at_least=1, at_most=10**9)
+]
+Gamma = Annotated[float, number("exponent of the law of p", above=0.0, at_most=1e6)]
 GammaOrNone = Annotated[
     float, number("exponent of the law of p; inf: p = 1", above=0.0, at_most=math.inf)
 ]
-Wanted = Annotated[int, whole("k, answers top to be found", at_least=1)]
-Queries = Annotated[int, whole("m, how many queries", at_least=10)]
+Wanted = Annotated[int, whole("k, answers top to be found", at_least=1, at_most=10**9)]
+Queries = Annotated[int, whole("m, how many queries", at_least=10, at_most=1e15)]
 Beta = Annotated[float, probability("chance of failure")]
 
 

@@ -5,31 +5,26 @@ With CL-E6: Fact 1 is false at large ones.
 
 import math
 from collections.abc import Iterator
-from typing import Annotated
 
 import numpy as np
 from scipy import special
 
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import positive
 from jaxsel.families.selection_and_test.claims.coin_cases import (
     check_small_order,
     random_sequence,
     shown,
     small_orders,
 )
-from jaxsel.families.selection_and_test.claims.parameters import Order
+from jaxsel.families.selection_and_test.claims.parameters import Closeness, Order
 from jaxsel.families.selection_and_test.coin_game_laws import close_coins
 from jaxsel.papers import CL
-
-Epsilon = Annotated[float, positive("closeness of the coins")]
-
 
 # --- Fact 1 (CL-E6) -------------------------------------------------------------------
 
 
-def _one_coin(*, order: Order = 100.0, epsilon: Epsilon = 1.0) -> float:
+def _one_coin(*, order: Order = 100.0, epsilon: Closeness = 1.0) -> float:
     """Bound 1 + 2 a (a - 1) epsilon^2 of Fact 1 on exp((a - 1) D_a) of two coins."""
     return 1.0 + 2.0 * order * (order - 1.0) * epsilon**2
 
@@ -62,7 +57,7 @@ def _small_orders(budget: Budget) -> Iterator[Case]:
 # --- Claim 1 --------------------------------------------------------------------------
 
 
-def _claim_1(*, order: Order = 2.0, epsilon: Epsilon = 0.1) -> float:
+def _claim_1(*, order: Order = 2.0, epsilon: Closeness = 0.1) -> float:
     """1 + 3 a (a - 1) epsilon^2, for a epsilon <= 1/3."""
     check_small_order(order, epsilon)
     return 1.0 + 3.0 * order * (order - 1.0) * epsilon**2

@@ -14,14 +14,18 @@ from scipy import special
 
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import positive, probability, whole
+from jaxsel.domains import probability, whole
 from jaxsel.errors import InputError
 from jaxsel.families.selection_and_test.claims.coin_cases import (
     random_game,
     random_sequence,
     shown,
 )
-from jaxsel.families.selection_and_test.claims.parameters import Ones, Order
+from jaxsel.families.selection_and_test.claims.parameters import (
+    Closeness,
+    Ones,
+    Order,
+)
 from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
     coin_renyi,
@@ -30,8 +34,7 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
 )
 from jaxsel.papers import CL
 
-Epsilon = Annotated[float, positive("closeness of the coins")]
-Coins = Annotated[int, whole("n, how many coins there are", at_least=1)]
+Coins = Annotated[int, whole("n, how many coins there are", at_least=1, at_most=10**9)]
 Bias = Annotated[float, probability("p, of every coin")]
 Halt = Annotated[int, whole("i, the coin at which it ends", at_least=1)]
 
@@ -55,7 +58,7 @@ def largest_loss(p: np.ndarray, q: np.ndarray) -> float:
     return float(best[0])
 
 
-def _pure(*, epsilon: Epsilon = 0.5, calls: Ones = 1) -> float:
+def _pure(*, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
     """k epsilon, for D_inf(P || Q) of the game until k ones."""
     return calls * epsilon
 
@@ -70,7 +73,7 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _reverse(
-    *, bias: Bias = 0.01, epsilon: Epsilon = 0.5, coins: Coins = 1000
+    *, bias: Bias = 0.01, epsilon: Closeness = 0.5, coins: Coins = 1000
 ) -> float:
     """n log((1 - p e^-epsilon)/(1 - p)): D_inf(Q || P) is at least that."""
     if bias > special.expit(epsilon):
@@ -119,7 +122,7 @@ def _first_cases(
 
 
 def _coin_bound(
-    *, order: Order = 2.0, epsilon: Epsilon = 0.01, calls: Ones = 1
+    *, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Ones = 1
 ) -> float:
     """Bound 3 k a epsilon^2 of Lemma 2 on the Renyi divergence of the coin game."""
     return 3.0 * calls * order * epsilon**2
@@ -156,7 +159,7 @@ def _kept_promise(budget: Budget) -> Iterator[Case]:
 
 
 def _exact_rate(
-    *, order: Order = 2.0, epsilon: Epsilon = 0.5, calls: Ones = 1
+    *, order: Order = 2.0, epsilon: Closeness = 0.5, calls: Ones = 1
 ) -> float:
     """k (a epsilon - log(1 + e^epsilon - e^((1-a) epsilon)))/(a - 1)."""
     return calls * float(favoured_rate(order, epsilon))
@@ -184,7 +187,7 @@ def _exact_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _printed_rate(
-    *, order: Order = 2.0, epsilon: Epsilon = 0.1, calls: Ones = 1
+    *, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Ones = 1
 ) -> float:
     """3 k a epsilon^2 of Lemma 2."""
     return _coin_bound(order=order, epsilon=epsilon, calls=calls)

@@ -10,7 +10,11 @@ from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
 from jaxsel.domains import whole
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
-from jaxsel.families.selection_and_test.claims.parameters import Epsilon, Gamma
+from jaxsel.families.selection_and_test.claims.parameters import (
+    MOST_COUNT,
+    Epsilon,
+    Gamma,
+)
 from jaxsel.families.selection_and_test.laws import (
     RowOfTests,
     SelectionCall,
@@ -22,9 +26,16 @@ from jaxsel.papers import CL
 _PLACE = "remark after Theorem 2"
 Step = SelectionCall | RowOfTests
 Selections = Annotated[
-    int, whole("c1; for CL-interleaved-sharp those that released a run", at_least=0)
+    int,
+    whole(
+        "c1; for CL-interleaved-sharp those that released a run",
+        at_least=0,
+        at_most=MOST_COUNT,
+    ),
 ]
-Tops = Annotated[int, whole("c2, how many Tests answered top", at_least=0)]
+Tops = Annotated[
+    int, whole("c2, how many Tests answered top", at_least=0, at_most=MOST_COUNT)
+]
 
 
 def _interleaved(

@@ -13,7 +13,7 @@ from scipy import special
 from jaxsel.accounting.single_run import pairs
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import number, positive
+from jaxsel.domains import number
 from jaxsel.families.selection_and_test.claims.coin_cases import (
     check_small_order,
     random_game,
@@ -21,7 +21,11 @@ from jaxsel.families.selection_and_test.claims.coin_cases import (
     shown,
     small_orders,
 )
-from jaxsel.families.selection_and_test.claims.parameters import Order, Tops
+from jaxsel.families.selection_and_test.claims.parameters import (
+    Closeness,
+    Order,
+    Tops,
+)
 from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
     coin_renyi,
@@ -30,14 +34,13 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
 )
 from jaxsel.papers import CL
 
-Epsilon = Annotated[float, positive("of the tests")]
 Passing = Annotated[float, number("p, equal to p_0", above=0.0, at_most=1.0)]
 
 
 # --- The reduction (CL-E4) ------------------------------------------------------------
 
 
-def _least_bottom(*, epsilon: Epsilon = 0.01, passing: Passing = 1.0) -> float:
+def _least_bottom(*, epsilon: Closeness = 0.01, passing: Passing = 1.0) -> float:
     """Printed lower bound e^(-2 epsilon) (1 - p_1) on 1 - p_0; H always says "top".
 
     p_1 = p e^-epsilon.
@@ -70,7 +73,7 @@ def _least_bottoms(
 
 
 def _reduced_printed(
-    *, order: Order = 2.0, epsilon: Epsilon = 0.01, calls: Tops = 1
+    *, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Tops = 1
 ) -> float:
     """Printed bound 12 c a epsilon^2 on D_a(A^p || A^(p/e^epsilon)), any p in [0, 1]."""
     return 12.0 * calls * order * epsilon**2
@@ -84,7 +87,7 @@ def _reduced_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _two_sided(
-    *, order: Order = 2.0, epsilon: Epsilon = 0.01, calls: Tops = 1
+    *, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Tops = 1
 ) -> float:
     """Bound 2 c a epsilon^2, a <= 1/(3 epsilon), on the divergence at one known p."""
     check_small_order(order, epsilon)
@@ -118,7 +121,7 @@ def _two_sided_cases(budget: Budget) -> Iterator[Case]:
 # --- The exact rate -------------------------------------------------------------------
 
 
-def _known(*, order: Order = 2.0, epsilon: Epsilon = 0.1, calls: Tops = 1) -> float:
+def _known(*, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Tops = 1) -> float:
     """k ((1-a) epsilon - log(1 + e^epsilon - e^(a epsilon)))/(a - 1), or inf."""
     return calls * float(known_chance_rate(order, epsilon))
 

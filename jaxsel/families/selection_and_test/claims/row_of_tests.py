@@ -11,11 +11,11 @@ from jaxsel import repetitions as laws
 from jaxsel.base import Budget
 from jaxsel.checking import Case, at_most, equal
 from jaxsel.domains import number, probability, whole
-from jaxsel.families.selection_and_test.claims.parameters import Gamma
+from jaxsel.families.selection_and_test.claims.parameters import MOST_COUNT, Gamma
 from jaxsel.families.selection_and_test.laws import no_top_chance, prior
 from jaxsel.papers import CL
 
-Count = Annotated[int, whole("tau, how many Tests", at_least=1)]
+Count = Annotated[int, whole("tau, how many Tests", at_least=1, at_most=MOST_COUNT)]
 Top = Annotated[float, number("h, that H answers top", above=0.0, at_most=1.0)]
 Beta = Annotated[float, probability("chance of failure")]
 
@@ -72,7 +72,8 @@ def _below_cases(budget: Budget) -> Iterator[Case]:
 def _needed(*, beta: Beta = 0.1, gamma: Gamma = 1.0) -> float:
     """2 (Gamma(gamma+1)/beta)^(1/gamma): Tests so that a query is missed with beta."""
     log_factor = float(special.gammaln(gamma + 1.0)) - math.log(beta)
-    return 2.0 * math.exp(log_factor / gamma)
+    with np.errstate(over="ignore"):
+        return 2.0 * float(np.exp(log_factor / gamma))
 
 
 def _needed_cases(budget: Budget) -> Iterator[Case]:
