@@ -7,7 +7,6 @@ rows favour by chance (the boosting attack of Dwork et al. 2015, "The reusable h
 An accurate answer is near the POPULATION's (Cohen et al. 2022, Theorems 10 and 12).
 """
 
-import functools
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -16,15 +15,17 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import Mechanism
+from jaxsel.base import Mechanism, factory
 from jaxsel.errors import (
     InputError,
     check_choice,
     check_integer,
+    check_params,
     check_positive,
     check_probability_vector,
 )
 from jaxsel.families.multiplicative_weights.hardt_rothblum import (
+    SETTINGS,
     Weights,
     begin,
     checked_settings,
@@ -54,7 +55,7 @@ class Analysis(NamedTuple):
     updates: Int[Array, ""]
 
 
-@functools.cache
+@factory
 def adaptive_analysis(rows: int, *, protection: str = "none") -> Mechanism:
     """m random queries and the vote that they suggest.
 
@@ -82,17 +83,19 @@ def adaptive_analysis(rows: int, *, protection: str = "none") -> Mechanism:
     """
     check_choice("protection", protection, PROTECTIONS)
     rows = check_integer("rows", rows, 1)
+    needed = {"none": (), "weights": SETTINGS}.get(protection, ("noise_scale",))
 
     def prepare(data, params):
         shares = check_probability_vector("the population", data)
         if shares.size < 2:
             raise InputError("the population has 1 cell; it must have 2 or more")
-        asked = check_integer("queries", params.get("queries", 0), 1)
+        check_params(params, required=("queries", *needed))
+        asked = check_integer("queries", params["queries"], 1)
         settings: dict[str, Any] = {}
         if protection == "weights":
             settings = checked_settings(params)
         elif protection != "none":
-            scale = check_positive("noise_scale", params.get("noise_scale", np.nan))
+            scale = check_positive("noise_scale", params["noise_scale"])
             settings = {"noise_scale": np.float64(scale)}
         total = np.cumsum(shares)
         settings["asked"] = np.int32(min(asked, 2**31 - 2))
@@ -142,7 +145,6 @@ def adaptive_analysis(rows: int, *, protection: str = "none") -> Mechanism:
     width = 2.0 / BINS
     names = tuple(f"from {width * i - 1:.2f}" for i in range(BINS))
     return Mechanism(
-        name=f"adaptive_analysis(rows={rows},protection={protection})",
         prepare=prepare,
         sample=sample,
         event=_gap_bin,

@@ -3,7 +3,6 @@
 Section 4.2 of Dwork & Roth; Cohen et al. 2022, Theorem 9 and Section 4.3.1.
 """
 
-import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -12,11 +11,17 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import check_choice, check_integer, check_positive
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import (
+    check_choice,
+    check_integer,
+    check_params,
+    check_positive,
+)
 from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law
 from jaxsel.families.multiplicative_weights.universe import (
     ANALYSTS,
+    PARAMS,
     PATH_QUERIES,
     Interaction,
     event_and_labels,
@@ -29,6 +34,7 @@ from jaxsel.families.multiplicative_weights.universe import (
 
 _THRESHOLD_TAG, _QUERY_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE0, 0xE1, 0xE2, 0xE3
 _NUMBERS = ("threshold", "rate", "threshold_scale", "query_scale", "answer_scale")
+SETTINGS = (*_NUMBERS, "max_updates")
 
 
 class Weights(NamedTuple):
@@ -57,10 +63,9 @@ class Reply(NamedTuple):
 def checked_settings(params: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of the mechanism, as arrays; InputError where out of range."""
     found: dict[str, Any] = {
-        name: np.float64(check_positive(name, params.get(name, np.nan)))
-        for name in _NUMBERS
+        name: np.float64(check_positive(name, params[name])) for name in _NUMBERS
     }
-    most = check_integer("max_updates", params.get("max_updates", -1), 1)
+    most = check_integer("max_updates", params["max_updates"], 1)
     return found | {"max_updates": np.int32(min(most, 2**31 - 1))}
 
 
@@ -99,7 +104,7 @@ def respond(
     return Reply(when(fires, update, weights), answer, fires, below)
 
 
-@functools.cache
+@factory
 def hardt_rothblum(
     queries: int, *, analyst: str = "pool", event: str = "updates"
 ) -> Mechanism:
@@ -119,8 +124,8 @@ def hardt_rothblum(
     Data: Int["cells"], how many rows fall into each cell of the universe.
     Params: "queries", Float["pool cells"]; "reference", Float["cells"]; "asked" (see
       ``universe.prepare_universe``); "threshold", "rate" (of the update), "max_updates",
-      "threshold_scale", "query_scale" and "answer_scale": the fields of
-      ``accounting.multiplicative_weights.settings.hardt_rothblum``.
+      "threshold_scale", "query_scale" and "answer_scale", as
+      ``settings.hardt_rothblum`` chooses them.
     Outcome: Interaction.
 
     Formal guarantees (claims): CL-Thm9.
@@ -133,9 +138,9 @@ def hardt_rothblum(
     event_of, labels = event_and_labels(event, queries)
 
     def prepare(data, params):
-        return prepare_universe(data, params, analyst, queries), checked_settings(
-            params
-        )
+        check_params(params, required=SETTINGS, optional=PARAMS)
+        universe = prepare_universe(data, params, analyst, queries)
+        return universe, checked_settings(params)
 
     def sample(key: stream.Key, data, params) -> Interaction:
         choices = stream.fold(key, _ANALYST_TAG)
@@ -173,7 +178,6 @@ def hardt_rothblum(
         return FiniteLaw(probabilities, labels(data, params))
 
     return Mechanism(
-        name=f"hardt_rothblum(queries={queries},analyst={analyst},event={event})",
         prepare=prepare,
         sample=sample,
         event=event_of,

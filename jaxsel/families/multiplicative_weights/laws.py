@@ -170,7 +170,7 @@ def repetitive_law(
     """Law of the mechanism of Theorem 11.
 
     Arguments and result as of ``hardt_rothblum_law``, with the settings of
-    ``mechanisms.multiplicative_weights.repetitive``.
+    ``repetitive.repetitive``.
     """
     shares, ask = table["shares"], _question(table, analyst)
     vector = _SparseVector(settings)

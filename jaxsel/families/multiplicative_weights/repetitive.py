@@ -5,7 +5,6 @@ Cohen, Lyu, Nelson, Sarlós & Stemmer 2022, Theorem 11 and Section 4.3.1: one sp
 released; a bad one is drawn again.
 """
 
-import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,11 +14,17 @@ from jax import lax
 from jaxtyping import Array
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import check_choice, check_integer, check_positive
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import (
+    check_choice,
+    check_integer,
+    check_params,
+    check_positive,
+)
 from jaxsel.families.multiplicative_weights.laws import repetitive_law
 from jaxsel.families.multiplicative_weights.universe import (
     ANALYSTS,
+    PARAMS,
     PATH_QUERIES,
     Interaction,
     event_and_labels,
@@ -29,15 +34,19 @@ from jaxsel.families.multiplicative_weights.universe import (
     prepare_universe,
     when,
 )
-from jaxsel.families.selection_and_test.state import State, initialise, log_stay
-from jaxsel.families.selection_and_test.state import test as run_test
+from jaxsel.families.selection_and_test.state import (
+    State,
+    answers_top,
+    initialise,
+    log_stay,
+)
 
 METHODS = ("jump", "literal")
 _PRIOR_TAG, _QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE8, 0xE9, 0xEA, 0xEB
 _TEST_TAG, _NOISE_TAG = 0xEC, 0xED
 _NUMBERS = (
-    "threshold", "check_threshold", "distance", "rate", "gamma", "repetitions",
-    "test_scale", "answer_scale",
+    "threshold", "distance", "rate", "gamma", "repetitions", "test_scale",
+    "answer_scale",
 )  # fmt: skip
 _WHOLE = ("max_failures", "max_answers")
 _MANY = 2.0**31 - 2
@@ -50,7 +59,7 @@ class _Reply(NamedTuple):
     failures: Array  # float; more than are left means that it halted before the answer
 
 
-@functools.cache
+@factory
 def repetitive(
     queries: int,
     *,
@@ -80,7 +89,7 @@ def repetitive(
       ``universe.prepare_universe``); "threshold", "check_threshold" (default: half the
       threshold), "distance" (d, of both questions), "rate" (of the update), "gamma",
       "repetitions" (tau), "max_failures" (k'), "max_answers", "test_scale" and
-      "answer_scale": from ``accounting.multiplicative_weights.settings.repetitive``.
+      "answer_scale", as ``settings.repetitive`` chooses them.
     Outcome: Interaction.
 
     Formal guarantees (claims): CL-Thm11.
@@ -94,21 +103,20 @@ def repetitive(
     event_of, labels = event_and_labels(event, queries)
 
     def settings(params: Mapping[str, Any]) -> dict[str, Any]:
-        half = 0.5 * params.get("threshold", np.nan)
-        given = {"check_threshold": half} | dict(params)
+        check_params(params, (*_NUMBERS, *_WHOLE), ("check_threshold", *PARAMS))
         found: dict[str, Any] = {
-            name: np.float64(check_positive(name, given.get(name, np.nan)))
-            for name in _NUMBERS
+            name: np.float64(check_positive(name, params[name])) for name in _NUMBERS
         }
         check_integer("repetitions", found["repetitions"], 1)
+        check = params.get("check_threshold", 0.5 * found["threshold"])
+        found["check_threshold"] = np.float64(check_positive("check_threshold", check))
         for name in _WHOLE:
-            found[name] = np.int32(
-                min(check_integer(name, given.get(name, -1), 1), _MANY)
-            )
+            found[name] = np.int32(min(check_integer(name, params[name], 1), _MANY))
         return found
 
     def prepare(data, params):
-        return prepare_universe(data, params, analyst, queries), settings(params)
+        found = settings(params)
+        return prepare_universe(data, params, analyst, queries), found
 
     def sample(key: stream.Key, data, params) -> Interaction:
         precision = noise.widest_precision()
@@ -202,8 +210,6 @@ def repetitive(
         return FiniteLaw(probabilities, labels(data, params))
 
     return Mechanism(
-        name=f"repetitive_weights(queries={queries},analyst={analyst},event={event},"
-        f"method={method})",
         prepare=prepare,
         sample=sample,
         event=event_of,
@@ -268,7 +274,7 @@ def _literal(key, number, state: State, level, params, left) -> _Reply:
                 "laplace", noises, made, precision
             )
             answer = jnp.where(refuting_u, noisy >= 0, noisy <= -params["distance"])
-            failed = run_test(tests, state, answer, made)
+            failed = answers_top(tests, state, answer, made)
             return made + 1, j + 1, failed
 
         made, _, failed = lax.while_loop(

@@ -1,55 +1,11 @@
-"""Errors and sample sizes as Cohen et al. 2022 display them, with constant 1.
+"""Sample sizes as Cohen et al. 2022 display them, with constant 1.
 
-Theorems 9 and 11 on private multiplicative weights, Theorems 10 and 12 on adaptive data
-analysis; with the constants spelled out they are in ``multiplicative_weights``.
+Theorems 10 and 12 on adaptive data analysis; with the constants spelled out they are in
+``settings``.
 """
 
 import math
 from typing import NamedTuple
-
-
-def theorem_9(
-    cells: int,
-    rows: float,
-    queries: float,
-    epsilon: float,
-    delta: float,
-    beta: float,
-    *,
-    printed: bool = False,
-) -> float:
-    """alpha of Theorem 9, all of O(.) with constant 1.
-
-    alpha^2 = sqrt(log|X| log(1/delta)) log(m/beta)/(n epsilon); as printed in Section
-    1.5.1 log(m/beta) stands under the root (CL-E16).
-    """
-    outside = math.log(queries / beta)
-    root = math.sqrt(-math.log(cells) * math.log(delta))
-    return math.sqrt(
-        root * (math.sqrt(outside) if printed else outside) / (rows * epsilon)
-    )
-
-
-def theorem_11(
-    cells: int,
-    rows: float,
-    queries: float,
-    epsilon: float,
-    delta: float,
-    beta: float,
-    *,
-    printed: bool = False,
-) -> float:
-    """alpha of Theorem 11, the solution of its equation with constant 1.
-
-    alpha = sqrt(log|X| log(1/delta)) log(m)/(n epsilon alpha) + log(1/beta)/(n epsilon);
-    as printed in Section 4.3.1 log(m) stands under the root (CL-E16).
-    """
-    outside = math.log(queries)
-    root = math.sqrt(-math.log(cells) * math.log(delta))
-    first = root * (math.sqrt(outside) if printed else outside) / (rows * epsilon)
-    second = -math.log(beta) / (rows * epsilon)
-    return second / 2.0 + math.sqrt(second**2 / 4.0 + first)
 
 
 def theorem_10(cells: int, queries: float, alpha: float, beta: float) -> float:

@@ -128,8 +128,8 @@ def _hardt_rothblum_noise(
     return _Noise(k, scale, scale * (2.0 * few + 4.0 * many), scale * few)
 
 
-def parameters(settings: "HardtRothblum | Repetitive") -> dict[str, float]:
-    """The parameters of ``mechanisms.multiplicative_weights`` that these settings mean."""
+def parameters(settings: "Settings") -> dict[str, float]:
+    """The parameters of the mechanism that these settings mean."""
     found: dict[str, float]
     if isinstance(settings, HardtRothblum):
         names = ("threshold", "rate", "threshold_scale", "query_scale", "answer_scale")
@@ -260,6 +260,9 @@ def repetitive(
         test_scale=test / rows,
         answer_scale=answer / rows,
     )
+
+
+Settings = HardtRothblum | Repetitive
 
 
 class RepetitivePlan(NamedTuple):

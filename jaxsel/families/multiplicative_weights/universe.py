@@ -15,11 +15,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel import noise, stream
 from jaxsel.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.families.multiplicative_weights.laws import TIE
 
 ANALYSTS = ("pool", "random", "worst")
 EVENTS = ("updates", "path")
+PARAMS = ("queries", "reference", "asked")  # of the universe
 PATH_QUERIES = 8  # 3^8 paths are told apart
-TIE = 1e-12  # shares nearer than this count as equal
 
 
 class Interaction(NamedTuple):

@@ -1,35 +1,30 @@
 """The catalogue entry of the repetitive sparse vector."""
 
+import math
+
 import numpy as np
 
 from jaxsel.base import Pair, Relation
-from jaxsel.entry import Built, MechanismEntry, Settings
-from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
-    repetitive_sparse_vector,
-)
-from jaxsel.families.repetitive_sparse_vector.settings import (
-    RepetitiveSettings,
-    pure_epsilon,
-)
-from jaxsel.options import Option, read_number, read_numbers
+from jaxsel.domains import choice, number, numbers, whole
+from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings
 
 
-def _settings(values: Settings) -> RepetitiveSettings:
-    numbers = {n: read_number(n, values[n]) for n in RepetitiveSettings._fields}
-    return RepetitiveSettings(**numbers)  # type: ignore[arg-type]
+def _params(values: Values) -> dict:
+    return {name: values[name] for name in RepetitiveSettings._fields}
 
 
-def _levels(values: Settings) -> np.ndarray:
-    return np.array(read_numbers("levels", values["levels"]))
+def _make(values: Values) -> Built:
+    from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
+        repetitive_sparse_vector,
+    )
 
-
-def _make(values: Settings) -> Built:
     mechanism = repetitive_sparse_vector(method=values["method"], event=values["event"])
-    return Built(mechanism, _levels(values), _settings(values)._asdict())
+    return Built(mechanism, values["levels"], _params(values))
 
 
-def _pairs(values: Settings) -> tuple[Pair, ...]:
-    levels, params = _levels(values), _settings(values)._asdict()
+def _pairs(values: Values) -> tuple[Pair, ...]:
+    levels, params = values["levels"], _params(values)
     opposed = np.ones(levels.size)
     opposed[-1:] = -1.0
     turns = np.where(np.arange(levels.size) % 2 == 0, 1.0, -1.0)
@@ -44,9 +39,12 @@ def _pairs(values: Settings) -> tuple[Pair, ...]:
     )
 
 
-def _promise(values: Settings, pair: Pair) -> tuple[str, float]:
+def _guarantee(values: Values, pair: Pair) -> Guarantee | None:
     del pair
-    return "CL-Lem3", pure_epsilon(_settings(values))
+    if math.isinf(values["gamma"]):
+        return None  # at a known p there is no pure epsilon
+    given = {name: values[name] for name in ("query_epsilon", "failures", "gamma")}
+    return guarantee("CL-Lem3", **given)
 
 
 ENTRIES: tuple[MechanismEntry, ...] = (
@@ -57,19 +55,41 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "noisy Tests (Cohen et al. 2022, Algorithm 3, reconstructed).",
         False,
         {
-            "levels": Option(
-                "-2,-2,0", "f - t of each query, in units of the sensitivity"
+            "levels": numbers(
+                "f - t of each query, in units of the sensitivity", default="-2,-2,0"
             ),
-            "gamma": Option("1", "exponent of the prior of the chance of a Test"),
-            "repetitions": Option("2", "tau, Tests in a batch"),
-            "query_epsilon": Option("0.5", "epsilon', of one Test"),
-            "failures": Option("2", "k', failed batches until it halts"),
-            "margin": Option("2", "d: top may be answered from t - d on"),
-            "event": Option("pattern", "pattern (at most 10 queries) or tops"),
-            "method": Option("jump", "jump, literal or law"),
+            "gamma": number(
+                "exponent of the prior of the chance of a Test; inf: each is made",
+                above=0.0,
+                at_most=math.inf,
+                default=1,
+            ),
+            "repetitions": whole(
+                "tau, Tests in a batch", at_least=1, at_most=10**6, default=2
+            ),
+            "query_epsilon": number(
+                "epsilon', of one Test", above=0.0, at_most=100.0, default=0.5
+            ),
+            "failures": whole(
+                "k', failed batches until it halts", at_least=1, at_most=40, default=2
+            ),
+            "margin": number(
+                "d: top may be answered from t - d on",
+                above=0.0,
+                at_most=math.inf,
+                default=2,
+            ),
+            "event": choice(
+                ("pattern", "tops"),
+                "what is tallied: all answers of at most 10 queries, or how many are top",
+                default="pattern",
+            ),
+            "method": choice(
+                ("literal", "jump", "law"), "see the guide", default="jump"
+            ),
         },
         _make,
         _pairs,
-        _promise,
+        _guarantee,
     ),
 )

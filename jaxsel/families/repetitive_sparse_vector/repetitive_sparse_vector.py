@@ -16,8 +16,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_integer
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import InputError, check_choice, check_integer, check_params
 from jaxsel.families.repetitive_sparse_vector import laws as exact
 from jaxsel.families.repetitive_sparse_vector.settings import (
     RepetitiveSettings,
@@ -28,6 +28,7 @@ from jaxsel.families.sparse_vector.runs import read_runs
 
 METHODS = ("literal", "jump")
 EVENTS = ("pattern", "tops")
+_MOST = 2**62  # counts are 64-bit integers
 _STATE_TAG, _TEST_TAG, _NOISE_TAG, _JUMP_TAG = 0xC0, 0xC1, 0xC2, 0xC3
 
 
@@ -64,13 +65,18 @@ class _Place(NamedTuple):
 
 
 def _settings(params: Mapping[str, Any]) -> RepetitiveSettings:
-    missing = [name for name in RepetitiveSettings._fields if name not in params]
-    if missing:
-        raise InputError(f"{missing[0]} is missing; give {', '.join(missing)}")
-    return checked(RepetitiveSettings(*(params[n] for n in RepetitiveSettings._fields)))
+    names = RepetitiveSettings._fields
+    check_params(params, required=names, optional=("threshold",))
+    settings = checked(RepetitiveSettings(*(params[name] for name in names)))
+    for name in ("repetitions", "failures"):
+        if getattr(settings, name) > _MOST:
+            raise InputError(
+                f"{name} is {getattr(settings, name)}; it must be at most 2^62"
+            )
+    return settings
 
 
-@functools.cache
+@factory
 def repetitive_sparse_vector(
     *, method: str = "jump", event: str = "pattern"
 ) -> Mechanism:
@@ -91,8 +97,8 @@ def repetitive_sparse_vector(
     Data: as for ``above_threshold``: answers f in units of the sensitivity,
       Float["queries"], or a mapping with "answers" and "lengths": runs of equal ones.
     Params: "gamma", "repetitions" (tau), "query_epsilon" (epsilon'), "failures" (k')
-      and "margin" (d), the fields of RepetitiveSettings in
-      ``accounting.sparse_vector.repetitive_settings``; and "threshold" (t, default 0).
+      and "margin" (d), the fields of ``settings.RepetitiveSettings``; and "threshold"
+      (t, default 0).
     Outcome: Answers.
 
     Formal guarantees (claims): CL-Lem3, CL-Lem3-approximate; CL-Lem4.
@@ -158,7 +164,6 @@ def repetitive_sparse_vector(
         return FiniteLaw(found, labels(data, params))
 
     return Mechanism(
-        name=f"repetitive_sparse_vector(method={method},event={event})",
         prepare=prepare,
         sample=sample,
         event=_pattern if event == "pattern" else _tops,
@@ -254,7 +259,7 @@ def _literal(key, state, data, params, pattern: bool) -> Answers:
             noise.number(noises, place.draw)
         )
         says = jnp.where(second, value <= -params["margin"], value >= 0)
-        top = selection_and_test.test(tests, state, says, place.draw)
+        top = selection_and_test.answers_top(tests, state, says, place.draw)
         # Line 9: the batch fails at its first top.
         of_u, of_v = ((top & v).astype(jnp.int64) for v in (~second, second))
         fails = _failed(answers, query, of_u, of_v, params)

@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
-from jaxsel.families.selection_and_test.laws import prior
 
 
 def interaction_epsilon(
@@ -23,34 +22,6 @@ def interaction_epsilon(
     tops = check_integer("tops", tops, 0)
     epsilon, gamma = check_positive("epsilon", epsilon), check_positive("gamma", gamma)
     return (2.0 * (selections + tops) + gamma) * epsilon
-
-
-def selection_delta(rounds: npt.ArrayLike, deltas: npt.ArrayLike) -> float:
-    """The sum of tau delta_i over the candidates of ALL calls: Theorem 1 (CL-E2)."""
-    total = np.asarray(rounds, dtype=np.float64) * np.asarray(deltas, dtype=np.float64)
-    return min(1.0, float(np.sum(total)))
-
-
-def selection_delta_sharp(
-    rounds: npt.ArrayLike, deltas: npt.ArrayLike, gamma: float
-) -> float:
-    """1 - E_p prod (1 - p delta_i)^tau over the candidates of all calls.
-
-    The chance that one run of one call uses its delta; given that none does, the prior
-    of p is tilted by a decreasing function of p and the coupling of Theorem 1 still
-    costs gamma epsilon. At most gamma/(1+gamma) times ``selection_delta``. The delta_i
-    must be fixed in advance.
-    """
-    rounds, deltas = np.broadcast_arrays(
-        np.asarray(rounds, dtype=np.float64), np.asarray(deltas, dtype=np.float64)
-    )
-    if np.any((deltas < 0.0) | (deltas > 1.0)):
-        raise InputError("deltas must lie in [0, 1]")
-    nodes = prior(gamma, float(rounds.sum()))
-    log_none = np.zeros_like(nodes.p)
-    for tau, delta in zip(rounds.ravel(), deltas.ravel(), strict=True):
-        log_none += tau * np.log(nodes.rest + nodes.p * (1.0 - delta))
-    return float(nodes.weights @ -np.expm1(log_none))
 
 
 def tests_renyi_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:

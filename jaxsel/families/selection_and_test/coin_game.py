@@ -1,14 +1,18 @@
 """The 0-favored coin flipping game of Cohen et al. 2022, Algorithms 2 and 4."""
 
-import functools
-
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from jaxsel import noise
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_params,
+)
 from jaxsel.families.selection_and_test.coin_game_laws import game_law
 
 METHODS = ("literal", "jump")
@@ -22,11 +26,13 @@ def _biases(data) -> np.ndarray:
     return biases
 
 
-def _ones(params) -> int:
-    return check_integer("ones", params.get("ones", 1), 1)
+def _ones(params, coins: int) -> int:
+    check_params(params, optional=("ones",))
+    # With fewer coins than that the game never ends, whatever the number.
+    return min(check_integer("ones", params.get("ones", 1), 1), coins + 1)
 
 
-@functools.cache
+@factory
 def coin_game(*, method: str = "jump") -> Mechanism:
     """Show coins until k of them came up 1; release when that was.
 
@@ -54,7 +60,7 @@ def coin_game(*, method: str = "jump") -> Mechanism:
         # Minus the log chance of no 1 before each coin.
         return (
             {"bias": biases, "hazard": np.append(0.0, np.cumsum(steps))},
-            {"ones": np.int32(_ones(params))},
+            {"ones": np.int32(_ones(params, biases.size))},
         )
 
     def literal(key, data, params):
@@ -89,11 +95,11 @@ def coin_game(*, method: str = "jump") -> Mechanism:
         return (*(str(i) for i in range(_biases(data).size)), "goes on")
 
     def law(data, params) -> FiniteLaw:
-        probabilities = game_law(_biases(data), _ones(params))
+        biases = _biases(data)
+        probabilities = game_law(biases, _ones(params, biases.size))
         return FiniteLaw(probabilities, labels(data, params))
 
     return Mechanism(
-        name=f"coin_game(method={method})",
         prepare=prepare,
         sample=literal if method == "literal" else jump,
         event=lambda place: place,

@@ -28,18 +28,23 @@ def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:
     return np.where(again < 0.0, total / (order - 1.0), np.inf)
 
 
-def sequence_renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
-    """Renyi divergence of a game that shows these coins in turn, until the first 1.
+def game_renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
+    """Renyi divergence of an adaptive game, "not ended" being an outcome.
 
-    From the moment sum_i P_i^a Q_i^(1-a), order a > 1, over the place i of the first 1,
-    that none comes up being one more place, by recursion from the last coin.
+    Args:
+      p, q: Float["ones coins"]: row j is shown after j ones; the game ends after as
+        many ones as there are rows, or when the coins run out.
+      order: a > 1.
     """
-    top = order * np.log(p) + (1.0 - order) * np.log(q)
-    bottom = order * np.log1p(-p) + (1.0 - order) * np.log1p(-q)
-    moment = 0.0
-    for up, down in zip(top[::-1], bottom[::-1], strict=True):
-        moment = float(np.logaddexp(up, down + moment))
-    return moment / (order - 1.0)
+    up = order * np.log(p) + (1.0 - order) * np.log(q)
+    down = order * np.log1p(-p) + (1.0 - order) * np.log1p(-q)
+    ones, coins = p.shape
+    moment = np.zeros(ones + 1)  # logarithm, by recursion from the last coin
+    for coin in range(coins - 1, -1, -1):
+        moment[:ones] = np.logaddexp(
+            up[:, coin] + moment[1:], down[:, coin] + moment[:ones]
+        )
+    return float(moment[0]) / (order - 1.0)
 
 
 def close_coins(epsilon: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

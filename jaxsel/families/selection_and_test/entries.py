@@ -1,44 +1,49 @@
 """The catalogue entries of Selection and Test, Cohen et al. 2022, Algorithm 1."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.base import Pair, Relation
-from jaxsel.entry import Built, MechanismEntry, Settings
-from jaxsel.errors import InputError, check_integer
-from jaxsel.families.percentile.better_than_median import better_than_median
-from jaxsel.families.selection_and_test.bounds import interaction_epsilon
-from jaxsel.families.selection_and_test.coin_game import coin_game
-from jaxsel.families.selection_and_test.program import Select, Tests, program
-from jaxsel.families.tuning.bases import finite
-from jaxsel.options import Option, read_number, read_numbers
+from jaxsel.domains import choice, number, numbers, probability, whole
+from jaxsel.entry import (
+    Built,
+    Guarantee,
+    MechanismEntry,
+    Values,
+    guarantee,
+    no_guarantee,
+)
+from jaxsel.errors import InputError
 
-_EPSILON = Option("1", "epsilon of every mechanism that is called, on the pairs")
-_GAMMA = Option("1", "exponent of the law of p, P[p <= x] = x^gamma")
-_METHOD = Option("shortcut", "literal, shortcut or law")
-_SMALL = {
-    "top": Option("0.2", "chance of the best outcome, on the first side"),
-    "middle": Option("0.002", "chance of the second best one, on the other side"),
+_CALLED = "epsilon of every mechanism that is called, on the pairs"
+_TOP = "chance of the best outcome, on the first side"
+_MIDDLE = "chance of the second best one, on the other side"
+_MOST = 20.0  # of epsilon: e^epsilon - 1 keeps its precision
+_RUNS = 10**6  # of one call, made one by one by method "literal"
+_CANDIDATES = {
+    "epsilon": number(_CALLED, above=0.0, at_most=_MOST, default=1),
+    "top": probability(_TOP, default=0.2),
+    "middle": probability(_MIDDLE, default=0.002),
 }
+_GAMMA = number(
+    "exponent of the law of p, P[p <= x] = x^gamma",
+    above=0.0,
+    at_most=1e6,
+    default=1,
+)
+_METHOD = choice(("literal", "shortcut", "law"), "see the guide", default="shortcut")
 
 
-def _number(values: Settings, name: str) -> float:
-    return read_number(name, values[name])
+def _rounds(help: str, default: int):
+    return whole(help, at_least=1, at_most=_RUNS, default=default)
 
 
-def _whole(values: Settings, name: str, least: int = 1) -> int:
-    return check_integer(name, _number(values, name), least)
-
-
-def _sides(values: Settings) -> dict[str, tuple[pairs.LawPair, str]]:
+def _sides(values: Values) -> dict[str, tuple[pairs.LawPair, str]]:
     """Pairs of laws of one candidate, the tight one first."""
-    epsilon = _number(values, "epsilon")
-    three = pairs.three_outcome(
-        epsilon, _number(values, "top"), _number(values, "middle")
-    )
+    epsilon = values["epsilon"]
+    three = pairs.three_outcome(epsilon, values["top"], values["middle"])
     pair = pairs.randomised_response(epsilon)
     coin = (np.append(side, 0.0) for side in pair)
     return {
@@ -60,19 +65,17 @@ def _selection_data(law: np.ndarray, calls: int, candidates: int) -> tuple:
     return tuple(np.tile(law, (candidates, 1)) for _ in range(calls))
 
 
-def _make_selections(values: Settings) -> Built:
+def _make_selections(values: Values) -> Built:
+    from jaxsel.families.selection_and_test.program import Select, program
+
     pair = _selection_pairs(values)[0]
     calls = (Select(),) * len(pair.data)
     return Built(program(calls, method=values["method"]), pair.data, dict(pair.params))
 
 
-def _selection_pairs(values: Settings) -> tuple[Pair, ...]:
-    calls = _whole(values, "calls") if "calls" in values else 1
-    candidates = _whole(values, "candidates") if "candidates" in values else 1
-    params = {
-        "gamma": _number(values, "gamma"),
-        "rounds": (_whole(values, "rounds"),) * calls,
-    }
+def _selection_pairs(values: Values) -> tuple[Pair, ...]:
+    calls, candidates = values.get("calls", 1), values.get("candidates", 1)
+    params = {"gamma": values["gamma"], "rounds": (values["rounds"],) * calls}
     return tuple(
         Pair(
             name,
@@ -86,35 +89,35 @@ def _selection_pairs(values: Settings) -> tuple[Pair, ...]:
     )
 
 
-def _selection_promise(values: Settings, pair: Pair) -> tuple[str, float]:
-    calls = len(pair.data)
-    epsilon, gamma = _number(values, "epsilon"), _number(values, "gamma")
-    return "CL-Thm1-calls", interaction_epsilon(epsilon, gamma, calls)
+def _selection_guarantee(values: Values, pair: Pair) -> Guarantee:
+    return guarantee(
+        "CL-Thm1-calls",
+        epsilon=values["epsilon"],
+        gamma=values["gamma"],
+        calls=len(pair.data),
+    )
 
 
 # --- Tests ----------------------------------------------------------------------------
 
 
-def _make_tests(values: Settings) -> Built:
-    pair = _test_pairs(values)[0]
-    tops = _whole(values, "tops")
+def _make_tests(values: Values) -> Built:
+    from jaxsel.families.selection_and_test.program import Tests, program
+
+    pair, tops = _test_pairs(values)[0], values["tops"]
     # Bottoms first, then tops; the interaction halts after the last of them.
     mechanism = program((Tests(tops),) * 2, limit=tops, method=values["method"])
     return Built(mechanism, pair.data, dict(pair.params))
 
 
-def _test_pairs(values: Settings) -> tuple[Pair, ...]:
-    epsilon, quiet = _number(values, "epsilon"), _number(values, "quiet")
-    loud = 1.0 / (1.0 + math.exp(epsilon))
-    if not 0.0 < quiet <= loud:
+def _test_pairs(values: Values) -> tuple[Pair, ...]:
+    ratio, quiet, tops = math.exp(values["epsilon"]), values["quiet"], values["tops"]
+    loud = 1.0 / (1.0 + ratio)
+    if quiet > loud:
         raise InputError(
             f"quiet is {quiet:g}; it must lie in (0, 1/(1 + e^epsilon)] = (0, {loud:g}]"
         )
-    ratio, tops = math.exp(epsilon), _whole(values, "tops")
-    params = {
-        "gamma": _number(values, "gamma"),
-        "rounds": (_whole(values, "bottoms"), tops),
-    }
+    params = {"gamma": values["gamma"], "rounds": (values["bottoms"], tops)}
     return (
         Pair(
             "bottoms-then-tops",
@@ -135,9 +138,10 @@ def _test_pairs(values: Settings) -> tuple[Pair, ...]:
     )
 
 
-def _test_promise(values: Settings, pair: Pair) -> tuple[str, float]:
-    epsilon, gamma = _number(values, "epsilon"), _number(values, "gamma")
-    return "CL-Thm2", interaction_epsilon(epsilon, gamma, 0, _whole(values, "tops"))
+def _test_guarantee(values: Values, pair: Pair) -> Guarantee:
+    del pair
+    given = {name: values[name] for name in ("epsilon", "gamma", "tops")}
+    return guarantee("CL-Thm2", **given)
 
 
 # --- Interleaved ----------------------------------------------------------------------
@@ -148,186 +152,165 @@ def _by_test(outcomes: tuple):
     return outcomes[1] if len(outcomes) == 2 else 0
 
 
-def _make_interleaved(values: Settings) -> Built:
+def _make_interleaved(values: Values) -> Built:
+    from jaxsel.families.selection_and_test.program import Select, Tests, program
+
     pair = _interleaved_pairs(values)[0]
     calls = (Select(), Tests(1), Select(), Tests(1))
     mechanism = program(calls, choose=_by_test, method=values["method"])
     return Built(mechanism, pair.data, dict(pair.params))
 
 
-def _interleaved_pairs(values: Settings) -> tuple[Pair, ...]:
-    epsilon, rounds = _number(values, "epsilon"), _whole(values, "rounds")
-    loud = 1.0 / (1.0 + math.exp(epsilon))
-    params = {"gamma": _number(values, "gamma"), "rounds": (rounds, 1, rounds, 1)}
+def _interleaved_pairs(values: Values) -> tuple[Pair, ...]:
+    ratio, rounds = math.exp(values["epsilon"]), values["rounds"]
+    loud = 1.0 / (1.0 + ratio)
+    params = {"gamma": values["gamma"], "rounds": (rounds, 1, rounds, 1)}
     sides = list(_sides(values).items())
     found = []
     for (name, (laws, why)), (_, (others, _)) in zip(sides, sides[::-1], strict=True):
         data = [
             (side[None], top, np.stack([side, other])[:, None], top)
-            for side, other, top in zip(
-                laws, others, (loud * math.exp(epsilon), loud), strict=True
-            )
+            for side, other, top in zip(laws, others, (loud * ratio, loud), strict=True)
         ]
         found.append(Pair(name, data[0], data[1], Relation.BASE, params, why))
     return tuple(found)
 
 
-def _interleaved_promise(values: Settings, pair: Pair) -> tuple[str, float]:
-    epsilon, gamma = _number(values, "epsilon"), _number(values, "gamma")
-    return "CL-interleaved", interaction_epsilon(epsilon, gamma, 2, 2)
-
-
-# --- Better than the median -----------------------------------------------------------
-
-
-def _make_median(values: Settings) -> Built:
-    pair = _median_pairs(values)[0]
-    mechanism = better_than_median(finite(), method=values["method"])
-    return Built(mechanism, pair.data, dict(pair.params))
-
-
-def _median_pairs(values: Settings) -> tuple[Pair, ...]:
-    params = {"alpha": _number(values, "alpha"), "beta": _number(values, "beta")}
-    return tuple(
-        Pair(name, laws.first, laws.second, Relation.BASE, params, why)
-        for name, (laws, why) in _sides(values).items()
-    )
-
-
-def _median_promise(values: Settings, pair: Pair) -> tuple[str, float]:
-    epsilon, alpha = _number(values, "epsilon"), _number(values, "alpha")
-    return "CL-Thm4-privacy", (2.0 + alpha) * epsilon
+def _interleaved_guarantee(values: Values, pair: Pair) -> Guarantee:
+    del pair
+    given = {name: values[name] for name in ("epsilon", "gamma")}
+    return guarantee("CL-interleaved", selections=2, tops=2, **given)
 
 
 # --- The coin game --------------------------------------------------------------------
 
 
-def _make_game(values: Settings) -> Built:
+def _make_game(values: Values) -> Built:
+    from jaxsel.families.selection_and_test.coin_game import coin_game
+
     pair = _game_pairs(values)[0]
     return Built(coin_game(method=values["method"]), pair.data, dict(pair.params))
 
 
-def _game_pairs(values: Settings) -> tuple[Pair, ...]:
-    epsilon, coins = _number(values, "epsilon"), _whole(values, "coins")
-    params = {"ones": _whole(values, "ones")}
+def _game_pairs(values: Values) -> tuple[Pair, ...]:
+    epsilon = values["epsilon"]
     found = []
-    biases = read_numbers("biases", values["biases"])
     share = 1.0 / (1.0 + math.exp(-epsilon))
     for name, p, why in (
         ("randomised-response", [share], "the largest favoured divergence"),
-        ("small", biases, "the reverse divergence grows with the number of coins"),
+        (
+            "small",
+            values["biases"],
+            "the reverse divergence grows with the number of coins",
+        ),
     ):
-        p = np.resize(p, coins)
+        p = np.resize(p, values["coins"])
         q = np.array([pairs.extreme_neighbours(float(x), epsilon)[0] for x in p])
+        params = {"ones": values["ones"]}
         found.append(Pair(name, p, q, Relation.BASE, params, why))
     return tuple(found)
 
 
-def _entry(
-    name: str,
-    ids: tuple[str, ...],
-    summary: str,
-    options: dict[str, Option],
-    make: Callable[[Settings], Built],
-    make_pairs: Callable[[Settings], tuple[Pair, ...]],
-    promise: Callable[[Settings, Pair], tuple[str, float] | None],
-) -> MechanismEntry:
-    return MechanismEntry(name, ids, summary, False, options, make, make_pairs, promise)
-
-
 ENTRIES: tuple[MechanismEntry, ...] = (
-    _entry(
+    MechanismEntry(
         "selection_once",
         ("CL-Alg1", "CL-Thm1"),
         "Run k candidates Bin(tau, p) times each, p drawn once; release the best run.",
+        False,
         {
-            "epsilon": _EPSILON,
-            **_SMALL,
+            **_CANDIDATES,
             "gamma": _GAMMA,
-            "rounds": Option("20", "potential runs of each candidate (tau)"),
-            "candidates": Option("2", "how many candidates (k)"),
+            "rounds": _rounds("potential runs of each candidate (tau)", 20),
+            "candidates": whole(
+                "how many candidates (k)", at_least=1, at_most=1000, default=2
+            ),
             "method": _METHOD,
         },
         _make_selections,
         _selection_pairs,
-        _selection_promise,
+        _selection_guarantee,
     ),
-    _entry(
+    MechanismEntry(
         "selections",
         ("CL-Alg1", "CL-Thm1"),
         "Selections that share one p: (2 c + gamma) epsilon, not c (2 + gamma).",
+        False,
         {
-            "epsilon": _EPSILON,
-            **_SMALL,
+            **_CANDIDATES,
             "gamma": _GAMMA,
-            "rounds": Option("40", "potential runs of the candidate in a call (tau)"),
-            "calls": Option("2", "how many selections (c)"),
+            "rounds": _rounds("potential runs of the candidate in a call (tau)", 40),
+            # 4 outcomes a call: 4^8 transcripts
+            "calls": whole("how many selections (c)", at_least=1, at_most=8, default=2),
             "method": _METHOD,
         },
         _make_selections,
         _selection_pairs,
-        _selection_promise,
+        _selection_guarantee,
     ),
-    _entry(
+    MechanismEntry(
         "tests_until_top",
         ("CL-Alg1", "CL-Thm2"),
         "Tests with one p until c of them answered top; bottoms are free.",
+        False,
         {
-            "epsilon": _EPSILON,
-            "quiet": Option("0.2", "chance of top in the first tests, on one side"),
+            "epsilon": _CANDIDATES["epsilon"],
+            "quiet": probability(
+                "chance of top in the first tests, on one side", default=0.2
+            ),
             "gamma": _GAMMA,
-            "bottoms": Option("20", "how many first tests (n)"),
-            "tops": Option("2", "how many tops end it (c); as many tests come last"),
+            "bottoms": _rounds("how many first tests (n)", 20),
+            "tops": whole(
+                "how many tops end it (c); as many tests come last",
+                at_least=1,
+                at_most=50,
+                default=2,
+            ),
             "method": _METHOD,
         },
         _make_tests,
         _test_pairs,
-        _test_promise,
+        _test_guarantee,
     ),
-    _entry(
+    MechanismEntry(
         "interleaved",
         ("CL-Alg1", "CL-Thm1", "CL-Thm2"),
         "Selection, test, selection on what the test said, test: all with one p.",
+        False,
         {
-            "epsilon": Option("0.5", _EPSILON.help),
-            "top": Option("0.2", _SMALL["top"].help),
-            "middle": Option("0.02", _SMALL["middle"].help),
+            "epsilon": number(_CALLED, above=0.0, at_most=_MOST, default=0.5),
+            "top": probability(_TOP, default=0.2),
+            "middle": probability(_MIDDLE, default=0.02),
             "gamma": _GAMMA,
-            "rounds": Option("10", "potential runs of each selection (tau)"),
+            "rounds": _rounds("potential runs of each selection (tau)", 10),
             "method": _METHOD,
         },
         _make_interleaved,
         _interleaved_pairs,
-        _interleaved_promise,
+        _interleaved_guarantee,
     ),
-    _entry(
-        "better_than_median",
-        ("CL-Thm4",),
-        "The best of Bin(T, p) runs: above the median, but for a chance beta.",
-        {
-            "epsilon": _EPSILON,
-            **_SMALL,
-            "alpha": Option("1", "exponent of the law of p"),
-            "beta": Option("0.02", "failure probability that sets T"),
-            "method": Option("rank", "literal, rank or law"),
-        },
-        _make_median,
-        _median_pairs,
-        _median_promise,
-    ),
-    _entry(
+    MechanismEntry(
         "coin_game",
         ("CL-Alg2", "CL-Alg4", "CL-Lem1", "CL-Lem2"),
         "Show coins until k of them came up 1; no bound holds in both directions.",
+        False,
         {
-            "epsilon": _EPSILON,
-            "biases": Option("0.05,0.1", "chances of 1 on the favoured side, repeated"),
-            "coins": Option("12", "how many coins there are"),
-            "ones": Option("2", "how many ones end the game (k)"),
-            "method": Option("jump", "literal, jump or law"),
+            "epsilon": _CANDIDATES["epsilon"],
+            "biases": numbers(
+                "chances of 1 on the favoured side, repeated",
+                at_least=0.0,
+                at_most=1.0,
+                default="0.05,0.1",
+            ),
+            "coins": whole(
+                "how many coins there are", at_least=1, at_most=10_000, default=12
+            ),
+            "ones": whole("how many ones end the game (k)", at_least=1, default=2),
+            "method": choice(
+                ("literal", "jump", "law"), "see the guide", default="jump"
+            ),
         },
         _make_game,
         _game_pairs,
-        lambda values, pair: None,
+        no_guarantee,
     ),
 )

@@ -73,7 +73,7 @@ class SelectionCall(NamedTuple):
     rounds: np.ndarray
 
 
-class TestCall(NamedTuple):
+class RowOfTests(NamedTuple):
     """Tests of one H in a row, until ``stop`` of them answered top.
 
     Attributes:
@@ -81,8 +81,6 @@ class TestCall(NamedTuple):
       count: how many Tests there are at most.
       stop: after how many tops the row ends.
     """
-
-    __test__ = False  # not a test of pytest's
 
     tops: np.ndarray
     count: int
@@ -131,7 +129,7 @@ def selection_chances(
     return np.vstack([chances, np.exp(rounds.sum() * np.log(nodes.rest))])
 
 
-def test_chances(top: float, count: int, stop: int, nodes: Prior) -> np.ndarray:
+def row_chances(top: float, count: int, stop: int, nodes: Prior) -> np.ndarray:
     """Law of the number of tops among up to ``count`` Tests, at every p.
 
     Returns:
@@ -155,20 +153,18 @@ def test_chances(top: float, count: int, stop: int, nodes: Prior) -> np.ndarray:
     return np.vstack([fewer, reached])
 
 
-test_chances.__test__ = False  # type: ignore[attr-defined]
-
-
-def _first_branch(outcomes: tuple) -> int:
+def first_branch(outcomes: tuple) -> int:
+    """What ``choose`` is where nothing is chosen."""
     del outcomes
     return 0
 
 
 def transcript_law(
-    calls: Sequence[SelectionCall | TestCall],
+    calls: Sequence[SelectionCall | RowOfTests],
     gamma: float,
     *,
     limit: int | None = None,
-    choose: Choose = _first_branch,
+    choose: Choose = first_branch,
 ) -> Transcripts:
     """Exact law of the transcript of a fixed, possibly adaptive, program of calls.
 
@@ -203,7 +199,7 @@ def transcript_law(
             if isinstance(call, SelectionCall):
                 found = selection_chances(call.laws[branch], call.rounds, nodes)
             else:
-                found = test_chances(float(call.tops[branch]), call.count, stop, nodes)
+                found = row_chances(float(call.tops[branch]), call.count, stop, nodes)
             cache[place, branch, stop] = found
         return cache[place, branch, stop]
 
@@ -215,7 +211,7 @@ def transcript_law(
         if tops >= most:
             walk((*done, 0), tops, alive)
             return
-        is_test = isinstance(call, TestCall)
+        is_test = isinstance(call, RowOfTests)
         stop = min(call.stop, most - tops) if is_test else 0
         table = chances(len(done), int(choose(done)), stop)
         for outcome, row in enumerate(table):

@@ -5,7 +5,6 @@ program is a tuple of calls; what a call is made on may depend on the transcript
 through a table of branches. One trial is one interaction, its outcome the transcript.
 """
 
-import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,31 +15,35 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import (
     InputError,
     check_choice,
     check_finite,
     check_integer,
+    check_params,
     check_positive,
 )
 from jaxsel.families.selection_and_test.laws import (
+    RowOfTests,
     SelectionCall,
-    TestCall,
+    first_branch,
     transcript_law,
 )
 from jaxsel.families.selection_and_test.state import (
     State,
+    answers_top,
     best_rank,
     first_top,
     initialise,
     select,
-    test,
 )
 from jaxsel.families.tuning.bases import Draw
 
 METHODS = ("literal", "shortcut")
 _STATE_TAG, _CALL_TAG = 0xF0, 0x100
+_MAX_ROUNDS = 2**31 - 1
+_MAX_TRANSCRIPTS = 2**16
 
 
 class Select(NamedTuple):
@@ -74,13 +77,8 @@ class Transcript(NamedTuple):
     event: Int[Array, ""]
 
 
-def _first_branch(outcomes: tuple) -> int:
-    del outcomes
-    return 0
-
-
 class _Program(NamedTuple):
-    calls: tuple[SelectionCall | TestCall, ...]
+    calls: tuple[SelectionCall | RowOfTests, ...]
     gamma: float
 
     @property
@@ -89,6 +87,15 @@ class _Program(NamedTuple):
             c.laws.shape[2] + 1 if isinstance(c, SelectionCall) else c.stop + 1
             for c in self.calls
         )
+
+
+def _count(number: int, rounds) -> int:
+    count = check_integer(f"rounds of call {number}", rounds, 1)
+    if count > _MAX_ROUNDS:
+        raise InputError(
+            f"rounds of call {number} is {count}; at most 2^31 - 1 are made"
+        )
+    return count
 
 
 def _selection(number: int, data, rounds) -> SelectionCall:
@@ -100,26 +107,24 @@ def _selection(number: int, data, rounds) -> SelectionCall:
             "candidate, best outcome first"
         )
     each = np.broadcast_to(np.asarray(rounds), laws.shape[1:2])
-    each = [check_integer(f"rounds of call {number}", tau, 1) for tau in each]
-    return SelectionCall(laws, np.array(each))
+    return SelectionCall(laws, np.array([_count(number, tau) for tau in each.tolist()]))
 
 
-def _tests(number: int, data, rounds, stop: int) -> TestCall:
+def _tests(number: int, data, rounds, stop: int) -> RowOfTests:
     tops = np.atleast_1d(check_finite(f"the top chance of call {number}", data))
     if tops.ndim != 1 or np.any((tops < 0.0) | (tops > 1.0)):
         raise InputError(
             f"call {number} is a row of tests; its chance must be in [0, 1]"
         )
-    count = check_integer(f"rounds of call {number}", rounds, 1)
-    return TestCall(tops, count, stop)
+    return RowOfTests(tops, _count(number, rounds), stop)
 
 
-@functools.cache
+@factory
 def program(
     calls: tuple[Select | Tests, ...],
     *,
     limit: int | None = None,
-    choose: Callable[[tuple], Array | int] = _first_branch,
+    choose: Callable[[tuple], Array | int] = first_branch,
     method: str = "shortcut",
 ) -> Mechanism:
     """An interaction: p is drawn once, then these calls are made in order.
@@ -155,8 +160,7 @@ def program(
         check_integer("limit", limit, 1)
 
     def checked(data, params) -> _Program:
-        if "gamma" not in params or "rounds" not in params:
-            raise InputError("gamma and rounds are needed; give both")
+        check_params(params, required=("gamma", "rounds"))
         rounds = params["rounds"]
         if len(data) != len(calls) or len(rounds) != len(calls):
             raise InputError(
@@ -168,7 +172,13 @@ def program(
             else _tests(i, data[i], rounds[i], call.stop)
             for i, call in enumerate(calls)
         ]
-        return _Program(tuple(made), check_positive("gamma", params["gamma"]))
+        found = _Program(tuple(made), check_positive("gamma", params["gamma"]))
+        if math.prod(found.sizes) > _MAX_TRANSCRIPTS:
+            raise InputError(
+                f"the program has {math.prod(found.sizes)} transcripts; at most "
+                f"{_MAX_TRANSCRIPTS} are told apart"
+            )
+        return found
 
     def prepare(data, params):
         found = checked(data, params)
@@ -233,12 +243,7 @@ def program(
         made = transcript_law(found.calls, found.gamma, limit=limit, choose=choose)
         return FiniteLaw(made.probabilities, labels(data, params))
 
-    shown = ",".join(
-        "select" if isinstance(call, Select) else f"tests{call.stop}" for call in calls
-    )
-    adaptive = "" if choose is _first_branch else f",choose={choose.__name__}"
     return Mechanism(
-        name=f"selection_and_test({shown},limit={limit}{adaptive},method={method})",
         prepare=prepare,
         sample=sample,
         event=lambda transcript: transcript.event,
@@ -290,7 +295,7 @@ def _tests_literal(key, state: State, top, count, room, stop: int) -> Array:
 
     def one(loop):
         number, tops = loop
-        return number + 1, tops + test(key, state, top, number).astype(jnp.int32)
+        return number + 1, tops + answers_top(key, state, top, number).astype(jnp.int32)
 
     return lax.while_loop(go_on, one, (jnp.int32(0), jnp.int32(0)))[1]
 

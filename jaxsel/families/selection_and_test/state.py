@@ -92,7 +92,9 @@ def log_stay(state: State, chance) -> Float[Array, ""]:
     return jnp.where(hit < 0.5, jnp.log1p(-jnp.minimum(hit, 0.5)), jnp.log(rest))
 
 
-def test(key: stream.Key, state: State, top_probability, draw=0) -> Bool[Array, ""]:  # noqa: PT028
+def answers_top(
+    key: stream.Key, state: State, top_probability, draw=0
+) -> Bool[Array, ""]:
     """One Test: with chance p the answer of H, else bottom. True means top.
 
     Args:
@@ -126,12 +128,6 @@ def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""
     # P[number > n] = (1 - p h)^n; the division by 0 is not selected.
     number = jnp.ceil(waiting / jnp.where(rate > 0, rate, 1))
     return jnp.where(rate > 0, jnp.maximum(number, 1), jnp.inf)
-
-
-def any_top(key: stream.Key, state: State, count, top_probability) -> Bool[Array, ""]:
-    """Whether one of ``count`` equal Tests answers top: 1 - (1 - p h)^count."""
-    number = first_top(key, state, top_probability)
-    return number <= _like(number, count)
 
 
 def best_rank(key: stream.Key, state: State, rounds) -> Rank:

@@ -3,7 +3,6 @@
 Dwork & Roth 2014, Algorithm 1; Liu & Talwar 2019 and Cohen et al. 2022 build on it.
 """
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,8 +12,8 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, Relation
-from jaxsel.errors import InputError, check_choice
+from jaxsel.base import FiniteLaw, Mechanism, Relation, factory
+from jaxsel.errors import InputError, check_choice, check_params
 from jaxsel.families.sparse_vector.bounds import above_threshold_noise
 from jaxsel.families.sparse_vector.patterns import SparseNoise, check_noise
 from jaxsel.families.sparse_vector.runs import first_hit, hazards, read_runs
@@ -64,7 +63,7 @@ def laplace_noise(key: stream.Key, draw):
     return noise.variate("laplace", key, draw, "float64")
 
 
-@functools.cache
+@factory
 def above_threshold(*, method: str = "jump", relation: str = "general") -> Mechanism:
     """Answer "below" until a noisy query reaches the noisy threshold, then stop.
 
@@ -92,6 +91,7 @@ def above_threshold(*, method: str = "jump", relation: str = "general") -> Mecha
         def by_epsilon(epsilon):
             return above_threshold_noise(epsilon, Relation(relation))
 
+        check_params(params, optional=("epsilon", *_SCALES, "threshold"))
         runs = read_runs(data, params.get("threshold", 0.0))
         return runs, read_noise(params, by_epsilon, 1)
 
@@ -120,7 +120,6 @@ def above_threshold(*, method: str = "jump", relation: str = "general") -> Mecha
         return FiniteLaw(found, labels(data, params))
 
     return Mechanism(
-        name=f"above_threshold(method={method},relation={relation})",
         prepare=prepare,
         sample=_literal if method == "literal" else _jump,
         event=_query,

@@ -1,4 +1,4 @@
-"""Proven privacy and accuracy of sparse vectors, and the noise that they prescribe.
+"""The noise that sparse vectors prescribe, and what it is proven to cost.
 
 Dwork & Roth 2014, Section 3.6; Lyu, Su & Li 2017. General neighbours may move queries in
 opposite directions, which costs an "above" twice; monotone neighbours move all of them in
@@ -99,42 +99,3 @@ def good_share(cutoff: int, relation: Relation = Relation.GENERAL) -> float:
     """
     weight = (_cost(relation) * check_integer("cutoff", cutoff, 1)) ** (2.0 / 3.0)
     return 1.0 / (1.0 + weight)
-
-
-def _beta(beta: float) -> float:
-    return check_interval("beta", beta, 0.0, 1.0)
-
-
-def above_threshold_accuracy(epsilon: float, queries: int, beta: float) -> float:
-    """alpha = 8 (log k + log(2/beta))/epsilon: AboveThreshold is wrong w.p. <= beta.
-
-    Dwork & Roth 2014, Theorem 3.24, for k queries of which only the last may be above
-    the threshold minus alpha.
-    """
-    return sparse_accuracy(epsilon, 1, queries, beta)
-
-
-def sparse_accuracy(epsilon: float, cutoff: int, queries: int, beta: float) -> float:
-    """alpha = 8 c (log k + log(2c/beta))/epsilon, for Sparse with delta = 0.
-
-    Dwork & Roth 2014, Theorem 3.26, for k queries of which at most c lie above the
-    threshold minus alpha.
-    """
-    epsilon = check_positive("epsilon", epsilon)
-    cutoff = check_integer("cutoff", cutoff, 1)
-    size = math.log(check_integer("queries", queries, 1)) + math.log(
-        2.0 * cutoff / _beta(beta)
-    )
-    return 8.0 * cutoff * size / epsilon
-
-
-def exponential_accuracy(epsilon: float, queries: int, beta: float) -> float:
-    """alpha of the exponential mechanism, where all k queries are known at once.
-
-    (log(k - 1) + log((1 - beta)/beta))/epsilon: it selects the one query at +alpha among
-    k - 1 at -alpha with probability at least 1 - beta (Lyu, Su & Li 2017, Section 5). At
-    least 0.
-    """
-    epsilon, beta = check_positive("epsilon", epsilon), _beta(beta)
-    others = math.log(check_integer("queries", queries, 2) - 1)
-    return max(0.0, others + math.log1p(-beta) - math.log(beta)) / epsilon

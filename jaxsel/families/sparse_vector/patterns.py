@@ -32,6 +32,7 @@ _MAX_PATTERNS = 2**16
 _REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 1e-19
 _NEVER = -1e300  # stands for log 0 in sums with weight 0
 _CHUNK = 2**22
+_MAX_PANELS = 2**15
 
 
 class SparseNoise(NamedTuple):
@@ -123,6 +124,9 @@ def quadrature_nodes(
       noise: of the sparse vector.
       queries: how many there are: the last may be decided far up.
       extra: further kinks.
+
+    Raises:
+      InputError: for levels that are too many noise scales apart.
     """
     wide, fine = noise.threshold_scale, noise.query_scale or noise.threshold_scale
     kinks = np.unique(np.concatenate([[0.0], np.ravel(levels), extra]))
@@ -130,7 +134,13 @@ def quadrature_nodes(
     high = kinks[-1] + _REACH * wide + noise.query_scale * math.log1p(queries)
     # The product of many "above" and many "below" is narrow.
     narrow = max(1.0, min(noise.cutoff, queries) / 8.0)
-    nodes, steps = panels([low, *kinks, high], 2.0 * min(wide, fine) / narrow)
+    width = 2.0 * min(wide, fine) / narrow
+    if not high - low <= _MAX_PANELS * width:
+        raise InputError(
+            f"levels from {kinks[0]:g} to {kinks[-1]:g} are too far apart for an exact "
+            f"law with noise scales {wide:g} and {noise.query_scale:g}"
+        )
+    nodes, steps = panels([low, *kinks, high], width)
     density = -np.abs(nodes) / wide - math.log(2.0 * wide)
     return nodes, np.log(steps) + density
 

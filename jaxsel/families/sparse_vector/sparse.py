@@ -15,8 +15,8 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, Relation
-from jaxsel.errors import InputError, check_choice, check_finite
+from jaxsel.base import FiniteLaw, Mechanism, Relation, factory
+from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.sparse_vector.above_threshold import laplace_noise
 from jaxsel.families.sparse_vector.bounds import sparse_noise
 from jaxsel.families.sparse_vector.patterns import (
@@ -61,7 +61,7 @@ class Asked(NamedTuple):
     edges: np.ndarray
 
 
-@functools.cache
+@factory
 def sparse_vector(
     *,
     redrawn: bool = False,
@@ -96,13 +96,12 @@ def sparse_vector(
     check_choice("event", event, EVENTS)
     if releases_values and event == "stop":
         raise InputError('event is "stop"; released values are tallied by "pattern"')
+    optional = ("cutoff", "threshold", *(("edges",) if releases_values else ()))
 
     def asked(data, params) -> Asked:
+        check_params(params, ("threshold_scale", "query_scale"), optional)
         runs = read_runs(data, params.get("threshold", 0.0))
         total = int(runs.lengths.sum())
-        missing = [n for n in ("threshold_scale", "query_scale") if n not in params]
-        if missing:
-            raise InputError(f"{missing[0]} is missing; give both noise scales")
         cutoff = params.get("cutoff", 1)
         scales = (params["threshold_scale"], params["query_scale"])
         chosen = check_noise(
@@ -165,8 +164,6 @@ def sparse_vector(
         _literal if method == "literal" else _jump, redrawn, releases_values, event
     )
     return Mechanism(
-        name=f"sparse_vector(redrawn={redrawn},releases_values={releases_values},"
-        f"event={event},method={method})",
         prepare=prepare,
         sample=lambda key, data, params: sample(key, data, params),
         event=_number,
@@ -177,7 +174,7 @@ def sparse_vector(
 
 
 def rewritten(
-    core: Mechanism, name: str, params_of: Callable[[Any, Any], dict[str, Any]]
+    core: Mechanism, params_of: Callable[[Any, Any], dict[str, Any]]
 ) -> Mechanism:
     """The same mechanism with other parameters: (data, params) -> the core's params."""
 
@@ -186,14 +183,13 @@ def rewritten(
         return core.law(data, params_of(data, params))
 
     return core._replace(
-        name=name,
         prepare=lambda data, params: core.prepare(data, params_of(data, params)),
         labels=lambda data, params: core.labels(data, params_of(data, params)),
         law=law,
     )
 
 
-@functools.cache
+@factory
 def sparse(
     *, relation: str = "general", event: str = "pattern", method: str = "jump"
 ) -> Mechanism:
@@ -221,16 +217,14 @@ def sparse(
 
     def params_of(data, params):
         del data
-        if "epsilon" not in params:
-            raise InputError("epsilon is missing; give the privacy parameter")
+        check_params(params, ("epsilon",), ("cutoff", "delta", "threshold"))
         cutoff = params.get("cutoff", 1)
         chosen = sparse_noise(
             params["epsilon"], cutoff, Relation(relation), params.get("delta", 0.0)
         )
         return scales(chosen) | {"threshold": params.get("threshold", 0.0)}
 
-    name = f"sparse(relation={relation},event={event},method={method})"
-    return rewritten(core, name, params_of)
+    return rewritten(core, params_of)
 
 
 def scales(chosen: SparseNoise) -> dict[str, Any]:

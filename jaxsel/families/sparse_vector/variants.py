@@ -1,9 +1,7 @@
 """The six sparse vectors that Lyu, Su & Li 2017 compare in their Figure 1."""
 
-import functools
-
-from jaxsel.base import Mechanism, Relation
-from jaxsel.errors import InputError, check_choice, check_integer
+from jaxsel.base import Mechanism, Relation, factory
+from jaxsel.errors import check_choice, check_integer, check_params
 from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.bounds import lyu_su_li_noise
 from jaxsel.families.sparse_vector.runs import read_runs
@@ -11,8 +9,8 @@ from jaxsel.families.sparse_vector.sparse import rewritten, scales, sparse_vecto
 from jaxsel.families.sparse_vector.variant_settings import Variant
 
 
-@functools.cache
 def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechanism:
+    kept = ("threshold", *(("edges",) if variant.releases_values else ()))
     core = sparse_vector(
         redrawn=redrawn,
         releases_values=variant.releases_values,
@@ -21,19 +19,16 @@ def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechan
     )
 
     def params_of(data, params):
-        if "epsilon" not in params:
-            raise InputError("epsilon is missing; give the privacy parameter")
+        check_params(params, ("epsilon",), ("cutoff", *kept))
         queries = int(read_runs(data, params.get("threshold", 0.0)).lengths.sum())
         cutoff = check_integer("cutoff", params.get("cutoff", 1), 1)
         chosen = variant.design(params["epsilon"], cutoff, queries)
-        kept = {k: params[k] for k in ("threshold", "edges") if k in params}
-        return scales(chosen) | kept
+        return scales(chosen) | {name: params[name] for name in kept if name in params}
 
-    name = f"sparse_vector_{variant.number}(event={event},method={method})"
-    return rewritten(core, name, params_of)
+    return rewritten(core, params_of)
 
 
-@functools.cache
+@factory
 def lyu_su_li(
     *, relation: str = "general", event: str = "pattern", method: str = "jump"
 ) -> Mechanism:
@@ -57,8 +52,7 @@ def lyu_su_li(
 
     def params_of(data, params):
         del data
-        if "epsilon" not in params:
-            raise InputError("epsilon is missing; give the privacy parameter")
+        check_params(params, ("epsilon",), ("cutoff", "share", "threshold"))
         chosen = lyu_su_li_noise(
             params["epsilon"],
             params.get("cutoff", 1),
@@ -67,10 +61,10 @@ def lyu_su_li(
         )
         return scales(chosen) | {"threshold": params.get("threshold", 0.0)}
 
-    name = f"sparse_vector_1(relation={relation},event={event},method={method})"
-    return rewritten(core, name, params_of)
+    return rewritten(core, params_of)
 
 
+@factory
 def dwork_roth(*, event: str = "pattern", method: str = "jump") -> Mechanism:
     """Algorithm 2 (Dwork & Roth 2014): the threshold's noise is redrawn after "above".
 
@@ -83,6 +77,7 @@ def dwork_roth(*, event: str = "pattern", method: str = "jump") -> Mechanism:
     return _variant(variants.DWORK_ROTH, True, event, method)
 
 
+@factory
 def roth(*, event: str = "pattern", method: str = "jump") -> Mechanism:
     """Algorithm 3 (Roth 2011): releases the noisy answers that were above. BROKEN.
 
@@ -95,6 +90,7 @@ def roth(*, event: str = "pattern", method: str = "jump") -> Mechanism:
     return _variant(variants.ROTH, False, event, method)
 
 
+@factory
 def lee_clifton(*, event: str = "pattern", method: str = "jump") -> Mechanism:
     """Algorithm 4 (Lee & Clifton 2014): query noise does not grow with c. BROKEN.
 
@@ -108,6 +104,7 @@ def lee_clifton(*, event: str = "pattern", method: str = "jump") -> Mechanism:
     return _variant(variants.LEE_CLIFTON, False, event, method)
 
 
+@factory
 def stoddard(*, event: str = "pattern", method: str = "jump") -> Mechanism:
     """Algorithm 5 (Stoddard et al. 2014): queries are not noised, no limit. BROKEN.
 
@@ -120,6 +117,7 @@ def stoddard(*, event: str = "pattern", method: str = "jump") -> Mechanism:
     return _variant(variants.STODDARD, False, event, method)
 
 
+@factory
 def chen(*, event: str = "pattern", method: str = "jump") -> Mechanism:
     """Algorithm 6 (Chen et al. 2015): no limit on the number of "above". BROKEN.
 

@@ -11,6 +11,7 @@ from jaxsel.errors import InputError
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights import updates as updates_of
+from jaxsel.families.multiplicative_weights.claims import sample_complexity as displays
 from jaxsel.families.multiplicative_weights.laws import (
     hardt_rothblum_law,
     repetitive_law,
@@ -167,7 +168,7 @@ def test_displays_by_hand():
     )
     pure = sizes.theorem_12(100, 1000, 0.9, 1e-300)
     assert pure == pytest.approx(log_x * log_m / 0.9**4 + 300 * math.log(10.0) / 0.9**2)
-    alpha = sizes.theorem_11(100, 1e5, 1000, 0.5, 1e-6, 0.02)
+    alpha = displays._theorem_11(100, 1e5, 1000, 0.5, 1e-6, 0.02)
     first = math.sqrt(log_x * math.log(1e6)) * log_m / (5e4 * alpha)
     assert alpha == pytest.approx(first + log_b / 5e4)
     found = sizes.sample_sizes(100, 1000, 0.1, math.log(0.02))

@@ -338,7 +338,7 @@ def test_stored_table_is_what_scikit_learn_gives():
         ),
         (
             lambda: adaptive_analysis(5).prepare([0.5, 0.5], {}),
-            "queries is 0",
+            "queries is missing",
         ),
         (
             lambda: adaptive_analysis(5, protection=PROTECTIONS[1]).prepare(
@@ -348,7 +348,17 @@ def test_stored_table_is_what_scikit_learn_gives():
         ),
         (lambda: tabulate([[3]], (3,)), "between 0"),
         (lambda: marginal_queries((2, 2), 3), "ways is 3"),
-        (lambda: ENTRIES[0].build({"table": "3"}), "one cell"),
+        (lambda: ENTRIES[0].build({"table": "3"}), "at least 2 whole numbers"),
+        (lambda: ENTRIES[0].build({"table": "1.5,2"}), "whole numbers"),
+        (lambda: ENTRIES[0].build({"table": "0,0"}), "no rows"),
+        (
+            lambda: hardt_rothblum(3).prepare(TABLE, STANDARD | {"gamma": 1.0}),
+            "gamma is no parameter",
+        ),
+        (
+            lambda: repetitive(3).prepare(TABLE, STANDARD),
+            "distance is missing",
+        ),
     ],
 )
 def test_bad_input(call, message):

@@ -186,10 +186,16 @@ def test_entry_keeps_its_promise_by_exact_laws():
         for pair in entry.pairs(given):
             found = [mechanism.law(s, pair.params) for s in (pair.data, pair.neighbour)]
             assert len(found[0].labels) == found[0].probabilities.size
-            promise = promised(entry, given, pair)[1]
+            promise = promised(entry, given, pair).epsilon
             exact = exact_epsilon(*(law.probabilities for law in found))
             assert exact <= promise * (1 + 1e-9)
             assert exact > 0.2 * promise or given.get("event") == "tops"
+
+
+def test_no_pure_epsilon_is_promised_at_a_known_p():
+    (entry,) = ENTRIES
+    given = {"gamma": "inf"}
+    assert promised(entry, given, entry.pairs(given)[0]) is None
 
 
 def test_cells_of_a_grid_share_one_program(seed):
@@ -215,6 +221,8 @@ def test_cells_of_a_grid_share_one_program(seed):
         ([0.0], {"query_epsilon": 0.0}, "query_epsilon is 0"),
         ([0.0], {"failures": 2.5}, "failures is 2.5"),
         ([0.0], {"margin": 0.0}, "margin is 0"),
+        ([0.0], {"failures": 2**63}, "at most 2\\^62"),
+        ([0.0], {"tau": 3}, "tau is no parameter"),
     ],
 )
 def test_bad_input(data, change, message):

@@ -1,4 +1,4 @@
-"""Claims of Cohen et al. 2022 about Selection, Test, the coin game and the median."""
+"""Claims of Cohen et al. 2022 about Selection, Test and the coin game."""
 
 import math
 
@@ -7,28 +7,17 @@ import pytest
 from scipy import special
 
 from jaxsel.base import Budget
+from jaxsel.catalogue import find_claim
 from jaxsel.checking import bound_verdict
-from jaxsel.families.percentile.claims import better_than_median
 from jaxsel.families.selection_and_test.claims import (
     coin_game,
     interleaved,
+    known_chance,
+    many_tests,
     selections,
 )
-from jaxsel.families.selection_and_test.claims import (
-    many_tests as tests,
-)
-
-CLAIMS = (
-    *selections.CLAIMS,
-    *tests.CLAIMS,
-    *interleaved.CLAIMS,
-    *coin_game.CLAIMS,
-    *better_than_median.CLAIMS,
-)
-
-
-def named(claim_id):
-    return next(claim for claim in CLAIMS if claim.id == claim_id)
+from jaxsel.families.selection_and_test.coin_game_laws import game_renyi
+from jaxsel.repetitions import beta_binomial
 
 
 @pytest.mark.parametrize(
@@ -36,11 +25,11 @@ def named(claim_id):
     [
         (selections._pure_cases, 0.99),
         (selections._sharp_cases, 0.99),
-        (tests._pure_cases, 0.99),
+        (many_tests._pure_cases, 0.99),
         (interleaved._charged_cases, 0.95),
         (coin_game._pure_cases, 0.99),
         (coin_game._exact_cases, 0.99),
-        (coin_game._known_cases, 0.99),
+        (known_chance._known_cases, 0.99),
     ],
 )
 def test_searches_reject_a_smaller_bound(cases, share):
@@ -62,19 +51,19 @@ def test_recursions_agree_with_the_game_they_describe():
     places = np.arange(n)
     first = np.append((1 - p) ** places * p, (1 - p) ** n)
     other = np.append((1 - q) ** places * q, (1 - q) ** n)
-    exact = math.log(np.sum(first**3 / other**2))
-    assert coin_game.game_moment(*one, 3.0) == pytest.approx(exact)
+    exact = math.log(np.sum(first**3 / other**2)) / 2.0
+    assert game_renyi(*one, 3.0) == pytest.approx(exact)
     # Until three ones: three games in a row, if there are coins enough.
     p, q = 0.6, 0.5
     three = np.full((3, 400), p), np.full((3, 400), q)
-    single = coin_game.game_moment(*(x[:1] for x in three), 3.0)
-    assert coin_game.game_moment(*three, 3.0) == pytest.approx(3 * single)
+    single = game_renyi(*(x[:1] for x in three), 3.0)
+    assert game_renyi(*three, 3.0) == pytest.approx(3 * single)
 
 
 def test_randomised_tests_are_a_law():
     """Waiting for two tops of randomised response: P[the second is the third test]."""
     epsilon = 0.7
-    found = np.exp(tests._randomised_tests(epsilon, 2, 60, tests._CERTAIN))
+    found = np.exp(many_tests._randomised_tests(epsilon, 2, 60, many_tests._CERTAIN))
     low = special.expit(-epsilon)
     assert found[0][3] == pytest.approx(2.0 * low**2 * (1.0 - low))
     assert found[1][0] == pytest.approx(low**60)
@@ -82,6 +71,16 @@ def test_randomised_tests_are_a_law():
 
 def test_hundreds_of_tops_do_not_underflow():
     """Chances of e^-800 are told from 0: at these seeds the check once called it 1."""
-    claim = named("CL-Thm2-approximate-sharp")
+    claim = find_claim("CL-Thm2-approximate-sharp")
     for seed in (4, 6):
         assert claim.check(Budget(cases=100, seed=seed)).outcome == "holds"
+
+
+def test_sharp_delta_is_the_chance_of_a_private_outcome():
+    """The union of CL-E2: c = 10 calls of tau = 5 at d = 0.01 have 0.2136."""
+    once = selections.some_run_private(50, 0.01, 1.0)
+    assert once == pytest.approx(float(beta_binomial(50, 1.0).pgf_gap(0.01)), rel=1e-11)
+    calls = find_claim("CL-Thm1-delta-sharp").evaluate(calls=10, rounds=5, delta=0.01)
+    assert round(calls, 4) == 0.2136
+    assert selections.some_run_private([5] * 10, 0.01, 1.0) == pytest.approx(calls)
+    assert find_claim("CL-Thm1-delta").evaluate() == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""Exact laws and bounds of Selection and Test, of the coin game, and of boosting."""
+"""Exact laws and bounds of Selection and Test and of the coin game."""
 
 import itertools
 import math
@@ -10,12 +10,10 @@ import pytest
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
 from jaxsel.errors import InputError
-from jaxsel.families.percentile import median_laws as boosting
-from jaxsel.families.percentile.settings import algorithm_5
 from jaxsel.families.selection_and_test import bounds
 from jaxsel.families.selection_and_test import coin_game_laws as games
 from jaxsel.families.selection_and_test import laws as accounting
-from jaxsel.families.selection_and_test.laws import SelectionCall, TestCall
+from jaxsel.families.selection_and_test.laws import RowOfTests, SelectionCall
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.repetitions import beta_binomial
 
@@ -48,11 +46,11 @@ def test_a_row_of_tests_given_p_by_enumeration(count, stop):
     for answers in itertools.product((0, 1), repeat=count):
         chance = math.prod(p * top if x else 1.0 - p * top for x in answers)
         law[min(sum(answers), stop)] += chance
-    found = accounting.test_chances(top, count, stop, at(p))[:, 0]
+    found = accounting.row_chances(top, count, stop, at(p))[:, 0]
     assert found == pytest.approx(law, rel=1e-13)
 
 
-def test_chances_keep_relative_accuracy():
+def row_chances_keep_relative_accuracy():
     """An outcome of probability 1e-200, and p within 1e-17 of 1."""
     laws = np.array([[0.5, 1e-200, 0.5]])
     found = accounting.selection_chances(laws, 3, at(0.5))[1, 0]
@@ -96,9 +94,9 @@ def by_first(outcomes):
 def test_an_adaptive_transcript_with_a_limit():
     laws = np.array([[[0.3, 0.7]], [[0.9, 0.1]]])
     calls = [
-        TestCall(np.array([0.4, 0.4]), 3, 1),
+        RowOfTests(np.array([0.4, 0.4]), 3, 1),
         SelectionCall(laws, np.array([2])),
-        TestCall(np.array([0.2, 0.8]), 2, 2),
+        RowOfTests(np.array([0.2, 0.8]), 2, 2),
     ]
     for limit in (None, 1, 2):
         found = accounting.transcript_law(calls, 1.7, limit=limit, choose=by_first)
@@ -109,7 +107,7 @@ def test_an_adaptive_transcript_with_a_limit():
 
             def given(p, first=first, best=best, last=last, limit=limit):
                 nodes = at(float(p))
-                chance = accounting.test_chances(0.4, 3, 1, nodes)[first, 0]
+                chance = accounting.row_chances(0.4, 3, 1, nodes)[first, 0]
                 if limit == 1 and first:  # halted: what is left has outcome 0
                     return chance * (best == last == 0)
                 law = laws[first]
@@ -118,7 +116,7 @@ def test_an_adaptive_transcript_with_a_limit():
                 if last > room:
                     return 0.0
                 top = (0.2, 0.8)[first]
-                return chance * accounting.test_chances(top, 2, room, nodes)[last, 0]
+                return chance * accounting.row_chances(top, 2, room, nodes)[last, 0]
 
             # p = s^10: polynomials in s, which 50 nodes integrate exactly
             u, weights = np.polynomial.legendre.leggauss(50)
@@ -159,15 +157,6 @@ def test_bottoms_then_tops_against_mpmath(gamma, bottoms, top, tops, last):
         exact = float(mpmath.log(value))
     found = accounting.top_after_bottoms(gamma, bottoms, top, tops, last)
     assert found == pytest.approx(exact, rel=1e-11)
-
-
-def test_sharp_delta_is_the_chance_of_a_private_outcome():
-    """The union of CL-E2: c = 10 calls of tau = 5 at d = 0.01 have 0.2136."""
-    assert bounds.selection_delta_sharp(50, 0.01, 1.0) == pytest.approx(
-        float(beta_binomial(50, 1.0).pgf_gap(0.01)), rel=1e-11
-    )
-    assert round(bounds.selection_delta_sharp([5] * 10, 0.01, 1.0), 4) == 0.2136
-    assert bounds.selection_delta([5] * 10, 0.01) == pytest.approx(0.5)
 
 
 def test_tests_epsilon_has_the_order_of_the_theorem():
@@ -232,49 +221,6 @@ def test_game_law_by_enumeration(ones):
     assert games.game_law(biases, ones) == pytest.approx(law, abs=1e-15)
 
 
-# --- Better than the median -----------------------------------------------------------
-
-
-def test_rounds_and_failures_of_theorem_4():
-    for beta, alpha, rounds in ((0.1, 1.0, 20), (0.1, 2.0, 52), (1e-4, 1.0, 20_000)):
-        found = boosting.beta_binomial_boosting(beta, alpha, 0.5, 1e-9)
-        assert boosting.median_rounds(beta, alpha) == rounds
-        assert found.epsilon == (2.0 + alpha) * 0.5
-        assert found.delta == pytest.approx(rounds * 1e-9)
-        assert found.failure <= beta
-        mean = rounds * alpha / (1.0 + alpha)
-        assert math.exp(found.log_mean_calls) == pytest.approx(mean)
-        exact = (
-            alpha * mpmath.mpf(2) ** alpha * mpmath.betainc(alpha, rounds + 1, 0, 0.5)
-        )
-        assert found.failure == pytest.approx(float(exact), rel=1e-10)
-    # The largest T of the figure's ranges: no table, no loop.
-    assert boosting.median_failure(7_368_272_297_580_921_856, 0.25) < 1e-4
-
-
-def test_random_stopping_fails_with_beta():
-    found = boosting.stopping_boosting(0.01, 0.5, 1e-6)
-    gamma = 0.01 / 0.99
-    assert gamma / (1.0 + gamma) == pytest.approx(found.failure)
-    assert math.exp(found.log_mean_calls) == pytest.approx(1.0 / gamma)
-    assert (found.epsilon, found.log_max_calls) == (1.5, math.inf)
-
-
-def test_percentile_search_has_the_samples_of_algorithm_5():
-    """At settings where N does not overflow."""
-    found = boosting.percentile_boosting(0.2, 0.9, 1.0, 1e-3, thresholds=5)
-    test = algorithm_5(
-        target=0.5, beta=0.05, slack=0.45, base_epsilon=1.0, final_epsilon=0.45,
-        delta=1e-3, thresholds=5, corrected=True,
-    )  # fmt: skip
-    assert found.epsilon == 2.9
-    calls = math.exp(found.log_max_calls - math.log(test.samples))
-    # N, and Algorithm 1's T = (1/gamma) log(2/slack) draws at gamma = p_1 beta
-    success = 1.0 / (6.0 * math.exp(0.225)) * (0.05**2 / 6.0) ** test.exponent
-    draws = math.log(2.0 / 0.45) / (success * 0.05) / test.samples
-    assert calls == pytest.approx(1.0 + draws, rel=1e-9)
-
-
 def test_bad_input_is_refused():
     with pytest.raises(InputError, match="gamma"):
         accounting.prior(0.0)
@@ -282,13 +228,7 @@ def test_bad_input_is_refused():
         accounting.prior(1e-6)
     with pytest.raises(InputError, match="tops"):
         bounds.tests_epsilon(0.1, 1.0, 0, 1e-6)
-    with pytest.raises(InputError, match="deltas"):
-        bounds.selection_delta_sharp(3, 1.5, 1.0)
     with pytest.raises(InputError, match="order"):
         games.favoured_rate(1.0, 0.5)
     with pytest.raises(InputError, match="biases"):
         games.game_law([0.5, 1.5])
-    with pytest.raises(InputError, match="beta"):
-        boosting.median_rounds(1.0, 1.0)
-    with pytest.raises(InputError, match="beta"):
-        boosting.stopping_boosting(0.7)

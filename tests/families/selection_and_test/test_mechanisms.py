@@ -11,7 +11,6 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import promised
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError
-from jaxsel.families.percentile.better_than_median import better_than_median
 from jaxsel.families.selection_and_test import state as instance
 from jaxsel.families.selection_and_test.coin_game import coin_game
 from jaxsel.families.selection_and_test.entries import ENTRIES
@@ -62,7 +61,8 @@ def test_calls_share_p(seed):
     def trial(key):
         state = instance.initialise(stream.fold(key, 0), 1.0)
         tests = [
-            instance.test(stream.fold(key, number), state, 1.0) for number in (1, 2)
+            instance.answers_top(stream.fold(key, number), state, 1.0)
+            for number in (1, 2)
         ]
         ran = ~instance.best_rank(stream.fold(key, 3), state, 1).none
         return jnp.stack([*tests, ran])
@@ -80,7 +80,10 @@ def test_a_sampled_answer_and_a_chance_are_the_same_test(seed):
         state = instance.State(jnp.log(0.5), jnp.float64(0.5))
         answer = instance.runs(stream.fold(key, 9), state, 0)  # H: a fair coin
         return jnp.stack(
-            [instance.test(key, state, answer), instance.test(key, state, 0.5)]
+            [
+                instance.answers_top(key, state, answer),
+                instance.answers_top(key, state, 0.5),
+            ]
         )
 
     for column in drawn(trial, seed=seed).T:
@@ -180,7 +183,7 @@ def test_transcript_labels():
     assert (labels[0], labels[-1]) == ("0 0 0", "none 2 none")
 
 
-# --- The other mechanisms -------------------------------------------------------------
+# --- The coin game --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["literal", "jump"])
@@ -191,24 +194,6 @@ def test_the_coin_game_has_its_exact_law(method, ones, seed):
     assert p_value(mechanism, biases, {"ones": ones}, seed) > ALPHA
     law = mechanism.law([0.11, *biases[1:]], {"ones": ones}).probabilities
     assert p_value(mechanism, biases, {"ones": ones}, seed, law, 10**6) < ALPHA
-
-
-@pytest.mark.parametrize("method", ["literal", "rank"])
-@pytest.mark.parametrize("base", [bases.finite(), bases.score_table()])
-def test_better_than_median_has_its_exact_law(method, base, seed):
-    data = [0.2, 0.3, 0.5]
-    mechanism = better_than_median(base, method=method)
-    params = {"alpha": 0.5, "rounds": 7}
-    assert p_value(mechanism, data, params, seed) > ALPHA
-    law = mechanism.law(data, {"alpha": 0.55, "rounds": 7}).probabilities
-    assert p_value(mechanism, data, params, seed, law, 10**6) < ALPHA
-
-
-def test_better_than_median_of_an_astronomical_number_of_runs(seed):
-    """T of Theorem 4 at alpha = 1/4, beta = 1e-4: 7e18."""
-    mechanism = better_than_median(bases.finite())
-    params = {"alpha": 0.25, "beta": 1e-4}
-    assert p_value(mechanism, [1e-15, 0.5, 0.5 - 1e-15], params, seed) > ALPHA
 
 
 # --- The catalogue --------------------------------------------------------------------
@@ -231,7 +216,7 @@ def test_entries_keep_their_promise_at_other_settings(entry):
             promise = promised(entry, given, pair)
             assert (promise is None) == (entry.name == "coin_game")
             if promise is not None:
-                assert exact_epsilon(*sides) <= promise[1] * (1.0 + 1e-9)
+                assert exact_epsilon(*sides) <= promise.epsilon * (1.0 + 1e-9)
 
 
 @EVERY
@@ -248,14 +233,14 @@ def test_literal_entries_differ_in_the_method_alone(entry):
     ("name", "given", "least"),
     [("selections", {"rounds": "1000", "middle": "1e-9", "calls": "3"}, 0.999),
      ("tests_until_top", {"bottoms": "100000"}, 0.999),
-     ("selection_once", {}, 0.99), ("better_than_median", {}, 0.99)],
+     ("selection_once", {}, 0.99)],
 )  # fmt: skip
 def test_default_pairs_nearly_attain_the_promise(name, given, least):
     entry = next(entry for entry in ENTRIES if entry.name == name)
     mechanism, pair = entry.build(given).mechanism, entry.pairs(given)[0]
     sides = [mechanism.law(d, pair.params) for d in (pair.data, pair.neighbour)]
     exact = exact_epsilon(*(law.probabilities for law in sides))
-    assert exact > least * promised(entry, given, pair)[1]
+    assert exact > least * promised(entry, given, pair).epsilon
 
 
 @pytest.mark.parametrize(
@@ -264,16 +249,17 @@ def test_default_pairs_nearly_attain_the_promise(name, given, least):
         (program((Select(),)), ([[0.5, 0.4]],), {"gamma": 1, "rounds": (3,)}, "vector"),
         (program((Select(),)), ([[0.5, 0.5]],), {"gamma": 1, "rounds": (0,)}, "rounds"),
         (program((Select(),)), ([[0.5, 0.5]],), {"gamma": 0, "rounds": (1,)}, "gamma"),
-        (program((Select(),)), ([[0.5, 0.5]],), {"rounds": (1,)}, "gamma and rounds"),
+        (program((Select(),)), ([[0.5, 0.5]],), {"rounds": (1,)}, "gamma is missing"),
         (program((Select(),)), (), {"gamma": 1, "rounds": ()}, "makes 1 calls"),
         (program((Tests(),)), (1.2,), {"gamma": 1, "rounds": (3,)}, "in \\[0, 1\\]"),
         (program((Tests(),)), (0.2,), {"gamma": 1, "rounds": (0.5,)}, "whole number"),
         (coin_game(), [0.5, 2.0], {}, "probabilities"),
         (coin_game(), [0.5], {"ones": 0}, "ones"),
-        (better_than_median(bases.finite()), [1.0], {}, "either beta"),
-        (better_than_median(bases.finite()), [1.0], {"beta": 2.0}, "beta"),
-        (better_than_median(bases.finite(), method="literal"), [1.0],
-         {"rounds": 2**40}, "too many"),
+        (coin_game(), [0.5], {"one": 1}, "one is no parameter"),
+        (program((Select(),)), ([[0.5, 0.5]],), {"gamma": 1, "rounds": (2**31,)},
+         "2\\^31 - 1"),
+        (program((Tests(300), Tests(300))), (0.2, 0.2), {"gamma": 1, "rounds": (9, 9)},
+         "90601 transcripts"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(mechanism, data, params, message):

@@ -4,19 +4,28 @@ import math
 
 import pytest
 
-from jaxsel.base import Budget, Relation
+from jaxsel.base import Budget, Claim, Relation
 from jaxsel.catalogue import promised
 from jaxsel.checking import at_most
 from jaxsel.families.sparse_vector.claims import (
-    sparse_vector,
+    above_threshold,
+    accuracy,
+    equal_noise,
+    noised_once,
+    sparse,
+    variants,
 )
-from jaxsel.families.sparse_vector.claims import (
-    variants as sparse_vector_variants,
-)
-from jaxsel.families.sparse_vector.claims.sparse_vector import pair_cases
+from jaxsel.families.sparse_vector.claims.cases import drawn_on_monotone, pair_cases
 from jaxsel.families.sparse_vector.entries import ENTRIES
 
-CLAIMS = (*sparse_vector.CLAIMS, *sparse_vector_variants.CLAIMS)
+CLAIMS = (
+    *above_threshold.STATEMENTS,
+    *sparse.STATEMENTS,
+    *noised_once.STATEMENTS,
+    *accuracy.STATEMENTS,
+    *variants.STATEMENTS,
+    *(found for found in equal_noise.STATEMENTS if isinstance(found, Claim)),
+)
 BY_ID = {claim.id: claim for claim in CLAIMS}
 
 
@@ -46,6 +55,11 @@ def test_numbers():
     assert BY_ID["SVT-AboveThreshold-monotone"].evaluate() == 0.75
     assert BY_ID["SVT-AboveThreshold-monotone"].evaluate(scale=2.0) == 1.0
     assert BY_ID["SVT-equal-noise-monotone"].evaluate(scale=0.5) == 4.0
+    shared = BY_ID["SVT-LSL-Alg1-monotone"].evaluate(scale=4.0, share=0.2)
+    assert shared == pytest.approx(0.2 + 0.8 / 2.0)
+    # 2c/s with s = sqrt(32 c log(1/delta)), at epsilon = 1
+    pure = BY_ID["SVT-Sparse-advanced-pure"].evaluate(cutoff=3, delta=1e-6)
+    assert pure == pytest.approx(6.0 / math.sqrt(96.0 * math.log(1e6)))
     alpha = BY_ID["SVT-AboveThreshold-accuracy"].evaluate(queries=1000, beta=0.05)
     assert alpha == pytest.approx(8.0 * math.log(40_000.0))
     lee = BY_ID["SVT-LSL-Alg4"].evaluate, BY_ID["SVT-LSL-Alg4-monotone"].evaluate
@@ -67,12 +81,12 @@ def test_refutations_are_by_exact_numbers():
 
 def test_the_check_of_a_bound_sees_one_that_is_a_hundredth_too_small():
     def too_small(generator):
-        epsilon, noise, words = sparse_vector._above_threshold(generator)
+        epsilon, noise, words = above_threshold._drawn(generator)
         return 0.99 * epsilon, noise, words
 
     check = at_most(pair_cases(too_small, Relation.GENERAL))
     assert check(Budget()).outcome == "refuted"
     # Monotone bounds do not hold for general neighbours.
-    drawn = sparse_vector._on_monotone(sparse_vector._above_threshold)
+    drawn = drawn_on_monotone(above_threshold._drawn)
     assert at_most(pair_cases(drawn, Relation.MONOTONE))(Budget()).outcome == "holds"
     assert at_most(pair_cases(drawn, Relation.GENERAL))(Budget()).outcome == "refuted"

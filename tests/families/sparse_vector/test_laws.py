@@ -9,6 +9,7 @@ import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.base import Relation
+from jaxsel.catalogue import find_claim
 from jaxsel.errors import InputError
 from jaxsel.families.sparse_vector import (
     bounds,
@@ -17,6 +18,7 @@ from jaxsel.families.sparse_vector import (
     stopping_laws,
 )
 from jaxsel.families.sparse_vector import variant_settings as variants
+from jaxsel.families.sparse_vector.claims import accuracy
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.families.sparse_vector.patterns import (
     SparseNoise,
@@ -297,13 +299,17 @@ def test_the_six_variants_have_the_noise_of_the_figure():
 
 
 def test_accuracies():
-    alpha = bounds.above_threshold_accuracy(2.0, 100, 0.1)
+    alpha = find_claim("SVT-AboveThreshold-accuracy").evaluate(
+        epsilon=2.0, queries=100, beta=0.1
+    )
     assert alpha == pytest.approx(4.0 * (math.log(100) + math.log(20)))
-    alpha = bounds.sparse_accuracy(2.0, 3, 100, 0.1)
+    alpha = find_claim("SVT-Sparse-accuracy").evaluate(
+        epsilon=2.0, cutoff=3, queries=100, beta=0.1
+    )
     assert alpha == pytest.approx(12.0 * (math.log(100) + math.log(60)))
-    alpha = bounds.exponential_accuracy(2.0, 100, 0.1)
+    alpha = accuracy._alpha(2.0, 100, 0.1)
     assert alpha == pytest.approx((math.log(99) + math.log(9)) / 2.0)
-    assert bounds.exponential_accuracy(2.0, 2, 0.9) == 0.0
+    assert accuracy._alpha(2.0, 2, 0.9) == 0.0
 
 
 NOISE = SparseNoise(1.0, 1.0)
@@ -333,8 +339,7 @@ NOISE = SparseNoise(1.0, 1.0)
         (lambda: bounds.sparse_vector_epsilon(NOISE, Relation.BASE), "general or monotone"),
         (lambda: bounds.sparse_noise(1.0, 1, delta=1.0), "delta is 1"),
         (lambda: bounds.lyu_su_li_noise(1.0, 1, share=1.0), "share is 1"),
-        (lambda: bounds.sparse_accuracy(1.0, 1, 0, 0.1), "queries is 0"),
-        (lambda: bounds.above_threshold_accuracy(1.0, 1, 0.0), "beta is 0"),
+        (lambda: pattern_law([0.0, 1e18], NOISE), "too far apart"),
         (lambda: profiles.worst_pair(-1, 1), "below is -1"),
     ],
 )  # fmt: skip

@@ -217,14 +217,34 @@ def test_entries_build_by_every_method_and_refuse_bad_settings(entry):
         assert entry.build({"method": method}).mechanism.law is not None
     with pytest.raises(InputError, match="method"):
         entry.build({"method": "guess"})
-    with pytest.raises(InputError, match="answers"):
-        entry.build({"answers": "a,b"})
+    for given in ({"answers": "a,b"}, {"threshold": "nan"}, {"epsilon": "inf"}):
+        with pytest.raises(InputError, match=next(iter(given))):
+            entry.build(given)
     assert entry.broken == entry.summary.startswith("BROKEN: ")
     if "relation" in entry.settings:
         (pair,) = entry.pairs({"relation": "monotone"})
         claim, epsilon = promised(entry, {"relation": "monotone"}, pair)
         assert claim.endswith("-monotone")
         assert epsilon == pytest.approx(1.0)
+
+
+def test_promises_at_other_settings_are_kept_and_nearly_attained():
+    """By exact laws: advanced composition, other shares, noise for monotone neighbours."""
+    for name, given in (
+        ("sparse", {"delta": "1e-3", "cutoff": "3"}),
+        ("sparse", {"delta": "1e-3", "relation": "monotone"}),
+        ("sparse_vector", {"share": "0.2"}),
+        ("sparse_vector", {"share": "good", "relation": "monotone"}),
+    ):
+        entry = next(entry for entry in ENTRIES if entry.name == name)
+        given = given | {"answers": "0,0,0,0,0,0,0,0,0,1"}
+        mechanism = entry.build(given).mechanism
+        for pair in entry.pairs(given):
+            laws = [mechanism.law(x, pair.params) for x in (pair.data, pair.neighbour)]
+            p, q = (law.probabilities for law in laws)
+            loss = np.max(np.abs(np.log(p) - np.log(q)))
+            promise = promised(entry, given, pair).epsilon
+            assert 0.5 * promise < loss <= promise * (1.0 + 1e-9), (name, pair.name)
 
 
 def test_broken_entries_exceed_what_they_were_published_with():
@@ -280,6 +300,9 @@ SCALES = {"threshold_scale": 1.0, "query_scale": 1.0}
         (lyu_su_li(), [1.0], {"epsilon": 1.0, "share": 0.0}, "share is 0"),
         (roth(), [1.0], {"epsilon": 1.0, "edges": [1.0, 1.0]}, "strictly increasing"),
         (chen(), [1.0], {}, "epsilon is missing"),
+        (chen(), [1.0], {"epsilon": 1.0, "edges": [0.0]}, "edges is no parameter"),
+        (sparse(), [1.0], {"epsilon": 1.0, "cut": 2}, "cut is no parameter"),
+        (above_threshold(), [1.0], {"epsilon": 1.0, "cutoff": 1}, "cutoff is no"),
     ],
 )  # fmt: skip
 def test_bad_input(mechanism, data, params, message):

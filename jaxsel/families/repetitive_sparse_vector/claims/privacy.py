@@ -1,24 +1,26 @@
-"""Cohen et al. 2022, Section 4: all claims on the repetitive sparse vector.
+"""Cohen et al. 2022, Lemma 3: the privacy of the repetitive sparse vector.
 
-Here is Lemma 3. It and the pseudocode of Algorithm 3 were on a page that was not
-available to us; both are reconstructed, see
-``jaxsel.families.repetitive_sparse_vector.laws``.
+It and the pseudocode of Algorithm 3 were on a page that was not available to us; both are
+reconstructed, see ``jaxsel.families.repetitive_sparse_vector.laws``.
 """
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Claim
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.errata_numbers import probability
-from jaxsel.errors import check_integer, check_positive
-from jaxsel.families.repetitive_sparse_vector.claims.accuracy import (
+from jaxsel.domains import probability
+from jaxsel.families.repetitive_sparse_vector.claims.cases import (
+    Failures,
+    Gamma,
+    GammaOrNone,
+    QueryEpsilon,
     logs,
-    section_4_claim,
     shown,
 )
 from jaxsel.families.repetitive_sparse_vector.laws import pattern_chance, pattern_law
@@ -27,61 +29,40 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     privacy_epsilon,
     pure_epsilon,
 )
+from jaxsel.papers import CL
 
-# --- Lemma 3 --------------------------------------------------------------------------
+Share = Annotated[float, probability("of what is proven, that a loss exceeds")]
+Delta = Annotated[float, probability("of the whole")]
 
 
 def _pure(
-    *, query_epsilon: float = 0.1, failures: int = 10, gamma: float = 1.0
+    *, query_epsilon: QueryEpsilon = 0.1, failures: Failures = 10, gamma: Gamma = 1.0
 ) -> float:
-    """Pure epsilon (2 k' + gamma) epsilon'.
-
-    Args:
-      query_epsilon: epsilon', of each Test, > 0.
-      failures: k', at least 1.
-      gamma: exponent of the prior of p, > 0.
-    """
-    inner = check_positive("query_epsilon", query_epsilon)
-    failures = check_integer("failures", failures, 1)
-    return (2.0 * failures + check_positive("gamma", gamma)) * inner
+    """Pure epsilon (2 k' + gamma) epsilon'."""
+    return pure_epsilon(RepetitiveSettings(gamma, 1, query_epsilon, failures, 1.0))
 
 
 def _attained(
     *,
-    query_epsilon: float = 0.1,
-    failures: int = 10,
-    gamma: float = 1.0,
-    share: float = 0.999,
+    query_epsilon: QueryEpsilon = 0.1,
+    failures: Failures = 10,
+    gamma: Gamma = 1.0,
+    share: Share = 0.999,
 ) -> float:
-    """Share of (2 k' + gamma) epsilon' that a loss exceeds.
-
-    Args:
-      query_epsilon: epsilon', > 0.
-      failures: k', at least 1.
-      gamma: > 0.
-      share: in (0, 1).
-    """
-    whole = _pure(query_epsilon=query_epsilon, failures=failures, gamma=gamma)
-    return probability("share", share) * whole
+    """Share of (2 k' + gamma) epsilon' that a loss exceeds."""
+    return share * _pure(query_epsilon=query_epsilon, failures=failures, gamma=gamma)
 
 
 def _approximate(
     *,
-    query_epsilon: float = 0.1,
-    failures: int = 100,
-    gamma: float = 1.0,
-    delta: float = 1e-6,
+    query_epsilon: QueryEpsilon = 0.1,
+    failures: Failures = 100,
+    gamma: GammaOrNone = 1.0,
+    delta: Delta = 1e-6,
 ) -> float:
-    """Epsilon at delta: min of (2 k' + gamma) epsilon' and the Renyi bound.
-
-    Args:
-      query_epsilon: epsilon', > 0.
-      failures: k', at least 1.
-      gamma: > 0; inf: p = 1.
-      delta: in (0, 1).
-    """
+    """Epsilon at delta: min of (2 k' + gamma) epsilon' and the Renyi bound."""
     settings = RepetitiveSettings(gamma, 1, query_epsilon, failures, 1.0)
-    return privacy_epsilon(settings, probability("delta", delta))
+    return privacy_epsilon(settings, delta)
 
 
 def _random_settings(generator: np.random.Generator) -> RepetitiveSettings:
@@ -96,12 +77,12 @@ def _random_settings(generator: np.random.Generator) -> RepetitiveSettings:
 
 def _pure_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
-    for number in range(min(budget.cases, 60)):
+    for case in range(min(budget.cases, 60)):
         settings = _random_settings(generator)
         size = int(generator.integers(1, 6))
         first = generator.uniform(-4.0, 1.5, size)
         change = generator.uniform(-1.0, 1.0, size)
-        if number % 2 == 0:
+        if case % 2 == 0:
             # Zeros and a one against ones and a zero.
             first = np.append(np.full(size, -2.0), -1.0)
             change = np.append(np.ones(size), -1.0)
@@ -176,34 +157,34 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
             yield logs(delta, exact, f"{shown(chosen)}, {text}")
 
 
-CLAIMS: tuple[Claim, ...] = (
-    section_4_claim(
+STATEMENTS = (
+    CL.privacy(
         "CL-Lem3",
         "Lemma 3 (reconstructed)",
         "Algorithm 3 is (2 k' + gamma) epsilon'-DP.",
+        Relation.GENERAL,
         _pure,
         at_most(_pure_cases),
-        "privacy",
     ),
-    section_4_claim(
+    CL.privacy(
         "CL-Lem3-sharp",
         "Lemma 3; that it is attained is found here",
         "(2 k' + gamma) epsilon' cannot be lowered: many bottoms, then k' - 1 tops and "
         "the halt have a privacy loss that tends to it.",
+        Relation.GENERAL,
         _attained,
         at_least(_sharp_cases),
-        "privacy",
     ),
-    section_4_claim(
+    CL.privacy(
         "CL-Lem3-approximate",
         "Lemma 3 (reconstructed), with Theorem 2 as corrected",
         "Algorithm 3 is (epsilon, delta)-DP with epsilon the smaller of (2 k' + gamma) "
         "epsilon' and what k' tops at a known p cost by Renyi divergences, of order "
         "epsilon' sqrt(k' log(1/delta)) + k' epsilon'^2, whatever gamma is; even at p "
         "= 1.",
+        Relation.GENERAL,
         _approximate,
         at_most(_approximate_cases),
-        "privacy",
-        "CL-E3",
+        erratum="CL-E3",
     ),
 )

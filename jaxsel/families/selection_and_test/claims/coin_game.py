@@ -1,27 +1,45 @@
-"""Cohen et al. 2022, Appendix A.1: the coin game, exact by recursion.
+"""Cohen et al. 2022, Appendix A.1: Lemmas 1 and 2 on the coin game.
 
-Errata of the same lemmas: ``jaxsel.families.selection_and_test.claims.coin_game_errata``.
+It shows coins of bias p on one side and q on the other until k of them came up 1. With
+CL-E5 (the promise of Algorithm 4) and CL-E7 (a step of Lemma 1).
 """
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import numpy as np
 from scipy import special
 
-from jaxsel.base import Budget, Claim, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.errata_numbers import one_to_infinity
-from jaxsel.errors import InputError, check_integer, check_positive
-from jaxsel.families.selection_and_test.claims.coin_cases import random_sequence
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import Case, at_least, at_most, equal
+from jaxsel.domains import probability, whole
+from jaxsel.errors import InputError
+from jaxsel.families.selection_and_test.claims.coin_cases import (
+    random_game,
+    random_sequence,
+    shown,
+)
+from jaxsel.families.selection_and_test.claims.parameters import (
+    Closeness,
+    Ones,
+    Order,
+)
 from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
     coin_renyi,
     favoured_rate,
-    known_chance_rate,
+    game_renyi,
 )
+from jaxsel.papers import CL
 
-_SOURCE = "Cohen et al. 2022, Appendix A.1"
+Coins = Annotated[int, whole("n, how many coins there are", at_least=1, at_most=10**9)]
+Bias = Annotated[float, probability("p, of every coin")]
+Halt = Annotated[int, whole("i, the coin at which it ends", at_least=1)]
+
+
+# --- Lemma 1 (CL-E7) ------------------------------------------------------------------
 
 
 def largest_loss(p: np.ndarray, q: np.ndarray) -> float:
@@ -40,72 +58,27 @@ def largest_loss(p: np.ndarray, q: np.ndarray) -> float:
     return float(best[0])
 
 
-def game_moment(p: np.ndarray, q: np.ndarray, order: float) -> float:
-    """(order - 1) D_order(P || Q) of the same game, "not ended" being an outcome."""
-    up = order * np.log(p) + (1.0 - order) * np.log(q)
-    down = order * np.log1p(-p) + (1.0 - order) * np.log1p(-q)
-    ones, coins = p.shape
-    moment = np.zeros(ones + 1)
-    for coin in range(coins - 1, -1, -1):
-        moment[:ones] = np.logaddexp(
-            up[:, coin] + moment[1:], down[:, coin] + moment[:ones]
-        )
-    return float(moment[0])
-
-
-def _random_game(
-    generator: np.random.Generator, epsilon: float, *, one_sided: bool = True
-) -> tuple[np.ndarray, np.ndarray]:
-    """An adaptive game of up to 3 ones."""
-    rows = [
-        random_sequence(generator, epsilon, one_sided=one_sided)
-        for _ in range(int(generator.integers(1, 4)))
-    ]
-    size = max(p.size for p, _ in rows)
-    return tuple(  # type: ignore[return-value]
-        np.stack([np.resize(row[side], size) for row in rows]) for side in (0, 1)
-    )
-
-
-def _shown(p: np.ndarray, q: np.ndarray) -> str:
-    return f"p={p.tolist()}, q={q.tolist()}"
-
-
-# --- Lemmas 1 and 2 -------------------------------------------------------------------
-
-
-def _pure(*, epsilon: float = 0.5, calls: int = 1) -> float:
-    """k epsilon, for D_inf(P || Q) of the game until k ones.
-
-    Args:
-      epsilon: > 0.
-      calls: k, at least 1.
-    """
-    return check_integer("calls", calls, 1) * check_positive("epsilon", epsilon)
+def _pure(*, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
+    """k epsilon, for D_inf(P || Q) of the game until k ones."""
+    return calls * epsilon
 
 
 def _pure_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 300)):
         epsilon = float(generator.uniform(0.01, 1.0))
-        p, q = _random_game(generator, epsilon)
+        p, q = random_game(generator, epsilon)
         claimed = _pure(epsilon=epsilon, calls=p.shape[0])
-        yield claimed, largest_loss(p, q), f"{epsilon=!r}, {_shown(p, q)}"
+        yield claimed, largest_loss(p, q), f"{epsilon=!r}, {shown(p, q)}"
 
 
-def _reverse(*, bias: float = 0.01, epsilon: float = 0.5, coins: int = 1000) -> float:
-    """n log((1 - p e^-epsilon)/(1 - p)): D_inf(Q || P) is at least that.
-
-    Args:
-      bias: p, in (0, 1/(1 + e^-epsilon)].
-      epsilon: > 0.
-      coins: n, at least 1.
-    """
-    epsilon = check_positive("epsilon", epsilon)
-    if not 0.0 < bias <= special.expit(epsilon):
+def _reverse(
+    *, bias: Bias = 0.01, epsilon: Closeness = 0.5, coins: Coins = 1000
+) -> float:
+    """n log((1 - p e^-epsilon)/(1 - p)): D_inf(Q || P) is at least that."""
+    if bias > special.expit(epsilon):
         raise InputError(f"bias is {bias:g}; it must be in (0, 1/(1 + e^-epsilon)]")
-    gap = math.log1p(-bias * math.exp(-epsilon)) - math.log1p(-bias)
-    return check_integer("coins", coins, 1) * gap
+    return coins * (math.log1p(-bias * math.exp(-epsilon)) - math.log1p(-bias))
 
 
 def _reverse_cases(budget: Budget) -> Iterator[Case]:
@@ -121,16 +94,75 @@ def _reverse_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, largest_loss(q, p), where
 
 
-def _exact_rate(*, order: float = 2.0, epsilon: float = 0.5, calls: int = 1) -> float:
-    """k (a epsilon - log(1 + e^epsilon - e^((1-a) epsilon)))/(a - 1).
+def _first_printed(*, bias: Bias = 0.5, halt: Halt = 3) -> float:
+    """Printed chance sum_(j<i) (1 - p) p that the first 1 is the i-th coin."""
+    return (halt - 1.0) * (1.0 - bias) * bias
 
-    Args:
-      order: a, > 1.
-      epsilon: > 0.
-      calls: k, at least 1.
-    """
-    order = one_to_infinity("order", order)
-    return check_integer("calls", calls, 1) * float(favoured_rate(order, epsilon))
+
+def _first(*, bias: Bias = 0.5, halt: Halt = 3) -> float:
+    """Chance (1 - p)^(i - 1) p that the first 1 is the i-th coin."""
+    return (1.0 - bias) ** (halt - 1) * bias
+
+
+def _first_cases(
+    bound: Callable[..., float], biases: tuple[float, ...]
+) -> Callable[[Budget], Iterator[Case]]:
+    def cases(budget: Budget) -> Iterator[Case]:
+        for bias, halt in itertools.product(biases, (1, 2, 3, 6)):
+            total = 0.0
+            for coins in itertools.product((0, 1), repeat=halt):
+                if sum(coins) == coins[-1] == 1:
+                    total += math.prod(bias if coin else 1.0 - bias for coin in coins)
+            yield bound(bias=bias, halt=halt), total, f"{bias=}, i={halt}"
+
+    return cases
+
+
+# --- Lemma 2 (CL-E5) ------------------------------------------------------------------
+
+
+def _coin_bound(
+    *, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Ones = 1
+) -> float:
+    """Bound 3 k a epsilon^2 of Lemma 2 on the Renyi divergence of the coin game."""
+    return 3.0 * calls * order * epsilon**2
+
+
+def _vacuous_promise(budget: Budget) -> Iterator[Case]:
+    for order, epsilon in ((2.0, 0.01), (5.0, 0.05)):
+        exact = float(coin_renyi(1.0, math.exp(-epsilon), order))
+        claimed = _coin_bound(order=order, epsilon=epsilon)
+        yield claimed, exact, f"p=1, q=e^-epsilon, {order=}, {epsilon=}, k=1"
+
+
+def _kept_promise(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for epsilon in (0.001, 0.01, 0.1, 0.5, 1.0):
+        bias, low, _ = close_coins(epsilon)
+        for order in (1.01, 2.0, 1.0 / (3.0 * epsilon), 10.0, 100.0):
+            if order <= 1.0:
+                continue
+            exact = coin_renyi(bias, low, order)
+            worst = int(np.argmax(exact))
+            coins = float(bias[worst]), float(low[worst])
+            where = f"{order=!r}, {epsilon=}, {coins=}"
+            claimed = _coin_bound(order=order, epsilon=epsilon)
+            yield claimed, float(exact[worst]), f"one repeated pair, {where}"
+    for _ in range(min(budget.cases, 150)):
+        epsilon = float(generator.uniform(0.001, 1.0))
+        p, q = random_sequence(generator, epsilon, one_sided=True)
+        order = 1.0 + float(np.exp(generator.uniform(-3.0, 4.0)))
+        claimed = _coin_bound(order=order, epsilon=epsilon)
+        where = f"{order=!r}, {epsilon=!r}, {shown(p, q)}"
+        exact = game_renyi(p[None], q[None], order)
+        yield claimed, exact, f"a sequence of pairs, {where}"
+
+
+def _exact_rate(
+    *, order: Order = 2.0, epsilon: Closeness = 0.5, calls: Ones = 1
+) -> float:
+    """k (a epsilon - log(1 + e^epsilon - e^((1-a) epsilon)))/(a - 1)."""
+    return calls * float(favoured_rate(order, epsilon))
 
 
 def _exact_cases(budget: Budget) -> Iterator[Case]:
@@ -147,23 +179,18 @@ def _exact_cases(budget: Budget) -> Iterator[Case]:
             yield attained, claimed, where
     for _ in range(min(budget.cases, 200)):
         epsilon = float(generator.uniform(0.001, 2.0))
-        p, q = _random_game(generator, epsilon)
+        p, q = random_game(generator, epsilon)
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 5.0)))
         claimed = _exact_rate(order=order, epsilon=epsilon, calls=p.shape[0])
-        exact = game_moment(p, q, order) / (order - 1.0)
-        yield claimed, exact, f"{order=!r}, {epsilon=!r}, {_shown(p, q)}"
+        exact = game_renyi(p, q, order)
+        yield claimed, exact, f"{order=!r}, {epsilon=!r}, {shown(p, q)}"
 
 
-def _printed_rate(*, order: float = 2.0, epsilon: float = 0.1, calls: int = 1) -> float:
-    """3 k a epsilon^2 of Lemma 2.
-
-    Args:
-      order: a, > 1.
-      epsilon: > 0.
-      calls: k, at least 1.
-    """
-    order, epsilon = one_to_infinity("order", order), check_positive("epsilon", epsilon)
-    return 3.0 * check_integer("calls", calls, 1) * order * epsilon**2
+def _printed_rate(
+    *, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Ones = 1
+) -> float:
+    """3 k a epsilon^2 of Lemma 2."""
+    return _coin_bound(order=order, epsilon=epsilon, calls=calls)
 
 
 def _printed_cases(budget: Budget) -> Iterator[Case]:
@@ -176,143 +203,99 @@ def _printed_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, exact, f"the exact rate, {order=!r}, {epsilon=!r}"
 
 
-def _known(*, order: float = 2.0, epsilon: float = 0.1, calls: int = 1) -> float:
-    """k ((1-a) epsilon - log(1 + e^epsilon - e^(a epsilon)))/(a - 1), or inf.
-
-    Args:
-      order: a, > 1.
-      epsilon: of the tests, > 0.
-      calls: k, at least 1.
-    """
-    order = one_to_infinity("order", order)
-    return check_integer("calls", calls, 1) * float(known_chance_rate(order, epsilon))
-
-
-def _known_cases(budget: Budget) -> Iterator[Case]:
-    generator = np.random.default_rng(budget.seed)
-    for epsilon in (0.001, 0.01, 0.1, 0.5, 1.0):
-        bias, low, high = close_coins(epsilon)
-        share = special.expit(epsilon)
-        # Beyond this order the divergence is infinite.
-        highest = math.log1p(math.exp(epsilon)) / epsilon
-        for order in 1.0 + (highest - 1.0) * np.array([1e-3, 0.1, 0.5, 0.9, 0.999]):
-            claimed = _known(order=order, epsilon=epsilon)
-            where = f"{order=!r}, {epsilon=}"
-            for other in (low, high):
-                exact = float(np.max(coin_renyi(other, bias, order)))
-                yield claimed, exact, f"one repeated test, {where}"
-            attained = float(coin_renyi(1.0 - share, share, order))
-            yield attained, claimed, f"randomised response attains it, {where}"
-    for _ in range(min(budget.cases, 150)):
-        epsilon = float(generator.uniform(0.001, 1.0))
-        p, q = _random_game(generator, epsilon, one_sided=False)
-        highest = math.log1p(math.exp(epsilon)) / epsilon
-        order = 1.0 + (highest - 1.0) * float(generator.uniform(0.01, 0.99))
-        claimed = _known(order=order, epsilon=epsilon, calls=p.shape[0])
-        exact = game_moment(p, q, order) / (order - 1.0)
-        yield claimed, exact, f"{order=!r}, {epsilon=!r}, {_shown(p, q)}"
-
-
-# --- Claim 1 --------------------------------------------------------------------------
-
-
-def _claim_1(*, order: float = 2.0, epsilon: float = 0.1) -> float:
-    """1 + 3 a (a - 1) epsilon^2, for a epsilon <= 1/3.
-
-    Args:
-      order: a, > 1, at most 1/(3 epsilon).
-      epsilon: > 0.
-    """
-    order, epsilon = one_to_infinity("order", order), check_positive("epsilon", epsilon)
-    if order * epsilon > (1.0 + 1e-12) / 3.0:
-        raise InputError(
-            f"order * epsilon is {order * epsilon:g}; it must be at most 1/3"
-        )
-    return 1.0 + 3.0 * order * (order - 1.0) * epsilon**2
-
-
-def _claim_1_cases(budget: Budget) -> Iterator[Case]:
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 300)):
-        epsilon = float(10.0 ** generator.uniform(-3.0, math.log10(0.3)))
-        order = 1.0 + (1.0 / (3.0 * epsilon) - 1.0) * float(
-            generator.uniform(0.01, 1.0)
-        )
-        p, q = random_sequence(generator, epsilon, one_sided=True)
-        # By its definition: the place of the first 1, or that there was none.
-        first = np.append(
-            np.append(1.0, np.cumprod(1.0 - p))[:-1] * p, np.prod(1.0 - p)
-        )
-        other = np.append(
-            np.append(1.0, np.cumprod(1.0 - q))[:-1] * q, np.prod(1.0 - q)
-        )
-        with np.errstate(divide="ignore"):
-            moment = order * np.log(first) + (1.0 - order) * np.log(other)
-        exact = float(np.sum(np.exp(moment)))
-        claimed = _claim_1(order=order, epsilon=epsilon)
-        yield claimed, exact, f"{order=!r}, {epsilon=!r}, {_shown(p, q)}"
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="CL-Lem1",
-        source=f"{_SOURCE}, Lemma 1",
-        statement="The coin game until k ones has D_inf(P || Q) <= k epsilon.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_pure,
-        check=at_most(_pure_cases),
+STATEMENTS = (
+    CL.privacy(
+        "CL-Lem1",
+        "Appendix A.1, Lemma 1",
+        "The coin game until k ones has D_inf(P || Q) <= k epsilon.",
+        Relation.BASE,
+        _pure,
+        at_most(_pure_cases),
     ),
-    Claim(
-        id="CL-Lem1-reverse",
-        source=f"{_SOURCE}, the direction that Lemma 1 leaves out",
-        statement="The reverse divergence has no bound: n coins of p and p e^-epsilon "
-        "have D_inf(Q || P) >= n log((1 - p e^-epsilon)/(1 - p)).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_reverse,
-        check=at_least(_reverse_cases),
+    CL.privacy(
+        "CL-Lem1-reverse",
+        "Appendix A.1, the direction that Lemma 1 leaves out",
+        "The reverse divergence has no bound: n coins of p and p e^-epsilon have "
+        "D_inf(Q || P) >= n log((1 - p e^-epsilon)/(1 - p)).",
+        Relation.BASE,
+        _reverse,
+        at_least(_reverse_cases),
     ),
-    Claim(
-        id="CL-Lem2-sharp",
-        source=f"{_SOURCE}, Lemma 2, exact",
-        statement="The coin game until k ones has D_a(P || Q) <= k (a epsilon - log(1 "
-        "+ e^epsilon - e^((1-a) epsilon)))/(a - 1) at every order, and randomised "
-        "response attains it.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_exact_rate,
-        check=at_most(_exact_cases),
+    CL.misprint(
+        "CL-E7",
+        "proofs of Lemmas 1 and 2",
+        "misprint",
+        printed="P[P = i] = sum_(j<i) (1 - p_j) p_i; prod_(j<i) p_j (1 - p_i); to bound "
+        "(9) by 3 a (a - 1) epsilon^2.",
+        correct="prod_(j<i) (1 - p_j) p_i in both proofs; to bound (9) by 1 + 3 a (a - "
+        "1) epsilon^2.",
+        refuted=(
+            CL.identity(
+                "CL-Lem1-step-printed",
+                "proof of Lemma 1",
+                "The first 1 is the i-th coin with probability sum_(j<i) (1 - p_j) p_i.",
+                _first_printed,
+                equal(_first_cases(_first_printed, (0.5,))),
+            ),
+        ),
+        corrected=(
+            CL.identity(
+                "CL-Lem1-step",
+                "proof of Lemma 1, corrected",
+                "The first 1 is the i-th coin with probability prod_(j<i) (1 - p_j) p_i.",
+                _first,
+                equal(_first_cases(_first, (0.5, 0.1, 0.9))),
+            ),
+        ),
     ),
-    Claim(
-        id="CL-Lem2-constant",
-        source=f"{_SOURCE}, Lemma 2",
-        statement="The exact rate is at most 3 a epsilon^2, for epsilon <= 1.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_printed_rate,
-        check=at_most(_printed_cases, tolerance=1e-14),
+    CL.misprint(
+        "CL-E5",
+        "Algorithm 4",
+        "statement",
+        printed="Promised that 0 <= q <= p <= e^epsilon q and 1 - p <= e^epsilon (1 - "
+        "q).",
+        correct="The last part is vacuous, and without another Lemma 2 is false: p = 1, "
+        "q = e^-epsilon has divergence epsilon at every order. Keep the promise of "
+        "Algorithm 2, 1 - q <= e^epsilon (1 - p).",
+        refuted=(
+            CL.privacy(
+                "CL-Lem2-printed",
+                "Lemma 2 with the promise of Algorithm 4",
+                "Under q <= p <= e^epsilon q and 1 - p <= e^epsilon (1 - q), the coin "
+                "game has D_a(P || Q) <= 3 k a epsilon^2.",
+                Relation.BASE,
+                _coin_bound,
+                at_most(_vacuous_promise),
+            ),
+        ),
+        corrected=(
+            CL.privacy(
+                "CL-Lem2",
+                "Lemma 2",
+                "Under q <= p <= e^epsilon q and 1 - q <= e^epsilon (1 - p), the coin "
+                "game has D_a(P || Q) <= 3 k a epsilon^2.",
+                Relation.BASE,
+                _coin_bound,
+                at_most(_kept_promise, tolerance=1e-12),
+            ),
+        ),
     ),
-    Claim(
-        id="CL-Sec2.2.2-renyi-sharp",
-        source="Cohen et al. 2022, Section 2.2.2, corrected and exact",
-        statement="Tests at one known p until k tops have Renyi divergence at most k "
-        "((1-a) epsilon - log(1 + e^epsilon - e^(a epsilon)))/(a - 1), either way, and "
-        "randomised response attains it; it is infinite from e^(a epsilon) = 1 + "
-        "e^epsilon on.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_known,
-        check=at_most(_known_cases),
+    CL.privacy(
+        "CL-Lem2-sharp",
+        "Appendix A.1, Lemma 2, exact",
+        "The coin game until k ones has D_a(P || Q) <= k (a epsilon - log(1 + e^epsilon "
+        "- e^((1-a) epsilon)))/(a - 1) at every order, and randomised response attains "
+        "it.",
+        Relation.BASE,
+        _exact_rate,
+        at_most(_exact_cases),
     ),
-    Claim(
-        id="CL-Claim1",
-        source=f"{_SOURCE}, Claim 1",
-        statement="For a epsilon <= 1/3 the first m coins, with 'no 1 yet' as one more "
-        "outcome, have exp((a - 1) D_a(P || Q)) <= 1 + 3 a (a - 1) epsilon^2.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_claim_1,
-        check=at_most(_claim_1_cases, tolerance=1e-12),
+    CL.privacy(
+        "CL-Lem2-constant",
+        "Appendix A.1, Lemma 2",
+        "The exact rate is at most 3 a epsilon^2, for epsilon <= 1.",
+        Relation.BASE,
+        _printed_rate,
+        at_most(_printed_cases, tolerance=1e-14),
     ),
 )

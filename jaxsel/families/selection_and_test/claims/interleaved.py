@@ -1,35 +1,51 @@
 """Cohen et al. 2022: Selections and Tests, interleaved by an adaptive caller."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
+from jaxsel.domains import whole
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
+from jaxsel.families.selection_and_test.claims.parameters import (
+    MOST_COUNT,
+    Epsilon,
+    Gamma,
+)
 from jaxsel.families.selection_and_test.laws import (
+    RowOfTests,
     SelectionCall,
-    TestCall,
     Transcripts,
     transcript_law,
 )
+from jaxsel.papers import CL
 
-_SOURCE = "Cohen et al. 2022, remark after Theorem 2"
-Calls = list[SelectionCall | TestCall]
+_PLACE = "remark after Theorem 2"
+Step = SelectionCall | RowOfTests
+Selections = Annotated[
+    int,
+    whole(
+        "c1; for CL-interleaved-sharp those that released a run",
+        at_least=0,
+        at_most=MOST_COUNT,
+    ),
+]
+Tops = Annotated[
+    int, whole("c2, how many Tests answered top", at_least=0, at_most=MOST_COUNT)
+]
 
 
 def _interleaved(
-    *, epsilon: float = 0.5, gamma: float = 1.0, selections: int = 2, tops: int = 2
+    *,
+    epsilon: Epsilon = 0.5,
+    gamma: Gamma = 1.0,
+    selections: Selections = 2,
+    tops: Tops = 2,
 ) -> float:
-    """(2 c1 + 2 c2 + gamma) epsilon.
-
-    Args:
-      epsilon: of every mechanism that is called, > 0.
-      gamma: exponent of the law of p, > 0.
-      selections: c1; for CL-interleaved-sharp those that released a run.
-      tops: c2, how many Tests answered top.
-    """
+    """(2 c1 + 2 c2 + gamma) epsilon."""
     return interaction_epsilon(epsilon, gamma, selections, tops)
 
 
@@ -46,10 +62,10 @@ def _close_chances(generator: np.random.Generator, epsilon: float) -> np.ndarray
 
 def _program(
     generator: np.random.Generator, epsilon: float
-) -> tuple[Calls, Calls, tuple[bool, ...]]:
+) -> tuple[list[Step], list[Step], tuple[bool, ...]]:
     """A random program on both sides, and which of its calls are Selections."""
-    first: Calls = []
-    second: Calls = []
+    first: list[Step] = []
+    second: list[Step] = []
     kinds = tuple(bool(kind) for kind in generator.integers(0, 2, 4))
     for kind in kinds:
         if kind:
@@ -59,12 +75,10 @@ def _program(
             second.append(SelectionCall(np.stack([[p.second] for p in found]), rounds))
         else:
             chances = _close_chances(generator, epsilon)
-            count, stop = (
-                int(generator.choice([1, 4, 100])),
-                int(generator.integers(1, 3)),
-            )
-            first.append(TestCall(chances[0], count, stop))
-            second.append(TestCall(chances[1], count, stop))
+            count = int(generator.choice([1, 4, 100]))
+            stop = int(generator.integers(1, 3))
+            first.append(RowOfTests(chances[0], count, stop))
+            second.append(RowOfTests(chances[1], count, stop))
     return first, second, kinds
 
 
@@ -119,26 +133,24 @@ def _charged_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, worst, f"transcripts with {charge} charged calls, {where}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="CL-interleaved",
-        source=_SOURCE,
-        statement="c1 Selections and Tests until c2 tops, adaptively interleaved, are "
-        "(2 c1 + 2 c2 + gamma) epsilon-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_interleaved,
-        check=at_most(_interleaved_cases),
+STATEMENTS = (
+    CL.privacy(
+        "CL-interleaved",
+        _PLACE,
+        "c1 Selections and Tests until c2 tops, adaptively interleaved, are (2 c1 + 2 c2 "
+        "+ gamma) epsilon-DP.",
+        Relation.BASE,
+        _interleaved,
+        at_most(_interleaved_cases),
     ),
-    Claim(
-        id="CL-interleaved-sharp",
-        source=f"{_SOURCE}, transcript by transcript",
-        statement="A transcript in which s Selections released a run and t Tests "
-        "answered top has privacy loss at most (2 s + 2 t + gamma) epsilon: Selections "
-        "without a run are as free as bottoms.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_interleaved,
-        check=at_most(_charged_cases),
+    CL.privacy(
+        "CL-interleaved-sharp",
+        f"{_PLACE}, transcript by transcript",
+        "A transcript in which s Selections released a run and t Tests answered top has "
+        "privacy loss at most (2 s + 2 t + gamma) epsilon: Selections without a run are "
+        "as free as bottoms.",
+        Relation.BASE,
+        _interleaved,
+        at_most(_charged_cases),
     ),
 )

@@ -1,38 +1,44 @@
-"""Cohen et al. 2022, Theorem 1: several Selections of several candidates with one p."""
+"""Cohen et al. 2022, Theorem 1: several Selections of several candidates with one p.
+
+With CL-E2: its delta is to be summed over all calls.
+"""
 
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
+from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.errors import check_integer, check_interval, check_positive
-from jaxsel.families.selection_and_test.bounds import (
-    interaction_epsilon,
-    selection_delta,
-    selection_delta_sharp,
+from jaxsel.families.selection_and_test.bounds import interaction_epsilon
+from jaxsel.families.selection_and_test.claims.parameters import (
+    BaseDelta,
+    Calls,
+    Epsilon,
+    Gamma,
+    Rounds,
 )
 from jaxsel.families.selection_and_test.laws import (
     SelectionCall,
+    prior,
     repeated_selection_law,
     transcript_law,
 )
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.papers import CL
 
-_SOURCE = "Cohen et al. 2022, Theorem 1"
 _GAMMAS = (0.5, 1.0, 2.0)
 
 
-def _pure(*, epsilon: float = 1.0, gamma: float = 1.0, calls: int = 2) -> float:
-    """(2 c + gamma) epsilon of c Selections, for epsilon-DP candidates.
+# --- Pure -----------------------------------------------------------------------------
 
-    Args:
-      epsilon: of every candidate, > 0.
-      gamma: exponent of the law of p, > 0.
-      calls: c, at least 1.
-    """
-    return interaction_epsilon(epsilon, gamma, check_integer("calls", calls, 1))
+
+def _pure(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> float:
+    """(2 c + gamma) epsilon of c Selections, for epsilon-DP candidates."""
+    return interaction_epsilon(epsilon, gamma, calls)
 
 
 def _by_parity(outcomes: tuple):
@@ -88,14 +94,8 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
         yield _pure(epsilon=epsilon, gamma=gamma, calls=calls), exact, where
 
 
-def _nearly(*, epsilon: float = 1.0, gamma: float = 1.0, calls: int = 2) -> float:
-    """0.999 (2 c + gamma) epsilon: what c Selections lose at worst, at least.
-
-    Args:
-      epsilon: of every candidate, > 0.
-      gamma: exponent of the law of p, > 0.
-      calls: c, at least 1.
-    """
+def _nearly(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> float:
+    """0.999 (2 c + gamma) epsilon: what c Selections lose at worst, at least."""
     return 0.999 * _pure(epsilon=epsilon, gamma=gamma, calls=calls)
 
 
@@ -116,23 +116,86 @@ def _nearly_cases(budget: Budget) -> Iterator[Case]:
                 yield claimed, exact_epsilon(*found), where
 
 
-def _sharp(
-    *, gamma: float = 1.0, calls: int = 10, rounds: int = 5, delta: float = 0.01
-) -> float:
-    """1 - E_p (1 - p delta)^(c tau) of c Selections of one (epsilon, delta) candidate.
+# --- Approximate (CL-E2) --------------------------------------------------------------
 
-    Args:
-      gamma: exponent of the law of p, > 0.
-      calls: c, at least 1.
-      rounds: tau, at least 1.
-      delta: of the candidate, in [0, 1).
+
+def _one_call(*, rounds: Rounds = 5, delta: BaseDelta = 0.01) -> float:
+    """Printed delta of c calls to Selection with one candidate each: tau delta."""
+    return rounds * delta
+
+
+def _all_calls(
+    *, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01
+) -> float:
+    """Delta of c calls to Selection with one candidate each: c tau delta."""
+    return calls * _one_call(rounds=rounds, delta=delta)
+
+
+def _ever_private(calls: int, rounds: int, delta: float, gamma: float) -> float:
+    """Chance that one of the calls returns an outcome that only one side has.
+
+    The candidate has a private best outcome of probability delta; p is drawn once, so
+    c calls of tau rounds meet it as one call of c tau rounds.
     """
-    calls, rounds = (
-        check_integer("calls", calls, 1),
-        check_integer("rounds", rounds, 1),
+    return float(laws.beta_binomial(calls * rounds, gamma).pgf_gap(delta))
+
+
+def _one_call_cases(budget: Budget) -> Iterator[Case]:
+    for calls in (10, 100):
+        seen = _ever_private(calls, 5, 0.01, 1.0)
+        where = f"private outcomes of probability 0.01, tau=5, {calls} calls, gamma=1"
+        yield _one_call(), seen, where
+
+
+def _all_calls_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    settings = [(10, 5, 0.01, 1.0)]
+    for _ in range(min(budget.cases, 200)):
+        calls, rounds = generator.integers(1, 50, 2).tolist()
+        delta = float(10.0 ** generator.uniform(-6.0, -1.0))
+        settings.append((calls, rounds, delta, float(generator.uniform(0.1, 20.0))))
+    for calls, rounds, delta, gamma in settings:
+        claimed = _all_calls(calls=calls, rounds=rounds, delta=delta)
+        where = f"c={calls}, tau={rounds}, {delta=!r}, {gamma=!r}"
+        yield claimed, _ever_private(calls, rounds, delta, gamma), f"epsilon=0, {where}"
+        if calls == 1:
+            continue
+        pair = pairs.approximate_three_outcome(0.5, 0.1, 1e-3, delta)
+        law = laws.beta_binomial(rounds, gamma)
+        tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
+        exact = float(profile_delta(*tuned, (2.0 + gamma) * 0.5))
+        claimed = _all_calls(calls=1, rounds=rounds, delta=delta)
+        yield claimed, exact, f"one call, epsilon=0.5, {where}"
+
+
+def some_run_private(
+    rounds: npt.ArrayLike, deltas: npt.ArrayLike, gamma: float
+) -> float:
+    """1 - E_p prod (1 - p delta_i)^tau over the candidates of all calls.
+
+    The chance that one run of one call uses its delta; given that none does, the prior
+    of p is tilted by a decreasing function of p and the coupling of Theorem 1 still
+    costs gamma epsilon. The delta_i must be fixed in advance.
+    """
+    rounds, deltas = np.broadcast_arrays(
+        np.asarray(rounds, dtype=np.float64), np.asarray(deltas, dtype=np.float64)
     )
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    return selection_delta_sharp(calls * rounds, delta, gamma)
+    nodes = prior(gamma, float(rounds.sum()))
+    log_none = np.zeros_like(nodes.p)
+    for tau, delta in zip(rounds.ravel(), deltas.ravel(), strict=True):
+        log_none += tau * np.log(nodes.rest + nodes.p * (1.0 - delta))
+    return float(nodes.weights @ -np.expm1(log_none))
+
+
+def _sharp(
+    *,
+    gamma: Gamma = 1.0,
+    calls: Calls = 10,
+    rounds: Rounds = 5,
+    delta: BaseDelta = 0.01,
+) -> float:
+    """1 - E_p (1 - p delta)^(c tau) of c Selections of one (epsilon, delta) candidate."""
+    return some_run_private(calls * rounds, delta, gamma)
 
 
 def _approximate_settings(budget: Budget):
@@ -160,20 +223,15 @@ def _sharp_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _share(
-    *, gamma: float = 1.0, calls: int = 10, rounds: int = 5, delta: float = 0.01
+    *,
+    gamma: Gamma = 1.0,
+    calls: Calls = 10,
+    rounds: Rounds = 5,
+    delta: BaseDelta = 0.01,
 ) -> float:
-    """gamma/(1 + gamma) times the sum of tau delta over all calls.
-
-    Args:
-      gamma: exponent of the law of p, > 0.
-      calls: c, at least 1.
-      rounds: tau, at least 1.
-      delta: of the candidate, in [0, 1).
-    """
-    gamma = check_positive("gamma", gamma)
-    calls, rounds = check_integer("calls", calls, 1), check_integer("rounds", rounds, 1)
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    return gamma / (1.0 + gamma) * selection_delta([rounds] * calls, delta)
+    """gamma/(1 + gamma) times the sum of tau delta over all calls, or 1 if that is less."""
+    total = _all_calls(calls=calls, rounds=rounds, delta=delta)
+    return gamma / (1.0 + gamma) * min(1.0, total)
 
 
 def _share_cases(budget: Budget) -> Iterator[Case]:
@@ -183,46 +241,73 @@ def _share_cases(budget: Budget) -> Iterator[Case]:
             yield _share(**settings), _sharp(**settings), f"{settings}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="CL-Thm1-calls",
-        source=_SOURCE,
-        statement="c adaptive calls of Selection, each of any number of epsilon-DP "
-        "candidates, are (2 c + gamma) epsilon-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_pure,
-        check=at_most(_pure_cases),
+STATEMENTS = (
+    CL.privacy(
+        "CL-Thm1-calls",
+        "Theorem 1",
+        "c adaptive calls of Selection, each of any number of epsilon-DP candidates, are "
+        "(2 c + gamma) epsilon-DP.",
+        Relation.BASE,
+        _pure,
+        at_most(_pure_cases),
     ),
-    Claim(
-        id="CL-Thm1-calls-attained",
-        source=f"{_SOURCE}, its constants",
-        statement="No smaller constant is possible: for tau = 100000 there are "
-        "candidates with which c Selections lose 0.999 (2 c + gamma) epsilon.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_nearly,
-        check=at_least(_nearly_cases),
+    CL.privacy(
+        "CL-Thm1-calls-attained",
+        "Theorem 1, its constants",
+        "No smaller constant is possible: for tau = 100000 there are candidates with "
+        "which c Selections lose 0.999 (2 c + gamma) epsilon.",
+        Relation.BASE,
+        _nearly,
+        at_least(_nearly_cases),
     ),
-    Claim(
-        id="CL-Thm1-delta-sharp",
-        source=f"{_SOURCE}, sharpened",
-        statement="c Selections of (epsilon, delta)-DP candidates have at most 1 - E_p "
-        "prod (1 - p delta_i)^tau at (2 c + gamma) epsilon, the product over the "
-        "candidates of all calls.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_sharp,
-        check=at_most(_sharp_cases, tolerance=1e-12),
+    CL.misprint(
+        "CL-E2",
+        "Theorem 1",
+        "statement",
+        printed="c calls to Selection satisfy ((2 c + gamma) epsilon, tau sum_i "
+        "delta_i)-DP.",
+        correct="The delta term must be summed over the candidates of all c calls.",
+        refuted=(
+            CL.privacy(
+                "CL-Thm1-delta-printed",
+                "Theorem 1",
+                "c calls to Selection are ((2 c + gamma) epsilon, tau sum_i delta_i)-DP, "
+                "the sum being over the candidates of one call (here one, and epsilon = "
+                "0).",
+                Relation.BASE,
+                _one_call,
+                at_most(_one_call_cases),
+            ),
+        ),
+        corrected=(
+            CL.privacy(
+                "CL-Thm1-delta",
+                "Theorem 1, corrected",
+                "c calls to Selection with one (epsilon, delta)-DP candidate each are "
+                "((2 c + gamma) epsilon, c tau delta)-DP.",
+                Relation.BASE,
+                _all_calls,
+                at_most(_all_calls_cases, tolerance=1e-12),
+            ),
+        ),
     ),
-    Claim(
-        id="CL-Thm1-delta-share",
-        source=f"{_SOURCE}, sharpened",
-        statement="1 - E_p prod (1 - p delta_i)^tau is at most gamma/(1 + gamma) times "
-        "the sum of tau delta_i over all calls.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_share,
-        check=at_most(_share_cases, tolerance=1e-12),
+    CL.privacy(
+        "CL-Thm1-delta-sharp",
+        "Theorem 1, sharpened",
+        "c Selections of (epsilon, delta)-DP candidates have at most 1 - E_p prod (1 - p "
+        "delta_i)^tau at (2 c + gamma) epsilon, the product over the candidates of all "
+        "calls.",
+        Relation.BASE,
+        _sharp,
+        at_most(_sharp_cases, tolerance=1e-12),
+    ),
+    CL.privacy(
+        "CL-Thm1-delta-share",
+        "Theorem 1, sharpened",
+        "1 - E_p prod (1 - p delta_i)^tau is at most gamma/(1 + gamma) times the sum of "
+        "tau delta_i over all calls.",
+        Relation.BASE,
+        _share,
+        at_most(_share_cases, tolerance=1e-12),
     ),
 )

@@ -1,48 +1,44 @@
 """Lyu, Su & Li 2017, Figure 1: six published sparse vectors, four of them wrong.
 
-Algorithms 2 to 6 of the figure (1 is in ``sparse_vector``), each with the epsilon that was
+Algorithms 2 to 6 of the figure (1 is in ``noised_once``), each with the epsilon that was
 claimed for it, refuted on an explicit pair of inputs where it is wrong, and with what is
 true instead.
 """
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.errors import check_integer, check_positive
+from jaxsel.domains import whole
 from jaxsel.families.sparse_vector import patterns, profiles
 from jaxsel.families.sparse_vector import variant_settings as variants
-from jaxsel.families.sparse_vector.claims.sparse_vector import (
+from jaxsel.families.sparse_vector.claims.cases import (
+    Cutoff,
     Drawn,
-    claim,
+    Epsilon,
     pair_cases,
+    stated,
     tight_cases,
 )
+from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.variant_settings import Variant
+from jaxsel.papers import CHEN, JX, LEE, LSL, ROTH, STODDARD
 
 _FIGURE = "Lyu, Su & Li 2017, Figure 1"
 _GENERAL, _MONOTONE = Relation.GENERAL, Relation.MONOTONE
 _EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)
 
-
-def _claimed(*, epsilon: float = 1.0) -> float:
-    """Pure epsilon that the algorithm was published with.
-
-    Args:
-      epsilon: that its noise scales are set by, > 0.
-    """
-    return check_positive("epsilon", epsilon)
+Queries = Annotated[int, whole("m", at_least=1)]
 
 
 def _drawn(variant: Variant, relation: Relation) -> Drawn:
-    def draw(generator):
-        epsilon, cutoff = (
-            float(generator.choice(_EPSILONS)),
-            int(generator.integers(1, 4)),
-        )
+    def draw(generator: np.random.Generator) -> tuple[float, SparseNoise, str]:
+        epsilon = float(generator.choice(_EPSILONS))
+        cutoff = int(generator.integers(1, 4))
         noise = variant.design(epsilon, cutoff, cutoff)
         noise = noise._replace(redrawn=variant is variants.DWORK_ROTH)
         proven = variant.proven(epsilon, cutoff, relation)
@@ -51,34 +47,22 @@ def _drawn(variant: Variant, relation: Relation) -> Drawn:
     return draw
 
 
-# --- Algorithm 2 ----------------------------------------------------------------------
+def _proven(variant: Variant, relation: Relation) -> Callable[..., float]:
+    def evaluate(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 1) -> float:
+        """Its pure epsilon for such neighbours, for any number of queries."""
+        return variant.proven(epsilon, cutoff, relation)
 
-
-def _three_quarters(*, epsilon: float = 1.0) -> float:
-    """Pure epsilon 3/4 epsilon for monotone neighbours.
-
-    Args:
-      epsilon: that its noise scales are set by, > 0.
-    """
-    return 0.75 * check_positive("epsilon", epsilon)
+    return evaluate
 
 
 # --- Algorithm 3: released values -----------------------------------------------------
 
 
 def _released_loss(
-    *, epsilon: float = 1.0, cutoff: int = 1, queries: int = 30
+    *, epsilon: Epsilon = 1.0, cutoff: Cutoff = 1, queries: Queries = 30
 ) -> float:
-    """Privacy loss m epsilon/(2c) of: m times "below", then a value at most the threshold.
-
-    Args:
-      epsilon: that the noise scales are set by, > 0.
-      cutoff: c, at least 1.
-      queries: m, how many are answered "below" first.
-    """
-    queries = check_integer("queries", queries, 1)
-    weight = queries / (2.0 * check_integer("cutoff", cutoff, 1))
-    return check_positive("epsilon", epsilon) * weight
+    """Privacy loss m epsilon/(2c) of m times "below", then a value <= the threshold."""
+    return epsilon * (queries / (2.0 * cutoff))
 
 
 def _exact_released(epsilon: float, cutoff: int, queries: int) -> float:
@@ -104,23 +88,10 @@ def _released_printed(budget: Budget) -> Iterator[Case]:
     for epsilon, queries in ((1.0, 3), (1.0, 30), (0.1, 200)):
         exact = _exact_released(epsilon, 1, queries)
         words = f"{queries + 1} zeros against {queries} ones and a zero (monotone)"
-        yield _claimed(epsilon=epsilon), exact, f"{epsilon=}, c=1, {words}"
+        yield stated(epsilon=epsilon), exact, f"{epsilon=}, c=1, {words}"
 
 
 # --- Algorithm 4 ----------------------------------------------------------------------
-
-
-def _lee_clifton(relation: Relation) -> Callable[..., float]:
-    def evaluate(*, epsilon: float = 1.0, cutoff: int = 1) -> float:
-        """Pure epsilon (1 + w c)/4 epsilon; w = 6, or 3 for monotone neighbours.
-
-        Args:
-          epsilon: that the noise scales are set by, > 0.
-          cutoff: c, at least 1.
-        """
-        return variants.LEE_CLIFTON.proven(epsilon, cutoff, relation)
-
-    return evaluate
 
 
 def _lee_clifton_printed(budget: Budget) -> Iterator[Case]:
@@ -132,19 +103,15 @@ def _lee_clifton_printed(budget: Budget) -> Iterator[Case]:
         where = (
             f"epsilon=1, c={cutoff}, {relation.value} worst pair of 30 rising queries"
         )
-        yield _claimed(), exact, where
+        yield stated(), exact, where
 
 
 # --- Algorithm 5: no query noise ------------------------------------------------------
 
 
-def _impossible(*, epsilon: float = 1.0) -> float:
-    """Chance (1 - e^(-epsilon/2))/2 of answers that the neighbour never gives.
-
-    Args:
-      epsilon: that the noise scale is set by, > 0.
-    """
-    return -math.expm1(-check_positive("epsilon", epsilon) / 2.0) / 2.0
+def _impossible(*, epsilon: Epsilon = 1.0) -> float:
+    """Chance (1 - e^(-epsilon/2))/2 of answers that the neighbour never gives."""
+    return -math.expm1(-epsilon / 2.0) / 2.0
 
 
 def _stoddard_pairs():
@@ -157,11 +124,8 @@ def _stoddard_printed(budget: Budget) -> Iterator[Case]:
     noise = variants.STODDARD.design(1.0, 1, 2)
     for first, second, relation in _stoddard_pairs():
         exact = profiles.pair_epsilon(first, second, noise)
-        yield (
-            _claimed(),
-            exact,
-            f"epsilon=1, {first} against {second} ({relation.value})",
-        )
+        where = f"epsilon=1, {first} against {second} ({relation.value})"
+        yield stated(), exact, where
 
 
 def _impossible_cases(budget: Budget) -> Iterator[Case]:
@@ -182,15 +146,9 @@ def _impossible_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _growth(share: float) -> Callable[..., float]:
-    def evaluate(*, epsilon: float = 1.0, queries: int = 30) -> float:
-        """Least privacy loss of m answers "below" and then m "above".
-
-        Args:
-          epsilon: that the noise scales are set by, > 0.
-          queries: m, at least 1.
-        """
-        queries = check_integer("queries", queries, 1)
-        return share * queries * check_positive("epsilon", epsilon)
+    def evaluate(*, epsilon: Epsilon = 1.0, queries: Queries = 30) -> float:
+        """Least privacy loss of m answers "below" and then m "above"."""
+        return share * queries * epsilon
 
     return evaluate
 
@@ -226,113 +184,148 @@ def _unlimited_printed(budget: Budget) -> Iterator[Case]:
     for relation in (_GENERAL, _MONOTONE):
         exact = _exact_unlimited(1.0, 30, relation)
         where = f"epsilon=1, 30 below and 30 above, {relation.value}"
-        yield _claimed(), exact, where
+        yield stated(), exact, where
 
 
-# --- The claims -----------------------------------------------------------------------
-
-CLAIMS: tuple[Claim, ...] = (
-    claim(
-        "SVT-LSL-Alg2", f"{_FIGURE}, Algorithm 2 (Dwork & Roth 2014)",
+STATEMENTS = (
+    LSL.privacy(
+        "SVT-LSL-Alg2",
+        "Figure 1, Algorithm 2 (Dwork & Roth 2014)",
         "Algorithm 2, Lap(2c/epsilon) on the threshold, drawn anew after each answer "
         "above, and Lap(4c/epsilon) on queries, is epsilon-DP.",
-        _claimed,
-        at_most(pair_cases(_drawn(variants.DWORK_ROTH, _GENERAL), _GENERAL, 40)),
         _GENERAL,
+        stated,
+        at_most(pair_cases(_drawn(variants.DWORK_ROTH, _GENERAL), _GENERAL, 40)),
     ),
-    claim(
-        "SVT-LSL-Alg2-monotone", f"this project; {_FIGURE}, Algorithm 2",
+    JX.privacy(
+        "SVT-LSL-Alg2-monotone",
+        f"for {_FIGURE}, Algorithm 2",
         "Algorithm 2 is 3/4 epsilon-DP for monotone neighbours.",
-        _three_quarters,
-        at_most(pair_cases(_drawn(variants.DWORK_ROTH, _MONOTONE), _MONOTONE, 40)),
         _MONOTONE,
+        _proven(variants.DWORK_ROTH, _MONOTONE),
+        at_most(pair_cases(_drawn(variants.DWORK_ROTH, _MONOTONE), _MONOTONE, 40)),
     ),
-    claim(
-        "SVT-LSL-Alg3-printed", f"Roth 2011; {_FIGURE}, Algorithm 3",
+    ROTH.privacy(
+        "SVT-LSL-Alg3-printed",
+        f"as {_FIGURE}, Algorithm 3",
         "Algorithm 3, which releases the noisy answers that were above, is epsilon-DP.",
-        _claimed, at_most(_released_printed), _GENERAL, holds=False,
+        _GENERAL,
+        stated,
+        at_most(_released_printed),
+        holds=False,
         correction="It has no finite epsilon for all numbers of queries, not even for "
         "monotone neighbours: SVT-LSL-Alg3-growth.",
     ),
-    claim(
+    LSL.privacy(
         "SVT-LSL-Alg3-growth",
-        "Lyu, Su & Li 2017, on Algorithm 3; exact value this project",
+        "on Algorithm 3; exact value this project",
         'Algorithm 3 answers m times "below" and then releases a value at most the '
         "threshold e^(m epsilon/(2c)) times as often on m + 1 zeros as on (1^m, 0).",
-        _released_loss, equal(_released_cases), _MONOTONE,
+        _MONOTONE,
+        _released_loss,
+        equal(_released_cases),
     ),
-    claim(
-        "SVT-LSL-Alg4-printed", f"Lee & Clifton 2014; {_FIGURE}, Algorithm 4",
+    LEE.privacy(
+        "SVT-LSL-Alg4-printed",
+        f"as {_FIGURE}, Algorithm 4",
         "Algorithm 4, Lap(4/epsilon) on the threshold and Lap(4/(3 epsilon)) on queries "
         "whatever c is, is epsilon-DP.",
-        _claimed, at_most(_lee_clifton_printed), _GENERAL, holds=False,
+        _GENERAL,
+        stated,
+        at_most(_lee_clifton_printed),
+        holds=False,
         correction="It is (1 + 6c)/4 epsilon-DP: SVT-LSL-Alg4; (1 + 3c)/4 epsilon-DP for "
         "monotone neighbours, hence epsilon-DP for them if c = 1: SVT-LSL-Alg4-monotone.",
     ),
-    claim(
-        "SVT-LSL-Alg4", f"{_FIGURE}, Algorithm 4",
+    LSL.privacy(
+        "SVT-LSL-Alg4",
+        "Figure 1, Algorithm 4",
         "Algorithm 4 is (1 + 6c)/4 epsilon-DP.",
-        _lee_clifton(_GENERAL),
-        at_most(pair_cases(_drawn(variants.LEE_CLIFTON, _GENERAL), _GENERAL)), _GENERAL,
+        _GENERAL,
+        _proven(variants.LEE_CLIFTON, _GENERAL),
+        at_most(pair_cases(_drawn(variants.LEE_CLIFTON, _GENERAL), _GENERAL)),
     ),
-    claim(
-        "SVT-LSL-Alg4-monotone", f"{_FIGURE}, Algorithm 4",
+    LSL.privacy(
+        "SVT-LSL-Alg4-monotone",
+        "Figure 1, Algorithm 4",
         "Algorithm 4 is (1 + 3c)/4 epsilon-DP for monotone neighbours.",
-        _lee_clifton(_MONOTONE),
-        at_most(pair_cases(_drawn(variants.LEE_CLIFTON, _MONOTONE), _MONOTONE)),
         _MONOTONE,
+        _proven(variants.LEE_CLIFTON, _MONOTONE),
+        at_most(pair_cases(_drawn(variants.LEE_CLIFTON, _MONOTONE), _MONOTONE)),
     ),
-    claim(
-        "SVT-LSL-Alg4-tight", "this project",
+    JX.privacy(
+        "SVT-LSL-Alg4-tight",
+        "",
         "Algorithm 4 loses (1 + 6c)/4 epsilon, to within 1/1000, on (0^1000, 1^c) against "
         "(1^1000, 0^c).",
-        _lee_clifton(_GENERAL),
-        at_least(tight_cases(_drawn(variants.LEE_CLIFTON, _GENERAL), _GENERAL)),
         _GENERAL,
+        _proven(variants.LEE_CLIFTON, _GENERAL),
+        at_least(tight_cases(_drawn(variants.LEE_CLIFTON, _GENERAL), _GENERAL)),
     ),
-    claim(
-        "SVT-LSL-Alg4-monotone-tight", "this project",
+    JX.privacy(
+        "SVT-LSL-Alg4-monotone-tight",
+        "",
         "Algorithm 4 loses (1 + 3c)/4 epsilon, to within 1/1000, on 1000 + c zeros "
         "against (1^1000, 0^c).",
-        _lee_clifton(_MONOTONE),
-        at_least(tight_cases(_drawn(variants.LEE_CLIFTON, _MONOTONE), _MONOTONE)),
         _MONOTONE,
+        _proven(variants.LEE_CLIFTON, _MONOTONE),
+        at_least(tight_cases(_drawn(variants.LEE_CLIFTON, _MONOTONE), _MONOTONE)),
     ),
-    claim(
-        "SVT-LSL-Alg5-printed", f"Stoddard et al. 2014; {_FIGURE}, Algorithm 5",
+    STODDARD.privacy(
+        "SVT-LSL-Alg5-printed",
+        f"as {_FIGURE}, Algorithm 5",
         "Algorithm 5, which noises the threshold only, is epsilon-DP.",
-        _claimed, at_most(_stoddard_printed), _GENERAL, holds=False,
+        _GENERAL,
+        stated,
+        at_most(_stoddard_printed),
+        holds=False,
         correction="Two queries are enough for answers that one of two neighbours never "
         "gives: SVT-LSL-Alg5-infinite.",
     ),
-    claim(
-        "SVT-LSL-Alg5-infinite", "Lyu, Su & Li 2017, on Algorithm 5",
+    LSL.privacy(
+        "SVT-LSL-Alg5-infinite",
+        "on Algorithm 5",
         'Algorithm 5 answers "below, above" with probability (1 - e^(-epsilon/2))/2 on '
         "(0, 1), and never on (1, 0), or on (1, 1), a monotone neighbour.",
-        _impossible, equal(_impossible_cases), _MONOTONE,
+        _MONOTONE,
+        _impossible,
+        equal(_impossible_cases),
     ),
-    claim(
-        "SVT-LSL-Alg6-printed", f"Chen et al. 2015; {_FIGURE}, Algorithm 6",
+    CHEN.privacy(
+        "SVT-LSL-Alg6-printed",
+        f"as {_FIGURE}, Algorithm 6",
         "Algorithm 6, which never stops, is epsilon-DP.",
-        _claimed, at_most(_unlimited_printed), _GENERAL, holds=False,
+        _GENERAL,
+        stated,
+        at_most(_unlimited_printed),
+        holds=False,
         correction="Its loss grows with the number of queries without limit: "
         "SVT-LSL-Alg6-growth, SVT-LSL-Alg6-growth-monotone.",
     ),
-    claim(
-        "SVT-LSL-Alg6-growth", "Lyu, Su & Li 2017, on Algorithm 6",
+    LSL.privacy(
+        "SVT-LSL-Alg6-growth",
+        "on Algorithm 6",
         'Algorithm 6 loses at least m epsilon/2 when it answers m times "below" and m '
         'times "above", on 2m zeros against (1^m, (-1)^m).',
-        _growth(0.5), at_least(_unlimited_cases(0.5, _GENERAL)), _GENERAL,
+        _GENERAL,
+        _growth(0.5),
+        at_least(_unlimited_cases(0.5, _GENERAL)),
     ),
-    claim(
-        "SVT-LSL-Alg6-growth-sharp", "this project",
+    JX.privacy(
+        "SVT-LSL-Alg6-growth-sharp",
+        "",
         "In that event it loses at least 3 m epsilon/4.",
-        _growth(0.75), at_least(_unlimited_cases(0.75, _GENERAL)), _GENERAL,
+        _GENERAL,
+        _growth(0.75),
+        at_least(_unlimited_cases(0.75, _GENERAL)),
     ),
-    claim(
-        "SVT-LSL-Alg6-growth-monotone", "this project",
+    JX.privacy(
+        "SVT-LSL-Alg6-growth-monotone",
+        "",
         "In the same event, on 2m zeros against (1^m, 0^m), a monotone neighbour, it "
         "loses at least 3 m epsilon/8.",
-        _growth(0.375), at_least(_unlimited_cases(0.375, _MONOTONE)), _MONOTONE,
+        _MONOTONE,
+        _growth(0.375),
+        at_least(_unlimited_cases(0.375, _MONOTONE)),
     ),
-)  # fmt: skip
+)

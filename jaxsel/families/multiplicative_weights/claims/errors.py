@@ -1,0 +1,151 @@
+"""Cohen et al. 2022, Theorems 9 and 11: errors of private multiplicative weights.
+
+No closed form gives them: by simulation, with an exact confidence bound.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import numpy as np
+from scipy import stats
+
+from jaxsel.base import Budget, Mechanism
+from jaxsel.checking import CONFIDENCE, Case, at_most
+from jaxsel.domains import number, positive, probability
+from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.intervals import clopper_pearson
+from jaxsel.papers import CL
+
+_CELLS, _QUERIES, _ROWS = 16, 60, 30_000
+
+Rows = Annotated[float, positive("n")]
+Epsilon = Annotated[float, number("of the whole", at_least=1e-9, at_most=1e6)]
+Delta = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]
+Beta = Annotated[float, probability("chance of failure")]
+LargeBeta = Annotated[
+    float, number("chance of failure", at_least=2.0**-_QUERIES, below=1.0)
+]
+
+
+def _alpha(
+    *,
+    rows: Rows = 3e4,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    beta: Beta = 0.05,
+) -> float:
+    """alpha of Theorem 9 with its constants, for 16 cells and 60 queries."""
+    return weights.hardt_rothblum(_CELLS, rows, _QUERIES, epsilon, delta, beta).error
+
+
+def _alpha_repetitive(
+    *,
+    rows: Rows = 3e4,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    beta: LargeBeta = 0.05,
+) -> float:
+    """alpha of Theorem 11 with its constants, for 16 cells and 60 queries."""
+    return weights.repetitive(_CELLS, rows, _QUERIES, epsilon, delta, beta).error
+
+
+def _hardt_rothblum(queries: int, *, analyst: str) -> Mechanism:
+    from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
+
+    return hardt_rothblum(queries, analyst=analyst)
+
+
+def _repetitive(queries: int, *, analyst: str) -> Mechanism:
+    from jaxsel.families.multiplicative_weights.repetitive import repetitive
+
+    return repetitive(queries, analyst=analyst)
+
+
+def _errors(
+    mechanism: Callable[..., Mechanism], settings: Callable[..., weights.Settings]
+) -> Callable[[Budget], Iterator[Case]]:
+    def cases(budget: Budget) -> Iterator[Case]:
+        from jaxsel.engine import Performance, simulate_grid
+        from jaxsel.statistics import histogram
+
+        generator = np.random.default_rng(budget.seed)
+        shares = generator.dirichlet(np.full(_CELLS, 0.1))
+        table = generator.multinomial(_ROWS, shares)
+        trials = max(min(budget.trials, 1000), 1)
+        found = [
+            settings(_CELLS, _ROWS, _QUERIES, 1.0, 1e-6, 0.05, sharp=sharp)
+            for sharp in (False, True)
+        ]
+        errors = np.unique([one.error for one in found])
+        counts = simulate_grid(
+            mechanism(_QUERIES, analyst="worst"),
+            [(table, weights.parameters(one)) for one in found],
+            trials=trials,
+            seed=budget.seed,
+            statistic=histogram(_max_error, errors),
+            progress=False,
+            performance=Performance(block_size=256),
+        ).values
+        for one, row in zip(found, counts, strict=True):
+            misses = int(row[np.searchsorted(errors, one.error) + 1 :].sum())
+            low, _ = clopper_pearson(misses, trials, CONFIDENCE)
+            where = (
+                f"{misses} of {trials} interactions with the worst analyst err by more "
+                f"than {one.error:.4g}, learning rate {one.rate:.3g}"
+            )
+            yield 0.05, float(low), where
+
+    return cases
+
+
+def _max_error(outcome):
+    return outcome.max_error
+
+
+def _slips(*, beta: Beta = 0.01) -> float:
+    """Chance beta/10 of more than R mistakes, bad noisy answers included."""
+    return beta / 10.0
+
+
+def _slip_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, 200)):
+        queries = int(10 ** generator.uniform(1.0, 6.0))
+        low_beta = float(10 ** generator.uniform(-1.0, 2.0))
+        beta = math.exp(-min(low_beta, queries * 0.693))
+        plan = weights.repetitive_plan(queries, beta)
+        size = plan.questions
+        # Batches of M + k' <= 2 M, and no more than M noisy answers.
+        chance = stats.binom.sf(plan.mistakes, 3 * size, 5.0 / size**3)
+        where = f"m={queries}, {beta=!r}, M={size}, as a share of beta/10"
+        yield 1.0, float(chance) / _slips(beta=beta), where
+
+
+STATEMENTS = (
+    CL.utility(
+        "CL-Thm9",
+        "Theorem 9, with constants",
+        "With probability 1 - beta all answers of private multiplicative weights, with "
+        "the settings derived for it, are within alpha, for the worst analyst.",
+        _alpha,
+        at_most(_errors(_hardt_rothblum, weights.hardt_rothblum)),
+    ),
+    CL.utility(
+        "CL-Thm11",
+        "Theorem 11, with constants",
+        "With probability 1 - beta all answers of the mechanism with the repetitive "
+        "sparse vector, with the settings derived for it, are within alpha, for the "
+        "worst analyst.",
+        _alpha_repetitive,
+        at_most(_errors(_repetitive, weights.repetitive)),
+    ),
+    CL.utility(
+        "CL-Thm11-rejections",
+        "Section 4.3.1, 'the number of such rejections is small'",
+        "With R = ceil(3 log(1/beta)/log M) for M = 2 m + R + 1 questions, more than R "
+        "mistakes and bad answers in all have probability at most beta/10.",
+        _slips,
+        at_most(_slip_cases),
+    ),
+)

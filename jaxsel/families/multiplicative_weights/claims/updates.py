@@ -1,0 +1,177 @@
+"""Cohen et al. 2022, Section 4.3.1: what an update gains, and how many there are.
+
+The update is that of Dwork & Roth 2014, Theorem 4.10. A misprint of the number of updates
+is part of CL-E16 (``sample_complexity``).
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel.base import Budget
+from jaxsel.checking import Case, at_least, at_most
+from jaxsel.domains import number, positive, whole
+from jaxsel.families.multiplicative_weights import updates
+from jaxsel.papers import CL
+
+Rate = Annotated[float, positive("eta, learning rate")]
+Error = Annotated[float, number("g, the error of the query", at_least=0.0, at_most=1.0)]
+Cells = Annotated[int, whole("|X|", at_least=2)]
+Gap = Annotated[
+    float,
+    number("g, least error of a query that updates", at_least=1e-100, at_most=1.0),
+]
+
+
+# --- Relative entropy -----------------------------------------------------------------
+
+
+def _drop(*, rate: Rate = 0.1, gap: Error = 0.2) -> float:
+    """Least fall of KL(D || h), eta g - eta^2."""
+    return updates.entropy_drop(rate, gap)
+
+
+def _drop_sharp(*, rate: Rate = 0.8, gap: Error = 0.2) -> float:
+    """Least fall of KL(D || h), eta g - eta^2/8."""
+    return updates.entropy_drop(rate, gap, sharp=True)
+
+
+def _error(shares: np.ndarray, h: np.ndarray, query: np.ndarray) -> float:
+    return float(query @ (h - shares))
+
+
+def _moved(
+    shares: np.ndarray, h: np.ndarray, query: np.ndarray, rate: float
+) -> np.ndarray:
+    """The hypothesis updated in the right direction."""
+    above = _error(shares, h, query) > 0.0
+    return updates.updated(h, query if above else 1.0 - query, rate)
+
+
+def _drops(bound: Callable[..., float]) -> Callable[[Budget], Iterator[Case]]:
+    def cases(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed)
+        for case in range(budget.cases):
+            cells = int(generator.choice([2, 3, 20]))
+            shares = generator.dirichlet(np.full(cells, 0.3))
+            h = generator.dirichlet(np.ones(cells))
+            query = generator.random(cells)
+            if case % 2:
+                query = np.round(query)
+            if case % 5 == 0:
+                # Two cells and a small gap, where the sharp bound is met.
+                half = np.array([0.5, 0.5])
+                shift = float(generator.uniform(1e-3, 0.1))
+                h, shares = half, half + np.array([-shift, shift])
+                query = np.array([1.0, 0.0])
+            gap = abs(_error(shares, h, query))
+            best = 4.0 * gap if case % 5 == 0 else float(generator.uniform(0.01, 3.0))
+            rate = max(best, 1e-3)
+            after = _moved(shares, h, query, rate)
+            fall = updates.relative_entropy(shares, h)
+            fall -= updates.relative_entropy(shares, after)
+            where = f"{cells} cells, case {case}, {rate=!r}, {gap=!r}"
+            yield bound(rate=rate, gap=gap), fall, where
+
+    return cases
+
+
+# --- The number of updates (CL-E16) ---------------------------------------------------
+
+
+def _most(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
+    """Most updates ceil(4 log|X|/g^2) with the learning rate g/2."""
+    return float(updates.max_updates(cells, gap))
+
+
+def _most_sharp(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
+    """Most updates ceil(log|X|/(2 g^2)) with the learning rate 4 g."""
+    return float(updates.max_updates(cells, gap, sharp=True))
+
+
+def _most_printed(*, cells: Cells = 1000, gap: Gap = 0.9) -> float:
+    """Most updates log|X|/alpha^2, as Section 4.3.1 has it, alpha = g."""
+    return math.log(cells) / gap**2
+
+
+def _count_updates(shares: np.ndarray, gap: float, rate: float) -> int:
+    """Updates until no query errs by ``gap``, each at the query that errs most."""
+    h = np.full(shares.size, 1.0 / shares.size)
+    count = 0
+    while 0.5 * np.abs(shares - h).sum() >= gap:
+        h = updates.updated(h, (shares <= h).astype(np.float64), rate)
+        count += 1
+    return count
+
+
+def _point(cells: int) -> np.ndarray:
+    return np.eye(1, cells)[0]
+
+
+def _update_counts(
+    bound: Callable[..., float], *, sharp: bool, grid: int
+) -> Callable[[Budget], Iterator[Case]]:
+    def cases(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed)
+        settings = [(_point(1000), 0.9), (_point(1000), 0.5)]
+        for _ in range(min(budget.cases, grid)):
+            cells = int(10 ** generator.uniform(0.5, 2.5))
+            shares = generator.dirichlet(np.full(cells, 10 ** generator.uniform(-2, 0)))
+            settings.append((shares, float(generator.uniform(0.1, 0.9))))
+        for shares, gap in settings:
+            rate = updates.learning_rate(gap, sharp=sharp)
+            seen = _count_updates(shares, gap, rate)
+            where = f"{shares.size} cells, largest share {shares.max():g}, {gap=!r}"
+            yield bound(cells=shares.size, gap=gap), float(seen), where
+
+    return cases
+
+
+STATEMENTS = (
+    CL.utility(
+        "CL-Thm9-drop",
+        "Section 4.3.1 (Dwork & Roth 2014, Theorem 4.10)",
+        "An update at a query of error g lowers KL(D || h) by eta g - eta^2 or more.",
+        _drop,
+        at_least(_drops(_drop)),
+    ),
+    CL.utility(
+        "CL-Thm9-drop-sharp",
+        "Section 4.3.1, sharpened",
+        "An update at a query of error g lowers KL(D || h) by eta g - eta^2/8 or more "
+        "(Hoeffding's lemma), tight as g falls.",
+        _drop_sharp,
+        at_least(_drops(_drop_sharp)),
+    ),
+    CL.utility(
+        "CL-Sec4.3.1-updates-printed",
+        "Section 4.3.1",
+        "There are no more than log|X|/alpha^2 updates at errors of alpha or more (with "
+        "the learning rate alpha/2).",
+        _most_printed,
+        at_most(_update_counts(_most_printed, sharp=False, grid=0)),
+        holds=False,
+        erratum="CL-E16",
+        correction="ceil(4 log|X|/g^2) with the rate g/2, ceil(log|X|/(2 g^2)) with 4 g: "
+        "CL-Thm9-updates, CL-Thm9-updates-sharp.",
+    ),
+    CL.utility(
+        "CL-Thm9-updates",
+        "Theorem 9 (Dwork & Roth 2014, Theorem 4.10)",
+        "From the uniform hypothesis there are at most ceil(4 log|X|/g^2) updates at "
+        "errors of g or more, with the learning rate g/2.",
+        _most,
+        at_most(_update_counts(_most, sharp=False, grid=60)),
+        erratum="CL-E16",
+    ),
+    CL.utility(
+        "CL-Thm9-updates-sharp",
+        "Theorem 9, sharpened",
+        "From the uniform hypothesis there are at most ceil(log|X|/(2 g^2)) updates at "
+        "errors of g or more, with the learning rate 4 g.",
+        _most_sharp,
+        at_most(_update_counts(_most_sharp, sharp=True, grid=60)),
+    ),
+)

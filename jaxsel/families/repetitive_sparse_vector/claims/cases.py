@@ -1,0 +1,52 @@
+"""Settings on which the claims about the repetitive sparse vector are tried."""
+
+import math
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel.base import Budget
+from jaxsel.checking import Case
+from jaxsel.domains import number, probability, whole
+from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings
+
+QueryEpsilon = Annotated[
+    float, number("epsilon', of each Test", above=0.0, at_most=100.0)
+]
+Failures = Annotated[
+    int, whole("k', failed batches until it halts", at_least=1, at_most=10**9)
+]
+Gamma = Annotated[float, number("exponent of the law of p", above=0.0, at_most=1e6)]
+GammaOrNone = Annotated[
+    float, number("exponent of the law of p; inf: p = 1", above=0.0, at_most=math.inf)
+]
+Wanted = Annotated[int, whole("k, answers top to be found", at_least=1, at_most=10**9)]
+Queries = Annotated[int, whole("m, how many queries", at_least=10, at_most=1e15)]
+Beta = Annotated[float, probability("chance of failure")]
+
+
+def logs(claimed: float, observed: float, text: str) -> Case:
+    """Small probabilities compared by their logarithms: rounding is relative there."""
+    low = math.log(max(observed, 1e-320))
+    return math.log(claimed), low, f"natural logarithms, {text}"
+
+
+def shown(settings: RepetitiveSettings) -> str:
+    """Settings, for the detail of a verdict."""
+    return ", ".join(f"{name}={value!r}" for name, value in settings._asdict().items())
+
+
+def problems(budget: Budget, cases: int) -> Iterator[tuple[int, int, float]]:
+    """k, m and beta for which Section 4.2 has settings, either form of k'."""
+    yield 3, 100, 0.8
+    yield 3, 100, 0.1
+    yield 1, 10, 0.5
+    yield 20, 1000, 1e-9
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, cases)):
+        m = int(10.0 ** generator.uniform(1.5, 5.0))
+        wanted = int(m ** generator.uniform(0.0, 0.8) / 2.0) + 1
+        most = min(0.08 * m, 200.0)
+        beta = math.exp(-(most ** generator.uniform(-2.0, 1.0)))
+        yield wanted, m, beta

@@ -1,0 +1,128 @@
+"""Cohen et al. 2022, Appendix A.1: Fact 1 and Claim 1, at small Renyi orders.
+
+With CL-E6: Fact 1 is false at large ones.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import special
+
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.families.selection_and_test.claims.coin_cases import (
+    check_small_order,
+    random_sequence,
+    shown,
+    small_orders,
+)
+from jaxsel.families.selection_and_test.claims.parameters import Closeness, Order
+from jaxsel.families.selection_and_test.coin_game_laws import close_coins
+from jaxsel.papers import CL
+
+# --- Fact 1 (CL-E6) -------------------------------------------------------------------
+
+
+def _one_coin(*, order: Order = 100.0, epsilon: Closeness = 1.0) -> float:
+    """Bound 1 + 2 a (a - 1) epsilon^2 of Fact 1 on exp((a - 1) D_a) of two coins."""
+    return 1.0 + 2.0 * order * (order - 1.0) * epsilon**2
+
+
+def _coin_moment(p: np.ndarray, q: np.ndarray, order: float) -> np.ndarray:
+    top = order * np.log(p) + (1.0 - order) * np.log(q)
+    bottom = order * np.log1p(-p) + (1.0 - order) * np.log1p(-q)
+    return np.exp(np.logaddexp(top, bottom))
+
+
+def _large_orders(budget: Budget) -> Iterator[Case]:
+    for order, epsilon in ((100.0, 1.0), (50.0, 0.5)):
+        p = special.expit(epsilon)
+        exact = float(_coin_moment(p, 1.0 - p, order))
+        claimed = _one_coin(order=order, epsilon=epsilon)
+        yield claimed, exact, f"randomised response, {order=}, {epsilon=}"
+
+
+def _small_orders(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for epsilon in (0.001, 0.01, 0.1, 0.3):
+        bias, low, high = close_coins(epsilon)
+        for order in small_orders(epsilon, generator):
+            claimed = _one_coin(order=order, epsilon=epsilon)
+            for other in (low, high):
+                exact = float(np.max(_coin_moment(bias, other, order)))
+                yield claimed, exact, f"{order=!r}, {epsilon=}, worst of many coins"
+
+
+# --- Claim 1 --------------------------------------------------------------------------
+
+
+def _claim_1(*, order: Order = 2.0, epsilon: Closeness = 0.1) -> float:
+    """1 + 3 a (a - 1) epsilon^2, for a epsilon <= 1/3."""
+    check_small_order(order, epsilon)
+    return 1.0 + 3.0 * order * (order - 1.0) * epsilon**2
+
+
+def _claim_1_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, 300)):
+        epsilon = float(10.0 ** generator.uniform(-3.0, math.log10(0.3)))
+        order = 1.0 + (1.0 / (3.0 * epsilon) - 1.0) * float(
+            generator.uniform(0.01, 1.0)
+        )
+        p, q = random_sequence(generator, epsilon, one_sided=True)
+        # By its definition: the place of the first 1, or that there was none.
+        first = np.append(
+            np.append(1.0, np.cumprod(1.0 - p))[:-1] * p, np.prod(1.0 - p)
+        )
+        other = np.append(
+            np.append(1.0, np.cumprod(1.0 - q))[:-1] * q, np.prod(1.0 - q)
+        )
+        with np.errstate(divide="ignore"):
+            moment = order * np.log(first) + (1.0 - order) * np.log(other)
+        exact = float(np.sum(np.exp(moment)))
+        claimed = _claim_1(order=order, epsilon=epsilon)
+        yield claimed, exact, f"{order=!r}, {epsilon=!r}, {shown(p, q)}"
+
+
+STATEMENTS = (
+    CL.misprint(
+        "CL-E6",
+        "Fact 1",
+        "statement",
+        printed="exp((a - 1) D_a(Ber(p) || Ber(q))) <= 1 + 2 a (a - 1) epsilon^2.",
+        correct="True for a epsilon <= 1/3, where the paper uses it, not for large "
+        "orders: randomised response at epsilon = 1, a = 100 has 7e42.",
+        refuted=(
+            CL.privacy(
+                "CL-Fact1-printed",
+                "Fact 1",
+                "Two epsilon-close coins have exp((a - 1) D_a) <= 1 + 2 a (a - 1) "
+                "epsilon^2 at every order a.",
+                Relation.BASE,
+                _one_coin,
+                at_most(_large_orders),
+            ),
+        ),
+        corrected=(
+            CL.privacy(
+                "CL-Fact1",
+                "Fact 1, corrected",
+                "Two epsilon-close coins have exp((a - 1) D_a) <= 1 + 2 a (a - 1) "
+                "epsilon^2 at orders a <= 1/(3 epsilon).",
+                Relation.BASE,
+                _one_coin,
+                at_most(_small_orders),
+            ),
+        ),
+    ),
+    CL.privacy(
+        "CL-Claim1",
+        "Appendix A.1, Claim 1",
+        "For a epsilon <= 1/3 the first m coins, with 'no 1 yet' as one more outcome, "
+        "have exp((a - 1) D_a(P || Q)) <= 1 + 3 a (a - 1) epsilon^2.",
+        Relation.BASE,
+        _claim_1,
+        at_most(_claim_1_cases, tolerance=1e-12),
+    ),
+)

@@ -1,0 +1,57 @@
+"""Dwork & Roth 2014, Theorem 3.23: the privacy of AboveThreshold.
+
+For monotone neighbours as Lyu, Su & Li 2017, Section 4.3; and that neither can be lowered.
+"""
+
+import numpy as np
+
+from jaxsel.base import Relation
+from jaxsel.checking import at_least, at_most
+from jaxsel.families.sparse_vector.bounds import above_threshold_noise
+from jaxsel.families.sparse_vector.claims.cases import (
+    drawn_on_monotone,
+    on_monotone,
+    pair_cases,
+    some_epsilon,
+    stated,
+    tight_cases,
+)
+from jaxsel.families.sparse_vector.patterns import SparseNoise
+from jaxsel.papers import DR, JX, LSL
+
+
+def _drawn(generator: np.random.Generator) -> tuple[float, SparseNoise, str]:
+    epsilon = some_epsilon(generator)
+    return epsilon, above_threshold_noise(epsilon), f"{epsilon=}"
+
+
+STATEMENTS = (
+    DR.privacy(
+        "SVT-AboveThreshold",
+        "Theorem 3.23",
+        "AboveThreshold with Lap(2/epsilon) on the threshold and Lap(4/epsilon) on each "
+        "query is epsilon-DP.",
+        Relation.GENERAL,
+        stated,
+        at_most(pair_cases(_drawn, Relation.GENERAL)),
+    ),
+    LSL.privacy(
+        "SVT-AboveThreshold-monotone",
+        "Section 4.3, with c = 1",
+        "For monotone neighbours, AboveThreshold with Lap(2/epsilon) on the threshold "
+        "and Lap(s/epsilon) on each query is (1/2 + 1/s) epsilon-DP: 3/4 epsilon with "
+        "s = 4, epsilon with s = 2.",
+        Relation.MONOTONE,
+        on_monotone,
+        at_most(pair_cases(drawn_on_monotone(_drawn), Relation.MONOTONE)),
+    ),
+    JX.privacy(
+        "SVT-AboveThreshold-tight",
+        "for Dwork & Roth 2014, Theorem 3.23",
+        "AboveThreshold loses its epsilon, to within 1/1000, on (0^1000, 1) against "
+        "(1^1000, 0).",
+        Relation.GENERAL,
+        stated,
+        at_least(tight_cases(_drawn, Relation.GENERAL)),
+    ),
+)
