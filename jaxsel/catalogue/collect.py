@@ -68,13 +68,21 @@ def mechanisms() -> tuple[MechanismEntry, ...]:
 
 @functools.cache
 def self_checks() -> tuple[Claim, ...]:
-    """What the software says of itself: audits and simulations of its mechanisms."""
+    """What the software says of itself: audits and simulations of its mechanisms.
+
+    They are no published statements, and are counted and listed apart.
+    """
     from jaxsel.catalogue import checks
 
     return (
         *checks.audit_claims(mechanisms()),
         *checks.simulation_claims(mechanisms()),
     )
+
+
+def is_self_check(name: str) -> bool:
+    """True of the id of a self-check."""
+    return name.lower().startswith(("audit-", "sim-"))
 
 
 def all_claims() -> tuple[Claim, ...]:
@@ -101,8 +109,7 @@ def find_claim(identity: str) -> Claim:
     name = identity.lower()
     if name in _claims_by_name():
         return _claims_by_name()[name]
-    # Self-checks need JAX: built for those who ask for one.
-    checks = self_checks() if name.startswith(("audit-", "sim-")) else ()
+    checks = self_checks() if is_self_check(name) else ()
     for claim in checks:
         if claim.id.lower() == name:
             return claim
@@ -110,6 +117,22 @@ def find_claim(identity: str) -> Claim:
     raise InputError(
         f"there is no claim {identity!r}{nearest(identity, known)}; "
         "jaxsel list claims names them all"
+    )
+
+
+def find_erratum(identity: str) -> Erratum:
+    """The erratum of that id, in any case of letters.
+
+    Raises:
+      InputError: if there is none.
+    """
+    for erratum in errata():
+        if erratum.id.lower() == identity.lower():
+            return erratum
+    raise InputError(
+        f"there is no erratum {identity!r}"
+        f"{nearest(identity, [erratum.id for erratum in errata()])}; "
+        "jaxsel list errata names them all"
     )
 
 
