@@ -65,7 +65,7 @@ def find_paper(name: str) -> Paper:
             return paper
     keys = [paper.key for paper in PAPERS]
     raise InputError(
-        f"there is no paper {name!r}{nearest(name, keys)}; there are: {', '.join(keys)}"
+        f"there is no paper {name!r}{nearest(name, keys)} (there are: {', '.join(keys)})"
     )
 
 

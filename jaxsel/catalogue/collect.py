@@ -115,8 +115,8 @@ def find_claim(identity: str) -> Claim:
             return claim
     known = [*(claim.id for claim in published_claims()), *(c.id for c in checks)]
     raise InputError(
-        f"there is no claim {identity!r}{nearest(identity, known)}; "
-        "jaxsel list claims names them all"
+        f"there is no claim {identity!r}{nearest(identity, known)} "
+        "(jaxsel list claims names them all)"
     )
 
 
@@ -131,8 +131,8 @@ def find_erratum(identity: str) -> Erratum:
             return erratum
     raise InputError(
         f"there is no erratum {identity!r}"
-        f"{nearest(identity, [erratum.id for erratum in errata()])}; "
-        "jaxsel list errata names them all"
+        f"{nearest(identity, [erratum.id for erratum in errata()])} "
+        "(jaxsel list errata names them all)"
     )
 
 
@@ -147,8 +147,8 @@ def find_mechanism(name: str) -> MechanismEntry:
             return entry
     names = [entry.name for entry in mechanisms()]
     raise InputError(
-        f"there is no mechanism {name!r}{nearest(name, names)}; there are: "
-        f"{', '.join(names)}"
+        f"there is no mechanism {name!r}{nearest(name, names)} (there are: "
+        f"{', '.join(names)})"
     )
 
 
