@@ -1,5 +1,6 @@
 """What the catalogue keeps of a mechanism: settings, neighbouring pairs, guarantee."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -67,7 +68,7 @@ class Built(NamedTuple):
 
 def shown(value: Any) -> str:
     """The value of a setting, as one would write it."""
-    if value is None:
+    if value is None or value is inspect.Parameter.empty:
         return ""
     if isinstance(value, np.ndarray):
         return ",".join(f"{number:g}" for number in value.ravel())

@@ -89,15 +89,16 @@ def _mechanism(entry: Any) -> dict[str, Any]:
 
 def _law(text: str) -> dict[str, Any]:
     from jaxsel import repetitions
+    from jaxsel.repetitions import choose
 
-    family = text.partition(":")[0]
     if ":" not in text:
-        factory = getattr(repetitions, family)
-        parameters = ", ".join(inspect.signature(factory).parameters)
+        restriction = text in ("conditioned", "capped")
+        known = choose.family_parameters("poisson" if restriction else text)
+        domains = {text: known[text]} if restriction else known
         return {
-            "family": family,
-            "call": f"jaxsel.repetitions.{family}({parameters})",
-            "meaning": inspect.getdoc(factory),
+            "family": text,
+            "meaning": inspect.getdoc(getattr(repetitions, text)),
+            "parameters": _domains(domains),
         }
     law = repetitions.parse(text)
     return {
@@ -125,6 +126,15 @@ def _base(form: str, text: str) -> dict[str, Any]:
     return {"name": base.name, "epsilon_at_delta": epsilons}
 
 
+_COLUMNS = ("name", "default", "domain", "help")
+
+
+def _print_domains(title: str, rows: list[dict[str, Any]]) -> None:
+    columns = [c for c in _COLUMNS if any(row[c] for row in rows)]
+    if rows:
+        print_table(f"\n{title}", columns, [[row[c] for c in columns] for row in rows])
+
+
 def _print_claim(row: dict[str, Any]) -> None:
     about = row["about"] if row["relation"] is None else (
         f"{row['about']}, {row['relation'].value} neighbours"
@@ -135,10 +145,7 @@ def _print_claim(row: dict[str, Any]) -> None:
     if not row["holds"]:
         say(f"FALSE AS PRINTED. {row['correction'] or ''}")
     say(f"\n{row['formula']}")
-    columns = ["name", "default", "domain", "help"]
-    if row["parameters"]:
-        rows = [[item[c] for c in columns] for item in row["parameters"]]
-        print_table("\nParameters", columns, rows)
+    _print_domains("Parameters", row["parameters"])
     say(f"At the defaults: {row['value']:.10g}")
     if row["erratum"] is not None:
         say(f"\nErratum {row['erratum'].id} ({row['erratum'].source}).")
@@ -158,9 +165,7 @@ def _print_erratum(row: dict[str, Any]) -> None:
 def _print_mechanism(row: dict[str, Any]) -> None:
     say(f"{row['name']}  ({', '.join(row['ids'])})")
     say(row["summary"])
-    columns = ["name", "default", "domain", "help"]
-    settings = [[item[c] for c in columns] for item in row["settings"]]
-    print_table("\nSettings", columns, settings)
+    _print_domains("Settings", row["settings"])
     columns = ["name", "relation", "claim", "epsilon", "why"]
     pairs = [
         [{**item, "relation": item["relation"].value}[c] for c in columns]
@@ -169,6 +174,12 @@ def _print_mechanism(row: dict[str, Any]) -> None:
     print_table("\nPairs, and what is promised at the defaults", columns, pairs)
     if row["broken"]:
         say("BROKEN: it does not keep what one might hope for; the audit shows it.")
+
+
+def _print_law(row: dict[str, Any]) -> None:
+    domains = row.get("parameters", [])
+    _print_plain({name: row[name] for name in row if name != "parameters"})
+    _print_domains("Parameters, after the colon", domains)
 
 
 def _print_plain(row: dict[str, Any]) -> None:
@@ -184,6 +195,7 @@ _PRINT = {
     "claim": _print_claim,
     "erratum": _print_erratum,
     "mechanism": _print_mechanism,
+    "law of K": _print_law,
 }
 
 
