@@ -182,7 +182,7 @@ def _keep(kind: Kind, option: str, rows: list[Row], test: Callable[[Row], bool])
 def _of_paper(key: str) -> Callable[[Row], bool]:
     def test(row: Row) -> bool:
         if "ids" in row:
-            return any(name.startswith(f"{key}-") for name in row["ids"])
+            return any(name.partition("-")[0] == key for name in row["ids"])
         return row["paper"] == key
 
     return test
