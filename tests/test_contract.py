@@ -66,7 +66,7 @@ def test_sample_is_pure_and_the_same_eager_jitted_and_batched(entry, seed):
 
 # What people and scripts write by mistake.
 HOSTILE = ("nan", "inf", "-inf", "", "bogus", "1e400", "true", "-1")
-HOSTILE_VALUES = (math.nan, math.inf, True, None, -1, [], {})
+HOSTILE_VALUES = (math.nan, math.inf, True, None, -1)
 
 
 @contextlib.contextmanager
