@@ -75,7 +75,7 @@ def write(
     Raises:
       InputError: if the place cannot be written.
     """
-    import xarray as xr
+    import xarray as xr  # takes a second to import
 
     path = Path(path)
     dataset = xr.Dataset(
