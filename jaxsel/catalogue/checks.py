@@ -13,13 +13,10 @@ import numpy as np
 
 from jaxsel.base import Budget, Claim, Pair, Relation
 from jaxsel.catalogue.collect import promised
-from jaxsel.checking import Case, at_most
+from jaxsel.checking import CONFIDENCE, Case, at_most
 from jaxsel.domains import whole
 from jaxsel.entry import MechanismEntry, Values
 from jaxsel.errors import InputError
-
-# Of all that a check compares together.
-_CONFIDENCE = 1.0 - 1e-6
 
 
 def _variants(entry: MechanismEntry) -> dict[str, Values]:
@@ -63,7 +60,7 @@ def _audit_cases(
                 pair,
                 trials=max(budget.trials, 2),
                 # Bonferroni over the pairs
-                confidence=1.0 - (1.0 - _CONFIDENCE) / len(found),
+                confidence=1.0 - (1.0 - CONFIDENCE) / len(found),
                 seed=budget.seed,
                 progress=False,
             )
@@ -150,7 +147,7 @@ def _simulation_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case
         counts = np.asarray(tallies.values)
         laws = [_law(entry, side) for side in range(2)]
         # Bonferroni over outcomes and sides
-        confidence = 1.0 - (1.0 - _CONFIDENCE) / counts.size
+        confidence = 1.0 - (1.0 - CONFIDENCE) / counts.size
         low, high = clopper_pearson(counts, trials, confidence)
         for side, name in enumerate(sides):
             for outcome, label in enumerate(tallies.labels):
