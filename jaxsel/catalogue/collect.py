@@ -9,6 +9,7 @@ things costs no compiler.
 import functools
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 from types import ModuleType
 from typing import NamedTuple
@@ -39,13 +40,19 @@ def _statements() -> Iterator[Statement]:
         yield from getattr(module, "CLAIMS", ())
 
 
+def _place(found: Claim | Erratum) -> tuple[int, list[str | int]]:
+    """By paper, then by id, Theorem 2 before Theorem 10."""
+    parts = re.split(r"(\d+)", found.id)
+    return papers.order(found.source), [int(p) if p.isdigit() else p for p in parts]
+
+
 @functools.cache
 def published_claims() -> tuple[Claim, ...]:
     """Every statement of the papers, and of this project, that is a claim."""
     found: list[Claim] = []
     for statement in _statements():
         found += statement.claims if isinstance(statement, Misprint) else [statement]
-    return tuple(sorted(found, key=lambda claim: papers.order(claim.source)))
+    return tuple(sorted(found, key=_place))
 
 
 @functools.cache
@@ -54,7 +61,7 @@ def errata() -> tuple[Erratum, ...]:
     found = [s.erratum for s in _statements() if isinstance(s, Misprint)]
     for module in _modules("claims"):
         found += getattr(module, "ERRATA", ())
-    return tuple(sorted(found, key=lambda erratum: papers.order(erratum.source)))
+    return tuple(sorted(found, key=_place))
 
 
 @functools.cache
