@@ -119,8 +119,8 @@ def account(
     """What is proved about the best of K runs of a base algorithm.
 
     Args:
-      base: guarantee of one run, made by ``jaxsel.accounting.curves`` or from text as on
-        the command line: "gaussian:noise_multiplier=4" (``jaxsel list bases``).
+      base: guarantee of one run, made by ``jaxsel.accounting.single_run.curves`` or from
+        text as on the command line: "gaussian:noise_multiplier=4" (``jaxsel list bases``).
       repetitions: law of K, made by ``jaxsel.repetitions`` or from text:
         "geometric:mean=100"; the runs and the best of them are independent given K.
       delta: in [0, 1).

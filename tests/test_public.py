@@ -7,7 +7,7 @@ import pytest
 
 import jaxsel
 from jaxsel import repetitions
-from jaxsel.accounting import curves
+from jaxsel.accounting.single_run import curves
 from jaxsel.base import Budget
 from jaxsel.entry import Built
 from jaxsel.errors import InputError
