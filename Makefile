@@ -39,7 +39,7 @@ bench: $(VENV)/installed
 	$(BIN)/jaxsel bench
 
 docs: $(VENV)/installed
-	$(BIN)/python -m jaxsel.catalogue.document docs/catalogue.md
+	$(BIN)/python -m jaxsel.catalogue.document docs/catalogue
 
 clean:
 	rm -rf $(VENV) figures/out sims/out

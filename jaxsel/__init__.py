@@ -1,16 +1,30 @@
 """jaxsel: simulate and audit differentially private selection in JAX.
 
-A mechanism is a record of pure functions, ``simulate`` runs seeded trials of it and
-keeps exact tallies, ``audit`` bounds its privacy loss from below on a neighbouring pair,
-and claims are the published statements about it, each with a test.
+``mechanism`` builds a mechanism of the catalogue by name, ``simulate`` runs seeded trials
+of it and keeps exact tallies, ``audit`` bounds its privacy loss from below on a
+neighbouring pair, ``claim`` finds a published statement, ``validate`` puts it to the test,
+and ``account`` says what private tuning costs. Every result prints as a sentence and a
+table. Nothing is imported before it is used.
 
 Example:
     >>> import jaxsel
+    >>> built = jaxsel.mechanism("private_tuning", repetitions="geometric:mean=10")
+    >>> tallies = jaxsel.simulate(built, trials=1000)
+    >>> int(tallies.values.sum())
+    1000
+    >>> jaxsel.claim("PS-Cor3").evaluate(epsilon=0.5, eta=1)
+    1.5
+    >>> cost = jaxsel.account("gaussian:noise_multiplier=4", "geometric:mean=100")
+    >>> print(cost.best.theorem)
+    JX-Envelope
+    >>> jaxsel.validate("PS-Cor3")[0].verdict.outcome
+    'holds'
+
+A mechanism of one's own choice, without the catalogue, takes its input apart:
     >>> from jaxsel import bases, repetitions
     >>> tuning = jaxsel.private_tuning(bases.randomised_response())
     >>> params = {"epsilon": 1.0, "repetitions": repetitions.geometric(gamma=0.1)}
-    >>> tallies = jaxsel.simulate(tuning, 1, params, trials=1000)
-    >>> int(tallies.values.sum())
+    >>> jaxsel.simulate(tuning, 1, params, trials=1000).trials
     1000
 """
 
@@ -45,7 +59,15 @@ if TYPE_CHECKING:
     from jaxsel.families.tuning.noised_bases import random_candidate as random_candidate
     from jaxsel.families.tuning.private_tuning import Selection as Selection
     from jaxsel.families.tuning.private_tuning import private_tuning as private_tuning
+    from jaxsel.public import TuningCost as TuningCost
+    from jaxsel.public import account as account
+    from jaxsel.public import claim as claim
+    from jaxsel.public import mechanism as mechanism
     from jaxsel.tables import from_law as from_law
+    from jaxsel.validation import Validation as Validation
+    from jaxsel.validation import validate as validate
+
+    __version__: str
 
 # Public name -> where it is defined ("module" or "module:name"); imported on first use,
 # so that what needs no JAX does not wait for it.
@@ -62,11 +84,16 @@ _PUBLIC = {
     "Relation": "base:Relation",
     "Selection": "families.tuning.private_tuning:Selection",
     "Tallies": "engine:Tallies",
+    "TuningCost": "public:TuningCost",
+    "Validation": "validation:Validation",
     "Verdict": "base:Verdict",
+    "account": "public:account",
     "audit": "auditing:audit",
     "audit_delta": "auditing:audit_delta",
     "bases": "families.tuning.bases",
+    "claim": "public:claim",
     "from_law": "tables:from_law",
+    "mechanism": "public:mechanism",
     "noised_score": "families.tuning.noised_bases:noised_score",
     "noisy_max": "families.noisy_max.noisy_max:noisy_max",
     "private_tuning": "families.tuning.private_tuning:private_tuning",
@@ -74,13 +101,25 @@ _PUBLIC = {
     "simulate": "engine:simulate",
     "simulate_grid": "engine:simulate_grid",
     "threshold_selection": "families.thresholds.threshold_selection:threshold_selection",
+    "validate": "validation:validate",
 }
 _MODULES = ("repetitions", "statistics")
 
-__all__ = sorted([*_PUBLIC, *_MODULES])
+__all__ = sorted([*_PUBLIC, *_MODULES, "__version__"])
+
+
+def _version() -> str:
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version("jaxsel")
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name in _PUBLIC:
         module, _, inner = _PUBLIC[name].partition(":")
         found: Any = importlib.import_module(f"jaxsel.{module}")

@@ -6,19 +6,28 @@ search over events and directions. Beside the bound stands the exact value where
 mechanism has an exact law. A lower bound is no estimate: the truth may be much larger.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
 from jaxsel.audit_bounds import AuditBound, delta_lower_bound, epsilon_lower_bound
 from jaxsel.base import Mechanism, Pair
-from jaxsel.engine import simulate_grid
+from jaxsel.engine import Performance, simulate_grid
+from jaxsel.entry import Built
 from jaxsel.errors import InputError, check_choice, check_integer
+from jaxsel.printing import Summary, printed
+
+if TYPE_CHECKING:
+    from jaxsel.catalogue import Promise
 
 # How far sampling error of the mechanism's own draws may shift an audited probability,
 # relative to the smallest one that the trials can see.
 _DISTORTION = 1e-3
 
 
+@printed
 class Audit(NamedTuple):
     """What an audit saw.
 
@@ -30,6 +39,8 @@ class Audit(NamedTuple):
       bound: the audited lower bound.
       exact: the exact value on this pair, or None if the mechanism has no exact law.
       event_labels: the meaning of the event that gave the bound.
+      at: the delta (or the epsilon) at which the quantity is bounded.
+      promise: the claim about this pair, if the mechanism came with one.
     """
 
     mechanism: str
@@ -40,37 +51,66 @@ class Audit(NamedTuple):
     bound: AuditBound
     exact: float | None
     event_labels: tuple[str, ...]
+    at: float = 0.0
+    promise: "Promise | None" = None
+
+    @property
+    def refuted(self) -> bool:
+        """True if the audited lower bound exceeds the promise."""
+        return self.promise is not None and self.bound.lower > self.promise.epsilon
+
+    def summary(self) -> Summary:
+        """The bound in words, beside the exact value and the claim."""
+        other = "delta" if self.quantity == "epsilon" else "epsilon"
+        sentence = (
+            f"{self.mechanism} on pair {self.pair}: {self.quantity} at {other} = "
+            f"{self.at:g} is at least {self.bound.lower:.6g} (confidence "
+            f"{self.bound.confidence:g}, {self.trials} trials a side)."
+        )
+        if self.refuted and self.promise is not None:
+            sentence += f" REFUTED: {self.promise.claim} says {self.promise.epsilon:g}."
+        claim, epsilon = self.promise or (None, None)
+        columns = ("pair", "relation", "lower bound", "exact", "claim", "says", "event")
+        event = " or ".join(self.event_labels)
+        row = [
+            self.pair, self.relation, self.bound.lower, self.exact, claim, epsilon, event
+        ]  # fmt: skip
+        return Summary(sentence, columns, [row])
 
 
 def audit(
-    mechanism: Mechanism,
-    pair: Pair,
+    mechanism: Mechanism | Built,
+    pair: Pair | str | None = None,
     *,
     trials: int,
     delta: float = 0.0,
     confidence: float = 0.95,
     method: str = "split",
     seed: int = 0,
-    **settings: Any,
+    progress: bool | None = None,
+    performance: Performance = Performance(),
 ) -> Audit:
     """A lower bound on epsilon at ``delta`` for one neighbouring pair.
 
     Args:
-      mechanism: what to audit.
-      pair: the neighbouring inputs.
+      mechanism: what to audit; from ``jaxsel.mechanism`` it comes with its pairs:
+        ``audit(jaxsel.mechanism("fixed_repetitions", count=5), trials=100_000)``.
+      pair: the neighbouring inputs; of a mechanism that comes with pairs, the name of
+        one, by default the first.
       trials: a side, >= 2.
       delta: of (epsilon, delta)-DP.
       confidence: the bound exceeds the truth with probability <= 1 - confidence.
       method: "split" chooses the event on one half of the trials and bounds on the other;
         "bonferroni" uses all trials for all events.
       seed: of the simulation.
-      **settings: passed to ``simulate_grid`` (progress, performance).
+      progress, performance: as in ``simulate_grid``.
 
     Raises:
       InputError: for bad input, or a mechanism whose draws are too coarse to audit with
         this many trials ("fast" precision).
     """
-    tallies = _both_sides(mechanism, pair, trials, method, seed, settings)
+    found = _audited(mechanism, pair)
+    tallies = _both_sides(found, trials, method, seed, progress, performance)
     # Above delta = 0 the best event may hold several outcomes.
     events = ["singletons"]
     if delta > 0.0:
@@ -79,29 +119,50 @@ def audit(
     bound = epsilon_lower_bound(
         counts, counts_neighbour, delta, confidence, events, tallies.selection
     )
-    exact = _exact(mechanism, pair, lambda p, q: epsilon_at_delta(p, q, delta))
-    return _report(mechanism, pair, trials, "epsilon", bound, exact, tallies.labels)
+    exact = _exact(found, lambda p, q: epsilon_at_delta(p, q, delta))
+    return _report(found, trials, "epsilon", delta, bound, exact, tallies.labels)
 
 
 def audit_delta(
-    mechanism: Mechanism,
-    pair: Pair,
+    mechanism: Mechanism | Built,
+    pair: Pair | str | None = None,
     *,
     trials: int,
     epsilon: float,
     confidence: float = 0.95,
     method: str = "split",
     seed: int = 0,
-    **settings: Any,
+    progress: bool | None = None,
+    performance: Performance = Performance(),
 ) -> Audit:
     """A lower bound on delta at ``epsilon`` for one neighbouring pair; see ``audit``."""
-    tallies = _both_sides(mechanism, pair, trials, method, seed, settings)
+    found = _audited(mechanism, pair)
+    tallies = _both_sides(found, trials, method, seed, progress, performance)
     counts, counts_neighbour = tallies.used
     bound = delta_lower_bound(
         counts, counts_neighbour, epsilon, confidence, selection=tallies.selection
     )
-    exact = _exact(mechanism, pair, lambda p, q: float(profile_delta(p, q, epsilon)))
-    return _report(mechanism, pair, trials, "delta", bound, exact, tallies.labels)
+    exact = _exact(found, lambda p, q: float(profile_delta(p, q, epsilon)))
+    return _report(found, trials, "delta", epsilon, bound, exact, tallies.labels)
+
+
+class _Audited(NamedTuple):
+    mechanism: Mechanism
+    pair: Pair
+    promise: "Promise | None"
+
+
+def _audited(mechanism: Mechanism | Built, pair: Pair | str | None) -> _Audited:
+    if isinstance(mechanism, Built):
+        from jaxsel.catalogue import promised
+
+        found = pair if isinstance(pair, Pair) else mechanism.pair(pair)
+        entry, values = mechanism.entry, mechanism.values
+        promise = None if entry is None else promised(entry, values, found)
+        return _Audited(mechanism.mechanism, found, promise)
+    if not isinstance(pair, Pair):
+        raise InputError(f"pair is {pair!r}; {mechanism.name} comes without, give one")
+    return _Audited(mechanism, pair, None)
 
 
 class _BothSides(NamedTuple):
@@ -110,7 +171,15 @@ class _BothSides(NamedTuple):
     labels: tuple[str, ...]
 
 
-def _both_sides(mechanism, pair, trials, method, seed, settings) -> _BothSides:
+def _both_sides(
+    audited: _Audited,
+    trials: int,
+    method: str,
+    seed: int,
+    progress: bool | None,
+    performance: Performance,
+) -> _BothSides:
+    mechanism, pair = audited.mechanism, audited.pair
     trials = check_integer("trials", trials, 2)
     check_choice("method", method, ("split", "bonferroni"))
     if mechanism.resolution * trials > _DISTORTION:
@@ -119,34 +188,51 @@ def _both_sides(mechanism, pair, trials, method, seed, settings) -> _BothSides:
             f'too coarse to audit with {trials} trials; use precision "tail"'
         )
     cells = [(pair.data, pair.params), (pair.neighbour, pair.params)]
+
+    def counts(number: int, first: int):
+        return simulate_grid(
+            mechanism, cells, trials=number, first_trial=first, seed=seed,
+            progress=progress, performance=performance,
+        )  # fmt: skip
+
     first = trials // 2 if method == "split" else 0
     selection = None
     if first:
-        chosen = simulate_grid(mechanism, cells, trials=first, seed=seed, **settings)
+        chosen = counts(first, 0)
         selection = (chosen.values[0], chosen.values[1])
-    rest = trials - first
-    used = simulate_grid(
-        mechanism, cells, trials=rest, first_trial=first, seed=seed, **settings
-    )
+    used = counts(trials - first, first)
     return _BothSides((used.values[0], used.values[1]), selection, used.labels)
 
 
-def _exact(mechanism: Mechanism, pair: Pair, value) -> float | None:
+def _exact(
+    audited: _Audited, value: Callable[[np.ndarray, np.ndarray], float]
+) -> float | None:
+    mechanism, pair, _ = audited
     if mechanism.law is None:
         return None
-    first = mechanism.law(pair.data, pair.params).probabilities
-    second = mechanism.law(pair.neighbour, pair.params).probabilities
-    return value(first, second)
+    first = mechanism.law(pair.data, pair.params)
+    second = mechanism.law(pair.neighbour, pair.params)
+    return value(first.probabilities, second.probabilities)
 
 
-def _report(mechanism, pair, trials, quantity, bound, exact, labels) -> Audit:
+def _report(
+    audited: _Audited,
+    trials: int,
+    quantity: str,
+    at: float,
+    bound: AuditBound,
+    exact: float | None,
+    labels: tuple[str, ...],
+) -> Audit:
     return Audit(
-        mechanism=mechanism.name,
-        pair=pair.name,
-        relation=pair.relation.value,
+        mechanism=audited.mechanism.name,
+        pair=audited.pair.name,
+        relation=audited.pair.relation.value,
         trials=trials,
         quantity=quantity,
         bound=bound,
         exact=exact,
         event_labels=tuple(labels[i] for i in bound.event),
+        at=at,
+        promise=audited.promise if quantity == "epsilon" else None,
     )

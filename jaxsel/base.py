@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from jaxsel import domains
+from jaxsel.printing import Summary, printed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -70,6 +71,9 @@ class Mechanism(NamedTuple):
     law: Callable[[Any, Any], FiniteLaw] | None
     resolution: float
     name: str = ""
+
+    def __repr__(self) -> str:
+        return f"Mechanism({self.name})"
 
 
 def _shown(setting: Any) -> str:
@@ -166,7 +170,8 @@ class Verdict(NamedTuple):
     detail: str
 
 
-@dataclasses.dataclass(frozen=True)
+@printed
+@dataclasses.dataclass(frozen=True, repr=False)
 class Claim:
     """One published statement as a number and a test.
 
@@ -206,6 +211,19 @@ class Claim:
     def parameters(self) -> Mapping[str, domains.Domain]:
         """The domains of the parameters, with their defaults, by name."""
         return domains.parameters(self.evaluate)
+
+    def summary(self) -> Summary:
+        """The statement, whether it is true, and the parameters of its number."""
+        verdict = "" if self.holds else f" FALSE AS PRINTED. {self.correction or ''}"
+        rows = [
+            [name, domain.default, domain.describe(), domain.help]
+            for name, domain in self.parameters.items()
+        ]
+        return Summary(
+            f"{self.id} ({self.source}): {self.statement}{verdict}",
+            ("parameter", "default", "domain", "meaning"),
+            rows,
+        )
 
 
 class Erratum(NamedTuple):

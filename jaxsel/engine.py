@@ -22,7 +22,9 @@ from jax.sharding import PartitionSpec as P
 
 from jaxsel import records, stream
 from jaxsel.base import Mechanism
+from jaxsel.entry import Built
 from jaxsel.errors import InputError, check_integer
+from jaxsel.printing import Summary, printed
 from jaxsel.progress import progress_bar
 from jaxsel.statistics import Statistic, counts
 
@@ -46,6 +48,7 @@ class Performance(NamedTuple):
     devices: tuple[Any, ...] | None = None
 
 
+@printed
 class Tallies(NamedTuple):
     """Exact sums over trials of every cell of a grid.
 
@@ -75,10 +78,64 @@ class Tallies(NamedTuple):
             seconds=self.seconds + other.seconds,
         )
 
+    def summary(self) -> Summary:
+        """The tallies in words, and how often each event happened in each cell."""
+        cells = self.configuration["cells"]
+        sentence = (
+            f"{self.trials} trials of {self.configuration['mechanism']}"
+            f"{'' if cells == 1 else f' in each of {cells} cells'}, seed "
+            f"{self.configuration['seed']}, {self.seconds:.3g} s."
+        )
+        values = self.values
+        if np.shape(values) != (cells, len(self.labels)):
+            return Summary(f"{sentence} Sums of {self.configuration['statistic']}.")
+        if cells == 1:
+            rows = [
+                [label, int(count), count / self.trials]
+                for label, count in zip(self.labels, values[0], strict=True)
+            ]
+            return Summary(sentence, ("outcome", "count", "frequency"), rows)
+        columns = ("cell", *self.labels)
+        rows = [[cell, *map(int, row)] for cell, row in enumerate(values)]
+        return Summary(sentence, columns, rows)
 
-def simulate(mechanism: Mechanism, data: Any, params: Any, **settings) -> Tallies:
-    """Seeded trials of one mechanism on one input: ``simulate_grid`` with one cell."""
-    return simulate_grid(mechanism, [(data, params)], **settings)
+
+def simulate(
+    mechanism: Mechanism | Built,
+    data: Any = None,
+    params: Any = None,
+    *,
+    trials: int,
+    seed: int = 0,
+    statistic: Statistic | None = None,
+    first_trial: int = 0,
+    record: str | Path | None = None,
+    progress: bool | None = None,
+    performance: Performance = Performance(),
+) -> Tallies:
+    """Seeded trials of one mechanism on one input: ``simulate_grid`` with one cell.
+
+    Args:
+      mechanism: what to run; from ``jaxsel.mechanism`` it comes with its input:
+        ``simulate(jaxsel.mechanism("noisy_max", scores=[3, 2, 1]), trials=1000)``.
+      data, params: the input of a mechanism that comes without.
+      trials, seed, statistic, first_trial, record, progress, performance: as in
+        ``simulate_grid``.
+
+    Raises:
+      InputError: as ``simulate_grid``; or if a mechanism comes with two inputs.
+    """
+    if isinstance(mechanism, Built):
+        if data is not None or params is not None:
+            raise InputError(
+                "this mechanism comes with its input; give no data and no params"
+            )
+        mechanism, data, params = mechanism[:3]
+    return simulate_grid(
+        mechanism, [(data, params)], trials=trials, seed=seed, statistic=statistic,
+        first_trial=first_trial, record=record, progress=progress,
+        performance=performance,
+    )  # fmt: skip
 
 
 def simulate_grid(

@@ -1,20 +1,82 @@
 """What the catalogue keeps of a mechanism: settings, neighbouring pairs, guarantee."""
 
+import inspect
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from jaxsel.base import Mechanism, Pair
 from jaxsel.domains import Domain, read_values
+from jaxsel.errors import InputError
+from jaxsel.printing import Summary, printed
 
 Values = Mapping[str, Any]
 
 
+@printed
 class Built(NamedTuple):
-    """A mechanism with one input."""
+    """A mechanism with one input.
+
+    Attributes:
+      mechanism: what runs.
+      data, params: its input.
+      entry: what the catalogue keeps of it; filled in by ``MechanismEntry.build``.
+      values: the settings that it was built with, likewise.
+    """
 
     mechanism: Mechanism
     data: Any
     params: dict[str, Any]
+    entry: "MechanismEntry | None" = None
+    values: Values = MappingProxyType({})
+
+    def pairs(self) -> tuple[Pair, ...]:
+        """Its constructed neighbouring pairs, the default one first."""
+        return () if self.entry is None else self.entry.make_pairs(self.values)
+
+    def pair(self, name: str | None = None) -> Pair:
+        """The pair of that name, by default the first.
+
+        Raises:
+          InputError: if there is none.
+        """
+        pairs = self.pairs()
+        for pair in pairs:
+            if name in (None, pair.name):
+                return pair
+        names = ", ".join(pair.name for pair in pairs) or "none"
+        owner = self.mechanism.name if self.entry is None else self.entry.name
+        raise InputError(f"{owner} has no pair {name!r}; it has: {names}")
+
+    def summary(self) -> Summary:
+        """What it does, its settings, and the pairs to audit it on."""
+        if self.entry is None:
+            return Summary(f"{self.mechanism.name} with one input.")
+        try:
+            names = ", ".join(pair.name for pair in self.pairs())
+        except InputError as error:
+            names = f"none ({error})"
+        rows = [
+            [name, shown(self.values.get(name)), domain.help]
+            for name, domain in self.entry.settings.items()
+        ]
+        sentence = f"{self.entry.name}: {self.entry.summary} Pairs: {names}."
+        return Summary(sentence, ("setting", "value", "meaning"), rows)
+
+
+def shown(value: Any) -> str:
+    """The value of a setting, as one would write it."""
+    if value is None or value is inspect.Parameter.empty:
+        return ""
+    if isinstance(value, np.ndarray):
+        return ",".join(f"{number:g}" for number in value.ravel())
+    if hasattr(value, "pgf_tail"):
+        from jaxsel.repetitions import describe
+
+        return describe(value)
+    return str(getattr(value, "name", value))
 
 
 class Guarantee(NamedTuple):
@@ -80,8 +142,10 @@ class MechanismEntry(NamedTuple):
 
             default = self.settings["method"].default
             built = self.make(values | {"method": default})
-            return built._replace(mechanism=from_law(built.mechanism))
-        return self.make(values)
+            built = built._replace(mechanism=from_law(built.mechanism))
+        else:
+            built = self.make(values)
+        return built._replace(entry=self, values=values)
 
     def pairs(self, given: Values) -> tuple[Pair, ...]:
         """The constructed neighbouring pairs at these settings."""

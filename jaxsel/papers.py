@@ -3,6 +3,8 @@
 A classical result stands under the paper that proved it, not under one that cites it.
 """
 
+from jaxsel.domains import nearest
+from jaxsel.errors import InputError
 from jaxsel.statements import Paper
 
 LT = Paper("LT", "Liu & Talwar 2019")
@@ -39,12 +41,33 @@ PAPERS = (
 )  # fmt: skip
 
 
+# How some sources cite the same paper.
+_SHORT = {"Cohen et al. 2022": CL}
+
+
 def paper_of(source: str) -> Paper | None:
-    """The paper that a claim or an erratum comes from, by its ``source``."""
+    """The paper that a claim or an erratum comes from: the first that ``source`` names."""
+    places = {
+        source.find(citation): paper
+        for citation, paper in {**{p.citation: p for p in PAPERS}, **_SHORT}.items()
+        if citation in source
+    }
+    return places[min(places)] if places else None
+
+
+def find_paper(name: str) -> Paper:
+    """The paper of that key, in any case of letters.
+
+    Raises:
+      InputError: if there is none.
+    """
     for paper in PAPERS:
-        if source.startswith(paper.citation):
+        if paper.key.lower() == name.lower():
             return paper
-    return None
+    keys = [paper.key for paper in PAPERS]
+    raise InputError(
+        f"there is no paper {name!r}{nearest(name, keys)} (there are: {', '.join(keys)})"
+    )
 
 
 def order(source: str) -> int:

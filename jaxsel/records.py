@@ -2,7 +2,7 @@
 
 A record is a netCDF file (xarray, h5netcdf): sufficient statistics, the configuration that
 made them, versions. It is written beside its target and moved into place, so that a kill
-never leaves half a file.
+never leaves half a file. xarray is imported when a record is read or written, not before.
 """
 
 import hashlib
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from jaxsel.errors import InputError
 
@@ -76,6 +75,8 @@ def write(
     Raises:
       InputError: if the place cannot be written.
     """
+    import xarray as xr  # takes a second to import
+
     path = Path(path)
     dataset = xr.Dataset(
         {
@@ -106,6 +107,8 @@ def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Re
     Raises:
       InputError: if the file is absent, no record, or of another configuration.
     """
+    import xarray as xr
+
     path = Path(path)
     if not path.exists():
         raise InputError(f"there is no record {path}")

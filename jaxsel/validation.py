@@ -1,12 +1,16 @@
 """validate: puts claims to the test and compares with what is expected of them."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from jaxsel.base import Budget, Claim, Verdict
+from jaxsel.printing import Summary, printed
+
+_COLUMNS = ("id", "verdict", "claimed", "observed", "margin", "cases", "worst case")
 
 
+@printed
 class Validation(NamedTuple):
     """The verdict on one claim.
 
@@ -23,22 +27,67 @@ class Validation(NamedTuple):
     as_expected: bool
     seconds: float
 
+    def row(self) -> tuple:
+        """The verdict as a row of a table."""
+        return (self.claim.id, *self.verdict)
+
+    def summary(self) -> Summary:
+        """The verdict in words and numbers."""
+        expected = "as expected" if self.as_expected else "NOT AS EXPECTED"
+        sentence = f"{self.claim.id}: {self.verdict.outcome}, {expected}."
+        return Summary(sentence, _COLUMNS, [self.row()])
+
+
+@printed
+class Validations(tuple[Validation, ...]):
+    """The verdicts on several claims."""
+
+    def counted(self) -> str:
+        """How many are as expected, in words."""
+        wrong = sum(not found.as_expected for found in self)
+        refuted = sum(found.verdict.outcome == "refuted" for found in self)
+        return (
+            f"{len(self) - wrong} of {len(self)} as expected ({refuted} refuted), "
+            f"{wrong} not"
+        )
+
+    def summary(self) -> Summary:
+        """How many are as expected, and every verdict."""
+        return Summary(f"{self.counted()}.", _COLUMNS, [found.row() for found in self])
+
 
 def validate(
-    claims: Iterable[Claim],
+    claims: Claim | str | Iterable[Claim | str],
     budget: Budget = Budget(),
     *,
     seen: Callable[[Validation], None] = lambda validation: None,
-) -> Sequence[Validation]:
-    """Checks each claim; ``seen`` is called after each one (for progress)."""
-    results = []
-    for claim in claims:
-        started = time.monotonic()
-        verdict = claim.check(budget)
-        expected = "holds" if claim.holds else "refuted"
-        result = Validation(
-            claim, verdict, verdict.outcome == expected, time.monotonic() - started
-        )
-        results.append(result)
-        seen(result)
-    return results
+) -> Validations:
+    """Checks claims.
+
+    Args:
+      claims: one or several, each a record or an id: ``validate("PS-Thm2")``.
+      budget: how much work a check may do.
+      seen: called after each one, for progress.
+
+    Raises:
+      InputError: for an id that names no claim.
+    """
+    if isinstance(claims, Claim | str):
+        claims = (claims,)
+    return Validations(_check(claim, budget, seen) for claim in claims)
+
+
+def _check(
+    claim: Claim | str, budget: Budget, seen: Callable[[Validation], None]
+) -> Validation:
+    if isinstance(claim, str):
+        from jaxsel.catalogue import find_claim
+
+        claim = find_claim(claim)
+    started = time.monotonic()
+    verdict = claim.check(budget)
+    expected = "holds" if claim.holds else "refuted"
+    seconds = time.monotonic() - started
+    result = Validation(claim, verdict, verdict.outcome == expected, seconds)
+    seen(result)
+    return result

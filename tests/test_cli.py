@@ -1,13 +1,18 @@
 """The command line as people and scripts use it."""
 
+import io
 import json
+import os
+import pydoc
 import subprocess
 import sys
 import time
 
 import pytest
 
-from jaxsel.cli import main
+import jaxsel
+from jaxsel.catalogue import published_claims, self_checks
+from jaxsel.cli import checkout, main
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -29,7 +34,19 @@ def no_compilation_cache(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    ["", "account", "list", "claim", "law", "simulate", "audit", "validate", "bench"],
+    [
+        "",
+        "account",
+        "tune",
+        "list",
+        "show",
+        "claim",
+        "law",
+        "simulate",
+        "audit",
+        "validate",
+        "bench",
+    ],
 )
 def test_every_help_text_explains(capsys, command):
     code, out, _ = run(capsys, *filter(None, [command]), "--help")
@@ -39,23 +56,149 @@ def test_every_help_text_explains(capsys, command):
     assert not command or ("--seed" in out and "--json" in out)
 
 
-@pytest.mark.parametrize(
-    "kind", ["mechanisms", "claims", "repetitions", "figures", "errata"]
-)
+def test_version(capsys):
+    code, out, _ = run(capsys, "--version")
+    assert code == 0
+    assert out == f"jaxsel {jaxsel.__version__}\n"
+
+
+def test_it_runs_as_a_module():
+    command = [sys.executable, "-m", "jaxsel", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.stdout.startswith("jaxsel ")
+
+
+KINDS = (
+    "mechanisms", "claims", "checks", "errata", "repetitions", "bases", "figures", "sims",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_list(capsys, kind):
     code, rows = run_json(capsys, "list", kind)
     assert code == 0
     assert len(rows) > 5
     code, out, _ = run(capsys, "list", kind)
     assert code == 0
-    name = next(iter(rows[0].values()))
-    assert str(name) in out
+    lines = out.splitlines()
+    assert len(lines) == len(rows)
+    for row, line in zip(rows, lines, strict=True):
+        assert line.split("\t")[0] == next(iter(row.values()))
+    assert len({line.count("\t") for line in lines}) == 1
 
 
 def test_list_counts(capsys):
     code, sizes = run_json(capsys, "list")
     assert code == 0
+    assert tuple(sizes) == KINDS
     assert all(size > 5 for size in sizes.values())
+    assert sizes["claims"] == len(published_claims())
+    assert sizes["checks"] == len(self_checks())
+
+
+@pytest.mark.parametrize(
+    ("filters", "test"),
+    [
+        (["--paper", "ps"], lambda row: "Papernot & Steinke" in row["source"]),
+        (["--kind", "utility"], lambda row: row["kind"] == "utility"),
+        (["--false"], lambda row: not row["holds"]),
+        (["--search", "poisson RENYI"], lambda row: "Renyi" in json.dumps(row)),
+        (["--paper", "KRW", "--false"], lambda row: row["correction"]),
+    ],
+)
+def test_claims_are_filtered(capsys, filters, test):
+    _, every = run_json(capsys, "list", "claims")
+    code, rows = run_json(capsys, "list", "claims", *filters)
+    assert code == 0
+    assert 0 < len(rows) < len(every)
+    assert all(test(row) for row in rows)
+
+
+def test_other_lists_are_filtered(capsys):
+    _, rows = run_json(capsys, "list", "mechanisms", "--paper", "zw")
+    assert rows
+    assert all(any(i.startswith("ZW-") for i in row["ids"]) for row in rows)
+    _, rows = run_json(
+        capsys, "list", "errata", "--paper", "LT", "--search", "percentile"
+    )
+    assert rows
+    assert all("Liu & Talwar" in row["source"] for row in rows)
+
+
+def test_figures_and_sims_are_found_from_any_folder():
+    for kind in ("figures", "sims"):
+        code = f"from jaxsel.cli import main; main(['list', '{kind}'])"
+        run_there = [sys.executable, "-c", code]
+        result = subprocess.run(
+            run_there, capture_output=True, text=True, cwd="/",
+            env=os.environ | {"PYTHONPATH": str(checkout.ROOT)},
+        )  # fmt: skip
+        assert result.returncode == 0
+        assert "ps22-5\tPapernot & Steinke 2022, Figure 5" in result.stdout
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_folded_text_in_a_pager(monkeypatch):
+    paged: list[str] = []
+    monkeypatch.setattr(pydoc, "pager", paged.append)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "stdout", _Terminal())
+    with pytest.raises(SystemExit):
+        main(["list", "claims"])
+    (text,) = paged
+    assert all(len(line) <= 80 for line in text.splitlines() if line[:4] == "    ")
+    assert "\t" not in text
+    assert "PS-Cor3  true\n    " in text
+    with pytest.raises(SystemExit):
+        main(["list", "bases", "--search", "zcdp"])
+    assert "zcdp:rho=..." in sys.stdout.getvalue()  # one line needs no pager
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "texts"),
+    [
+        ("ps-cor3", "claim", ["PS-Cor3", "eta", "At the defaults"]),
+        ("PS-Thm6-printed", "claim", ["FALSE AS PRINTED", "E-PS-1", "mean"]),
+        ("AUDIT-noisy_max", "claim", ["NM-gumbel", "pair"]),
+        ("e-ps-1", "erratum", ["Printed:", "True:", "PS-Thm6-printed"]),
+        ("noisy_max", "mechanism", ["Settings", "scores", "opposed", "NM-gumbel"]),
+        ("LT-Alg2", "mechanism", ["random_stopping", "gamma"]),
+        ("poisson", "law of K", ["mean", "capped"]),
+        ("tnb:eta=0.5,mean=10", "law of K", ["probability zero: 0"]),
+        ("gaussian", "base", ["noise_multiplier"]),
+        ("gaussian:noise_multiplier=4", "base", ["at 1e-06"]),
+        ("ps22-5", "figure", ["figures/ps22_5.py", "python -m sims ps22-5"]),
+    ],
+)
+def test_show(capsys, name, kind, texts):
+    code, rows = run_json(capsys, "show", name)
+    assert code == 0
+    assert rows[0]["what"] == kind
+    code, out, _ = run(capsys, "show", name)
+    assert code == 0
+    for text in texts:
+        assert text in out
+
+
+def test_show_puts_a_claim_to_the_test(capsys):
+    code, rows = run_json(capsys, "show", "PS-Thm6-printed", "--verdict")
+    assert code == 0
+    assert rows[0]["verdict"]["outcome"] == "refuted"
+    assert rows[0]["as_expected"]
+
+
+def test_the_shell_completes_names(monkeypatch):
+    from jaxsel.cli import arguments
+
+    assert arguments.complete_mechanisms("NOISY_M") == [
+        "noisy_max", "noisy_max_composition",
+    ]  # fmt: skip
+    assert "PS-Thm6-printed" in arguments.complete_claims("ps-thm6")
+    assert "E-PS-1" in arguments.complete_everything("e-ps")
 
 
 def test_claim(capsys):
@@ -151,6 +294,16 @@ def test_validate(capsys):
     assert code == 0
     outcomes = [row["verdict"]["outcome"] for row in found["results"]]
     assert outcomes == ["holds", "refuted"]
+    assert found["counted"]["published_statements"] == {"checked": 2, "as_expected": 2}
+    assert found["counted"]["self_checks"]["checked"] == 0
+
+
+def test_validate_counts_self_checks_apart(capsys):
+    names = ["PS-Cor3", "PS-Thm6-printed", "AUDIT-noisy_max"]
+    code, out, _ = run(capsys, "validate", *names, "--trials", "1e4")
+    assert code == 0
+    assert "Published statements: 2 of 2 as expected (1 refuted), 0 not." in out
+    assert "Self-checks: 1 of 1 as expected (0 refuted), 0 not." in out
 
 
 @pytest.mark.parametrize(
@@ -158,8 +311,8 @@ def test_validate(capsys):
     [
         (["claim", "PS-Cor33"], "did you mean PS-Cor3"),
         (["law", "nosy_max"], "did you mean noisy_max"),
-        (["simulate", "noisy_max", "scores=3,nan"], "NaN"),
-        (["simulate", "noisy_max", "scores=a,b"], "must be a number"),
+        (["simulate", "noisy_max", "scores=3,nan"], "scores is nan; it must be"),
+        (["simulate", "noisy_max", "scores=a,b"], "scores is 'a'; it must be"),
         (["simulate", "noisy_max", "--trials", "0"], "trials is 0"),
         (["simulate", "noisy_max", "--trials", "-3"], "trials is -3"),
         (["simulate", "noisy_max", "--trials", "many"], "trials is 'many'"),
@@ -188,7 +341,16 @@ def test_validate(capsys):
         (["validate", "PS-Cor3", "--all"], "give --all"),
         (["claim", "PS-Cor3", "epsilon=nan"], "epsilon is nan"),
         (["claim", "PS-Cor3", "epsilon=-1"], "epsilon is -1"),
-        (["claim", "PS-Cor3", "colour=1"], "no parameter 'colour'"),
+        (["claim", "PS-Cor3", "colour=1"], "no setting 'colour'"),
+        (["claim", "PS-Cor3", "epsilom=1"], "did you mean epsilon"),
+        (["show", "PS-Cor33"], "did you mean PS-Cor3"),
+        (["show", "nosy_max"], "did you mean noisy_max"),
+        (["show", "E-PS-11"], "did you mean E-PS-1"),
+        (["show", "noisy_max", "--verdict"], "is no claim"),
+        (["show", "geometric:mean=0"], "mean is 0"),
+        (["list", "claims", "--paper", "PSS"], "did you mean PS"),
+        (["list", "figures", "--false"], "--false does not apply to figures"),
+        (["list", "bases", "--paper", "PS"], "--paper does not apply to bases"),
         ([*TUNED, "gaussian:noise_multiplier=0"], "noise_multiplier is 0"),
         ([*TUNED, "gauss:noise_multiplier=1"], "base is 'gauss:noise_multiplier=1'"),
         ([*TUNED, "gdp:mu=one"], "base is 'gdp:mu=one'"),

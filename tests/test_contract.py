@@ -1,6 +1,9 @@
 """What every catalogued mechanism keeps: a new entry is tested by being listed."""
 
+import contextlib
 import inspect
+import math
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -11,17 +14,25 @@ from jaxsel import stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.auditing import audit, audit_delta
 from jaxsel.base import Pair, Relation
-from jaxsel.catalogue import all_claims, mechanisms, promised
+from jaxsel.catalogue import (
+    all_claims,
+    find_claim,
+    mechanisms,
+    promised,
+    published_claims,
+    self_checks,
+)
+from jaxsel.entry import Guarantee
 from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning import bases
 from jaxsel.families.tuning.noised_bases import noised_score, random_candidate
 from jaxsel.families.tuning.private_tuning import private_tuning
-from jaxsel.repetitions import capped, geometric, poisson
+from jaxsel.repetitions import capped, geometric, parse, poisson
 from tests.conftest import ALPHA
 
-AUDITED = {claim.id for claim in all_claims() if claim.id.startswith("AUDIT-")}
+AUDITED = {claim.id for claim in self_checks() if claim.id.startswith("AUDIT-")}
 ENTRIES = pytest.mark.parametrize("entry", mechanisms(), ids=lambda entry: entry.name)
 
 
@@ -48,7 +59,103 @@ def test_sample_is_pure_and_the_same_eager_jitted_and_batched(entry, seed):
         batched = np.asarray(jax.jit(jax.vmap(event))(lanes))
     assert [again, eager[1]] == eager == batched[:2].tolist()
     assert batched.dtype == np.int32
-    assert np.all((batched >= 0) & (batched < len(mechanism.labels(*built[1:]))))
+    assert np.all(
+        (batched >= 0) & (batched < len(mechanism.labels(built.data, built.params)))
+    )
+
+
+# What people and scripts write by mistake.
+HOSTILE = ("nan", "inf", "-inf", "", "bogus", "1e400", "true", "-1")
+HOSTILE_VALUES = (math.nan, math.inf, True, None, -1)
+
+
+@contextlib.contextmanager
+def fine_or_refused_in_one_sentence(given: object) -> Iterator[None]:
+    sentence = "fine"
+    try:
+        yield
+    except InputError as error:
+        sentence = str(error)
+    except Exception as error:
+        pytest.fail(f"{given} gives {type(error).__name__}: {error}")
+    assert sentence.strip(), given
+    assert "\n" not in sentence, given
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [(entry, name) for entry in mechanisms() for name in entry.settings],
+    ids=lambda x: getattr(x, "name", x),
+)
+def test_hostile_settings_are_refused_or_work(entry, name):
+    for value in (*HOSTILE, *HOSTILE_VALUES):
+        with fine_or_refused_in_one_sentence({name: value}), jax.enable_x64(True):
+            built = entry.build({name: value})
+            built.mechanism.prepare(built.data, built.params)
+            for pair in built.pairs():
+                promise = promised(entry, built.values, pair)
+                assert promise is None or promise.epsilon >= 0.0
+
+
+@pytest.mark.parametrize("claim", all_claims(), ids=lambda claim: claim.id)
+def test_hostile_parameters_are_refused_or_give_a_number(claim):
+    for name in claim.parameters:
+        for value in (*HOSTILE, *HOSTILE_VALUES):
+            with fine_or_refused_in_one_sentence({name: value}):
+                assert not math.isnan(claim.evaluate(**{name: value})), (name, value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "point_mass:count=10", "geometric:gamma=0.1", "geometric:mean=10",
+        "logarithmic:gamma=0.1", "logarithmic:mean=10", "tnb:eta=0.5,gamma=0.01",
+        "tnb:eta=-0.5,mean=10", "poisson:mean=10", "binomial:count=20,probability=0.5",
+        "binomial:count=20,mean=10", "beta_binomial:count=20,gamma=1",
+        "beta_binomial:count=20,mean=5", "poisson:mean=10,conditioned=30",
+        "geometric:gamma=0.1,capped=50",
+    ],
+)  # fmt: skip
+def test_hostile_laws_are_refused_or_work(text):
+    family, _, rest = text.partition(":")
+    items = dict(item.split("=") for item in rest.split(","))
+    for name in items:
+        for value in HOSTILE:
+            changed = items | {name: value}
+            written = ",".join(f"{key}={item}" for key, item in changed.items())
+            with fine_or_refused_in_one_sentence(written):
+                law = parse(f"{family}:{written}")
+                assert law.mean >= 0.0
+
+
+@ENTRIES
+def test_unknown_settings_and_parameters_are_refused(entry):
+    with pytest.raises(InputError, match="colour"):
+        entry.build({"colour": "1"})
+    built = entry.build({})
+    with pytest.raises(InputError, match="colour"), jax.enable_x64(True):
+        built.mechanism.prepare(built.data, dict(built.params) | {"colour": 1.0})
+
+
+@ENTRIES
+def test_a_guarantee_is_a_claim_and_never_a_second_number(entry):
+    """An entry names a claim and its parameters; the number is the claim evaluated."""
+    variants = [{}]
+    if "base" in entry.settings:
+        variants.append({"base": "finite"})
+    for given in variants:
+        values = entry.read(given)
+        for pair in entry.make_pairs(values):
+            found = entry.guarantee(values, pair)
+            if found is None:
+                assert promised(entry, given, pair) is None
+                continue
+            assert isinstance(found, Guarantee)
+            claim = find_claim(found.claim)
+            assert claim.id == found.claim
+            assert claim in published_claims()
+            number = claim.evaluate(**found.parameters)
+            assert promised(entry, given, pair) == (claim.id, number)
 
 
 @ENTRIES

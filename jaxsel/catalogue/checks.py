@@ -1,35 +1,27 @@
-"""Claims about the simulated mechanisms themselves, one or two an entry of a catalogue.
+"""Self-checks: what the software says of its own mechanisms, one or two of each.
 
 AUDIT-<mechanism>: no audit finds more privacy loss than the entry promises.
 SIM-<mechanism>: simulated frequencies agree with the exact law.
+
+Listing them builds nothing and needs no JAX; what runs is imported by the checks.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated
 
 import numpy as np
 
-from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.auditing import audit
-from jaxsel.base import Budget, Claim, FiniteLaw, Pair, Relation
-from jaxsel.catalogue import promised
+from jaxsel.base import Budget, Claim, Pair, Relation
+from jaxsel.catalogue.collect import promised
 from jaxsel.checking import CONFIDENCE, Case, at_most
-from jaxsel.engine import simulate_grid
-from jaxsel.errors import InputError, check_integer
-from jaxsel.intervals import clopper_pearson
-
-if TYPE_CHECKING:
-    # catalogue.claims imports this module
-    from jaxsel.entry import MechanismEntry
+from jaxsel.domains import whole
+from jaxsel.entry import MechanismEntry, Values
+from jaxsel.errors import InputError
 
 
-Settings = Mapping[str, str]
-Law = Callable[[Any, Any], FiniteLaw]
-
-
-def _variants(entry: "MechanismEntry") -> dict[str, Settings]:
+def _variants(entry: MechanismEntry) -> dict[str, Values]:
     """The settings to audit, by the ending of the claim's id."""
-    variants: dict[str, Settings] = {"": {}}
+    variants: dict[str, Values] = {"": {}}
     if "noise" in entry.settings:
         variants |= {
             f"-{noise}": {"noise": noise} for noise in ("laplace", "exponential")
@@ -40,15 +32,14 @@ def _variants(entry: "MechanismEntry") -> dict[str, Settings]:
     return variants
 
 
-def _promised(
-    entry: "MechanismEntry", given: Settings
-) -> list[tuple[Pair, tuple[str, float]]]:
-    """The constructed pairs with a proven pure epsilon, and that promise."""
-    promises = [(pair, promised(entry, given, pair)) for pair in entry.pairs(given)]
-    return [(pair, promise) for pair, promise in promises if promise is not None]
+def _guaranteed(entry: MechanismEntry, given: Values) -> list[tuple[Pair, str]]:
+    """The constructed pairs with a proven pure epsilon, and the claim that proves it."""
+    values = entry.read(given)
+    found = [(pair, entry.guarantee(values, pair)) for pair in entry.make_pairs(values)]
+    return [(pair, promise[0]) for pair, promise in found if promise is not None]
 
 
-def _shown(given: Settings) -> str:
+def _shown(given: Values) -> str:
     return ", ".join(f"{key}={value}" for key, value in given.items()) or "default"
 
 
@@ -56,14 +47,16 @@ def _shown(given: Settings) -> str:
 
 
 def _audit_cases(
-    entry: "MechanismEntry", given: Settings
+    entry: MechanismEntry, given: Values
 ) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
-        found = _promised(entry, given)
-        mechanism = entry.build(given).mechanism
-        for pair, (claim_id, epsilon) in found:
+        from jaxsel.auditing import audit
+
+        found = _guaranteed(entry, given)
+        built = entry.build(given)
+        for pair, _ in found:
             seen = audit(
-                mechanism,
+                built,
                 pair,
                 trials=max(budget.trials, 2),
                 # Bonferroni over the pairs
@@ -71,50 +64,46 @@ def _audit_cases(
                 seed=budget.seed,
                 progress=False,
             )
-            where = f"pair {pair.name}, {_shown(given)} settings, promise {claim_id}"
+            assert seen.promise is not None
+            claim, epsilon = seen.promise
+            where = f"pair {pair.name}, {_shown(given)} settings, promise {claim}"
             lower = seen.bound.lower
             text = f"audited lower bound from {seen.trials} trials a side"
             yield epsilon, lower, f"{text}, {where}"
-            if mechanism.law is not None:
-                laws = [
-                    mechanism.law(data, pair.params).probabilities
-                    for data in (pair.data, pair.neighbour)
-                ]
-                exact = exact_epsilon(laws[0], laws[1])
-                yield epsilon, exact, f"exact epsilon, {where}"
-                yield exact, lower, f"{text} against the exact epsilon, {where}"
+            if seen.exact is not None:
+                yield epsilon, seen.exact, f"exact epsilon, {where}"
+                yield seen.exact, lower, f"{text} against the exact epsilon, {where}"
 
     return cases
 
 
-def _promise(entry: "MechanismEntry", given: Settings) -> Callable[..., float]:
-    def evaluate(*, pair: int = 0) -> float:
-        """Pure epsilon promised for a constructed pair, at the settings of this claim.
-
-        Args:
-          pair: number of the pair, from 0.
-        """
-        promises = _promised(entry, given)
-        number = check_integer("pair", pair, 0)
-        if number >= len(promises):
+def _promise(entry: MechanismEntry, given: Values) -> Callable[..., float]:
+    def evaluate(
+        *, pair: Annotated[int, whole("number of the pair, from 0", at_least=0)] = 0
+    ) -> float:
+        """Pure epsilon promised for a constructed pair, at the settings of this claim."""
+        pairs = _guaranteed(entry, given)
+        if pair >= len(pairs):
             raise InputError(
-                f"pair is {number}; {entry.name} has {len(promises)} pairs, from 0"
+                f"pair is {pair}; {entry.name} has {len(pairs)} pairs, from 0"
             )
-        return promises[number][1][1]
+        promise = promised(entry, given, pairs[pair][0])
+        assert promise is not None
+        return promise.epsilon
 
     return evaluate
 
 
-def audit_claims(entries: Iterable["MechanismEntry"]) -> tuple[Claim, ...]:
+def audit_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
     """AUDIT claims of every entry that is not broken and promises a pure epsilon."""
     claims = []
     for entry in entries:
         for ending, given in _variants(entry).items():
-            promises = [] if entry.broken else _promised(entry, given)
+            promises = [] if entry.broken else _guaranteed(entry, given)
             if not promises:
                 continue
-            names = sorted({claim_id for _, (claim_id, _) in promises})
-            relations = {pair.relation for pair, _ in promises}
+            names = sorted({claim for _, claim in promises})
+            relations = [pair.relation for pair, _ in promises]
             general = Relation.GENERAL in relations
             claims.append(
                 Claim(
@@ -124,7 +113,7 @@ def audit_claims(entries: Iterable["MechanismEntry"]) -> tuple[Claim, ...]:
                     f"of {entry.name} ({_shown(given)} settings), at confidence 1 - 1e-6, "
                     "and the exact epsilon are at most the promised one.",
                     kind="privacy",
-                    relation=Relation.GENERAL if general else promises[0][0].relation,
+                    relation=Relation.GENERAL if general else relations[0],
                     evaluate=_promise(entry, given),
                     check=at_most(_audit_cases(entry, given)),
                 )
@@ -135,28 +124,28 @@ def audit_claims(entries: Iterable["MechanismEntry"]) -> tuple[Claim, ...]:
 # --- SIM ------------------------------------------------------------------------------
 
 
-def _simulated(entry: "MechanismEntry") -> Settings:
+def _simulated(entry: MechanismEntry) -> Values:
     return {"base": "finite"} if "base" in entry.settings else {}
 
 
-def _simulation_cases(
-    entry: "MechanismEntry", law: Law
-) -> Callable[[Budget], Iterator[Case]]:
+def _simulation_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
-        given = _simulated(entry)
-        mechanism = entry.build(given).mechanism
-        pair = entry.pairs(given)[0]
+        from jaxsel.engine import simulate_grid
+        from jaxsel.intervals import clopper_pearson
+
+        built = entry.build(_simulated(entry))
+        pair = built.pair()
         sides = {"data": pair.data, "neighbour": pair.neighbour}
         trials = max(budget.trials, 1)
         tallies = simulate_grid(
-            mechanism,
+            built.mechanism,
             [(data, pair.params) for data in sides.values()],
             trials=trials,
             seed=budget.seed,
             progress=False,
         )
         counts = np.asarray(tallies.values)
-        laws = [law(data, pair.params).probabilities for data in sides.values()]
+        laws = [_law(entry, side) for side in range(2)]
         # Bonferroni over outcomes and sides
         confidence = 1.0 - (1.0 - CONFIDENCE) / counts.size
         low, high = clopper_pearson(counts, trials, confidence)
@@ -175,44 +164,44 @@ def _simulation_cases(
     return cases
 
 
-def _frequency(entry: "MechanismEntry", law: Law) -> Callable[..., float]:
-    def evaluate(*, outcome: int = 0) -> float:
-        """Exact probability of an outcome on the first side of the simulated pair.
+def _law(entry: MechanismEntry, side: int) -> np.ndarray:
+    """The exact law on one side of the simulated pair."""
+    built = entry.build(_simulated(entry))
+    pair, law = built.pair(), built.mechanism.law
+    if law is None:
+        raise InputError(f"{entry.name} has no exact law")
+    return law((pair.data, pair.neighbour)[side], pair.params).probabilities
 
-        Args:
-          outcome: its number, from 0.
-        """
-        pair = entry.pairs(_simulated(entry))[0]
-        probabilities = law(pair.data, pair.params).probabilities
-        number, size = check_integer("outcome", outcome, 0), probabilities.size
-        if number >= size:
+
+def _frequency(entry: MechanismEntry) -> Callable[..., float]:
+    def evaluate(
+        *, outcome: Annotated[int, whole("its number, from 0", at_least=0)] = 0
+    ) -> float:
+        """Exact probability of an outcome on the first side of the simulated pair."""
+        probabilities = _law(entry, 0)
+        size = probabilities.size
+        if outcome >= size:
             raise InputError(
-                f"outcome is {number}; {entry.name} has {size} outcomes, from 0"
+                f"outcome is {outcome}; {entry.name} has {size} outcomes, from 0"
             )
-        return float(probabilities[number])
+        return float(probabilities[outcome])
 
     return evaluate
 
 
-def simulation_claims(entries: Iterable["MechanismEntry"]) -> tuple[Claim, ...]:
-    """SIM claims of every entry with an exact law, broken ones included."""
-    claims = []
-    for entry in entries:
-        given = _simulated(entry)
-        law = entry.build(given).mechanism.law
-        if law is None:
-            continue
-        claims.append(
-            Claim(
-                id=f"SIM-{entry.name}",
-                source=f"simulation of {entry.name} against its exact law",
-                statement=f"On both sides of a pair every outcome of {entry.name} "
-                f"({_shown(given)} settings) is as frequent as its exact law says, within "
-                "binomial limits that err with probability 1e-6 in all.",
-                kind="utility",
-                relation=None,
-                evaluate=_frequency(entry, law),
-                check=at_most(_simulation_cases(entry, law), 0.0),
-            )
+def simulation_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
+    """SIM claims of every entry, broken ones included; each has an exact law."""
+    return tuple(
+        Claim(
+            id=f"SIM-{entry.name}",
+            source=f"simulation of {entry.name} against its exact law",
+            statement=f"On both sides of a pair every outcome of {entry.name} "
+            f"({_shown(_simulated(entry))} settings) is as frequent as its exact law "
+            "says, within binomial limits that err with probability 1e-6 in all.",
+            kind="utility",
+            relation=None,
+            evaluate=_frequency(entry),
+            check=at_most(_simulation_cases(entry), 0.0),
         )
-    return tuple(claims)
+        for entry in entries
+    )

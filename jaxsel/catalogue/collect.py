@@ -9,6 +9,7 @@ things costs no compiler.
 import functools
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 from types import ModuleType
 from typing import NamedTuple
@@ -39,13 +40,19 @@ def _statements() -> Iterator[Statement]:
         yield from getattr(module, "CLAIMS", ())
 
 
+def _place(found: Claim | Erratum) -> tuple[int, list[str | int]]:
+    """By paper, then by id, Theorem 2 before Theorem 10."""
+    parts = re.split(r"(\d+)", found.id)
+    return papers.order(found.source), [int(p) if p.isdigit() else p for p in parts]
+
+
 @functools.cache
 def published_claims() -> tuple[Claim, ...]:
     """Every statement of the papers, and of this project, that is a claim."""
     found: list[Claim] = []
     for statement in _statements():
         found += statement.claims if isinstance(statement, Misprint) else [statement]
-    return tuple(sorted(found, key=lambda claim: papers.order(claim.source)))
+    return tuple(sorted(found, key=_place))
 
 
 @functools.cache
@@ -54,7 +61,7 @@ def errata() -> tuple[Erratum, ...]:
     found = [s.erratum for s in _statements() if isinstance(s, Misprint)]
     for module in _modules("claims"):
         found += getattr(module, "ERRATA", ())
-    return tuple(sorted(found, key=lambda erratum: papers.order(erratum.source)))
+    return tuple(sorted(found, key=_place))
 
 
 @functools.cache
@@ -69,13 +76,21 @@ def mechanisms() -> tuple[MechanismEntry, ...]:
 
 @functools.cache
 def self_checks() -> tuple[Claim, ...]:
-    """What the software says of itself: audits and simulations of its mechanisms."""
+    """What the software says of itself: audits and simulations of its mechanisms.
+
+    They are no published statements, and are counted and listed apart.
+    """
     from jaxsel.catalogue import checks
 
     return (
         *checks.audit_claims(mechanisms()),
         *checks.simulation_claims(mechanisms()),
     )
+
+
+def is_self_check(name: str) -> bool:
+    """True of the id of a self-check."""
+    return name.lower().startswith(("audit-", "sim-"))
 
 
 def all_claims() -> tuple[Claim, ...]:
@@ -102,15 +117,30 @@ def find_claim(identity: str) -> Claim:
     name = identity.lower()
     if name in _claims_by_name():
         return _claims_by_name()[name]
-    # Self-checks need JAX: built for those who ask for one.
-    checks = self_checks() if name.startswith(("audit-", "sim-")) else ()
+    checks = self_checks() if is_self_check(name) else ()
     for claim in checks:
         if claim.id.lower() == name:
             return claim
     known = [*(claim.id for claim in published_claims()), *(c.id for c in checks)]
     raise InputError(
-        f"there is no claim {identity!r}{nearest(identity, known)}; "
-        "jaxsel list claims names them all"
+        f"there is no claim {identity!r}{nearest(identity, known)} "
+        "(jaxsel list claims names them all)"
+    )
+
+
+def find_erratum(identity: str) -> Erratum:
+    """The erratum of that id, in any case of letters.
+
+    Raises:
+      InputError: if there is none.
+    """
+    for erratum in errata():
+        if erratum.id.lower() == identity.lower():
+            return erratum
+    raise InputError(
+        f"there is no erratum {identity!r}"
+        f"{nearest(identity, [erratum.id for erratum in errata()])} "
+        "(jaxsel list errata names them all)"
     )
 
 
@@ -125,8 +155,8 @@ def find_mechanism(name: str) -> MechanismEntry:
             return entry
     names = [entry.name for entry in mechanisms()]
     raise InputError(
-        f"there is no mechanism {name!r}{nearest(name, names)}; there are: "
-        f"{', '.join(names)}"
+        f"there is no mechanism {name!r}{nearest(name, names)} (there are: "
+        f"{', '.join(names)})"
     )
 
 

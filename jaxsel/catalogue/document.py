@@ -1,75 +1,224 @@
-"""The catalogue as a Markdown page: ``python -m jaxsel.catalogue.document FILE``."""
+"""The catalogue as Markdown pages: ``python -m jaxsel.catalogue.document FOLDER``.
+
+One page a paper, with every statement and, beside it, what is wrong with it; one for the
+self-checks; and an index of mechanisms, laws of K and pages.
+"""
 
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from jaxsel.catalogue import all_claims, errata, mechanisms
-from jaxsel.entry import MechanismEntry
+from jaxsel import repetitions
+from jaxsel.base import Claim, Erratum
+from jaxsel.catalogue.collect import (
+    errata,
+    mechanisms,
+    published_claims,
+    self_checks,
+)
+from jaxsel.domains import Domain
+from jaxsel.entry import MechanismEntry, shown
+from jaxsel.papers import PAPERS, paper_of
+from jaxsel.repetitions.choose import family_parameters
+from jaxsel.statements import Paper
+
+_GENERATED = "Generated from the code by `make docs`; do not edit."
 
 
-def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+def _table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
     header = list(header)
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     for row in rows:
-        cells = [str(cell).replace("|", "\\|").replace("\n", " ") for cell in row]
+        cells = [" ".join(str(cell).replace("|", "\\|").split()) for cell in row]
         lines.append("| " + " | ".join(cells) + " |")
-    return lines
+    return [*lines, ""]
+
+
+def _domains(domains: Mapping[str, Domain]) -> list[str]:
+    rows = [
+        (
+            f"`{name}`",
+            f"`{shown(domain.default)}`" if shown(domain.default) else "",
+            domain.describe(),
+            domain.help,
+        )
+        for name, domain in domains.items()
+    ]
+    return _table(("setting", "default", "domain", "meaning"), rows)
+
+
+def _plural(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+# --- The page of a paper --------------------------------------------------------------
+
+
+def _file(paper: Paper | None) -> str:
+    return "other.md" if paper is None else f"{paper.key.lower()}.md"
+
+
+def _counts(claims: list[Claim], mistakes: list[Erratum]) -> str:
+    false = sum(not claim.holds for claim in claims)
+    return (
+        f"{_plural(len(claims), 'statement', 'statements')}, {false} of them false as "
+        f"printed; {_plural(len(mistakes), 'erratum', 'errata')}"
+    )
+
+
+def _erratum(erratum: Erratum, claim: Claim) -> str:
+    """The erratum as it stands beside a claim that it refutes."""
+    correction = claim.correction or ""
+    if not correction.startswith(erratum.correct):
+        correction = f"{erratum.correct} {correction}"
+    return f"`{erratum.id}` ({erratum.kind}). Printed: {erratum.printed} True: {correction}"
+
+
+def _claim_rows(claims: list[Claim]) -> list[list[str]]:
+    known = {erratum.id: erratum for erratum in errata()}
+    told: set[str] = set()
+    rows = []
+    for claim in claims:
+        names = ", ".join(f"`{name}`" for name in (claim.id, *claim.aliases))
+        status = "true" if claim.holds else "**false as printed**"
+        beside = claim.correction or ""
+        if claim.erratum is not None:
+            beside = f"`{claim.erratum}`"
+            if not claim.holds and claim.erratum not in told:
+                beside = _erratum(known[claim.erratum], claim)
+                told.add(claim.erratum)
+        rows.append([names, claim.source, status, claim.statement, beside])
+    return rows
+
+
+def _paper_page(
+    paper: Paper | None, claims: list[Claim], mistakes: list[Erratum]
+) -> str:
+    title = "Other statements" if paper is None else f"{paper.citation} ({paper.key})"
+    lines = [f"# {title}", "", f"{_counts(claims, mistakes)}. {_GENERATED}", ""]
+    if claims:
+        header = ("id", "place", "status", "statement", "erratum")
+        lines += _table(header, _claim_rows(claims))
+    # Those that no refuted claim above brings along.
+    brought = {claim.erratum for claim in claims if not claim.holds}
+    rest = [erratum for erratum in mistakes if erratum.id not in brought]
+    if rest:
+        rows = [
+            (
+                f"`{erratum.id}`",
+                erratum.source,
+                erratum.kind,
+                erratum.printed,
+                erratum.correct,
+                ", ".join(f"`{name}`" for name in erratum.corrected),
+            )
+            for erratum in rest
+        ]
+        lines += ["## Errata without a refuted statement", ""]
+        lines += _table(
+            ("id", "place", "kind", "printed", "what is true", "claims"), rows
+        )
+    return "\n".join(lines)
+
+
+# --- Self-checks and index ------------------------------------------------------------
+
+
+def _checks_page() -> str:
+    lines = [
+        "# Self-checks",
+        "",
+        "What the software says of its own mechanisms; no published statements. "
+        f"{_GENERATED}",
+        "",
+    ]
+    rows = [(f"`{c.id}`", c.statement, c.source) for c in self_checks()]
+    lines += _table(("id", "statement", "what is checked"), rows)
+    return "\n".join(lines)
+
+
+def _family(entry: MechanismEntry) -> str:
+    """The folder of the family that the entry comes from, as a title."""
+    parts = entry.make.__module__.split(".")
+    return parts[2].replace("_", " ").capitalize()
 
 
 def _mechanism(entry: MechanismEntry) -> list[str]:
-    ids = ", ".join(entry.ids)
-    rows = [(f"`{k}`", f"`{o.default}`" if o.default else "", o.help)
-            for k, o in entry.settings.items()]  # fmt: skip
+    summary = entry.summary
     return [
-        f"### `{entry.name}` ({ids})",
+        f"#### `{entry.name}` ({', '.join(entry.ids)})",
         "",
-        entry.summary,
+        summary if not entry.broken or "BROKEN" in summary else f"BROKEN: {summary}",
         "",
-        *_table(("setting", "default", "meaning"), rows),
-        "",
+        *_domains(entry.settings),
     ]
 
 
-def catalogue_page() -> str:
-    """The page: mechanisms with their settings, claims, errata."""
+def _index_page(pages: Mapping[str, tuple[str, str]]) -> str:
+    claims, mistakes = published_claims(), errata()
+    kinds = Counter(claim.kind for claim in claims)
     lines = [
         "# Catalogue",
         "",
-        "Generated from the code by `make docs`; do not edit. Papers: LT Liu & Talwar "
-        "2019, PS Papernot & Steinke 2022, CL Cohen et al. 2022, KRW Koskela, Redberg & "
-        "Wang 2024, ZW Zhu & Wang 2022; NM noisy max.",
+        f"{_counts([*claims], [*mistakes])}; "
+        f"{_plural(kinds['privacy'], 'is', 'are')} about privacy, "
+        f"{kinds['utility']} about utility, {kinds['identity']} are formulas. "
+        f"{len(mechanisms())} mechanisms; {len(self_checks())} [self-checks]"
+        f"(self-checks.md) of the software. {_GENERATED}",
         "",
-        "## Mechanisms",
+        "## Statements by paper",
+        "",
+        *_table(
+            ("paper", "what it has"),
+            [(f"[{name}]({file})", text) for file, (name, text) in pages.items()],
+        ),
+        "## Mechanisms by family",
         "",
     ]
+    families: dict[str, list[MechanismEntry]] = {}
     for entry in mechanisms():
-        lines += _mechanism(entry)
-    claims = [
-        (
-            f"`{claim.id}`",
-            "true" if claim.holds else "**false as printed**",
-            claim.statement,
-            claim.source,
-        )
-        for claim in all_claims()
-    ]
-    lines += ["## Claims", ""]
-    lines += _table(("id", "status", "statement", "source"), claims)
-    mistakes = [
-        (
-            f"`{erratum.id}`",
-            erratum.kind,
-            erratum.printed,
-            erratum.correct,
-            ", ".join(f"`{name}`" for name in (*erratum.refuted, *erratum.corrected)),
-        )
-        for erratum in errata()
-    ]
-    lines += ["", "## Errata", ""]
-    lines += _table(("id", "kind", "printed", "what is true", "claims"), mistakes)
-    return "\n".join(lines) + "\n"
+        families.setdefault(_family(entry), []).append(entry)
+    for name in sorted(families):
+        lines += [f"### {name}", ""]
+        for entry in families[name]:
+            lines += _mechanism(entry)
+    lines += ["## Laws of the number of runs K", ""]
+    for name in repetitions.FAMILIES:
+        if name in ("conditioned", "capped"):
+            continue  # restrictions: parameters of every family
+        document = repetitions.__dict__[name].__doc__ or ""
+        lines += [f"### `{name}`", "", " ".join(document.partition("\n\n")[0].split())]
+        lines += ["", *_domains(family_parameters(name))]
+    return "\n".join(lines)
+
+
+def catalogue_pages() -> dict[str, str]:
+    """Every page by its file name."""
+    pages: dict[str, str] = {}
+    summaries: dict[str, tuple[str, str]] = {}
+    for paper in (*PAPERS, None):
+        claims = [c for c in published_claims() if paper_of(c.source) is paper]
+        mistakes = [e for e in errata() if paper_of(e.source) is paper]
+        if not claims and not mistakes:
+            continue
+        name = "Other" if paper is None else f"{paper.key}: {paper.citation}"
+        summaries[_file(paper)] = (name, _counts(claims, mistakes))
+        pages[_file(paper)] = _paper_page(paper, claims, mistakes)
+    pages["self-checks.md"] = _checks_page()
+    return {"index.md": _index_page(summaries), **pages}
+
+
+def write(folder: Path) -> None:
+    """Writes the pages, and removes those of papers that have none any more."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = catalogue_pages()
+    for path in folder.glob("*.md"):
+        if path.name not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(catalogue_page(), encoding="utf-8")
+    write(Path(sys.argv[1]))

@@ -1,18 +1,14 @@
 """jaxsel account: what tuning costs in privacy."""
 
-import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from jaxsel import repetitions as laws
-from jaxsel.accounting.single_run.base_text import FORMS, parse_base
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
-from jaxsel.cli.output import print_json, print_table, rounded_up, say
-from jaxsel.families.tuning.accountant import account
+from jaxsel.cli.output import print_json, print_table, say
 
-_BASES = "\n\n".join(f"  {form}: {meaning}." for form, meaning in FORMS.items())
-HELP = f"""What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
+HELP = """What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
 
 You train K models, each with differential privacy and with candidates drawn at random,
 and release the best one. Say what one run is (--base), how K is drawn (--repetitions) and
@@ -28,11 +24,23 @@ part of what that run's guarantee covers, or be computed from public data.
 
 --base is one of:
 
-{_BASES}
+{bases}
 
 --repetitions is one of `jaxsel list repetitions`, e.g. geometric:mean=100, poisson:mean=20,
 tnb:eta=0.5,mean=50, binomial:count=30,mean=20, beta_binomial:count=300,gamma=1. A fixed
 number of runs is point_mass:count=10, and costs far more."""
+
+
+class AccountCommand(TyperCommand):
+    """Lists the forms of --base in its help, which alone needs to know them."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The help text."""
+        from jaxsel.accounting.single_run.base_text import FORMS
+
+        forms = "\n\n".join(f"  {form}: {meaning}." for form, meaning in FORMS.items())
+        self.help = HELP.format(bases=forms)
+        return super().get_help(ctx)
 
 
 def account_command(
@@ -48,17 +56,20 @@ def account_command(
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
+    """What does tuning cost? The best proven (epsilon, delta) of the best of K runs."""
     del seed
+    from jaxsel.public import account
+    from jaxsel.repetitions import describe
+
     with bad_input_exits():
-        guarantee, law = parse_base(base), laws.parse(repetitions)
-        found = account(guarantee, law, delta)
+        found = account(base, repetitions, delta)
     if json:
         print_json(
             {
-                "base": guarantee.name,
-                "repetitions": laws.describe(law),
-                "mean_repetitions": law.mean,
-                "probability_of_no_run": law.probability_zero,
+                "base": found.base,
+                "repetitions": describe(found.law),
+                "mean_repetitions": found.law.mean,
+                "probability_of_no_run": found.law.probability_zero,
                 "delta": delta,
                 "epsilon": found.best.epsilon,
                 "theorem": found.best.theorem,
@@ -68,29 +79,6 @@ def account_command(
             }
         )
         return
-    best = found.best
-    if math.isfinite(best.epsilon):
-        say(
-            f"The best of K runs is ({rounded_up(best.epsilon):g}, {delta:g})-"
-            f"differentially private, by {best.theorem}: {best.statement}."
-        )
-    else:
-        say(
-            f"No known theorem bounds epsilon at delta = {delta:g} for this base and K."
-        )
-    single = rounded_up(found.single)
-    say(f"One run without tuning: ({single:g}, {delta:g}). E[K] = {law.mean:.6g}.")
-    if law.probability_zero > 0.0:
-        say(f"With probability {law.probability_zero:.3g} nothing is run or released.")
-    rows = [[bound.epsilon, bound.theorem, bound.statement] for bound in found.bounds]
-    print_table("Every bound that applies", ["epsilon", "theorem", "by"], rows)
-    if math.isfinite(found.attained):
-        low = math.floor(found.attained * 1e4) / 1e4
-        say(
-            f"Some base with this guarantee and some ranking of its runs cost {low:g} "
-            "exactly: no bound that covers them all is smaller."
-        )
-    say("Keep K, the other runs and their scores secret: no bound covers them.")
-
-
-account_command.__doc__ = HELP
+    for sentence in found.sentences():
+        say(sentence)
+    print_table("Every bound that applies", ["epsilon", "theorem", "by"], found.bounds)

@@ -1,17 +1,43 @@
 """What several commands share: settings, seeds, trials, and how errors end."""
 
 import contextlib
-import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from jaxsel.domains import whole
 from jaxsel.errors import InputError
-from jaxsel.options import read_number
+
+
+def _beginning(names: Iterable[str], typed: str) -> list[str]:
+    return sorted({name for name in names if name.lower().startswith(typed.lower())})
+
+
+def complete_claims(incomplete: str) -> list[str]:
+    """Ids of claims, for the shell."""
+    from jaxsel.catalogue import published_claims
+
+    return _beginning((claim.id for claim in published_claims()), incomplete)
+
+
+def complete_mechanisms(incomplete: str) -> list[str]:
+    """Names and ids of mechanisms, for the shell."""
+    from jaxsel.catalogue import mechanisms
+
+    names = (name for entry in mechanisms() for name in (entry.name, *entry.ids))
+    return _beginning(names, incomplete)
+
+
+def complete_everything(incomplete: str) -> list[str]:
+    """What ``jaxsel show`` knows, for the shell."""
+    from jaxsel.cli.finding import names
+
+    return _beginning(names(), incomplete)
+
 
 SeedOption = Annotated[
     int, typer.Option("--seed", help="Same seed, same result, bit for bit.")
@@ -54,40 +80,7 @@ def read_settings(texts: list[str] | None) -> dict[str, str]:
 
 def read_trials(text: str) -> int:
     """A whole number, also as 1e6."""
-    number = read_number("trials", text)
-    if not number >= 1 or number != int(min(number, 1e300)):
-        raise InputError(f"trials is {text}; it must be a whole number >= 1")
-    return int(number)
-
-
-def call_with_settings(
-    function: Callable[..., Any], settings: dict[str, str], owner: str
-) -> tuple[Any, dict[str, Any]]:
-    """Calls a function with keyword settings, each read like its default.
-
-    Returns:
-      The result, and all arguments it was called with.
-    """
-    signature = inspect.signature(function)
-    arguments: dict[str, Any] = {}
-    for name, text in settings.items():
-        if name not in signature.parameters:
-            allowed = ", ".join(signature.parameters) or "none"
-            raise InputError(f"{owner} has no parameter {name!r}; it has: {allowed}")
-        default = signature.parameters[name].default
-        if isinstance(default, bool):
-            if text.lower() not in ("true", "false"):
-                raise InputError(f"{name} is {text!r}; it must be true or false")
-            arguments[name] = text.lower() == "true"
-        elif isinstance(default, str):
-            arguments[name] = text
-        else:
-            number = read_number(name, text)
-            whole = isinstance(default, int) and number == int(min(number, 1e300))
-            arguments[name] = int(number) if whole else number
-    bound = signature.bind(**arguments)
-    bound.apply_defaults()
-    return function(**arguments), dict(bound.arguments)
+    return whole(at_least=1).read("trials", text)
 
 
 def compilation_cache() -> None:

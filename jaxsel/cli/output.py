@@ -1,15 +1,18 @@
-"""Printing for people, or one JSON document for scripts."""
+"""Printing for people, lines for pipes, or one JSON document for scripts."""
 
 import enum
 import json
 import math
+import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+
+from jaxsel import printing
 
 
 def plain(value: Any) -> Any:
@@ -34,11 +37,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def rounded_up(epsilon: float) -> float:
-    """Four decimals, never below the proven number."""
-    return math.ceil(epsilon * 1e4) / 1e4 if math.isfinite(epsilon) else epsilon
-
-
 def print_json(document: Any) -> None:
     """One JSON document on standard output, and nothing else."""
     sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
@@ -53,21 +51,69 @@ def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> None:
     """A table on standard output."""
+    from rich.console import Console
+    from rich.table import Table
+
     say(title)
     table = Table()
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*[_cell(item) for item in row])
+        table.add_row(*[printing.cell(item) for item in row])
     Console(width=_width(), markup=False).print(table)
 
 
-def _cell(item: Any) -> str:
-    if isinstance(item, float):
-        return f"{item:.6g}"
-    return "" if item is None else str(item)
-
-
 def say(text: str) -> None:
-    """A line on standard output."""
-    Console(width=_width(), markup=False, highlight=False).print(text)
+    """A line on standard output, folded to the width of a terminal."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 160
+    for line in text.split("\n"):
+        sys.stdout.write(textwrap.fill(line, width, break_on_hyphens=False) + "\n")
+
+
+def _entry(columns: Sequence[str], row: Sequence[str], prose: int, width: int) -> str:
+    """A row on several lines: its short cells first, then each text below them."""
+    head = len(columns) - prose
+    lines = ["  ".join(filter(None, row[:head]))]
+    for name, text in zip(columns[head:], row[head:], strict=True):
+        label = "" if prose == 1 else f"{name}: "
+        lines += textwrap.wrap(
+            label + text, max(width - 4, 20), break_on_hyphens=False,
+            initial_indent="    ", subsequent_indent="    ",
+        )  # fmt: skip
+    return "\n".join(lines)
+
+
+def print_listing(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, prose: int = 1
+) -> None:
+    """Many rows: through a pager on a terminal, one line each with tabs elsewhere.
+
+    Args:
+      columns: their names.
+      rows: the cells.
+      prose: how many of the last columns are texts, to be folded.
+    """
+    cells = [[" ".join(printing.cell(item).split()) for item in row] for row in rows]
+    if not sys.stdout.isatty():
+        sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
+        return
+    size = shutil.get_terminal_size()
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    if sum(widths) + 2 * len(widths) <= size.columns:
+        lines = [
+            "  ".join(
+                cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+            )
+            for row in cells
+        ]
+    else:
+        lines = [_entry(columns, row, prose, size.columns) for row in cells]
+    text = "\n".join(line.rstrip() for line in lines)
+    if text.count("\n") + 1 < size.lines:
+        sys.stdout.write(text + "\n")
+        return
+    import pydoc
+
+    # A pager that leaves colours alone, and says where one is.
+    os.environ.setdefault("LESS", "FRX")
+    pydoc.pager(text + "\n")

@@ -4,9 +4,6 @@ from typing import Annotated
 
 import typer
 
-from jaxsel import engine
-from jaxsel.auditing import audit
-from jaxsel.catalogue import find_mechanism, promised
 from jaxsel.cli.arguments import (
     JsonOption,
     SeedOption,
@@ -14,17 +11,19 @@ from jaxsel.cli.arguments import (
     UnusedSeedOption,
     bad_input_exits,
     compilation_cache,
+    complete_mechanisms,
     read_settings,
     read_trials,
 )
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.errors import InputError, check_interval
-from jaxsel.intervals import clopper_pearson
 
 MechanismArgument = Annotated[
     str,
     typer.Argument(
-        metavar="MECHANISM", help="A name or id of `jaxsel list mechanisms`."
+        metavar="MECHANISM",
+        help="A name or id of `jaxsel list mechanisms`.",
+        autocompletion=complete_mechanisms,
     ),
 ]
 TrialsOption = Annotated[str, typer.Option("--trials", help="How many, e.g. 1e6.")]
@@ -41,6 +40,8 @@ def law_command(
 ) -> None:
     """Print the exact output law: jaxsel law private_tuning repetitions=poisson:mean=5."""
     del seed
+    from jaxsel.catalogue import find_mechanism
+
     with bad_input_exits():
         built = find_mechanism(mechanism).build(read_settings(settings))
         if built.mechanism.law is None:
@@ -70,15 +71,16 @@ def simulate_command(
     Prints how often each outcome happened, with exact (Clopper-Pearson) intervals, and
     its exact probability where known.
     """
+    from jaxsel import engine
+    from jaxsel.catalogue import find_mechanism
+    from jaxsel.intervals import clopper_pearson
+
     with bad_input_exits():
         check_interval("confidence", confidence, 0, 1)
         built = find_mechanism(mechanism).build(read_settings(settings))
         number = read_trials(trials)
         compilation_cache()
-        tallies = engine.simulate(
-            built.mechanism, built.data, built.params,
-            trials=number, seed=seed, record=record,
-        )  # fmt: skip
+        tallies = engine.simulate(built, trials=number, seed=seed, record=record)
         counts = tallies.values[0]
         low, high = clopper_pearson(counts, number, confidence)
         exact = None
@@ -134,27 +136,23 @@ def audit_command(
     bound on epsilon (of all pairs together at the stated confidence), the exact epsilon
     on the pair, and the claim. Exit status 1 if a lower bound exceeds the claim.
     """
+    from jaxsel.auditing import audit
+    from jaxsel.catalogue import find_mechanism
+
     with bad_input_exits():
-        given = read_settings(settings)
-        entry = find_mechanism(mechanism)
-        built = entry.build(given)
-        pairs = entry.pairs(given)
-        if pair is not None:
-            names = ", ".join(p.name for p in pairs)
-            pairs = tuple(p for p in pairs if p.name == pair)
-            if not pairs:
-                raise InputError(f"{mechanism} has no pair {pair!r}; it has: {names}")
+        built = find_mechanism(mechanism).build(read_settings(settings))
+        pairs = built.pairs() if pair is None else (built.pair(pair),)
         check_interval("confidence", confidence, 0, 1)
         number = read_trials(trials)
         compilation_cache()
         rows = []
         for each in pairs:
             found = audit(
-                built.mechanism, each, trials=number, delta=delta, seed=seed,
+                built, each, trials=number, delta=delta, seed=seed,
                 # The error probability is shared by the pairs.
                 confidence=1.0 - (1.0 - confidence) / len(pairs),
             )  # fmt: skip
-            promise = promised(entry, given, each)
+            claim, epsilon = found.promise or (None, None)
             rows.append(
                 {
                     "pair": each.name,
@@ -162,11 +160,11 @@ def audit_command(
                     "why": each.why,
                     "lower_bound": found.bound.lower,
                     "exact": found.exact,
-                    "claim": None if promise is None else promise[1],
-                    "claim_id": None if promise is None else promise[0],
+                    "claim": epsilon,
+                    "claim_id": claim,
                     "event": list(found.event_labels),
                     "direction": found.bound.direction,
-                    "refuted": promise is not None and found.bound.lower > promise[1],
+                    "refuted": found.refuted,
                 }
             )
     refuted = any(row["refuted"] for row in rows)

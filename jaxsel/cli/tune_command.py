@@ -2,19 +2,21 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from jaxsel import repetitions as laws
 from jaxsel.cli.arguments import JsonOption, bad_input_exits, compilation_cache
-from jaxsel.cli.output import print_json, print_table, rounded_up, say
-from jaxsel.data.images import IMAGE_SETS, ImageSet, load_images
+from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.domains import number, numbers, whole
 from jaxsel.errors import InputError, check_choice
-from jaxsel.options import read_number, read_numbers
+from jaxsel.printing import rounded_up
 from jaxsel.progress import progress_bar
-from jaxsel.training.plan import SearchPlan, learning_rates, plan_search
+
+if TYPE_CHECKING:
+    from jaxsel.data.images import ImageSet
+    from jaxsel.training.plan import SearchPlan
 
 HELP = """Searches hyperparameters privately: trains K models, releases the best one.
 
@@ -38,19 +40,24 @@ Several noise multipliers or batch sizes need a truncated negative binomial K, s
 geometric:mean=5: then every candidate trains for as long as its privacy allows."""
 
 
+def _numbers(name: str, text: str) -> list[float]:
+    return numbers().read(name, text).tolist()
+
+
 def _rates(text: str) -> tuple[float, ...]:
     """low:high:count, or a list."""
+    from jaxsel.training.plan import learning_rates
+
+    name = "learning-rates"
     parts = text.split(":")
     if len(parts) == 1:
-        return tuple(read_numbers("learning-rates", text))
+        return tuple(_numbers(name, text))
     if len(parts) != 3:
         raise InputError(
-            f"learning-rates is {text!r}; write low:high:count or numbers with commas"
+            f"{name} is {text!r}; write low:high:count or numbers with commas"
         )
-    low, high, count = (read_number("learning-rates", part) for part in parts)
-    if count != int(count):
-        raise InputError(f"learning-rates has a count of {count:g}; it must be whole")
-    return learning_rates(low, high, int(count))
+    low, high = (number().read(name, part) for part in parts[:2])
+    return learning_rates(low, high, whole().read(f"{name}, count", parts[2]))
 
 
 def _named(params: Any) -> dict[str, np.ndarray]:
@@ -62,7 +69,7 @@ def _named(params: Any) -> dict[str, np.ndarray]:
     }
 
 
-def _say_guarantee(plan: SearchPlan) -> None:
+def _say_guarantee(plan: "SearchPlan") -> None:
     found = plan.guarantee
     say(
         f"The release is ({rounded_up(found.epsilon):g}, {found.delta:g})-differentially "
@@ -72,7 +79,9 @@ def _say_guarantee(plan: SearchPlan) -> None:
     say(f"One run without a search: ({single:g}, {found.delta:g}).")
 
 
-def _say_winner(plan: SearchPlan, images: ImageSet, winner, correct: int) -> None:
+def _say_winner(
+    plan: "SearchPlan", images: "ImageSet", winner: Any, correct: int
+) -> None:
     chosen = winner.candidate
     say(
         f"Winner: learning rate {chosen.learning_rate:.4g}, noise multiplier "
@@ -90,7 +99,7 @@ def _say_winner(plan: SearchPlan, images: ImageSet, winner, correct: int) -> Non
 
 def tune_command(
     data: Annotated[
-        str, typer.Option("--data", help=f"One of {', '.join(IMAGE_SETS)}.")
+        str, typer.Option("--data", help="digits, mnist or fashion_mnist.")
     ] = "digits",
     data_folder: Annotated[
         Path | None,
@@ -151,23 +160,25 @@ def tune_command(
     ] = False,
     json: JsonOption = False,
 ) -> None:
+    from jaxsel import repetitions as laws
+    from jaxsel.data.images import load_images
+    from jaxsel.training import search as searching
+    from jaxsel.training.network import STRIDES
+    from jaxsel.training.plan import plan_search
+
     with bad_input_exits():
         if save is not None and (save.suffix != ".npz" or save.exists()):
             raise InputError(f"{save} must be a new file ending in .npz")
         if folder is not None and seed is None:
             raise InputError("a search in a folder goes on by its seed; give --seed")
-        # Here, not above: other commands are spared the import of Flax.
-        from jaxsel.training import search as searching
-        from jaxsel.training.network import STRIDES
-
         check_choice("strides", strides, STRIDES)
         images = load_images(data, data_folder)
         plan = plan_search(
             examples=len(images.labels),
             rates=_rates(rates),
-            noise_multipliers=read_numbers("noise-multipliers", noise_multipliers),
-            clip_norms=read_numbers("clip-norms", clip_norms),
-            batch_sizes=read_numbers("batch-sizes", batch_sizes),
+            noise_multipliers=_numbers("noise-multipliers", noise_multipliers),
+            clip_norms=_numbers("clip-norms", clip_norms),
+            batch_sizes=_numbers("batch-sizes", batch_sizes),
             epochs=epochs,
             repetitions=laws.parse(repetitions),
             delta=delta,

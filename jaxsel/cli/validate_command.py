@@ -4,27 +4,28 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.base import Budget
-from jaxsel.catalogue import find_claim
 from jaxsel.cli.arguments import (
     JsonOption,
     SeedOption,
     UnusedSeedOption,
     bad_input_exits,
     compilation_cache,
+    complete_claims,
     read_trials,
 )
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.errors import InputError, check_integer
-from jaxsel.validation import validate
 
 
 def validate_command(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Claims to check.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...", help="Claims to check.", autocompletion=complete_claims
+        ),
     ] = None,
-    all_claims: Annotated[
-        bool, typer.Option("--all", help="Check every claim.")
+    everything: Annotated[
+        bool, typer.Option("--all", help="Check every statement, and the software.")
     ] = False,
     trials: Annotated[
         str, typer.Option("--trials", help="A side, where a check simulates.")
@@ -38,16 +39,19 @@ def validate_command(
     """Put claims to the test against exact laws or simulation.
 
     Each is found to hold, refuted, or inconclusive, with the numbers of its worst case.
-    Statements known to be false as printed are expected to be refuted. Exit status 1 if
-    any verdict is not the expected one.
+    Statements known to be false as printed are expected to be refuted. Published
+    statements and self-checks of the software are counted apart. Exit status 1 if any
+    verdict is not the expected one.
     """
+    from jaxsel.base import Budget
+    from jaxsel.catalogue import all_claims, find_claim, is_self_check
+    from jaxsel.validation import Validations, validate
+
     with bad_input_exits():
-        if bool(ids) == all_claims:
+        if bool(ids) == everything:
             raise InputError("name the claims to validate, or give --all, and not both")
         claims = (
-            list(all_claims())
-            if all_claims
-            else [find_claim(name) for name in ids or []]
+            all_claims() if everything else [find_claim(name) for name in ids or []]
         )
         budget = Budget(read_trials(trials), check_integer("cases", cases, 1), seed)
         compilation_cache()
@@ -63,47 +67,39 @@ def validate_command(
                 )
 
         results = validate(claims, budget, seen=seen)
-    wrong = [r for r in results if not r.as_expected]
-    rows = [
-        {
-            "id": r.claim.id,
-            "expected": "holds" if r.claim.holds else "refuted",
-            "verdict": r.verdict,
-            "as_expected": r.as_expected,
-            "seconds": r.seconds,
-        }
-        for r in results
-    ]
+    apart = {
+        "published statements": Validations(
+            r for r in results if not is_self_check(r.claim.id)
+        ),
+        "self-checks": Validations(r for r in results if is_self_check(r.claim.id)),
+    }
+    wrong = not all(result.as_expected for result in results)
     if json:
-        print_json({"results": rows, "as_expected": not wrong})
-    else:
-        table = [
-            [
-                r.claim.id,
-                r.verdict.outcome,
-                r.verdict.claimed,
-                r.verdict.observed,
-                r.verdict.margin,
-                r.verdict.cases,
-                r.verdict.detail,
-            ]
+        rows = [
+            {
+                "id": r.claim.id,
+                "self_check": is_self_check(r.claim.id),
+                "expected": "holds" if r.claim.holds else "refuted",
+                "verdict": r.verdict,
+                "as_expected": r.as_expected,
+                "seconds": r.seconds,
+            }
             for r in results
         ]
-        columns = [
-            "id",
-            "verdict",
-            "claimed",
-            "observed",
-            "margin",
-            "cases",
-            "worst case",
-        ]
-        print_table("Verdicts", columns, table)
-        refuted = sum(r.verdict.outcome == "refuted" for r in results)
-        say(
-            f"{len(results)} claims: {len(results) - len(wrong)} as expected "
-            f"({refuted} refuted), {len(wrong)} not."
-        )
+        counted = {
+            name.replace(" ", "_").replace("-", "_"): {
+                "checked": len(found),
+                "as_expected": sum(r.as_expected for r in found),
+            }
+            for name, found in apart.items()
+        }
+        print_json({"results": rows, "counted": counted, "as_expected": not wrong})
+    else:
+        found = results.summary()
+        print_table("Verdicts", found.columns, found.rows)
+        for name, part in apart.items():
+            if part:
+                say(f"{name.capitalize()}: {part.counted()}.")
     raise typer.Exit(1 if wrong else 0)
 
 

@@ -6,22 +6,44 @@ import math
 import pytest
 
 from jaxsel.base import Budget
-from jaxsel.catalogue import all_claims, errata
+from jaxsel.catalogue import (
+    all_claims,
+    errata,
+    find_claim,
+    is_self_check,
+    published_claims,
+    self_checks,
+)
 from jaxsel.errors import InputError
+from jaxsel.papers import paper_of
 from tests.conftest import seed
-
-
-def _parameters(claim):
-    return inspect.signature(claim.evaluate).parameters.values()
-
 
 BY_ID = {claim.id: claim for claim in all_claims()}
 EVERY = pytest.mark.parametrize("claim", all_claims(), ids=lambda claim: claim.id)
 
 
 def test_ids_are_unique():
-    assert len(BY_ID) == len(all_claims())
-    assert len({erratum.id for erratum in errata()}) == len(errata())
+    names = [name for claim in all_claims() for name in (claim.id, *claim.aliases)]
+    assert len({name.lower() for name in names}) == len(names)
+    names = [erratum.id for erratum in errata()]
+    assert len({name.lower() for name in names}) == len(names)
+
+
+def test_self_checks_are_no_published_statements():
+    assert not any(is_self_check(claim.id) for claim in published_claims())
+    assert all(is_self_check(claim.id) for claim in self_checks())
+    assert len(all_claims()) == len(published_claims()) + len(self_checks())
+
+
+def test_every_statement_has_a_paper():
+    for record in (*published_claims(), *errata()):
+        assert paper_of(record.source) is not None, record.source
+
+
+def test_ids_and_aliases_are_found_in_any_case():
+    for claim in all_claims():
+        for name in (claim.id, claim.id.lower(), *claim.aliases):
+            assert find_claim(name) is claim
 
 
 @pytest.mark.parametrize("erratum", errata(), ids=lambda erratum: erratum.id)
@@ -50,13 +72,13 @@ def test_record_is_complete(claim):
 
 
 @EVERY
-def test_defaults_give_a_number_and_the_docstring_names_them(claim):
+def test_defaults_give_a_number_and_every_parameter_is_explained(claim):
     document = inspect.getdoc(claim.evaluate)
     assert document
-    for parameter in _parameters(claim):
+    for name, parameter in inspect.signature(claim.evaluate).parameters.items():
         assert parameter.kind is parameter.KEYWORD_ONLY
         assert parameter.default is not parameter.empty
-        assert parameter.name in document
+        assert claim.parameters[name].help or name in document
     value = claim.evaluate()
     assert isinstance(value, float)
     assert math.isfinite(value)
@@ -73,7 +95,7 @@ def test_verdict_is_the_expected_one(claim):
 
 @pytest.mark.parametrize(
     "claim",
-    [c for c in all_claims() if c.holds and not c.id.startswith(("AUDIT-", "SIM-"))],
+    [claim for claim in published_claims() if claim.holds],
     ids=lambda claim: claim.id,
 )
 def test_true_claims_hold_whatever_the_seed(claim):
@@ -83,8 +105,8 @@ def test_true_claims_hold_whatever_the_seed(claim):
 
 @EVERY
 def test_nan_is_refused_in_one_sentence(claim):
-    for parameter in _parameters(claim):
-        if isinstance(parameter.default, float | int):
+    for name, domain in claim.parameters.items():
+        if isinstance(domain.default, float | int):
             with pytest.raises(InputError) as caught:
-                claim.evaluate(**{parameter.name: math.nan})
+                claim.evaluate(**{name: math.nan})
             assert "\n" not in str(caught.value)

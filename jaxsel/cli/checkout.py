@@ -1,0 +1,34 @@
+"""Figures and simulations, which lie beside the package in a checkout of it."""
+
+import ast
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import jaxsel
+
+ROOT = Path(jaxsel.__file__).parent.parent
+
+
+def _first_sentence(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(text.partition("\n\n")[0].split()).removesuffix(".")
+
+
+def _row(folder: str, name: str, thing: Any) -> dict[str, Any]:
+    path = ROOT / folder / f"{name.replace('-', '_')}.py"
+    title = thing.title if folder == "figures" else _first_sentence(path)
+    return {"id": name, "title": title, "file": str(path.relative_to(ROOT))}
+
+
+def found_in(folder: str) -> list[dict[str, Any]]:
+    """Id, title and file of every figure ("figures") or simulation ("sims"); nothing
+    where the package is installed without them."""
+    if not (ROOT / "pyproject.toml").exists() or not (ROOT / folder).is_dir():
+        return []
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))  # one may stand in another folder
+    module = importlib.import_module(folder)
+    things = module.FIGURES if folder == "figures" else module.SIMS
+    return [_row(folder, name, thing) for name, thing in things.items()]

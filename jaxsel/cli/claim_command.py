@@ -1,0 +1,69 @@
+"""jaxsel claim: a bound as a number."""
+
+import inspect
+from typing import Annotated
+
+import typer
+
+from jaxsel.cli.arguments import (
+    JsonOption,
+    SettingsArgument,
+    UnusedSeedOption,
+    bad_input_exits,
+    complete_claims,
+    read_settings,
+)
+from jaxsel.cli.output import print_json, say
+
+
+def claim_command(
+    identity: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="For example PS-Thm2.", autocompletion=complete_claims
+        ),
+    ],
+    settings: SettingsArgument = None,
+    seed: UnusedSeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Evaluate a bound: jaxsel claim PS-Cor3 epsilon=1 eta=0.
+
+    Prints the statement, the parameters used, and the number that it gives; jaxsel show
+    says which parameters there are.
+    """
+    del seed
+    from jaxsel.catalogue import find_claim
+    from jaxsel.domains import read_values
+    from jaxsel.entry import shown
+
+    with bad_input_exits():
+        claim = find_claim(identity)
+        arguments = read_values(claim.id, read_settings(settings), claim.parameters)
+        value = claim.evaluate(**arguments)
+    if json:
+        print_json(
+            {
+                "id": claim.id,
+                "statement": claim.statement,
+                "source": claim.source,
+                "holds": claim.holds,
+                "correction": claim.correction,
+                "arguments": {
+                    name: argument
+                    if isinstance(argument, int | float)
+                    else shown(argument)
+                    for name, argument in arguments.items()
+                },
+                "value": value,
+            }
+        )
+        return
+    say(f"{claim.id}  ({claim.source})")
+    say(claim.statement)
+    if not claim.holds:
+        say(f"FALSE AS PRINTED. {claim.correction or ''}")
+    say(f"\n{inspect.getdoc(claim.evaluate) or ''}\n")
+    for name, argument in arguments.items():
+        say(f"  {name} = {shown(argument)}")
+    say(f"value: {value:.10g}")

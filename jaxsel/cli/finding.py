@@ -1,0 +1,75 @@
+"""Everything that has a public name, found by it."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from jaxsel.domains import nearest
+from jaxsel.errors import InputError
+
+
+class Found(NamedTuple):
+    """A thing that has a name.
+
+    Attributes:
+      kind: "claim", "erratum", "mechanism", "law of K", "base", "figure" or "sim".
+      names: its id, and others that it goes by.
+      thing: its record.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    thing: Any
+
+
+def _everything() -> Iterator[Found]:
+    """Cheap things first: who asks for a figure does not wait for the claims."""
+    from jaxsel.cli.checkout import found_in
+
+    for folder in ("figures", "sims"):
+        for row in found_in(folder):
+            yield Found(folder.removesuffix("s"), (row["id"],), row)
+    from jaxsel.accounting.single_run.base_text import FORMS
+    from jaxsel.repetitions import FAMILIES
+
+    for form in FORMS:
+        yield Found("base", (form.partition(":")[0],), form)
+    for family in FAMILIES:
+        yield Found("law of K", (family,), family)
+    from jaxsel import catalogue
+
+    for entry in catalogue.mechanisms():
+        yield Found("mechanism", (entry.name, *entry.ids), entry)
+    for claim in (*catalogue.published_claims(), *catalogue.self_checks()):
+        yield Found("claim", (claim.id, *claim.aliases), claim)
+    for erratum in catalogue.errata():
+        yield Found("erratum", (erratum.id,), erratum)
+
+
+def names() -> Iterator[str]:
+    """Every name."""
+    for found in _everything():
+        yield from found.names
+
+
+def find(name: str) -> list[Found]:
+    """All things of that name, in any case of letters; a law or a base with parameters,
+    too ("geometric:mean=10").
+
+    Raises:
+      InputError: if there is none; the message suggests the nearest name.
+    """
+    wanted = (
+        name.partition(":")[0].lower().replace("tnb", "truncated_negative_binomial")
+    )
+    found = [
+        thing
+        for thing in _everything()
+        if wanted in (other.lower() for other in thing.names)
+        and (":" not in name or thing.kind in ("base", "law of K"))
+    ]
+    if not found:
+        raise InputError(
+            f"nothing is called {name!r}{nearest(name, names())} (jaxsel list says what "
+            "there is, and --search finds words)"
+        )
+    return found[:1] if ":" in name else found

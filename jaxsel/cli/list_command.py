@@ -1,0 +1,267 @@
+"""jaxsel list."""
+
+import enum
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
+from jaxsel.cli.output import print_json, print_listing, say
+from jaxsel.errors import InputError
+
+Row = dict[str, Any]
+
+
+def _mechanisms() -> list[Row]:
+    from jaxsel.catalogue import mechanisms
+
+    return [
+        {
+            "name": entry.name,
+            "ids": list(entry.ids),
+            "broken": entry.broken,
+            "summary": entry.summary,
+            "settings": {
+                name: {
+                    "default": domain.default,
+                    "help": domain.help,
+                    "domain": domain.describe(),
+                }
+                for name, domain in entry.settings.items()
+            },
+        }
+        for entry in mechanisms()
+    ]
+
+
+def _claim_rows(claims: Any) -> list[Row]:
+    from jaxsel.papers import paper_of
+
+    return [
+        {
+            "id": claim.id,
+            "aliases": claim.aliases,
+            "holds": claim.holds,
+            "kind": claim.kind,
+            "relation": claim.relation,
+            "statement": claim.statement,
+            "source": claim.source,
+            "paper": getattr(paper_of(claim.source), "key", None),
+            "erratum": claim.erratum,
+            "correction": claim.correction,
+            "parameters": {
+                name: domain.default for name, domain in claim.parameters.items()
+            },
+        }
+        for claim in claims
+    ]
+
+
+def _claims() -> list[Row]:
+    from jaxsel.catalogue import published_claims
+
+    return _claim_rows(published_claims())
+
+
+def _checks() -> list[Row]:
+    from jaxsel.catalogue import self_checks
+
+    return _claim_rows(self_checks())
+
+
+def _errata() -> list[Row]:
+    from jaxsel.catalogue import errata
+    from jaxsel.papers import paper_of
+
+    return [
+        erratum._asdict() | {"paper": getattr(paper_of(erratum.source), "key", None)}
+        for erratum in errata()
+    ]
+
+
+def _repetitions() -> list[Row]:
+    from jaxsel import repetitions
+
+    examples = (
+        "point_mass:count=10",
+        "geometric:gamma=0.1",
+        "geometric:mean=10",
+        "logarithmic:mean=10",
+        "tnb:eta=0.5,gamma=0.01",
+        "tnb:eta=-0.5,mean=10",
+        "poisson:mean=10",
+        "binomial:count=20,mean=10",
+        "beta_binomial:count=20,gamma=1",
+        "poisson:mean=10,conditioned=30",
+        "geometric:gamma=0.1,capped=50",
+    )
+    found = []
+    for text in examples:
+        law = repetitions.parse(text)
+        found.append(
+            {
+                "example": text,
+                "family": law.family,
+                "mean": law.mean,
+                "probability_zero": law.probability_zero,
+                "expected_quantile": repetitions.expected_quantile(law),
+            }
+        )
+    return found
+
+
+def _bases() -> list[Row]:
+    from jaxsel.accounting.single_run.base_text import FORMS
+
+    return [{"form": form, "meaning": meaning} for form, meaning in FORMS.items()]
+
+
+def _found_in(folder: str) -> Callable[[], list[Row]]:
+    def rows() -> list[Row]:
+        from jaxsel.cli.checkout import found_in
+
+        return [*found_in(folder)]
+
+    return rows
+
+
+class Kind(enum.StrEnum):
+    """What can be listed."""
+
+    mechanisms = "mechanisms"
+    claims = "claims"
+    checks = "checks"
+    errata = "errata"
+    repetitions = "repetitions"
+    bases = "bases"
+    figures = "figures"
+    sims = "sims"
+
+
+class _Listing(NamedTuple):
+    """One list: its rows, the columns that people see, how many of them are texts."""
+
+    rows: Callable[[], list[Row]]
+    columns: tuple[str, ...]
+    prose: int = 1
+
+
+_STATEMENT = ("id", "status", "statement")
+_LISTS = {
+    Kind.mechanisms: _Listing(_mechanisms, ("name", "ids", "summary")),
+    Kind.claims: _Listing(_claims, _STATEMENT),
+    Kind.checks: _Listing(_checks, _STATEMENT),
+    Kind.errata: _Listing(_errata, ("id", "kind", "printed", "correct"), 2),
+    Kind.repetitions: _Listing(
+        _repetitions,
+        ("example", "family", "mean", "probability_zero", "expected_quantile"),
+    ),
+    Kind.bases: _Listing(_bases, ("form", "meaning")),
+    Kind.figures: _Listing(_found_in("figures"), ("id", "title")),
+    Kind.sims: _Listing(_found_in("sims"), ("id", "title")),
+}
+
+
+class Nature(enum.StrEnum):
+    """What a claim is about."""
+
+    privacy = "privacy"
+    utility = "utility"
+    identity = "identity"
+
+
+def _keep(kind: Kind, option: str, rows: list[Row], test: Callable[[Row], bool]):
+    """The rows that pass; a list whose rows have nothing to test refuses the option."""
+    try:
+        return [row for row in rows if test(row)]
+    except KeyError:
+        raise InputError(f"{option} does not apply to {kind}") from None
+
+
+def _of_paper(key: str) -> Callable[[Row], bool]:
+    def test(row: Row) -> bool:
+        if "ids" in row:
+            return any(name.partition("-")[0] == key for name in row["ids"])
+        return row["paper"] == key
+
+    return test
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key} {_text(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return " ".join(map(_text, value))
+    return str(value)
+
+
+def _shown(row: Row, column: str) -> Any:
+    if column == "status":
+        return "true" if row["holds"] else "FALSE as printed"
+    return ", ".join(row["ids"]) if column == "ids" else row[column]
+
+
+def list_command(
+    what: Annotated[
+        Kind | None, typer.Argument(metavar="[KIND]", help="One of the above.")
+    ] = None,
+    paper: Annotated[
+        str | None,
+        typer.Option(
+            "--paper", metavar="KEY", help="Of one paper: LT, PS, CL, KRW, ..."
+        ),
+    ] = None,
+    kind: Annotated[
+        Nature | None, typer.Option("--kind", help="Claims about that alone.")
+    ] = None,
+    false: Annotated[
+        bool, typer.Option("--false", help="Statements that are false as printed.")
+    ] = False,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", metavar="WORDS", help="What holds all these words."),
+    ] = None,
+    seed: UnusedSeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """List things by name: mechanisms; claims, the published statements; checks, what
+    the software says of itself; errata of the papers; repetitions, the laws of K; bases,
+    what one run may be; figures; sims.
+
+    Without an argument: how many there are of each. jaxsel show NAME says more of one.
+    On a terminal long lists go through a pager; elsewhere each thing is one line, its
+    columns separated by tabs.
+    """
+    del seed
+    if what is None:
+        sizes = {k.value: len(listing.rows()) for k, listing in _LISTS.items()}
+        if json:
+            print_json(sizes)
+        else:
+            print_listing(("kind", "how many"), list(sizes.items()))
+        return
+    with bad_input_exits():
+        rows = _LISTS[what].rows()
+        if paper is not None:
+            from jaxsel.papers import find_paper
+
+            rows = _keep(what, "--paper", rows, _of_paper(find_paper(paper).key))
+        if kind is not None:
+            rows = _keep(
+                what, "--kind", rows, lambda r: (r["holds"], r["kind"])[1] == kind
+            )
+        if false:
+            rows = _keep(what, "--false", rows, lambda row: not row["holds"])
+        words = (search or "").lower().split()
+        rows = [r for r in rows if all(word in _text(r).lower() for word in words)]
+    if json:
+        print_json(rows)
+    elif not rows and what in (Kind.figures, Kind.sims) and not words:
+        say(
+            "Figures and simulations are found in a checkout of jaxsel, not in a wheel."
+        )
+    else:
+        columns = _LISTS[what].columns
+        cells = [[_shown(row, column) for column in columns] for row in rows]
+        print_listing(columns, cells, prose=_LISTS[what].prose)

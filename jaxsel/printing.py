@@ -1,0 +1,87 @@
+"""How results look to people: a sentence and a small table, as text or as HTML."""
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+_MOST_ROWS = 25
+_WIDEST_CELL = 60
+
+
+class Summary(NamedTuple):
+    """What a result says.
+
+    Attributes:
+      sentence: the result in words.
+      columns, rows: a table of it.
+    """
+
+    sentence: str
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+
+
+def cell(item: Any) -> str:
+    """A number to six digits, nothing for None, a word for the rest."""
+    if isinstance(item, float):
+        return f"{item:.6g}"
+    return "" if item is None else str(item)
+
+
+def rounded_up(epsilon: float) -> float:
+    """Four decimals, never below the proven number."""
+    return math.ceil(epsilon * 1e4) / 1e4 if math.isfinite(epsilon) else epsilon
+
+
+def _cells(summary: Summary) -> tuple[list[list[str]], int]:
+    shown = [[cell(item) for item in row] for row in summary.rows[:_MOST_ROWS]]
+    return shown, len(summary.rows) - len(shown)
+
+
+def text(summary: Summary) -> str:
+    """The sentence, and the table in aligned columns."""
+    rows, left_out = _cells(summary)
+    if not rows:
+        return summary.sentence
+    table = [list(summary.columns), *rows]
+    # Long cells do not widen their column.
+    widths = [
+        max(min(len(item), _WIDEST_CELL) for item in column)
+        for column in zip(*table, strict=True)
+    ]
+    lines = [
+        "  ".join(
+            item.ljust(width) for item, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in table
+    ]
+    if left_out:
+        lines.append(f"({left_out} more)")
+    return "\n".join([summary.sentence, *(f"  {line}" for line in lines)])
+
+
+def as_html(summary: Summary) -> str:
+    """The sentence as a paragraph, and the table."""
+    rows, left_out = _cells(summary)
+    found = "".join(
+        f"<p>{html.escape(line)}</p>" for line in summary.sentence.splitlines()
+    )
+    if rows:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in summary.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(item)}</td>" for item in row) + "</tr>"
+            for row in rows
+        )
+        found += f"<table><tr>{head}</tr>{body}</table>"
+    return found + (f"<p>({left_out} more)</p>" if left_out else "")
+
+
+Class = TypeVar("Class", bound=type)
+
+
+def printed(cls: Class) -> Class:
+    """Decorates a class with a method ``summary``: its results print as that."""
+    cls.__str__ = cls.__repr__ = lambda self: text(self.summary())  # type: ignore
+    cls._repr_html_ = lambda self: as_html(self.summary())  # type: ignore[attr-defined]
+    return cls

@@ -1,0 +1,137 @@
+"""What people ask for by name: a mechanism, a claim, the price of tuning."""
+
+import math
+from typing import Any, NamedTuple
+
+from jaxsel import catalogue
+from jaxsel.accounting.single_run.base_text import parse_base
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.base import Claim
+from jaxsel.entry import Built
+from jaxsel.families.tuning import accountant
+from jaxsel.printing import Summary, printed, rounded_up
+from jaxsel.repetitions import Repetitions, parse
+
+
+def mechanism(name: str, /, **settings: Any) -> Built:
+    """A mechanism of the catalogue with its input, ready to simulate and to audit.
+
+    Args:
+      name: a name or an id, in any case of letters: "noisy_max", "LT-Alg2".
+      **settings: its settings, as values or as text; ``jaxsel show NAME`` lists them, and
+        so does the result when printed.
+
+    Raises:
+      InputError: for an unknown name or setting, or a value outside its domain.
+
+    Example:
+        >>> import jaxsel
+        >>> built = jaxsel.mechanism("noisy_max", scores=[3, 2, 1], epsilon=2)
+        >>> jaxsel.simulate(built, trials=1000).trials
+        1000
+    """
+    return catalogue.find_mechanism(name).build(settings)
+
+
+def claim(identity: str) -> Claim:
+    """A published statement: ``claim("PS-Cor3").evaluate(epsilon=1)`` is its number.
+
+    Args:
+      identity: id or alias, in any case of letters.
+
+    Raises:
+      InputError: if there is none.
+    """
+    return catalogue.find_claim(identity)
+
+
+@printed
+class TuningCost(NamedTuple):
+    """What tuning costs.
+
+    Attributes:
+      base: what one run is, in words.
+      law: of the number of runs K.
+      delta: that of every epsilon here.
+      bounds: every bound that applies, best first; those that say nothing at this delta
+        have epsilon inf.
+      single: epsilon of one run, released without tuning; inf if not known.
+      attained: exact epsilon of one base with this guarantee, ranked adversarially: no
+        bound for every such base and every ranking is smaller. NaN if not searched for.
+    """
+
+    base: str
+    law: Repetitions
+    delta: float
+    bounds: tuple[accountant.ProvenEpsilon, ...]
+    single: float
+    attained: float
+
+    @property
+    def best(self) -> accountant.ProvenEpsilon:
+        """The smallest proven epsilon."""
+        return self.bounds[0]
+
+    def sentences(self) -> list[str]:
+        """What is proved, and what is not, in words; epsilons are rounded up."""
+        best, delta = self.best, self.delta
+        if math.isfinite(best.epsilon):
+            found = [
+                f"The best of K runs is ({rounded_up(best.epsilon):g}, {delta:g})-"
+                f"differentially private, by {best.theorem}: {best.statement}."
+            ]
+        else:
+            found = [
+                f"No known theorem bounds epsilon at delta = {delta:g} for this base "
+                "and K."
+            ]
+        found.append(
+            f"One run without tuning: ({rounded_up(self.single):g}, {delta:g}). "
+            f"E[K] = {self.law.mean:.6g}."
+        )
+        if self.law.probability_zero > 0.0:
+            zero = f"{self.law.probability_zero:.3g}"
+            found.append(f"With probability {zero} nothing is run or released.")
+        if math.isfinite(self.attained):
+            found.append(
+                "Some base with this guarantee and some ranking of its runs cost "
+                f"{math.floor(self.attained * 1e4) / 1e4:g} exactly: no bound that "
+                "covers them all is smaller."
+            )
+        found.append(
+            "Keep K, the other runs and their scores secret: no bound covers them."
+        )
+        return found
+
+    def summary(self) -> Summary:
+        """What is proved, and every bound that applies."""
+        columns = ("epsilon", "theorem", "by")
+        return Summary("\n".join(self.sentences()), columns, self.bounds)
+
+
+def account(
+    base: BaseGuarantee | str,
+    repetitions: Repetitions | str,
+    delta: float = 1e-6,
+    *,
+    attain: bool = True,
+) -> TuningCost:
+    """What is proved about the best of K runs of a base algorithm.
+
+    Args:
+      base: guarantee of one run, made by ``jaxsel.accounting.single_run.curves`` or from
+        text as on the command line: "gaussian:noise_multiplier=4" (``jaxsel list bases``).
+      repetitions: law of K, made by ``jaxsel.repetitions`` or from text:
+        "geometric:mean=100"; the runs and the best of them are independent given K.
+      delta: in [0, 1).
+      attain: search for a costly ranking, too.
+
+    Raises:
+      InputError: for text of another form, a delta out of range, or a K that is always 0.
+    """
+    guarantee = parse_base(base) if isinstance(base, str) else base
+    law = parse(repetitions) if isinstance(repetitions, str) else repetitions
+    found = accountant.account(guarantee, law, delta, attain=attain)
+    return TuningCost(
+        guarantee.name, law, float(delta), found.bounds, found.single, found.attained
+    )
