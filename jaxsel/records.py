@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from jaxsel.errors import InputError
 
@@ -76,6 +75,8 @@ def write(
     Raises:
       InputError: if the place cannot be written.
     """
+    import xarray as xr  # takes a second to import
+
     path = Path(path)
     dataset = xr.Dataset(
         {
@@ -104,8 +105,11 @@ def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Re
     """Reads a record; with ``configuration``, refuses one made by another.
 
     Raises:
-      InputError: if the file is absent, no record, or of another configuration.
+      InputError: if the file is absent, no record, of another configuration or of other
+        code.
     """
+    import xarray as xr
+
     path = Path(path)
     if not path.exists():
         raise InputError(f"there is no record {path}")
@@ -122,6 +126,12 @@ def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Re
     if configuration is not None and found != json.loads(json.dumps(configuration)):
         keys = sorted(set(found) | set(configuration))
         different = [k for k in keys if found.get(k) != configuration.get(k)]
+        if different == ["code"]:
+            raise InputError(
+                f"{path} was made by other code than this (jaxsel "
+                f"{attributes['versions'].get('jaxsel', 'unknown')}, since changed), "
+                "which may give other numbers; name another file or remove this one"
+            )
         raise InputError(
             f"{path} was written by another configuration (it differs in "
             f"{', '.join(different)}); name another file or remove this one"
