@@ -12,6 +12,11 @@ from sims import listing
 __all__ = ["FIGURES", "Figure"]
 
 FIGURES: dict[str, Figure] = {
-    name: Figure(name, constants["TITLE"], tuple(constants.get("SIMS", (name,))))
+    name: Figure(
+        name,
+        constants["TITLE"],
+        constants.get("SIMS", (name,)),
+        constants.get("SECONDS", 5.0),
+    )
     for name, constants in listing.files(Path(__file__).parent, "TITLE").items()
 }

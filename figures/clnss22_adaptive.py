@@ -12,6 +12,7 @@ from jaxsel.statistics import read_moments
 from sims.clnss22_adaptive import RANGE, SETTINGS
 
 TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, and one who cannot"
+SECONDS = 14
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": (
         "Exact answers",

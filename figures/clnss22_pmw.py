@@ -26,6 +26,7 @@ from sims.clnss22_pmw import (
 )
 
 TITLE = "Cohen et al. 2022, Theorems 9 and 11: error of private multiplicative weights"
+SECONDS = 15
 LOOKS: dict[str, dict[str, Any]] = {
     "hardt_rothblum": {"color": "#d55e00", "linestyle": "--", "marker": "s"},
     "repetitive": {"color": "#0072b2", "linestyle": "-", "marker": "o"},

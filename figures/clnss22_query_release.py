@@ -19,6 +19,7 @@ from jaxsel.intervals import clopper_pearson
 from sims.clnss22_query_release import CAP_DELTA, DELTA, EPSILON, QUERIES
 
 TITLE = (
+SECONDS = 17
     "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded"
 )
 _LOOKS: dict[str, dict[str, Any]] = {

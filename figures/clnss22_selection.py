@@ -29,6 +29,7 @@ from sims.clnss22_selection import (
 from sims.registry import Result
 
 TITLE = "Cohen et al. 2022, Theorems 1 and 2: Selection and Test with one p"
+SECONDS = 14
 _LOOKS: dict[float, dict[str, Any]] = {
     0.5: {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     1.0: {"color": "#d55e00", "linestyle": "-", "marker": "s"},

@@ -21,6 +21,7 @@ from sims.clnss22_svt_error import (
 )
 
 TITLE = "Cohen et al. 2022, Section 4: error of sparse vectors against confidence"
+SECONDS = 22
 CONFIDENCES = (0.5, 1.5, 3.0, 6.0, 10.0, 16.0, 24.0, 32.0, 40.0)  # log(1/beta)
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "standard": (

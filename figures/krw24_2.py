@@ -20,6 +20,7 @@ from sims.krw24_2 import MEANS
 from sims.registry import Result
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 2: profiles, geometric K"
+SECONDS = 14
 EPSILONS = np.linspace(0.0, 4.2, 211)
 LOW, HIGH = 1e-10, 2.0
 _MEAN_LOOKS = {30: "#0072b2", 300: "#d55e00", 3000: "#009e73"}

@@ -22,6 +22,7 @@ from sims.krw24_4 import COUNTS, MEAN
 from sims.registry import Result
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 4: binomial K"
+SECONDS = 18
 EPSILONS = np.linspace(0.0, 3.6, 181)
 LOW, HIGH = 1e-10, 2.0
 LARGEST_SHOWN = 24

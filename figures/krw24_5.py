@@ -13,6 +13,7 @@ from jaxsel.intervals import mean_interval
 from sims.krw24_5 import CAP
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 5: private linear regression"
+SECONDS = 38
 SIM = "krw24-5"
 _STEPS = 2**30  # of the fixed-point sums of jaxsel.statistics.moments
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {

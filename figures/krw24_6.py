@@ -15,6 +15,7 @@ from sims.krw24_6 import LAWS
 from sims.registry import Result
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 6: tuning DP-SGD, q = 256/60000"
+SECONDS = 32
 NAME = "krw24-6"
 FAMILIES = {
     "geometric": "Geometric, η = 1",

@@ -32,6 +32,7 @@ from sims.krw24_profile import BASES
 from sims.registry import Result
 
 TITLE = "Cohen et al. 2022, Theorem 1, against the envelope: beta-binomial K"
+SECONDS = 26
 RUNS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)  # tau of the curves
 PURE_RUNS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 100, 10_000)
 _COHEN = {"color": "#aa4499", "linestyle": (0, (6, 1.5)), "linewidth": 1.6}

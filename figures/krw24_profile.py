@@ -22,6 +22,7 @@ from sims.krw24_profile import LAWS, TARGETS
 from sims.registry import Result
 
 TITLE = "What tuning really costs: Gaussian base, from audits to claims"
+SECONDS = 35
 _TITLES = (
     "K geometric, 𝔼[K] = 10",
     "K geometric, 𝔼[K] = 300",

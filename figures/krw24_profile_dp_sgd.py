@@ -6,6 +6,7 @@ from figures import krw24_profile
 
 TITLE = "What tuning really costs: one step of DP-SGD, from audits to claims"
 SIMS = ("krw24-profile",)
+SECONDS = 15
 
 
 def draw() -> Canvas:

@@ -6,6 +6,7 @@ from figures import krw24_profile
 
 TITLE = "What tuning really costs: Laplace base, from audits to claims"
 SIMS = ("krw24-profile",)
+SECONDS = 13
 
 
 def draw() -> Canvas:

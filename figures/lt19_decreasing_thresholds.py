@@ -22,6 +22,7 @@ from jaxsel.families.thresholds.decreasing_laws import (
 from jaxsel.families.tuning.bounds.liu_talwar import threshold_law
 
 TITLE = "Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run"
+SECONDS = 14
 
 _ORANGE, _BLUE, _GREEN, _PURPLE = "#d55e00", "#0072b2", "#009e73", "#aa4499"
 _LOOKS = {

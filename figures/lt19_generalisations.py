@@ -45,6 +45,7 @@ from sims.lt19_generalisations import (
 )
 
 TITLE = "Liu & Talwar 2019, Theorem 5.2: four generalised selections"
+SECONDS = 15
 _STOPPING = {"color": "#d55e00", "linestyle": "-", "marker": "s"}
 _CLASSICAL = {"color": "#000000", "linestyle": "--", "marker": "p"}
 _OWN = {"color": "#0072b2", "linestyle": (0, (5, 1.2)), "marker": "o"}

@@ -14,6 +14,7 @@ from jaxsel.families.tuning.bounds.hard_stop import (
 from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_steps_pure
 
 TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
+SECONDS = 18
 SLACK = 0.1  # epsilon_0 of Theorem 3.5
 _GAMMAS = {0.3: "#3aa0dd", 0.03: "#d55e00", 0.003: "#aa4499", 0.0003: "#000000"}
 

@@ -21,6 +21,7 @@ from sims.lt19_utility import (
 )
 
 TITLE = "Liu & Talwar 2019: utility of private selection at equal total epsilon"
+SECONDS = 12
 LARGE = 15.0  # a loss above this is a failure, in the second panel
 _DENSE = np.geomspace(EPSILONS[0], EPSILONS[-1], 33)
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -21,6 +21,7 @@ from sims.common.digits_accuracies import PAPER_RATES, AccuracyTable
 from sims.ps22_7 import RELEASED, SEARCHES, tables
 
 TITLE = "Papernot & Steinke 2022, Figure 7: accuracy of the best network"
+SECONDS = 12
 NAMES = {
     "eta=0": "Logarithmic η = 0",
     "eta=0.5": "η = 0.5",

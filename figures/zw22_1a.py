@@ -11,6 +11,7 @@ from figures.common.figure import load
 from jaxsel.intervals import mean_interval
 
 TITLE = "Zhu & Wang 2022, Figure 1(a): top 15 states by COVID-19 cases"
+SECONDS = 17
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "EM-CDP": (
         "EM-CDP", {"color": "#0072b2", "linestyle": "-", "marker": "o"}

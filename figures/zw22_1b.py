@@ -21,6 +21,7 @@ from jaxsel.intervals import mean_interval
 from sims import zw22_1b as sim
 
 TITLE = "Zhu & Wang 2022, Figure 1(b): recall against k on two levels"
+SECONDS = 13
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "StableTopK": (
         "StableTopK (Algorithm 2)",

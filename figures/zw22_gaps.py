@@ -17,6 +17,7 @@ from sims import zw22_gaps as sim
 from sims.common import top_k_gap_needs as needs
 
 TITLE = "Zhu & Wang 2022, Theorem 20 and noises of report noisy max: gaps needed"
+SECONDS = 60
 
 _BLUE, _ORANGE, _GREEN, _PURPLE = "#0072b2", "#d55e00", "#009e73", "#aa4499"
 _TESTS: dict[str, tuple[str, dict[str, Any]]] = {

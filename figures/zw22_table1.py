@@ -13,6 +13,7 @@ from figures.common.figure import load
 from jaxsel.intervals import mean_interval
 
 TITLE = "Zhu & Wang 2022, Table 1: proportion of the true top k on check-ins"
+SECONDS = 38
 
 # Carvalho, Wang, Gondara & Miao (UAI 2020), proportion of the true top k, 2,000 trials,
 # as stored in the notebooks of github.com/ricardocarvalhods/diff-priv-top-k-stability

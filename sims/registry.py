@@ -126,6 +126,25 @@ def load(name: str, out: Path = OUT) -> Result:
     return Result(stored.arrays, values | {"configuration": stored.configuration})
 
 
+def why_simulated(
+    name: str, *, trials: int | None = None, seed: int = 0, out: Path = OUT
+) -> str:
+    """Why a simulation has to be run (again), in words; "" if its record is up to date.
+
+    Arguments as for ``run``.
+    """
+    sim = find(name)
+    path = record_path(name, out)
+    if not path.exists():
+        return "not simulated yet"
+    trials = sim.trials if trials is None else trials
+    try:
+        stored = records.read(path).configuration
+    except InputError:
+        return "the record cannot be read"
+    return why_stale(stored, _configuration(sim, trials, seed))
+
+
 def run(
     name: str,
     *,
@@ -149,19 +168,19 @@ def run(
     """
     sim = find(name)
     trials = sim.trials if trials is None else trials
-    configuration = _configuration(sim, trials, seed)
     path = record_path(name, out)
-    if path.exists() and not again:
-        reason = why_stale(records.read(path).configuration, configuration)
+    if not again:
+        reason = why_simulated(name, trials=trials, seed=seed, out=out)
         if not reason:
             say(f"{name}: up to date ({path})")
             return load(name, out)
-        say(f"{name}: its record is made again; {reason}")
+        if path.exists():
+            say(f"{name}: its record is made again; {reason}")
     say(f"{name}: simulating, {trials} trials a cell")
-    found = importlib.import_module(sim.module).run(
-        trials=trials, seed=seed, progress=progress
-    )
+    module = importlib.import_module(sim.module)
+    found = module.run(trials=trials, seed=seed, progress=progress)
     arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
     values = {k: v for k, v in found.items() if not isinstance(v, np.ndarray)}
+    configuration = _configuration(sim, trials, seed)
     records.write(path, arrays=arrays, configuration=configuration, attributes=values)
     return load(name, out)

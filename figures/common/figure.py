@@ -19,18 +19,22 @@ class Figure(NamedTuple):
     """One figure, as its file in ``figures`` declares it.
 
     The file defines ``TITLE``, ``SIMS`` if it reads other records than that of its own
-    name, and ``draw()``, which makes the figure from records (read with ``load``) and from
-    claims, bounds and exact laws; it never simulates.
+    name, ``SECONDS`` if it is not quick, and ``draw()``, which makes the figure from
+    records (read with ``load``) and from claims, bounds and exact laws; it never
+    simulates.
 
     Attributes:
       id: what the command line calls it, and the name of its files.
       title: one line for people: paper, number, subject.
       sims: names of the simulations whose records it reads.
+      seconds: about how long it takes, simulations included, on one core; for the order
+        of drawing and for saying how long the others will take.
     """
 
     id: str
     title: str
     sims: tuple[str, ...]
+    seconds: float = 5.0
 
     @property
     def module(self) -> str:
