@@ -19,9 +19,9 @@ from jaxsel.intervals import clopper_pearson
 from sims.clnss22_query_release import CAP_DELTA, DELTA, EPSILON, QUERIES
 
 TITLE = (
-SECONDS = 17
     "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded"
 )
+SECONDS = 17
 _LOOKS: dict[str, dict[str, Any]] = {
     "corrected": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
     "sharp": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
