@@ -16,6 +16,7 @@ from jaxsel.repetitions import from_mean, parse
 from sims import krw24_6 as tuned_dp_sgd_profile
 from sims.common.dp_sgd_runs import runs, sides, thresholds
 from tests.conftest import ALPHA
+from tests.figures.sharing import records_of
 
 NAMES = ("krw24-6", "krw24-7", "krw24-8")
 BASES = {name: shared.base(runs(name)[0]) for name in ("krw24-6", "krw24-7")}

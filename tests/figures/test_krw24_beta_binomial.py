@@ -12,6 +12,7 @@ from sims import (
     krw24_profile as tuned_profiles,
 )
 from tests.conftest import ALPHA
+from tests.figures.sharing import record_of
 
 TRIALS = 100_000
 

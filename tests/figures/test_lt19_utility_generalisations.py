@@ -194,7 +194,7 @@ def test_axes(drawn):
     ]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", TRIALS)
 def test_files_are_written_and_texts_stay_inside(drawn, name, tmp_path):
     figure = drawn[name]
     png, pdf = style.save(figure, tmp_path / name)

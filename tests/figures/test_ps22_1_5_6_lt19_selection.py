@@ -10,6 +10,7 @@ from figures.common import style
 from figures.common.figure import records_in, render
 from figures.common.tuned_curves import NAMES
 from jaxsel.accounting.single_run import curves
+from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.repetitions import expected_quantile, success_probability

@@ -30,7 +30,7 @@ from sims.common import gaussian_orders as orders
 from sims.common import tuned_laws
 from sims.common.renyi_tallies import natural_cells, two_block_cells
 from sims.ps22_2 import MEANS
-from tests.conftest import ALPHA
+from tests.conftest import ALPHA, seed
 from tests.figures.sharing import records_of
 
 TRIALS = {"ps22-2": 100_000, "ps22-3": 100_000, "ps22-4": 200_000, "ps22-8": 100_000}

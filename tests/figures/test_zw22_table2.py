@@ -14,6 +14,7 @@ from sims.common import multi_label_exact as exact
 from sims.common import multi_label_votes
 from sims.common.multi_label_exact import METHODS, TABLE, quality
 from tests.conftest import ALPHA
+from tests.figures.sharing import records_of
 
 NAME = "zw22-table2"
 TRIALS = 500

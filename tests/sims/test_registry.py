@@ -43,7 +43,8 @@ def test_a_record_is_reused_until_the_configuration_changes(tmp_path):
     first = registry.run("ps22-6", **settings)
     registry.run("ps22-6", **settings)
     registry.run("ps22-6", **settings, seed=1)
-    assert ["up to date" in line for line in told] == [False, True, False]
+    assert told[2] == "ps22-6: its record is made again; different: seed"
+    assert ["up to date" in line for line in told] == [False, True, False, False]
     again = registry.run("ps22-6", **settings)
     for name, array in first.arrays.items():
         assert (again.arrays[name] == array).all()
