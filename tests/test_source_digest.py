@@ -39,6 +39,13 @@ def test_code_counts_and_words_do_not(package):
     assert source_digest.changed(before, now) == ("planted.second",)
 
 
+def test_what_asks_the_catalogue_depends_on_every_family(package):
+    (package / "third.py").write_text("from jaxsel.catalogue import find_mechanism\n")
+    found = source_digest.digests(["planted.third"])
+    assert "jaxsel.families.tuning.private_tuning" in found
+    assert not any(".claims" in name for name in found)
+
+
 def test_a_mechanism_comes_from_all_that_it_was_made_of():
     names: set[str] = set()
     tuning = jaxsel.private_tuning(bases.randomised_response())
