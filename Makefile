@@ -1,5 +1,6 @@
 # Two commands do everything on a fresh machine with Python 3.11 or newer:
-#   make reproduce   install into .venv, simulate, redraw every figure into figures/out/
+#   make reproduce   install into .venv, simulate, draw every figure into figures/out/;
+#                    what is up to date is not made again
 #   make test        install what the tests need and run them
 PYTHON ?= python3
 VENV := .venv

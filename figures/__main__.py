@@ -1,20 +1,26 @@
 """python -m figures [ID ...]: draw figures, simulating what they need first."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from figures import FIGURES, Figure
-from figures.common import style
-from figures.common.figure import records_in, render
+from figures.common.making import Place, make, time_left, why_drawn
 from jaxsel.cli.arguments import bad_input_exits, compilation_cache, read_trials
 from jaxsel.cli.output import print_table, say
 from jaxsel.errors import InputError
-from sims.registry import OUT, load, record_path, run
+from sims.registry import OUT
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 FOLDER = Path(__file__).parent / "out"
+
+
+def _cost(figure: Figure) -> float:
+    """How long it takes; those that share a record come together."""
+    sources = [FIGURES[name].seconds for name in figure.sims if name in FIGURES]
+    return max([figure.seconds, *sources])
 
 
 def _chosen(ids: list[str], everything: bool) -> list[Figure]:
@@ -24,19 +30,11 @@ def _chosen(ids: list[str], everything: bool) -> list[Figure]:
             f"there is no figure {unknown[0]!r}; there are: {', '.join(FIGURES)}"
         )
     if everything:
-        return list(FIGURES.values())
+        # Quick ones first: there soon is something to look at.
+        return sorted(FIGURES.values(), key=_cost)
     if not ids:
         raise InputError(f"name a figure, or give --all: {', '.join(FIGURES)}")
     return [FIGURES[name] for name in dict.fromkeys(ids)]
-
-
-def _simulated(name: str, trials: int | None, seed: int | None, folder: Path) -> None:
-    """Makes sure that a record exists; what is not asked for stays as it was run."""
-    if record_path(name, folder).exists():
-        stored = load(name, folder).values["configuration"]
-        trials = stored["trials"] if trials is None else trials
-        seed = stored["seed"] if seed is None else seed
-    run(name, trials=trials, seed=seed or 0, out=folder, say=say)
 
 
 @app.command()
@@ -56,22 +54,37 @@ def main(
     seed: Annotated[
         int | None, typer.Option("--seed", help="Same seed, same record.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Draw even what is up to date.")
+    ] = False,
 ) -> None:
-    """Draw figures as PNG and PDF, running the simulations that are not stored yet."""
+    """Draw figures as PNG and PDF, running the simulations that are not stored yet.
+
+    What is up to date is left as it is.
+    """
     if list_them:
         rows = [[f.id, f.title, ", ".join(f.sims)] for f in FIGURES.values()]
         print_table("Figures", ["id", "title", "simulations"], rows)
         return
     with bad_input_exits():
         number = None if trials is None else read_trials(trials)
-        compilation_cache()
-        for figure in _chosen(ids or [], everything):
-            for name in figure.sims:
-                _simulated(name, number, seed, records)
-            with records_in(records):
-                drawn = render(figure)
-            for path in style.save(drawn, out / figure.id):
-                say(f"{figure.id}: {path}")
+        place = Place(out, records, number, seed)
+        chosen = _chosen(ids or [], everything)
+        reasons = {figure: why_drawn(figure, place) for figure in chosen}
+        waiting = [figure for figure in chosen if again or reasons[figure]]
+        if len(waiting) < len(chosen):
+            say(
+                f"{len(chosen) - len(waiting)} of {len(chosen)} are up to date in {out}"
+            )
+        if waiting:
+            compilation_cache()
+        started = time.monotonic()
+        for done, figure in enumerate(waiting, start=1):
+            if reasons[figure].startswith(("the code", "different")):
+                say(f"{figure.id}: drawn again; {reasons[figure]}")
+            picture, *_ = make(figure, place, say)
+            left = time_left(waiting[:done], waiting[done:], time.monotonic() - started)
+            say(f"{done} of {len(waiting)}, {left}: {picture} and .pdf")
 
 
 if __name__ == "__main__":

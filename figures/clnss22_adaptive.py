@@ -7,10 +7,12 @@ from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.statistics import read_moments
 from sims.clnss22_adaptive import RANGE, SETTINGS
 
+TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, and one who cannot"
+SECONDS = 14
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": (
         "Exact answers",
@@ -101,11 +103,3 @@ def draw() -> Canvas:
         f"as m grows. {int(values['trials']):,} analyses a point, 95 % intervals.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-adaptive",
-    title="Cohen et al. 2022, section 1.5.1: an analyst who overfits, and one who cannot",
-    sims=("clnss22-adaptive",),
-    draw=draw,
-)

@@ -8,10 +8,12 @@ from matplotlib.figure import Figure as Canvas
 from scipy.interpolate import PchipInterpolator
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.families.choosing.laws import choosing_settings
 from jaxsel.intervals import clopper_pearson
 from sims import clnss22_choosing as sim
+
+TITLE = "Cohen et al. 2022, Theorem 7: choosing among exponentially many candidates"
 
 _BLUE, _ORANGE, _GREEN, _BLACK = "#0072b2", "#d55e00", "#009e73", "#000000"
 _KNOTS = (2, 8, 16, 22, 26, 30, 34, 40, 64, 128)
@@ -139,11 +141,3 @@ def draw() -> Canvas:
         f"a grid, 95 % each, {int(record.values['trials']):,} selections a lead.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-choosing",
-    title="Cohen et al. 2022, Theorem 7: choosing among exponentially many candidates",
-    sims=("clnss22-choosing",),
-    draw=draw,
-)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Canvas
 from scipy import special
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.selection_and_test.coin_game_laws import (
     coin_renyi,
@@ -20,6 +20,7 @@ from jaxsel.intervals import clopper_pearson
 from sims.clnss22_coin_game import BIAS, COINS, EPSILON, REVERSE_EPSILON
 from sims.registry import Result
 
+TITLE = "Cohen et al. 2022, Lemmas 1 and 2: the coin game in both directions"
 _ORDERS = 1.0 + np.geomspace(0.01, 1000.0, 121)
 _POINTS = (1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
 _PRINTED: dict[str, Any] = {"color": "#000000", "linestyle": "--"}
@@ -152,11 +153,3 @@ def draw() -> Canvas:
         f"{trials:,} games a side.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-coin-game",
-    title="Cohen et al. 2022, Lemmas 1 and 2: the coin game in both directions",
-    sims=("clnss22-coin-game",),
-    draw=draw,
-)

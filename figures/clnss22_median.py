@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.families.percentile.median_laws import (
     beta_binomial_boosting,
     median_failure,
@@ -20,6 +20,7 @@ from jaxsel.intervals import clopper_pearson
 from sims.clnss22_median import ALPHAS
 from sims.registry import Result
 
+TITLE = "Cohen et al. 2022, Theorem 4: failure probability against oracle calls"
 _LOOKS: tuple[dict[str, Any], ...] = (
     {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     {"color": "#3aa0dd", "linestyle": "-", "marker": "v"},
@@ -137,11 +138,3 @@ def draw() -> Canvas:
         f"{_THRESHOLDS} thresholds), for equal privacy; the axis counts digits.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-median",
-    title="Cohen et al. 2022, Theorem 4: failure probability against oracle calls",
-    sims=("clnss22-median",),
-    draw=draw,
-)

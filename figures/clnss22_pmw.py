@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights import updates as updates_of
 from sims.clnss22_pmw import (
@@ -25,6 +25,8 @@ from sims.clnss22_pmw import (
     QUERIES,
 )
 
+TITLE = "Cohen et al. 2022, Theorems 9 and 11: error of private multiplicative weights"
+SECONDS = 15
 LOOKS: dict[str, dict[str, Any]] = {
     "hardt_rothblum": {"color": "#d55e00", "linestyle": "--", "marker": "s"},
     "repetitive": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
@@ -134,11 +136,3 @@ def draw() -> Canvas:
         "with noise of g/80.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-pmw",
-    title="Cohen et al. 2022, Theorems 9 and 11: error of private multiplicative weights",
-    sims=("clnss22-pmw",),
-    draw=draw,
-)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.families.query_release.laws import (
     corrected_gaussian_cap,
@@ -18,6 +18,10 @@ from jaxsel.families.query_release.laws import (
 from jaxsel.intervals import clopper_pearson
 from sims.clnss22_query_release import CAP_DELTA, DELTA, EPSILON, QUERIES
 
+TITLE = (
+    "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded"
+)
+SECONDS = 17
 _LOOKS: dict[str, dict[str, Any]] = {
     "corrected": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
     "sharp": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
@@ -146,11 +150,3 @@ def draw() -> Canvas:
         "errs most.",
     )
     return figure
-
-
-FIGURE = Figure(
-    "clnss22-query-release",
-    "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded",
-    ("clnss22-query-release",),
-    draw,
-)

@@ -7,10 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.families.repetitive_sparse_vector.laws import query_law, top_chances
 from jaxsel.intervals import clopper_pearson, mean_interval
 from sims.clnss22_repetitions import BETA, QUERIES, WANTED, margins, settings
+
+TITLE = "Cohen et al. 2022, Algorithm 3: how repeated Tests answer one query"
 
 LOW, HIGH, FLOOR = -50.0, 10.0, 1e-9
 LEAST = 1  # number of the margin in the left panel
@@ -123,11 +125,3 @@ def draw() -> Canvas:
         "intervals; none is drawn that reaches down to 0.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-repetitions",
-    title="Cohen et al. 2022, Algorithm 3: how repeated Tests answer one query",
-    sims=("clnss22-repetitions",),
-    draw=draw,
-)

@@ -6,9 +6,11 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
+
+TITLE = "Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive analysis"
+SIMS = ()
 
 CELLS, QUERIES, ALPHA = 2**20, 10**6, 0.1
 LEAST = 1e5  # of log10 beta, where the displays are drawn to
@@ -82,11 +84,3 @@ def draw() -> Canvas:
         "constant.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-sample-complexity",
-    title="Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive analysis",
-    sims=(),
-    draw=draw,
-)

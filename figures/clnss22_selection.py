@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
@@ -28,6 +28,8 @@ from sims.clnss22_selection import (
 )
 from sims.registry import Result
 
+TITLE = "Cohen et al. 2022, Theorems 1 and 2: Selection and Test with one p"
+SECONDS = 14
 _LOOKS: dict[float, dict[str, Any]] = {
     0.5: {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     1.0: {"color": "#d55e00", "linestyle": "-", "marker": "s"},
@@ -169,11 +171,3 @@ def draw() -> Canvas:
         "interactions a side and point; audits weaken where the event becomes rare.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-selection",
-    title="Cohen et al. 2022, Theorems 1 and 2: Selection and Test with one p",
-    sims=("clnss22-selection",),
-    draw=draw,
-)

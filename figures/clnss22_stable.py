@@ -6,10 +6,12 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.clnss22_choosing import marks, smooth
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.families.choosing.laws import stable_settings
 from sims import clnss22_stable as sim
 from sims.clnss22_choosing import BETA, DELTA, EPSILON, exponential_lead
+
+TITLE = "Cohen et al. 2022, Theorem 8: a lead that is enough, whatever m"
 
 _BLUE, _ORANGE, _GREEN, _BLACK = "#0072b2", "#d55e00", "#009e73", "#000000"
 _KNOTS = (2, 8, 16, 22, 28, 34, 44, 192)
@@ -105,11 +107,3 @@ def draw() -> Canvas:
         f"{int(record.values['trials']):,} selections a lead.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-stable",
-    title="Cohen et al. 2022, Theorem 8: a lead that is enough, whatever m",
-    sims=("clnss22-stable",),
-    draw=draw,
-)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.intervals import clopper_pearson
 from sims.clnss22_svt_error import (
     DELTA,
@@ -20,6 +20,8 @@ from sims.clnss22_svt_error import (
     settings_of,
 )
 
+TITLE = "Cohen et al. 2022, Section 4: error of sparse vectors against confidence"
+SECONDS = 22
 CONFIDENCES = (0.5, 1.5, 3.0, 6.0, 10.0, 16.0, 24.0, 32.0, 40.0)  # log(1/beta)
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "standard": (
@@ -120,11 +122,3 @@ def draw() -> Canvas:
         f"({runs[0]:,} and {runs[-1]:,} runs, 95 % intervals).",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-svt-error",
-    title="Cohen et al. 2022, Section 4: error of sparse vectors against confidence",
-    sims=("clnss22-svt-error",),
-    draw=draw,
-)

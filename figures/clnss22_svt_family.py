@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.base import Relation
 from jaxsel.families.sparse_vector import variant_settings as variants
@@ -23,6 +23,8 @@ from sims.clnss22_svt_family import (
     queries_of,
 )
 
+TITLE = "Sparse vectors: six published variants on the standard worst case"
+SECONDS = 21
 _SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 50, 64)
 _LOW, _HIGH = 0.09, 60.0
 LOOKS: dict[int, tuple[str, dict[str, Any]]] = {
@@ -148,11 +150,3 @@ def draw() -> Canvas:
         f"(95 %) from {trials:,} trials a side.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-svt-family",
-    title="Sparse vectors: six published variants on the standard worst case",
-    sims=("clnss22-svt-family",),
-    draw=draw,
-)

@@ -9,11 +9,13 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.clnss22_choosing import smooth
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.confident_laws import confident_gap_bound, confident_settings
 from jaxsel.intervals import clopper_pearson
 from sims import clnss22_top_k as sim
+
+TITLE = "Cohen et al. 2022, Theorem 6: top-k selection with high confidence"
 
 _BLUE, _ORANGE, _BLACK = "#0072b2", "#d55e00", "#000000"
 _PEELING = {"color": _BLACK, "linestyle": "-", "marker": "p"}
@@ -103,11 +105,3 @@ def draw() -> Canvas:
         f"the exact lead, 95 % intervals; {trials:,} and {draws:,} releases.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="clnss22-top-k",
-    title="Cohen et al. 2022, Theorem 6: top-k selection with high confidence",
-    sims=("clnss22-top-k",),
-    draw=draw,
-)

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.families.tuning.bounds.profiles import negative_binomial_profile
@@ -19,6 +19,8 @@ from jaxsel.repetitions import Repetitions, parse
 from sims.krw24_2 import MEANS
 from sims.registry import Result
 
+TITLE = "Koskela, Redberg & Wang 2024, Figure 2: profiles, geometric K"
+SECONDS = 14
 EPSILONS = np.linspace(0.0, 4.2, 211)
 LOW, HIGH = 1e-10, 2.0
 _MEAN_LOOKS = {30: "#0072b2", 300: "#d55e00", 3000: "#009e73"}
@@ -106,11 +108,3 @@ def draw() -> Canvas:
         "bound at 95 %.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="krw24-2",
-    title="Koskela, Redberg & Wang 2024, Figure 2: profiles, geometric K",
-    sims=("krw24-2",),
-    draw=draw,
-)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Canvas
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.families.tuning.bounds.profiles import (
@@ -19,6 +19,9 @@ from jaxsel.families.tuning.bounds.profiles import (
 from jaxsel.repetitions import describe, from_mean
 from sims.common.worst_rankings import NOISE_MULTIPLIER
 from sims.krw24_2 import MEANS
+
+TITLE = "Koskela, Redberg & Wang 2024, Figure 3: epsilon against the mean of K"
+SIMS = ("krw24-2",)
 
 LOW, HIGH = 3.0, 1e5
 ETA = 1.0
@@ -108,11 +111,3 @@ def draw() -> Canvas:
         "likelier event; ranking and event planned on exact laws.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="krw24-3",
-    title="Koskela, Redberg & Wang 2024, Figure 3: epsilon against the mean of K",
-    sims=("krw24-2",),
-    draw=draw,
-)

@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import binomial_profile, poisson_profile
@@ -21,6 +21,8 @@ from jaxsel.repetitions import Repetitions, parse
 from sims.krw24_4 import COUNTS, MEAN
 from sims.registry import Result
 
+TITLE = "Koskela, Redberg & Wang 2024, Figure 4: binomial K"
+SECONDS = 18
 EPSILONS = np.linspace(0.0, 3.6, 181)
 LOW, HIGH = 1e-10, 2.0
 LARGEST_SHOWN = 24
@@ -168,11 +170,3 @@ def draw() -> Canvas:
         "95 % intervals.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="krw24-4",
-    title="Koskela, Redberg & Wang 2024, Figure 4: binomial K",
-    sims=("krw24-4",),
-    draw=draw,
-)

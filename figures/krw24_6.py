@@ -8,12 +8,14 @@ from matplotlib.figure import Figure as Canvas
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.repetitions import from_mean, parse
 from sims.common.dp_sgd_runs import runs
 from sims.krw24_6 import LAWS
 from sims.registry import Result
 
+TITLE = "Koskela, Redberg & Wang 2024, Figure 6: tuning DP-SGD, q = 256/60000"
+SECONDS = 32
 NAME = "krw24-6"
 FAMILIES = {
     "geometric": "Geometric, η = 1",
@@ -110,11 +112,3 @@ def draw() -> Canvas:
         "trained network; limits on ε at the δ shown.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id=NAME,
-    title="Koskela, Redberg & Wang 2024, Figure 6: tuning DP-SGD, q = 256/60000",
-    sims=(shared.RECORD,),
-    draw=draw,
-)

@@ -11,12 +11,14 @@ from scipy.interpolate import PchipInterpolator
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.repetitions import from_mean, parse
 from sims.common.dp_sgd_runs import runs
 from sims.krw24_6 import LAWS
 from sims.registry import Result
 
+TITLE = "Koskela, Redberg & Wang 2024, Figure 7: tuning DP-SGD, q = 16384/50000"
+SIMS = ("krw24-6",)
 NAME = "krw24-7"
 STATEMENTS = ("renyi", "profile", "envelope")
 MEANS = np.geomspace(2.0, 1e5, 13)
@@ -144,11 +146,3 @@ def draw() -> Canvas:
         "from that pair, not from a trained network; limits on ε at the δ shown.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id=NAME,
-    title="Koskela, Redberg & Wang 2024, Figure 7: tuning DP-SGD, q = 16384/50000",
-    sims=(shared.RECORD,),
-    draw=draw,
-)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
 from jaxsel.accounting.single_run.dominating import pair_delta
 from jaxsel.repetitions import from_mean, parse
@@ -19,6 +19,8 @@ from sims.common.dp_sgd_runs import LARGEST_MEAN, DpSgd, thresholds
 from sims.krw24_6 import LAWS
 from sims.registry import Result
 
+TITLE = "Koskela, Redberg & Wang 2024, Figure 8: tuning the noise of DP-SGD"
+SIMS = ("krw24-6",)
 NAME = "krw24-8"
 STATEMENTS = ("profile", "envelope")
 MEANS = np.geomspace(2.0, LARGEST_MEAN, 8)
@@ -164,11 +166,3 @@ def draw() -> Canvas:
         "ε at the δ shown.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id=NAME,
-    title="Koskela, Redberg & Wang 2024, Figure 8: tuning the noise of DP-SGD",
-    sims=(shared.RECORD,),
-    draw=draw,
-)

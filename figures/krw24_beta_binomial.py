@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.common.krw24_audits import arrows, planned_event
 from figures.common.krw24_shared import BASE, DELTA, KINDS, kind
 from jaxsel.accounting.single_run import curves
@@ -31,6 +31,8 @@ from sims.krw24_beta_binomial import GAMMAS, PURE, three_outcomes
 from sims.krw24_profile import BASES
 from sims.registry import Result
 
+TITLE = "Cohen et al. 2022, Theorem 1, against the envelope: beta-binomial K"
+SECONDS = 26
 RUNS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)  # tau of the curves
 PURE_RUNS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 100, 10_000)
 _COHEN = {"color": "#aa4499", "linestyle": (0, (6, 1.5)), "linewidth": 1.6}
@@ -203,11 +205,3 @@ def draw() -> Canvas:
         "exact laws; rankings and outcomes are those that such audits see best.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="krw24-beta-binomial",
-    title="Cohen et al. 2022, Theorem 1, against the envelope: beta-binomial K",
-    sims=("krw24-beta-binomial",),
-    draw=draw,
-)

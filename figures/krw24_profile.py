@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.common.krw24_audits import Audited, arrows, planned_event
 from figures.common.krw24_ladder import LOOKS, Ladder, ladder
 from jaxsel.audit_bounds import delta_lower_bound
@@ -21,6 +21,8 @@ from jaxsel.repetitions import Repetitions, parse
 from sims.krw24_profile import LAWS, TARGETS
 from sims.registry import Result
 
+TITLE = "What tuning really costs: Gaussian base, from audits to claims"
+SECONDS = 35
 _TITLES = (
     "K geometric, 𝔼[K] = 10",
     "K geometric, 𝔼[K] = 300",
@@ -197,11 +199,3 @@ def draw(base: str = "gaussian") -> Canvas:
         "adversarial order; squares, larger outputs are better.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="krw24-profile",
-    title="What tuning really costs: Gaussian base, from audits to claims",
-    sims=("krw24-profile",),
-    draw=draw,
-)

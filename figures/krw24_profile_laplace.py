@@ -1,13 +1,14 @@
 """What tuning really costs: profiles from audit to claim, Laplace base."""
 
-import functools
+from matplotlib.figure import Figure as Canvas
 
 from figures import krw24_profile
-from figures.common.figure import Figure
 
-FIGURE = Figure(
-    id="krw24-profile-laplace",
-    title="What tuning really costs: Laplace base, from audits to claims",
-    sims=("krw24-profile",),
-    draw=functools.partial(krw24_profile.draw, "laplace"),
-)
+TITLE = "What tuning really costs: Laplace base, from audits to claims"
+SIMS = ("krw24-profile",)
+SECONDS = 13
+
+
+def draw() -> Canvas:
+    """The panels of krw24-profile, for this base."""
+    return krw24_profile.draw("laplace")

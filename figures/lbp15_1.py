@@ -2,12 +2,14 @@
 
 import matplotlib.pyplot as plt
 
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.catalogue import find_claim, find_mechanism
 from jaxsel.families.noisy_max.subsampled_exponential_entries import subsampled_law
 from sims.lbp15_1 import DRAWS, SCORES
+
+TITLE = "Lantz, Boyd & Page 2015: what scoring more candidates costs"
 
 
 def draw():
@@ -28,6 +30,3 @@ def draw():
     axes.set(xscale="log", xlabel="candidates drawn, of 6", ylabel="privacy loss ε")
     axes.legend()
     return canvas
-
-
-FIGURE = Figure("lbp15-1", "Subsampled exponential mechanism", ("lbp15-1",), draw)

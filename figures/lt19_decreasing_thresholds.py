@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.lt19_privacy_cost import audited
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
@@ -20,6 +20,9 @@ from jaxsel.families.thresholds.decreasing_laws import (
     decreasing_threshold_pure,
 )
 from jaxsel.families.thresholds.laws import threshold_law
+
+TITLE = "Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run"
+SECONDS = 14
 
 _ORANGE, _BLUE, _GREEN, _PURPLE = "#d55e00", "#0072b2", "#009e73", "#aa4499"
 _LOOKS = {
@@ -135,11 +138,3 @@ def draw() -> Canvas:
         f"{max(1, trials // 10):,}); losses on events too rare to be seen escape them.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="lt19-decreasing-thresholds",
-    title="Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run",
-    sims=("lt19-decreasing-thresholds",),
-    draw=draw,
-)

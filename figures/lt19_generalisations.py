@@ -6,7 +6,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.common.generalisation_losses import (
     BOTH,
     decoy_losses,
@@ -44,6 +44,8 @@ from sims.lt19_generalisations import (
     medians,
 )
 
+TITLE = "Liu & Talwar 2019, Theorem 5.2: four generalised selections"
+SECONDS = 15
 _STOPPING = {"color": "#d55e00", "linestyle": "-", "marker": "s"}
 _CLASSICAL = {"color": "#000000", "linestyle": "--", "marker": "p"}
 _OWN = {"color": "#0072b2", "linestyle": (0, (5, 1.2)), "marker": "o"}
@@ -207,11 +209,3 @@ def draw() -> Canvas:
         "95 % intervals.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="lt19-generalisations",
-    title="Liu & Talwar 2019, Theorem 5.2: four generalised selections",
-    sims=("lt19-generalisations",),
-    draw=draw,
-)

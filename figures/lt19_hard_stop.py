@@ -5,7 +5,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.lt19_privacy_cost import audited
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps_pure,
@@ -13,6 +13,8 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_worst,
 )
 
+TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
+SECONDS = 18
 SLACK = 0.1  # epsilon_0 of Theorem 3.5
 _GAMMAS = {0.3: "#3aa0dd", 0.03: "#d55e00", 0.003: "#aa4499", 0.0003: "#000000"}
 
@@ -118,11 +120,3 @@ def draw() -> Canvas:
         f"most at each T, {int(record.values['trials']):,} selections a side.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="lt19-hard-stop",
-    title="Liu & Talwar 2019, Theorem 3.5: the price of a hard stop",
-    sims=("lt19-hard-stop",),
-    draw=draw,
-)

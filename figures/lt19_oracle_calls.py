@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.families.percentile.median_laws import median_failure, median_rounds
 from jaxsel.families.percentile.pipeline_laws import (
     READINGS,
@@ -18,6 +18,8 @@ from jaxsel.families.percentile.pipeline_laws import (
 from jaxsel.intervals import clopper_pearson
 from sims.lt19_percentile import ALPHA, BASE, BETAS, DELTA, median_base, median_search
 
+TITLE = "Liu & Talwar 2019, Theorem 4.7: runs needed, beside Cohen et al. 2022"
+SIMS = ("lt19-percentile",)
 _SEARCH = {"color": "#009e73", "linestyle": "-", "marker": "^"}
 _BOOST = {"color": "#aa4499", "linestyle": "-", "marker": "D"}
 _RATIOS = np.geomspace(0.3, 10.0, 60)
@@ -140,11 +142,3 @@ def draw() -> Canvas:
         "each count of N runs as one binomial number: nobody could make the runs.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="lt19-oracle-calls",
-    title="Liu & Talwar 2019, Theorem 4.7: runs needed, beside Cohen et al. 2022",
-    sims=("lt19-percentile",),
-    draw=draw,
-)

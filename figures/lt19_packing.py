@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.tuning.attained.packing import (
     packing_bound,
@@ -17,6 +17,7 @@ from jaxsel.families.tuning.bounds.random_stopping import stopping_law
 from jaxsel.intervals import clopper_pearson
 from sims.lt19_packing import ALPHA, EPSILON, STOP, base_laws
 
+TITLE = "Liu & Talwar 2019, Theorem D.2: what any useful selection must lose"
 _LOOKS = {
     "algorithm-2": (
         "LT Algorithm 2, γ = 1/(10K): exact", style.look("Geometric η = 1"),
@@ -117,11 +118,3 @@ def draw() -> Canvas:
         f"{int(values['trials']):,} selections a side, 95 % intervals.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="lt19-packing",
-    title="Liu & Talwar 2019, Theorem D.2: what any useful selection must lose",
-    sims=("lt19-packing",),
-    draw=draw,
-)

@@ -7,11 +7,12 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.audit_bounds import epsilon_lower_bound
 from sims.lt19_privacy_cost import SELECTORS, Selector, base_pair
 
+TITLE = "Liu & Talwar 2019: privacy cost of selection against the number of runs"
 _LOOKS = {
     "naive": ("Best of K (B.1): Kε₁", "Naive repetition"),
     "algorithm-2": ("LT Algorithm 2: 3ε₁, Theorem 3.2", "Geometric η = 1"),
@@ -119,11 +120,3 @@ def draw() -> Canvas:
         "on events too rare to be seen escape them.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="lt19-privacy-cost",
-    title="Liu & Talwar 2019: privacy cost of selection against the number of runs",
-    sims=("lt19-privacy-cost",),
-    draw=draw,
-)

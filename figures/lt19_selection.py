@@ -9,9 +9,12 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from scipy.interpolate import PchipInterpolator
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.intervals import mean_interval
 from sims.lt19_selection import SELECTORS, Selector, candidates
+
+TITLE = "Liu & Talwar 2019, section 5.1: private choice among 56 real models"
+SECONDS = 23
 
 LOW, HIGH = 0.05, 10.0
 _KNOTS = 41
@@ -161,11 +164,3 @@ def draw() -> Canvas:
         f"Lines: exact laws. Points: {trials:,} selections each, 95 % intervals.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="lt19-selection",
-    title="Liu & Talwar 2019, section 5.1: private choice among 56 real models",
-    sims=("lt19-selection",),
-    draw=draw,
-)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.intervals import clopper_pearson, mean_interval
 from sims.lt19_utility import (
     BETA,
@@ -20,6 +20,8 @@ from sims.lt19_utility import (
     Selector,
 )
 
+TITLE = "Liu & Talwar 2019: utility of private selection at equal total epsilon"
+SECONDS = 12
 LARGE = 15.0  # a loss above this is a failure, in the second panel
 _DENSE = np.geomspace(EPSILONS[0], EPSILONS[-1], 33)
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -155,11 +157,3 @@ def draw() -> Canvas:
         f"{int(record.values['trials']):,} selections each, 95 % intervals.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="lt19-utility",
-    title="Liu & Talwar 2019: utility of private selection at equal total epsilon",
-    sims=("lt19-utility",),
-    draw=draw,
-)

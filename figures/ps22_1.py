@@ -5,9 +5,10 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.errors import InputError
 
+TITLE = "Papernot & Steinke 2022, Figure 1: tuned accuracy with and without outliers"
 LEARNING_RATE = 0.003
 _SERIES = {
     "without_outliers": ("without outliers", "#0072b2", "o"),
@@ -70,11 +71,3 @@ def draw() -> Canvas:
         "range of α. Eight outliers at (7.9, −8.0) join the negative class.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="ps22-1",
-    title="Papernot & Steinke 2022, Figure 1: tuned accuracy with and without outliers",
-    sims=("ps22-1",),
-    draw=draw,
-)

@@ -6,13 +6,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.common.renyi_overlay import renyi_figure
 from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.repetitions import from_mean
 from sims.common.tuned_laws import RHO
 from sims.ps22_2 import MEANS
 
+TITLE = "Papernot & Steinke 2022, Figure 2: Renyi bounds, logarithmic K"
 ORDERS = 1.0 + np.geomspace(0.02, 29.0, 300)
 POINTS = np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0])
 TOP = 6.5
@@ -68,11 +69,3 @@ def draw() -> Canvas:
             "together."
         ),
     )
-
-
-FIGURE = Figure(
-    id="ps22-2",
-    title="Papernot & Steinke 2022, Figure 2: Renyi bounds, logarithmic K",
-    sims=("ps22-2",),
-    draw=draw,
-)

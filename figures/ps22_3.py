@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.common.renyi_overlay import renyi_figure
 from jaxsel.accounting.single_run import curves
 from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
@@ -14,6 +14,7 @@ from jaxsel.repetitions import from_mean
 from sims.common.tuned_laws import RHO
 from sims.ps22_3 import ETAS, MEAN
 
+TITLE = "Papernot & Steinke 2022, Figure 3: Renyi bounds, laws of K of mean 10"
 ORDERS = 1.0 + np.geomspace(0.02, 49.0, 300)
 POINTS = np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0])
 TOP = 9.0
@@ -78,11 +79,3 @@ def draw() -> Canvas:
             "pair hold together."
         ),
     )
-
-
-FIGURE = Figure(
-    id="ps22-3",
-    title="Papernot & Steinke 2022, Figure 3: Renyi bounds, laws of K of mean 10",
-    sims=("ps22-3",),
-    draw=draw,
-)

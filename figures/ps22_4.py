@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.repetitions import parse
 from sims.common import tuned_laws
@@ -15,6 +15,7 @@ from sims.common.gaussian_orders import two_block_epsilon
 from sims.ps22_4 import EVENT, law_of
 from sims.registry import Result
 
+TITLE = "Papernot & Steinke 2022, Figure 4: privacy against the mean number of runs"
 NAMES = {
     "naive": "Naive repetition",
     "eta=0": "Logarithmic η = 0",
@@ -114,11 +115,3 @@ def draw() -> Canvas:
         f"laws, {trials:,} trials a side, each bound at 95 %.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="ps22-4",
-    title="Papernot & Steinke 2022, Figure 4: privacy against the mean number of runs",
-    sims=("ps22-4",),
-    draw=draw,
-)

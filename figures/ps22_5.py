@@ -6,11 +6,13 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.common.tuned_curves import NAMES, curve, stored_laws
 from jaxsel.intervals import mean_interval
 from jaxsel.repetitions import expected_quantile
 from sims.common import tuned_laws
+
+TITLE = "Papernot & Steinke 2022, Figure 5: expected quantile against privacy"
 
 LOW, HIGH = 3.0, 7.0
 _UNIT = 2**30  # the fixed point of the stored sums
@@ -65,11 +67,3 @@ def draw() -> Canvas:
         "The paper's legend shows one of η\u00a0=\u00a0±0.5; both are drawn.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="ps22-5",
-    title="Papernot & Steinke 2022, Figure 5: expected quantile against privacy",
-    sims=("ps22-5",),
-    draw=draw,
-)

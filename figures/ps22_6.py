@@ -6,12 +6,14 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.common.tuned_curves import NAMES, curve, stored_laws
 from jaxsel.intervals import clopper_pearson
 from jaxsel.repetitions import Repetitions, success_probability
 from sims.common import tuned_laws
 from sims.ps22_6 import BASE_SUCCESS
+
+TITLE = "Papernot & Steinke 2022, Figure 6: success probability against privacy"
 
 LOW, HIGH = 0.0, 8.0
 NAIVE = "naive"
@@ -86,11 +88,3 @@ def draw() -> Canvas:
         "η\u00a0=\u00a0±0.5; both are drawn.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="ps22-6",
-    title="Papernot & Steinke 2022, Figure 6: success probability against privacy",
-    sims=("ps22-6",),
-    draw=draw,
-)

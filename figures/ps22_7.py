@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.common.search_accuracy import DELTA, budget, curve, numbers_of, simulated
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import base_epsilon
@@ -20,6 +20,8 @@ from jaxsel.records import digest
 from sims.common.digits_accuracies import PAPER_RATES, AccuracyTable
 from sims.ps22_7 import RELEASED, SEARCHES, tables
 
+TITLE = "Papernot & Steinke 2022, Figure 7: accuracy of the best network"
+SECONDS = 12
 NAMES = {
     "eta=0": "Logarithmic η = 0",
     "eta=0.5": "η = 0.5",
@@ -156,11 +158,3 @@ def _caption(trials: int, rows) -> str:
         "0.3 only (E-PS-4), with a formula that fails at γ = 0.5 (E-PS-5) and for Poisson "
         "means below 1 (E-PS-1); dotted: the same by Theorem 2 and the corrected Theorem 6."
     )
-
-
-FIGURE = Figure(
-    id="ps22-7",
-    title="Papernot & Steinke 2022, Figure 7: accuracy of the best network",
-    sims=("ps22-7",),
-    draw=draw,
-)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from figures.common.renyi_points import renyi_interval
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.pairs import tight_conditional
@@ -17,6 +17,8 @@ from jaxsel.families.tuning.bounds.conditional import (
 from sims.common.tuned_laws import RHO
 from sims.ps22_8 import A
 from sims.registry import Result
+
+TITLE = "Papernot & Steinke 2022, Figure 8: conditional sampling"
 
 RIGHT, TOP = 25.0, 6.0
 ORDERS = np.concatenate(
@@ -110,11 +112,3 @@ def draw() -> Canvas:
         f"in the paper). Points: threshold selection, {trials:,} trials a side.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="ps22-8",
-    title="Papernot & Steinke 2022, Figure 8: conditional sampling",
-    sims=("ps22-8",),
-    draw=draw,
-)

@@ -7,9 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.intervals import mean_interval
 
+TITLE = "Zhu & Wang 2022, Figure 1(a): top 15 states by COVID-19 cases"
+SECONDS = 17
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "EM-CDP": (
         "EM-CDP", {"color": "#0072b2", "linestyle": "-", "marker": "o"}
@@ -165,11 +167,3 @@ def draw() -> Canvas:
         f"Data: {values['source']}.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="zw22-1a",
-    title="Zhu & Wang 2022, Figure 1(a): top 15 states by COVID-19 cases",
-    sims=("zw22-1a",),
-    draw=draw,
-)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.base import Relation
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import exponential_top_k_scale, top_stable
@@ -20,6 +20,8 @@ from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.intervals import mean_interval
 from sims import zw22_1b as sim
 
+TITLE = "Zhu & Wang 2022, Figure 1(b): recall against k on two levels"
+SECONDS = 13
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "StableTopK": (
         "StableTopK (Algorithm 2)",
@@ -146,11 +148,3 @@ def draw() -> Canvas:
 
 def _threshold(k: int) -> int:
     return round(top_stable(sim.EPSILON, sim.DELTA, k).threshold)
-
-
-FIGURE = Figure(
-    id="zw22-1b",
-    title="Zhu & Wang 2022, Figure 1(b): recall against k on two levels",
-    sims=("zw22-1b",),
-    draw=draw,
-)

@@ -9,12 +9,15 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.errors import InputError
 from jaxsel.families.top_k.gaps import gap_for_success_printed
 from jaxsel.intervals import clopper_pearson
 from sims import zw22_gaps as sim
 from sims.common import top_k_gap_needs as needs
+
+TITLE = "Zhu & Wang 2022, Theorem 20 and noises of report noisy max: gaps needed"
+SECONDS = 60
 
 _BLUE, _ORANGE, _GREEN, _PURPLE = "#0072b2", "#d55e00", "#009e73", "#aa4499"
 _TESTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -181,11 +184,3 @@ def draw() -> Canvas:
         f"{len(record.arrays['factors'])} gaps around.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="zw22-gaps",
-    title="Zhu & Wang 2022, Theorem 20 and noises of report noisy max: gaps needed",
-    sims=("zw22-gaps",),
-    draw=draw,
-)

@@ -9,8 +9,11 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
-from figures.common.figure import Figure, load
+from figures.common.figure import load
 from jaxsel.intervals import mean_interval
+
+TITLE = "Zhu & Wang 2022, Table 1: proportion of the true top k on check-ins"
+SECONDS = 38
 
 # Carvalho, Wang, Gondara & Miao (UAI 2020), proportion of the true top k, 2,000 trials,
 # as stored in the notebooks of github.com/ricardocarvalhods/diff-priv-top-k-stability
@@ -161,11 +164,3 @@ def draw() -> Canvas:
         f"Carvalho et al. 2020, on the full data. Data: {sources}.",
     )
     return figure
-
-
-FIGURE = Figure(
-    id="zw22-table1",
-    title="Zhu & Wang 2022, Table 1: proportion of the true top k on check-ins",
-    sims=("zw22-table1",),
-    draw=draw,
-)

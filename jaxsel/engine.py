@@ -20,7 +20,7 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxsel import records, stream
+from jaxsel import records, source_digest, stream
 from jaxsel.base import Mechanism
 from jaxsel.entry import Built
 from jaxsel.errors import InputError, check_integer
@@ -167,7 +167,7 @@ def simulate_grid(
 
     Raises:
       InputError: for input that the mechanism refuses, cells of different shapes, or a
-        record written by another configuration.
+        record written by another configuration or by other code.
       RuntimeError: if outcomes fall outside the statistic's declared range.
     """
     trials = check_integer("trials", trials, 1)
@@ -251,6 +251,7 @@ def _configuration(mechanism, statistic, prepared, cells, seed, first_trial) -> 
         "seed": seed,
         "first_trial": first_trial,
         "stream": "threefry2x32-20/v1",
+        "code": source_digest.digest(mechanism, statistic, __name__),
         "jax": jax.__version__,
         "backend": jax.default_backend(),
     }

@@ -105,7 +105,8 @@ def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Re
     """Reads a record; with ``configuration``, refuses one made by another.
 
     Raises:
-      InputError: if the file is absent, no record, or of another configuration.
+      InputError: if the file is absent, no record, of another configuration or of other
+        code.
     """
     import xarray as xr
 
@@ -125,6 +126,12 @@ def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Re
     if configuration is not None and found != json.loads(json.dumps(configuration)):
         keys = sorted(set(found) | set(configuration))
         different = [k for k in keys if found.get(k) != configuration.get(k)]
+        if different == ["code"]:
+            raise InputError(
+                f"{path} was made by other code than this (jaxsel "
+                f"{attributes['versions'].get('jaxsel', 'unknown')}, since changed), "
+                "which may give other numbers; name another file or remove this one"
+            )
         raise InputError(
             f"{path} was written by another configuration (it differs in "
             f"{', '.join(different)}); name another file or remove this one"

@@ -29,10 +29,8 @@ def main(
 ) -> None:
     """Run the simulations behind the figures and store their records."""
     if list_them:
-        rows = [
-            [sim.name, f"sims/{sim.module}.py", sim.trials] for sim in SIMS.values()
-        ]
-        print_table("Simulations", ["name", "file", "trials a cell"], rows)
+        rows = [[sim.name, sim.module, sim.trials] for sim in SIMS.values()]
+        print_table("Simulations", ["name", "module", "trials a cell"], rows)
         return
     with bad_input_exits():
         number = None if trials is None else read_trials(trials)

@@ -16,6 +16,7 @@ from jaxsel.families.multiplicative_weights.adaptive_analysis import (
 from jaxsel.statistics import combine, moments
 from sims.common.universe import table
 
+TRIALS = 128
 ROWS = 500
 QUERIES = (3, 10, 30, 100, 300, 1000)
 RANGE = (-2.0, 3.0)  # of all values, but with chance below 1e-12

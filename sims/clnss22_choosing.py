@@ -16,6 +16,8 @@ from jaxsel.families.choosing.choosing import choosing_mechanism
 from jaxsel.families.choosing.laws import choosing_settings, needed_lead
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 
+TRIALS = 200_000
+
 EPSILON, DELTA, BETA = 1.0, 1e-6, 0.1
 FACTORS = (0.9, 0.94, 0.97, 1.0, 1.03, 1.06, 1.1)
 BITS = (4, 16, 32, 64, 128)  # log2 of the number of candidates

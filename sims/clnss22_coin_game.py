@@ -13,6 +13,7 @@ from scipy import special
 from jaxsel.engine import simulate_grid
 from jaxsel.families.selection_and_test.coin_game import coin_game
 
+TRIALS = 1_000_000
 EPSILON = 0.5
 COINS = 12  # after which a game of randomised response is nearly certain to be over
 REVERSE_EPSILON = 0.5

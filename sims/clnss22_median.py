@@ -15,6 +15,7 @@ from jaxsel.families.percentile.median_laws import median_failure
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 
+TRIALS = 1_000_000
 LEAST = 1e-4
 ALPHAS = (0.25, 0.5, 1.0, 2.0, math.log(1.0 / LEAST))
 FAILURES = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # aimed at

@@ -16,6 +16,7 @@ from jaxsel.families.multiplicative_weights.repetitive import repetitive
 from jaxsel.statistics import combine, counts, histogram, sums
 from sims.common.universe import table
 
+TRIALS = 1000
 MECHANISMS = ("hardt_rothblum", "repetitive")
 EPSILON, DELTA = 1.0, 1e-6
 QUERIES = (20, 60, 200, 600)

@@ -13,6 +13,8 @@ from jaxsel.families.query_release.laws import query_release
 from jaxsel.families.query_release.query_release import Answers, query_release_mechanism
 from jaxsel.statistics import combine, counts, histogram
 
+TRIALS = 100_000
+
 EPSILON, DELTA, QUERIES = 1.0, 0.05, 10
 LEVELS = tuple(
     float(level) for level in np.linspace(0.05, 1.0, 20)

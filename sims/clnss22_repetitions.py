@@ -21,6 +21,8 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
 )
 from jaxsel.statistics import combine, counts, sums
 
+TRIALS = 300_000
+
 WANTED, QUERIES, BETA = 50, 2000, 1e-3
 LEVELS = (-48.0, -40.0, -34.0, -28.0, -24.0, -20.0, -17.0, -14.0, -11.0, -8.0, -5.0,
           -2.0, 2.0)  # fmt: skip

@@ -21,6 +21,7 @@ from jaxsel.accounting.single_run.pairs import LawPair
 from jaxsel.engine import simulate_grid
 from jaxsel.families.selection_and_test.program import Select, Tests, program
 
+TRIALS = 1_000_000
 EPSILON = 0.5
 GAMMAS = (0.5, 1.0, 2.0)
 ROUNDS = (1, 3, 10, 20, 40, 80)  # tau

@@ -18,6 +18,7 @@ from jaxsel.families.top_k.stable import propose_test_release
 from jaxsel.statistics import sums
 from sims.clnss22_choosing import BETA, DELTA, EPSILON, FACTORS, exponential_wins
 
+TRIALS = 200_000
 BITS = (4, 16, 32, 64, 128, 192)  # log2 of the number of candidates
 RANK_BITS = 192  # the same, where k varies
 RANKS = (1, 10, 100, 1000)

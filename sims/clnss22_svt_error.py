@@ -41,6 +41,8 @@ from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.sparse import sparse_vector
 from jaxsel.statistics import counts
 
+TRIALS = 30_000
+
 QUERIES, WANTED = 2000, 50
 EPSILON, DELTA = 1.0, 1e-6
 BETAS = (0.3, 0.03, 0.003)

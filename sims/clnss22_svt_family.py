@@ -29,6 +29,7 @@ from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.sparse import sparse_vector
 
+TRIALS = 500_000
 EPSILON = 1.0
 CUTOFF = 2
 _FAR_BELOW = -1e6  # a query that is never above, on either side

@@ -19,6 +19,8 @@ from jaxsel.families.top_k.confident_laws import (
 from jaxsel.families.top_k.confident_top_k import confident_top_k
 from jaxsel.families.top_k.exponential import exponential_top_k
 
+TRIALS = 20_000
+
 EPSILON, DELTA = 1.0, 1e-6
 CANDIDATES, K = 20, 5
 PEELING_BETAS = (0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4)

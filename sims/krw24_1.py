@@ -23,6 +23,7 @@ from jaxsel.families.noisy_max.group_bounds import (
 )
 from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max
 
+TRIALS = 4_000_000
 DELTA = 1e-3  # that so many trials can see; the paper's is 1e-6
 NOISE_SCALE = 4.0
 CANDIDATES = (2, 10, 100, 1000, 10_000)

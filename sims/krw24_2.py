@@ -31,6 +31,7 @@ from sims.common.worst_rankings import (
     worst_rankings,
 )
 
+TRIALS = 4_000_000
 MEANS = (30, 300, 3000)
 TARGETS = (0.1, 0.03, 0.01, 0.003, 0.001)  # deltas that so many trials can see
 SIDES = (0.0, 1.0 / NOISE_MULTIPLIER)  # mean of one run on the data and the neighbour

@@ -15,6 +15,7 @@ from jaxsel.engine import simulate_grid
 from jaxsel.repetitions import Repetitions, binomial, describe, poisson
 from sims.krw24_2 import profile_tallies
 
+TRIALS = 4_000_000
 MEAN = 10
 COUNTS = (12, 15, 20, 50, 1000)  # n of Bin(n, MEAN/n)
 LARGEST = 40  # numbers of runs from here on are counted together

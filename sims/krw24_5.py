@@ -37,6 +37,7 @@ from jaxsel.families.ridge_regression.tuned import (
 from jaxsel.repetitions import geometric
 from jaxsel.statistics import combine, counts, moments
 
+TRIALS = 2000
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 DELTA = 1e-6
 MEAN_RUNS = 30

@@ -23,6 +23,7 @@ from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.dp_sgd_runs import event, runs, sides, tuned_masses
 
+TRIALS = 4_000_000
 DELTAS = (1e-1, 1e-2, 1e-3, 1e-4)  # that so many trials can see; the paper's is 1e-6
 _NATURAL_DELTA = 1e-2  # at which the costlier of the two natural rankings is taken
 LAWS = {

@@ -21,6 +21,7 @@ from jaxsel.repetitions import Repetitions, beta_binomial
 from sims.common.line_rankings import CELLS
 from sims.krw24_profile import BASES, planned, tallies
 
+TRIALS = 2_000_000
 GAMMAS = (0.5, 1.0, 2.0)
 COUNTS = (3, 30, 300, 3000)  # tau
 PURE = 1.0  # epsilon of the pure base

@@ -30,6 +30,8 @@ from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.line_rankings import CELLS, Ranking, natural_ranking, worst_rankings
 
+TRIALS = 1_500_000
+
 
 class LineBase(NamedTuple):
     """One base.

@@ -12,6 +12,7 @@ from jaxsel.families.thresholds.decreasing_thresholds import decreasing_threshol
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
 
+TRIALS = 1_000_000
 EPSILON = 1.0
 GAMMAS = (0.3, 1.0)  # chance to lower the threshold
 LEVELS = (0, 1, 2, 3, 4, 6, 8)  # R

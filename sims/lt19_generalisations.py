@@ -33,6 +33,8 @@ from jaxsel.families.score_selection.settings import (
 )
 from jaxsel.families.score_selection.stopping import candidate_stopping
 
+TRIALS = 300_000
+
 EPSILON, DELTA, BETA = 1.0, 1e-6, 0.1
 LADDER = -np.arange(60.0)
 DECOYS = (1.0, 4.0, 16.0, 64.0, 256.0)  # sensitivity of the decoy

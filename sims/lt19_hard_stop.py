@@ -15,6 +15,7 @@ from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 
+TRIALS = 4_000_000
 EPSILON = 0.5
 GAMMA = 0.03
 STEPS = (1, 2, 4, 8, 15, 30, 60, 120, 240)  # T

@@ -14,6 +14,7 @@ from jaxsel.families.tuning.attained.packing import packing_law, packing_success
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 
+TRIALS = 4_000_000
 EPSILON = 0.01  # of one mechanism
 ALPHA = 0.1
 STOP = 0.1  # K gamma: 10 K runs on average

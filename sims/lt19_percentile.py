@@ -25,6 +25,8 @@ from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, alg
 from jaxsel.families.tuning import bases
 from jaxsel.families.tuning.private_tuning import private_tuning
 
+TRIALS = 200_000
+
 BASE, SLACK, DELTA, BETA = 0.1, 0.1, 1e-6, 0.1  # epsilon_1, epsilon_0, delta, beta
 QUERIES = 10
 ORACLE = {"target": 0.5, "base_epsilon": BASE, "final_epsilon": 1.0}

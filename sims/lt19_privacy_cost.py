@@ -20,6 +20,7 @@ from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 
+TRIALS = 1_500_000
 EPSILON = 1.0  # of one run
 MIDDLE = 0.006  # probability of the middle outcome where it is rare
 CALLS = (2, 4, 8, 16, 32, 64)  # expected; of Algorithm 1, at most

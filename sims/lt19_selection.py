@@ -29,6 +29,7 @@ from jaxsel.families.tuning.noised_bases import random_candidate
 from jaxsel.families.tuning.private_tuning import private_tuning
 from sims.common import digits_candidates
 
+TRIALS = 1_000_000
 MEAN_RUNS = 56  # of every law of K: as many as there are candidates
 STOP_PROBABILITY = 1.0 / MEAN_RUNS  # Algorithm 1 then makes at most 56 runs on average
 DELTA = 1e-6  # for the laws of K without a bound that is free of delta

@@ -19,6 +19,7 @@ from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.noised_bases import random_candidate
 from jaxsel.families.tuning.private_tuning import private_tuning
 
+TRIALS = 500_000
 CANDIDATES = 100
 BETA = 0.1
 GAMMA = BETA / (2.0 * CANDIDATES)  # LT-E18

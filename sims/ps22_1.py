@@ -27,6 +27,7 @@ from scipy.optimize import minimize
 from jaxsel.errors import check_integer
 from jaxsel.progress import progress_bar
 
+TRIALS = 1000
 NAME = "ps22-1"
 ALPHAS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 ALPHAS += (10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0)

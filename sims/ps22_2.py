@@ -8,6 +8,7 @@ algorithm.
 from jaxsel.repetitions import from_mean
 from sims.common.renyi_tallies import renyi_tallies
 
+TRIALS = 4_000_000
 MEANS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 
 

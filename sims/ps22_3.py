@@ -8,6 +8,7 @@ algorithm.
 from jaxsel.repetitions import from_mean
 from sims.common.renyi_tallies import renyi_tallies
 
+TRIALS = 4_000_000
 MEAN = 10
 ETAS = (0.0, 1.0, 5.0)
 

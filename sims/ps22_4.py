@@ -21,6 +21,7 @@ from jaxsel.repetitions import Repetitions, describe, from_mean
 from sims.common import gaussian_orders as orders
 from sims.common.tuned_laws import DELTA
 
+TRIALS = 4_000_000
 CONFIDENCE = 0.95  # for which audits are planned
 EVENT = 1  # the outcome "up to the end"
 MEANS: dict[str, tuple[int, ...]] = {

@@ -18,6 +18,7 @@ from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.statistics import moments
 from sims.common import tuned_laws
 
+TRIALS = 1_000_000
 EPSILONS = (3.25, 3.75, 4.25, 4.75, 5.25, 5.75, 6.25, 6.75)
 
 

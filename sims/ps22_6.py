@@ -12,6 +12,7 @@ from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 from sims.common import tuned_laws
 
+TRIALS = 1_000_000
 BASE_SUCCESS = 0.01
 EPSILONS = (2.5, 3.25, 4.0, 4.75, 5.5, 6.25, 7.0, 7.75)
 COUNTS = tuple(range(1, 11))

@@ -26,6 +26,7 @@ from jaxsel.repetitions import Repetitions
 from sims.common import digits_accuracies
 from sims.common.digits_accuracies import AccuracyTable
 
+TRIALS = 500
 RELEASED = "released"
 _GAMMAS = (1e-7, 8e-6, 1e-4, 2.4e-4, 0.0015, 0.0035, 0.025, 0.05, 0.1, 0.2, 0.5)
 _RUNS = 100.0  # E[K] over gamma, for Poisson

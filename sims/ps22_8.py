@@ -14,6 +14,7 @@ from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.bounds.conditional import fitted_tight_conditional
 from sims.common.tuned_laws import RHO
 
+TRIALS = 4_000_000
 ORDERS = (2.0, 3.0, 4.5, 7.0, 10.0, 14.0, 18.0, 22.0)
 A = 0.25  # the paper does not state a; this is the largest that it allows
 SCORES = (1.0, 1.0, 0.0)  # S is what scores at least 1

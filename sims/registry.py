@@ -1,34 +1,48 @@
 """The simulations by name, and their records on disk."""
 
+import hashlib
 import importlib
+import importlib.metadata
 import os
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel import records
+from jaxsel import records, source_digest
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.errors import InputError
+from sims import listing
 
-OUT = Path(__file__).parent / "out"
+FOLDER = Path(__file__).parent
+OUT = FOLDER / "out"
+# Modules that read tables from ``sims/data``.
+STORED_TABLES = {
+    "sims.common.digits_accuracies",
+    "sims.common.digits_candidates",
+    "sims.common.tumour_table",
+}
 
 
 class Sim(NamedTuple):
     """One simulation.
 
+    Its file in ``sims`` defines ``TRIALS`` and ``run(*, trials, seed, progress)``, which
+    returns a mapping of NumPy arrays and JSON-ready values.
+
     Attributes:
-      name: what the command line and the figures call it.
-      module: the file in ``sims`` that defines ``run(*, trials, seed, progress)``, which
-        returns a mapping of NumPy arrays and JSON-ready values.
+      name: what the command line and the figures call it: its file's, with hyphens.
       trials: default budget: trials a grid cell (what a trial is, the module says).
     """
 
     name: str
-    module: str
     trials: int
+
+    @property
+    def module(self) -> str:
+        """Full name of its module."""
+        return f"sims.{listing.module_name(self.name)}"
 
 
 class Result(NamedTuple):
@@ -38,81 +52,50 @@ class Result(NamedTuple):
     values: dict[str, Any]
 
 
-_ALL = (
-    Sim("ps22-1", "ps22_1", 1000),
-    Sim("ps22-2", "ps22_2", 4_000_000),
-    Sim("ps22-3", "ps22_3", 4_000_000),
-    Sim("ps22-4", "ps22_4", 4_000_000),
-    Sim("ps22-5", "ps22_5", 1_000_000),
-    Sim("ps22-6", "ps22_6", 1_000_000),
-    Sim("ps22-7", "ps22_7", 500),
-    Sim("ps22-8", "ps22_8", 4_000_000),
-    Sim("krw24-1", "krw24_1", 4_000_000),
-    Sim("krw24-2", "krw24_2", 4_000_000),
-    Sim("krw24-4", "krw24_4", 4_000_000),
-    Sim("krw24-5", "krw24_5", 2000),
-    Sim("krw24-6", "krw24_6", 4_000_000),
-    Sim("krw24-profile", "krw24_profile", 1_500_000),
-    Sim("krw24-beta-binomial", "krw24_beta_binomial", 2_000_000),
-    Sim("zw22-table1", "zw22_table1", 4000),
-    Sim("zw22-1a", "zw22_1a", 4000),
-    Sim("zw22-1b", "zw22_1b", 1000),
-    Sim("zw22-gaps", "zw22_gaps", 50_000),
-    Sim("zw22-table2", "zw22_table2", 1000),
-    Sim("lt19-selection", "lt19_selection", 1_000_000),
-    Sim("lt19-privacy-cost", "lt19_privacy_cost", 1_500_000),
-    Sim("lt19-decreasing-thresholds", "lt19_decreasing_thresholds", 1_000_000),
-    Sim("lt19-hard-stop", "lt19_hard_stop", 4_000_000),
-    Sim("lt19-packing", "lt19_packing", 4_000_000),
-    Sim("lt19-percentile", "lt19_percentile", 200_000),
-    Sim("lt19-utility", "lt19_utility", 500_000),
-    Sim("lt19-generalisations", "lt19_generalisations", 300_000),
-    Sim("clnss22-selection", "clnss22_selection", 1_000_000),
-    Sim("clnss22-coin-game", "clnss22_coin_game", 1_000_000),
-    Sim("clnss22-median", "clnss22_median", 1_000_000),
-    Sim("clnss22-query-release", "clnss22_query_release", 100_000),
-    Sim("clnss22-top-k", "clnss22_top_k", 20_000),
-    Sim("clnss22-choosing", "clnss22_choosing", 200_000),
-    Sim("clnss22-stable", "clnss22_stable", 200_000),
-    Sim("clnss22-svt-family", "clnss22_svt_family", 500_000),
-    Sim("clnss22-svt-error", "clnss22_svt_error", 30_000),
-    Sim("clnss22-repetitions", "clnss22_repetitions", 300_000),
-    Sim("clnss22-pmw", "clnss22_pmw", 1000),
-    Sim("clnss22-adaptive", "clnss22_adaptive", 128),
-)
-SIMS: dict[str, Sim] = {sim.name: sim for sim in _ALL}
+SIMS: dict[str, Sim] = {
+    name: Sim(name, constants["TRIALS"])
+    for name, constants in listing.files(FOLDER, "TRIALS").items()
+}
 
 
-def _sources(module: str, seen: dict[str, bytes]) -> dict[str, bytes]:
-    """The source of a module of this folder and of those that it imports from here."""
-    path = Path(__file__).parent / f"{module}.py"
-    if module not in seen and path.exists():
-        seen[module] = path.read_bytes()
-        for name in re.findall(
-            rb"^(?:from|import) sims(?:\.| import )(\w+)", seen[module], re.M
-        ):
-            _sources(name.decode(), seen)
-    return seen
+def dependencies(module: str, without_claims: bool = True) -> dict[str, Any]:
+    """What a simulation or a figure is made from, beside its numbers: code and data.
+
+    Args:
+      module: its full name.
+      without_claims: as for ``jaxsel.source_digest.digests``.
+    """
+    code = source_digest.digests([module], without_claims)
+    found: dict[str, Any] = {"code": code, "jax": importlib.metadata.version("jax")}
+    if not STORED_TABLES.isdisjoint(code):
+        tables = sorted((FOLDER / "data").glob("*.json"))
+        found["data"] = {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in tables
+        }
+    if any(name.startswith("jaxsel.data.") for name in code):
+        # What is found there decides what is simulated.
+        found["folder"] = os.environ.get(FOLDER_VARIABLE, "")
+    return found
+
+
+def why_stale(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """In words, how one configuration differs from another; "" if it does not."""
+    if stored == now:
+        return ""
+    if all(isinstance(each.get("code"), Mapping) for each in (stored, now)):
+        modules = source_digest.changed(stored["code"], now["code"])
+        if modules:
+            more = "" if len(modules) <= 3 else f" and {len(modules) - 3} more"
+            return f"the code changed: {', '.join(modules[:3])}{more}"
+    elif "code" in now:
+        return "the code changed"
+    keys = sorted(k for k in set(stored) | set(now) if stored.get(k) != now.get(k))
+    return f"different: {', '.join(keys)}"
 
 
 def _configuration(sim: Sim, trials: int, seed: int) -> dict[str, Any]:
-    sources = _sources(sim.module, {})
-    if any(b"jaxsel.data" in text for text in sources.values()):
-        # What is found there decides what is simulated.
-        folder = os.environ.get(FOLDER_VARIABLE, "")
-        sources[FOLDER_VARIABLE] = f"folder {folder}".encode()
-    return {
-        "sim": sim.name,
-        "trials": trials,
-        "seed": seed,
-        "source_digest": records.digest(
-            {name: np.frombuffer(text, np.uint8) for name, text in sources.items()}
-        ),
-    }
-
-
-def _module(sim: Sim):
-    return importlib.import_module(f"sims.{sim.module}")
+    own = {"sim": sim.name, "trials": trials, "seed": seed}
+    return own | dependencies(sim.module)
 
 
 def record_path(name: str, out: Path = OUT) -> Path:
@@ -143,6 +126,25 @@ def load(name: str, out: Path = OUT) -> Result:
     return Result(stored.arrays, values | {"configuration": stored.configuration})
 
 
+def why_simulated(
+    name: str, *, trials: int | None = None, seed: int = 0, out: Path = OUT
+) -> str:
+    """Why a simulation has to be run (again), in words; "" if its record is up to date.
+
+    Arguments as for ``run``.
+    """
+    sim = find(name)
+    path = record_path(name, out)
+    if not path.exists():
+        return "not simulated yet"
+    trials = sim.trials if trials is None else trials
+    try:
+        stored = records.read(path).configuration
+    except InputError:
+        return "the record cannot be read"
+    return why_stale(stored, _configuration(sim, trials, seed))
+
+
 def run(
     name: str,
     *,
@@ -166,16 +168,19 @@ def run(
     """
     sim = find(name)
     trials = sim.trials if trials is None else trials
-    configuration = _configuration(sim, trials, seed)
     path = record_path(name, out)
-    if path.exists() and not again:
-        stored = records.read(path)
-        if stored.configuration == configuration:
+    if not again:
+        reason = why_simulated(name, trials=trials, seed=seed, out=out)
+        if not reason:
             say(f"{name}: up to date ({path})")
             return load(name, out)
+        if path.exists():
+            say(f"{name}: its record is made again; {reason}")
     say(f"{name}: simulating, {trials} trials a cell")
-    found = _module(sim).run(trials=trials, seed=seed, progress=progress)
+    module = importlib.import_module(sim.module)
+    found = module.run(trials=trials, seed=seed, progress=progress)
     arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
     values = {k: v for k, v in found.items() if not isinstance(v, np.ndarray)}
+    configuration = _configuration(sim, trials, seed)
     records.write(path, arrays=arrays, configuration=configuration, attributes=values)
     return load(name, out)

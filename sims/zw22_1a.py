@@ -34,6 +34,8 @@ from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.statistics import counts
 from sims.common.top_k_fallback import filled_top_stable
 
+TRIALS = 4000
+
 EPSILON, DELTA = 0.1, 1e-6  # of a window
 K, WINDOW, WINDOWS = 15, 10, 4
 SHOWN = WINDOW * WINDOWS

@@ -22,6 +22,8 @@ from jaxsel.families.top_k.stable import stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.statistics import sums
 
+TRIALS = 1000
+
 EPSILON, DELTA = 0.15, 1e-6
 BINS, COUNT = 15_000, 700
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 1500)

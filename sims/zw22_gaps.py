@@ -24,6 +24,7 @@ from sims.common.top_k_gap_needs import (
     tested_scale,
 )
 
+TRIALS = 50_000
 EPSILONS = (0.1, 0.2, 0.5, 1.0)  # of one release
 RELEASES = (1, 10, 100)
 CANDIDATES = (20, 10_000)

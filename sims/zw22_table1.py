@@ -33,6 +33,7 @@ from jaxsel.families.top_k.release import event_of
 from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.statistics import counts
 
+TRIALS = 4000
 SIZES = (3, 10, 50)
 EPSILONS = (0.4, 0.8, 1.0)
 STAND_IN = 20_000  # places of a generated histogram

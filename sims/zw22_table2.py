@@ -34,6 +34,7 @@ from sims.common.multi_label_exact import (
 )
 from sims.common.multi_label_votes import TAU, Scenario, scenarios
 
+TRIALS = 1000
 EPSILONS: dict[str, tuple[float, ...]] = {
     "PATE": (0.5, 2.0, 7.0, 25.0, 100.0),
     "PATE-tau": (0.5, 2.0, 7.0, 25.0, 100.0),

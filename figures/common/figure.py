@@ -1,34 +1,49 @@
 """What a figure is, and where figures find the records they draw."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+import importlib
+from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from matplotlib.figure import Figure as Canvas
+from sims import listing, registry
 
-from figures.common import style
-from sims import registry
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
 
 _RECORDS: ContextVar[Path] = ContextVar("records", default=registry.OUT)
 
 
 class Figure(NamedTuple):
-    """One figure.
+    """One figure, as its file in ``figures`` declares it.
+
+    The file defines ``TITLE``, ``SIMS`` if it reads other records than that of its own
+    name, ``SECONDS`` if it is not quick, and ``draw()``, which makes the figure from
+    records (read with ``load``) and from claims, bounds and exact laws; it never
+    simulates.
 
     Attributes:
       id: what the command line calls it, and the name of its files.
       title: one line for people: paper, number, subject.
       sims: names of the simulations whose records it reads.
-      draw: makes it, from records (read with ``load``) and from claims, bounds and exact
-        laws; never simulates.
+      seconds: about how long it takes, simulations included, on one core; for the order
+        of drawing and for saying how long the others will take.
     """
 
     id: str
     title: str
     sims: tuple[str, ...]
-    draw: Callable[[], Canvas]
+    seconds: float = 5.0
+
+    @property
+    def module(self) -> str:
+        """Full name of its module."""
+        return f"figures.{listing.module_name(self.id)}"
+
+    def draw(self) -> "Canvas":
+        """Draws it with Matplotlib's settings as they are; see ``render``."""
+        return importlib.import_module(self.module).draw()
 
 
 @contextlib.contextmanager
@@ -46,7 +61,9 @@ def load(name: str) -> registry.Result:
     return registry.load(name, _RECORDS.get())
 
 
-def render(figure: Figure) -> Canvas:
+def render(figure: Figure) -> "Canvas":
     """Draws a figure in the shared style."""
+    from figures.common import style
+
     with style.applied():
         return figure.draw()

@@ -164,5 +164,7 @@ def save(figure: Figure, stem: str | Path, formats: Sequence[str] = ("png", "pdf
         for kind in formats:
             path = stem.parent / f"{stem.name}.{kind}"
             figure.savefig(path, dpi=150, metadata=metadata.get(kind))
+            # The first has arranged the panels; that takes as long as drawing them.
+            figure.set_layout_engine("none")
             written.append(path)
     return written

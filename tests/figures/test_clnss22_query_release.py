@@ -1,24 +1,19 @@
 """Query release: simulated errors on the exact curves; the caps and their order."""
 
-import json
-
 import numpy as np
 import pytest
 
 from figures import clnss22_query_release as figure
 from sims import clnss22_query_release as sim
-from sims.registry import Result
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import record_of
 
 
 @pytest.fixture(scope="module")
 def record():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sim, "REPAIRED", (1, 30, 300))
-        found = sim.run(trials=5000, seed=seed(), progress=False)
-    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-    values = {k: v for k, v in found.items() if k not in arrays}
-    return Result(arrays, json.loads(json.dumps(values)))
+        return record_of(sim, 5000)
 
 
 @pytest.mark.parametrize("name", ["corrected", "sharp"])
@@ -41,5 +36,5 @@ def test_caps_are_ordered_as_the_figure_shows():
 
 def test_figure_draws(record, monkeypatch):
     monkeypatch.setattr(figure, "load", lambda name: record)
-    canvas = figure.FIGURE.draw()
+    canvas = figure.draw()
     assert len(canvas.axes) == 2

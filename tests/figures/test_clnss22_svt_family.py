@@ -1,6 +1,5 @@
 """Six sparse vectors: exact losses, audits below them, and what is drawn."""
 
-import json
 import math
 
 import numpy as np
@@ -15,8 +14,8 @@ from jaxsel.families.sparse_vector import variant_settings as svt
 from jaxsel.families.sparse_vector.patterns import pattern_log_probability
 from jaxsel.families.sparse_vector.profiles import pair_epsilon
 from sims import clnss22_svt_family as family
-from sims.registry import Result
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import record_of
 
 TRIALS = 60_000
 RELATIONS = (Relation.GENERAL, Relation.MONOTONE)
@@ -25,10 +24,7 @@ MEMBERS = {member.variant.number: member for member in family.MEMBERS}
 
 @pytest.fixture(scope="module")
 def record():
-    found = family.run(trials=TRIALS, seed=seed(), progress=False)
-    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-    values = {k: v for k, v in found.items() if k not in arrays}
-    return Result(arrays, json.loads(json.dumps(values)))
+    return record_of(family, TRIALS)
 
 
 def test_counts_have_their_exact_law(record):

@@ -8,8 +8,8 @@ from figures.common import style
 from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.intervals import goodness_of_fit
 from sims import krw24_1 as sim
-from sims.registry import Result
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import record_of
 
 TRIALS = 100_000
 
@@ -27,9 +27,7 @@ def _smaller():
 
 @pytest.fixture(scope="module")
 def record(_smaller):
-    found = sim.run(trials=TRIALS, seed=seed(), progress=False)
-    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-    return Result(arrays, {k: v for k, v in found.items() if k not in arrays})
+    return record_of(sim, TRIALS)
 
 
 @pytest.mark.parametrize(
@@ -91,12 +89,12 @@ def test_audits_have_power(record):
     assert np.all(found.lower > 0.5 * found.exact)
 
 
-def test_drawing(record, monkeypatch, tmp_path):
+def test_drawing(record, monkeypatch):
     monkeypatch.setattr(krw24_1, "load", lambda name: record)
     monkeypatch.setattr(krw24_1, "SEARCHED", (2, 10, 1000))
     monkeypatch.setattr(krw24_1, "RELEASES", (1, 10))
     with style.applied():
-        figure = krw24_1.FIGURE.draw()
+        figure = krw24_1.draw()
     paper, seen, scale, repeat = figure.axes
     assert [axes.get_xlabel() for axes in figure.axes] == [
         "number of candidates m",
@@ -116,6 +114,3 @@ def test_drawing(record, monkeypatch, tmp_path):
     np.testing.assert_allclose(points[0].get_ydata(), audits)
     assert len(scale.get_lines()) == 6
     assert len(repeat.get_lines()) == 5
-    written = style.save(figure, tmp_path / "krw24-1")
-    assert all(path.stat().st_size > 10_000 for path in written)
-    assert krw24_1.FIGURE.sims == ("krw24-1",)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from figures import krw24_2, krw24_3, krw24_4
+from figures import FIGURES, krw24_2, krw24_3, krw24_4
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
 from figures.common import style
@@ -21,10 +21,11 @@ from jaxsel.repetitions import binomial, from_mean, parse, poisson
 from sims import registry
 from sims.krw24_2 import MEANS, TARGETS
 from sims.krw24_4 import COUNTS, MEAN
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import records_of
 
 TRIALS = 100_000
-FIGURES = {m.FIGURE.id: m.FIGURE for m in (krw24_2, krw24_3, krw24_4)}
+NAMES = ("krw24-2", "krw24-3", "krw24-4")
 
 
 def geometric(mean):
@@ -32,17 +33,14 @@ def geometric(mean):
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("records")
-    for name in ("krw24-2", "krw24-4"):
-        registry.run(name, trials=TRIALS, seed=seed(), out=folder, progress=False)
-    return folder
+def records():
+    return records_of({"krw24-2": TRIALS, "krw24-4": TRIALS})
 
 
 @pytest.fixture(scope="module")
 def drawn(records):
     with records_in(records):
-        return {name: render(figure) for name, figure in FIGURES.items()}
+        return {name: render(FIGURES[name]) for name in NAMES}
 
 
 def line(axes, label):
@@ -219,7 +217,7 @@ def test_exact_profiles_lie_below_the_bounds(name, drawn):
 
 
 def test_legends_and_axes(drawn):
-    for name in FIGURES:
+    for name in NAMES:
         labels = {t.get_text() for t in drawn[name].legends[0].get_texts()}
         assert {
             "envelope bound (this project)",
@@ -303,7 +301,7 @@ def test_simulated_numbers_of_runs_agree_with_their_laws(records):
 # --- drawing --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", NAMES)
 def test_files_are_reproducible_and_nothing_leaves_the_figure(
     name, drawn, records, tmp_path
 ):

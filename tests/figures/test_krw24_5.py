@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from figures import krw24_5
+from figures import FIGURES, krw24_5
 from figures.common import style
 from figures.common.figure import render
 from jaxsel.data.download import FOLDER_VARIABLE
 from sims import krw24_5 as sim
-from sims.registry import Result
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import record_of
 
 TRIALS = 2000
 SMALL = {
@@ -26,10 +26,9 @@ def record():
         for name, value in SMALL.items():
             patch.setattr(sim, name, value)
         sim.calibration.cache_clear()
-        found = sim.run(trials=TRIALS, seed=seed(), progress=False)
+        found = record_of(sim, TRIALS)
     sim.calibration.cache_clear()
-    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-    return Result(arrays, {k: v for k, v in found.items() if k not in arrays})
+    return found
 
 
 def test_sets_without_files_are_the_bundled_ones(record, monkeypatch, tmp_path):
@@ -86,8 +85,8 @@ def test_the_picture(record, monkeypatch, tmp_path):
         return record
 
     monkeypatch.setattr(krw24_5, "load", load)
-    canvas = render(krw24_5.FIGURE)
-    assert asked == list(krw24_5.FIGURE.sims) == ["krw24-5"]
+    canvas = render(FIGURES["krw24-5"])
+    assert asked == list(FIGURES["krw24-5"].sims) == ["krw24-5"]
     panels = canvas.axes
     assert [panel.get_title() for panel in panels] == [
         "Diabetes (bundled): n = 442, d = 10",

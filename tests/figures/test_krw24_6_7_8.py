@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from figures import krw24_6, krw24_7, krw24_8
+from figures import FIGURES, krw24_6, krw24_7, krw24_8
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
 from figures.common import style
@@ -14,22 +14,19 @@ from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.families.tuning.bounds.heterogeneous import subsampled_gaussian_profile
 from jaxsel.repetitions import from_mean, parse
 from sims import krw24_6 as tuned_dp_sgd_profile
-from sims import registry
 from sims.common.dp_sgd_runs import runs, sides, thresholds
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import records_of
 
-FIGURES = {module.FIGURE.id: module.FIGURE for module in (krw24_6, krw24_7, krw24_8)}
+NAMES = ("krw24-6", "krw24-7", "krw24-8")
 BASES = {name: shared.base(runs(name)[0]) for name in ("krw24-6", "krw24-7")}
 
 
 @pytest.fixture(scope="module")
-def record(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("records")
+def record():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuned_dp_sgd_profile, "DELTAS", (1e-2,))
-        registry.run(
-            shared.RECORD, trials=200_000, seed=seed(), out=folder, progress=False
-        )
+        folder = records_of({shared.RECORD: 200_000})
     with records_in(folder):
         yield load(shared.RECORD)
 
@@ -44,7 +41,7 @@ def drawn(record):
         patch.setattr(krw24_7, "SEARCHED", (10.0,))
         patch.setattr(krw24_8, "MEANS", np.array([2.0, 30.0, 300.0]))
         patch.setattr(krw24_8, "SEARCHED", (30.0,))
-        yield {name: render(figure) for name, figure in FIGURES.items()}
+        yield {name: render(FIGURES[name]) for name in NAMES}
 
 
 # --- theory ---------------------------------------------------------------------------
@@ -193,7 +190,7 @@ def test_the_mixture_dominates_uniformly_drawn_candidates():
 # --- simulated points -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", NAMES)
 def test_audited_bounds_lie_below_the_exact_values_and_see_the_order(record, name):
     texts = record.values["laws"][name]
     for law, text in enumerate(texts):
@@ -261,7 +258,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", NAMES)
 def test_axes_legend_and_caption(drawn, name):
     figure = drawn[name]
     panels = [figure.axes[0], figure.axes[3 if name == "krw24-6" else 1]]
@@ -279,7 +276,7 @@ def test_axes_legend_and_caption(drawn, name):
     )
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", NAMES)
 def test_everything_stays_inside_the_figure(drawn, name):
     figure = drawn[name]
     with style.applied():

@@ -1,7 +1,5 @@
 """Selection of Cohen et al.: audits, exact values, the envelope, and their Theorem 1."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -13,8 +11,8 @@ from sims import (
 from sims import (
     krw24_profile as tuned_profiles,
 )
-from sims.registry import Result
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import record_of
 
 TRIALS = 100_000
 
@@ -24,10 +22,7 @@ def selections():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuned_profiles, "_POINTS", 17)
         patch.setattr(beta_binomial_profiles, "COUNTS", (3, 300))
-        found = beta_binomial_profiles.run(trials=TRIALS, seed=seed(), progress=False)
-    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-    values = {k: v for k, v in found.items() if k not in arrays}
-    return Result(arrays, json.loads(json.dumps(values)))
+        return record_of(beta_binomial_profiles, TRIALS)
 
 
 @pytest.mark.parametrize("gamma", beta_binomial_profiles.GAMMAS)
@@ -70,7 +65,7 @@ def test_drawing_selections(selections, monkeypatch):
     monkeypatch.setattr(beta, "RUNS", beta.RUNS[::4])
     monkeypatch.setattr(beta, "load", lambda name: selections)
     with style.applied():
-        canvas = beta.FIGURE.draw()
+        canvas = beta.draw()
     *gaussian, pure = canvas.axes
     for axes, gamma in zip(gaussian, beta_binomial_profiles.GAMMAS, strict=True):
         lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 3]
@@ -81,4 +76,3 @@ def test_drawing_selections(selections, monkeypatch):
     assert "Pure base" in pure.get_title()
     texts = [text.get_text() for text in canvas.legends[0].get_texts()]
     assert len(texts) == 5
-    assert beta.FIGURE.sims == ("krw24-beta-binomial",)

@@ -1,7 +1,5 @@
 """What tuning really costs: audits below exact values, and what is drawn."""
 
-import functools
-import json
 import math
 from types import SimpleNamespace
 
@@ -17,16 +15,10 @@ from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from sims import krw24_profile as tuned_profiles
 from sims.common.line_rankings import worst_rankings
-from sims.registry import Result
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import record_of
 
 TRIALS = 100_000
-
-
-def _record(found: dict) -> Result:
-    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-    values = {k: v for k, v in found.items() if k not in arrays}
-    return Result(arrays, json.loads(json.dumps(values)))
 
 
 def _quick(pair, law, delta):
@@ -51,7 +43,7 @@ def record():
         gaussian = {"gaussian": tuned_profiles.BASES["gaussian"]}
         patch.setattr(tuned_profiles, "BASES", gaussian)
         patch.setattr(tuned_profiles, "_POINTS", 17)
-        return _record(tuned_profiles.run(trials=TRIALS, seed=seed(), progress=False))
+        return record_of(tuned_profiles, TRIALS)
 
 
 def test_audits_lie_below_exact_values_below_the_adversary(record):
@@ -90,7 +82,7 @@ def test_audits_have_power(record):
 def test_drawing(record, monkeypatch, tmp_path):
     monkeypatch.setattr(figure, "load", lambda name: record)
     with style.applied():
-        canvas = figure.FIGURE.draw()
+        canvas = figure.draw()
     assert len(canvas.axes) == len(tuned_profiles.LAWS)
     for axes, text in zip(canvas.axes, tuned_profiles.LAWS, strict=True):
         rungs = ladder("gaussian", text)
@@ -110,14 +102,10 @@ def test_drawing(record, monkeypatch, tmp_path):
     assert all(path.stat().st_size > 50_000 for path in written)
 
 
-def test_the_other_bases_are_drawn_by_the_same_function():
-    for module, base in (
-        (krw24_profile_laplace, "laplace"),
-        (krw24_profile_dp_sgd, "dp-sgd"),
-    ):
-        draw = module.FIGURE.draw
-        assert isinstance(draw, functools.partial)
-        assert draw.func is figure.draw
-        assert draw.args == (base,)
-        assert module.FIGURE.id == f"krw24-profile-{base}"
-        assert module.FIGURE.sims == figure.FIGURE.sims == ("krw24-profile",)
+@pytest.mark.parametrize(
+    ("module", "base"),
+    [(krw24_profile_laplace, "laplace"), (krw24_profile_dp_sgd, "dp-sgd")],
+)
+def test_the_other_bases_are_drawn_by_the_same_function(module, base, monkeypatch):
+    monkeypatch.setattr(figure, "draw", lambda name: name)
+    assert module.draw() == base

@@ -118,7 +118,7 @@ def test_simulated_means_cover_the_exact_ones(few, record):
 def test_drawing(few, record, monkeypatch, tmp_path):
     monkeypatch.setattr(ps22_7, "load", lambda name: record)
     with style.applied():
-        canvas = ps22_7.FIGURE.draw()
+        canvas = ps22_7.draw()
     shown, *searches = canvas.axes
     assert len(searches) == 3
     rates, accuracies = map(np.asarray, shown.get_lines()[0].get_data())
@@ -167,7 +167,7 @@ def test_a_record_of_another_table_is_refused(few, record, monkeypatch):
     other = record._replace(values=record.values | {"digests": {"digits": "x"}})
     monkeypatch.setattr(ps22_7, "load", lambda name: other)
     with pytest.raises(InputError, match="record of ps22-7 is of another table digits"):
-        ps22_7.FIGURE.draw()
+        ps22_7.draw()
 
 
 # --- the paper's finding --------------------------------------------------------------

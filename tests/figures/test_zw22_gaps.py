@@ -12,7 +12,7 @@ from jaxsel.families.top_k.gaps import gap_for_success_printed, pass_probability
 from sims import zw22_gaps as top_k_gaps
 from sims.common import top_k_gap_needs as needs
 from tests.conftest import ALPHA
-from tests.figures.test_zw22 import drawn, record_of
+from tests.figures.sharing import drawn, record_of
 
 
 @pytest.fixture(scope="module", autouse=True)

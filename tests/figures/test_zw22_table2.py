@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from figures import zw22_table2
+from figures import FIGURES, zw22_table2
 from figures.common import multi_label_numbers as numbers
 from figures.common import style
 from figures.common.figure import load, records_in, render
 from jaxsel.data import teachers
 from jaxsel.data.download import FOLDER_VARIABLE
-from sims import registry
 from sims import zw22_table2 as multi_label_pate
 from sims.common import multi_label_exact as exact
 from sims.common import multi_label_votes
 from sims.common.multi_label_exact import METHODS, TABLE, quality
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import records_of
 
 NAME = "zw22-table2"
 TRIALS = 500
@@ -33,24 +33,14 @@ SCENARIOS = (_scenario(2.0, 1), _scenario(4.0, 2))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("records")
+def folder():
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(FOLDER_VARIABLE, raising=False)
-        sim = registry.Sim(NAME, "multi_label_pate", 1000)
-        patch.setitem(registry.SIMS, NAME, sim)
         patch.setattr(multi_label_pate, "scenarios", lambda: list(SCENARIOS))
         epsilons = {name: (0.5, 1.0) for name in multi_label_pate.EPSILONS}
         patch.setattr(multi_label_pate, "EPSILONS", epsilons)
         patch.setattr(multi_label_pate, "_LANES", 512)
-        registry.run(NAME, trials=TRIALS, seed=seed(), out=folder, progress=False)
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch):
-    sim = registry.Sim(NAME, "multi_label_pate", 1000)
-    monkeypatch.setitem(registry.SIMS, NAME, sim)
+        return records_of({NAME: TRIALS})
 
 
 @pytest.fixture
@@ -61,10 +51,8 @@ def record(folder):
 
 @pytest.fixture(scope="module")
 def drawn(folder):
-    with pytest.MonkeyPatch.context() as patch, records_in(folder):
-        sim = registry.Sim(NAME, "multi_label_pate", 1000)
-        patch.setitem(registry.SIMS, NAME, sim)
-        return render(zw22_table2.FIGURE)
+    with records_in(folder):
+        return render(FIGURES[NAME])
 
 
 # --- numbers --------------------------------------------------------------------------
@@ -240,7 +228,7 @@ def test_one_kind_of_teachers_can_be_drawn_alone(record, tmp_path, monkeypatch):
     monkeypatch.setattr(
         numbers, "curve", lambda scenario, name: (np.ones(2), np.ones(2))
     )
-    figure = render(zw22_table2.FIGURE)
+    figure = render(FIGURES[NAME])
     assert len(figure.axes) == 2
     (path,) = style.save(figure, tmp_path / NAME, ("png",))
     assert path.stat().st_size > 10_000

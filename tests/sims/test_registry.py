@@ -1,21 +1,40 @@
 """Records of simulations: kept while they are true, renewed when anything changed."""
 
+import shutil
+import subprocess
+import sys
+
 import pytest
 
+from jaxsel import source_digest
 from jaxsel.errors import InputError
-from sims import registry
+from sims import listing, registry
 
 
-def test_sources_follow_imports_within_the_folder():
-    found = registry._sources("renyi_logarithmic", {})
-    assert {"renyi_logarithmic", "renyi_tallies", "gaussian_orders"} <= set(found)
-    assert "registry" not in found
+def test_names_are_listed_without_importing_anything():
+    code = (
+        "import sys; from sims import SIMS; from figures import FIGURES; "
+        "print(len(SIMS) > 30, len(FIGURES) > 40, "
+        "{'jax', 'matplotlib', 'xarray'} & set(sys.modules))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "True True set()"
 
 
-@pytest.mark.parametrize("name", registry.SIMS)
-def test_every_simulation_has_its_module(name):
-    module = registry._module(registry.SIMS[name])
-    assert callable(module.run)
+def test_a_new_file_is_a_new_simulation(tmp_path):
+    for stem, text in {
+        "zw22_10": "TRIALS = 7",
+        "zw22_9": "TRIALS = 2 * 10**3",
+        "ps22_new": "TRIALS = 5",
+        "helper": "x = 1",
+    }.items():
+        (tmp_path / f"{stem}.py").write_text(text)
+    assert listing.files(tmp_path, "TRIALS") == {
+        "ps22-new": {"TRIALS": 5},
+        "zw22-10": {"TRIALS": 7},
+    }
 
 
 def test_a_record_is_reused_until_the_configuration_changes(tmp_path):
@@ -24,7 +43,8 @@ def test_a_record_is_reused_until_the_configuration_changes(tmp_path):
     first = registry.run("ps22-6", **settings)
     registry.run("ps22-6", **settings)
     registry.run("ps22-6", **settings, seed=1)
-    assert ["up to date" in line for line in told] == [False, True, False]
+    assert told[2] == "ps22-6: its record is made again; different: seed"
+    assert ["up to date" in line for line in told] == [False, True, False, False]
     again = registry.run("ps22-6", **settings)
     for name, array in first.arrays.items():
         assert (again.arrays[name] == array).all()
@@ -45,3 +65,31 @@ def test_records_on_data_sets_depend_on_the_folder_searched(monkeypatch):
     after = [registry._configuration(sim, 10, 0) for sim in sims]
     assert before[0] != after[0]
     assert before[1] == after[1]
+
+
+def test_a_changed_mechanism_makes_the_record_stale(tmp_path, monkeypatch):
+    changed = "jaxsel.families.tuning.private_tuning"
+    copy = tmp_path / "private_tuning.py"
+    path_of = source_digest._path
+    shutil.copy(path_of(changed), copy)
+    monkeypatch.setattr(
+        source_digest, "_path", lambda name: copy if name == changed else path_of(name)
+    )
+    told: list[str] = []
+    settings = {"trials": 500, "out": tmp_path, "progress": False, "say": told.append}
+    registry.run("ps22-6", **settings)
+    copy.write_text("# A comment.\n" + copy.read_text())
+    registry.run("ps22-6", **settings)
+    assert "up to date" in told[-1]
+    copy.write_text(copy.read_text() + "\nPLANTED = 1\n")
+    registry.run("ps22-6", **settings)
+    assert told[-2] == f"ps22-6: its record is made again; the code changed: {changed}"
+    assert "simulating" in told[-1]
+
+
+def test_a_record_that_cannot_be_read_is_made_again(tmp_path):
+    path = registry.record_path("ps22-6", tmp_path)
+    path.write_bytes(b"not a record")
+    told: list[str] = []
+    registry.run("ps22-6", trials=100, out=tmp_path, progress=False, say=told.append)
+    assert "cannot be read" in told[0]

@@ -14,18 +14,18 @@ def upper_hull(second: np.ndarray, first: np.ndarray) -> np.ndarray:
       the line through the vertices or to the right of the highest.
     """
     order = np.lexsort((-first, second))
+    # Only a point above all before it can be a vertex. Lists: a loop over NumPy's own
+    # numbers takes four times as long.
+    before = np.maximum.accumulate(np.append(-np.inf, first[order][:-1]))
+    order = order[first[order] > before]
+    x, y = second[order].tolist(), first[order].tolist()
     kept: list[int] = []
-    for i in order.tolist():
-        b, a = second[i], first[i]
-        if kept and a <= first[kept[-1]]:
-            continue
+    for i, (b, a) in enumerate(zip(x, y, strict=True)):
         while len(kept) > 1:
-            b0, a0 = second[kept[-2]], first[kept[-2]]
-            b1, a1 = second[kept[-1]], first[kept[-1]]
+            b0, a0 = x[kept[-2]], y[kept[-2]]
+            b1, a1 = x[kept[-1]], y[kept[-1]]
             if (a1 - a0) * (b - b1) > (a - a1) * (b1 - b0):
                 break
             kept.pop()
-        if len(kept) == 1 and b == second[kept[0]]:
-            kept.pop()
         kept.append(i)
-    return np.array(kept)
+    return order[kept]

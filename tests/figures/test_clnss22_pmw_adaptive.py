@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from figures import clnss22_adaptive, clnss22_pmw, clnss22_sample_complexity
+from figures import FIGURES, clnss22_adaptive, clnss22_pmw, clnss22_sample_complexity
 from figures.common.figure import Figure, records_in, render
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import updates as updates_of
@@ -16,26 +16,20 @@ from sims import (
 from sims import (
     registry,
 )
+from tests.figures.sharing import records_of
 
-SIMS = {
-    "clnss22-pmw": registry.Sim("clnss22-pmw", "multiplicative_weights", 1000),
-    "clnss22-adaptive": registry.Sim("clnss22-adaptive", "adaptive_analysis", 128),
-}
+TRIALS = {"clnss22-pmw": 32, "clnss22-adaptive": 32}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def records(tmp_path_factory):
+def records():
     """Small records, of fewer queries."""
-    folder = tmp_path_factory.mktemp("records")
     with pytest.MonkeyPatch.context() as patch:
-        for name, sim in SIMS.items():
-            patch.setitem(registry.SIMS, name, sim)
         patch.setattr(adaptive_analysis, "QUERIES", (3, 30))
         patch.setattr(multiplicative_weights, "LONG", 300)
-        for name in SIMS:
-            registry.run(name, trials=32, out=folder, progress=False)
+        folder = records_of(TRIALS, at=0)
         with records_in(folder):
-            yield {name: registry.load(name, folder) for name in SIMS}
+            yield {name: registry.load(name, folder) for name in TRIALS}
 
 
 def _lines(figure: Figure, panel: int) -> list[np.ndarray]:
@@ -81,7 +75,7 @@ def test_quantile_of_known_counts():
 
 def test_drawn_lines_are_the_guarantees(records):
     found = records["clnss22-pmw"]
-    drawn = _lines(clnss22_pmw.FIGURE, 1)
+    drawn = _lines(FIGURES["clnss22-pmw"], 1)
     wanted = clnss22_pmw.guarantee(
         "repetitive", found.values["cells"], found.values["rows"],
         multiplicative_weights.MANY, clnss22_pmw.LEAST_BETA,
@@ -104,7 +98,7 @@ def test_sample_complexity_lines_and_crossing():
     improved = rows["Repetitive sparse vector, (ε, δ)"]
     assert standard[0] < improved[0]
     assert standard[1] > 5.0 * improved[1]
-    assert len(_lines(clnss22_sample_complexity.FIGURE, 1)) == 4
+    assert len(_lines(FIGURES["clnss22-sample-complexity"], 1)) == 4
 
 
 def test_exact_answers_overfit_and_weights_do_not(records):
@@ -117,4 +111,4 @@ def test_exact_answers_overfit_and_weights_do_not(records):
     assert bare[-1] < found.values["distance"]
     kept, _ = clnss22_adaptive.means(found, "weights", "gap")
     assert kept[-1] < bare[-1]
-    assert len(_lines(clnss22_adaptive.FIGURE, 2)) >= 5
+    assert len(_lines(FIGURES["clnss22-adaptive"], 2)) >= 5

@@ -30,7 +30,7 @@ from sims import (
     lt19_privacy_cost as privacy_cost,
 )
 from tests.conftest import ALPHA
-from tests.figures.test_zw22 import drawn, record_of
+from tests.figures.sharing import drawn, record_of
 
 TRIALS = 40_000
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from figures import lt19_generalisations, lt19_utility
+from figures import FIGURES, lt19_utility
 from figures.common import generalisation_losses, style
 from figures.common.figure import records_in, render
 from jaxsel.families.score_selection.candidate_laws import index_law
@@ -26,27 +26,21 @@ from sims import (
 from sims import (
     registry,
 )
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import records_of
 
 TRIALS = {"lt19-utility": 20_000, "lt19-generalisations": 20_000}
-MODULES = {
-    "lt19-utility": lt19_utility,
-    "lt19-generalisations": lt19_generalisations,
-}
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("records")
-    for name, trials in TRIALS.items():
-        registry.run(name, trials=trials, seed=seed(), out=folder, progress=False)
-    return folder
+def records():
+    return records_of(TRIALS)
 
 
 @pytest.fixture(scope="module")
 def drawn(records):
     with records_in(records):
-        return {name: render(module.FIGURE) for name, module in MODULES.items()}
+        return {name: render(FIGURES[name]) for name in TRIALS}
 
 
 # --- theory ---------------------------------------------------------------------------
@@ -200,7 +194,7 @@ def test_axes(drawn):
     ]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", TRIALS)
 def test_files_are_written_and_texts_stay_inside(drawn, name, tmp_path):
     figure = drawn[name]
     png, pdf = style.save(figure, tmp_path / name)

@@ -5,21 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from figures import lt19_oracle_calls, lt19_percentile
+from figures import FIGURES, lt19_oracle_calls, lt19_percentile
 from figures.common.figure import render
 from jaxsel.intervals import goodness_of_fit
 from sims import lt19_percentile as percentile_halting
-from sims.registry import Result
 from tests.conftest import ALPHA
+from tests.figures.sharing import record_of
 
 TRIALS = 4000
 
 
 @pytest.fixture(scope="module", name="record")
 def _record():
-    found = percentile_halting.run(trials=TRIALS, seed=1)
-    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-    return Result(arrays, {"trials": found["trials"]})
+    return record_of(percentile_halting, TRIALS, at=1)
 
 
 @pytest.fixture(autouse=True)
@@ -79,9 +77,9 @@ def test_numbers_of_runs():
 
 
 def test_figures_are_drawn():
-    canvas = render(lt19_percentile.FIGURE)
+    canvas = render(FIGURES["lt19-percentile"])
     assert len(canvas.axes) == 3
     exact = lt19_percentile.law("Algorithm 3", percentile_halting.LADDER)[:-1]
     np.testing.assert_array_equal(canvas.axes[0].lines[0].get_ydata(), exact)
-    canvas = render(lt19_oracle_calls.FIGURE)
+    canvas = render(FIGURES["lt19-oracle-calls"])
     assert len(canvas.axes) == 3

@@ -4,10 +4,8 @@ import io
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from figures import FIGURES, lt19_selection, ps22_5, ps22_6
-from figures.__main__ import app
 from figures.common import style
 from figures.common.figure import records_in, render
 from figures.common.tuned_curves import NAMES
@@ -19,17 +17,15 @@ from jaxsel.repetitions import expected_quantile, success_probability
 from sims import registry
 from sims.common import tuned_laws
 from sims.lt19_selection import SELECTORS, candidates
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import records_of
 
 TRIALS = {"ps22-1": 20, "ps22-5": 100_000, "ps22-6": 200_000, "lt19-selection": 50_000}
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("records")
-    for name, trials in TRIALS.items():
-        registry.run(name, trials=trials, seed=seed(), out=folder, progress=False)
-    return folder
+def records():
+    return records_of(TRIALS)
 
 
 @pytest.fixture(scope="module")
@@ -305,58 +301,3 @@ def test_captions_and_labels_stay_inside_the_figure(drawn, name):
         assert box.y0 >= 0.0
         assert box.x1 <= width, text.get_text()
         assert box.y1 <= height
-
-
-def test_figures_need_their_records(tmp_path):
-    with records_in(tmp_path), pytest.raises(InputError, match="python -m sims ps22-5"):
-        render(FIGURES["ps22-5"])
-
-
-# --- command line ---------------------------------------------------------------------
-
-
-def test_command_line_simulates_what_is_missing_and_draws(tmp_path, monkeypatch):
-    # Set, it is left alone: the test writes to no cache outside its folder.
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
-    arguments = ["ps22-6", "--trials", "100", "--out", str(tmp_path / "figures")]
-    arguments += ["--records", str(tmp_path / "records")]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert "ps22-6: simulating, 100 trials a cell" in result.output
-    for kind in ("png", "pdf"):
-        assert (tmp_path / "figures" / f"ps22-6.{kind}").exists()
-    assert "ps22-6.pdf" in result.output
-    # Again, and without a budget: the record at hand is good enough.
-    assert "up to date" in CliRunner().invoke(app, arguments).output
-    del arguments[1:3]
-    assert "up to date" in CliRunner().invoke(app, arguments).output
-
-
-def test_command_line_lists_figures():
-    result = CliRunner().invoke(app, ["--list"])
-    assert result.exit_code == 0
-    for name in FIGURES:
-        assert name in result.output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["ps22-9"], "there is no figure 'ps22-9'; there are: ps22-1"),
-        ([], "name a figure, or give --all: ps22-1"),
-        (["ps22-1", "--trials", "0.5"], "it must be a whole number >= 1"),
-    ],
-)
-def test_command_line_refuses_bad_input(arguments, sentence):
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 2
-    assert sentence in result.stderr
-
-
-def test_ids_files_and_sims_fit_together():
-    for name, figure in FIGURES.items():
-        assert figure.id == name
-        assert figure.title
-        # formulas alone need no record
-        assert figure.sims or figure.id == "clnss22-sample-complexity"
-        assert set(figure.sims) <= set(registry.SIMS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from figures import clnss22_repetitions, clnss22_svt_error
+from figures import FIGURES, clnss22_repetitions, clnss22_svt_error
 from figures.common.figure import load, records_in, render
 from jaxsel.base import Relation
 from jaxsel.families.repetitive_sparse_vector.error_laws import failure_bound
@@ -20,37 +20,27 @@ from sims import (
 from sims import (
     clnss22_svt_error as sparse_vector_error,
 )
-from sims import (
-    registry,
-)
-from sims.registry import Sim
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import records_of
 
-SIMS = {
-    "clnss22-svt-error": ("sparse_vector_error", 1500),
-    "clnss22-repetitions": ("repetitive_sparse_vector", 20_000),
-}
+TRIALS = {"clnss22-svt-error": 1500, "clnss22-repetitions": 20_000}
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("records")
-    for name, (module, trials) in SIMS.items():
-        registry.SIMS.setdefault(name, Sim(name, module, trials))
-        registry.run(name, trials=trials, seed=seed(), out=folder, progress=False)
-    return folder
+def records():
+    return records_of(TRIALS)
 
 
 @pytest.fixture(scope="module")
 def loaded(records):
     with records_in(records):
-        return {name: load(name) for name in SIMS}
+        return {name: load(name) for name in TRIALS}
 
 
 def test_both_figures_draw_their_curves_and_points(records):
     with records_in(records):
-        errors = render(clnss22_svt_error.FIGURE)
-        queries = render(clnss22_repetitions.FIGURE)
+        errors = render(FIGURES["clnss22-svt-error"])
+        queries = render(FIGURES["clnss22-repetitions"])
     assert len(errors.axes) == len(queries.axes) == 2
     for axes, (delta, names) in zip(
         errors.axes, clnss22_svt_error._PANELS, strict=True

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from figures import zw22_1a, zw22_1b, zw22_table1
-from figures.common import style
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.families.top_k.baselines import exponential_top_k_scale
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
@@ -18,8 +17,8 @@ from sims import (
 from sims import (
     zw22_table1 as top_k_check_ins,
 )
-from sims.registry import Result
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import drawn, record_of
 
 TRIALS = {"table1": 3000, "1a": 1000, "1b": 1000}
 
@@ -39,13 +38,6 @@ def _smaller():
         yield
 
 
-def record_of(module, trials: int) -> Result:
-    """What a simulation found, as its record reads."""
-    found = module.run(trials=trials, seed=seed(), progress=False)
-    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-    return Result(arrays, {k: v for k, v in found.items() if k not in arrays})
-
-
 @pytest.fixture(scope="module")
 def table1(_smaller):
     return record_of(top_k_check_ins, TRIALS["table1"])
@@ -59,26 +51,6 @@ def covid(_smaller):
 @pytest.fixture(scope="module")
 def synthetic(_smaller):
     return record_of(top_k_synthetic, TRIALS["1b"])
-
-
-def drawn(module, record, monkeypatch, tmp_path):
-    """The figure: its captions and labels lie inside, and its files are written."""
-    monkeypatch.setattr(module, "load", lambda name: record)
-    with style.applied():
-        figure = module.FIGURE.draw()
-    figure.canvas.draw()
-    width, height = figure.canvas.get_width_height()
-    texts = [figure._supxlabel, *(text for axes in figure.axes for text in axes.texts)]
-    texts += [axes.xaxis.label for axes in figure.axes]
-    for text in texts:
-        box = text.get_window_extent()
-        assert min(box.x0, box.y0) >= 0.0, text.get_text()
-        assert box.x1 <= width, text.get_text()
-        assert box.y1 <= height, text.get_text()
-    written = style.save(figure, tmp_path / module.FIGURE.id)
-    assert all(path.stat().st_size > 10_000 for path in written)
-    assert module.FIGURE.sims == (module.FIGURE.id,)
-    return figure
 
 
 # --- Calibration ----------------------------------------------------------------------

@@ -17,7 +17,7 @@ from sims import (
     clnss22_top_k as confident_top_k,
 )
 from tests.conftest import ALPHA
-from tests.figures.test_zw22 import drawn, record_of
+from tests.figures.sharing import drawn, record_of
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,11 +1,9 @@
 """Figures of Cohen et al. 2022: Selection and Test, the coin game, the median."""
 
-import importlib
-
 import numpy as np
 import pytest
 
-from figures import clnss22_coin_game, clnss22_median, clnss22_selection
+from figures import FIGURES, clnss22_coin_game, clnss22_median, clnss22_selection
 from figures.common.figure import records_in, render
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.selection_and_test.coin_game_laws import favoured_rate
@@ -13,47 +11,30 @@ from jaxsel.intervals import binomial_p_value
 from sims import clnss22_coin_game as games
 from sims import clnss22_selection as interactions
 from sims import registry
-from tests.conftest import ALPHA, seed
+from tests.conftest import ALPHA
+from tests.figures.sharing import records_of
 
 TRIALS = 100_000
 MODULES = {
-    "clnss22-selection": (clnss22_selection, "selection_and_test"),
-    "clnss22-coin-game": (clnss22_coin_game, "coin_game"),
-    "clnss22-median": (clnss22_median, "better_than_median"),
+    "clnss22-selection": clnss22_selection,
+    "clnss22-coin-game": clnss22_coin_game,
+    "clnss22-median": clnss22_median,
 }
 EVERY = pytest.mark.parametrize("name", MODULES)
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("records")
-    patched = pytest.MonkeyPatch()
-    for name, (_, module) in MODULES.items():
-        sim = registry.Sim(name, module, 1_000_000)
-        patched.setitem(registry.SIMS, name, sim)
-        registry.run(name, trials=TRIALS, seed=seed(), out=folder, progress=False)
-    yield folder
-    patched.undo()
+def records():
+    return records_of(dict.fromkeys(MODULES, TRIALS))
 
 
 @EVERY
 def test_figures_are_drawn_from_their_records(records, name):
-    module, _ = MODULES[name]
     with records_in(records):
-        drawn = render(module.FIGURE)
-    assert module.FIGURE.id == name
-    assert module.FIGURE.sims == (name,)
+        drawn = render(FIGURES[name])
     for axes in drawn.axes:
         assert axes.get_xlabel()
         assert axes.get_ylabel()
-
-
-@EVERY
-def test_simulations_keep_their_shapes(records, name):
-    module = importlib.import_module(f"sims.{MODULES[name][1]}")
-    assert callable(module.run)
-    record = registry.load(name, records)
-    assert record.values["trials"] == TRIALS
 
 
 def test_audits_are_below_what_is_exact(records):

@@ -31,6 +31,7 @@ from sims.common import tuned_laws
 from sims.common.renyi_tallies import natural_cells, two_block_cells
 from sims.ps22_2 import MEANS
 from tests.conftest import ALPHA, seed
+from tests.figures.sharing import records_of
 
 TRIALS = {"ps22-2": 100_000, "ps22-3": 100_000, "ps22-4": 200_000, "ps22-8": 100_000}
 LAWS = (
@@ -42,11 +43,8 @@ LAWS = (
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("records")
-    for name, trials in TRIALS.items():
-        registry.run(name, trials=trials, seed=seed(), out=folder, progress=False)
-    return folder
+def records():
+    return records_of(TRIALS)
 
 
 @pytest.fixture(scope="module")

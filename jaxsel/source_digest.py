@@ -1,0 +1,208 @@
+"""A digest of the source code that a result depends on.
+
+Found by reading, not by running: a module's file and those of the modules that it imports,
+and so on, within the packages of this project. Comments, docstrings and layout do not
+count, so that a reworded sentence makes nothing stale.
+"""
+
+import ast
+import functools
+import hashlib
+import importlib.util
+import types
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+_OURS = ("jaxsel", "sims", "figures")
+# What shows and describes results, and does not make them.
+_PRESENTATION = ("jaxsel.cli", "jaxsel.catalogue", "jaxsel.progress", "sims.registry")
+
+
+def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, str]:
+    """Digest of the code of these modules and of all that they import, by module.
+
+    Args:
+      modules: full names, such as "jaxsel.engine".
+      without_claims: leave out the statements of papers, which say what a result should
+        be and do not make it.
+    """
+    found: dict[str, str] = {}
+    waiting = list(modules)
+    listed = False
+    while waiting:
+        name = waiting.pop()
+        path = _path(name)
+        if name.split(".")[:2] == ["jaxsel", "catalogue"] and not listed:
+            waiting += _families()  # it finds them by listing, not by importing
+            listed = True
+        if name in found or path is None or _left_out(name, without_claims):
+            continue
+        found[name], imported = _read(str(path), name, path.stat().st_mtime_ns)
+        for module, attribute in imported:
+            waiting += _defining(module, attribute)
+    return dict(sorted(found.items()))
+
+
+def digest(*things: Any) -> str:
+    """One digest of the code that things come from, and of what it imports.
+
+    Args:
+      *things: functions, or tuples of functions such as mechanisms, with all that they
+        hold; modules by their full names. What was typed into a session has no file and
+        does not count.
+    """
+    names: set[str] = set()
+    for thing in things:
+        _collect(thing, names, set())
+    return _combined(frozenset(names))
+
+
+def changed(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Modules whose code differs between two answers of ``digests``."""
+    names = sorted(set(before) | set(now))
+    return tuple(name for name in names if before.get(name) != now.get(name))
+
+
+@functools.cache  # a process runs the code that it has loaded
+def _combined(names: frozenset[str]) -> str:
+    return hashlib.sha256(repr(digests(names)).encode()).hexdigest()
+
+
+def _collect(thing: Any, names: set[str], seen: set[int]) -> None:
+    """Adds the modules that a thing, and the functions it holds, were defined in."""
+    if id(thing) in seen:
+        return
+    seen.add(id(thing))
+    parts: list[Any] = []
+    if isinstance(thing, str):
+        names.add(thing)
+    elif isinstance(thing, functools.partial):
+        parts = [thing.func, *thing.args, *thing.keywords.values()]
+    elif isinstance(thing, types.FunctionType):
+        names.add(thing.__module__)
+        cells = [c for c in thing.__closure__ or () if c != types.CellType()]
+        parts = [c.cell_contents for c in cells]
+    elif hasattr(thing, "__wrapped__"):
+        parts = [thing.__wrapped__]
+    elif isinstance(thing, dict):
+        parts = list(thing.values())
+    elif isinstance(thing, tuple | list):
+        names.add(type(thing).__module__)
+        parts = list(thing)
+    for part in parts:
+        if not isinstance(part, str):
+            _collect(part, names, seen)
+
+
+def _families() -> list[str]:
+    root = Path(__file__).parent
+    paths = sorted((root / "families").rglob("*.py"))
+    parts = [path.relative_to(root.parent).with_suffix("").parts for path in paths]
+    return [".".join(each) for each in parts if each[-1] != "__init__"]
+
+
+def _left_out(name: str, without_claims: bool) -> bool:
+    shown = any(name == part or name.startswith(f"{part}.") for part in _PRESENTATION)
+    return shown or (without_claims and ".claims" in name)
+
+
+@functools.cache
+def _root(package: str) -> Path | None:
+    """The file of a package or module, found without importing it."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+def _path(module: str) -> Path | None:
+    """The file of a module; None if it has none or does not exist."""
+    package, *rest = module.split(".")
+    root = _root(package)
+    if root is None or root.suffix != ".py":
+        return None
+    if not rest:
+        return root
+    stem = root.parent.joinpath(*rest)
+    for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+        if path.exists():
+            return path
+    return None
+
+
+def _defining(module: str, attribute: str | None) -> list[str]:
+    """The modules that ``from module import attribute`` needs."""
+    if attribute is None:
+        return [module]
+    if _path(f"{module}.{attribute}") is not None:
+        return [f"{module}.{attribute}"]
+    path = _path(module)
+    if path is not None and path.name == "__init__.py":
+        # A package that only hands on what its modules define: the one that does.
+        known = _handed_on(str(path), path.stat().st_mtime_ns)
+        if attribute in known:
+            return _defining(*known[attribute])
+    return [module]
+
+
+@functools.lru_cache(maxsize=1024)
+def _handed_on(path: str, changed_at: int) -> dict[str, tuple[str, str]]:
+    """Name in a package -> the module and name that it is imported from."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(ast.parse(Path(path).read_bytes()))
+        if isinstance(node, ast.ImportFrom) and node.module is not None
+        for alias in node.names
+    }
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(
+    path: str, module: str, changed_at: int
+) -> tuple[str, tuple[tuple[str, str | None], ...]]:
+    """Digest of one file, and what it imports: (module, name in it or None)."""
+    tree = ast.parse(Path(path).read_bytes())
+    text = repr(_meaning(tree)).encode()
+    return hashlib.sha256(text).hexdigest()[:16], tuple(_imports(tree, path, module))
+
+
+def _imports(tree: ast.Module, path: str, module: str):
+    ours = {*_OURS, module.split(".")[0]}
+    package = module.split(".")
+    if not path.endswith("__init__.py"):
+        package = package[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found = [(alias.name, None) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            found = [(source, alias.name) for alias in node.names]
+        else:
+            continue
+        yield from (each for each in found if each[0].split(".")[0] in ours)
+
+
+def _meaning(node: Any) -> Any:
+    """A syntax tree as nested tuples, without positions and docstrings."""
+    if isinstance(node, list):
+        return tuple(_meaning(part) for part in node)
+    if not isinstance(node, ast.AST):
+        return type(node).__name__, repr(node)
+    fields = dict(ast.iter_fields(node))
+    body = fields.get("body")
+    if isinstance(body, list) and body and _is_text(body[0]):
+        fields["body"] = body[1:]
+    # What is empty may be absent in other versions of Python.
+    kept = [(k, _meaning(v)) for k, v in fields.items() if v is not None and v != []]
+    return type(node).__name__, *kept
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

@@ -1,0 +1,75 @@
+"""Small records, made once for all tests and workers, and what every picture must be."""
+
+import contextlib
+import fcntl
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+
+from figures.common import style
+from sims import registry
+from tests.conftest import seed
+
+FOLDER = Path()  # set by conftest: common to all workers
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def name_of(module: ModuleType) -> str:
+    """The name of a simulation or figure, from its module."""
+    return module.__name__.rpartition(".")[2].replace("_", "-")
+
+
+def records_of(trials: Mapping[str, int], at: int | None = None) -> Path:
+    """A folder with a record of each simulation, run with that many trials.
+
+    Each test file has its own, as it may have shrunk what is simulated.
+    """
+    return _records(trials, at, Path(sys._getframe(1).f_code.co_filename).stem)
+
+
+def record_of(module: ModuleType, trials: int, at: int | None = None):
+    """The record of one simulation, likewise."""
+    stem = Path(sys._getframe(1).f_code.co_filename).stem
+    folder = _records({name_of(module): trials}, at, f"{stem}-{trials}")
+    return registry.load(name_of(module), folder)
+
+
+def _records(trials: Mapping[str, int], at: int | None, stem: str) -> Path:
+    folder = FOLDER / stem
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, number in trials.items():
+        with _alone(folder / f"{name}.lock"):
+            registry.run(
+                name,
+                trials=number,
+                seed=seed() if at is None else at,
+                out=folder,
+                progress=False,
+            )
+    return folder
+
+
+def drawn(module, record, monkeypatch, tmp_path):
+    """The figure: its captions and labels lie inside, and its files are written."""
+    monkeypatch.setattr(module, "load", lambda name: record)
+    with style.applied():
+        figure = module.draw()
+    figure.canvas.draw()
+    width, height = figure.canvas.get_width_height()
+    texts = [figure._supxlabel, *(text for axes in figure.axes for text in axes.texts)]
+    texts += [axes.xaxis.label for axes in figure.axes]
+    for text in texts:
+        box = text.get_window_extent()
+        assert min(box.x0, box.y0) >= 0.0, text.get_text()
+        assert box.x1 <= width, text.get_text()
+        assert box.y1 <= height, text.get_text()
+    (written,) = style.save(figure, tmp_path / name_of(module), ("png",))
+    assert written.stat().st_size > 10_000
+    return figure

@@ -1,0 +1,109 @@
+"""Figures are found, drawn when something changed, and refused in plain words."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from figures import FIGURES
+from figures.__main__ import app
+from figures.common.figure import records_in, render
+from jaxsel.errors import InputError
+from sims import registry
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_figures_need_their_records(tmp_path):
+    with records_in(tmp_path), pytest.raises(InputError, match="python -m sims ps22-5"):
+        render(FIGURES["ps22-5"])
+
+
+def test_command_line_simulates_what_is_missing_and_draws(tmp_path, monkeypatch):
+    # Set, it is left alone: the test writes to no cache outside its folder.
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
+    arguments = ["ps22-6", "--trials", "100", "--out", str(tmp_path / "figures")]
+    arguments += ["--records", str(tmp_path / "records")]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "ps22-6: simulating, 100 trials a cell" in result.output
+    for kind in ("png", "pdf"):
+        assert (tmp_path / "figures" / f"ps22-6.{kind}").exists()
+    assert "ps22-6.pdf" in result.output
+    # Again, and without a budget: the record at hand is good enough.
+    assert "up to date" in CliRunner().invoke(app, arguments).output
+    del arguments[1:3]
+    assert "up to date" in CliRunner().invoke(app, arguments).output
+
+
+def test_command_line_lists_figures():
+    result = CliRunner().invoke(app, ["--list"])
+    assert result.exit_code == 0
+    for name in FIGURES:
+        assert name in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ps22-9"], "there is no figure 'ps22-9'; there are: ps22-1"),
+        ([], "name a figure, or give --all: ps22-1"),
+        (["ps22-1", "--trials", "0.5"], "it must be a whole number >= 1"),
+    ],
+)
+def test_command_line_refuses_bad_input(arguments, sentence):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+def test_ids_files_and_sims_fit_together():
+    for name, figure in FIGURES.items():
+        assert figure.id == name
+        assert figure.title
+        # formulas alone need no record
+        assert figure.sims or figure.id == "clnss22-sample-complexity"
+        assert set(figure.sims) <= set(registry.SIMS)
+
+
+def test_a_figure_and_its_simulation_have_one_name():
+    files = {path.stem for path in (ROOT / "figures").glob("*_*.py")} - {"__init__"}
+    assert {figure.module.removeprefix("figures.") for figure in FIGURES.values()} == {
+        stem for stem in files if not stem.startswith("__")
+    }
+    for name in registry.SIMS:
+        assert FIGURES[name].sims == (name,)
+
+
+def test_papers_come_in_order_and_numbers_first():
+    names = list(FIGURES)
+    assert names[:3] == ["ps22-1", "ps22-2", "ps22-3"]
+    assert names.index("krw24-8") < names.index("krw24-beta-binomial")
+    assert (
+        names.index("zw22-1b") < names.index("zw22-gaps") < names.index("lt19-utility")
+    )
+
+
+def test_the_gallery_shows_every_figure_and_nothing_else():
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert re.findall(r"\(gallery/([\w-]+)\.png\)", text) == list(FIGURES)
+    stored = {path.stem for path in (ROOT / "docs" / "gallery").glob("*.png")}
+    assert stored == set(FIGURES)
+    for figure in FIGURES.values():
+        assert figure.title in " ".join(text.split())
+
+
+def test_a_picture_is_drawn_again_when_its_code_changed(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
+    arguments = ["clnss22-sample-complexity", "--out", str(tmp_path)]
+    first = CliRunner().invoke(app, arguments).output
+    assert "1 of 1, done" in first
+    assert "up to date" in CliRunner().invoke(app, arguments).output
+    note = tmp_path / ".made" / "clnss22-sample-complexity.json"
+    made_from = json.loads(note.read_text())
+    made_from["code"]["jaxsel.errors"] = "another"
+    note.write_text(json.dumps(made_from))
+    again = CliRunner().invoke(app, arguments).output
+    assert "drawn again; the code changed: jaxsel.errors" in again

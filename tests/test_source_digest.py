@@ -1,0 +1,67 @@
+"""What the digest of the code notices, and what it does not."""
+
+import functools
+import sys
+
+import pytest
+
+import jaxsel
+from jaxsel import bases, repetitions, source_digest
+from jaxsel.errors import InputError
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of three files: two import one another, the last stands alone."""
+    folder = tmp_path / "planted"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("from planted.second import value\n")
+    (folder / "first.py").write_text("from planted import value\nx = 1\n")
+    (folder / "second.py").write_text('"""Says."""\nvalue = 2\n')
+    (folder / "third.py").write_text("y = 3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder
+    source_digest._root.cache_clear()
+    sys.modules.pop("planted", None)
+
+
+def test_imports_are_followed_through_packages(package):
+    found = source_digest.digests(["planted.first"])
+    assert set(found) == {"planted.first", "planted.second"}
+
+
+def test_code_counts_and_words_do_not(package):
+    before = source_digest.digests(["planted.first"])
+    (package / "second.py").write_text('"""Says more."""\n\n# So.\nvalue = (2)\n')
+    assert source_digest.digests(["planted.first"]) == before
+    (package / "second.py").write_text("value = 3\n")
+    now = source_digest.digests(["planted.first"])
+    assert source_digest.changed(before, now) == ("planted.second",)
+
+
+def test_what_asks_the_catalogue_depends_on_every_family(package):
+    (package / "third.py").write_text("from jaxsel.catalogue import find_mechanism\n")
+    found = source_digest.digests(["planted.third"])
+    assert "jaxsel.families.tuning.private_tuning" in found
+    assert not any(".claims" in name for name in found)
+
+
+def test_a_mechanism_comes_from_all_that_it_was_made_of():
+    names: set[str] = set()
+    tuning = jaxsel.private_tuning(bases.randomised_response())
+    source_digest._collect(functools.partial(print, tuning), names, set())
+    assert "jaxsel.families.tuning.private_tuning" in names
+    assert "jaxsel.families.tuning.bases" in names
+
+
+def test_a_stale_record_is_refused(tmp_path, monkeypatch):
+    tuning = jaxsel.private_tuning(bases.randomised_response())
+    params = {"epsilon": 1.0, "repetitions": repetitions.geometric(gamma=0.1)}
+    record = tmp_path / "kept.nc"
+    kept = jaxsel.simulate(tuning, 1, params, trials=100, record=record)
+    more = jaxsel.simulate(tuning, 1, params, trials=200, record=record)
+    assert more.configuration == kept.configuration
+    monkeypatch.setattr(source_digest, "digest", lambda *things: "another")
+    with pytest.raises(InputError, match=r"kept\.nc was made by other code") as refused:
+        jaxsel.simulate(tuning, 1, params, trials=200, record=record)
+    assert "\n" not in str(refused.value)
