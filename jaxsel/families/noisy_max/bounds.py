@@ -302,23 +302,6 @@ def noisy_max_chernoff_epsilon(
     return (ratio**2 / 2.0 + ratio * np.sqrt(2.0 * (np.log(m) - np.log(delta))))[()]
 
 
-def noisy_max_chernoff_delta(
-    epsilon: npt.ArrayLike,
-    noise_scale: npt.ArrayLike,
-    candidates: npt.ArrayLike,
-    relation: Relation = Relation.GENERAL,
-) -> np.ndarray:
-    """delta(epsilon) of Corollary 3.4: ``noisy_max_chernoff_epsilon`` solved for it.
-
-    m exp(-(epsilon - s^2/(2 sigma^2))^2 sigma^2/(2 s^2)), at most 1, and 1 below
-    s^2/(2 sigma^2), where the Chernoff bound says nothing; epsilon is any real number.
-    """
-    ratio, m = _ratio(noise_scale, candidates, relation)
-    excess = np.asarray(epsilon, dtype=np.float64) - ratio**2 / 2.0
-    log_delta = np.log(m) - 0.5 * (np.maximum(excess, 0.0) / ratio) ** 2
-    return np.exp(np.minimum(log_delta, 0.0))[()]
-
-
 def _ratio(noise_scale, candidates, relation) -> tuple[np.ndarray, np.ndarray]:
     scale = np.asarray(noise_scale, dtype=np.float64)
     m = np.asarray(candidates, dtype=np.float64)

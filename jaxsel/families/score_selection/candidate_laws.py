@@ -200,24 +200,3 @@ def released_delta(
     forth = np.maximum(p - growth * (1.0 + 1e-12) * q, 0.0).sum(axis=1)
     back = np.maximum(q - growth * (1.0 + 1e-12) * p, 0.0).sum(axis=1)
     return float(max(step @ forth, step @ back))
-
-
-def loss_quantile(
-    scores: npt.ArrayLike, law: npt.ArrayLike, probability: float
-) -> float:
-    """Least loss max_j q_j - q_i that is exceeded with chance <= ``probability``.
-
-    Args:
-      scores: noiseless scores.
-      law: chance that each is released; what is missing to 1 is an infinite loss.
-      probability: allowed chance of a larger loss, in [0, 1).
-    """
-    scores, law = check_finite("scores", scores), check_finite("law", law)
-    law = law[: scores.size]
-    loss = scores.max() - scores
-    order = np.argsort(loss, kind="stable")
-    missing = max(0.0, 1.0 - float(law.sum()))
-    # Chance of a loss beyond each, summed from the largest loss.
-    beyond = np.cumsum(law[order][::-1])[::-1] - law[order] + missing
-    allowed = np.flatnonzero(beyond <= probability * (1.0 + 1e-12))
-    return float(loss[order][allowed[0]]) if allowed.size else math.inf

@@ -14,7 +14,6 @@ from jaxsel.errors import InputError
 from jaxsel.families.score_selection.candidate_laws import (
     index_law,
     largest_loss,
-    loss_quantile,
     noisy_candidates,
     released_delta,
 )
@@ -145,15 +144,6 @@ def test_released_pair_loses_more_than_the_index():
     chosen = [index_law(side, GEOMETRIC)[:-1] for side in (first, second)]
     index_loss = float(np.max(np.abs(np.log(chosen[0] / chosen[1]))))
     assert index_loss < largest_loss(first, second, GEOMETRIC) <= 1.0
-
-
-def test_loss_quantile():
-    scores, law = [1.0, 5.0, 4.0], [0.1, 0.6, 0.3]
-    for probability, loss in ((0.05, 4.0), (0.1, 1.0), (0.39, 1.0), (0.4, 0.0)):
-        assert loss_quantile(scores, law, probability) == loss
-    # Nothing released is worse than anything.
-    assert loss_quantile(scores, [0.1, 0.5, 0.3], 0.05) == math.inf
-    assert loss_quantile(scores, [0.1, 0.5, 0.3], 0.2) == 1.0
 
 
 # --- settings -------------------------------------------------------------------------
