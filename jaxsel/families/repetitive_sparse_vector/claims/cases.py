@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsel.base import Budget
 from jaxsel.checking import Case
-from jaxsel.domains import number, probability, whole
+from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings
 
 QueryEpsilon = Annotated[
@@ -17,7 +17,7 @@ QueryEpsilon = Annotated[
 Failures = Annotated[
     int, whole("k', failed batches until it halts", at_least=1, at_most=10**9)
 ]
-Gamma = Annotated[float, number("exponent of the law of p", above=0.0, at_most=1e6)]
+Gamma = Annotated[float, positive("exponent of the law of p")]
 GammaOrNone = Annotated[
     float, number("exponent of the law of p; inf: p = 1", above=0.0, at_most=math.inf)
 ]
