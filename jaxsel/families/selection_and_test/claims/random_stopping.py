@@ -10,7 +10,10 @@ from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
 from jaxsel.domains import positive, probability
-from jaxsel.families.tuning.bounds.random_stopping import hard_stop_approximate, stopping_law
+from jaxsel.families.tuning.bounds.random_stopping import (
+    hard_stop_approximate,
+    stopping_law,
+)
 from jaxsel.papers import CL
 
 Beta = Annotated[float, probability("chance of failure; gamma is half of it")]
