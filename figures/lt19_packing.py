@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Canvas
 from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.thresholds.laws import threshold_law
-from jaxsel.families.tuning.attained.packing import (
+from jaxsel.families.thresholds.packing_laws import (
     packing_bound,
     packing_distance,
     smallest_exponential_epsilon,

@@ -78,10 +78,13 @@ class Mechanism(NamedTuple):
 
 def _shown(setting: Any) -> str:
     """A setting of a factory, as its mechanism's name shows it."""
+    # A base is a tuple with a name.
+    name = getattr(setting, "name", None) or getattr(setting, "__qualname__", None)
+    if name is not None:
+        return name
     if isinstance(setting, tuple | list):
         return "[" + ",".join(_shown(part) for part in setting) + "]"
-    name = getattr(setting, "name", None) or getattr(setting, "__qualname__", None)
-    return str(setting if name is None else name)
+    return str(setting)
 
 
 def factory(build: Callable[P, R]) -> Callable[P, R]:

@@ -82,7 +82,7 @@ def shown(value: Any) -> str:
 class Guarantee(NamedTuple):
     """What is proven (or, of a broken mechanism, hoped for): a claim at some parameters.
 
-    The number is the claim's own: ``jaxsel.catalogue.guaranteed_epsilon``.
+    The number is the claim's own: ``jaxsel.catalogue.promised``.
 
     Attributes:
       claim: id of a claim whose ``evaluate`` returns a pure epsilon.
@@ -150,7 +150,3 @@ class MechanismEntry(NamedTuple):
     def pairs(self, given: Values) -> tuple[Pair, ...]:
         """The constructed neighbouring pairs at these settings."""
         return self.make_pairs(self.read(given))
-
-
-# To be replaced: values as text.
-Settings = Mapping[str, str]

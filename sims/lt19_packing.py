@@ -9,8 +9,8 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.engine import simulate_grid
+from jaxsel.families.thresholds.packing_laws import packing_law, packing_successes
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning.attained.packing import packing_law, packing_successes
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 

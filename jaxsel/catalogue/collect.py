@@ -17,7 +17,7 @@ from typing import NamedTuple
 from jaxsel import families, papers
 from jaxsel.base import Claim, Erratum, Pair
 from jaxsel.domains import nearest
-from jaxsel.entry import Guarantee, MechanismEntry, Values
+from jaxsel.entry import MechanismEntry, Values
 from jaxsel.errors import InputError
 from jaxsel.statements import Misprint, Statement
 
@@ -36,8 +36,6 @@ def _modules(declares: str) -> Iterator[ModuleType]:
 def _statements() -> Iterator[Statement]:
     for module in (*_modules("claims"), *_modules("entries")):
         yield from getattr(module, "STATEMENTS", ())
-        # Files that list claims and errata apart.
-        yield from getattr(module, "CLAIMS", ())
 
 
 def _place(found: Claim | Erratum) -> tuple[int, list[str | int]]:
@@ -59,8 +57,6 @@ def published_claims() -> tuple[Claim, ...]:
 def errata() -> tuple[Erratum, ...]:
     """Every place where a paper errs."""
     found = [s.erratum for s in _statements() if isinstance(s, Misprint)]
-    for module in _modules("claims"):
-        found += getattr(module, "ERRATA", ())
     return tuple(sorted(found, key=_place))
 
 
@@ -175,6 +171,6 @@ class Promise(NamedTuple):
 def promised(entry: MechanismEntry, given: Values, pair: Pair) -> Promise | None:
     """The pure epsilon that is proven for such a pair at these settings, if any is."""
     found = entry.guarantee(entry.read(given), pair)
-    if not isinstance(found, Guarantee):
-        return None if found is None else Promise(*found)
+    if found is None:
+        return None
     return Promise(found.claim, find_claim(found.claim).evaluate(**found.parameters))

@@ -238,7 +238,6 @@ BASE_SETTINGS = {
         "bins of the score that noised_score reports, increasing", default="0,1,2"
     ),
 }
-BASE_OPTIONS = BASE_SETTINGS
 
 
 def base_params(values: Values) -> Params:

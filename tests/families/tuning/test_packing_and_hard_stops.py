@@ -17,7 +17,7 @@ from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim
 from jaxsel.checking import at_least, at_most
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.attained.packing import (
+from jaxsel.families.thresholds.packing_laws import (
     dominance,
     large_candidates,
     packing_bound,

@@ -10,7 +10,7 @@ from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most, equal
 from jaxsel.domains import number, positive, probability
 from jaxsel.families.thresholds.laws import threshold_law
-from jaxsel.families.tuning.attained.packing import (
+from jaxsel.families.thresholds.packing_laws import (
     packing_bound,
     packing_distance,
     packing_law,
