@@ -1,6 +1,6 @@
 """Exact laws of limited-domain top-k and of Top Stable, for small histograms.
 
-Sets are bit masks, as in ``top_k_laws``.
+Sets are bit masks, as in ``laws``.
 """
 
 import numpy as np
@@ -81,7 +81,7 @@ def top_stable_law(gaps: npt.ArrayLike, settings: TopStable, k: int) -> np.ndarr
 
     Args:
       gaps: q_1, ..., q_k or more.
-      settings: see ``top_k_baselines.top_stable``.
+      settings: see ``baselines.top_stable``.
       k: size wanted.
     """
     gaps = np.asarray(gaps, dtype=np.float64)

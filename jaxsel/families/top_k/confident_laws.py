@@ -178,7 +178,7 @@ def confident_top_k_law(scores: npt.ArrayLike, settings: ConfidentTopK) -> np.nd
     """Exact law of the released set, nothing last: Float["sets + 1"], see ``subsets``.
 
     Args:
-      scores: Float["m"], at most ``top_k_laws.MAX_CANDIDATES``.
+      scores: Float["m"], at most ``laws.MAX_CANDIDATES``.
       settings: of Theorem 6.
     """
     gaps = set_gaps(scores, settings.k)

@@ -25,7 +25,7 @@ from jaxsel.families.top_k.laws import EVENTS, MAX_CANDIDATES
 from jaxsel.families.top_k.limits import MAX_COUNT
 from jaxsel.families.top_k.order_statistics import largest
 
-_MOST_RUNS = 2**30
+_MOST_RUNS = 100_000  # of one trial
 _NUMBER_TAG, _NOISE_TAG = 0xC9, 0xCA
 
 
@@ -88,11 +88,6 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
             raise InputError(
                 f"k is {found.k}; it must be below the number of scores, {scores.size}"
             )
-        if found.most_runs >= _MOST_RUNS:
-            raise InputError(
-                f"up to {found.most_runs} sets would be drawn; at most {_MOST_RUNS} "
-                "are, so take a larger beta (or delta, with the printed settings)"
-            )
         if events == "sets" and scores.size > MAX_CANDIDATES:
             raise InputError(
                 f"there are {scores.size} candidates; sets are told apart for at most "
@@ -108,6 +103,12 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
 
     def prepare(data, params):
         scores, found = checked(data, params)
+        if found.most_runs > _MOST_RUNS:
+            raise InputError(
+                f"up to {found.most_runs:g} sets would be drawn; at most "
+                f"{_MOST_RUNS} are, so take a larger beta (or delta, with the printed "
+                'settings), or method "law"'
+            )
         places = np.zeros(1, np.int32)
         if events == "sets":
             places = np.zeros(2**scores.size, np.int32)

@@ -34,7 +34,7 @@ def top_stable_sets(
     """Test the gaps at k, k - 1, ..., 1 and release the first set whose gap is stable.
 
     A gap q passes if max(q - 1, 0) + Laplace noise exceeds a noisy threshold, drawn once;
-    see ``top_k_baselines.top_stable`` for the settings. Nothing is released if no gap
+    see ``baselines.top_stable`` for the settings. Nothing is released if no gap
     passes. Only the case k-bar = k of the paper is offered, in which no further mechanism
     chooses k out of a larger set.
 

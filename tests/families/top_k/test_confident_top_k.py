@@ -127,6 +127,12 @@ def test_boosting_wins_for_small_beta_alone():
     assert boosted[1] - boosted[0] < 1.0
 
 
+def test_laws_of_more_runs_than_can_be_drawn():
+    """beta = 1e-9 is beyond the sampler, but not beyond the law."""
+    law = confident_top_k().law([300.0, 0.0, 0.0], TOP_K | {"beta": 1e-9, "k": 1})
+    assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-9)
+
+
 def test_law_where_scores_are_far_apart():
     """Gaps beyond any noise cost no panels, and change nothing."""
     settings = confident_settings(1.0, 1e-6, 0.9, 1)
