@@ -19,7 +19,7 @@ from jaxsel.families.thresholds.decreasing_laws import (
     decreasing_threshold_law,
     decreasing_threshold_pure,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import threshold_law
+from jaxsel.families.thresholds.laws import threshold_law
 
 TITLE = "Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run"
 SECONDS = 14

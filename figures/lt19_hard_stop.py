@@ -7,11 +7,11 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from figures.common import style
 from figures.common.figure import load
 from figures.lt19_privacy_cost import audited
-from jaxsel.families.tuning.bounds.hard_stop import (
+from jaxsel.families.tuning.bounds.random_stopping import (
+    hard_stop_steps_pure,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_steps_pure
 
 TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
 SECONDS = 18

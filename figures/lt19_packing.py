@@ -7,12 +7,13 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import style
 from figures.common.figure import load
+from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.tuning.attained.packing import (
     packing_bound,
     packing_distance,
     smallest_exponential_epsilon,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import stopping_law, threshold_law
+from jaxsel.families.tuning.bounds.random_stopping import stopping_law
 from jaxsel.intervals import clopper_pearson
 from sims.lt19_packing import ALPHA, EPSILON, STOP, base_laws
 

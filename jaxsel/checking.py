@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterable
 
 from jaxsel.base import Budget, Verdict
 
+# Of all simulations that enter one verdict, together.
+CONFIDENCE = 1.0 - 1e-6
+
 Case = tuple[float, float, str]
 _Cases = Callable[[Budget], Iterable[Case]]
 

@@ -18,13 +18,15 @@ import inspect
 import math
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from jaxsel.errors import InputError
 
 _ABSENT = (None, "")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -35,7 +37,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    return repr(value) if isinstance(value, str) else f"{value}"
+    """A value as it was given; text is quoted unless it is a number."""
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return repr(value)
+    return f"{value}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -328,6 +336,22 @@ def read_values(
             continue
         values[name] = domain.read(name, value)
     return values
+
+
+def validated(function: Callable[P, R]) -> Callable[P, R]:
+    """``function``, refusing arguments outside the domains that its signature declares."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        known = parameters(function)
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = known[name].read(name, value)
+        return function(*bound.args, **bound.kwargs)
+
+    return call
 
 
 def checked(function: Callable[..., float]) -> Callable[..., float]:

@@ -18,6 +18,7 @@ CMS = Paper("CMS", "Chaudhuri, Monteleoni & Sarwate 2011")
 DR = Paper("DR", "Dwork & Roth 2014")
 DURFEE = Paper("LD", "Durfee & Rogers 2019")
 HR = Paper("HR", "Hardt & Rothblum 2010")
+LBP = Paper("LBP", "Lantz, Boyd & Page 2015")
 LEE = Paper("Lee", "Lee & Clifton 2014")
 LSL = Paper("LSL", "Lyu, Su & Li 2017")
 MS = Paper("MS", "McKenna & Sheldon 2020")
@@ -33,7 +34,7 @@ WANG = Paper("Wang", "Wang 2018")
 FOLKLORE = Paper("Folklore", "folklore")
 
 PAPERS = (
-    LT, PS, CL, KRW, ZW, JX, BW, CARVALHO, CHEN, CMS, DR, DURFEE, HR, LEE, LSL, MS, MT,
+    LT, PS, CL, KRW, ZW, JX, BW, CARVALHO, CHEN, CMS, DR, DURFEE, HR, LBP, LEE, LSL, MS, MT,
     NRS, PATE, ROGERS, ROTH, RS, ST, STODDARD, WANG, FOLKLORE,
 )  # fmt: skip
 

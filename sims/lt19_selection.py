@@ -19,8 +19,8 @@ from jaxsel.accounting.single_run import curves
 from jaxsel.base import Mechanism
 from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.families.thresholds.laws import threshold_pure
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning.bounds.liu_talwar import threshold_pure
 from jaxsel.families.tuning.bounds.negative_binomial import (
     pure_negative_binomial_epsilon,
 )

@@ -13,10 +13,9 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.auditing import audit
 from jaxsel.base import Budget, Claim, FiniteLaw, Pair, Relation
 from jaxsel.catalogue import promised
-from jaxsel.checking import Case, at_most
+from jaxsel.checking import CONFIDENCE, Case, at_most
 from jaxsel.engine import simulate_grid
 from jaxsel.errors import InputError, check_integer
-from jaxsel.families.tuning.claims.fixed_repetitions import CONFIDENCE
 from jaxsel.intervals import clopper_pearson
 
 if TYPE_CHECKING:

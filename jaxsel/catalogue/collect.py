@@ -1,8 +1,9 @@
 """Collects what the families declare; nothing is listed by hand a second time.
 
-A family declares its statements in modules whose name ends in ``claims`` or that lie in a
-folder ``claims`` (a tuple ``CLAIMS``, and ``ERRATA``), and its mechanisms in a module
-``entries`` (``ENTRIES``). These modules import no JAX: to name things costs no compiler.
+A family declares its statements (a tuple ``STATEMENTS``) in the modules of its folder
+``claims``, and its mechanisms (``ENTRIES``) in a module ``entries``; for a single mechanism
+one module ``<mechanism>_entries`` may hold both. These modules import no JAX: to name
+things costs no compiler.
 """
 
 import functools
@@ -26,13 +27,13 @@ def _modules(declares: str) -> Iterator[ModuleType]:
     for found in pkgutil.walk_packages(families.__path__, prefix):
         parts = found.name.removeprefix(prefix).split(".")[1:]
         if not found.ispkg and (
-            declares in parts or (parts and parts[-1].endswith(f"_{declares}"))
+            declares in parts or parts[-1].endswith(f"_{declares}")
         ):
             yield importlib.import_module(found.name)
 
 
 def _statements() -> Iterator[Statement]:
-    for module in _modules("claims"):
+    for module in (*_modules("claims"), *_modules("entries")):
         yield from getattr(module, "STATEMENTS", ())
         # Files that list claims and errata apart.
         yield from getattr(module, "CLAIMS", ())

@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 from scipy import optimize
 
-from jaxsel.errors import InputError, check_choice, check_interval, check_positive
+from jaxsel.domains import (
+    Domain,
+    nearest,
+    number,
+    parameters,
+    positive,
+)
+from jaxsel.errors import InputError
 from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
 from jaxsel.repetitions.negative_binomial import (
     SMALLEST_GAMMA,
@@ -16,12 +23,11 @@ from jaxsel.repetitions.negative_binomial import (
     truncated_negative_binomial,
 )
 from jaxsel.repetitions.record import Repetitions
-from jaxsel.repetitions.restricted import capped, conditioned
+from jaxsel.repetitions.restricted import CAPPED, CONDITIONED, capped, conditioned
 
 
 def _gamma_from_mean(eta: float, mean: float) -> float:
     """The gamma for which D(eta, gamma) has this mean; E[K] decreases in gamma."""
-    mean = check_positive("mean", mean)
     if mean <= 1.0:
         raise InputError(
             f"mean is {mean:g}; a truncated negative binomial law runs at least once, "
@@ -49,7 +55,6 @@ def _gamma_from_mean(eta: float, mean: float) -> float:
 
 
 def _negative_binomial_from_mean(mean: float, eta: float) -> Repetitions:
-    eta = check_interval("eta", eta, -1.0, math.inf)
     law = truncated_negative_binomial(eta, _gamma_from_mean(eta, mean))
     if abs(law.mean / mean - 1.0) > 1e-9:
         raise InputError(
@@ -59,50 +64,61 @@ def _negative_binomial_from_mean(mean: float, eta: float) -> Repetitions:
     return law
 
 
-def _binomial_from_mean(mean: float, count: float) -> Repetitions:
-    law = binomial(count, 1.0)  # type: ignore[arg-type]  # checks count
-    mean = check_interval("mean", mean, 0.0, law.mean, high_open=False)
-    return binomial(int(law.mean), mean / law.mean)
+def _binomial_from_mean(mean: float, count: int) -> Repetitions:
+    largest = binomial(count, 1.0).mean  # checks count
+    mean = number(above=0.0, at_most=largest).read("mean", mean)
+    return binomial(count, mean / largest)
 
 
-def _beta_binomial_from_mean(mean: float, count: float) -> Repetitions:
-    whole = int(point_mass(count).mean)  # type: ignore[arg-type]  # checks count
-    mean = check_interval("mean", mean, 0.0, float(whole))
-    return beta_binomial(whole, mean / (whole - mean))
+def _beta_binomial_from_mean(mean: float, count: int) -> Repetitions:
+    largest = point_mass(count).mean  # checks count
+    mean = number(above=0.0, below=largest).read("mean", mean)
+    return beta_binomial(count, mean / (largest - mean))
 
 
 class _Family(NamedTuple):
+    """How a family is made, directly and by its mean.
+
+    Attributes:
+      factory: makes the law from the parameters that its signature declares.
+      with_mean: makes it from E[K], and from the parameters in ``fixed``.
+      fixed: names of the parameters that must be given beside the mean.
+    """
+
     factory: Callable[..., Repetitions]
-    parameters: tuple[str, ...]
     with_mean: Callable[..., Repetitions]
-    fixed: tuple[str, ...]  # what must be given beside the mean
+    fixed: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> Mapping[str, Domain]:
+        return parameters(self.factory)
 
 
 _FACTORIES: Mapping[str, _Family] = {
-    "point_mass": _Family(point_mass, ("count",), point_mass, ()),
-    "geometric": _Family(
-        geometric, ("gamma",), lambda m: _negative_binomial_from_mean(m, 1.0), ()
-    ),
-    "logarithmic": _Family(
-        logarithmic, ("gamma",), lambda m: _negative_binomial_from_mean(m, 0.0), ()
-    ),
+    "point_mass": _Family(point_mass, point_mass),
+    "geometric": _Family(geometric, lambda m: _negative_binomial_from_mean(m, 1.0)),
+    "logarithmic": _Family(logarithmic, lambda m: _negative_binomial_from_mean(m, 0.0)),
     "truncated_negative_binomial": _Family(
-        truncated_negative_binomial,
-        ("eta", "gamma"),
-        _negative_binomial_from_mean,
-        ("eta",),
+        truncated_negative_binomial, _negative_binomial_from_mean, ("eta",)
     ),
-    "poisson": _Family(poisson, ("mean",), poisson, ()),
-    "binomial": _Family(
-        binomial, ("count", "probability"), _binomial_from_mean, ("count",)
-    ),
-    "beta_binomial": _Family(
-        beta_binomial, ("count", "gamma"), _beta_binomial_from_mean, ("count",)
-    ),
+    "poisson": _Family(poisson, poisson),
+    "binomial": _Family(binomial, _binomial_from_mean, ("count",)),
+    "beta_binomial": _Family(beta_binomial, _beta_binomial_from_mean, ("count",)),
 }
 _ALIASES = {"tnb": "truncated_negative_binomial"}
+_MEAN = positive("E[K], in base runs")
 _RESTRICTIONS = {"conditioned": conditioned, "capped": capped}
+_LIMITS = {"conditioned": CONDITIONED, "capped": CAPPED}
 FAMILIES = (*_FACTORIES, *_RESTRICTIONS)
+
+
+def family_parameters(family: str) -> Mapping[str, Domain]:
+    """The domains of everything that may be written after a family's name.
+
+    Raises:
+      InputError: for an unknown family.
+    """
+    return {**_family(family)[1].parameters, "mean": _MEAN, **_LIMITS}
 
 
 def _usage(name: str) -> str:
@@ -114,7 +130,11 @@ def _usage(name: str) -> str:
 
 def _family(name: str) -> tuple[str, _Family]:
     name = _ALIASES.get(name, name)
-    check_choice("family", name, _FACTORIES)
+    if name not in _FACTORIES:
+        raise InputError(
+            f"the law of K is {name!r}{nearest(name, _FACTORIES)}; it must be one of: "
+            f"{', '.join(_FACTORIES)}"
+        )
     return name, _FACTORIES[name]
 
 
@@ -139,11 +159,15 @@ def from_mean(family: str, mean: float, **fixed: float) -> Repetitions:
         raise InputError(
             f"{name} by its mean needs {needed} beside the mean; {given} was given"
         )
-    if name == "point_mass" and not (math.isfinite(mean) and mean == int(mean) >= 1):
+    mean = _MEAN.read("mean", mean)
+    if name == "point_mass" and mean != math.floor(mean):
         raise InputError(
             f"mean is {mean}; a fixed number of runs is a whole number >= 1"
         )
-    return entry.with_mean(mean, **fixed)
+    given = {
+        key: entry.parameters[key].read(key, value) for key, value in fixed.items()
+    }
+    return entry.with_mean(mean, **given)
 
 
 def parse(text: str) -> Repetitions:
@@ -157,20 +181,23 @@ def parse(text: str) -> Repetitions:
     """
     head, _, tail = text.strip().partition(":")
     name, entry = _family(head.strip())
-    values: dict[str, float] = {}
+    written: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in tail.split(","))):
-        key, equals, number = (part.strip() for part in item.partition("="))
-        if not equals or key in values:
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or key in written:
             raise InputError(
                 f"{item!r} in {text!r} must be one name=number; {name} takes "
                 f"{_usage(name)}"
             )
-        try:
-            values[key] = float(number)
-        except ValueError:
-            raise InputError(
-                f"{key} in {text!r} is {number!r}; it must be a number"
-            ) from None
+        written[key] = value
+    known = family_parameters(name)
+    unknown = [key for key in written if key not in known]
+    if unknown:
+        raise InputError(
+            f"{name} has no parameter {unknown[0]!r}{nearest(unknown[0], known)}; it "
+            f"takes {_usage(name)}; and optionally {' or '.join(_RESTRICTIONS)}"
+        )
+    values = {key: known[key].read(key, value) for key, value in written.items()}
     restrictions = {key: values.pop(key) for key in [*values] if key in _RESTRICTIONS}
     if set(values) == set(entry.parameters):
         law = entry.factory(**values)

@@ -1,13 +1,17 @@
 """Fixed, Poisson, binomial and beta-binomial numbers of repetitions."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 from scipy import special, stats
 
-from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.domains import number, positive, validated, whole
 from jaxsel.repetitions.record import Repetitions, build, log_complement
 from jaxsel.repetitions.special import log_beta, stirling_remainder
+
+Runs = Annotated[int, whole("number of runs", at_least=1)]
+Rounds = Annotated[int, whole("number of runs that may happen", at_least=1)]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
@@ -17,7 +21,8 @@ def _times(count: float, log_x: np.ndarray) -> np.ndarray:
     return count * log_x if count else np.zeros(np.shape(log_x))
 
 
-def point_mass(count: int) -> Repetitions:
+@validated
+def point_mass(count: Runs) -> Repetitions:
     """K = count, always; f(x) = x^count.
 
     The naive best of K: no better than composition (Papernot & Steinke 2022,
@@ -26,7 +31,6 @@ def point_mass(count: int) -> Repetitions:
     Raises:
       InputError: unless count is a whole number >= 1.
     """
-    count = check_integer("count", count, 1)
     log_count = math.log(count)
     return build(
         "point_mass",
@@ -64,18 +68,15 @@ def _poisson_tail_ratio(k: np.ndarray, mean: float) -> np.ndarray:
     return reach * (np.exp(exponent) @ weights)
 
 
-def poisson(mean: float) -> Repetitions:
+@validated
+def poisson(mean: Annotated[float, positive("E[K], in base runs")]) -> Repetitions:
     """K ~ Poisson(mean); f(1 - u) = e^(-mean u), P[K = 0] = e^(-mean).
 
     Papernot & Steinke 2022, Theorem 6, which as printed needs mean >= 1 (E-PS-1).
 
-    Args:
-      mean: E[K], finite and > 0.
-
     Raises:
-      InputError: if it is not.
+      InputError: unless mean is finite and > 0.
     """
-    mean = check_positive("mean", mean)
     log_mean = math.log(mean)
 
     def pmf(k: np.ndarray) -> np.ndarray:
@@ -119,7 +120,13 @@ def poisson(mean: float) -> Repetitions:
     )
 
 
-def binomial(count: int, probability: float) -> Repetitions:
+@validated
+def binomial(
+    count: Rounds,
+    probability: Annotated[
+        float, number("that each of them happens", above=0.0, at_most=1.0)
+    ],
+) -> Repetitions:
     """K ~ Bin(count, probability); f(1 - u) = (1 - probability u)^count.
 
     Koskela, Redberg & Wang 2024, Theorem 5.7.
@@ -131,8 +138,7 @@ def binomial(count: int, probability: float) -> Repetitions:
     Raises:
       InputError: if a parameter is out of range.
     """
-    count = check_integer("count", count, 1)
-    p = check_interval("probability", probability, 0.0, 1.0, high_open=False)
+    p = probability
     log_mean = math.log(count) + math.log(p)
 
     def log_factor(x: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -210,7 +216,13 @@ def _mixed_gap(count: int, gamma: float, x: np.ndarray, u: np.ndarray) -> np.nda
     return result
 
 
-def beta_binomial(count: int, gamma: float) -> Repetitions:
+@validated
+def beta_binomial(
+    count: Rounds,
+    gamma: Annotated[
+        float, positive("exponent of the prior of p, no stopping probability")
+    ],
+) -> Repetitions:
     r"""K ~ Bin(count, p) where p = U^(1/gamma), U uniform, is drawn once.
 
     Selection of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Algorithm 1, with ``count``
@@ -234,8 +246,6 @@ def beta_binomial(count: int, gamma: float) -> Repetitions:
     Raises:
       InputError: if a parameter is out of range.
     """
-    count = check_integer("count", count, 1)
-    gamma = check_positive("gamma", gamma)
     mean = count * (gamma / (gamma + 1.0))
     log_zero = math.log(gamma) + float(log_beta(gamma, count + 1.0))
 

@@ -1,15 +1,22 @@
 """The truncated negative binomial law of K; geometric and logarithmic are its cases."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 from scipy import special
 
-from jaxsel.errors import check_interval
+from jaxsel.domains import number, validated
 from jaxsel.repetitions.record import Repetitions, build
 from jaxsel.repetitions.special import exprel_difference, log_beta, log_exprel
 
 SMALLEST_GAMMA = 1e-300  # 1/gamma must be a finite float64
+
+Shape = Annotated[float, number("shape; 1 is geometric, 0 logarithmic", above=-1.0)]
+Stop = Annotated[
+    float,
+    number("the smaller, the more runs", at_least=SMALLEST_GAMMA, below=1.0),
+]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
@@ -58,7 +65,8 @@ def _small_eta_survival(
     return np.minimum(result, 1.0)
 
 
-def truncated_negative_binomial(eta: float, gamma: float) -> Repetitions:
+@validated
+def truncated_negative_binomial(eta: Shape, gamma: Stop) -> Repetitions:
     r"""The law D(eta, gamma) on k >= 1 (Papernot & Steinke 2022, Definition 1).
 
     .. math::
@@ -81,8 +89,6 @@ def truncated_negative_binomial(eta: float, gamma: float) -> Repetitions:
     Raises:
       InputError: if a parameter is out of range.
     """
-    eta = check_interval("eta", eta, -1.0, math.inf)
-    gamma = check_interval("gamma", gamma, SMALLEST_GAMMA, 1.0, low_open=False)
     log_inverse_gamma = -math.log(gamma)  # L
     odds = (1.0 - gamma) / gamma  # e^L - 1
     log_one_minus_gamma = math.log1p(-gamma)
@@ -169,7 +175,8 @@ def truncated_negative_binomial(eta: float, gamma: float) -> Repetitions:
     )
 
 
-def geometric(gamma: float) -> Repetitions:
+@validated
+def geometric(gamma: Stop) -> Repetitions:
     """P[K = k] = gamma (1 - gamma)^(k-1): a stop coin after each run.
 
     The random stopping of Liu & Talwar 2019, Algorithm 2, and D(1, gamma) of Papernot &
@@ -181,7 +188,8 @@ def geometric(gamma: float) -> Repetitions:
     return truncated_negative_binomial(1.0, gamma)
 
 
-def logarithmic(gamma: float) -> Repetitions:
+@validated
+def logarithmic(gamma: Stop) -> Repetitions:
     """P[K = k] = (1 - gamma)^k / (k log(1/gamma)), E[K] = (1/gamma - 1)/log(1/gamma).
 
     D(0, gamma) of Papernot & Steinke 2022, Definition 1.

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from jaxsel.errors import InputError, check_integer
+from jaxsel.domains import Domain, whole
+from jaxsel.errors import InputError
 from jaxsel.repetitions.record import Repetitions, build, log_complement
 from jaxsel.repetitions.special import log_power_sum, power_sum, suffix_sums
 
@@ -56,6 +57,12 @@ def _from_table(
     )
 
 
+CONDITIONED: Domain = whole(
+    "largest K; the law given that it is not exceeded", at_least=0
+)
+CAPPED: Domain = whole("largest K; a hard stop", at_least=1)
+
+
 def _check_table(name: str, maximum: int) -> None:
     if maximum > TABLE_LIMIT:
         raise InputError(
@@ -75,7 +82,7 @@ def conditioned(law: Repetitions, maximum: int) -> Repetitions:
       InputError: if maximum is not a whole number, is too large, or K <= maximum is
         impossible.
     """
-    maximum = check_integer("maximum", maximum, 0)
+    maximum = CONDITIONED.read("maximum", maximum)
     if law.maximum is not None and law.maximum <= maximum:
         return law._replace(
             family="conditioned", parameters={"maximum": maximum}, inner=law
@@ -109,7 +116,7 @@ def capped(law: Repetitions, maximum: int) -> Repetitions:
     Raises:
       InputError: if maximum is not a whole number >= 1, or too large.
     """
-    maximum = check_integer("maximum", maximum, 1)
+    maximum = CAPPED.read("maximum", maximum)
     if law.maximum is not None and law.maximum <= maximum:
         return law._replace(family="capped", parameters={"maximum": maximum}, inner=law)
     if (

@@ -7,9 +7,6 @@ import pytest
 
 from jaxsel.accounting.single_run import divergences, pairs
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.bounds import fixed_runs
-from jaxsel.repetitions import point_mass
 
 FIXED = [
     pairs.randomised_response(1.0),
@@ -78,36 +75,6 @@ def test_approximate_pair_is_the_definition():
     p, q = pairs.approximate_pair(0.8, 0.1)
     np.testing.assert_allclose(p, q[::-1])
     assert divergences.profile_delta(p, q, 0.8) == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize("count", [1, 2, 10, 200])
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0])
-def test_second_example_of_fixed_runs(count, epsilon):
-    p, q = pairs.fixed_runs_constant(epsilon, count)
-    stated = fixed_runs.fixed_runs_constant_event(epsilon, count)
-    tuned, other = (tuned_law(law, point_mass(count)) for law in (p, q))
-    assert tuned[1] == pytest.approx(stated.probability, rel=1e-9)
-    assert math.log(tuned[1] / other[1]) == pytest.approx(
-        stated.tuned_epsilon, rel=1e-9
-    )
-    back = divergences.renyi_divergence(q, p, np.array([1.0, math.inf]))
-    assert divergences.renyi_divergence(p, q, math.inf) == pytest.approx(
-        stated.base_epsilon
-    )
-    assert back[1] <= stated.base_epsilon_back * (1 + 1e-12)
-    assert back[0] <= stated.base_kl_back * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("count", [1, 3, 40])
-def test_first_example_of_fixed_runs(count):
-    p, q = pairs.randomised_response(0.8)
-    tuned, other = (tuned_law(law, point_mass(count)) for law in (p, q))
-    orders = np.array([1.1, 2.0, 9.0, math.inf])
-    exact = divergences.renyi_divergence(other, tuned, orders)
-    back = divergences.renyi_divergence(tuned, other, orders)
-    stated = fixed_runs.fixed_runs_lower_bound(orders, 0.8, count)
-    assert np.all(np.maximum(exact, back) >= stated - 1e-12)
-    assert divergences.exact_epsilon(tuned, other) == pytest.approx(0.8 * count)
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from figures import (
     lt19_packing,
     lt19_privacy_cost,
 )
-from jaxsel.families.tuning.bounds.hard_stop import (
+from jaxsel.families.tuning.bounds.random_stopping import (
+    hard_stop_steps_pure,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_steps_pure
 from jaxsel.intervals import goodness_of_fit
 from sims import (
     lt19_decreasing_thresholds as decreasing_thresholds,

@@ -219,6 +219,6 @@ def test_bad_parameters_are_refused(bad):
 
 def test_a_probability_above_one_is_refused():
     with pytest.raises(
-        InputError, match=r"probability is 1.1; it must lie in \(0, 1\]"
+        InputError, match=r"probability is 1.1; it must be a number in \(0, 1\]"
     ):
         laws.binomial(5, 1.1)

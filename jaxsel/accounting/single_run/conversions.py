@@ -22,6 +22,13 @@ from jaxsel.errors import InputError, check_interval
 RenyiCurve = Callable[[np.ndarray], np.ndarray]
 
 
+class ApproximateGuarantee(NamedTuple):
+    """(epsilon, delta)-differential privacy."""
+
+    epsilon: float
+    delta: float
+
+
 class Conversion(NamedTuple):
     """An (epsilon, delta) guarantee and the Renyi order that it comes from."""
 

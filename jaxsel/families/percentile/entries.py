@@ -16,7 +16,7 @@ from jaxsel.families.percentile.percentile_above_threshold import (
 from jaxsel.families.percentile.pipeline import percentile_pipeline, pipeline_params
 from jaxsel.families.percentile.pipeline_laws import Pipeline, pipeline
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
-from jaxsel.families.tuning.bounds.liu_talwar import threshold_steps
+from jaxsel.families.thresholds.laws import threshold_steps
 from jaxsel.options import Option, read_number, read_numbers
 
 _COMMON = {

@@ -28,9 +28,9 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_epsilon,
     gaussian_noise_multiplier,
 )
+from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.errors import check_interval
 from jaxsel.families.ridge_regression import posterior_privacy as ridge_posterior
-from jaxsel.families.tuning.bounds.liu_talwar import ApproximateGuarantee
 
 LARGEST_RUN_DELTA = 0.1
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from scipy import optimize
 
 from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.errors import InputError, check_choice, check_interval
 from jaxsel.families.ridge_regression.settings import (
     LARGEST_RUN_DELTA,
@@ -19,12 +20,11 @@ from jaxsel.families.ridge_regression.settings import (
     run_profile,
 )
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
-from jaxsel.families.tuning.bounds.liu_talwar import (
-    ApproximateGuarantee,
+from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
+from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_approximate,
     hard_stop_steps,
 )
-from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
 from jaxsel.repetitions import Repetitions, capped
 
 TUNING_THEOREMS = ("KRW-Cor6.2", "KRW-Cor5.4-sharp", "LT-Thm3.4", "JX-Envelope")

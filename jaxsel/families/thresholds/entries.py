@@ -12,6 +12,7 @@ from jaxsel.families.amplification.amplification import private_amplification
 from jaxsel.families.amplification.laws import amplified_pure
 from jaxsel.families.percentile.score_percentile import score_percentile
 from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
+from jaxsel.families.thresholds.laws import threshold_pure, threshold_steps
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning import bases
 from jaxsel.families.tuning.base_settings import (
@@ -20,7 +21,6 @@ from jaxsel.families.tuning.base_settings import (
     base_input,
     base_pairs,
 )
-from jaxsel.families.tuning.bounds import liu_talwar
 from jaxsel.options import Option, read_number, read_numbers
 
 _EPSILON = Option("1", "privacy of one run in the constructed pairs")
@@ -211,7 +211,7 @@ def _stopped_threshold(values: Settings) -> dict[str, Any]:
     gamma, slack = _number(values, "gamma"), read_number("slack", values["slack"])
     return _threshold(values) | {
         "stop_probability": gamma,
-        "max_draws": liu_talwar.threshold_steps(gamma, slack),
+        "max_draws": threshold_steps(gamma, slack),
     }
 
 
@@ -227,7 +227,7 @@ _THRESHOLD = _threshold_entry(
     _stopped_threshold,
     lambda values, epsilon: (
         "LT-Thm3.1(b)",
-        liu_talwar.threshold_pure(epsilon, read_number("slack", values["slack"])),
+        threshold_pure(epsilon, read_number("slack", values["slack"])),
     ),
 )
 

@@ -11,7 +11,10 @@ from jaxsel.families.tuning.base_settings import (
     base_input,
     base_pairs,
 )
-from jaxsel.families.tuning.bounds import liu_talwar
+from jaxsel.families.tuning.bounds.random_stopping import (
+    hard_stop_steps,
+    hard_stop_steps_pure,
+)
 from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.options import Option, read_number
 
@@ -99,7 +102,7 @@ _HARD_STOP_DELTA = _tuning_entry(
     {"gamma": _GAMMA, "stop_delta": Option("1e-6", "chance of reaching the hard stop")},
     lambda values: laws.capped(
         laws.geometric(_gamma(values)),
-        liu_talwar.hard_stop_steps(
+        hard_stop_steps(
             _gamma(values), read_number("stop_delta", values["stop_delta"])
         ),
     ),
@@ -118,13 +121,11 @@ _HARD_STOP_PURE = _tuning_entry(
     },
     lambda values: laws.capped(
         laws.geometric(_gamma(values)),
-        liu_talwar.hard_stop_steps_pure(
-            _gamma(values), read_number("slack", values["slack"])
-        ),
+        hard_stop_steps_pure(_gamma(values), read_number("slack", values["slack"])),
     ),
     lambda values, law, epsilon: (
         "LT-Thm3.5",
-        liu_talwar.hard_stop_pure(epsilon, read_number("slack", values["slack"])),
+        3.0 * epsilon + 3.0 * read_number("slack", values["slack"]),
     ),
 )
 

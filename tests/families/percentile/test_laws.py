@@ -15,7 +15,7 @@ from jaxsel.families.percentile import median_laws as better_than_median
 from jaxsel.families.percentile import pipeline_laws as pipelines
 from jaxsel.families.percentile.settings import algorithm_4, algorithm_5, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.families.tuning.bounds.liu_talwar import threshold_law
+from jaxsel.families.thresholds.laws import threshold_law
 
 FOUR = algorithm_4(queries=5)._replace(samples=12, shift=3.0)
 FIVE = algorithm_5(thresholds=4)._replace(samples=3, shift=1.0, offset=0.7)

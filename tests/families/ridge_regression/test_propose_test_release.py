@@ -12,15 +12,15 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_epsilon,
     gaussian_noise_multiplier,
 )
+from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.errors import InputError
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression import settings as ptr
 from jaxsel.families.ridge_regression import tuned as tuning
-from jaxsel.families.tuning.bounds.liu_talwar import (
-    ApproximateGuarantee,
+from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
+from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_approximate,
 )
-from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
 
 # --- The posterior sample -------------------------------------------------------------
 

@@ -32,21 +32,24 @@ from jaxsel.families.thresholds.decreasing_laws import (
 )
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.packing import (
-    dominance,
-    large_candidates,
     packing_bound,
     packing_distance,
     packing_law,
-    packing_path,
     packing_successes,
     smallest_exponential_epsilon,
 )
-from jaxsel.families.tuning.bounds.hard_stop import (
+from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_excess,
+    hard_stop_steps_pure,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_law, hard_stop_steps_pure
+from jaxsel.families.tuning.claims.hard_stop import hard_stop_law
+from jaxsel.families.tuning.claims.packing import (
+    dominance,
+    large_candidates,
+    packing_path,
+)
 
 # --- Algorithm 6 ----------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_delta, renyi_to_epsilon
 from jaxsel.base import Budget
+from jaxsel.catalogue import find_claim
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account, base_epsilon
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
@@ -253,9 +254,9 @@ def test_numbers_of_the_errata(divergences):
     gaussian = RELEASED_ORDERS / (2.0 * released_figure._GAUSSIAN**2)
     assert np.all(gaussian <= divergences)
     # Numbers in the errata.
-    evaluate = {claim.id: claim.evaluate for claim in released_figure.CLAIMS}
-    assert evaluate["PS-Fig7-axis-printed"]() == pytest.approx(0.70, abs=0.005)
-    assert evaluate["PS-Fig7-axis"]() == pytest.approx(3.16, abs=0.005)
+    printed = find_claim("PS-Fig7-axis-printed").evaluate()
+    assert printed == pytest.approx(0.70, abs=0.005)
+    assert find_claim("PS-Fig7-axis").evaluate() == pytest.approx(3.16, abs=0.005)
     renyi = training_renyi(RATE, NOISE, STEPS)
     for text, number in (
         ("logarithmic:gamma=0.5", 0.90),
@@ -266,13 +267,12 @@ def test_numbers_of_the_errata(divergences):
 
 
 def test_a_bound_that_is_a_tenth_too_small_is_refuted(monkeypatch):
-    claims = {claim.id: claim for claim in released_figure.CLAIMS}
     monkeypatch.setattr(
         released_figure,
         "released_negative_binomial",
         lambda *args, **settings: 0.9 * released_negative_binomial(*args, **settings),
     )
-    verdict = claims["PS-Fig7-formula"].check(Budget(cases=60))
+    verdict = find_claim("PS-Fig7-formula").check(Budget(cases=60))
     assert verdict.outcome == "refuted"
 
 
@@ -303,6 +303,3 @@ def test_bad_input():
     for law in (laws.binomial(5, 0.5), laws.truncated_negative_binomial(-0.5, 0.1)):
         with pytest.raises(InputError, match="released code has no bound for"):
             released_renyi(zero, law)
-    for claim in released_figure.CLAIMS[:2]:
-        with pytest.raises(InputError, match="second_order"):
-            claim.evaluate(second_order=1.0)

@@ -19,7 +19,7 @@ from jaxsel.families.amplification.laws import (
     dummy_chance_bounds,
     utility_level,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import (
+from jaxsel.families.tuning.bounds.random_stopping import (
     percentile_failure_bound,
     stopping_law,
 )

@@ -13,7 +13,7 @@ from scipy import stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.base import Budget, Claim, Relation
-from jaxsel.checking import Case, at_least, at_most
+from jaxsel.checking import CONFIDENCE, Case, at_least, at_most
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.errata_numbers import probability
 from jaxsel.errors import check_integer, check_positive
@@ -25,7 +25,6 @@ from jaxsel.families.multiplicative_weights.laws import (
     repetitive_law,
 )
 from jaxsel.families.multiplicative_weights.repetitive import repetitive
-from jaxsel.families.tuning.claims.fixed_repetitions import CONFIDENCE
 from jaxsel.intervals import clopper_pearson
 from jaxsel.statistics import histogram
 

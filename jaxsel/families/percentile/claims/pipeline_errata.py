@@ -11,7 +11,7 @@ from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.checking import Case, at_most, equal
 from jaxsel.errata_numbers import probability
 from jaxsel.errors import check_interval, check_positive
-from jaxsel.families.tuning.bounds.liu_talwar import threshold_pure
+from jaxsel.families.thresholds.laws import threshold_pure
 
 _PAPER = "Liu & Talwar 2019"
 

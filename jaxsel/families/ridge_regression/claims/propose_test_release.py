@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.base import Budget, Claim, Erratum, Relation
 from jaxsel.checking import Case, at_least, at_most
 from jaxsel.errors import check_interval, check_positive
@@ -14,7 +15,6 @@ from jaxsel.families.ridge_regression import settings as ptr
 from jaxsel.families.ridge_regression.claims import posterior_bounds, posterior_sampling
 from jaxsel.families.ridge_regression.claims.ridge_cases import run_delta_exact
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned
-from jaxsel.families.tuning.bounds.liu_talwar import ApproximateGuarantee
 
 _KRW = "Koskela, Redberg & Wang 2024"
 

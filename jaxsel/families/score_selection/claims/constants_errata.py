@@ -15,7 +15,7 @@ from jaxsel.checking import Case, at_most
 from jaxsel.errata_numbers import probability
 from jaxsel.errors import InputError, check_integer, check_positive
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
-from jaxsel.families.tuning.bounds.liu_talwar import percentile_failure
+from jaxsel.families.tuning.bounds.random_stopping import percentile_failure
 
 _PAPER = "Liu & Talwar 2019"
 

@@ -15,7 +15,10 @@ from jaxsel.checking import Case, at_most
 from jaxsel.errata_numbers import probability
 from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.bounds.liu_talwar import hard_stop_approximate, stopping_law
+from jaxsel.families.tuning.bounds.random_stopping import (
+    hard_stop_approximate,
+    stopping_law,
+)
 
 _PAPER = "Cohen, Lyu, Nelson, Sarlos & Stemmer 2022"
 

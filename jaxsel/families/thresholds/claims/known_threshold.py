@@ -9,7 +9,7 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delt
 from jaxsel.base import Budget, Claim, Relation
 from jaxsel.checking import Case, at_most, equal
 from jaxsel.errors import check_integer, check_interval
-from jaxsel.families.tuning.bounds.liu_talwar import (
+from jaxsel.families.thresholds.laws import (
     threshold_approximate,
     threshold_approximate_sharp,
     threshold_expected_draws,

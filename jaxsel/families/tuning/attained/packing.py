@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxsel.errors import check_interval, check_positive
 
-_ROUNDING = 1e-12  # a last step that long is none
+_ROUNDING = 1e-12  # a distance that little beyond a whole number is that number
 
 
 class Successes(NamedTuple):
@@ -50,71 +50,13 @@ def packing_successes(candidates: float, alpha: float) -> Successes:
 def packing_distance(epsilon: float, candidates: float, alpha: float) -> int:
     """Delta = ceil((1/2 + alpha) log(K)/epsilon), how far D_0 is from D_j."""
     length = (0.5 + _alpha(alpha)) * math.log(_candidates(candidates))
-    return math.ceil(length / check_positive("epsilon", epsilon) - _ROUNDING)
+    return max(1, math.ceil(length / check_positive("epsilon", epsilon) - _ROUNDING))
 
 
 def packing_bound(epsilon: float, candidates: float, alpha: float) -> float:
     """(1 - alpha) log(K)/Delta: least privacy parameter of a weakly useful selection."""
     distance = packing_distance(epsilon, candidates, alpha)
     return (1.0 - alpha) * math.log(candidates) / distance
-
-
-def large_candidates(epsilon: float, alpha: float) -> float:
-    """log K from which on the bound is at least (2 - 6 alpha) epsilon.
-
-    (1 - 3 alpha) epsilon/(3 alpha^2): rounding Delta up then costs less than what
-    (1 - alpha)/(1/2 + alpha) = 2 - 6 alpha + 12 alpha^2/(1 + 2 alpha) leaves.
-    """
-    alpha = check_interval("alpha", alpha, 0.0, 1.0 / 3.0)
-    epsilon = check_positive("epsilon", epsilon)
-    return (1.0 - 3.0 * alpha) * epsilon / (3.0 * alpha * alpha)
-
-
-def packing_path(
-    start: float, end: float, epsilon: float, miss: float | None = None
-) -> np.ndarray:
-    """Success probabilities from start to end in the largest epsilon-DP steps.
-
-    Args:
-      start, end: in (0, 1), start at most 1/2.
-      epsilon: > 0.
-      miss: 1 - end, where end is too near 1 to give it; default 1 - end.
-
-    Returns:
-      Float[np.ndarray, "steps+1 2"]: success and failure; each row is epsilon-close to
-      the next.
-    """
-    start = check_interval("start", start, 0.0, 0.5, high_open=False)
-    end = check_interval("end", end, 0.0, 1.0, high_open=False)
-    miss = 1.0 - end if miss is None else check_interval("miss", miss, 0.0, 1.0)
-    grow = math.exp(check_positive("epsilon", epsilon))
-    path = [(start, 1.0 - start)]
-    if end < start:
-        while path[-1][0] > grow * end * (1.0 + _ROUNDING):
-            less = path[-1][0] / grow
-            path.append((less, 1.0 - less))
-    else:
-        while not _near(*path[-1], end, miss, grow * (1.0 + _ROUNDING)):
-            more, rest = path[-1][0] * grow, path[-1][1] / grow
-            # Both must be epsilon-close: the nearer of the two limits.
-            path.append((more, 1.0 - more) if more + rest < 1.0 else (1.0 - rest, rest))
-    if end != start:
-        path.append((end, miss))
-    return np.array(path)
-
-
-def _near(success: float, failure: float, end: float, miss: float, most: float) -> bool:
-    return end <= success * most and failure <= miss * most
-
-
-def dominance(candidates: float, alpha: float) -> float:
-    """Chance on D_j that mechanism j alone answers 1; at least 1 - K^-alpha.
-
-    (1 - 1/(2 K^alpha)) (1 - 1/(2 K^(1+alpha)))^(K - 1).
-    """
-    chances = packing_successes(candidates, alpha)
-    log_others = (candidates - 1.0) * math.log1p(-chances.loser)
-    return chances.winner * math.exp(log_others)
 
 
 def packing_law(winner: float, loser: float, candidates: float) -> np.ndarray:

@@ -5,12 +5,10 @@ Papernot & Steinke 2022, Appendix E: if Q is a mixture of a good part, with weig
 the tuned good part with a smaller number of runs.
 """
 
-import math
 from typing import NamedTuple
 
 from jaxsel import repetitions as laws
-from jaxsel.errors import InputError, check_interval, check_positive
-from jaxsel.families.tuning.bounds.generic import correct_for_no_runs
+from jaxsel.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 
 
@@ -19,14 +17,6 @@ class Thinned(NamedTuple):
 
     repetitions: Repetitions
     delta: float
-
-
-class ApproximateRenyi(NamedTuple):
-    """delta-approximate Renyi DP: the bound epsilon at every order up to max_order."""
-
-    epsilon: float
-    delta: float
-    max_order: float
 
 
 def thinned(repetitions: Repetitions, failure: float) -> Thinned:
@@ -66,43 +56,3 @@ def thinned(repetitions: Repetitions, failure: float) -> Thinned:
                 "poisson, truncated_negative_binomial, binomial and point_mass"
             )
     return Thinned(law, float(repetitions.pgf_gap(failure)))
-
-
-def pure_core_delta(repetitions: Repetitions, delta: float) -> float:
-    """1 - f(1 - delta): delta of the tuned algorithm for an (epsilon, delta)-DP base.
-
-    Its epsilon is that of tuning an epsilon-DP base with the thinned law: for the
-    truncated negative binomial, (2 + eta) epsilon.
-    """
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    return float(repetitions.pgf_gap(delta))
-
-
-def approximate_poisson_renyi(
-    epsilon: float, delta: float, mean: float, *, corrected: bool = True
-) -> ApproximateRenyi:
-    """Poisson tuning of an (epsilon, delta)-DP base (Corollary 21).
-
-    epsilon + (e^epsilon - 1) log(mean) at all orders up to 1 + 1/(e^epsilon - 1), with
-    delta' = 1 - e^(-mean delta). Through Lemma 20 and Theorem 6 at mean (1 - delta), so
-    that it needs mean (1 - delta) >= 1 (E-PS-1); below that the corrected bound adds
-    the outcome "no run".
-
-    Args:
-      epsilon, delta: guarantee of the base, epsilon > 0, delta in [0, 1).
-      mean: > 0, mean number of runs.
-      corrected: False gives the bound as printed, for every mean.
-
-    Raises:
-      InputError: for a parameter out of range.
-    """
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    mean = check_positive("mean", mean)
-    odds = math.expm1(epsilon)
-    bound = epsilon + odds * math.log(mean)
-    if corrected and mean * (1.0 - delta) < 1.0:
-        kept = mean * (1.0 - delta)
-        raw = epsilon + odds * math.log(kept)
-        bound = float(correct_for_no_runs(1.0 + 1.0 / odds, raw, math.exp(-kept)))
-    return ApproximateRenyi(bound, -math.expm1(-mean * delta), 1.0 + 1.0 / odds)

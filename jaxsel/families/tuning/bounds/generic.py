@@ -18,7 +18,7 @@ from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.tradeoff import renyi_tradeoff
-from jaxsel.errors import InputError, check_integer, check_probability_vector
+from jaxsel.errors import InputError, check_probability_vector
 from jaxsel.families.tuning.bounds.slope_cover import log_ratio_supremum, slope_cover
 from jaxsel.repetitions import Repetitions
 
@@ -173,61 +173,3 @@ def generic_pair_epsilon(
     if corrected:
         bound = correct_for_no_runs(order, bound, repetitions.probability_zero)
     return np.asarray(bound)[()]
-
-
-def truncation_penalty(
-    order: npt.ArrayLike, repetitions: Repetitions, maximum: int
-) -> np.ndarray:
-    """What Lemma 7 loses when K is replaced by K given K <= maximum (Lemma 22).
-
-    log(1/P[K <= m])/(order - 1) + log(1 + E[K; K > m]/E[K; K <= m]), to be added to any
-    bound that comes from Lemma 7 with the law of K itself.
-
-    Raises:
-      InputError: if the maximum is not in [1, 2^22] or P[1 <= K <= maximum] = 0.
-    """
-    maximum = check_integer("maximum", maximum, 1)
-    if maximum > 2**22:
-        raise InputError(f"maximum is {maximum}; it must be at most {2**22}")
-    counts = np.arange(1, maximum + 1)
-    kept = float(np.sum(counts * repetitions.pmf(counts)))
-    if kept <= 0.0:
-        raise InputError(
-            f"maximum is {maximum}; it must leave a positive probability of a run"
-        )
-    lost = max(repetitions.mean - kept, 0.0)
-    log_kept_mass = math.log1p(-float(repetitions.survival(maximum)))
-    excess = np.asarray(order, dtype=np.float64) - 1.0
-    return (-log_kept_mass / excess + math.log1p(lost / kept))[()]
-
-
-def truncated_renyi(
-    curve: RenyiCurve,
-    repetitions: Repetitions,
-    maximum: int,
-    *,
-    corrected: bool = True,
-) -> RenyiCurve:
-    """Renyi curve for K given K <= maximum, from one for K (Lemma 22).
-
-    Args:
-      curve: a bound from Lemma 7 for the law ``repetitions``, before any correction for
-        K = 0 (generic_renyi or poisson_renyi with corrected=False; any bound of
-        negative_binomial).
-      repetitions: law of K before truncation.
-      maximum: the truncation point.
-      corrected: False leaves out what K = 0 adds (E-PS-1), as printed.
-
-    Raises:
-      InputError: as in truncation_penalty.
-    """
-    truncation_penalty(2.0, repetitions, maximum)
-    none = repetitions.probability_zero / float(repetitions.cdf(maximum))
-
-    def truncated(order: np.ndarray) -> np.ndarray:
-        bound = curve(order) + truncation_penalty(order, repetitions, maximum)
-        if corrected:
-            bound = correct_for_no_runs(order, bound, none)
-        return bound
-
-    return truncated

@@ -17,8 +17,8 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_epsilon,
     gaussian_noise_multiplier,
 )
+from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.errors import InputError, check_integer, check_interval, check_positive
-from jaxsel.families.tuning.bounds.liu_talwar import ApproximateGuarantee
 from jaxsel.families.tuning.bounds.profile_ratios import (
     Profile,
     negative_binomial_ratio,

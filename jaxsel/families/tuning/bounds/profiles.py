@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.errors import InputError, check_interval, check_positive
-from jaxsel.families.tuning.bounds.liu_talwar import ApproximateGuarantee
 from jaxsel.families.tuning.bounds.profile_ratios import (
     Profile,
     SlopeRatio,

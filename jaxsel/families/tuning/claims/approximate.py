@@ -1,36 +1,36 @@
-"""Tuning bases that are private up to a failure probability: Lemma 20, Corollary 21."""
+"""Papernot & Steinke 2022, Lemma 20 and Corollary 21: bases that may fail."""
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.bounds.approximate import (
-    approximate_poisson_renyi,
-    pure_core_delta,
-    thinned,
-)
+from jaxsel.families.tuning.bounds.approximate import thinned
+from jaxsel.families.tuning.bounds.generic import correct_for_no_runs
 from jaxsel.families.tuning.claims.base_pairs import (
     approximate_pairs,
     tuned_pair,
     two_sided_renyi,
 )
+from jaxsel.families.tuning.claims.parameters import (
+    Delta,
+    Law,
+    ModerateEpsilon,
+    PoissonMean,
+)
+from jaxsel.papers import PS
 
-_PAPER = "Papernot & Steinke 2022"
+# --- Lemma 20 -------------------------------------------------------------------------
 
 
-def _delta(*, repetitions: str = "poisson:mean=10", failure: float = 1e-6) -> float:
-    """delta = 1 - f(1 - failure) of the tuned algorithm.
-
-    Args:
-      repetitions: law of K, for example "geometric:mean=10".
-      failure: weight of the bad part of one run, in [0, 1).
-    """
-    return pure_core_delta(laws.parse(repetitions), failure)
+def _delta(*, repetitions: Law = "poisson:mean=10", failure: Delta = 1e-6) -> float:
+    """delta = 1 - f(1 - failure) of the tuned algorithm."""
+    return float(repetitions.pgf_gap(failure))
 
 
 def _short_laws(generator: np.random.Generator) -> tuple[str, laws.Repetitions]:
@@ -88,20 +88,18 @@ def _decomposition_cases(budget: Budget) -> Iterator[Case]:
             worst = int(np.argmax(share))
             where = f"share of outcome {np.flatnonzero(seen > 0.0)[worst]}"
             yield 1.0, float(share[worst]), f"{where}, K ~ {text}, {pair.where}"
-        claimed = _delta(repetitions=text, failure=pair.delta)
+        claimed = _delta(repetitions=law, failure=pair.delta)
         yield claimed, 1.0 - float(kept.sum()), f"1 - f(1 - failure), K ~ {text}"
 
 
 def _thinned_mean(
-    *, repetitions: str = "geometric:mean=10", failure: float = 1e-3
+    *, repetitions: Law = "geometric:mean=10", failure: Delta = 1e-3
 ) -> float:
     """Mean of the law of K given that no run fails.
 
-    Args:
-      repetitions: a Poisson, truncated negative binomial, binomial or point-mass law.
-      failure: in [0, 1).
+    For Poisson, truncated negative binomial and binomial laws, and for a fixed K.
     """
-    return thinned(laws.parse(repetitions), failure).repetitions.mean
+    return thinned(repetitions, failure).repetitions.mean
 
 
 def _thinned_cases(budget: Budget) -> Iterator[Case]:
@@ -120,27 +118,55 @@ def _thinned_cases(budget: Budget) -> Iterator[Case]:
         )
 
 
-def _poisson(*, epsilon: float = 1.0, delta: float = 1e-6, mean: float = 10.0) -> float:
+# --- Corollary 21 ---------------------------------------------------------------------
+
+
+class ApproximateRenyi(NamedTuple):
+    """delta-approximate Renyi DP: the bound epsilon at every order up to max_order."""
+
+    epsilon: float
+    delta: float
+    max_order: float
+
+
+def approximate_poisson_renyi(
+    epsilon: float, delta: float, mean: float, *, corrected: bool = True
+) -> ApproximateRenyi:
+    """Poisson tuning of an (epsilon, delta)-DP base.
+
+    epsilon + (e^epsilon - 1) log(mean) at all orders up to 1 + 1/(e^epsilon - 1), with
+    delta' = 1 - e^(-mean delta). Through Lemma 20 and Theorem 6 at mean (1 - delta), so
+    that it needs mean (1 - delta) >= 1 (E-PS-1); below that the corrected bound adds
+    the outcome "no run".
+
+    Args:
+      epsilon, delta: guarantee of the base, epsilon > 0, delta in [0, 1).
+      mean: > 0, mean number of runs.
+      corrected: False gives the bound as printed, for every mean.
+    """
+    odds = math.expm1(epsilon)
+    bound = epsilon + odds * math.log(mean)
+    if corrected and mean * (1.0 - delta) < 1.0:
+        kept = mean * (1.0 - delta)
+        raw = epsilon + odds * math.log(kept)
+        bound = float(correct_for_no_runs(1.0 + 1.0 / odds, raw, math.exp(-kept)))
+    return ApproximateRenyi(bound, -math.expm1(-mean * delta), 1.0 + 1.0 / odds)
+
+
+def _poisson(
+    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, mean: PoissonMean = 10.0
+) -> float:
     """Renyi bound at all orders up to 1 + 1/(e^epsilon - 1).
 
     It holds delta'-approximately, delta' = 1 - e^(-mean delta).
-
-    Args:
-      epsilon, delta: guarantee of the base; epsilon > 0, delta in [0, 1).
-      mean: E[K], > 0; if mean (1 - delta) < 1 the outcome "no run" is added (E-PS-1).
     """
     return approximate_poisson_renyi(epsilon, delta, mean).epsilon
 
 
 def _poisson_printed(
-    *, epsilon: float = 1.0, delta: float = 0.0, mean: float = 0.5
+    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 0.0, mean: PoissonMean = 0.5
 ) -> float:
-    """Printed Renyi bound epsilon + (e^epsilon - 1) log(mean).
-
-    Args:
-      epsilon, delta: guarantee of the base; epsilon > 0, delta in [0, 1).
-      mean: E[K], > 0.
-    """
+    """Printed Renyi bound epsilon + (e^epsilon - 1) log(mean)."""
     return approximate_poisson_renyi(epsilon, delta, mean, corrected=False).epsilon
 
 
@@ -169,53 +195,49 @@ def _poisson_printed_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, float(two_sided_renyi(law, law, order)), where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="PS-Lem20",
-        source=f"{_PAPER}, Lemma 20",
-        statement="If Q = (1-d) Q_good + d Q_bad, the best of K runs of Q is f(1-d) times "
-        "the best of K~ runs of Q_good plus a rest of weight delta = 1 - f(1-d), with "
+# The erratum itself stands with the generic bound.
+STATEMENTS = (
+    PS.privacy(
+        "PS-Lem20",
+        "Lemma 20",
+        "If Q = (1-d) Q_good + d Q_bad, the best of K runs of Q is f(1-d) times the "
+        "best of K~ runs of Q_good plus a rest of weight delta = 1 - f(1-d), with "
         "P[K~ = k] = P[K = k] (1-d)^k/f(1-d); hence the delta-approximate D_a of the "
         "former is at most the D_a of the latter.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_delta,
-        check=at_most(_decomposition_cases),
+        Relation.BASE,
+        _delta,
+        at_most(_decomposition_cases),
     ),
-    Claim(
-        id="PS-Lem20-thinned",
-        source=f"{_PAPER}, Lemma 20 and footnote 12",
-        statement="K~ of Lemma 20 is Poisson(mean (1-d)) for K ~ Poisson(mean), and "
-        "truncated negative binomial with gamma + d (1-gamma) for one with gamma.",
-        kind="identity",
-        relation=None,
-        evaluate=_thinned_mean,
-        check=equal(_thinned_cases, 1e-10),
+    PS.identity(
+        "PS-Lem20-thinned",
+        "Lemma 20 and footnote 12",
+        "K~ of Lemma 20 is Poisson(mean (1-d)) for K ~ Poisson(mean), and truncated "
+        "negative binomial with gamma + d (1-gamma) for one with gamma.",
+        _thinned_mean,
+        equal(_thinned_cases, 1e-10),
     ),
-    Claim(
-        id="PS-Cor21-printed",
-        source=f"{_PAPER}, Corollary 21",
-        statement="For every mean > 0, the best of K ~ Poisson(mean) runs of an "
-        "(e, d)-DP base is (1 - e^(-mean d))-approximately (a, e + (exp(e) - 1) "
-        "log(mean))-Renyi DP for all a <= 1 + 1/(exp(e) - 1).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_poisson_printed,
-        check=at_most(_poisson_printed_cases),
+    PS.privacy(
+        "PS-Cor21-printed",
+        "Corollary 21",
+        "For every mean > 0, the best of K ~ Poisson(mean) runs of an (e, d)-DP base "
+        "is (1 - e^(-mean d))-approximately (a, e + (exp(e) - 1) log(mean))-Renyi DP "
+        "for all a <= 1 + 1/(exp(e) - 1).",
+        Relation.BASE,
+        _poisson_printed,
+        at_most(_poisson_printed_cases),
         holds=False,
         erratum="E-PS-1",
         correction="It needs mean (1-d) >= 1, else P[K = 0] must be added: PS-Cor21.",
     ),
-    Claim(
-        id="PS-Cor21",
-        source=f"{_PAPER}, Corollary 21, corrected",
-        statement="With m = mean (1-d) and a = 1 + 1/(exp(e) - 1) the approximate bound "
-        "on D_a is e + (exp(e) - 1) log(mean) if m >= 1, and else "
+    PS.privacy(
+        "PS-Cor21",
+        "Corollary 21, corrected",
+        "With m = mean (1-d) and a = 1 + 1/(exp(e) - 1) the approximate bound on D_a "
+        "is e + (exp(e) - 1) log(mean) if m >= 1, and else "
         "log(e^-m + m e^((a-1)e))/(a-1); it holds at smaller orders too.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_poisson,
-        check=at_most(_poisson_cases),
+        Relation.BASE,
+        _poisson,
+        at_most(_poisson_cases),
         erratum="E-PS-1",
     ),
 )

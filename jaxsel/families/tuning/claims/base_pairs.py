@@ -32,6 +32,11 @@ class BasePair(NamedTuple):
     where: str
 
 
+EQUAL_LAWS = BasePair(
+    np.array([0.5, 0.5]), np.array([0.5, 0.5]), "both laws [0.5, 0.5]"
+)
+
+
 class ApproximatePair(NamedTuple):
     """An (epsilon, delta)-DP pair: with probability 1 - delta a draw of a pure core.
 

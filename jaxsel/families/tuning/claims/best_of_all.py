@@ -1,29 +1,30 @@
-"""Outputting the best candidate: Appendix B.1."""
+"""Liu & Talwar 2019, Appendix B.1: releasing the best of all candidates."""
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.papers import LT
 
-_PAPER = "Liu & Talwar 2019"
+Epsilon = Annotated[float, positive("of each candidate")]
 
 
-def _naive(*, epsilon: float = 1.0, count: int = 5) -> float:
-    """Pure epsilon K epsilon of the best of K epsilon-DP candidates.
-
-    Args:
-      epsilon: of each candidate, > 0.
-      count: K, >= 1.
-    """
-    return check_integer("count", count, 1) * check_positive("epsilon", epsilon)
+def _naive(
+    *,
+    epsilon: Epsilon = 1.0,
+    count: Annotated[int, whole("K, how many candidates", at_least=1)] = 5,
+) -> float:
+    """Pure epsilon K epsilon of the best of K epsilon-DP candidates."""
+    return count * epsilon
 
 
 def _settings(budget: Budget) -> Iterator[tuple[float, int]]:
@@ -55,13 +56,15 @@ def _halves(epsilon: float) -> pairs.LawPair:
     return pairs.LawPair(np.array([0.5, 0.5]), np.array([1.0 - low, low]))
 
 
-def _example_printed(*, epsilon: float = 0.1) -> float:
-    """Pure epsilon that the printed candidates are said to have.
-
-    Args:
-      epsilon: in (0, log 2), so that e^epsilon/2 is a probability.
-    """
-    return check_interval("epsilon", epsilon, 0.0, math.log(2.0))
+def _example_printed(
+    *,
+    # e^epsilon/2 is a probability
+    epsilon: Annotated[
+        float, number("of each candidate", above=0.0, below=math.log(2.0))
+    ] = 0.1,
+) -> float:
+    """Pure epsilon that the printed candidates are said to have."""
+    return epsilon
 
 
 def _example_printed_cases(budget: Budget) -> Iterator[Case]:
@@ -73,13 +76,9 @@ def _example_printed_cases(budget: Budget) -> Iterator[Case]:
         yield _example_printed(epsilon=epsilon), seen, where
 
 
-def _example(*, epsilon: float = 0.1) -> float:
-    """Pure epsilon of the candidates P[0.8] = 1/2 and e^-epsilon/2.
-
-    Args:
-      epsilon: > 0.
-    """
-    return check_positive("epsilon", epsilon)
+def _example(*, epsilon: Epsilon = 0.1) -> float:
+    """Pure epsilon of the candidates P[0.8] = 1/2 and e^-epsilon/2."""
+    return epsilon
 
 
 def _example_cases(budget: Budget) -> Iterator[Case]:
@@ -88,18 +87,13 @@ def _example_cases(budget: Budget) -> Iterator[Case]:
         yield _example(epsilon=epsilon), seen, f"epsilon={epsilon!r}"
 
 
-def _at_delta(*, epsilon: float = 1.0, delta: float = 1e-6) -> float:
-    """Privacy loss at ``delta`` of the second example, for many candidates.
-
-    log(d^(e^-epsilon - 1) - 1), with d for delta.
-
-    Args:
-      epsilon: of each candidate, > 0.
-      delta: d in (0, 1).
-    """
-    epsilon = check_positive("epsilon", epsilon)
-    log_inverse = -math.log(check_interval("delta", delta, 0.0, 1.0))
-    return math.log(math.expm1(-math.expm1(-epsilon) * log_inverse))
+def _at_delta(
+    *,
+    epsilon: Epsilon = 1.0,
+    delta: Annotated[float, probability("d, where the loss is taken")] = 1e-6,
+) -> float:
+    """Privacy loss log(d^(e^-epsilon - 1) - 1) of the second example, many candidates."""
+    return math.log(math.expm1(math.expm1(-epsilon) * math.log(delta)))
 
 
 def _at_delta_cases(budget: Budget) -> Iterator[Case]:
@@ -115,69 +109,57 @@ def _at_delta_cases(budget: Budget) -> Iterator[Case]:
             yield _at_delta(epsilon=epsilon, delta=delta), seen, where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-B.1",
-        source=f"{_PAPER}, Appendix B.1",
-        statement="Releasing the best of K epsilon-DP candidates has pure epsilon exactly "
-        "K epsilon in the worst case.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_naive,
-        check=equal(_naive_cases, 1e-9),
-        erratum="LT-E14",
-    ),
-    Claim(
-        id="LT-B.1-example-printed",
-        source=f"{_PAPER}, Appendix B.1, first example",
-        statement="Candidates that score 0.8 with probability 1/2 on one data set and "
-        "e^epsilon/2 on the other are epsilon-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_example_printed,
-        check=at_most(_example_printed_cases),
-        holds=False,
-        erratum="LT-E14",
-        correction="The probabilities of 0.95, 1/2 and 1 - e^epsilon/2, are further apart "
-        "than e^epsilon; take e^-epsilon/2: LT-B.1-example.",
-    ),
-    Claim(
-        id="LT-B.1-example",
-        source=f"{_PAPER}, Appendix B.1, first example corrected",
-        statement="Candidates that score 0.8 with probability 1/2 on one data set and "
-        "e^-epsilon/2 on the other have pure epsilon exactly epsilon.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_example,
-        check=equal(_example_cases, 1e-9),
-        erratum="LT-E14",
-    ),
-    Claim(
-        id="LT-B.1(delta)",
-        source=f"{_PAPER}, Appendix B.1, second example",
-        statement="With a chance log(1/d)/K against e^-epsilon log(1/d)/K to beat a fixed "
-        "candidate, the best of K has log((P' - d)/P) -> log(d^(e^-epsilon - 1) - 1), "
-        "which grows as log(1/d).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_at_delta,
-        # first order in 1/K: off by about log(1/d)^2/(2 K), K = 10^9
-        check=equal(_at_delta_cases, 1e-5),
-    ),
-)
-
-ERRATA: tuple[Erratum, ...] = (
-    Erratum(
-        id="LT-E14",
-        source=f"{_PAPER}, Appendix B.1, first example",
-        kind="misprint",
+STATEMENTS = (
+    LT.misprint(
+        "LT-E14",
+        "Appendix B.1, first example",
+        "misprint",
         printed="On d_1' the score is 0.8 with probability e^epsilon/2 and 0.95 with "
         "probability (1 - e^epsilon)/2.",
-        correct="(1 - e^epsilon)/2 is negative. With 1 - e^epsilon/2 the candidate is not "
-        "epsilon-DP either, since (1/2)/(1 - e^epsilon/2) > e^epsilon for every "
-        "epsilon > 0. With e^-epsilon/2 and 1 - e^-epsilon/2 it is, and the loss K epsilon "
-        "follows.",
-        refuted=("LT-B.1-example-printed",),
-        corrected=("LT-B.1-example", "LT-B.1"),
+        correct="(1 - e^epsilon)/2 is negative. With 1 - e^epsilon/2 the candidate is "
+        "not epsilon-DP either, since (1/2)/(1 - e^epsilon/2) > e^epsilon for every "
+        "epsilon > 0. With e^-epsilon/2 and 1 - e^-epsilon/2 it is, and the loss K "
+        "epsilon follows.",
+        refuted=(
+            LT.privacy(
+                "LT-B.1-example-printed",
+                "Appendix B.1, first example",
+                "Candidates that score 0.8 with probability 1/2 on one data set and "
+                "e^epsilon/2 on the other are epsilon-DP.",
+                Relation.BASE,
+                _example_printed,
+                at_most(_example_printed_cases),
+            ),
+        ),
+        corrected=(
+            LT.privacy(
+                "LT-B.1-example",
+                "Appendix B.1, first example corrected",
+                "Candidates that score 0.8 with probability 1/2 on one data set and "
+                "e^-epsilon/2 on the other have pure epsilon exactly epsilon.",
+                Relation.BASE,
+                _example,
+                equal(_example_cases, 1e-9),
+            ),
+            LT.privacy(
+                "LT-B.1",
+                "Appendix B.1",
+                "Releasing the best of K epsilon-DP candidates has pure epsilon "
+                "exactly K epsilon in the worst case.",
+                Relation.BASE,
+                _naive,
+                equal(_naive_cases, 1e-9),
+            ),
+        ),
+    ),
+    LT.privacy(
+        "LT-B.1(delta)",
+        "Appendix B.1, second example",
+        "With a chance log(1/d)/K against e^-epsilon log(1/d)/K to beat a fixed "
+        "candidate, the best of K has log((P' - d)/P) -> log(d^(e^-epsilon - 1) - 1), "
+        "which grows as log(1/d).",
+        Relation.BASE,
+        _at_delta,
+        equal(_at_delta_cases, 1e-5),
     ),
 )

@@ -1,24 +1,41 @@
-"""Conditional sampling: Proposition 15 and Corollary 16."""
+"""Papernot & Steinke 2022, Proposition 15 and Corollary 16: conditional sampling."""
 
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.pairs import randomised_response
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.base import Budget, Claim, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.domains import number
 from jaxsel.families.tuning.bounds.conditional import (
     conditional_at_exponents,
     conditional_part,
 )
 from jaxsel.families.tuning.claims.base_pairs import base_pairs
+from jaxsel.families.tuning.claims.parameters import (
+    Epsilon,
+    ModerateEpsilon,
+    Order,
+    OrderOrInfinity,
+    Rho,
+)
+from jaxsel.papers import PS
 
-_PAPER = "Papernot & Steinke 2022"
 _ORDERS = (1.02, 1.5, 1.9, 2.0, 3.0, 8.0)
+
+OrderFromTwo = Annotated[
+    float, number("of the Renyi divergence", at_least=2.0, at_most=math.inf)
+]
+Probability = Annotated[float, number("Q(S)", above=0.0, at_most=1.0)]
+InverseQ = Annotated[float, number("1/q", at_least=0.0, at_most=1.0)]
+InverseR = Annotated[
+    float, number("1/r; at most 1 together with 1/q", at_least=0.0, at_most=1.0)
+]
 
 
 class Conditioned(NamedTuple):
@@ -74,9 +91,8 @@ def _response(epsilon: float) -> Conditioned:
     return Conditioned(first, second, np.ones(2, dtype=bool), where)
 
 
-def concentrated(rho: float) -> Callable[[np.ndarray], np.ndarray]:
+def concentrated(rho: float) -> RenyiCurve:
     """Renyi curve rho * order; rho > 0."""
-    rho = check_positive("rho", rho)
     return lambda order: rho * np.asarray(order, dtype=np.float64)
 
 
@@ -85,20 +101,13 @@ def concentrated(rho: float) -> Callable[[np.ndarray], np.ndarray]:
 
 def _exponents(
     *,
-    order: float = 5.0,
-    inverse_q: float = 0.1,
-    inverse_r: float = 0.5,
-    rho: float = 0.1,
-    probability: float = 0.5,
+    order: Order = 5.0,
+    inverse_q: InverseQ = 0.1,
+    inverse_r: InverseR = 0.5,
+    rho: Rho = 0.1,
+    probability: Probability = 0.5,
 ) -> float:
-    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base.
-
-    Args:
-      order: > 1, with order + 1/q >= 2.
-      inverse_q, inverse_r: 1/q and 1/r, >= 0, with sum at most 1.
-      rho: of the base, > 0.
-      probability: Q(S), in (0, 1].
-    """
+    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base; order + 1/q is at least 2."""
     curve = concentrated(rho)
     return conditional_at_exponents(
         order, inverse_q, inverse_r, curve, curve, probability
@@ -107,18 +116,12 @@ def _exponents(
 
 def _exponents_printed(
     *,
-    order: float = 1.5,
-    inverse_q: float = 0.0,
-    inverse_r: float = 1.0,
-    base_epsilon: float = 1.0,
+    order: Order = 1.5,
+    inverse_q: InverseQ = 0.0,
+    inverse_r: InverseR = 1.0,
+    base_epsilon: ModerateEpsilon = 1.0,
 ) -> float:
-    """Printed bound on D_order(Q_S || Q'_S), randomised response with S = everything.
-
-    Args:
-      order: > 1.
-      inverse_q, inverse_r: 1/q and 1/r, >= 0, with sum at most 1.
-      base_epsilon: parameter of randomised response, > 0.
-    """
+    """Printed bound on D_order(Q_S || Q'_S), randomised response with S = everything."""
     case = _response(base_epsilon)
     return conditional_at_exponents(
         order, inverse_q, inverse_r, case.forward, case.backward, 1.0, corrected=False
@@ -160,88 +163,61 @@ def _proposition_printed_cases(budget: Budget) -> Iterator[Case]:
 # --- Corollary 16 ---------------------------------------------------------------------
 
 
-def _pure(*, epsilon: float = 1.0) -> float:
-    """Pure epsilon 2 epsilon of conditional sampling from an epsilon-DP base.
-
-    Args:
-      epsilon: of the base, >= 0.
-    """
-    return 2.0 * check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+def _pure(*, epsilon: Epsilon = 1.0) -> float:
+    """Pure epsilon 2 epsilon of conditional sampling from an epsilon-DP base."""
+    return 2.0 * epsilon
 
 
-def _part_2(*, order: float = 5.0, rho: float = 0.1, probability: float = 0.5) -> float:
-    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base.
-
-    Args:
-      order: >= 2.
-      rho: of the base, > 0.
-      probability: Q(S), in (0, 1].
-    """
+def _part_2(
+    *, order: OrderFromTwo = 5.0, rho: Rho = 0.1, probability: Probability = 0.5
+) -> float:
+    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
     curve = concentrated(rho)
     return conditional_part(2, order, curve, curve, probability)
 
 
-def _pure_curve(epsilon: float) -> Callable[[np.ndarray], np.ndarray]:
+def _pure_curve(epsilon: float) -> RenyiCurve:
     """Renyi curve min(epsilon, epsilon^2 order / 2) of a pure base (Lemma 13)."""
-    epsilon = check_positive("epsilon", epsilon)
-    return lambda order: np.minimum(epsilon, 0.5 * epsilon**2 * np.asarray(order))
+    return lambda order: np.fmin(epsilon, 0.5 * epsilon**2 * np.asarray(order))
 
 
 def _part_3(
-    *, order: float = 5.0, epsilon: float = 1.0, probability: float = 0.5
+    *,
+    order: OrderFromTwo = 5.0,
+    epsilon: ModerateEpsilon = 1.0,
+    probability: Probability = 0.5,
 ) -> float:
-    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base.
-
-    Args:
-      order: >= 2.
-      epsilon: of the base, > 0; its Renyi curve is min(epsilon, epsilon^2 order/2).
-      probability: Q(S), in (0, 1].
-    """
+    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
     curve = _pure_curve(epsilon)
     return conditional_part(3, order, curve, curve, probability)
 
 
 def _part_4(
-    *, order: float = 5.0, epsilon: float = 1.0, probability: float = 0.5
+    *,
+    order: OrderOrInfinity = 5.0,
+    epsilon: ModerateEpsilon = 1.0,
+    probability: Probability = 0.5,
 ) -> float:
-    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base.
-
-    Args:
-      order: > 1.
-      epsilon: of the base, > 0; its Renyi curve is min(epsilon, epsilon^2 order/2).
-      probability: Q(S), in (0, 1].
-    """
+    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
     curve = _pure_curve(epsilon)
     return conditional_part(4, order, curve, curve, probability)
 
 
 def _part_5(
     *,
-    order: float = 5.0,
-    rho: float = 0.1,
-    probability: float = 0.5,
-    exponent: float = 2.0,
+    order: OrderFromTwo = 5.0,
+    rho: Rho = 0.1,
+    probability: Probability = 0.5,
+    exponent: Annotated[float, number("r", at_least=1.0)] = 2.0,
 ) -> float:
-    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base.
-
-    Args:
-      order: >= 2.
-      rho: of the base, > 0.
-      probability: Q(S), in (0, 1].
-      exponent: r >= 1.
-    """
+    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
     curve = concentrated(rho)
     return conditional_part(5, order, curve, curve, probability, exponent=exponent)
 
 
 def _printed_part(part: int) -> Callable[..., float]:
-    def evaluate(*, order: float = 1.5, base_epsilon: float = 3.0) -> float:
-        """Printed bound on D_order(Q_S || Q'_S), randomised response, S = everything.
-
-        Args:
-          order: > 1.
-          base_epsilon: parameter of randomised response, > 0.
-        """
+    def evaluate(*, order: Order = 1.5, base_epsilon: ModerateEpsilon = 3.0) -> float:
+        """Printed bound on D_order(Q_S || Q'_S), randomised response, S = everything."""
         case = _response(base_epsilon)
         return conditional_part(
             part, order, case.forward, case.backward, 1.0, corrected=False
@@ -287,7 +263,7 @@ def _part_printed_cases(part: int) -> Callable[[Budget], Iterator[Case]]:
     return cases
 
 
-# --- Records --------------------------------------------------------------------------
+# --- Statements -----------------------------------------------------------------------
 
 _FORMULAS = {
     1: "D_inf(Q_S || Q'_S) <= D_inf(Q || Q') + D_inf(Q' || Q)",
@@ -301,6 +277,8 @@ _FORMULAS = {
     "(1/r+1)/(a-1) log(1/Q(S)) for every r >= 1",
 }
 _PARTS = {1: _pure, 2: _part_2, 3: _part_3, 4: _part_4, 5: _part_5}
+_ORDERS_OF = {1: "", 4: ", for all a > 1"}
+_MISPRINTED = (2, 3, 5)
 _PROPOSITION = (
     "D_a(Q_S || Q'_S) <= (a-1/p-1/r)/(a-1) D_(r(a-1/p))(Q || Q') + "
     "(a+1/q-2)/(a-1) D_(a+1/q-1)(Q' || Q) + (1/r+1)/(a-1) log(1/Q(S))"
@@ -308,68 +286,33 @@ _PROPOSITION = (
 
 
 def _part_claim(part: int) -> Claim:
-    flawed = part in (2, 3, 5)
-    orders = {1: "", 4: ", for all a > 1"}.get(part, ", for all a >= 2")
-    return Claim(
-        id=f"PS-Cor16({part})",
-        source=f"{_PAPER}, Corollary 16, inequality {part}"
-        + (", corrected" if flawed else ""),
-        statement=_FORMULAS[part] + orders + ".",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_PARTS[part],
-        check=at_most(_part_cases(part)),
-        erratum="E-PS-2" if flawed else None,
+    corrected = ", corrected" if part in _MISPRINTED else ""
+    return PS.privacy(
+        f"PS-Cor16({part})",
+        f"Corollary 16, inequality {part}{corrected}",
+        _FORMULAS[part] + _ORDERS_OF.get(part, ", for all a >= 2") + ".",
+        Relation.BASE,
+        _PARTS[part],
+        at_most(_part_cases(part)),
     )
 
 
 def _part_printed_claim(part: int) -> Claim:
-    return Claim(
-        id=f"PS-Cor16({part})-printed",
-        source=f"{_PAPER}, Corollary 16, inequality {part}",
-        statement=_FORMULAS[part] + ", for all a > 1.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_printed_part(part),
-        check=at_most(_part_printed_cases(part)),
-        holds=False,
-        erratum="E-PS-2",
-        correction=f"It holds for a >= 2 only: PS-Cor16({part}).",
+    return PS.privacy(
+        f"PS-Cor16({part})-printed",
+        f"Corollary 16, inequality {part}",
+        _FORMULAS[part] + ", for all a > 1.",
+        Relation.BASE,
+        _printed_part(part),
+        at_most(_part_printed_cases(part)),
     )
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="PS-Prop15-printed",
-        source=f"{_PAPER}, Proposition 15",
-        statement=_PROPOSITION + ", for all a > 1 and 1/p + 1/q + 1/r = 1.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_exponents_printed,
-        check=at_most(_proposition_printed_cases),
-        holds=False,
-        erratum="E-PS-2",
-        correction="Post-processing at order a+1/q-1 needs a + 1/q >= 2: PS-Prop15.",
-    ),
-    Claim(
-        id="PS-Prop15",
-        source=f"{_PAPER}, Proposition 15, corrected",
-        statement=_PROPOSITION + ", for 1/p + 1/q + 1/r = 1 and a + 1/q >= 2.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_exponents,
-        check=at_most(_proposition_cases),
-        erratum="E-PS-2",
-    ),
-    *(_part_claim(part) for part in (1, 2, 3, 4, 5)),
-    *(_part_printed_claim(part) for part in (2, 3, 5)),
-)
-
-ERRATA: tuple[Erratum, ...] = (
-    Erratum(
-        id="E-PS-2",
-        source=f"{_PAPER}, Proposition 15 and Corollary 16 (2), (3), (5)",
-        kind="statement",
+STATEMENTS = (
+    PS.misprint(
+        "E-PS-2",
+        "Proposition 15 and Corollary 16 (2), (3), (5)",
+        "statement",
         printed="The inequalities hold for all orders a > 1.",
         correct="Their proof applies post-processing to D_(a+1/q-1)(Q' || Q) with the "
         "factor (a+1/q-2)/(a-1), which is negative for a + 1/q < 2. They hold for "
@@ -377,11 +320,28 @@ ERRATA: tuple[Erratum, ...] = (
         "Randomised response with epsilon = 1, S = everything and a = 1.5 has D = 0.627, "
         "and (2) states 0.387.",
         refuted=(
-            "PS-Prop15-printed",
-            "PS-Cor16(2)-printed",
-            "PS-Cor16(3)-printed",
-            "PS-Cor16(5)-printed",
+            PS.privacy(
+                "PS-Prop15-printed",
+                "Proposition 15",
+                _PROPOSITION + ", for all a > 1 and 1/p + 1/q + 1/r = 1.",
+                Relation.BASE,
+                _exponents_printed,
+                at_most(_proposition_printed_cases),
+            ),
+            *(_part_printed_claim(part) for part in _MISPRINTED),
         ),
-        corrected=("PS-Prop15", "PS-Cor16(2)", "PS-Cor16(3)", "PS-Cor16(5)"),
+        corrected=(
+            PS.privacy(
+                "PS-Prop15",
+                "Proposition 15, corrected",
+                _PROPOSITION + ", for 1/p + 1/q + 1/r = 1 and a + 1/q >= 2.",
+                Relation.BASE,
+                _exponents,
+                at_most(_proposition_cases),
+            ),
+            *(_part_claim(part) for part in _MISPRINTED),
+        ),
     ),
+    _part_claim(1),
+    _part_claim(4),
 )

@@ -1,7 +1,8 @@
-"""Properties of Renyi divergences and conversions: Lemmas 10, 13 and 14."""
+"""Papernot & Steinke 2022, Lemmas 10, 13 and 14: Renyi divergences, conversions."""
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
@@ -12,35 +13,32 @@ from jaxsel.accounting.single_run.divergences import (
     hockey_stick,
     renyi_divergence,
 )
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.domains import number, whole
 from jaxsel.families.tuning.claims.base_pairs import (
     base_pairs,
     pure_pairs,
     two_sided_renyi,
 )
+from jaxsel.families.tuning.claims.parameters import ModerateEpsilon, Order, Response
+from jaxsel.papers import PS
 
-_PAPER = "Papernot & Steinke 2022"
 _ORDERS = np.array([1.0, 1.01, 1.5, 2.0, 5.0, 25.0, math.inf])
 
-
-def _order(order: float, name: str = "order") -> float:
-    return check_interval(name, order, 1.0, math.inf, low_open=False, high_open=False)
+AnyOrder = Annotated[
+    float, number("of the Renyi divergence", at_least=1.0, at_most=math.inf)
+]
 
 
 # --- Lemma 10 -------------------------------------------------------------------------
 
 
-def _larger_order(*, larger_order: float = 5.0, base_epsilon: float = 1.0) -> float:
-    """Bound D_b(P || Q) on D_a(P || Q) for all orders a <= b, randomised response.
-
-    Args:
-      larger_order: b, in [1, inf].
-      base_epsilon: parameter of randomised response, > 0.
-    """
-    epsilon = check_positive("base_epsilon", base_epsilon)
-    return float(randomised_response_renyi(_order(larger_order), epsilon))
+def _larger_order(
+    *, larger_order: AnyOrder = 5.0, base_epsilon: Response = 1.0
+) -> float:
+    """Bound D_b(P || Q) on D_a(P || Q) for all orders a <= b, randomised response."""
+    return float(randomised_response_renyi(larger_order, base_epsilon))
 
 
 def _monotone_cases(budget: Budget) -> Iterator[Case]:
@@ -56,15 +54,9 @@ def _monotone_cases(budget: Budget) -> Iterator[Case]:
         )
 
 
-def _processed(*, order: float = 2.0, base_epsilon: float = 1.0) -> float:
-    """Bound D_order(P || Q) on all post-processings of randomised response.
-
-    Args:
-      order: in [1, inf].
-      base_epsilon: parameter of randomised response, > 0.
-    """
-    epsilon = check_positive("base_epsilon", base_epsilon)
-    return float(randomised_response_renyi(_order(order), epsilon))
+def _processed(*, order: AnyOrder = 2.0, base_epsilon: Response = 1.0) -> float:
+    """Bound D_order(P || Q) on all post-processings of randomised response."""
+    return float(randomised_response_renyi(order, base_epsilon))
 
 
 def _processing_cases(budget: Budget) -> Iterator[Case]:
@@ -84,18 +76,13 @@ def _processing_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _composed(
-    *, order: float = 2.0, base_epsilon: float = 1.0, count: int = 2
+    *,
+    order: AnyOrder = 2.0,
+    base_epsilon: Response = 1.0,
+    count: Annotated[int, whole("how many", at_least=1)] = 2,
 ) -> float:
-    """Renyi divergence of ``count`` independent randomised responses.
-
-    Args:
-      order: in [1, inf].
-      base_epsilon: parameter of randomised response, > 0.
-      count: how many, >= 1.
-    """
-    epsilon = check_positive("base_epsilon", base_epsilon)
-    count = check_integer("count", count, 1)
-    return count * float(randomised_response_renyi(_order(order), epsilon))
+    """Renyi divergence of ``count`` independent randomised responses."""
+    return count * float(randomised_response_renyi(order, base_epsilon))
 
 
 def _composition_cases(budget: Budget) -> Iterator[Case]:
@@ -115,33 +102,25 @@ def _composition_cases(budget: Budget) -> Iterator[Case]:
 
 def _mixed(
     *,
-    order: float = 2.0,
-    first_epsilon: float = 0.5,
-    second_epsilon: float = 2.0,
-    weight: float = 0.5,
+    order: Order = 2.0,
+    first_epsilon: Response = 0.5,
+    second_epsilon: Response = 2.0,
+    weight: Annotated[
+        float, number("w, of the first", at_least=0.0, at_most=1.0)
+    ] = 0.5,
 ) -> float:
     """Bound on D_order of a mixture of two randomised responses.
 
     log(w e^((a-1) D_1) + (1-w) e^((a-1) D_2))/(a - 1), with a the order.
-
-    Args:
-      order: in (1, inf).
-      first_epsilon, second_epsilon: their parameters, > 0.
-      weight: w of the first, in [0, 1].
     """
-    order = check_interval("order", order, 1.0, math.inf)
-    weight = check_interval("weight", weight, 0.0, 1.0, low_open=False, high_open=False)
-    values = [
-        float(randomised_response_renyi(order, check_positive(name, epsilon)))
-        for name, epsilon in (
-            ("first_epsilon", first_epsilon),
-            ("second_epsilon", second_epsilon),
-        )
-    ]
     excess = order - 1.0
-    moment = weight * math.exp(excess * values[0])
-    moment += (1.0 - weight) * math.exp(excess * values[1])
-    return math.log(moment) / excess
+    first, second = (
+        excess * float(randomised_response_renyi(order, epsilon))
+        for epsilon in (first_epsilon, second_epsilon)
+    )
+    with np.errstate(divide="ignore"):
+        shares = np.log([weight, 1.0 - weight])
+    return float(np.logaddexp(shares[0] + first, shares[1] + second)) / excess
 
 
 def _convexity_cases(budget: Budget) -> Iterator[Case]:
@@ -176,14 +155,8 @@ def _convexity_cases(budget: Budget) -> Iterator[Case]:
 # --- Lemmas 13 and 14 -----------------------------------------------------------------
 
 
-def _concentrated(*, order: float = 2.0, epsilon: float = 1.0) -> float:
-    """Renyi bound epsilon^2 order / 2 that pure DP implies.
-
-    Args:
-      order: in (1, inf).
-      epsilon: pure epsilon, >= 0.
-    """
-    order = check_interval("order", order, 1.0, math.inf)
+def _concentrated(*, order: Order = 2.0, epsilon: ModerateEpsilon = 1.0) -> float:
+    """Renyi bound epsilon^2 order / 2 that pure DP implies."""
     return zcdp_from_pure(epsilon) * order
 
 
@@ -202,23 +175,14 @@ def _concentrated_cases(budget: Budget) -> Iterator[Case]:
 
 def _converted(
     *,
-    order: float = 2.0,
-    renyi_epsilon: float = 1.6931471805599454,
-    epsilon: float = 1.0,
+    order: Order = 2.0,
+    # 1 + log 2: of the pair (1, 0) and (e^-r, 1 - e^-r), which has exactly this delta
+    renyi_epsilon: Annotated[
+        float, number("Renyi bound at that order", at_least=0.0)
+    ] = 1.6931471805599454,
+    epsilon: Annotated[float, number("where delta is asked for", at_least=0.0)] = 1.0,
 ) -> float:
-    """delta at epsilon that one Renyi bound gives; at most 1.
-
-    Args:
-      order: in (1, inf).
-      renyi_epsilon: Renyi bound at that order, >= 0; the default, 1 + log 2, is that of the
-        pair (1, 0) and (e^-r, 1 - e^-r), which has exactly this delta.
-      epsilon: >= 0.
-    """
-    order = check_interval("order", order, 1.0, math.inf)
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    renyi_epsilon = check_interval(
-        "renyi_epsilon", renyi_epsilon, 0.0, math.inf, low_open=False
-    )
+    """delta at epsilon that one Renyi bound gives; at most 1."""
     log_delta = float(log_delta_at_order(order, renyi_epsilon, epsilon))
     return math.exp(min(log_delta, 0.0))
 
@@ -245,62 +209,55 @@ def _conversion_cases(budget: Budget) -> Iterator[Case]:
             yield float(claimed[j, i]), float(seen[i]), where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="PS-Lem10(monotonicity)",
-        source=f"{_PAPER}, Lemma 10",
-        statement="0 <= D_a(P || Q) <= D_b(P || Q) for 1 <= a <= b <= inf.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_larger_order,
-        check=at_most(_monotone_cases),
+STATEMENTS = (
+    PS.privacy(
+        "PS-Lem10(monotonicity)",
+        "Lemma 10",
+        "0 <= D_a(P || Q) <= D_b(P || Q) for 1 <= a <= b <= inf.",
+        Relation.BASE,
+        _larger_order,
+        at_most(_monotone_cases),
     ),
-    Claim(
-        id="PS-Lem10(postprocessing)",
-        source=f"{_PAPER}, Lemma 10",
-        statement="No processing g of the output increases a Renyi divergence: "
-        "D_a(g(P) || g(Q)) <= D_a(P || Q).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_processed,
-        check=at_most(_processing_cases),
+    PS.privacy(
+        "PS-Lem10(postprocessing)",
+        "Lemma 10",
+        "No processing g of the output increases a Renyi divergence: D_a(g(P) || g(Q)) "
+        "<= D_a(P || Q).",
+        Relation.BASE,
+        _processed,
+        at_most(_processing_cases),
     ),
-    Claim(
-        id="PS-Lem10(composition)",
-        source=f"{_PAPER}, Lemma 10",
-        statement="D_a(P x P' || Q x Q') = D_a(P || Q) + D_a(P' || Q') for product laws.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_composed,
-        check=equal(_composition_cases, 1e-9),
+    PS.privacy(
+        "PS-Lem10(composition)",
+        "Lemma 10",
+        "D_a(P x P' || Q x Q') = D_a(P || Q) + D_a(P' || Q') for product laws.",
+        Relation.BASE,
+        _composed,
+        equal(_composition_cases, 1e-9),
     ),
-    Claim(
-        id="PS-Lem10(convexity)",
-        source=f"{_PAPER}, Lemma 10",
-        statement="(P, Q) -> exp((a - 1) D_a(P || Q)) is convex for a in (1, inf).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_mixed,
-        check=at_most(_convexity_cases),
+    PS.privacy(
+        "PS-Lem10(convexity)",
+        "Lemma 10",
+        "(P, Q) -> exp((a - 1) D_a(P || Q)) is convex for a in (1, inf).",
+        Relation.BASE,
+        _mixed,
+        at_most(_convexity_cases),
     ),
-    Claim(
-        id="PS-Lem13",
-        source=f"{_PAPER}, Lemma 13",
-        statement="(epsilon, 0)-DP implies epsilon^2/2-zCDP: D_a <= a epsilon^2/2 for "
-        "all a > 1.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_concentrated,
-        check=at_most(_concentrated_cases),
+    PS.privacy(
+        "PS-Lem13",
+        "Lemma 13",
+        "(epsilon, 0)-DP implies epsilon^2/2-zCDP: D_a <= a epsilon^2/2 for all a > 1.",
+        Relation.BASE,
+        _concentrated,
+        at_most(_concentrated_cases),
     ),
-    Claim(
-        id="PS-Lem14",
-        source=f"{_PAPER}, Lemma 14",
-        statement="D_a <= r implies (epsilon, delta)-DP for every epsilon >= 0 with "
-        "delta = exp((a-1)(r - epsilon))/a (1 - 1/a)^(a-1).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_converted,
-        check=at_most(_conversion_cases),
+    PS.privacy(
+        "PS-Lem14",
+        "Lemma 14",
+        "D_a <= r implies (epsilon, delta)-DP for every epsilon >= 0 with delta = "
+        "exp((a-1)(r - epsilon))/a (1 - 1/a)^(a-1).",
+        Relation.BASE,
+        _converted,
+        at_most(_conversion_cases),
     ),
 )

@@ -1,83 +1,74 @@
-"""The generic bound for any law of K, Lemma 7, and its truncation, Lemma 22."""
+"""Papernot & Steinke 2022, Lemma 7: the generic bound for any K; Lemma 22: K truncated.
+
+The erratum that both share with Theorem 6 and Corollary 21 stands here.
+"""
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
 from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_integer, check_interval
+from jaxsel.domains import number, whole
+from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.generic import (
     correct_for_no_runs,
     generic_pair_epsilon,
-    truncation_penalty,
 )
-from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
+from jaxsel.families.tuning.claims.base_pairs import (
+    EQUAL_LAWS,
+    BasePair,
+    base_pairs,
+    tuned_pair,
+)
+from jaxsel.families.tuning.claims.parameters import Law, Order
+from jaxsel.papers import PS
 
-_PAPER = "Papernot & Steinke 2022"
 _ORDERS = np.array([1.02, 1.5, 3.0, 25.0])
-_SAME = BasePair(np.array([0.5, 0.5]), np.array([0.5, 0.5]), "both laws [0.5, 0.5]")
+_LARGEST = 2**22  # of the truncation points: a sum over all k below
+
+Response = Annotated[
+    float,
+    number("epsilon of randomised response; 0: equal laws", at_least=0.0, at_most=50.0),
+]
 
 
-def _coin(base_epsilon: float) -> BasePair:
+def _response(epsilon: float) -> BasePair:
     """Randomised response; equal laws at epsilon 0."""
-    epsilon = check_interval("base_epsilon", base_epsilon, 0.0, 50.0, low_open=False)
     rare, common = 1.0 / (1.0 + math.exp(epsilon)), 1.0 / (1.0 + math.exp(-epsilon))
     return BasePair(
         np.array([rare, common]), np.array([common, rare]), f"epsilon={epsilon:g}"
     )
 
 
-def _order(order: float) -> float:
-    return check_interval("order", order, 1.0, math.inf)
+def _both_sides(pair: BasePair) -> tuple[BasePair, BasePair]:
+    return pair, pair._replace(first=pair.second, second=pair.first)
 
 
 # --- Lemma 7 --------------------------------------------------------------------------
 
 
-def _generic_number(
-    order: float, base_epsilon: float, repetitions: str, corrected: bool
-) -> float:
-    pair, law = _coin(base_epsilon), laws.parse(repetitions)
-    return max(
-        float(generic_pair_epsilon(_order(order), p, q, law, corrected=corrected))
-        for p, q in ((pair.first, pair.second), (pair.second, pair.first))
-    )
+def _generic(corrected: bool, response: float, law: str):
+    def evaluate(
+        *, order: Order = 3.0, base_epsilon: Response = response, repetitions: Law = law
+    ) -> float:
+        """Renyi bound at ``order`` for the best of K randomised responses."""
+        return max(
+            float(
+                generic_pair_epsilon(
+                    order, side.first, side.second, repetitions, corrected=corrected
+                )
+            )
+            for side in _both_sides(_response(base_epsilon))
+        )
 
-
-def _generic(
-    *,
-    order: float = 3.0,
-    base_epsilon: float = 1.0,
-    repetitions: str = "poisson:mean=10",
-) -> float:
-    """Renyi bound at ``order`` for the best of K randomised responses, K = 0 included.
-
-    Args:
-      order: in (1, inf).
-      base_epsilon: parameter of randomised response, in [0, 50]; 0 is equal laws.
-      repetitions: law of K, for example "tnb:eta=0.5,mean=10".
-    """
-    return _generic_number(order, base_epsilon, repetitions, corrected=True)
-
-
-def _generic_printed(
-    *,
-    order: float = 3.0,
-    base_epsilon: float = 0.0,
-    repetitions: str = "poisson:mean=0.5",
-) -> float:
-    """Printed bound at ``order`` for the best of K randomised responses.
-
-    Args:
-      order: in (1, inf).
-      base_epsilon: parameter of randomised response, in [0, 50]; 0 is equal laws.
-      repetitions: law of K, for example "binomial:count=6,probability=0.1".
-    """
-    return _generic_number(order, base_epsilon, repetitions, corrected=False)
+    return evaluate
 
 
 def _generic_case(pair: BasePair, text: str, corrected: bool) -> Case:
@@ -119,11 +110,11 @@ _OTHER_LAWS = (
 
 def _generic_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed + 1)
-    yield _generic_case(_SAME, "poisson:mean=0.5", corrected=True)
-    yield _generic_case(_SAME, "binomial:count=6,probability=0.1", corrected=True)
+    yield _generic_case(EQUAL_LAWS, "poisson:mean=0.5", corrected=True)
+    yield _generic_case(EQUAL_LAWS, "binomial:count=6,probability=0.1", corrected=True)
     for epsilon in (1.0, 0.1):
         for text in _OTHER_LAWS:
-            yield _generic_case(_coin(epsilon), text, corrected=True)
+            yield _generic_case(_response(epsilon), text, corrected=True)
     for pair in base_pairs(budget._replace(cases=min(budget.cases, 150))):
         yield _generic_case(pair, _random_law(generator), corrected=True)
 
@@ -134,78 +125,98 @@ def _generic_printed_cases(budget: Budget) -> Iterator[Case]:
         "poisson:mean=0.9",
         "binomial:count=6,probability=0.1",
     ):
-        yield _generic_case(_SAME, text, corrected=False)
-        yield _generic_case(_coin(0.5), text, corrected=False)
+        yield _generic_case(EQUAL_LAWS, text, corrected=False)
+        yield _generic_case(_response(0.5), text, corrected=False)
 
 
 # --- Lemma 22 -------------------------------------------------------------------------
 
 
-def _truncated_bound(
-    order: np.ndarray, pair: BasePair, text: str, maximum: int, corrected: bool
+def truncation_penalty(
+    order: npt.ArrayLike, repetitions: laws.Repetitions, maximum: int
 ) -> np.ndarray:
-    law = laws.parse(text)
-    bound = generic_pair_epsilon(order, pair.first, pair.second, law, corrected=False)
-    bound = bound + truncation_penalty(order, law, maximum)
-    if corrected:
-        none = law.probability_zero / float(law.cdf(maximum))
-        bound = correct_for_no_runs(order, bound, none)
-    return bound
+    """What Lemma 7 loses when K is replaced by K given K <= maximum.
 
+    log(1/P[K <= m])/(order - 1) + log(1 + E[K; K > m]/E[K; K <= m]).
 
-def _truncated_number(
-    order: float, base_epsilon: float, repetitions: str, maximum: int, corrected: bool
-) -> float:
-    pair = _coin(base_epsilon)
-    maximum = check_integer("maximum", maximum, 1)
-    return max(
-        float(
-            _truncated_bound(
-                np.asarray(_order(order)), side, repetitions, maximum, corrected
-            )
+    Raises:
+      InputError: if P[1 <= K <= maximum] = 0.
+    """
+    counts = np.arange(1, maximum + 1)
+    kept = float(np.sum(counts * repetitions.pmf(counts)))
+    if kept <= 0.0:
+        raise InputError(
+            f"maximum is {maximum}; it must leave a positive probability of a run"
         )
-        for side in (pair, pair._replace(first=pair.second, second=pair.first))
-    )
+    lost = max(repetitions.mean - kept, 0.0)
+    log_kept_mass = math.log1p(-float(repetitions.survival(maximum)))
+    excess = np.asarray(order, dtype=np.float64) - 1.0
+    return (-log_kept_mass / excess + math.log1p(lost / kept))[()]
 
 
-def _truncated(
+def truncated_renyi(
+    curve: RenyiCurve,
+    repetitions: laws.Repetitions,
+    maximum: int,
     *,
-    order: float = 3.0,
-    base_epsilon: float = 1.0,
-    repetitions: str = "geometric:mean=10",
-    maximum: int = 50,
-) -> float:
-    """Renyi bound for the best of K randomised responses, K given K <= maximum.
+    corrected: bool = True,
+) -> RenyiCurve:
+    """Renyi curve for K given K <= maximum, from one for K.
 
     Args:
-      order: in (1, inf).
-      base_epsilon: parameter of randomised response, in [0, 50]; 0 is equal laws.
+      curve: a bound that comes from Lemma 7 for the law ``repetitions``, without what
+        K = 0 adds.
       repetitions: law of K before truncation.
-      maximum: m, where it is truncated, >= 1.
+      maximum: where it is truncated.
+      corrected: False leaves out what K = 0 adds (E-PS-1), as printed.
     """
-    return _truncated_number(order, base_epsilon, repetitions, maximum, True)
+
+    def truncated(order: np.ndarray) -> np.ndarray:
+        bound = curve(order) + truncation_penalty(order, repetitions, maximum)
+        if not corrected:
+            return bound
+        none = repetitions.probability_zero / float(repetitions.cdf(maximum))
+        return correct_for_no_runs(order, bound, none)
+
+    return truncated
 
 
-def _truncated_printed(
-    *,
-    order: float = 3.0,
-    base_epsilon: float = 0.0,
-    repetitions: str = "poisson:mean=0.5",
-    maximum: int = 10,
-) -> float:
-    """Printed bound for the best of K randomised responses, K given K <= maximum.
+def _truncated_bound(
+    pair: BasePair, law: laws.Repetitions, maximum: int, corrected: bool
+) -> RenyiCurve:
+    def untruncated(order: np.ndarray) -> np.ndarray:
+        return generic_pair_epsilon(
+            order, pair.first, pair.second, law, corrected=False
+        )
 
-    Args:
-      order: in (1, inf).
-      base_epsilon: parameter of randomised response, in [0, 50]; 0 is equal laws.
-      repetitions: law of K before truncation.
-      maximum: m, where it is truncated, >= 1.
-    """
-    return _truncated_number(order, base_epsilon, repetitions, maximum, False)
+    return truncated_renyi(untruncated, law, maximum, corrected=corrected)
+
+
+def _truncated(corrected: bool, response: float, law: str, most: int):
+    def evaluate(
+        *,
+        order: Order = 3.0,
+        base_epsilon: Response = response,
+        repetitions: Law = law,
+        maximum: Annotated[
+            int, whole("m, where K is truncated", at_least=1, at_most=_LARGEST)
+        ] = most,
+    ) -> float:
+        """Renyi bound for the best of K randomised responses, K given K <= maximum."""
+        return max(
+            float(
+                _truncated_bound(side, repetitions, maximum, corrected)(
+                    np.asarray(order)
+                )
+            )
+            for side in _both_sides(_response(base_epsilon))
+        )
+
+    return evaluate
 
 
 def _truncated_case(pair: BasePair, text: str, maximum: int, corrected: bool) -> Case:
-    claimed = _truncated_bound(_ORDERS, pair, text, maximum, corrected)
+    claimed = _truncated_bound(pair, laws.parse(text), maximum, corrected)(_ORDERS)
     law = laws.conditioned(laws.parse(text), maximum)
     seen = renyi_divergence(*tuned_pair(pair, law), _ORDERS)
     worst = int(np.argmin(claimed - seen))
@@ -215,7 +226,7 @@ def _truncated_case(pair: BasePair, text: str, maximum: int, corrected: bool) ->
 
 def _truncated_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed + 1)
-    yield _truncated_case(_SAME, "poisson:mean=0.5", 10, corrected=True)
+    yield _truncated_case(EQUAL_LAWS, "poisson:mean=0.5", 10, corrected=True)
     for pair in base_pairs(budget._replace(cases=min(budget.cases, 120))):
         if int(generator.integers(2)):
             mean = float(10.0 ** generator.uniform(-1.0, 1.0))
@@ -234,73 +245,17 @@ def _truncated_printed_cases(budget: Budget) -> Iterator[Case]:
     for maximum in (10, 100):
         for mean in (0.5, 0.9):
             yield _truncated_case(
-                _SAME, f"poisson:mean={mean:g}", maximum, corrected=False
+                EQUAL_LAWS, f"poisson:mean={mean:g}", maximum, corrected=False
             )
 
 
-# --- Records --------------------------------------------------------------------------
+# --- Statements -----------------------------------------------------------------------
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="PS-Lem7-printed",
-        source=f"{_PAPER}, Lemma 7",
-        statement="For any law of K with generating function f there is g with "
-        "D_a(A || A') <= D_a(Q || Q') + log(f'(q)^a f'(q')^(1-a))/(a-1), q = E_Q[g], "
-        "q' = E_Q'[g].",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_generic_printed,
-        check=at_most(_generic_printed_cases),
-        holds=False,
-        erratum="E-PS-1",
-        correction="P[K = 0] must be added, as in PS-Lem7; without it the bound on equal "
-        "laws is log(E[K])/(a-1) at best, below 0 if E[K] < 1.",
-    ),
-    Claim(
-        id="PS-Lem7",
-        source=f"{_PAPER}, Lemma 7, corrected",
-        statement="D_a(A || A') <= log(P[K = 0] + e^((a-1)B))/(a-1) with B = D_a(Q || Q') "
-        "+ sup log(f'(q)^a f'(q')^(1-a))/(a-1) over the masses (q, q') of lower sets of "
-        "the order.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_generic,
-        check=at_most(_generic_cases),
-        erratum="E-PS-1",
-    ),
-    Claim(
-        id="PS-Lem22-printed",
-        source=f"{_PAPER}, Lemma 22",
-        statement="For K given K <= m and any law of K, the bound of Lemma 7 with the "
-        "untruncated f holds with log(1/P[K <= m])/(a-1) + "
-        "log(1 + E[K; K > m]/E[K; K <= m]) added.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_truncated_printed,
-        check=at_most(_truncated_printed_cases),
-        holds=False,
-        erratum="E-PS-1",
-        correction="As in Lemma 7 the outcome 'no run' is missing: PS-Lem22.",
-    ),
-    Claim(
-        id="PS-Lem22",
-        source=f"{_PAPER}, Lemma 22, corrected",
-        statement="For K given K <= m, D_a <= log(P[K = 0 | K <= m] + e^((a-1)B))/(a-1) "
-        "with B the bound of Lemma 7 for K plus log(1/P[K <= m])/(a-1) + "
-        "log(1 + E[K; K > m]/E[K; K <= m]).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_truncated,
-        check=at_most(_truncated_cases),
-        erratum="E-PS-1",
-    ),
-)
-
-ERRATA: tuple[Erratum, ...] = (
-    Erratum(
-        id="E-PS-1",
-        source=f"{_PAPER}, Lemma 7, Theorem 6, Corollary 21, Lemma 22",
-        kind="statement",
+STATEMENTS = (
+    PS.misprint(
+        "E-PS-1",
+        "Lemma 7, Theorem 6, Corollary 21, Lemma 22",
+        "statement",
         printed="P[K = 0] = 0 may be assumed without loss of generality, so that the "
         "bounds hold for every K >= 0.",
         correct="The outcome 'no run' has probability P[K = 0] on both sides and adds it "
@@ -308,11 +263,59 @@ ERRATA: tuple[Erratum, ...] = (
         "bases if and only if mean >= 1: for equal base laws it states "
         "log(mean)/(a-1), below 0 = D_a if mean < 1. Adding P[K = 0] is always enough.",
         refuted=(
-            "PS-Lem7-printed",
+            PS.privacy(
+                "PS-Lem7-printed",
+                "Lemma 7",
+                "For any law of K with generating function f there is g with "
+                "D_a(A || A') <= D_a(Q || Q') + log(f'(q)^a f'(q')^(1-a))/(a-1), "
+                "q = E_Q[g], q' = E_Q'[g].",
+                Relation.BASE,
+                _generic(corrected=False, response=0.0, law="poisson:mean=0.5"),
+                at_most(_generic_printed_cases),
+                correction="P[K = 0] must be added, as in PS-Lem7; without it the bound "
+                "on equal laws is log(E[K])/(a-1) at best, below 0 if E[K] < 1.",
+            ),
             "PS-Thm6-printed",
             "PS-Cor21-printed",
-            "PS-Lem22-printed",
+            PS.privacy(
+                "PS-Lem22-printed",
+                "Lemma 22",
+                "For K given K <= m and any law of K, the bound of Lemma 7 with the "
+                "untruncated f holds with log(1/P[K <= m])/(a-1) + "
+                "log(1 + E[K; K > m]/E[K; K <= m]) added.",
+                Relation.BASE,
+                _truncated(
+                    corrected=False, response=0.0, law="poisson:mean=0.5", most=10
+                ),
+                at_most(_truncated_printed_cases),
+                correction="As in Lemma 7 the outcome 'no run' is missing: PS-Lem22.",
+            ),
         ),
-        corrected=("PS-Lem7", "PS-Thm6", "PS-Cor21", "PS-Lem22"),
+        corrected=(
+            PS.privacy(
+                "PS-Lem7",
+                "Lemma 7, corrected",
+                "D_a(A || A') <= log(P[K = 0] + e^((a-1)B))/(a-1) with B = D_a(Q || Q') "
+                "+ sup log(f'(q)^a f'(q')^(1-a))/(a-1) over the masses (q, q') of lower "
+                "sets of the order.",
+                Relation.BASE,
+                _generic(corrected=True, response=1.0, law="poisson:mean=10"),
+                at_most(_generic_cases),
+            ),
+            "PS-Thm6",
+            "PS-Cor21",
+            PS.privacy(
+                "PS-Lem22",
+                "Lemma 22, corrected",
+                "For K given K <= m, D_a <= log(P[K = 0 | K <= m] + e^((a-1)B))/(a-1) "
+                "with B the bound of Lemma 7 for K plus log(1/P[K <= m])/(a-1) + "
+                "log(1 + E[K; K > m]/E[K; K <= m]).",
+                Relation.BASE,
+                _truncated(
+                    corrected=True, response=1.0, law="geometric:mean=10", most=50
+                ),
+                at_most(_truncated_cases),
+            ),
+        ),
     ),
 )

@@ -1,31 +1,50 @@
-"""Random stopping with a hard stop: Theorems 3.4 and 3.5."""
+"""Liu & Talwar 2019, Theorems 3.4 and 3.5: random stopping with a hard stop."""
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
+from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
+from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import check_interval
-from jaxsel.families.tuning.bounds.liu_talwar import (
+from jaxsel.domains import number, probability, whole
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_approximate,
-    hard_stop_approximate_sharp,
-    hard_stop_law,
-    hard_stop_pure,
+    hard_stop_excess,
     hard_stop_steps,
     hard_stop_steps_pure,
-    stopping_pure,
+    hard_stop_steps_sharp,
+    hard_stop_worst,
+    stopping_failure,
 )
 from jaxsel.families.tuning.claims.base_pairs import (
     BasePair,
     approximate_pairs,
     pure_pairs,
 )
+from jaxsel.families.tuning.claims.parameters import (
+    Delta,
+    Epsilon,
+    Gamma,
+    ModerateEpsilon,
+    Stop,
+)
+from jaxsel.papers import LT
 
-_PAPER = "Liu & Talwar 2019"
+StopDelta = Annotated[float, probability("d_2: T = ceil(log(1/d_2)/gamma)")]
+Steps = Annotated[int, whole("T, the most draws", at_least=1)]
+
+
+def hard_stop_law(q_best_first: npt.ArrayLike, gamma: float, steps: int) -> np.ndarray:
+    """Exact output law of Algorithm 2 with at most ``steps`` draws; gamma in (0, 1)."""
+    return tuned_law(q_best_first, laws.capped(laws.geometric(gamma), steps))[:-1]
 
 
 def _stopped(pair, gamma: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
@@ -36,20 +55,17 @@ def _stopped(pair, gamma: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
+# --- Theorem 3.4 ----------------------------------------------------------------------
+
+
 def _approximate(
     *,
-    epsilon: float = 1.0,
-    delta: float = 1e-6,
-    gamma: float = 0.1,
-    stop_delta: float = 1e-6,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    gamma: Stop = 0.1,
+    stop_delta: StopDelta = 1e-6,
 ) -> float:
-    """delta at 3 epsilon + 3 sqrt(2 d): sqrt(2 d) T + d_2, T = ceil(log(1/d_2)/gamma).
-
-    Args:
-      epsilon, delta: guarantee of the base; delta is d, in [0, 1].
-      gamma: stopping probability, in (0, 1].
-      stop_delta: d_2 in (0, 1).
-    """
+    """delta at 3 epsilon + 3 sqrt(2 d): sqrt(2 d) T + d_2, T = ceil(log(1/d_2)/gamma)."""
     return hard_stop_approximate(epsilon, delta, gamma, stop_delta).delta
 
 
@@ -89,13 +105,9 @@ def _overshooting() -> Iterator[BasePair]:
         yield BasePair(*pairs.three_outcome(0.3, 0.064, middle), where)
 
 
-def _pure_reading(*, epsilon: float = 0.3) -> float:
-    """Pure epsilon 3 epsilon that one might expect of Theorem 3.4 as well.
-
-    Args:
-      epsilon: of the base, >= 0.
-    """
-    return stopping_pure(epsilon)
+def _pure_reading(*, epsilon: Epsilon = 0.3) -> float:
+    """Pure epsilon 3 epsilon that one might expect of Theorem 3.4 as well."""
+    return 3.0 * epsilon
 
 
 def _pure_reading_cases(budget: Budget) -> Iterator[Case]:
@@ -107,46 +119,34 @@ def _pure_reading_cases(budget: Budget) -> Iterator[Case]:
             yield _pure_reading(epsilon=0.3), seen, where
 
 
-def _pure(*, epsilon: float = 1.0, slack: float = 0.1) -> float:
-    """Pure epsilon 3 epsilon + 3 epsilon_0 with the hard stop of Theorem 3.5.
+def hard_stop_approximate_sharp(
+    epsilon: float, delta: float, gamma: float, steps: int
+) -> ApproximateGuarantee:
+    """(3 epsilon, 1 - (1 - delta)^T + (1 + e^(3 epsilon))(1 - gamma)^T), T = steps.
 
-    Args:
-      epsilon: of the base, >= 0.
-      slack: epsilon_0 in (0, 1/2).
+    With probability (1 - delta)^T none of the first T draws fails, whatever the data;
+    given that, the capped and the uncapped algorithm differ by at most (1 - gamma)^T on
+    each side. Taking the uncapped algorithm first replaces the first term by
+    delta/(gamma + delta (1 - gamma)); the smaller of the two is returned.
     """
-    return hard_stop_pure(epsilon, slack)
-
-
-def _pure_cases(budget: Budget) -> Iterator[Case]:
-    generator = np.random.default_rng(budget.seed + 1)
-    for pair in pure_pairs(budget):
-        gamma = _random_gamma(generator)
-        settings = [(gamma, float(10.0 ** generator.uniform(-3.0, -0.31)))]
-        if pair.where.startswith("pairs"):
-            settings += [(1e-3, 0.4999), (0.003, 0.1), (0.9, 0.4999)]
-        for gamma, slack in settings:
-            steps = hard_stop_steps_pure(gamma, slack)
-            epsilon = exact_epsilon(pair.first, pair.second)
-            where = f"gamma={gamma!r}, epsilon_0={slack!r}, T={steps}, {pair.where}"
-            seen = exact_epsilon(*_stopped(pair, gamma, steps))
-            yield hard_stop_pure(epsilon, slack), seen, where
+    total = 3.0 * epsilon
+    log_late = steps * math.log1p(-gamma) if gamma < 1.0 else -math.inf
+    late = math.exp(log_late) + math.exp(total + log_late)
+    failing = -math.expm1(steps * math.log1p(-delta))
+    failing = min(failing, stopping_failure(delta, gamma))
+    return ApproximateGuarantee(total, min(1.0, failing + late))
 
 
 def _sharp(
     *,
-    epsilon: float = 1.0,
-    delta: float = 1e-6,
-    gamma: float = 0.1,
-    steps: int = 139,
+    epsilon: ModerateEpsilon = 1.0,
+    delta: Delta = 1e-6,
+    gamma: Stop = 0.1,
+    steps: Steps = 139,
 ) -> float:
     """delta at 3 epsilon of Algorithm 2 with at most T draws.
 
     min(1 - (1-d)^T, d/(gamma + d (1-gamma))) + (1 + e^(3 epsilon))(1-gamma)^T.
-
-    Args:
-      epsilon, delta: guarantee of the base; delta is d, in [0, 1].
-      gamma: stopping probability, in (0, 1].
-      steps: T >= 1.
     """
     return hard_stop_approximate_sharp(epsilon, delta, gamma, steps).delta
 
@@ -162,15 +162,10 @@ def _sharp_cases(budget: Budget) -> Iterator[Case]:
         yield 1.0, seen / bound.delta, where
 
 
-def _reached(*, gamma: float = 0.3, stop_delta: float = 0.75) -> float:
-    """Probability delta_2, at most, of making more than T draws by random stopping.
-
-    Args:
-      gamma: stopping probability, in (0, 1].
-      stop_delta: delta_2 in (0, 1); T = ceil(log(1/delta_2)/gamma).
-    """
-    check_interval("gamma", gamma, 0.0, 1.0, high_open=False)
-    return check_interval("stop_delta", stop_delta, 0.0, 1.0)
+def _reached(*, gamma: Stop = 0.3, stop_delta: StopDelta = 0.75) -> float:
+    """Probability delta_2, at most, of making more than T draws by random stopping."""
+    del gamma
+    return stop_delta
 
 
 def _reached_cases(budget: Budget) -> Iterator[Case]:
@@ -184,87 +179,159 @@ def _reached_cases(budget: Budget) -> Iterator[Case]:
         yield 1.0, late / _reached(gamma=gamma, stop_delta=stop_delta), where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-Thm3.4",
-        source=f"{_PAPER}, Theorem 3.4",
-        statement="For an (epsilon, d)-DP base, Algorithm 2 with at most "
-        "T = ceil((1/gamma) log(1/d_2)) draws is (3 epsilon + 3 sqrt(2 d), "
-        "sqrt(2 d) T + d_2)-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_approximate,
-        check=at_most(_approximate_cases),
-        erratum="LT-E13",
-    ),
-    Claim(
-        id="LT-Thm3.4-stop",
-        source=f"{_PAPER}, Theorem 3.4, T rounded up",
-        statement="Random stopping makes more than T = ceil((1/gamma) log(1/d_2)) draws "
-        "with probability at most d_2.",
-        kind="utility",
-        relation=None,
-        evaluate=_reached,
-        check=at_most(_reached_cases),
-        erratum="LT-E13",
-    ),
-    Claim(
-        id="LT-Thm3.4-pure-reading",
-        source=f"{_PAPER}, Theorem 3.4, read for d = 0 as pure privacy",
-        statement="For an epsilon-DP base, Algorithm 2 with the T of Theorem 3.4 is "
-        "3 epsilon-DP, as it is without a hard stop.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_pure_reading,
-        check=at_most(_pure_reading_cases),
-        holds=False,
-        erratum="LT-E13",
-        correction="A short hard stop is close to a fixed number of runs; the larger T of "
-        "LT-Thm3.5 keeps pure privacy, at 3 epsilon + 3 epsilon_0.",
-    ),
-    Claim(
-        id="LT-Thm3.5",
-        source=f"{_PAPER}, Theorem 3.5",
-        statement="With X = 2 (1+gamma)^2/(epsilon_0 gamma^2), Algorithm 2 with at most "
-        "T = ceil((log X + log log X)/gamma) draws from an epsilon-DP base is "
-        "(3 epsilon + 3 epsilon_0)-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_pure,
-        check=at_most(_pure_cases),
-    ),
-    Claim(
-        id="LT-Alg2-hardstop-sharp",
-        source=f"{_PAPER}, Theorem 3.4, proved otherwise",
-        statement="For an (epsilon, d)-DP base, Algorithm 2 with at most T draws is "
-        "(3 epsilon, min(1 - (1-d)^T, d/(gamma + d (1-gamma))) + "
-        "(1 + e^(3 epsilon))(1-gamma)^T)-DP.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_sharp,
-        check=at_most(_sharp_cases),
-        erratum="LT-E13",
-    ),
-)
+# --- Theorem 3.5, and earlier stops ---------------------------------------------------
 
-ERRATA: tuple[Erratum, ...] = (
-    Erratum(
-        id="LT-E13",
-        source=f"{_PAPER}, Theorem 3.4",
-        kind="proof",
-        printed="(3 epsilon + 3 sqrt(2 d), sqrt(2 d) T + d_2)-DP with "
-        "T = (1/gamma) log(1/d_2), by Lemmas E.2 and E.3.",
-        correct="Both lemmas are false (LT-E11, LT-E12), and the proof mixes sqrt(d) with "
-        "sqrt(2 d). The statement is not refuted, T being rounded up; splitting the base "
-        "into an epsilon-DP part and failures gives a bound that is proved. The 3 epsilon "
-        "is no bound on the pure ratio: for epsilon = 0.3, gamma = 0.003 and T = 36 the "
-        "pure epsilon can be 1.07.",
-        refuted=("LT-Thm3.4-pure-reading",),
+
+def _pure(
+    *,
+    epsilon: Epsilon = 1.0,
+    slack: Annotated[float, number("epsilon_0", above=0.0, below=0.5)] = 0.1,
+) -> float:
+    """Pure epsilon 3 epsilon + 3 epsilon_0 with the hard stop of Theorem 3.5."""
+    return 3.0 * epsilon + 3.0 * slack
+
+
+def _pure_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed + 1)
+    for pair in pure_pairs(budget):
+        gamma = _random_gamma(generator)
+        settings = [(gamma, float(10.0 ** generator.uniform(-3.0, -0.31)))]
+        if pair.where.startswith("pairs"):
+            settings += [(1e-3, 0.4999), (0.003, 0.1), (0.9, 0.4999)]
+        for gamma, slack in settings:
+            steps = hard_stop_steps_pure(gamma, slack)
+            epsilon = exact_epsilon(pair.first, pair.second)
+            where = f"gamma={gamma!r}, epsilon_0={slack!r}, T={steps}, {pair.where}"
+            seen = exact_epsilon(*_stopped(pair, gamma, steps))
+            yield _pure(epsilon=epsilon, slack=slack), seen, where
+
+
+def _earlier(
+    *, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300
+) -> float:
+    """3 epsilon + log(1 + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T).
+
+    For T >= 2/gamma - 1.
+    """
+    return 3.0 * epsilon + hard_stop_excess(gamma, steps)
+
+
+def _earlier_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for case in range(min(budget.cases, 60)):
+        gamma = float(10.0 ** generator.uniform(-4.0, -0.2))
+        slack = float(10.0 ** generator.uniform(-4.0, -0.31))
+        steps = hard_stop_steps_sharp(gamma, slack)
+        epsilon = (0.01, 0.1, 0.5, 1.0, 3.0)[case % 5]
+        claimed = _earlier(epsilon=epsilon, gamma=gamma, steps=steps)
+        seen = hard_stop_worst(epsilon, gamma, steps)
+        yield claimed, seen, f"worst base, epsilon={epsilon:g}, {gamma=}, T={steps}"
+
+
+def _worst(
+    *, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36
+) -> float:
+    """epsilon + max log f'(1-g)/f'(1-g') over epsilon-close g, g'."""
+    return hard_stop_worst(epsilon, gamma, steps)
+
+
+def _worst_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for pair in pure_pairs(budget._replace(cases=min(budget.cases, 60))):
+        gamma = float(10.0 ** generator.uniform(-3.0, -0.1))
+        steps = int(generator.choice([1, 2, 5, 36, 300]))
+        epsilon = exact_epsilon(pair.first, pair.second)
+        where = f"{gamma=}, T={steps}, {pair.where}"
+        # The maximum is found on a grid: to five digits.
+        claimed = hard_stop_worst(epsilon, gamma, steps) * (1.0 + 1e-5)
+        yield claimed, exact_epsilon(*_stopped(pair, gamma, steps)), where
+
+
+STATEMENTS = (
+    LT.misprint(
+        "LT-E13",
+        "Theorem 3.4",
+        "proof",
+        printed="(3 epsilon + 3 sqrt(2 d), sqrt(2 d) T + d_2)-DP with T = (1/gamma) "
+        "log(1/d_2), by Lemmas E.2 and E.3.",
+        correct="Both lemmas are false (LT-E11, LT-E12), and the proof mixes sqrt(d) "
+        "with sqrt(2 d). The statement is not refuted, T being rounded up; splitting "
+        "the base into an epsilon-DP part and failures gives a bound that is proved. "
+        "The 3 epsilon is no bound on the pure ratio: for epsilon = 0.3, gamma = 0.003 "
+        "and T = 36 the pure epsilon can be 1.07.",
+        refuted=(
+            LT.privacy(
+                "LT-Thm3.4-pure-reading",
+                "Theorem 3.4, read for d = 0 as pure privacy",
+                "For an epsilon-DP base, Algorithm 2 with the T of Theorem 3.4 is 3 "
+                "epsilon-DP, as it is without a hard stop.",
+                Relation.BASE,
+                _pure_reading,
+                at_most(_pure_reading_cases),
+                correction="A short hard stop is close to a fixed number of runs; the "
+                "larger T of LT-Thm3.5 keeps pure privacy, at 3 epsilon + 3 epsilon_0.",
+            ),
+        ),
         corrected=(
-            "LT-Thm3.4",
-            "LT-Thm3.4-stop",
-            "LT-Alg2-hardstop-sharp",
+            LT.privacy(
+                "LT-Thm3.4",
+                "Theorem 3.4",
+                "For an (epsilon, d)-DP base, Algorithm 2 with at most T = "
+                "ceil((1/gamma) log(1/d_2)) draws is (3 epsilon + 3 sqrt(2 d), sqrt(2 "
+                "d) T + d_2)-DP.",
+                Relation.BASE,
+                _approximate,
+                at_most(_approximate_cases),
+            ),
+            LT.utility(
+                "LT-Thm3.4-stop",
+                "Theorem 3.4, T rounded up",
+                "Random stopping makes more than T = ceil((1/gamma) log(1/d_2)) draws "
+                "with probability at most d_2.",
+                _reached,
+                at_most(_reached_cases),
+            ),
+            LT.privacy(
+                "LT-Alg2-hardstop-sharp",
+                "Theorem 3.4, proved otherwise",
+                "For an (epsilon, d)-DP base, Algorithm 2 with at most T draws is "
+                "(3 epsilon, min(1 - (1-d)^T, d/(gamma + d (1-gamma))) + (1 + e^(3 "
+                "epsilon))(1-gamma)^T)-DP.",
+                Relation.BASE,
+                _sharp,
+                at_most(_sharp_cases),
+            ),
             "LT-Thm3.5",
         ),
+    ),
+    LT.privacy(
+        "LT-Thm3.5",
+        "Theorem 3.5",
+        "With X = 2 (1+gamma)^2/(epsilon_0 gamma^2), Algorithm 2 with at most T = "
+        "ceil((log X + log log X)/gamma) draws from an epsilon-DP base is "
+        "(3 epsilon + 3 epsilon_0)-DP.",
+        Relation.BASE,
+        _pure,
+        at_most(_pure_cases),
+    ),
+    LT.privacy(
+        "LT-Thm3.5-sharp",
+        "Theorem 3.5, proved with an earlier hard stop",
+        "Algorithm 2 with at most T >= 2/gamma - 1 draws from an epsilon-DP base is "
+        "(3 epsilon + log(1 + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T))-DP: T "
+        "of order log(1/epsilon_0)/gamma is enough for 3 epsilon + 3 epsilon_0.",
+        Relation.BASE,
+        _earlier,
+        at_most(_earlier_cases),
+    ),
+    LT.privacy(
+        "LT-Alg2-hardstop-worst",
+        "Algorithm 2 with a hard stop",
+        "On any epsilon-DP base, Algorithm 2 with at most T draws has pure epsilon at "
+        "most epsilon + max log f'(1-g)/f'(1-g') over epsilon-close probabilities g "
+        "and g', f being the generating function of the number of draws.",
+        Relation.BASE,
+        _worst,
+        at_most(_worst_cases),
     ),
 )

@@ -1,27 +1,33 @@
-"""The factor of two cannot be avoided: Theorem D.2."""
+"""Liu & Talwar 2019, Theorem D.2: the factor of two cannot be avoided."""
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.domains import number, positive, probability
+from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.tuning.attained.packing import (
-    dominance,
-    large_candidates,
     packing_bound,
     packing_distance,
     packing_law,
-    packing_path,
     packing_successes,
     smallest_exponential_epsilon,
 )
-from jaxsel.families.tuning.bounds.liu_talwar import stopping_law, threshold_law
+from jaxsel.families.tuning.bounds.random_stopping import stopping_law
+from jaxsel.papers import LT
 
-_PAPER = "Liu & Talwar 2019"
+Epsilon = Annotated[float, positive("of each mechanism")]
+# Also beyond whole numbers: the bound is about large ones.
+Candidates = Annotated[float, number("K", at_least=2.0, at_most=1e150)]
+Alpha = Annotated[float, probability("a dominant one is found with chance K^-alpha")]
+
+_ROUNDING = 1e-12  # a last step that long is none
+
+
 _COUNTS = (10.0, 100.0, 1e3, 1e6, 1e12, 1e50)
 
 
@@ -41,16 +47,45 @@ def _where(epsilon: float, count: float, alpha: float) -> str:
     return f"{epsilon=}, K={count:g}, {alpha=}"
 
 
-def _distance(
-    *, epsilon: float = 0.1, candidates: float = 1000.0, alpha: float = 0.1
-) -> float:
-    """Delta = ceil((1/2 + alpha) log(K)/epsilon), neighbours from D_0 to D_j.
+# --- The proof's data sets ------------------------------------------------------------
+
+
+def packing_path(
+    start: float, end: float, epsilon: float, miss: float | None = None
+) -> np.ndarray:
+    """Success probabilities from start to end in the largest epsilon-DP steps.
 
     Args:
-      epsilon: of each mechanism, > 0.
-      candidates: K >= 2.
-      alpha: in (0, 1).
+      start, end: in (0, 1), start at most 1/2.
+      epsilon: > 0.
+      miss: 1 - end, where end is too near 1 to give it; default 1 - end.
+
+    Returns:
+      Float[np.ndarray, "steps+1 2"]: success and failure; each row is epsilon-close to
+      the next.
     """
+    miss = 1.0 - end if miss is None else miss
+    grow = math.exp(epsilon)
+    most = grow * (1.0 + _ROUNDING)
+    path = [(start, 1.0 - start)]
+    if end < start:
+        while path[-1][0] > end * most:
+            less = path[-1][0] / grow
+            path.append((less, 1.0 - less))
+    else:
+        while end > path[-1][0] * most or path[-1][1] > miss * most:
+            more, rest = path[-1][0] * grow, path[-1][1] / grow
+            # Both must be epsilon-close: the nearer of the two limits.
+            path.append((more, 1.0 - more) if more + rest < 1.0 else (1.0 - rest, rest))
+    if end != start:
+        path.append((end, miss))
+    return np.array(path)
+
+
+def _distance(
+    *, epsilon: Epsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1
+) -> float:
+    """Delta = ceil((1/2 + alpha) log(K)/epsilon), neighbours from D_0 to D_j."""
     return float(packing_distance(epsilon, candidates, alpha))
 
 
@@ -67,15 +102,18 @@ def _distance_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, float(max(steps)), f"steps {steps}, {_where(*setting)}"
 
 
-def _dominant(*, candidates: float = 1000.0, alpha: float = 0.1) -> float:
-    """Chance 1 - K^-alpha, at least, that mechanism j alone answers 1 on D_j.
+def dominance(candidates: float, alpha: float) -> float:
+    """Chance on D_j that mechanism j alone answers 1; at least 1 - K^-alpha.
 
-    Args:
-      candidates: K >= 2.
-      alpha: in (0, 1).
+    (1 - 1/(2 K^alpha)) (1 - 1/(2 K^(1+alpha)))^(K - 1).
     """
-    alpha = check_interval("alpha", alpha, 0.0, 1.0)
-    candidates = check_interval("candidates", candidates, 2.0, math.inf, low_open=False)
+    chances = packing_successes(candidates, alpha)
+    log_others = (candidates - 1.0) * math.log1p(-chances.loser)
+    return chances.winner * math.exp(log_others)
+
+
+def _dominant(*, candidates: Candidates = 1000.0, alpha: Alpha = 0.1) -> float:
+    """Chance 1 - K^-alpha, at least, that mechanism j alone answers 1 on D_j."""
     return -math.expm1(-alpha * math.log(candidates))
 
 
@@ -83,6 +121,9 @@ def _dominant_cases(budget: Budget) -> Iterator[Case]:
     for epsilon, count, alpha in _settings(budget):
         claimed = _dominant(candidates=count, alpha=alpha)
         yield claimed, dominance(count, alpha), _where(epsilon, count, alpha)
+
+
+# --- The theorem ----------------------------------------------------------------------
 
 
 class _Selection(NamedTuple):
@@ -111,15 +152,9 @@ def _selections(epsilon: float, count: float, alpha: float) -> Iterator[_Selecti
 
 
 def _bound(
-    *, epsilon: float = 0.1, candidates: float = 1000.0, alpha: float = 0.1
+    *, epsilon: Epsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1
 ) -> float:
-    """(1 - alpha) log(K)/Delta: no useful selection has a smaller privacy parameter.
-
-    Args:
-      epsilon: of each mechanism, > 0.
-      candidates: K >= 2.
-      alpha: the selection finds a dominant mechanism with probability K^-alpha.
-    """
+    """(1 - alpha) log(K)/Delta: no useful selection has a smaller privacy parameter."""
     return packing_bound(epsilon, candidates, alpha)
 
 
@@ -136,14 +171,13 @@ def _bound_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, implied, f"{found.name}, {_where(*setting)}"
 
 
-def _spent(*, epsilon: float = 0.1, factor: float = 2.0) -> float:
-    """Privacy loss a step, at most: what the selection promises.
-
-    Args:
-      epsilon: of each mechanism, > 0.
-      factor: 2 for Algorithm 1, 3 for Algorithm 2.
-    """
-    return check_positive("factor", factor) * check_positive("epsilon", epsilon)
+def _spent(
+    *,
+    epsilon: Epsilon = 0.1,
+    factor: Annotated[float, positive("2 for Algorithm 1, 3 for Algorithm 2")] = 2.0,
+) -> float:
+    """Privacy loss a step, at most: what the selection promises."""
+    return factor * epsilon
 
 
 def _spent_cases(budget: Budget) -> Iterator[Case]:
@@ -155,15 +189,22 @@ def _spent_cases(budget: Budget) -> Iterator[Case]:
             yield found.epsilon, implied, f"{found.name}, {_where(*setting)}"
 
 
-def _limit(*, epsilon: float = 0.1, alpha: float = 0.1) -> float:
-    """(2 - 6 alpha) epsilon, what the bound exceeds for many mechanisms.
+def large_candidates(epsilon: float, alpha: float) -> float:
+    """log K from which on the bound is at least (2 - 6 alpha) epsilon.
 
-    Args:
-      epsilon: of each mechanism, > 0.
-      alpha: in (0, 1/3).
+    (1 - 3 alpha) epsilon/(3 alpha^2): rounding Delta up then costs less than what
+    (1 - alpha)/(1/2 + alpha) = 2 - 6 alpha + 12 alpha^2/(1 + 2 alpha) leaves.
     """
-    alpha = check_interval("alpha", alpha, 0.0, 1.0 / 3.0)
-    return (2.0 - 6.0 * alpha) * check_positive("epsilon", epsilon)
+    return (1.0 - 3.0 * alpha) * epsilon / (3.0 * alpha * alpha)
+
+
+def _limit(
+    *,
+    epsilon: Epsilon = 0.1,
+    alpha: Annotated[float, number("of the theorem", above=0.0, below=1.0 / 3.0)] = 0.1,
+) -> float:
+    """(2 - 6 alpha) epsilon, what the bound exceeds for many mechanisms."""
+    return (2.0 - 6.0 * alpha) * epsilon
 
 
 def _limit_cases(budget: Budget) -> Iterator[Case]:
@@ -180,56 +221,49 @@ def _limit_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, seen, f"{epsilon=}, {alpha=}, log K = {log_count!r}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-ThmD.2-path",
-        source=f"{_PAPER}, proof of Theorem D.2",
-        statement="In the largest epsilon-DP steps the success probabilities on D_0 reach "
-        "those on D_j in exactly Delta = ceil((1/2 + alpha) log(K)/epsilon) steps.",
-        kind="identity",
-        relation=None,
-        evaluate=_distance,
-        check=equal(_distance_cases, 0.0),
+STATEMENTS = (
+    LT.identity(
+        "LT-ThmD.2-path",
+        "proof of Theorem D.2",
+        "In the largest epsilon-DP steps the success probabilities on D_0 reach those "
+        "on D_j in exactly Delta = ceil((1/2 + alpha) log(K)/epsilon) steps.",
+        _distance,
+        equal(_distance_cases, 0.0),
     ),
-    Claim(
-        id="LT-ThmD.2-dominant",
-        source=f"{_PAPER}, proof of Theorem D.2",
-        statement="On D_j mechanism j is K^-alpha-dominant: it alone answers 1 with "
-        "probability at least 1 - K^-alpha.",
-        kind="utility",
-        relation=None,
-        evaluate=_dominant,
-        check=at_least(_dominant_cases),
+    LT.utility(
+        "LT-ThmD.2-dominant",
+        "proof of Theorem D.2",
+        "On D_j mechanism j is K^-alpha-dominant: it alone answers 1 with probability "
+        "at least 1 - K^-alpha.",
+        _dominant,
+        at_least(_dominant_cases),
     ),
-    Claim(
-        id="LT-ThmD.2",
-        source=f"{_PAPER}, Theorem D.2",
-        statement="A selection that chooses the K^-alpha-dominant one of K epsilon-DP "
-        "mechanisms with probability K^-alpha loses at least (1 - alpha) log(K)/Delta a "
+    LT.privacy(
+        "LT-ThmD.2",
+        "Theorem D.2",
+        "A selection that chooses the K^-alpha-dominant one of K epsilon-DP mechanisms "
+        "with probability K^-alpha loses at least (1 - alpha) log(K)/Delta a "
         "neighbour: measured on Algorithms 1 and 2 and the exponential mechanism.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_bound,
-        check=at_least(_bound_cases),
+        Relation.BASE,
+        _bound,
+        at_least(_bound_cases),
     ),
-    Claim(
-        id="LT-ThmD.2-packing",
-        source=f"{_PAPER}, proof of Theorem D.2",
-        statement="P[j on D_j] <= e^(Delta E) P[j on D_0] for Algorithm 1 (E = 2 epsilon), "
+    LT.privacy(
+        "LT-ThmD.2-packing",
+        "proof of Theorem D.2",
+        "P[j on D_j] <= e^(Delta E) P[j on D_0] for Algorithm 1 (E = 2 epsilon), "
         "Algorithm 2 (3 epsilon) and the exponential mechanism (its parameter).",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_spent,
-        check=at_most(_spent_cases),
+        Relation.BASE,
+        _spent,
+        at_most(_spent_cases),
     ),
-    Claim(
-        id="LT-ThmD.2-limit",
-        source=f"{_PAPER}, Theorem D.2, how large K must be",
-        statement="For log K >= (1 - 3 alpha) epsilon/(3 alpha^2), (1 - alpha) "
-        "log(K)/Delta >= (2 - 6 alpha) epsilon.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_limit,
-        check=at_least(_limit_cases),
+    LT.privacy(
+        "LT-ThmD.2-limit",
+        "Theorem D.2, how large K must be",
+        "For log K >= (1 - 3 alpha) epsilon/(3 alpha^2), (1 - alpha) log(K)/Delta >= "
+        "(2 - 6 alpha) epsilon.",
+        Relation.BASE,
+        _limit,
+        at_least(_limit_cases),
     ),
 )

@@ -1,23 +1,18 @@
-"""The laws of the number of runs: Definition 1, Equations (7) and (8), Appendix A.2.1."""
+"""Papernot & Steinke 2022, Definition 1 and after: the laws of the number of runs."""
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Budget, Claim
+from jaxsel.base import Budget
 from jaxsel.checking import Case, equal
-from jaxsel.errors import InputError, check_interval
-
-_PAPER = "Papernot & Steinke 2022"
-
-
-def _parameters(eta: float, gamma: float) -> tuple[float, float]:
-    return (
-        check_interval("eta", eta, -1.0, math.inf),
-        check_interval("gamma", gamma, 0.0, 1.0),
-    )
+from jaxsel.domains import number
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.claims.parameters import Eta, Gamma, Law
+from jaxsel.papers import PS
 
 
 def _printed_pmf(eta: float, gamma: float) -> np.ndarray:
@@ -41,17 +36,11 @@ def _settings(budget: Budget) -> Iterator[tuple[float, float]]:
         yield eta, float(np.exp(generator.uniform(math.log(0.005), -0.05)))
 
 
-def _mean(*, eta: float = 0.0, gamma: float = 0.1) -> float:
-    """E[K] of the truncated negative binomial law.
-
-    Args:
-      eta: shape, > -1; 1 is the geometric law, 0 the logarithmic one.
-      gamma: in (0, 1).
-    """
-    eta, gamma = _parameters(eta, gamma)
+def _mean(*, eta: Eta = 0.0, gamma: Gamma = 0.1) -> float:
+    """E[K] of the truncated negative binomial law."""
     if eta == 0.0:
         return (1.0 / gamma - 1.0) / math.log(1.0 / gamma)
-    return eta * (1.0 - gamma) / (gamma * (1.0 - gamma**eta))
+    return eta * (1.0 - gamma) / (gamma * -math.expm1(eta * math.log(gamma)))
 
 
 def _definition_cases(budget: Budget) -> Iterator[Case]:
@@ -69,21 +58,18 @@ def _definition_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _generating_function(
-    *, eta: float = 0.0, gamma: float = 0.1, x: float = 0.5
+    *,
+    eta: Eta = 0.0,
+    gamma: Gamma = 0.1,
+    x: Annotated[float, number("where f is taken", at_least=0.0, at_most=1.0)] = 0.5,
 ) -> float:
-    """f(x) = E[x^K] of the truncated negative binomial law, by the printed formula.
-
-    Args:
-      eta: shape, > -1.
-      gamma: in (0, 1).
-      x: in [0, 1].
-    """
-    eta, gamma = _parameters(eta, gamma)
-    x = check_interval("x", x, 0.0, 1.0, low_open=False, high_open=False)
+    """f(x) = E[x^K] of the truncated negative binomial law, by the printed formula."""
     inside = 1.0 - (1.0 - gamma) * x
     if eta == 0.0:
         return math.log(inside) / math.log(gamma)
-    return (inside**-eta - 1.0) / (gamma**-eta - 1.0)
+    # Numerator and denominator times gamma^eta: no power overflows.
+    ratio = math.expm1(eta * math.log(inside)) / math.expm1(eta * math.log(gamma))
+    return (gamma / inside) ** eta * ratio
 
 
 def _generating_cases(budget: Budget) -> Iterator[Case]:
@@ -103,10 +89,10 @@ def _generating_cases(budget: Budget) -> Iterator[Case]:
             yield slope / scale, computed / scale, f"f'(x) as implemented, {where}"
 
 
-def _closed_quantile(law: laws.Repetitions) -> float:
-    """1 - int f in closed form."""
-    parameters = law.parameters
-    match law.family:
+def _quantile(*, repetitions: Law = "poisson:mean=10") -> float:
+    """Expected quantile 1 - int f of the best of K runs, in closed form."""
+    parameters = repetitions.parameters
+    match repetitions.family:
         case "truncated_negative_binomial":
             eta, gamma = parameters["eta"], parameters["gamma"]
             log_inverse = -math.log(gamma)
@@ -115,13 +101,14 @@ def _closed_quantile(law: laws.Repetitions) -> float:
             if eta == 1.0:
                 area = (log_inverse / (1.0 - gamma) - 1.0) / (1.0 / gamma - 1.0)
                 return 1.0 - area
-            power = (1.0 - gamma ** (1.0 - eta)) / ((1.0 - gamma) * (1.0 - eta))
-            return 1.0 - (power - 1.0) / (gamma**-eta - 1.0)
+            power = gamma**eta
+            area = (power - gamma) / ((1.0 - gamma) * (1.0 - eta)) - power
+            return 1.0 - area / (1.0 - power)
         case "poisson":
             mean = parameters["mean"]
             return 1.0 + math.expm1(-mean) / mean
         case "point_mass":
-            return law.mean / (law.mean + 1.0)
+            return repetitions.mean / (repetitions.mean + 1.0)
         case "binomial":
             n, p = parameters["count"], parameters["probability"]
             return 1.0 - (1.0 - (1.0 - p) ** (n + 1.0)) / ((n + 1.0) * p)
@@ -130,16 +117,6 @@ def _closed_quantile(law: laws.Repetitions) -> float:
                 f"repetitions are {other}; the closed form is known for "
                 "truncated_negative_binomial, poisson, point_mass and binomial"
             )
-
-
-def _quantile(*, repetitions: str = "poisson:mean=10") -> float:
-    """Expected quantile 1 - int f of the best of K runs, in closed form.
-
-    Args:
-      repetitions: law of K: truncated negative binomial, poisson, point_mass or
-        binomial, for example "geometric:mean=10".
-    """
-    return _closed_quantile(laws.parse(repetitions))
 
 
 def _enumerable(budget: Budget) -> Iterator[tuple[str, laws.Repetitions]]:
@@ -170,7 +147,7 @@ def _quantile_cases(budget: Budget) -> Iterator[Case]:
     nodes, weights = np.polynomial.legendre.leggauss(60)
     for name, law in _enumerable(budget):
         k, pmf = _enumerated(law)
-        closed = _closed_quantile(law)
+        closed = _quantile(repetitions=law)
         yield closed, float(np.sum(pmf * k / (k + 1.0))), f"E[1 - 1/(K+1)], {name}"
         yield closed, laws.expected_quantile(law), f"as implemented, {name}"
         if law.mean < 20.0:
@@ -184,18 +161,14 @@ def _quantile_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _success(
-    *, repetitions: str = "logarithmic:mean=10", base_success: float = 0.01
+    *,
+    repetitions: Law = "logarithmic:mean=10",
+    base_success: Annotated[
+        float, number("s, the chance that one run succeeds", at_least=0.0, at_most=1.0)
+    ] = 0.01,
 ) -> float:
-    """Probability 1 - f(1 - s) that one of K runs succeeds.
-
-    Args:
-      repetitions: law of K, for example "poisson:mean=10".
-      base_success: s, the probability that one run succeeds, in [0, 1].
-    """
-    s = check_interval(
-        "base_success", base_success, 0.0, 1.0, low_open=False, high_open=False
-    )
-    return float(laws.success_probability(laws.parse(repetitions), s))
+    """Probability 1 - f(1 - s) that one of K runs succeeds."""
+    return float(laws.success_probability(repetitions, base_success))
 
 
 def _success_cases(budget: Budget) -> Iterator[Case]:
@@ -212,46 +185,38 @@ def _success_cases(budget: Budget) -> Iterator[Case]:
             yield claimed / scale, observed / scale, f"s={s:g}, {name}"
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="PS-Def1",
-        source=f"{_PAPER}, Definition 1",
-        statement="P[K = k] = (1-gamma)^k/(gamma^-eta - 1) prod_(l<k) (l+eta)/(l+1), or "
+STATEMENTS = (
+    PS.identity(
+        "PS-Def1",
+        "Definition 1",
+        "P[K = k] = (1-gamma)^k/(gamma^-eta - 1) prod_(l<k) (l+eta)/(l+1), or "
         "(1-gamma)^k/(k log(1/gamma)) for eta = 0, sums to 1 over k >= 1 and has mean "
         "eta (1-gamma)/(gamma (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma).",
-        kind="identity",
-        relation=None,
-        evaluate=_mean,
-        check=equal(_definition_cases, 1e-10),
+        _mean,
+        equal(_definition_cases, 1e-10),
     ),
-    Claim(
-        id="PS-Eq7",
-        source=f"{_PAPER}, Equation (7)",
-        statement="The generating function of that law is f(x) = ((1-(1-gamma)x)^-eta - "
+    PS.identity(
+        "PS-Eq7",
+        "Equation (7)",
+        "The generating function of that law is f(x) = ((1-(1-gamma)x)^-eta - "
         "1)/(gamma^-eta - 1), or log(1-(1-gamma)x)/log(gamma) for eta = 0.",
-        kind="identity",
-        relation=None,
-        evaluate=_generating_function,
-        check=equal(_generating_cases, 1e-10),
+        _generating_function,
+        equal(_generating_cases, 1e-10),
     ),
-    Claim(
-        id="PS-Eq8",
-        source=f"{_PAPER}, Equation (8)",
-        statement="The expected quantile of the best of K runs is E[1 - 1/(K+1)] = "
-        "int_0^1 x f'(x) dx = 1 - int_0^1 f(x) dx.",
-        kind="utility",
-        relation=None,
-        evaluate=_quantile,
-        check=equal(_quantile_cases, 1e-10),
+    PS.utility(
+        "PS-Eq8",
+        "Equation (8)",
+        "The expected quantile of the best of K runs is E[1 - 1/(K+1)] = int_0^1 x "
+        "f'(x) dx = 1 - int_0^1 f(x) dx.",
+        _quantile,
+        equal(_quantile_cases, 1e-10),
     ),
-    Claim(
-        id="PS-A.2.1",
-        source=f"{_PAPER}, Appendix A.2.1",
-        statement="If one run succeeds with probability s, one of K runs succeeds with "
+    PS.utility(
+        "PS-A.2.1",
+        "Appendix A.2.1",
+        "If one run succeeds with probability s, one of K runs succeeds with "
         "probability 1 - f(1 - s).",
-        kind="utility",
-        relation=None,
-        evaluate=_success,
-        check=equal(_success_cases, 1e-10),
+        _success,
+        equal(_success_cases, 1e-10),
     ),
 )

@@ -1,7 +1,8 @@
-"""Selection among candidates with scores of sensitivity 1: Appendix D.4."""
+"""Papernot & Steinke 2022, Appendix D.4: selection by scores of sensitivity 1."""
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 from scipy import special
@@ -9,14 +10,20 @@ from scipy import special
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.domains import number, positive, probability, whole
+from jaxsel.families.tuning.claims.parameters import Law, Order
+from jaxsel.papers import PS
 
-_PAPER = "Papernot & Steinke 2022"
+Exponential = Annotated[
+    float,
+    number("candidate j has weight exp(epsilon u_j/2)", above=0.0, at_most=1e6),
+]
+Candidates = Annotated[int, whole("m, how many candidates", at_least=2)]
 
 
-# --- Appendix D.4: the exponential mechanism ------------------------------------------
+# --- The exponential mechanism --------------------------------------------------------
 
 
 def _exponential(scores: np.ndarray, epsilon: float) -> np.ndarray:
@@ -63,13 +70,9 @@ def _shown(*vectors: np.ndarray) -> str:
     return " against ".join(texts)
 
 
-def _pure(*, epsilon: float = 1.0) -> float:
-    """Pure epsilon of the exponential mechanism: its parameter.
-
-    Args:
-      epsilon: > 0; candidate j has probability proportional to exp(epsilon u_j / 2).
-    """
-    return check_positive("epsilon", epsilon)
+def _pure(*, epsilon: Exponential = 1.0) -> float:
+    """Pure epsilon of the exponential mechanism: its parameter."""
+    return epsilon
 
 
 def _pure_cases(budget: Budget) -> Iterator[Case]:
@@ -81,15 +84,9 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
         yield _pure(epsilon=epsilon), seen, where
 
 
-def _concentrated(*, order: float = 2.0, epsilon: float = 1.0) -> float:
-    """Renyi divergence bound order epsilon^2/8 of the exponential mechanism.
-
-    Args:
-      order: in (1, inf).
-      epsilon: of the exponential mechanism, > 0.
-    """
-    order = check_interval("order", order, 1.0, math.inf)
-    return order * check_positive("epsilon", epsilon) ** 2 / 8.0
+def _concentrated(*, order: Order = 2.0, epsilon: Exponential = 1.0) -> float:
+    """Renyi divergence bound order epsilon^2/8 of the exponential mechanism."""
+    return order * epsilon**2 / 8.0
 
 
 def _concentrated_cases(budget: Budget) -> Iterator[Case]:
@@ -107,19 +104,9 @@ def _concentrated_cases(budget: Budget) -> Iterator[Case]:
         yield float(claimed[worst]), float(seen[worst]), where
 
 
-def _candidates(candidates: int) -> int:
-    return check_integer("candidates", candidates, 2)
-
-
-def _mean_loss(*, epsilon: float = 1.0, candidates: int = 10) -> float:
-    """Expected loss (2/epsilon) log m of the exponential mechanism, at most.
-
-    Args:
-      epsilon: of the exponential mechanism, > 0.
-      candidates: m, >= 2.
-    """
-    epsilon = check_positive("epsilon", epsilon)
-    return 2.0 / epsilon * math.log(_candidates(candidates))
+def _mean_loss(*, epsilon: Exponential = 1.0, candidates: Candidates = 10) -> float:
+    """Expected loss (2/epsilon) log m of the exponential mechanism, at most."""
+    return 2.0 / epsilon * math.log(candidates)
 
 
 def _mean_loss_cases(budget: Budget) -> Iterator[Case]:
@@ -130,18 +117,13 @@ def _mean_loss_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _tail_loss(
-    *, epsilon: float = 1.0, candidates: int = 10, beta: float = 0.05
+    *,
+    epsilon: Exponential = 1.0,
+    candidates: Candidates = 10,
+    beta: Annotated[float, probability("chance of failure")] = 0.05,
 ) -> float:
-    """Loss (2/epsilon) log(m/beta) that is reached with probability at most beta.
-
-    Args:
-      epsilon: of the exponential mechanism, > 0.
-      candidates: m, >= 2.
-      beta: failure probability, in (0, 1).
-    """
-    epsilon = check_positive("epsilon", epsilon)
-    beta = check_interval("beta", beta, 0.0, 1.0)
-    return 2.0 / epsilon * math.log(_candidates(candidates) / beta)
+    """Loss (2/epsilon) log(m/beta) that is reached with probability at most beta."""
+    return 2.0 / epsilon * math.log(candidates / beta)
 
 
 def _tail_loss_cases(budget: Budget) -> Iterator[Case]:
@@ -161,20 +143,14 @@ def _tail_loss_cases(budget: Budget) -> Iterator[Case]:
             yield beta, reached, f"beta={beta:g}, {m} candidates, all but one just bad"
 
 
-# --- Appendix D.4: private tuning -----------------------------------------------------
+# --- Private tuning -------------------------------------------------------------------
 
 
 def _considered(
-    *, repetitions: str = "logarithmic:mean=100", candidates: int = 10
+    *, repetitions: Law = "logarithmic:mean=100", candidates: Candidates = 10
 ) -> float:
-    """Probability 1 - f(1 - 1/m) that one of the K runs tries the best candidate.
-
-    Args:
-      repetitions: law of K.
-      candidates: m, >= 2.
-    """
-    law = laws.parse(repetitions)
-    return float(law.pgf_gap(1.0 / _candidates(candidates)))
+    """Probability 1 - f(1 - 1/m) that one of the K runs tries the best candidate."""
+    return float(repetitions.pgf_gap(1.0 / candidates))
 
 
 def _considered_cases(budget: Budget) -> Iterator[Case]:
@@ -182,32 +158,24 @@ def _considered_cases(budget: Budget) -> Iterator[Case]:
         for eta, gamma in ((0.0, 0.01), (1.0, 0.1), (-0.5, 0.02)):
             # never tried in K runs: sum_k P[K = k] (1 - 1/m)^k
             k = np.arange(1, int(60.0 / gamma))
-            pmf = laws.truncated_negative_binomial(eta, gamma).pmf(k)
+            law = laws.truncated_negative_binomial(eta, gamma)
+            pmf = law.pmf(k)
             tried = float(np.sum(pmf * -np.expm1(k * math.log1p(-1.0 / m))))
             text = f"tnb:eta={eta},gamma={gamma}"
-            claimed = _considered(repetitions=text, candidates=m)
+            claimed = _considered(repetitions=law, candidates=m)
             yield claimed, tried, f"{m} candidates, K ~ {text}"
 
 
 def _near_best(
     *,
-    repetitions: str = "logarithmic:gamma=1e-10",
-    candidates: int = 10,
-    epsilon: float = 1.0,
-    t: float = 23.0,
+    repetitions: Law = "logarithmic:gamma=1e-10",
+    candidates: Candidates = 10,
+    epsilon: Annotated[float, positive("of the base: Laplace noise, 1/epsilon")] = 1.0,
+    t: Annotated[float, positive("half the loss allowed")] = 23.0,
 ) -> float:
-    """Probability f(1 - e^(-epsilon t)) - f(1 - 1/m), at least, of losing at most 2 t.
-
-    Args:
-      repetitions: law of K.
-      candidates: m, >= 2.
-      epsilon: of the base: the noise is Laplace of scale 1/epsilon, > 0.
-      t: half the loss allowed, > 0.
-    """
-    law = laws.parse(repetitions)
-    epsilon, t = check_positive("epsilon", epsilon), check_positive("t", t)
-    untried = float(law.pgf_tail(1.0 / _candidates(candidates)))
-    return float(law.pgf_tail(math.exp(-epsilon * t))) - untried
+    """Probability f(1 - e^(-epsilon t)) - f(1 - 1/m), at least, of losing at most 2 t."""
+    untried = float(repetitions.pgf_tail(1.0 / candidates))
+    return float(repetitions.pgf_tail(math.exp(-epsilon * t))) - untried
 
 
 def _chosen_law(scores: np.ndarray, law: laws.Repetitions) -> np.ndarray:
@@ -251,13 +219,12 @@ def _near_best_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, float(chosen[good].sum()), where
 
 
-def _tuned(*, candidates: int = 10) -> float:
+def _tuned(*, candidates: Candidates = 10) -> float:
     """Probability 9/10 - 1/(10 log2 m), at least, of losing at most (20/epsilon) log m.
 
-    Args:
-      candidates: m, >= 2; K is logarithmic with gamma = m^-10.
+    K is logarithmic with gamma = m^-10.
     """
-    return 0.9 - 1.0 / (10.0 * math.log2(_candidates(candidates)))
+    return 0.9 - 1.0 / (10.0 * math.log2(candidates))
 
 
 def _tuned_cases(budget: Budget) -> Iterator[Case]:
@@ -279,75 +246,64 @@ def _tuned_cases(budget: Budget) -> Iterator[Case]:
 
 # --- Records --------------------------------------------------------------------------
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="PS-D4-pure",
-        source=f"{_PAPER}, Appendix D.4",
-        statement="The exponential mechanism, P[j] proportional to exp(epsilon u_j/2), "
-        "with scores of sensitivity 1 is (epsilon, 0)-DP.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_pure,
-        check=at_most(_pure_cases),
+
+STATEMENTS = (
+    PS.privacy(
+        "PS-D4-pure",
+        "Appendix D.4",
+        "The exponential mechanism, P[j] proportional to exp(epsilon u_j/2), with "
+        "scores of sensitivity 1 is (epsilon, 0)-DP.",
+        Relation.GENERAL,
+        _pure,
+        at_most(_pure_cases),
     ),
-    Claim(
-        id="PS-D4-zCDP",
-        source=f"{_PAPER}, Appendix D.4",
-        statement="The exponential mechanism is epsilon^2/8-zCDP.",
-        kind="privacy",
-        relation=Relation.GENERAL,
-        evaluate=_concentrated,
-        check=at_most(_concentrated_cases),
+    PS.privacy(
+        "PS-D4-zCDP",
+        "Appendix D.4",
+        "The exponential mechanism is epsilon^2/8-zCDP.",
+        Relation.GENERAL,
+        _concentrated,
+        at_most(_concentrated_cases),
     ),
-    Claim(
-        id="PS-D4-mean",
-        source=f"{_PAPER}, Appendix D.4",
-        statement="The exponential mechanism on m candidates loses at most "
-        "(2/epsilon) log m in expectation.",
-        kind="utility",
-        relation=None,
-        evaluate=_mean_loss,
-        check=at_most(_mean_loss_cases),
+    PS.utility(
+        "PS-D4-mean",
+        "Appendix D.4",
+        "The exponential mechanism on m candidates loses at most (2/epsilon) log m in "
+        "expectation.",
+        _mean_loss,
+        at_most(_mean_loss_cases),
     ),
-    Claim(
-        id="PS-D4-tail",
-        source=f"{_PAPER}, Appendix D.4",
-        statement="The exponential mechanism on m candidates loses (2/epsilon) log(m/beta) "
-        "or more with probability at most beta.",
-        kind="utility",
-        relation=None,
-        evaluate=_tail_loss,
-        check=at_most(_tail_loss_cases),
+    PS.utility(
+        "PS-D4-tail",
+        "Appendix D.4",
+        "The exponential mechanism on m candidates loses (2/epsilon) log(m/beta) or "
+        "more with probability at most beta.",
+        _tail_loss,
+        at_most(_tail_loss_cases),
     ),
-    Claim(
-        id="PS-D4-considered",
-        source=f"{_PAPER}, Appendix D.4",
-        statement="Private tuning over m candidates tries the best one with probability "
-        "1 - f(1 - 1/m).",
-        kind="utility",
-        relation=None,
-        evaluate=_considered,
-        check=equal(_considered_cases, 1e-10),
+    PS.utility(
+        "PS-D4-considered",
+        "Appendix D.4",
+        "Private tuning over m candidates tries the best one with probability 1 - "
+        "f(1 - 1/m).",
+        _considered,
+        equal(_considered_cases, 1e-10),
     ),
-    Claim(
-        id="PS-D4-near-best",
-        source=f"{_PAPER}, Appendix D.4",
-        statement="With Laplace noise of scale 1/epsilon on the scores, private tuning "
-        "loses at most 2 t with probability at least f(1 - e^(-epsilon t)) - f(1 - 1/m).",
-        kind="utility",
-        relation=None,
-        evaluate=_near_best,
-        check=at_least(_near_best_cases),
+    PS.utility(
+        "PS-D4-near-best",
+        "Appendix D.4",
+        "With Laplace noise of scale 1/epsilon on the scores, private tuning loses at "
+        "most 2 t with probability at least f(1 - e^(-epsilon t)) - f(1 - 1/m).",
+        _near_best,
+        at_least(_near_best_cases),
     ),
-    Claim(
-        id="PS-D4-tuned",
-        source=f"{_PAPER}, Appendix D.4",
-        statement="With K logarithmic, gamma = m^-10, private tuning over m candidates is "
-        "2 epsilon-DP and loses at most (20/epsilon) log m with probability at least "
+    PS.utility(
+        "PS-D4-tuned",
+        "Appendix D.4",
+        "With K logarithmic, gamma = m^-10, private tuning over m candidates is 2 "
+        "epsilon-DP and loses at most (20/epsilon) log m with probability at least "
         "9/10 - 1/(10 log2 m).",
-        kind="utility",
-        relation=None,
-        evaluate=_tuned,
-        check=at_least(_tuned_cases),
+        _tuned,
+        at_least(_tuned_cases),
     ),
 )

@@ -1,34 +1,41 @@
-"""Three outcomes on which the generic bound is tight: Appendix D.3."""
+"""Papernot & Steinke 2022, Appendix D.3: where the generic bound is tight."""
 
-import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.base import Budget, Claim, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, equal
-from jaxsel.errors import check_interval
+from jaxsel.domains import number, probability
+from jaxsel.errors import InputError
 from jaxsel.families.tuning.claims.base_pairs import tuned_pair
-
-_PAPER = "Papernot & Steinke 2022"
+from jaxsel.families.tuning.claims.parameters import (
+    Eta,
+    Gamma,
+    Law,
+    Order,
+)
+from jaxsel.papers import PS
 
 
 def _middle_mass(
-    *, repetitions: str = "geometric:gamma=0.01", b: float = 0.001, c: float = 0.9
+    *,
+    repetitions: Law = "geometric:gamma=0.01",
+    b: Annotated[
+        float, number("chance of the middle outcome", at_least=0.0, below=1.0)
+    ] = 0.001,
+    c: Annotated[
+        float, number("chance of the worst outcome", at_least=0.0, at_most=1.0)
+    ] = 0.9,
 ) -> float:
-    """f(b + c) - f(c): how often the middle of three outcomes is the best of K.
-
-    Args:
-      repetitions: law of K.
-      b, c: probabilities of the middle and of the worst outcome.
-    """
-    b = check_interval("b", b, 0.0, 1.0, low_open=False)
-    c = check_interval("c", c, 0.0, 1.0 - b, low_open=False, high_open=False)
-    law = laws.parse(repetitions)
-    return float(law.pgf(b + c) - law.pgf(c))
+    """f(b + c) - f(c): how often the middle of three outcomes is the best of K."""
+    if b + c > 1.0:
+        raise InputError(f"b + c is {b + c}; it must be at most 1")
+    return float(repetitions.pgf(b + c) - repetitions.pgf(c))
 
 
 def _three_outcome_cases(budget: Budget) -> Iterator[Case]:
@@ -41,32 +48,29 @@ def _three_outcome_cases(budget: Budget) -> Iterator[Case]:
             f"point_mass:count={count}",
         ):
             k = np.arange(count + 1)
-            pmf = laws.parse(text).pmf(k)
+            law = laws.parse(text)
+            pmf = law.pmf(k)
             # drawn k times: the best is the middle one if no draw is the first outcome
             # and not all are the last
             enumerated = float(np.sum(pmf * ((1.0 - a) ** k - c**k)))
-            claimed = _middle_mass(repetitions=text, b=b, c=c)
+            claimed = _middle_mass(repetitions=law, b=b, c=c)
             yield claimed, enumerated, f"b={b!r}, c={c!r}, K ~ {text}"
 
 
 def _tight_generic(
     *,
-    order: float = 60.0,
-    epsilon: float = 1.0,
-    eta: float = 1.0,
-    gamma: float = 0.01,
-    middle: float = 1e-9,
+    order: Order = 60.0,
+    epsilon: Annotated[float, number("of the pair", above=0.0, at_most=3.8)] = 1.0,
+    eta: Eta = 1.0,
+    gamma: Gamma = 0.01,
+    middle: Annotated[
+        float, probability("of the middle outcome on its rarer side")
+    ] = 1e-9,
 ) -> float:
     """D_a(Q || Q') + log(f'(c)^a f'(c')^(1-a))/(a-1) on three outcomes.
 
-    Args:
-      order: a, in (1, inf).
-      epsilon: of the pair, > 0.
-      eta, gamma: of the truncated negative binomial law of K.
-      middle: probability of the middle outcome on its rarer side; the best outcome has
-        probability 0.02, and e^epsilon times that on the second side.
+    The best outcome has probability 0.02, and e^epsilon times that on the second side.
     """
-    order = check_interval("order", order, 1.0, math.inf)
     first, second = pairs.three_outcome(epsilon, 0.02, middle)
     law = laws.truncated_negative_binomial(eta, gamma)
     # f'(c), c = 1 - u: the mass u of the two better outcomes
@@ -88,27 +92,23 @@ def _tight_generic_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, exact, where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="PS-D3",
-        source=f"{_PAPER}, Appendix D.3",
-        statement="The best of K draws from (1-b-c, b, c), best outcome first, has the law "
+STATEMENTS = (
+    PS.identity(
+        "PS-D3",
+        "Appendix D.3",
+        "The best of K draws from (1-b-c, b, c), best outcome first, has the law "
         "(1 - f(b+c), f(b+c) - f(c), f(c)).",
-        kind="identity",
-        relation=None,
-        evaluate=_middle_mass,
-        check=equal(_three_outcome_cases, 1e-10),
+        _middle_mass,
+        equal(_three_outcome_cases, 1e-10),
     ),
-    Claim(
-        id="PS-D3-tight",
-        source=f"{_PAPER}, Appendix D.3",
-        statement="On three outcomes whose middle one is rare but dominates D_a(Q || Q'), "
+    PS.identity(
+        "PS-D3-tight",
+        "Appendix D.3",
+        "On three outcomes whose middle one is rare but dominates D_a(Q || Q'), "
         "D_a(A || A') tends to D_a(Q || Q') + log(f'(c)^a f'(c')^(1-a))/(a-1), which "
         "Lemma 7 gives.",
-        kind="identity",
+        _tight_generic,
+        equal(_tight_generic_cases, 1e-6),
         relation=Relation.BASE,
-        evaluate=_tight_generic,
-        # first order in the middle mass: off by about middle / gamma
-        check=equal(_tight_generic_cases, 1e-6),
     ),
 )

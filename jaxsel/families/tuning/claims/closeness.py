@@ -1,11 +1,9 @@
-"""Liu & Talwar 2019, Appendix E: closeness of two laws outside an event.
-
-LT-E11 and LT-E12, each as printed and as corrected.
-"""
+"""Liu & Talwar 2019, Lemmas E.2 and E.3: closeness of two laws outside an event."""
 
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 from scipy import optimize
@@ -16,56 +14,38 @@ from jaxsel.accounting.single_run.divergences import (
     privacy_loss,
     profile_delta,
 )
-from jaxsel.base import Budget, Claim, Erratum, Relation
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.errors import InputError, check_interval, check_positive
-
-_PAPER = "Liu & Talwar 2019"
-
-
-# --- Lemma E.2 (LT-E11) ---------------------------------------------------------------
-
-
-def _closeness(
-    epsilon: float, wider: float, delta: float
-) -> tuple[float, float, float]:
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    wider = check_positive("wider", wider)
-    if wider <= epsilon:
-        raise InputError(f"wider is {wider}; it must exceed epsilon = {epsilon}")
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    return epsilon, wider, delta
-
+from jaxsel.domains import number, positive
+from jaxsel.errors import InputError
+from jaxsel.papers import LT
 
 _DELTA = 1e-3
-
-
 _WIDER = math.sqrt(2.0 * _DELTA)
+
+Epsilon = Annotated[float, number("closeness of the two laws", at_least=0.0)]
+Delta = Annotated[float, number("closeness of the two laws", at_least=0.0, below=1.0)]
+Wider = Annotated[float, positive("epsilon' > epsilon, closeness outside the event")]
+
+
+# --- Lemma E.2 ------------------------------------------------------------------------
 
 
 def _bad_event_printed(
-    *, epsilon: float = 0.0, wider: float = _WIDER, delta: float = _DELTA
+    *, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA
 ) -> float:
-    """Printed probability delta/(1 - e^(epsilon - epsilon')) of the event to remove.
-
-    Args:
-      epsilon, delta: closeness of the two laws, epsilon >= 0 and delta in [0, 1).
-      wider: epsilon' > epsilon, closeness given that the event does not happen.
-    """
-    epsilon, wider, delta = _closeness(epsilon, wider, delta)
+    """Printed probability delta/(1 - e^(epsilon - epsilon')) of the event to remove."""
+    if wider <= epsilon:
+        raise InputError(f"wider is {wider}; it must exceed epsilon = {epsilon}")
     return delta / -math.expm1(epsilon - wider)
 
 
 def _bad_event(
-    *, epsilon: float = 0.0, wider: float = _WIDER, delta: float = _DELTA
+    *, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA
 ) -> float:
     """Probability (1 + e^-epsilon') delta/(1 - e^(epsilon - epsilon')), either law.
 
     Of the event that the privacy loss leaves [-epsilon', epsilon'].
-
-    Args:
-      epsilon, delta: closeness of the two laws, epsilon >= 0 and delta in [0, 1).
-      wider: epsilon' > epsilon.
     """
     one_side = _bad_event_printed(epsilon=epsilon, wider=wider, delta=delta)
     return (1.0 + math.exp(-wider)) * one_side
@@ -129,16 +109,20 @@ def _events(budget: Budget) -> Iterator[Case]:
             yield allowed, exact_epsilon(*inside), f"closeness outside it, {where}"
 
 
-# --- Lemma E.3 (LT-E12) ---------------------------------------------------------------
+# --- Lemma E.3 ------------------------------------------------------------------------
 
 
-def _from_event(*, event: float = 0.0) -> float:
-    """Delta that the lemma gives: the probability of the event.
-
-    Args:
-      event: in [0, 1], P(B) (as printed) or the larger of P(B), Q(B) (corrected).
-    """
-    return check_interval("event", event, 0.0, 1.0, low_open=False, high_open=False)
+def _from_event(
+    *,
+    event: Annotated[
+        float,
+        number(
+            "P(B) (printed), or the larger of P(B), Q(B)", at_least=0.0, at_most=1.0
+        ),
+    ] = 0.0,
+) -> float:
+    """delta that the lemma gives: the probability of the event."""
+    return event
 
 
 def _one_sided_event(budget: Budget) -> Iterator[Case]:
@@ -164,66 +148,11 @@ def _two_sided_event(budget: Budget) -> Iterator[Case]:
         yield _from_event(event=worst), float(profile_delta(p, q, epsilon)), where
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="LT-LemE.2-printed",
-        source=f"{_PAPER}, Lemma E.2",
-        statement="If P and Q are (epsilon, delta)-close, there is an event B with "
-        "P(B) <= delta/(1 - e^(epsilon - epsilon')) outside which they are "
-        "epsilon'-close.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_bad_event_printed,
-        check=at_most(_events_printed),
-        holds=False,
-        erratum="LT-E11",
-        correction="Both tails of the privacy loss must go, and conditioning "
-        "renormalises: LT-LemE.2.",
-    ),
-    Claim(
-        id="LT-LemE.2",
-        source=f"{_PAPER}, Lemma E.2, corrected",
-        statement="If P and Q are (epsilon, delta)-close, the privacy loss leaves "
-        "[-epsilon', epsilon'] with probability b <= (1 + e^(-epsilon')) delta/(1 - "
-        "e^(epsilon - epsilon')) under either, and given that it does not they are "
-        "(epsilon' - log(1 - b))-close.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_bad_event,
-        check=at_most(_events),
-        erratum="LT-E11",
-    ),
-    Claim(
-        id="LT-LemE.3-printed",
-        source=f"{_PAPER}, Lemma E.3",
-        statement="If P and Q are epsilon-close given that B does not happen, and P(B) "
-        "<= delta, they are (epsilon, delta)-close.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_from_event,
-        check=at_most(_one_sided_event),
-        holds=False,
-        erratum="LT-E12",
-        correction="Q(B) must be at most delta too: LT-LemE.3.",
-    ),
-    Claim(
-        id="LT-LemE.3",
-        source=f"{_PAPER}, Lemma E.3, corrected",
-        statement="If P and Q are epsilon-close given that B does not happen, and both "
-        "P(B) and Q(B) are at most delta, they are (epsilon, delta)-close.",
-        kind="privacy",
-        relation=Relation.BASE,
-        evaluate=_from_event,
-        check=at_most(_two_sided_event),
-        erratum="LT-E12",
-    ),
-)
-
-ERRATA: tuple[Erratum, ...] = (
-    Erratum(
-        id="LT-E11",
-        source=f"{_PAPER}, Lemma E.2",
-        kind="statement",
+STATEMENTS = (
+    LT.misprint(
+        "LT-E11",
+        "Lemma E.2",
+        "statement",
         printed="(epsilon, delta)-close laws are epsilon'-close outside an event B "
         "with P(B) <= delta/(1 - e^(epsilon - epsilon')), at most sqrt(delta) for "
         "epsilon' = epsilon + sqrt(2 delta).",
@@ -232,18 +161,61 @@ ERRATA: tuple[Erratum, ...] = (
         "first two swapped, need both of them removed. Removing both tails costs the "
         "factor 1 + e^(-epsilon') and -log(1 - b) in epsilon'; the decomposition of "
         "Kairouz, Oh & Viswanath (2015) loses nothing.",
-        refuted=("LT-LemE.2-printed",),
-        corrected=("LT-LemE.2",),
+        refuted=(
+            LT.privacy(
+                "LT-LemE.2-printed",
+                "Lemma E.2",
+                "If P and Q are (epsilon, delta)-close, there is an event B with P(B) "
+                "<= delta/(1 - e^(epsilon - epsilon')) outside which they are "
+                "epsilon'-close.",
+                Relation.BASE,
+                _bad_event_printed,
+                at_most(_events_printed),
+            ),
+        ),
+        corrected=(
+            LT.privacy(
+                "LT-LemE.2",
+                "Lemma E.2, corrected",
+                "If P and Q are (epsilon, delta)-close, the privacy loss leaves "
+                "[-epsilon', epsilon'] with probability b <= (1 + e^(-epsilon')) "
+                "delta/(1 - e^(epsilon - epsilon')) under either, and given that it "
+                "does not they are (epsilon' - log(1 - b))-close.",
+                Relation.BASE,
+                _bad_event,
+                at_most(_events),
+            ),
+        ),
     ),
-    Erratum(
-        id="LT-E12",
-        source=f"{_PAPER}, Lemma E.3",
-        kind="statement",
-        printed="epsilon-closeness outside B and P(B) <= delta give (epsilon, "
-        "delta)-closeness.",
+    LT.misprint(
+        "LT-E12",
+        "Lemma E.3",
+        "statement",
+        printed="epsilon-closeness outside B and P(B) <= delta give "
+        "(epsilon, delta)-closeness.",
         correct="Q(B) <= delta is needed too: P = (1/2, 1/2, 0), Q = (1/4, 1/4, 1/2), "
         "B the third outcome, P(B) = 0.",
-        refuted=("LT-LemE.3-printed",),
-        corrected=("LT-LemE.3",),
+        refuted=(
+            LT.privacy(
+                "LT-LemE.3-printed",
+                "Lemma E.3",
+                "If P and Q are epsilon-close given that B does not happen, and P(B) "
+                "<= delta, they are (epsilon, delta)-close.",
+                Relation.BASE,
+                _from_event,
+                at_most(_one_sided_event),
+            ),
+        ),
+        corrected=(
+            LT.privacy(
+                "LT-LemE.3",
+                "Lemma E.3, corrected",
+                "If P and Q are epsilon-close given that B does not happen, and both "
+                "P(B) and Q(B) are at most delta, they are (epsilon, delta)-close.",
+                Relation.BASE,
+                _from_event,
+                at_most(_two_sided_event),
+            ),
+        ),
     ),
 )

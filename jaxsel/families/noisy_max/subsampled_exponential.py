@@ -1,0 +1,42 @@
+"""The subsampled exponential mechanism (Lantz, Boyd & Page 2015): a random few compete."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.families.noisy_max.subsampled_exponential_entries import (
+    read_input,
+    subsampled_law,
+)
+
+
+@factory
+def subsampled_exponential(*, draws: int) -> Mechanism:
+    """Draw ``draws`` candidates uniformly, with replacement; choose one privately.
+
+    Data: scores, Float["m"], in units of the sensitivity (1). Params: "epsilon", which
+    sets the Gumbel scale to 2/epsilon. Outcome: Int[Array, ""], a candidate in [0, m).
+
+    Formal guarantees (claims): LBP-privacy.
+    """
+
+    def prepare(data, params):
+        scores, epsilon = read_input(data, draws, params)
+        return (scores - scores.max()) * (epsilon / 2.0), ()
+
+    def sample(key: stream.Key, data, params) -> Int[Array, ""]:
+        levels, draw = jnp.asarray(data), jnp.arange(draws, dtype=jnp.uint32)
+        place = noise.uniform(noise.number(stream.fold(key, 0x5A), draw))  # in (0, 1]
+        drawn = jnp.ceil(place * levels.size).astype(jnp.int32) - 1
+        gumbel = noise.gumbel(noise.number(stream.fold(key, 0x5B), draw))
+        return drawn[jnp.argmax(levels[drawn] + gumbel)]
+
+    def labels(data, params) -> tuple[str, ...]:
+        return tuple(str(i) for i in range(len(read_input(data, draws, params)[0])))
+
+    def law(data, params) -> FiniteLaw:
+        scores, epsilon = read_input(data, draws, params)
+        return FiniteLaw(subsampled_law(scores, draws, epsilon), labels(data, params))
+
+    return Mechanism(prepare, sample, outcome_itself, labels, law, 2.0**-53)

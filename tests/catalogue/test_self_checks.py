@@ -1,0 +1,90 @@
+"""Self-checks of the mechanisms: who is audited, and that a wrong promise is noticed."""
+
+import pytest
+
+from jaxsel.base import Budget, FiniteLaw
+from jaxsel.catalogue import (
+    Promise,
+    checks,
+    find_claim,
+    find_mechanism,
+    mechanisms,
+    promised,
+)
+from jaxsel.catalogue.checks import audit_claims, simulation_claims
+from jaxsel.errors import InputError
+
+BUDGET = Budget(trials=200_000)
+
+
+def test_promises_of_the_catalogue_are_claims():
+    for entry in mechanisms():
+        for pair in entry.pairs({}):
+            promise = promised(entry, {}, pair)
+            if promise is not None:
+                assert find_claim(promise.claim).holds is not entry.broken
+                assert promise.epsilon > 0.0
+
+
+def test_every_sound_mechanism_with_a_promise_is_audited():
+    audited = {claim.id for claim in audit_claims(mechanisms())}
+    assert {
+        "AUDIT-noisy_max",
+        "AUDIT-noisy_max-laplace",
+        "AUDIT-private_tuning",
+        "AUDIT-random_stopping-finite",
+        "AUDIT-threshold_selection",
+        "AUDIT-conditional_sampling-finite",
+    } <= audited
+    assert not any("fixed_repetitions" in claim_id for claim_id in audited)
+    # its guarantee has delta > 0
+    assert "AUDIT-random_stopping_capped" not in audited
+
+
+def changed(entry, law=None):
+    """The entry with another law, or without one."""
+
+    def make(values):
+        built = entry.make(values)
+        return built._replace(mechanism=built.mechanism._replace(law=law))
+
+    return entry._replace(make=make)
+
+
+@pytest.mark.parametrize(("epsilon", "outcome"), [(1.6, "refuted"), (1.8, "holds")])
+def test_an_audit_alone_refutes_a_wrong_promise(monkeypatch, epsilon, outcome):
+    # without an exact law only the audited lower bound can refute: exact 1.796
+    monkeypatch.setattr(checks, "promised", lambda *given: Promise("any", epsilon))
+    claims = audit_claims([changed(find_mechanism("random_stopping"))])
+    claim = next(c for c in claims if c.id == "AUDIT-random_stopping")
+    verdict = claim.check(BUDGET)
+    assert verdict.outcome == outcome
+    assert "audited lower bound" in verdict.detail
+
+
+def test_a_simulation_that_is_five_percent_off_is_refuted():
+    entry = find_mechanism("random_stopping")
+    right = entry.build({"base": "finite"}).mechanism.law
+
+    def wrong(data, params):
+        law = right(data, params)
+        shifted = law.probabilities.copy()
+        moved = 0.05 * shifted[0]
+        shifted[0] -= moved
+        shifted[2] += moved
+        return FiniteLaw(shifted, law.labels)
+
+    (claim,) = simulation_claims([changed(entry, wrong)])
+    assert claim.check(BUDGET).outcome == "refuted"
+    (claim,) = simulation_claims([changed(entry, right)])
+    assert claim.check(BUDGET).outcome == "holds"
+    assert simulation_claims([changed(entry)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "settings"),
+    [("AUDIT-noisy_max", {"pair": 7}), ("SIM-noisy_max", {"outcome": 3})],
+)
+def test_numbers_of_no_pair_and_no_outcome_are_refused(claim_id, settings):
+    with pytest.raises(InputError):
+        find_claim(claim_id).evaluate(**settings)

@@ -1,0 +1,61 @@
+"""The skeletons of CONTRIBUTING.md run, and do what the page says."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxsel.accounting.single_run import curves
+from jaxsel.base import Budget
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.accountant import account
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def skeletons():
+    found: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.S):
+        exec(compile(block, "CONTRIBUTING.md", "exec"), found)
+    return found
+
+
+def test_the_files_of_the_worked_example_are_four_and_short():
+    named = re.findall(r"^\| `([\w/]+\.py)`", PAGE, re.M)
+    assert len(named) == 4
+    lines = sum(len((ROOT / name).read_text().splitlines()) for name in named)
+    assert lines <= 200
+
+
+def test_the_claim_holds_and_knows_its_domain(skeletons):
+    (claim,) = skeletons["STATEMENTS"]
+    assert claim.check(Budget(cases=50)).outcome == "holds"
+    assert claim.evaluate(epsilon="0.5") == 0.5
+    with pytest.raises(InputError, match="epsilon is nan"):
+        claim.evaluate(epsilon=np.nan)
+
+
+def test_the_erratum_is_refuted_and_corrected(skeletons):
+    erratum, (printed, true) = skeletons["ERRATUM"]
+    assert (erratum.refuted, erratum.corrected) == ((printed.id,), (true.id,))
+    assert printed.check(Budget()).outcome == "refuted"
+    assert not printed.holds
+    assert erratum.correct in printed.correction
+    assert true.check(Budget()).outcome == "holds"
+
+
+def test_the_law_of_k_is_a_law(skeletons):
+    law = skeletons["uniform"](4)
+    k = np.arange(6)
+    np.testing.assert_allclose(law.pmf(k), [0, 0.25, 0.25, 0.25, 0.25, 0])
+    np.testing.assert_allclose(law.pgf(0.3), np.mean(0.3 ** np.arange(1, 5)))
+    np.testing.assert_allclose(law.pgf_gap(0.2), 1 - law.pgf(0.8))
+    np.testing.assert_allclose(law.mean, 2.5)
+    base = curves.gaussian(4.0)
+    tuned = account(base, law, 1e-6, attain=False)
+    assert tuned.single < tuned.best.epsilon < 2 * tuned.single
+    with pytest.raises(InputError, match="count is 0"):
+        skeletons["uniform"](0)
