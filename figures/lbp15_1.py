@@ -9,7 +9,7 @@ from jaxsel.catalogue import find_claim, find_mechanism
 from jaxsel.families.noisy_max.subsampled_exponential_entries import subsampled_law
 from sims.lbp15_1 import DRAWS, SCORES
 
-TITLE = "Lantz, Boyd & Page 2015: what scoring more candidates costs"
+TITLE = "Lantz, Boyd & Page 2015: the subsampled exponential mechanism"
 
 
 def draw():

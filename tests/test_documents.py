@@ -99,14 +99,6 @@ def test_links_and_pictures_exist():
             assert (page.parent / target).exists(), (page.name, target)
 
 
-def test_every_figure_is_in_the_gallery():
-    from figures import FIGURES
-
-    texts = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    for name in FIGURES:
-        assert f"gallery/{name}.png)" in texts, name
-
-
 def test_ids_in_the_documents_exist():
     known = {claim.id for claim in all_claims()} | {erratum.id for erratum in errata()}
     known |= {name for entry in mechanisms() for name in entry.ids}
