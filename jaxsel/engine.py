@@ -152,6 +152,8 @@ def simulate_grid(
 ) -> Tallies:
     """Runs the same number of trials in every cell of a grid, in one compiled program.
 
+    The program knows nothing of the grid: it serves any number of cells of these shapes.
+
     Args:
       mechanism: what to run.
       cells: (data, params) of each cell; all must prepare to equal shapes.
@@ -184,9 +186,9 @@ def simulate_grid(
         labels = mechanism.labels(*cells[0])
         if statistic is None:
             statistic = counts(mechanism.event, len(labels))
-        prepared = _stack([mechanism.prepare(*cell) for cell in cells])
+        prepared = _checked([mechanism.prepare(*cell) for cell in cells])
         configuration = _configuration(
-            mechanism, statistic, prepared, len(cells), seed, first_trial
+            mechanism, statistic, prepared, seed, first_trial
         )
         plan = _plan(performance)
         step = _compile(mechanism, statistic, plan.block_size, plan.mesh)
@@ -228,26 +230,32 @@ def _plan(performance: Performance) -> _Plan:
     return _Plan(size, per_call, Mesh(np.asarray(devices), ("devices",)))
 
 
-def _stack(prepared: list) -> Any:
-    """Stacks the cells' arrays along a new leading axis, or says which ones differ."""
+def _checked(prepared: list) -> list:
+    """The cells' input as arrays of equal shapes; InputError if they differ."""
     structures = {str(jax.tree.structure(cell)) for cell in prepared}
-    leaves = [jax.tree.leaves(cell) for cell in prepared]
-    shapes = {tuple(np.shape(leaf) for leaf in cell) for cell in leaves}
+    cells = [jax.tree.map(np.asarray, cell) for cell in prepared]
+    shapes = {tuple(leaf.shape for leaf in jax.tree.leaves(cell)) for cell in cells}
     if len(structures) > 1 or len(shapes) > 1:
         raise InputError(
             "the cells of a grid must have data and parameters of equal shapes"
         )
-    return jax.tree.map(
-        lambda *parts: np.stack([np.asarray(p) for p in parts]), *prepared
-    )
+    # One type for all cells: a whole number in one may be a fraction in another.
+    types = jax.tree.map(lambda *leaves: np.result_type(*leaves), *cells)
+    return [
+        jax.tree.map(lambda x, dtype: x.astype(dtype), cell, types) for cell in cells
+    ]
 
 
-def _configuration(mechanism, statistic, prepared, cells, seed, first_trial) -> dict:
+def _stacked(cells: list) -> Any:
+    return jax.tree.map(lambda *parts: np.stack(parts), *cells)
+
+
+def _configuration(mechanism, statistic, prepared, seed, first_trial) -> dict:
     return {
         "mechanism": mechanism.name,
         "statistic": statistic.name,
-        "cells": cells,
-        "input_digest": records.digest(prepared),
+        "cells": len(prepared),
+        "input_digest": records.digest(_stacked(prepared)),
         "seed": seed,
         "first_trial": first_trial,
         "stream": "threefry2x32-20/v1",
@@ -259,7 +267,10 @@ def _configuration(mechanism, statistic, prepared, cells, seed, first_trial) -> 
 
 @functools.lru_cache(maxsize=256)
 def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
-    """A jitted ``(seed words, prepared, firsts, lasts) -> sums[device, cell, ...]``."""
+    """A jitted ``(words, prepared cell, firsts, lasts) -> sums[device, ...]``.
+
+    ``words`` are the seed's two and the number of the cell.
+    """
 
     # Its own jit: traced once, although it is used twice below.
     @jax.jit
@@ -277,7 +288,9 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
         trial = start + jnp.arange(block_size, dtype=jnp.int64)
         return statistic.batch(outcomes, (trial >= first) & (trial < last))
 
-    def one_cell(cell_key, data, params, first, last):
+    def one_device(cell_key, prepared, first, last):
+        (data, params), (first,), (last,) = prepared, first, last
+
         def add(number, sums):
             more = block(cell_key, data, params, number, first, last)
             return jax.tree.map(lambda a, b: a + b.astype(jnp.int64), sums, more)
@@ -285,18 +298,7 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
         shapes = jax.eval_shape(block, cell_key, data, params, first, first, last)
         zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, jnp.int64), shapes)
         stop = (last + block_size - 1) // block_size
-        return lax.fori_loop(first // block_size, stop, add, zeros)
-
-    def one_device(seed_words, prepared, first, last):
-        num_cells = jax.tree.leaves(prepared)[0].shape[0]
-        cells = jnp.arange(num_cells, dtype=jnp.uint32)
-
-        def run_cell(argument):
-            cell, (data, params) = argument
-            key = (seed_words[0], seed_words[1], cell)
-            return one_cell(key, data, params, first[0], last[0])
-
-        sums = lax.map(run_cell, (cells, prepared))
+        sums = lax.fori_loop(first // block_size, stop, add, zeros)
         return jax.tree.map(lambda x: x[None], sums)
 
     sharded = jax.shard_map(
@@ -310,10 +312,12 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
 
 
 def _zero_values(step, prepared, plan: _Plan) -> Any:
-    words = np.zeros(2, np.uint32)
+    words = (np.uint32(0),) * 3
     ends = np.zeros(plan.mesh.size, np.int64)
-    shapes = jax.eval_shape(step, words, prepared, ends, ends)
-    return jax.tree.map(lambda s: np.zeros(s.shape[1:], np.int64), shapes)
+    shapes = jax.eval_shape(step, words, prepared[0], ends, ends)
+    return jax.tree.map(
+        lambda s: np.zeros((len(prepared), *s.shape[1:]), np.int64), shapes
+    )
 
 
 def _ranges(start: int, stop: int, parts: int, block_size: int):
@@ -335,10 +339,13 @@ def _run(
     progress,
     save,
 ) -> _State:
-    words = np.asarray([seed & 0xFFFFFFFF, seed >> 32], np.uint32)
+    words = [
+        tuple(np.uint32(word) for word in (seed & 0xFFFFFFFF, seed >> 32, cell))
+        for cell in range(len(prepared))
+    ]
     sharding = NamedSharding(plan.mesh, P("devices"))
     replicated = NamedSharding(plan.mesh, P())
-    prepared, words = jax.device_put((prepared, words), replicated)
+    cells = jax.device_put(list(zip(words, prepared, strict=True)), replicated)
     per_block = plan.block_size * plan.mesh.size
     blocks = plan.blocks_per_call or 1
     saved = time.monotonic()
@@ -352,9 +359,13 @@ def _run(
                 stop = (start // per_block + blocks) * per_block
                 stop = min(stop, first_trial + trials)
                 ends = _ranges(start, stop, plan.mesh.size, plan.block_size)
-                sums = step(words, prepared, *jax.device_put(ends, sharding))
+                ends = jax.device_put(ends, sharding)
+                # All cells are under way before the first is waited for.
+                sums = [step(*cell, *ends) for cell in cells]
                 # Sums over devices in integers: no order, no rounding.
-                sums = jax.tree.map(lambda x: np.asarray(x).sum(axis=0), sums)
+                sums = _stacked(
+                    [jax.tree.map(lambda x: np.asarray(x).sum(axis=0), s) for s in sums]
+                )
                 spent = time.monotonic() - started
                 values = jax.tree.map(np.add, state.values, sums)
                 done = stop - first_trial
