@@ -1,5 +1,6 @@
 """What holds for the record of every claim in the catalogue."""
 
+import collections
 import inspect
 import math
 
@@ -14,6 +15,7 @@ from jaxsel.catalogue import (
     published_claims,
     self_checks,
 )
+from jaxsel.domains import Number, Whole
 from jaxsel.errors import InputError
 from jaxsel.papers import paper_of
 from tests.conftest import seed
@@ -46,8 +48,21 @@ def test_ids_and_aliases_are_found_in_any_case():
             assert find_claim(name) is claim
 
 
+def test_errata_of_a_paper_are_numbered_without_gaps():
+    numbers = collections.defaultdict(list)
+    for erratum in errata():
+        stem = erratum.id.rstrip("0123456789")
+        numbers[stem].append(int(erratum.id.removeprefix(stem)))
+    for found in numbers.values():
+        assert sorted(found) == list(range(1, len(found) + 1))
+
+
 @pytest.mark.parametrize("erratum", errata(), ids=lambda erratum: erratum.id)
 def test_erratum_names_its_claims(erratum):
+    assert erratum.kind in ("statement", "proof", "misprint")
+    if erratum.kind != "misprint":
+        assert erratum.refuted
+        assert erratum.corrected
     for name in erratum.refuted:
         assert not BY_ID[name].holds
         assert BY_ID[name].erratum == erratum.id
@@ -104,9 +119,20 @@ def test_true_claims_hold_whatever_the_seed(claim):
 
 
 @EVERY
-def test_nan_is_refused_in_one_sentence(claim):
+def test_what_is_outside_a_domain_is_refused_in_one_sentence(claim):
+    """NaN, and the numbers just beyond either end."""
     for name, domain in claim.parameters.items():
-        if isinstance(domain.default, float | int):
+        if not isinstance(domain, Number | Whole):
+            continue
+        outside = [math.nan]
+        if math.isfinite(domain.low):
+            beyond = domain.low - max(1.0, 1e-3 * abs(domain.low))
+            outside.append(domain.low if domain.low_open else beyond)
+        if math.isfinite(domain.high):
+            beyond = domain.high + max(1.0, 1e-3 * abs(domain.high))
+            outside.append(domain.high if domain.high_open else beyond)
+        for value in outside:
             with pytest.raises(InputError) as caught:
-                claim.evaluate(**{name: math.nan})
+                claim.evaluate(**{name: value})
+            assert name in str(caught.value)
             assert "\n" not in str(caught.value)

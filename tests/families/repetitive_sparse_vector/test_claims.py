@@ -1,7 +1,9 @@
 """Claims on the repetitive sparse vector: verdicts and numbers."""
 
+import itertools
 import math
 
+import numpy as np
 import pytest
 
 from jaxsel.errors import InputError
@@ -64,3 +66,25 @@ def test_lemma_4_is_far_from_sharp():
         for corrected in (True, False):
             settings = repetitive_settings(wanted, m, beta, corrected=corrected)
             assert failure_bound(settings, wanted, m) < beta / 200.0
+
+
+# --- Answers before an early halt (CL-E14) --------------------------------------------
+
+
+def _fewest_by_enumeration(failures: int, mistakes: int, unanswered: int) -> int:
+    best = failures + 1
+    for parts in range(1, failures + 1):
+        for cuts in itertools.combinations(range(1, failures), parts - 1):
+            sizes = np.diff([0, *cuts, failures])
+            if np.sum(sizes // 2) <= mistakes:
+                odd = sizes % 2
+                best = min(best, int(odd.sum() - unanswered * odd[-1]))
+    return best
+
+
+@pytest.mark.parametrize("unanswered", [0, 1])
+@pytest.mark.parametrize(("failures", "mistakes"), [(1, 0), (4, 1), (7, 2), (9, 4)])
+def test_fewest_answers_by_enumeration(failures, mistakes, unanswered):
+    exact = _fewest_by_enumeration(failures, mistakes, unanswered)
+    found = accuracy._fewest_answers(failures, mistakes, unanswered=unanswered)
+    assert found == exact

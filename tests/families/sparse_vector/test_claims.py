@@ -2,10 +2,11 @@
 
 import math
 
+import mpmath as mp
 import pytest
 
 from jaxsel.base import Budget, Claim, Relation
-from jaxsel.catalogue import promised
+from jaxsel.catalogue import find_claim, promised
 from jaxsel.checking import at_most
 from jaxsel.families.sparse_vector.claims import (
     above_threshold,
@@ -90,3 +91,23 @@ def test_the_check_of_a_bound_sees_one_that_is_a_hundredth_too_small():
     drawn = drawn_on_monotone(above_threshold._drawn)
     assert at_most(pair_cases(drawn, Relation.MONOTONE))(Budget()).outcome == "holds"
     assert at_most(pair_cases(drawn, Relation.GENERAL))(Budget()).outcome == "refuted"
+
+
+@mp.workdps(30)
+def test_sketched_sparse_vector_is_three_epsilon():
+    """CL-E18."""
+
+    def below(x):
+        return mp.e**x / 2 if x < 0 else 1 - mp.e ** (-x) / 2
+
+    def chance(first, last):
+        def density(z):
+            others = below(z - first) ** 60
+            return mp.e ** (-abs(z)) / 2 * others * (1 - below(z - last))
+
+        return mp.quad(density, [-60, -10, 0, 1, 3, 6, 10, 20, 60, 120])
+
+    loss = abs(mp.log(chance(0, 1) / chance(1, 0)))
+    verdict = find_claim("CL-Sec1.5.2-svt-printed").check(Budget())
+    assert verdict.observed == pytest.approx(float(loss), rel=1e-9)
+    assert 2.99 < float(loss) <= 3.0

@@ -198,6 +198,7 @@ def test_the_folklore_needs_trials_to_be_refuted():
         ("PS-Eq8", {"repetitions": "beta_binomial:count=20,gamma=1"}, "closed form"),
         ("PS-Lem22", {"repetitions": "point_mass:count=60"}, "positive probability"),
         ("LT-Thm3.5-sharp", {"gamma": 0.1, "steps": 3}, "steps is 3"),
+        ("LT-ThmD.2", {"candidates": 1}, "candidates is 1"),
         ("LT-LemE.2", {"epsilon": 1.0, "wider": 0.5}, "must exceed epsilon"),
     ],
 )

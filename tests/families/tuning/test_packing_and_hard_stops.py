@@ -1,35 +1,33 @@
-"""The packing bound of Liu & Talwar's Theorem D.2, and hard stops: laws and claims."""
+"""The packing bound of Liu & Talwar's Theorem D.2, and the cost of hard stops."""
 
 import math
 
 import mpmath
 import numpy as np
 import pytest
-from jaxsel.families.tuning.bounds.hard_stop import (
-    hard_stop_excess,
-    hard_stop_steps_sharp,
-    hard_stop_worst,
-)
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget
-from jaxsel.catalogue import find_claim
-from jaxsel.checking import at_least, at_most
 from jaxsel.errors import InputError
 from jaxsel.families.thresholds.packing_laws import (
-    dominance,
-    large_candidates,
     packing_bound,
     packing_distance,
     packing_law,
-    packing_path,
     packing_successes,
     smallest_exponential_epsilon,
 )
-from jaxsel.families.tuning.bounds.random_stopping import hard_stop_steps_pure
-from jaxsel.families.tuning.claims import hard_stop_sharp, packing
+from jaxsel.families.tuning.bounds.random_stopping import (
+    hard_stop_excess,
+    hard_stop_steps_pure,
+    hard_stop_steps_sharp,
+    hard_stop_worst,
+)
 from jaxsel.families.tuning.claims.hard_stop import hard_stop_law
+from jaxsel.families.thresholds.claims.packing import (
+    dominance,
+    large_candidates,
+    packing_path,
+)
 
 # --- Theorem D.2 ----------------------------------------------------------------------
 
@@ -86,9 +84,9 @@ def test_worst_case_of_a_hard_stop():
 
 
 @pytest.mark.parametrize(("gamma", "steps"), [(0.3, 6), (0.01, 250), (0.04, 90)])
+@mpmath.workdps(50)
 def test_the_factor_of_a_hard_stop(gamma, steps):
     """f_T'/f' lies between the two numbers whose logarithms make the excess."""
-    mpmath.mp.dps = 50
     seen = []
     for g in np.concatenate([[0.0], np.geomspace(gamma / 100, 0.9, 60)]):
         s = 1 - mpmath.mpf(float(g))
@@ -120,39 +118,3 @@ def test_the_sharp_hard_stop_is_least_and_early(slack):
     )
     with pytest.raises(InputError, match="steps is 5"):
         hard_stop_excess(0.1, 5)
-
-
-# --- Claims ---------------------------------------------------------------------------
-
-
-def test_value_of_the_limit():
-    limit = find_claim("LT-ThmD.2-limit").evaluate(epsilon=0.1, alpha=0.1)
-    assert limit == pytest.approx(0.14)
-
-
-@pytest.mark.parametrize(
-    ("claim", "settings"),
-    [("LT-ThmD.2", {"candidates": 1}), ("LT-Thm3.5-sharp", {"gamma": 0.1, "steps": 3})],
-)
-def test_bad_parameters(claim, settings):
-    with pytest.raises(InputError):
-        find_claim(claim).evaluate(**settings)
-
-
-@pytest.mark.parametrize(
-    ("cases", "factor", "lower"),
-    [
-        (packing._bound_cases, 1.01, True),
-        (packing._spent_cases, 0.99, False),
-        (hard_stop_sharp._sharp_cases, 0.98, False),
-        (hard_stop_sharp._worst_cases, 0.98, False),
-    ],
-)
-def test_checks_have_power(cases, factor, lower):
-    """A slightly stronger statement is refuted."""
-
-    def wrong(budget):
-        return ((factor * claimed, seen, text) for claimed, seen, text in cases(budget))
-
-    check = (at_least if lower else at_most)(wrong)
-    assert check(Budget(cases=60)).outcome == "refuted"

@@ -193,6 +193,7 @@ def scaled(cases, factor):
         (general._general_cases, 0.9999),
         (general._remark_cases, 0.9999),
         (negative_binomial._renyi_cases, 0.93),
+        (corollaries._point_cases(sharp=True), 0.999),
         (poisson._renyi_cases, 0.99),
         (heterogeneous._procedure_cases, 0.97),
         (heterogeneous._gain_cases, 0.8),
