@@ -18,9 +18,10 @@ def draw():
     exact, audited = [], []
     for draws in DRAWS:
         laws = [subsampled_law(s, draws, 1.0) for s in (pair.data, pair.neighbour)]
-        exact.append(exact_epsilon(*laws))
+        exact.append(exact_epsilon(laws[0], laws[1]))
         counts = load("lbp15-1").arrays[f"counts_{draws}"]
-        audited.append(epsilon_lower_bound(*counts, 0.0, 0.95, ["singletons"]).lower)
+        found = epsilon_lower_bound(counts[0], counts[1], 0.0, 0.95, ["singletons"])
+        audited.append(found.lower)
     canvas, axes = plt.subplots()
     axes.axhline(
         find_claim("LBP-privacy").evaluate(), label="claim: ε, any number of draws"

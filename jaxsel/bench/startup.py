@@ -68,7 +68,7 @@ def measure_dynamic_trials(settings: Settings) -> list[GoalResult]:
         plan = engine._plan(engine.Performance(block, None, (jax.devices()[0],)))
         tally = counts(mechanism.event, 100)
         step = engine._compile(mechanism, tally, plan.block_size, plan.mesh)
-        prepared = engine._stack([mechanism.prepare(scores, params)])
+        (prepared,) = engine._checked([mechanism.prepare(scores, params)])
         ends = np.zeros(1, np.int64), np.full(1, trials, np.int64)
         fixed = jax.jit(lambda words, prepared: step(words, prepared, *ends))
     seeds = itertools.count(1)
@@ -78,8 +78,8 @@ def measure_dynamic_trials(settings: Settings) -> list[GoalResult]:
             total = 0
             with jax.enable_x64(True):
                 for _ in range(wanted // trials):
-                    words = np.asarray([next(seeds), 0], np.uint32)
-                    total = total + np.asarray(run(words, prepared))[0, 0]
+                    words = tuple(np.uint32(word) for word in (next(seeds), 0, 0))
+                    total = total + np.asarray(run(words, prepared))[0]
             return total
 
         law = mechanism.law(scores, params).probabilities  # type: ignore[misc]

@@ -8,6 +8,7 @@ from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim as named
 from jaxsel.checking import at_least, at_most
 from jaxsel.errors import InputError
+from jaxsel.families.thresholds.claims import packing
 from jaxsel.families.tuning.bounds.conditional import fitted_tight_conditional
 from jaxsel.families.tuning.claims import (
     approximate,
@@ -17,7 +18,6 @@ from jaxsel.families.tuning.claims import (
     generic,
     hard_stop,
     negative_binomial,
-    packing,
     random_stopping,
     repetition_laws,
     selection_examples,

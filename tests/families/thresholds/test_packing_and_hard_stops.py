@@ -9,6 +9,11 @@ import pytest
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.errors import InputError
+from jaxsel.families.thresholds.claims.packing import (
+    dominance,
+    large_candidates,
+    packing_path,
+)
 from jaxsel.families.thresholds.packing_laws import (
     packing_bound,
     packing_distance,
@@ -23,11 +28,6 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_worst,
 )
 from jaxsel.families.tuning.claims.hard_stop import hard_stop_law
-from jaxsel.families.thresholds.claims.packing import (
-    dominance,
-    large_candidates,
-    packing_path,
-)
 
 # --- Theorem D.2 ----------------------------------------------------------------------
 
