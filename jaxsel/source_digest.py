@@ -16,7 +16,15 @@ from typing import Any
 
 _OURS = ("jaxsel", "sims", "figures")
 # What shows and describes results, and does not make them.
-_PRESENTATION = ("jaxsel.cli", "jaxsel.catalogue", "jaxsel.progress", "sims.registry")
+_PRESENTATION = (
+    "jaxsel.cli",
+    "jaxsel.catalogue",
+    "jaxsel.printing",
+    "jaxsel.progress",
+    "jaxsel.public",
+    "jaxsel.validation",
+    "sims.registry",
+)
 
 
 def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, str]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxsel.errors import InputError
+from jaxsel.printing import Summary, printed
 
 Function = Callable[[ArrayLike], np.ndarray]
 # A raw function of checked points: of k, of u, or of the pair (x, u) with x = 1 - u.
@@ -18,6 +19,7 @@ RawPair = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _ROUNDING = 2e-9
 
 
+@printed
 class Repetitions(NamedTuple):
     """The law of the number of repetitions K, as numbers and pure functions.
 
@@ -65,6 +67,21 @@ class Repetitions(NamedTuple):
     minimum: int
     maximum: int | None
     inner: "Repetitions | None" = None
+
+    def summary(self) -> Summary:
+        """The law by its family, and its first numbers."""
+        given = ", ".join(f"{key}={value:g}" for key, value in self.parameters.items())
+        of = (
+            f" of another: {self.inner.summary().sentence[10:-1]}" if self.inner else ""
+        )
+        rows = [
+            ["E[K]", self.mean],
+            ["Var[K]", self.variance],
+            ["P[K = 0]", self.probability_zero],
+            ["largest K", "unbounded" if self.maximum is None else self.maximum],
+        ]
+        sentence = f"Law of K: {self.family}({given}){of}."
+        return Summary(sentence, ("", "value"), rows)
 
 
 def log_complement(x: np.ndarray, u: np.ndarray) -> np.ndarray:

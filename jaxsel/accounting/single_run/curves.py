@@ -20,8 +20,10 @@ from jaxsel.accounting.single_run.dominating import (
     reversed_pair,
 )
 from jaxsel.errors import check_interval, check_positive
+from jaxsel.printing import Summary, printed
 
 
+@printed
 class BaseGuarantee(NamedTuple):
     """A two-sided privacy guarantee of one run of a base algorithm.
 
@@ -45,6 +47,18 @@ class BaseGuarantee(NamedTuple):
     pairs: Callable[[], tuple[DominatingPair, ...]] | None = None
     core: "BaseGuarantee | None" = None
     failure: float = 0.0
+
+    def summary(self) -> Summary:
+        """The base by name, and its Renyi bound at a few orders."""
+        orders = (1.5, 2.0, 5.0, 20.0)
+        rows = [[f"order {a:g}", float(self.renyi(np.asarray(a)))] for a in orders]
+        known = [
+            name for name in ("profile", "tradeoff", "pairs") if getattr(self, name)
+        ]
+        sentence = (
+            f"One run of {self.name}; known besides: {', '.join(known) or 'nothing'}."
+        )
+        return Summary(sentence, ("Renyi bound", "value"), rows)
 
 
 def _connected(profile: Callable[[np.ndarray], np.ndarray]):
