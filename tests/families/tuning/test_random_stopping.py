@@ -22,6 +22,7 @@ from jaxsel.families.tuning.claims.hard_stop import (
     hard_stop_approximate_sharp,
     hard_stop_law,
 )
+from tests.families.tuning.close_pairs import PURE, approximate_pairs
 
 ROUNDING = 1e-9
 
