@@ -123,3 +123,17 @@ def test_python_in_the_guide_runs():
     for block in blocks:
         small = block.replace("10_000_000", "10_000")
         exec(compile(small, "guide.md", "exec"), {"print": lambda *args: None})
+
+
+def test_the_changelog_counts_what_is_there():
+    from figures import FIGURES
+    from jaxsel.catalogue import self_checks
+
+    text = " ".join((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split())
+    released = text.split("## [0.1.0]")[1]
+    false = sum(not claim.holds for claim in published_claims())
+    assert (
+        f"{len(mechanisms())} mechanisms, {len(published_claims())} statements of the "
+        f"papers ({false} of them false as printed), {len(errata())} errata, "
+        f"{len(self_checks())} self-checks, {len(FIGURES)} figures."
+    ) in released
