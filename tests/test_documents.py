@@ -137,3 +137,11 @@ def test_the_changelog_counts_what_is_there():
         f"papers ({false} of them false as printed), {len(errata())} errata, "
         f"{len(self_checks())} self-checks, {len(FIGURES)} figures."
     ) in released
+
+
+def test_files_named_in_the_architecture_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", text))
+    assert len(named) > 20
+    for name in named:
+        assert (ROOT / name).exists() or (ROOT / "jaxsel" / name).exists(), name
