@@ -24,8 +24,9 @@ $(VENV)/tools: $(VENV)/installed
 reproduce: $(VENV)/installed
 	$(BIN)/python -m figures --all
 
+# Tests of one file run in one worker: they share compiled programs and fixtures.
 test: $(VENV)/tools
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 lint: $(VENV)/tools
 	$(BIN)/ruff check .

@@ -1,11 +1,9 @@
 """The promises of simulate: addresses, exact sums, constant memory, resume."""
 
-import os
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +53,7 @@ def test_seeds_and_cells_differ():
 
 
 def test_ranges_of_trials_add_up_across_processes():
-    """Two hosts, each with its own range of trials, make the run of one."""
+    """Two processes, each with its own range of trials, make the run of one."""
     code = textwrap.dedent(
         """
         import sys, numpy as np
@@ -65,12 +63,11 @@ def test_ranges_of_trials_add_up_across_processes():
         print(",".join(str(v) for v in values[0]))
         """
     )
-    parts = []
-    for first, trials in ((0, 20_001), (20_001, 29_999)):
-        arguments = [sys.executable, "-c", code, str(first), str(trials)]
-        result = subprocess.run(arguments, capture_output=True, text=True, check=True)
-        parts.append(np.array([int(v) for v in result.stdout.split(",")]))
-    np.testing.assert_array_equal(parts[0] + parts[1], tallies().values[0])
+    arguments = [sys.executable, "-c", code, "0", "20001"]
+    result = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    theirs = np.array([int(v) for v in result.stdout.split(",")])
+    ours = tallies(first_trial=20_001, trials=29_999).values[0]
+    np.testing.assert_array_equal(theirs + ours, tallies().values[0])
 
 
 def test_trials_beyond_2_to_the_32():
@@ -160,13 +157,20 @@ def _identity(outcome):
     return outcome
 
 
-SLOW_RUN = """
-import sys
+KILLED_RUN = """
+import os, signal, sys
 from jaxsel.engine import Performance, simulate
 import jaxsel.engine
 from tests.test_engine import PARAMS, SCORES
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 jaxsel.engine._SAVE_SECONDS = 0.0
+save, states = jaxsel.engine._save, []
+def save_or_die(*arguments):
+    states.append(arguments)
+    if len(states) == 3:  # what was computed since the second save is lost
+        os.kill(os.getpid(), signal.SIGKILL)
+    save(*arguments)
+jaxsel.engine._save = save_or_die
 simulate(noisy_max(), SCORES, PARAMS, trials=2**26, seed=5, record=sys.argv[1],
          performance=Performance(8192, 4))
 """
@@ -174,13 +178,8 @@ simulate(noisy_max(), SCORES, PARAMS, trials=2**26, seed=5, record=sys.argv[1],
 
 def test_a_killed_run_resumes_to_the_same_tallies(tmp_path):
     record = tmp_path / "run.nc"
-    process = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(record)])
-    deadline = time.monotonic() + 60
-    while not record.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.3)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    killed = subprocess.run([sys.executable, "-c", KILLED_RUN, str(record)])
+    assert killed.returncode == -signal.SIGKILL
     from jaxsel import records
 
     done = records.read(record).attributes["trials"]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.auditing import audit
 from jaxsel.catalogue import promised
 from jaxsel.engine import simulate_grid
 from jaxsel.intervals import goodness_of_fit
@@ -42,8 +41,11 @@ def check_methods_follow_law(entry, settings, seed):
             check_samples_follow_law(mechanism, cells, seed)
 
 
-def check_promise(entry, seed):
-    """Guarantees are kept, and the hope for a broken mechanism is dashed."""
+def check_promise(entry):
+    """Guarantees are kept by exact laws, and the hope for a broken mechanism is dashed.
+
+    Audits of all entries: ``test_contract`` and the claims AUDIT-*.
+    """
     mechanism = entry.build({}).mechanism
     losses = []
     for pair in entry.pairs({}):
@@ -56,11 +58,6 @@ def check_promise(entry, seed):
         promise = promised(entry, {}, pair)
         assert promise is not None
         losses.append(exact / promise.epsilon)
-        bound = audit(
-            mechanism, pair, trials=40_000, seed=seed, confidence=1 - ALPHA,
-            progress=False,
-        ).bound  # fmt: skip
-        assert bound.lower <= exact
     assert entry.broken == (entry.summary.startswith("BROKEN: "))
     assert (losses[0] > 1.0) == entry.broken
     if not entry.broken:

@@ -11,6 +11,7 @@ from jaxsel.data.images import ImageSet, load_images
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
 from jaxsel.training import search as searching
+from jaxsel.training.canaries import Linear
 from jaxsel.training.plan import learning_rates, plan_search
 from tests.conftest import ALPHA, seed
 
@@ -24,6 +25,15 @@ SETTINGS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _small_network(monkeypatch):
+    """What a search keeps and releases is the same for every network.
+
+    The true one is trained in ``test_tune_command``.
+    """
+    monkeypatch.setattr(searching, "network", lambda strides, classes: Linear(classes))
+
+
 @pytest.fixture(scope="module")
 def images() -> ImageSet:
     found = load_images()
@@ -35,6 +45,13 @@ def plan():
     return plan_search(
         examples=60, repetitions=laws.parse("poisson:mean=3"), **SETTINGS
     )
+
+
+@pytest.fixture(scope="module")
+def mixed_plan():
+    """Candidates of two noise multipliers."""
+    grid = SETTINGS | {"noise_multipliers": [2.0, 4.0], "epochs": 10.0}
+    return plan_search(examples=60, repetitions=laws.geometric(0.5), **grid)
 
 
 def test_guarantee_is_the_accountants_and_scores_cost_no_more(plan):
@@ -51,9 +68,8 @@ def test_guarantee_is_the_accountants_and_scores_cost_no_more(plan):
     assert scores > 0.99 * best.epsilon
 
 
-def test_candidates_of_other_privacy_train_as_long_as_it_allows():
-    grid = SETTINGS | {"noise_multipliers": [2.0, 4.0], "epochs": 10.0}
-    plan = plan_search(examples=60, repetitions=laws.geometric(0.5), **grid)
+def test_candidates_of_other_privacy_train_as_long_as_it_allows(mixed_plan):
+    plan = mixed_plan
     steps = {c.noise_multiplier: c.steps for c in plan.candidates}
     # the first meets its own guarantee with about as many steps as it was given
     assert 0.5 * 30 <= steps[2.0] <= 30
@@ -196,10 +212,8 @@ def test_runs_side_by_side_are_the_same_runs(plan, images, tmp_path, monkeypatch
         searching.search(plan, images, seed=chosen, together=0)
 
 
-def test_only_learning_rates_may_differ_side_by_side():
-    grid = SETTINGS | {"noise_multipliers": [2.0, 4.0]}
-    plan = plan_search(examples=60, repetitions=laws.geometric(0.5), **grid)
-    settings = list(plan.candidates)
+def test_only_learning_rates_may_differ_side_by_side(mixed_plan):
+    settings = list(mixed_plan.candidates)
     assert [searching._group_size(settings, start, 9) for start in range(4)] == [
         2,
         1,

@@ -66,7 +66,7 @@ def test_every_method_samples_the_exact_law(seed):
 
 def test_the_promise_is_kept(seed):
     (entry,) = ENTRIES
-    check_promise(entry, seed)
+    check_promise(entry)
 
 
 SCORED = {"probabilities": [0.5, 0.5], "scores": [0.5, 0.0]}

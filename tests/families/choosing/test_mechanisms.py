@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.auditing import audit
 from jaxsel.catalogue import promised
 from jaxsel.engine import simulate_grid
 from jaxsel.errors import InputError
@@ -75,7 +74,7 @@ def test_loss_is_that_of_the_label(seed):
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_entries_keep_their_promises(entry, seed):
+def test_entries_keep_their_promises(entry):
     mechanism = entry.build({}).mechanism
     for pair in entry.pairs({}):
         first, second = (mechanism.law(s, pair.params) for s in pair[1:3])
@@ -86,8 +85,6 @@ def test_entries_keep_their_promises(entry, seed):
         given = pair.params
         assert profile_delta(*laws, given["epsilon"]) <= given["delta"]
         assert promised(entry, {}, pair) is None
-        found = audit(mechanism, pair, trials=20_000, seed=seed, confidence=1 - ALPHA)
-        assert found.bound.lower <= found.exact
 
 
 def test_pairs_are_the_stated_ones():

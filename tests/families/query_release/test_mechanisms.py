@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.engine import simulate
+from jaxsel.engine import Performance, simulate
 from jaxsel.errors import InputError
 from jaxsel.families.query_release.laws import released_error
 from jaxsel.families.query_release.query_release import (
     query_release_mechanism,
     release_settings,
 )
-from jaxsel.statistics import histogram
+from jaxsel.statistics import combine, counts, histogram
 from tests.conftest import ALPHA, seed
 
 PARAMS = {"epsilon": 1.0, "delta": 0.2, "runs": 12}
@@ -38,41 +38,39 @@ def test_released_errors_follow_the_exact_law(method, sharp):
         statistic=histogram(_error, edges),
         progress=False,
     )
-    counts = np.asarray(tallies.values)[0]
+    seen_by_level = np.asarray(tallies.values)[0]
     exact, _ = released_error(settings, edges)
     for level, chance in enumerate(exact):
-        seen = int(counts[level + 1 :].sum())
+        seen = int(seen_by_level[level + 1 :].sum())
         assert stats.binomtest(seen, trials, float(chance)).pvalue > ALPHA
     # power: runs not counted (one fewer) would be seen
     fewer, _ = released_error(settings._replace(runs=8), edges)
-    assert (
-        stats.binomtest(int(counts[2:].sum()), trials, float(fewer[1])).pvalue < ALPHA
-    )
+    seen = int(seen_by_level[2:].sum())
+    assert stats.binomtest(seen, trials, float(fewer[1])).pvalue < ALPHA
 
 
 @pytest.mark.parametrize("inner", ["gaussian", "repaired"])
 def test_error_never_exceeds_the_cap_and_corrections_are_rare(inner):
     params = {"epsilon": 1.0, "delta": 0.5}
     settings = release_settings(QUERIES, params, inner)
-    tallies = simulate(
-        query_release_mechanism(inner=inner),
+    mechanism = query_release_mechanism(inner=inner)
+    found = simulate(
+        mechanism,
         np.zeros(QUERIES),
         params,
         trials=4000,
         seed=seed(),
-        statistic=histogram(_error, (settings.cap,)),
+        statistic=combine(
+            {
+                "errors": histogram(_error, (settings.cap,)),
+                "events": counts(mechanism.event, 3),
+            }
+        ),
         progress=False,
-    )
-    assert np.asarray(tallies.values)[0].tolist() == [4000, 0]
-    events = simulate(
-        query_release_mechanism(inner=inner),
-        np.zeros(QUERIES),
-        params,
-        trials=4000,
-        seed=seed(),
-        progress=False,
-    )
-    corrected = int(np.asarray(events.values)[0][2])
+        performance=Performance(block_size=1024),
+    ).values
+    assert found["errors"][0].tolist() == [4000, 0]
+    corrected = int(found["events"][0][2])
     assert stats.binom.sf(corrected - 1, 4000, 0.5 / 10.0) > ALPHA
 
 

@@ -1,14 +1,16 @@
 """The repetitive sparse vector: literal and jump against the exact law."""
 
+import importlib
 import itertools
-import time
 
+import jax
 import numpy as np
 import pytest
 
+from jaxsel import stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import promised
-from jaxsel.engine import Performance, simulate, simulate_grid
+from jaxsel.engine import simulate, simulate_grid
 from jaxsel.errors import InputError
 from jaxsel.families.repetitive_sparse_vector.entries import ENTRIES
 from jaxsel.families.repetitive_sparse_vector.error_laws import failure_probability
@@ -151,24 +153,31 @@ def test_where_no_batch_passes_it_halts_at_once(seed):
     assert law.probabilities[0] == pytest.approx(1.0)
 
 
-def test_jump_is_much_faster_than_every_test(seed):
-    """At 1,000 queries and batches of 20 Tests, on the same machine."""
+def test_jump_takes_few_steps_where_the_literal_makes_every_test(seed, monkeypatch):
+    """Steps of the loop, over queries that pass their first batches of 20 Tests."""
     settings = SMALL._replace(repetitions=20, margin=20.0)
-    data = {"answers": [-10.0, 1.0] * 2, "lengths": [499, 1] * 2}
-    seconds, blocks = {}, Performance(block_size=64)
+    data = {"answers": [-10.0, 1.0] * 2, "lengths": [99, 1] * 2}
+    module = importlib.import_module(repetitive_sparse_vector.__module__)
+    move, steps = module._move, []
+
+    def counted(*arguments):
+        jax.debug.callback(lambda: steps.append(1))
+        return move(*arguments)
+
+    monkeypatch.setattr(module, "_move", counted)
+    taken = {}
     for method in ("literal", "jump"):
         mechanism = repetitive_sparse_vector(method=method, event="tops")
-        taken = []
-        for _ in range(4):  # the first compiles; the least is the least disturbed
-            started = time.process_time()
-            simulate(
-                mechanism, data, settings._asdict(), trials=512, seed=seed,
-                performance=blocks,
-            )  # fmt: skip
-            taken.append(time.process_time() - started)
-        seconds[method] = min(taken)
-    # 100 to 250 times on quiet machines.
-    assert seconds["literal"] > 10.0 * seconds["jump"]
+        with jax.enable_x64(True):
+            prepared = mechanism.prepare(data, settings._asdict())
+            key = stream.make_key(seed)
+            # A lambda of its own: nothing that is kept for it was traced elsewhere.
+            jax.jit(lambda key, m=mechanism, p=prepared: m.sample(key, *p))(key)
+            jax.effects_barrier()
+        taken[method] = len(steps)
+        steps.clear()
+    assert taken["literal"] >= 99 * settings.repetitions
+    assert 0 < taken["jump"] <= 2 * settings.failures + len(data["lengths"])
 
 
 # --- Catalogue ------------------------------------------------------------------------

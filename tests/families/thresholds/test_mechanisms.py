@@ -29,8 +29,8 @@ def test_every_method_samples_the_exact_law(entry, seed):
 
 
 @EACH
-def test_promises_are_kept_and_hopes_are_dashed(entry, seed):
-    check_promise(entry, seed)
+def test_promises_are_kept_and_hopes_are_dashed(entry):
+    check_promise(entry)
 
 
 @pytest.mark.parametrize("method", ["literal", "jump"])
