@@ -88,7 +88,8 @@ def _collect(thing: Any, names: set[str], seen: set[int]) -> None:
     elif isinstance(thing, functools.partial):
         parts = [thing.func, *thing.args, *thing.keywords.values()]
     elif isinstance(thing, types.FunctionType):
-        names.add(thing.__module__)
+        # A test runner may make a function without a module.
+        names |= {thing.__module__} - {None}
         cells = [c for c in thing.__closure__ or () if c != types.CellType()]
         parts = [c.cell_contents for c in cells]
     elif hasattr(thing, "__wrapped__"):

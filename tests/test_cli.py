@@ -413,6 +413,8 @@ def test_unknown_commands_and_flags_exit_2(capsys):
 @pytest.mark.parametrize("module", ["sims", "figures"])
 def test_modules_run_from_the_checkout(module, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [module, "--list"])
+    # Another test may have imported it, which runpy warns of.
+    monkeypatch.delitem(sys.modules, f"{module}.__main__", raising=False)
     with pytest.raises(SystemExit) as stop:
         runpy.run_module(module, run_name="__main__")
     assert stop.value.code in (0, None)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxsel.base import Budget, Claim, Pair, Relation
 from jaxsel.catalogue.collect import promised
 from jaxsel.checking import CONFIDENCE, Case, at_most
-from jaxsel.domains import whole
+from jaxsel.domains import Choice, whole
 from jaxsel.entry import MechanismEntry, Values
 from jaxsel.errors import InputError
 
@@ -189,8 +189,14 @@ def _frequency(entry: MechanismEntry) -> Callable[..., float]:
     return evaluate
 
 
+def _offers_law(entry: MechanismEntry) -> bool:
+    """By its settings: nothing is built to list the checks."""
+    method = entry.settings.get("method")
+    return isinstance(method, Choice) and "law" in method.options
+
+
 def simulation_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
-    """SIM claims of every entry, broken ones included; each has an exact law."""
+    """SIM claims of every entry that offers its exact law, broken ones included."""
     return tuple(
         Claim(
             id=f"SIM-{entry.name}",
@@ -204,4 +210,5 @@ def simulation_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
             check=at_most(_simulation_cases(entry), 0.0),
         )
         for entry in entries
+        if _offers_law(entry)
     )

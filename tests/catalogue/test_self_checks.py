@@ -4,14 +4,14 @@ import pytest
 
 from jaxsel.base import Budget, FiniteLaw
 from jaxsel.catalogue import (
-    Promise,
-    checks,
     find_claim,
     find_mechanism,
     mechanisms,
     promised,
 )
 from jaxsel.catalogue.checks import audit_claims, simulation_claims
+from jaxsel.domains import choice
+from jaxsel.entry import guarantee
 from jaxsel.errors import InputError
 
 BUDGET = Budget(trials=200_000)
@@ -52,10 +52,11 @@ def changed(entry, law=None):
 
 
 @pytest.mark.parametrize(("epsilon", "outcome"), [(1.6, "refuted"), (1.8, "holds")])
-def test_an_audit_alone_refutes_a_wrong_promise(monkeypatch, epsilon, outcome):
+def test_an_audit_alone_refutes_a_wrong_promise(epsilon, outcome):
     # without an exact law only the audited lower bound can refute: exact 1.796
-    monkeypatch.setattr(checks, "promised", lambda *given: Promise("any", epsilon))
-    claims = audit_claims([changed(find_mechanism("random_stopping"))])
+    entry = changed(find_mechanism("random_stopping"))
+    wrong = guarantee("LBP-privacy", epsilon=epsilon)  # a claim that is epsilon itself
+    claims = audit_claims([entry._replace(guarantee=lambda values, pair: wrong)])
     claim = next(c for c in claims if c.id == "AUDIT-random_stopping")
     verdict = claim.check(BUDGET)
     assert verdict.outcome == outcome
@@ -78,7 +79,10 @@ def test_a_simulation_that_is_five_percent_off_is_refuted():
     assert claim.check(BUDGET).outcome == "refuted"
     (claim,) = simulation_claims([changed(entry, right)])
     assert claim.check(BUDGET).outcome == "holds"
-    assert simulation_claims([changed(entry)]) == ()
+    settings = {**entry.settings, "method": choice(("rank", "literal"))}
+    assert simulation_claims([entry._replace(settings=settings)]) == ()
+    without = [e.name for e in mechanisms() if e.build({}).mechanism.law is None]
+    assert without == []  # or their settings must not offer it
 
 
 @pytest.mark.parametrize(

@@ -224,8 +224,8 @@ def test_literal_entries_differ_in_the_method_alone(entry):
     default, literal = entry.build({}), entry.build({"method": "literal"})
     assert "method=literal" in literal.mechanism.name
     assert (
-        default.mechanism.law(*default[1:]).labels
-        == literal.mechanism.law(*literal[1:]).labels
+        default.mechanism.law(default.data, default.params).labels
+        == literal.mechanism.law(literal.data, literal.params).labels
     )
 
 

@@ -114,7 +114,7 @@ def _theorem_3_2_at(
 
 def _looseness(
     *,
-    epsilon: Annotated[float, number(at_least=0.0, below=50.0)] = 1.0,
+    epsilon: Annotated[float, number("at which", at_least=0.0, below=50.0)] = 1.0,
     noise_scale: Scale = 4.0,
     candidates: Several = 10,
 ) -> float:
