@@ -1,4 +1,4 @@
-"""``python -m tests.faults.asking ID ...``: the first claim that is not as expected, as JSON.
+"""``python -m tests.faults.asking ID ...``: the first claim not as expected, as JSON.
 
 Cheap claims are asked first: self-checks compile the mechanism.
 """
