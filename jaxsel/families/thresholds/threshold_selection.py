@@ -132,8 +132,7 @@ def _literal(base: Base, key, data, params) -> Selection:
 
     def once(state):
         count, _, _, _ = state
-        # Runs are numbered from 2**16, away from the tags of the other draws.
-        run = base.draw(stream.fold(key, count + (1 << 16)), data, params["base"])
+        run = base.draw(stream.at_round(key, count), data, params["base"])
         good = run.score >= params["threshold"]
         coin = noise.uniform(noise.number(stream.fold(key, _STOP_TAG), count))
         return count + 1, good | (coin < params["stop"]), good, run
