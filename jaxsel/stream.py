@@ -22,7 +22,7 @@ from jaxtyping import Array, UInt32
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
-# Keys made by ``fold`` and ``at_round`` come from another Threefry key than the words of the same stream.
+# Keys of parts and rounds come from another Threefry key than the words of the stream.
 _FOLD_TAG = 0x9E3779B9
 # Parts of a mechanism are numbered below this, rounds of a loop from here on.
 PARTS = 1 << 16

@@ -26,6 +26,7 @@ ALLOWED = {
     "noise": {"errors", "stream", "logarithm"},
     "statistics": HOST,
     "records": HOST,
+    "tallies": HOST,
     "data": HOST,
     "intervals": HOST,
     "audit_bounds": HOST | {"intervals"},
@@ -40,7 +41,7 @@ ALLOWED = {
     # It builds what samples from an exact law, and shows laws of K.
     "entry": HOST | {"tables", "repetitions"},
     "engine": HOST
-    | {"stream", "statistics", "records", "progress", "source_digest", "entry"},
+    | {"stream", "statistics", "records", "tallies", "progress", "source_digest", "entry"},
     "families": HOST | DEVICE | STATING | THEORY | {"repetition_sampling"},
     "training": HOST
     | THEORY

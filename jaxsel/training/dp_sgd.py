@@ -193,8 +193,8 @@ def train(
       optimiser: learning rate -> optax transformation, for example ``optax.sgd``.
       state: to go on from.
       data: images and labels.
-      key: the stream of this run; step t draws from ``stream.at_round(key, t, first=0)`` alone, so a
-        run that is resumed repeats no noise and skips none.
+      key: the stream of this run; step t draws from ``stream.at_round(key, t, first=0)``
+        alone, so a run that is resumed repeats no noise and skips none.
       learning_rate: of the optimiser; does not recompile.
       steps: how many; does not recompile.
       gradient: what makes a step's gradient; audits put a faulty one here.
