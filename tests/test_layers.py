@@ -27,6 +27,7 @@ ALLOWED = {
     "statistics": HOST,
     "records": HOST,
     "tallies": HOST,
+    "key_use": {"stream"},
     "data": HOST,
     "intervals": HOST,
     "audit_bounds": HOST | {"intervals"},
@@ -51,7 +52,8 @@ ALLOWED = {
     },
     "catalogue": HOST | STATING | THEORY | {"families", "engine", "auditing"},
     "auditing": HOST
-    | {"engine", "audit_bounds", "accounting.single_run", "entry", "catalogue"},
+    | {"engine", "audit_bounds", "accounting.single_run", "entry", "catalogue",
+       "key_use", "records"},
     "validation": HOST | {"catalogue"},
 }  # fmt: skip
 # Families that a family builds on.

@@ -112,8 +112,8 @@ def test_a_file_scribbled_in_is_refused_or_as_it_was(path, seed):
         path.write_bytes(bytes(broken))
         try:
             found = records.read(path)  # what was hit may be padding
-        except InputError as error:
-            assert "\n" not in str(error)
+        except InputError:
+            refused(path)
         else:
             np.testing.assert_array_equal(found.arrays["values_0"], ARRAYS["values_0"])
 
