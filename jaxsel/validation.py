@@ -7,7 +7,11 @@ from typing import NamedTuple
 from jaxsel.base import Budget, Claim, Verdict
 from jaxsel.printing import Summary, printed
 
-_COLUMNS = ("id", "verdict", "claimed", "observed", "margin", "cases", "worst case")
+_COLUMNS = (
+    "id", "verdict", "claimed", "observed", "margin", "tightness", "cases", "worst case"
+)  # fmt: skip
+# Below it a true bound says why nothing comes near it (``Claim.loose``).
+LOOSE = 0.1
 
 
 @printed
@@ -29,12 +33,24 @@ class Validation(NamedTuple):
 
     def row(self) -> tuple:
         """The verdict as a row of a table."""
-        return (self.claim.id, *self.verdict)
+        found = self.verdict
+        return (
+            self.claim.id, found.outcome, found.claimed, found.observed, found.margin,
+            found.tightness, found.cases, found.detail,
+        )  # fmt: skip
+
+    @property
+    def loose(self) -> bool:
+        """True of a true bound that no case comes near: a fault may hide below it."""
+        tightness = self.verdict.tightness
+        return self.claim.holds and tightness is not None and tightness < LOOSE
 
     def summary(self) -> Summary:
         """The verdict in words and numbers."""
         expected = "as expected" if self.as_expected else "NOT AS EXPECTED"
         sentence = f"{self.claim.id}: {self.verdict.outcome}, {expected}."
+        if self.loose:
+            sentence += f" A loose bound: {self.claim.loose or 'UNEXPLAINED'}"
         return Summary(sentence, _COLUMNS, [self.row()])
 
 
@@ -51,9 +67,21 @@ class Validations(tuple[Validation, ...]):
             f"{wrong} not"
         )
 
+    def power(self) -> str:
+        """How many true bounds no case comes near, in words; "" if none."""
+        loose = [found for found in self if found.loose]
+        unexplained = sum(found.claim.loose is None for found in loose)
+        if not loose:
+            return ""
+        return (
+            f"{len(loose)} true bounds are never observed above {LOOSE:g} of what they "
+            f"claim; {unexplained} of them do not say why."
+        )
+
     def summary(self) -> Summary:
         """How many are as expected, and every verdict."""
-        return Summary(f"{self.counted()}.", _COLUMNS, [found.row() for found in self])
+        sentence = f"{self.counted()}. {self.power()}".strip()
+        return Summary(sentence, _COLUMNS, [found.row() for found in self])
 
 
 def validate(
