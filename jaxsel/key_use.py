@@ -2,8 +2,8 @@
 
 A function under JAX is traced once and the trace run for every trial: what NumPy or Python
 draws at random inside it is a constant of the trace. Its tallies then look like those of
-a deterministic function. The trace tells: an input that no output needs is found by dead-code
-elimination, and two traces of a function that draws from elsewhere differ.
+a deterministic function. The trace tells: an input that no output needs is found by
+dead-code elimination, and two traces of a function that draws from elsewhere differ.
 """
 
 from collections.abc import Callable, Iterable, Iterator
