@@ -222,7 +222,8 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
     Outcome: RegressionRelease. Event: index of the regularisation, "nothing" last.
 
     Formal guarantees: (epsilon, delta)-DP of the calibration, for training and
-      validation records (claim OPS-PTR-tuned).
+      validation records: claim OPS-run for one run, and for the best of K the claim
+      that the calibration names, one of ``tuned.TUNING_THEOREMS``.
     """
     check_choice("repetitions family", family, FAMILIES)
 

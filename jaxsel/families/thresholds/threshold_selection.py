@@ -54,8 +54,8 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
       [0, 1], default 0), "max_draws" (T >= 1, default unlimited).
     Outcome: Selection; event: the released label, "none" last.
 
-    Formal guarantees (claims): LT-Thm3.1; with gamma = 0 and no limit, LT-Thm1.2 and
-    PS-Cor16.
+    Formal guarantees (claims): LT-Thm3.1(a) and LT-Thm3.1(b); with gamma = 0 and no
+    limit, LT-Thm1.2 and PS-Cor16(1).
 
     Raises:
       InputError: for parameters outside their range, or if no run can reach the
