@@ -36,7 +36,8 @@ def key_use(function: Callable[..., Any], *args: Any) -> KeyUse:
     What the function itself has compiled (``jax.jit``) is traced once, so that a number
     drawn elsewhere in there shows only if no key is used at all.
     """
-    key = stream.Key(*(jax.ShapeDtypeStruct((), jnp.uint32) for _ in range(3)))
+    word: Any = jax.ShapeDtypeStruct((), jnp.uint32)
+    key = stream.Key(word, word, word)
     # A new function each time: traces are kept by function.
     first, second = (
         jax.make_jaxpr(lambda key, *args: function(key, *args))(key, *args)

@@ -49,8 +49,9 @@ def test_seeds_and_cells_differ():
     grid = simulate_grid(noisy_max(), [(SCORES, PARAMS)] * 2, trials=50_000, seed=3)
     np.testing.assert_array_equal(grid.values[0], tallies().values[0])
     assert not np.array_equal(grid.values[0], grid.values[1])
-    other = simulate(noisy_max(), SCORES, PARAMS, trials=50_000, seed=4)
-    assert not np.array_equal(other.values, tallies().values)
+    for other in (4, 3 + 2**32):
+        found = simulate(noisy_max(), SCORES, PARAMS, trials=50_000, seed=other)
+        assert not np.array_equal(found.values, tallies().values)
 
 
 def test_ranges_of_trials_add_up_across_processes():
