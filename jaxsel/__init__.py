@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from jaxsel.base import Relation as Relation
     from jaxsel.base import Verdict as Verdict
     from jaxsel.engine import Performance as Performance
-    from jaxsel.engine import Tallies as Tallies
     from jaxsel.engine import simulate as simulate
     from jaxsel.engine import simulate_grid as simulate_grid
     from jaxsel.errors import InputError as InputError
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
     from jaxsel.public import claim as claim
     from jaxsel.public import mechanism as mechanism
     from jaxsel.tables import from_law as from_law
+    from jaxsel.tallies import Tallies as Tallies
     from jaxsel.validation import Validation as Validation
     from jaxsel.validation import validate as validate
 
@@ -83,7 +83,7 @@ _PUBLIC = {
     "Performance": "engine:Performance",
     "Relation": "base:Relation",
     "Selection": "families.tuning.private_tuning:Selection",
-    "Tallies": "engine:Tallies",
+    "Tallies": "tallies:Tallies",
     "TuningCost": "public:TuningCost",
     "Validation": "validation:Validation",
     "Verdict": "base:Verdict",

@@ -7,16 +7,19 @@ mechanism has an exact law. A lower bound is no estimate: the truth may be much 
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import jax
 import numpy as np
 
+from jaxsel import records
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
 from jaxsel.audit_bounds import AuditBound, delta_lower_bound, epsilon_lower_bound
 from jaxsel.base import Mechanism, Pair
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.entry import Built
 from jaxsel.errors import InputError, check_choice, check_integer
+from jaxsel.key_use import key_use
 from jaxsel.printing import Summary, printed
 
 if TYPE_CHECKING:
@@ -106,8 +109,9 @@ def audit(
       progress, performance: as in ``simulate_grid``.
 
     Raises:
-      InputError: for bad input, or a mechanism whose draws are too coarse to audit with
-        this many trials ("fast" precision).
+      InputError: for bad input; a mechanism whose draws are too coarse to audit with this
+        many trials ("fast" precision); or one that does not draw its randomness from its
+        key, and has no exact law that says that it needs none.
     """
     found = _audited(mechanism, pair)
     tallies = _both_sides(found, trials, method, seed, progress, performance)
@@ -150,6 +154,7 @@ class _Audited(NamedTuple):
     mechanism: Mechanism
     pair: Pair
     promise: "Promise | None"
+    listed: bool
 
 
 def _audited(mechanism: Mechanism | Built, pair: Pair | str | None) -> _Audited:
@@ -159,10 +164,42 @@ def _audited(mechanism: Mechanism | Built, pair: Pair | str | None) -> _Audited:
         found = pair if isinstance(pair, Pair) else mechanism.pair(pair)
         entry, values = mechanism.entry, mechanism.values
         promise = None if entry is None else promised(entry, values, found)
-        return _Audited(mechanism.mechanism, found, promise)
+        listed = entry is not None
+        return _Audited(mechanism.mechanism, found, promise, listed)
     if not isinstance(pair, Pair):
         raise InputError(f"pair is {pair!r}; {mechanism.name} comes without, give one")
-    return _Audited(mechanism, pair, None)
+    return _Audited(mechanism, pair, None, False)
+
+
+def _check_key_use(mechanism: Mechanism, cells: list[tuple[Any, Any]]) -> None:
+    """InputError if the mechanism's randomness comes from elsewhere than its key."""
+    with jax.enable_x64(True):
+        for data, params in cells:
+            prepared, again = (mechanism.prepare(data, params) for _ in range(2))
+            found = key_use(
+                lambda key, *given: mechanism.event(mechanism.sample(key, *given)),
+                *prepared,
+            )
+            same = records.digest(prepared) == records.digest(again)
+            if not (same and found.repeatable):
+                raise InputError(
+                    f"{mechanism.name} draws random numbers outside its key, which are "
+                    "drawn once and kept for all trials; take them from jaxsel.noise or "
+                    "jaxsel.stream with the key that sample is given"
+                )
+            if not found.used and not _is_constant(mechanism, data, params):
+                raise InputError(
+                    f"the event of {mechanism.name} does not depend on its key, so that "
+                    "all trials are one; draw its noise from the key, or, if it is to "
+                    "have none, give it its law, a point mass"
+                )
+
+
+def _is_constant(mechanism: Mechanism, data: Any, params: Any) -> bool:
+    """Whether an exact law says that there is one possible event."""
+    if mechanism.law is None:
+        return False
+    return bool(mechanism.law(data, params).probabilities.max() == 1.0)
 
 
 class _BothSides(NamedTuple):
@@ -188,6 +225,9 @@ def _both_sides(
             f'too coarse to audit with {trials} trials; use precision "tail"'
         )
     cells = [(pair.data, pair.params), (pair.neighbour, pair.params)]
+    # Entries of the catalogue are tested for it.
+    if not audited.listed:
+        _check_key_use(mechanism, cells)
 
     def counts(number: int, first: int):
         return simulate_grid(
@@ -207,7 +247,7 @@ def _both_sides(
 def _exact(
     audited: _Audited, value: Callable[[np.ndarray, np.ndarray], float]
 ) -> float | None:
-    mechanism, pair, _ = audited
+    mechanism, pair = audited.mechanism, audited.pair
     if mechanism.law is None:
         return None
     first = mechanism.law(pair.data, pair.params)

@@ -24,7 +24,6 @@ import numpy as np
 
 from jaxsel.errors import InputError
 
-_ABSENT = (None, "")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -34,6 +33,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     by_lower = {other.lower(): other for other in known}
     found = difflib.get_close_matches(name.lower(), list(by_lower), 1, 0.6)
     return f"; did you mean {by_lower[found[0]]}?" if found else ""
+
+
+def _absent(value: object) -> bool:
+    """Whether a setting is left out: nothing, or an empty text."""
+    return value is None or (isinstance(value, str) and not value)
 
 
 def _shown(value: object) -> str:
@@ -329,10 +333,7 @@ def read_values(
     values = {}
     for name, domain in domains.items():
         value = given.get(name, domain.default)
-        optional = domain.default in _ABSENT if isinstance(domain.default, str) else (
-            domain.default is None
-        )  # fmt: skip
-        if isinstance(value, str | None) and value in _ABSENT and optional:
+        if _absent(value) and _absent(domain.default):
             continue
         values[name] = domain.read(name, value)
     return values

@@ -7,9 +7,10 @@ and resume (on the same backend and JAX version: logarithms may differ in the la
 between backends). Memory is one block of trials, whatever their number.
 """
 
+import contextlib
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,13 +21,13 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxsel import records, source_digest, stream
+from jaxsel import records, source_digest, stream, tallies
 from jaxsel.base import Mechanism
 from jaxsel.entry import Built
 from jaxsel.errors import InputError, check_integer
-from jaxsel.printing import Summary, printed
 from jaxsel.progress import progress_bar
 from jaxsel.statistics import Statistic, counts
+from jaxsel.tallies import Tallies
 
 _MAX_TRIALS = 2**62
 _CALL_SECONDS = 0.5
@@ -46,58 +47,6 @@ class Performance(NamedTuple):
     block_size: int | None = None
     blocks_per_call: int | None = None
     devices: tuple[Any, ...] | None = None
-
-
-@printed
-class Tallies(NamedTuple):
-    """Exact sums over trials of every cell of a grid.
-
-    Attributes:
-      values: pytree of np.int64 arrays with a leading axis of cells; for the default
-        statistic Int64["cells events"].
-      trials: number of trials in each cell.
-      labels: the meaning of the events, for the default statistic.
-      configuration: everything that determines the values, as JSON-ready data.
-      seconds: wall time spent computing, over all resumed parts.
-    """
-
-    values: Any
-    trials: int
-    labels: tuple[str, ...]
-    configuration: Mapping[str, Any]
-    seconds: float
-
-    def __add__(self, other: "Tallies") -> "Tallies":
-        """Merges two ranges of trials of one configuration (see ``first_trial``)."""
-        if self.configuration != other.configuration:
-            raise InputError("these tallies come from different configurations")
-        values = jax.tree.map(np.add, self.values, other.values)
-        return self._replace(
-            values=values,
-            trials=self.trials + other.trials,
-            seconds=self.seconds + other.seconds,
-        )
-
-    def summary(self) -> Summary:
-        """The tallies in words, and how often each event happened in each cell."""
-        cells = self.configuration["cells"]
-        sentence = (
-            f"{self.trials} trials of {self.configuration['mechanism']}"
-            f"{'' if cells == 1 else f' in each of {cells} cells'}, seed "
-            f"{self.configuration['seed']}, {self.seconds:.3g} s."
-        )
-        values = self.values
-        if np.shape(values) != (cells, len(self.labels)):
-            return Summary(f"{sentence} Sums of {self.configuration['statistic']}.")
-        if cells == 1:
-            rows = [
-                [label, int(count), count / self.trials]
-                for label, count in zip(self.labels, values[0], strict=True)
-            ]
-            return Summary(sentence, ("outcome", "count", "frequency"), rows)
-        columns = ("cell", *self.labels)
-        rows = [[cell, *map(int, row)] for cell, row in enumerate(values)]
-        return Summary(sentence, columns, rows)
 
 
 def simulate(
@@ -161,7 +110,7 @@ def simulate_grid(
       seed: whole number in [0, 2**64). Same seed, same tallies, bit for bit.
       statistic: what to keep of a trial; default: counts of ``mechanism.event``.
       first_trial: number of the first trial, so that several processes or hosts can each
-        do a range of one run; their tallies add up to the run's.
+        do a range of one run; their tallies add up (``+``) to the run's.
       record: a file to resume from and to save to. A run that was killed goes on where
         its last save left off; a larger ``trials`` extends a finished run.
       progress: True, False, or None for a bar on a terminal after two seconds.
@@ -169,7 +118,8 @@ def simulate_grid(
 
     Raises:
       InputError: for input that the mechanism refuses, cells of different shapes, or a
-        record written by another configuration or by other code.
+        record written by another configuration, by other code, for other trials, edited
+        by hand, or being written by another process.
       RuntimeError: if outcomes fall outside the statistic's declared range.
     """
     trials = check_integer("trials", trials, 1)
@@ -187,22 +137,28 @@ def simulate_grid(
         if statistic is None:
             statistic = counts(mechanism.event, len(labels))
         prepared = _checked([mechanism.prepare(*cell) for cell in cells])
-        configuration = _configuration(
-            mechanism, statistic, prepared, seed, first_trial
-        )
+        configuration = _configuration(mechanism, statistic, prepared, seed)
         plan = _plan(performance)
         step = _compile(mechanism, statistic, plan.block_size, plan.mesh)
-        state = _resume(record, configuration, step, prepared, plan, trials)
-        state = _run(
-            step, prepared, plan, state, seed, first_trial, trials, progress,
-            lambda state: _save(record, configuration, labels, state),
-        )  # fmt: skip
+        # Nobody else may go on from this record meanwhile.
+        holding = contextlib.nullcontext(None)
+        if record is not None:
+            holding = records.writer(record)
+        with holding as write:
+            state = _resume(
+                record, configuration, step, prepared, plan, first_trial, trials
+            )
+            state = _run(
+                step, prepared, plan, state, seed, first_trial, trials, progress,
+                lambda state: _save(write, configuration, labels, first_trial, state),
+            )  # fmt: skip
     for total in statistic.totals(state.values):
         if np.any(total != trials):
             raise RuntimeError(
                 f"{mechanism.name} gave outcomes outside the range of {statistic.name}"
             )
-    return Tallies(state.values, trials, labels, configuration, state.seconds)
+    ranges = ((first_trial, first_trial + trials),)
+    return Tallies(state.values, ranges, labels, configuration, state.seconds)
 
 
 class _State(NamedTuple):
@@ -250,14 +206,13 @@ def _stacked(cells: list) -> Any:
     return jax.tree.map(lambda *parts: np.stack(parts), *cells)
 
 
-def _configuration(mechanism, statistic, prepared, seed, first_trial) -> dict:
+def _configuration(mechanism, statistic, prepared, seed) -> dict:
     return {
         "mechanism": mechanism.name,
         "statistic": statistic.name,
         "cells": len(prepared),
         "input_digest": records.digest(_stacked(prepared)),
         "seed": seed,
-        "first_trial": first_trial,
         "stream": "threefry2x32-20/v1",
         "code": source_digest.digest(mechanism, statistic, __name__),
         "jax": jax.__version__,
@@ -386,32 +341,46 @@ def _run(
     return state
 
 
-def _resume(record, configuration, step, prepared, plan, trials: int) -> _State:
+def _resume(
+    record, configuration, step, prepared, plan, first_trial: int, trials: int
+) -> _State:
     fresh = _State(0, _zero_values(step, prepared, plan), 0.0)
     if record is None or not Path(record).exists():
         return fresh
     stored = records.read(record, configuration)
-    done = int(stored.attributes["trials"])
+    ranges = tallies.read_ranges(stored.attribute("ranges", list))
+    ((first, last),) = ranges if len(ranges) == 1 else ((-1, -1),)
+    if first != first_trial:
+        raise InputError(
+            f"{record} holds {tallies.shown(ranges)}, and this run begins at "
+            f"{first_trial}; name another file"
+        )
+    done = last - first
     if done > trials:
         raise InputError(
             f"{record} already holds {done} trials; ask for at least as many, or name "
             "another file"
         )
-    leaves = [stored.arrays[f"values_{i}"] for i in range(len(stored.arrays))]
-    values = jax.tree.unflatten(jax.tree.structure(fresh.values), leaves)
-    return _State(done, values, float(stored.attributes["seconds"]))
+    structure = jax.tree.structure(fresh.values)
+    expected = jax.tree.leaves(fresh.values)
+    names = [f"values_{i}" for i in range(len(expected))]
+    if [stored.arrays[n].shape for n in names if n in stored.arrays] != [
+        leaf.shape for leaf in expected
+    ]:
+        raise InputError(f"{record} holds no tallies of this statistic")
+    values = jax.tree.unflatten(structure, [stored.arrays[name] for name in names])
+    return _State(done, values, stored.attribute("seconds", float))
 
 
-def _save(record, configuration, labels, state: _State) -> None:
-    if record is None:
+def _save(write, configuration, labels, first_trial: int, state: _State) -> None:
+    if write is None:
         return
     leaves = jax.tree.leaves(state.values)
-    records.write(
-        record,
+    write(
         arrays={f"values_{i}": leaf for i, leaf in enumerate(leaves)},
         configuration=configuration,
         attributes={
-            "trials": state.done,
+            "ranges": [[first_trial, first_trial + state.done]],
             "seconds": state.seconds,
             "labels": list(labels),
         },

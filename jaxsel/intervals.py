@@ -24,7 +24,8 @@ from jaxsel.errors import (
 # Nothing below this error probability is tested.
 _SMALLEST_ERROR = 1e-30
 # Limits meet the error probability to one part in 1e6 (tested up to 1e12 trials);
-# asking for that much less keeps them on the safe side.
+# asking for that much less keeps them on the safe side. Next to 0 and 1 neighbouring
+# floats are further apart than that, so that limits are rounded outwards besides.
 _SAFETY = 1.0 - 1e-6
 _LARGEST_TALLY = 2.0**53
 _SMALLEST_EXPECTED = 5.0
@@ -115,24 +116,24 @@ def _solve(
 
 
 def _lower(k: np.ndarray, n: np.ndarray, error: float) -> np.ndarray:
-    """p with P[Bin(n, p) >= k] = error; 0 for k = 0."""
+    """p with P[Bin(n, p) >= k] just below error; 0 for k = 0."""
     error *= _SAFETY
     a = np.maximum(k, 1.0)
     b = np.maximum(n - a + 1.0, 1.0)  # below 1 only for n = 0, where k = 0
     limit = _solve(scipy.special.betaincinv, scipy.special.betainc, True, a, b, error)
     limit = np.where(k == n, np.exp(math.log(error) / np.maximum(n, 1.0)), limit)
-    return np.where(k == 0, 0.0, limit)
+    return np.where(k == 0, 0.0, np.nextafter(limit, 0.0))
 
 
 def _upper(k: np.ndarray, n: np.ndarray, error: float) -> np.ndarray:
-    """p with P[Bin(n, p) <= k] = error; 1 for k = n."""
+    """p with P[Bin(n, p) <= k] just below error; 1 for k = n."""
     error *= _SAFETY
     a, b = k + 1.0, np.maximum(n - k, 1.0)
     limit = _solve(
         scipy.special.betainccinv, scipy.special.betaincc, False, a, b, error
     )
     limit = np.where(k == 0, -np.expm1(math.log(error) / np.maximum(n, 1.0)), limit)
-    return np.where(k == n, 1.0, limit)
+    return np.where(k == n, 1.0, np.nextafter(limit, 1.0))
 
 
 def _error(error: float) -> float:

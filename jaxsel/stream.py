@@ -5,6 +5,10 @@ seed, the grid cell and the high half of the trial number; the counter words nam
 half of the trial number and the draw inside the trial. Any trial can be recomputed alone,
 and nothing depends on how trials are batched.
 
+A mechanism divides the stream of a trial among its parts (``fold``) and the rounds of its
+loops (``at_round``). Parts have small numbers written in the code, rounds all numbers above
+them, so that however long a loop is, none of its rounds draws what a part draws.
+
 The rounds are unrolled in ``jax.numpy`` so that XLA fuses them with whatever consumes the
 words. The built-in generator runs a rolled loop on CPU and is several times slower.
 """
@@ -18,8 +22,10 @@ from jaxtyping import Array, UInt32
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
-# Keys made by ``fold`` come from another Threefry key than the words of the same stream.
+# Keys of parts and rounds come from another Threefry key than the words of the stream.
 _FOLD_TAG = 0x9E3779B9
+# Parts of a mechanism are numbered below this, rounds of a loop from here on.
+PARTS = 1 << 16
 
 
 class Key(NamedTuple):
@@ -88,13 +94,57 @@ def trial_key(seed_low, seed_high, cell, trial_high, trial_low) -> Key:
     return Key(first, second, _u32(trial_low))
 
 
-def fold(key: Key, tag) -> Key:
-    """An independent stream of the same trial, for the ``tag``-th part of a mechanism."""
-    hashed = threefry_2x32(key.first ^ _u32(_FOLD_TAG), key.second, tag, 0)
+def _child(key: Key, low, high) -> Key:
+    # Threefry permutes its counters: under one key, different numbers, different keys.
+    hashed = threefry_2x32(key.first ^ _u32(_FOLD_TAG), key.second, low, high)
     # Without the barrier XLA may fuse this hash into every use of the key, again and
     # again: programs that fold inside a loop then take minutes to compile.
     first, second = lax.optimization_barrier(hashed)
     return Key(first, second, key.lane)
+
+
+def fold(key: Key, tag) -> Key:
+    """An independent stream of the same trial, for a part of a mechanism.
+
+    Args:
+      key: of the trial, or of a part of it.
+      tag: number of the part, a whole number in [0, 2**16) that stands in the code.
+
+    Raises:
+      TypeError: for a number that is only known when the program runs: it counts rounds,
+        which ``at_round`` is for.
+      ValueError: for a number out of range.
+    """
+    if not isinstance(tag, int | np.integer):
+        raise TypeError(
+            f"a part of a mechanism has a whole number written in the code, not {tag}; "
+            "rounds of a loop take stream.at_round"
+        )
+    if not 0 <= tag < PARTS:
+        raise ValueError(f"the number of a part is {tag}; it must lie in [0, {PARTS})")
+    return _child(key, int(tag), 0)
+
+
+def at_round(key: Key, number, *, first: int = PARTS) -> Key:
+    """An independent stream of the same trial, for round ``number`` of a loop.
+
+    Differs from the streams of all parts, and of all rounds of another number, whatever
+    the number. Two loops on one key need a part each.
+
+    Args:
+      key: of the trial, or of a part of it.
+      number: whole number >= 0 of any width, known or traced.
+      first: what the numbers of rounds begin at, after those of the parts. 0 is for a key
+        that is never divided into parts.
+    """
+    if isinstance(number, int | np.integer):
+        whole = int(number) + first
+        return _child(key, whole & 0xFFFFFFFF, whole >> 32)
+    low = number.astype(np.uint32) + np.uint32(first)
+    high = (low < np.uint32(first)).astype(np.uint32)  # the carry
+    if np.dtype(number.dtype).itemsize > 4:
+        high = high + (number >> np.array(32, number.dtype)).astype(np.uint32)
+    return _child(key, low, high)
 
 
 def words(key: Key, draw) -> tuple[Array, Array]:

@@ -73,7 +73,7 @@ def all_labels() -> Mechanism:
 
         def one(argument):
             label, column = argument
-            found = inner.sample(stream.fold(key, label), column, params)
+            found = inner.sample(stream.at_round(key, label), column, params)
             return found.size, found.hits
 
         released, hits = lax.map(one, (jnp.arange(labels, dtype=jnp.uint32), data))
@@ -115,7 +115,7 @@ def all_queries(selection: str) -> Mechanism:
         def add(total, argument):
             number, query = argument
             own = {k: v for k, v in query.items() if k not in ("rank", "truth")}
-            found = inner.sample(stream.fold(key, number), own, params)
+            found = inner.sample(stream.at_round(key, number), own, params)
             truth = query["truth"]
             released = (query["rank"] < found.size) & found.passed
             good = jnp.sum(released & truth, dtype=jnp.int32)

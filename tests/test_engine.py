@@ -1,5 +1,6 @@
 """The promises of simulate: addresses, exact sums, constant memory, resume."""
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -48,26 +49,73 @@ def test_seeds_and_cells_differ():
     grid = simulate_grid(noisy_max(), [(SCORES, PARAMS)] * 2, trials=50_000, seed=3)
     np.testing.assert_array_equal(grid.values[0], tallies().values[0])
     assert not np.array_equal(grid.values[0], grid.values[1])
-    other = simulate(noisy_max(), SCORES, PARAMS, trials=50_000, seed=4)
-    assert not np.array_equal(other.values, tallies().values)
+    for other in (4, 3 + 2**32):
+        found = simulate(noisy_max(), SCORES, PARAMS, trials=50_000, seed=other)
+        assert not np.array_equal(found.values, tallies().values)
 
 
 def test_ranges_of_trials_add_up_across_processes():
     """Two processes, each with its own range of trials, make the run of one."""
     code = textwrap.dedent(
         """
-        import sys, numpy as np
+        import pickle, sys
         from tests.test_engine import tallies
         first, trials = int(sys.argv[1]), int(sys.argv[2])
-        values = tallies(trials=trials, first_trial=first).values
-        print(",".join(str(v) for v in values[0]))
+        found = tallies(trials=trials, first_trial=first)
+        sys.stdout.buffer.write(pickle.dumps(found))
         """
     )
     arguments = [sys.executable, "-c", code, "0", "20001"]
-    result = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    theirs = np.array([int(v) for v in result.stdout.split(",")])
-    ours = tallies(first_trial=20_001, trials=29_999).values[0]
-    np.testing.assert_array_equal(theirs + ours, tallies().values[0])
+    result = subprocess.run(arguments, capture_output=True, check=True)
+    theirs = pickle.loads(result.stdout)
+    ours = tallies(first_trial=20_001, trials=29_999)
+    whole = tallies()
+    for both in (theirs + ours, ours + theirs):
+        np.testing.assert_array_equal(both.values, whole.values)
+        assert both.values.dtype == whole.values.dtype
+        assert both.ranges == whole.ranges == ((0, 50_000),)
+        assert both.trials == whole.trials == 50_000
+        assert both.configuration == whole.configuration
+        assert both.seconds == theirs.seconds + ours.seconds
+
+
+def test_tallies_of_ranges_with_a_gap_keep_their_ranges():
+    parts = [tallies(trials=100, first_trial=first) for first in (300, 0, 200)]
+    both = parts[0] + parts[1]
+    assert both.ranges == ((0, 100), (300, 400))
+    assert both.trials == 200
+    assert (both + parts[2]).ranges == ((0, 100), (200, 400))
+
+
+def test_tallies_that_count_a_trial_twice_are_not_added():
+    first, second = (tallies(trials=100, first_trial=n) for n in (0, 60))
+    with pytest.raises(InputError, match=r"both tallies count trials \[60, 100\);"):
+        first + second
+    with pytest.raises(InputError, match=r"both tallies count trials \[0, 100\);"):
+        first + first
+    apart = tallies(trials=10, first_trial=200) + tallies(trials=10, first_trial=90)
+    with pytest.raises(InputError, match=r"trials \[90, 100\) and \[200, 210\);"):
+        tallies(trials=300) + apart
+
+
+def test_tallies_of_different_configurations_are_not_added():
+    other = simulate(noisy_max(), SCORES, {"epsilon": 2.0}, trials=10, first_trial=100)
+    with pytest.raises(InputError, match=r"differ in input_digest, seed\)"):
+        tallies(trials=100) + other
+
+
+def test_a_record_of_other_trials_is_refused_and_kept(tmp_path):
+    record = tmp_path / "run.nc"
+    tallies(trials=1000, first_trial=500, record=record)
+    before = record.read_bytes()
+    for first in (0, 501, 1500):
+        with pytest.raises(InputError, match=r"holds trials \[500, 1500\)"):
+            tallies(trials=2000, first_trial=first, record=record)
+    assert record.read_bytes() == before
+    more = tallies(trials=2000, first_trial=500, record=record)
+    assert more.ranges == ((500, 2500),)
+    straight = tallies(trials=2000, first_trial=500)
+    np.testing.assert_array_equal(more.values, straight.values)
 
 
 def test_trials_beyond_2_to_the_32():
@@ -95,7 +143,7 @@ def counter_mechanism(event):
 
 def test_sums_moments_and_histograms_are_exact():
     mechanism = counter_mechanism(lambda lane: (lane % 3).astype(jnp.int32))
-    low, high = 0.0, 4096.0
+    low, high = 0.0, 1024.0  # squares reach the highest bits
     statistic = statistics.combine(
         {
             "moments": statistics.moments(_as_float, low, high),
@@ -182,7 +230,7 @@ def test_a_killed_run_resumes_to_the_same_tallies(tmp_path):
     assert killed.returncode == -signal.SIGKILL
     from jaxsel import records
 
-    done = records.read(record).attributes["trials"]
+    ((_, done),) = records.read(record).attributes["ranges"]
     assert 0 < done < 2**26, "the run was to be killed midway"
     settings = {"trials": done + 100_000, "seed": 5}
     resumed = simulate(noisy_max(), SCORES, PARAMS, record=record, **settings)
@@ -209,7 +257,7 @@ def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch):
         patch.setattr(jaxsel.engine, "progress_bar", impatient)
         with pytest.raises(KeyboardInterrupt):
             tallies(record=record, **settings)
-    done = records.read(record).attributes["trials"]
+    ((_, done),) = records.read(record).attributes["ranges"]
     assert 0 < done < 50_000
     np.testing.assert_array_equal(
         tallies(record=record, **settings).values, tallies().values

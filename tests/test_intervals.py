@@ -103,12 +103,32 @@ def test_limits_meet_the_error_up_to_1e12_trials(seed):
             )
 
 
+def test_the_error_is_never_exceeded_next_to_one(seed):
+    """Where all or all but a few trials succeed, limits are next to 1, where one unit in
+    the last place moves the error by 1e-4 of itself at 1e12 trials. Exactly, by mpmath:
+    p^n for all n, 1 - q^n - n q^(n-1) (1 - q) for all but one."""
+    errors = 10.0 ** -np.random.default_rng(seed).uniform(0.01, 30.0, 30)
+    with mpmath.workdps(60):
+        for n in (10**12, 628_520_326_924, 10**9, 77):
+            # Two units in the last place, at most, and what is asked for less.
+            room = 1.0 - 1.01e-6 - 4.0 * n * EPS
+            for error in errors:
+                p = mpmath.mpf(float(clopper_pearson_lower(n, n, error=error)))
+                assert room * error <= p**n <= error
+                q = 1 - mpmath.mpf(float(clopper_pearson_upper(0, n, error=error)))
+                assert room * error <= q**n <= error
+                p = mpmath.mpf(float(clopper_pearson_lower(n - 1, n, error=error)))
+                assert p**n + n * p ** (n - 1) * (1 - p) <= error
+
+
 def _meets(tail, limits, error):
-    """tail(limits) is just below error, but for two roundings of the limits."""
+    """tail(limits) is just below error, but for three roundings of the limits."""
     ratio = tail(limits) / error
     moved = np.zeros_like(ratio)
     for towards in (0.0, 1.0):
-        other = np.nextafter(np.nextafter(limits, towards), towards)
+        other = limits
+        for _ in range(3):
+            other = np.nextafter(other, towards)
         moved = np.maximum(moved, np.abs(tail(other) / error - ratio))
     assert np.all(ratio <= 1 + moved)
     assert np.all(ratio >= 1 - SLACK - moved)

@@ -26,6 +26,8 @@ ALLOWED = {
     "noise": {"errors", "stream", "logarithm"},
     "statistics": HOST,
     "records": HOST,
+    "tallies": HOST,
+    "key_use": {"stream"},
     "data": HOST,
     "intervals": HOST,
     "audit_bounds": HOST | {"intervals"},
@@ -40,7 +42,7 @@ ALLOWED = {
     # It builds what samples from an exact law, and shows laws of K.
     "entry": HOST | {"tables", "repetitions"},
     "engine": HOST
-    | {"stream", "statistics", "records", "progress", "source_digest", "entry"},
+    | {"stream", "statistics", "records", "tallies", "progress", "source_digest", "entry"},
     "families": HOST | DEVICE | STATING | THEORY | {"repetition_sampling"},
     "training": HOST
     | THEORY
@@ -50,7 +52,8 @@ ALLOWED = {
     },
     "catalogue": HOST | STATING | THEORY | {"families", "engine", "auditing"},
     "auditing": HOST
-    | {"engine", "audit_bounds", "accounting.single_run", "entry", "catalogue"},
+    | {"engine", "audit_bounds", "accounting.single_run", "entry", "catalogue",
+       "key_use", "records"},
     "validation": HOST | {"catalogue"},
 }  # fmt: skip
 # Families that a family builds on.

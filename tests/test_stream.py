@@ -4,6 +4,7 @@ import jax
 import jax.extend.random
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from jaxsel import stream
 
@@ -43,3 +44,46 @@ def test_trials_beyond_32_bits_do_not_repeat():
     first = stream.words(stream.make_key(0, 5), 0)
     later = stream.words(stream.make_key(0, 5 + 2**32), 0)
     assert int(first[0]) != int(later[0])
+
+
+def _pair(key: stream.Key) -> tuple[int, int]:
+    return int(key.first), int(key.second)
+
+
+def test_no_round_is_a_part_however_long_the_loop():
+    """Under one key the numbers of parts and rounds are different counters of a
+    permutation: part t is counter t, round n is counter n + 2**16, in 64 bits."""
+    key = stream.make_key(3)
+    wrapping = [2**32 - 2**16 + tag for tag in (0, 1, 199, 200, 2**16 - 1)]
+    rounds = [0, 1, 199, 200, 2**16, 2**31, 2**32 - 1, *wrapping, 2**32, 2**48]
+    rounds = sorted(set(rounds))
+    keys = [_pair(stream.at_round(key, number)) for number in rounds]
+    keys += [_pair(stream.fold(key, tag)) for tag in (0, 1, 199, 200, 2**16 - 1)]
+    assert len(set(keys)) == len(rounds) + 5
+    # Where the sum of number and 2**16 is below 2**32, it is the only counter.
+    expected = stream.threefry_2x32(
+        key.first ^ np.uint32(0x9E3779B9), key.second, 5 + 2**16, 0
+    )
+    assert _pair(stream.at_round(key, 5)) == tuple(int(word) for word in expected)
+    assert _pair(stream.at_round(key, 199, first=0)) == _pair(stream.fold(key, 199))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])
+def test_a_traced_round_is_the_known_one(dtype):
+    key, last = stream.make_key(3), np.iinfo(dtype).max
+    with jax.enable_x64(True):
+        traced = jax.jit(lambda number: stream.at_round(key, number)[:2])
+        for number in (0, 7, 2**31 - 1, 2**32 - 2**16, 2**32 + 3, 2**40):
+            if number > last:
+                continue
+            found = tuple(int(word) for word in traced(jnp.asarray(number, dtype)))
+            assert found == _pair(stream.at_round(key, number))
+
+
+def test_a_part_has_a_small_number_that_stands_in_the_code():
+    key = stream.make_key(0)
+    for number in (-1, 2**16):
+        with pytest.raises(ValueError, match="number of a part"):
+            stream.fold(key, number)
+    with pytest.raises(TypeError, match="at_round"):
+        jax.jit(lambda number: stream.fold(key, number))(3)

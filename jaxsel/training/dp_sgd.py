@@ -127,7 +127,7 @@ def _gaussian(key: stream.Key, tree: Any, deviation) -> Any:
     noisy = []
     for number, leaf in enumerate(leaves):
         draws = jnp.arange(leaf.size, dtype=jnp.uint32)
-        own = stream.fold(key, jnp.uint32(number))
+        own = stream.fold(key, number)
         normal = noise.normal(noise.number(own, draws, "tail"))
         noisy.append(deviation * normal.reshape(leaf.shape).astype(leaf.dtype))
     return jax.tree.unflatten(structure, noisy)
@@ -193,8 +193,8 @@ def train(
       optimiser: learning rate -> optax transformation, for example ``optax.sgd``.
       state: to go on from.
       data: images and labels.
-      key: the stream of this run; step t draws from ``stream.fold(key, t)`` alone, so a
-        run that is resumed repeats no noise and skips none.
+      key: the stream of this run; step t draws from ``stream.at_round(key, t, first=0)``
+        alone, so a run that is resumed repeats no noise and skips none.
       learning_rate: of the optimiser; does not recompile.
       steps: how many; does not recompile.
       gradient: what makes a step's gradient; audits put a faulty one here.
@@ -207,7 +207,7 @@ def train(
     transformation = optimiser(learning_rate)
 
     def one_step(_, state: State) -> State:
-        own = stream.fold(key, state.step)
+        own = stream.at_round(key, state.step, first=0)
         mean, overflow = gradient(model, plan, state.params, data, own)
         updates, inner = transformation.update(mean, state.optimiser, state.params)
         params = optax.apply_updates(state.params, updates)

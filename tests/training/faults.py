@@ -128,7 +128,7 @@ def _shuffled(model, plan, runs, start, data, base, steps):
             here = lax.dynamic_slice_in_dim(order, place, size)
             batch = Batch(here, jnp.int32(size), jnp.asarray(False))
             total = _sum(model, plan, state.params, data, batch)
-            own = stream.fold(key, number + 1)
+            own = stream.at_round(key, number)
             mean = _mean(total, _noise(plan, own, total), plan.batch_size)
             updates, inner = optimiser.update(mean, state.optimiser, state.params)
             params = optax.apply_updates(state.params, updates)

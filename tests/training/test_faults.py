@@ -54,7 +54,9 @@ def moves(gradient) -> np.ndarray:
     @jax.jit
     @functools.partial(jax.vmap, in_axes=(None, 0))
     def noisy(data, step):
-        return gradient(model, plan, params, data, stream.fold(run, step))[0]
+        return gradient(model, plan, params, data, stream.at_round(run, step, first=0))[
+            0
+        ]
 
     steps = jnp.arange(KEYS, dtype=jnp.uint32)
     with_it, without = (
@@ -92,7 +94,7 @@ def batch_sizes(gradient) -> np.ndarray:
     run = stream.make_key(seed(), 6)
 
     def one(step):
-        key = stream.fold(run, step)
+        key = stream.at_round(run, step, first=0)
         return gradient(model, SIZE_PLAN, params, data, key)[0]["canaries"][0]
 
     found = jax.jit(jax.vmap(one))(jnp.arange(20_000, dtype=jnp.uint32))

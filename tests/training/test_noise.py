@@ -32,7 +32,9 @@ def samples(gradient) -> list[np.ndarray]:
     run = stream.make_key(seed(), 11)
 
     def one(step):
-        return gradient(model, PLAN, params, data, stream.fold(run, step))[0]
+        return gradient(model, PLAN, params, data, stream.at_round(run, step, first=0))[
+            0
+        ]
 
     found = jax.jit(jax.vmap(one))(jnp.arange(STEPS, dtype=jnp.uint32))
     return [np.asarray(x).reshape(STEPS, -1) / SCALE for x in jax.tree.leaves(found)]

@@ -181,7 +181,7 @@ def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
 
     def round_of_runs(number, state):
         best, group = state
-        here = stream.fold(key, number)
+        here = stream.at_round(key, number)
         coin = noise.uniform(noise.number(here, draws))
         number = noise.number(here, draws + jnp.uint32(count))
         score = jnp.asarray(data.levels)

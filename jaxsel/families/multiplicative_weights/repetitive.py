@@ -139,9 +139,9 @@ def repetitive(
             truth, guess = query @ data["shares"], query @ outcome.hypothesis
             level = jnp.abs(truth - guess) - params["threshold"]
             top, after, alive = question(number, level, failures)
-            asked = going
             going, failures = going & alive, jnp.where(going, after, failures)
-            number = number + asked.astype(jnp.int32)
+            # Numbered on after a halt, too: no address is drawn from twice.
+            number = number + 1
             update_round = going & top
 
             def draw(carry):
@@ -261,7 +261,7 @@ def _jump(key, number, state: State, level, params, left) -> _Reply:
 def _literal(key, number, state: State, level, params, left) -> _Reply:
     """One question, Test by Test, alternating the hypotheses until one passes."""
     precision = noise.widest_precision()
-    key = stream.fold(key, number)
+    key = stream.at_round(key, number)
     tests, noises = stream.fold(key, _TEST_TAG), stream.fold(key, _NOISE_TAG)
 
     def batch(carry):

@@ -127,7 +127,7 @@ def composition(
         def once(state, number):
             row, total = state
             used = jax.tree.map(lambda x: jnp.asarray(x)[row], data)
-            outcome = inner.sample(stream.fold(key, number), *used)
+            outcome = inner.sample(stream.at_round(key, number), *used)
             found = jnp.asarray(inner.event(outcome), jnp.int32)
             if event == "all":
                 total = total * jnp.int32(size) + found

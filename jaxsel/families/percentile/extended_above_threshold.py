@@ -101,7 +101,7 @@ def _sample(method: str, key, data, params) -> Halt:
     def once(state):
         query, _ = state
         if method == "literal":
-            run_key = stream.fold(stream.fold(key, _RUN_TAG), query)
+            run_key = stream.at_round(stream.fold(key, _RUN_TAG), query)
             successes = _literal_count(run_key, samples, shares[query])
             failures = samples - successes
         else:

@@ -199,7 +199,7 @@ def _literal(key: stream.Key, data, params) -> tuple[Array, Array]:
     coins = stream.fold(key, _COIN_TAG)
 
     def one_run(number, best):
-        here = stream.fold(key, number + (1 << 16))
+        here = stream.at_round(key, number)
         answers = _inner_vector(here, data, params)
         error = jnp.max(jnp.abs(answers - data))
         bound = _private_bound(stream.fold(here, _BOUND_TAG), error, params)
@@ -222,7 +222,7 @@ def _largest_only(key: stream.Key, data, params) -> tuple[Array, Array]:
     count = jnp.minimum(count.astype(jnp.int64), params["runs"])
 
     def one_run(number, best):
-        here = stream.fold(key, number + (1 << 16))
+        here = stream.at_round(key, number)
         # |noise| of all k is below x with chance (1 - tail)^k = exp(-waiting).
         waiting = noise.exponential(noise.number(here, 0)) / data.shape[0]
         magnitude = noise.normal(

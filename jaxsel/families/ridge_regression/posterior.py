@@ -42,7 +42,6 @@ from jaxsel.families.ridge_regression.tuned import TunedCalibration
 
 FAMILIES = ("truncated_negative_binomial", "capped")
 _COUNT_TAG, _SCORE_TAG = 0xC0, 0xC1
-_FIRST_RUN = 1 << 16  # runs are numbered from here, away from the tags
 # What must be left of a sample's epsilon once its variance is paid for, as in AdaOPS
 # (Wang 2018): with less there is hardly any precision, and nothing is better.
 _LEAST_SHARE = 0.5
@@ -223,7 +222,8 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
     Outcome: RegressionRelease. Event: index of the regularisation, "nothing" last.
 
     Formal guarantees: (epsilon, delta)-DP of the calibration, for training and
-      validation records (claim OPS-PTR-tuned).
+      validation records: claim OPS-run for one run, and for the best of K the claim
+      that the calibration names, one of ``tuned.TUNING_THEOREMS``.
     """
     check_choice("repetitions family", family, FAMILIES)
 
@@ -257,7 +257,7 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
         d = cross.shape[-1]
 
         def one(k, best):
-            run = stream.fold(key, k + _FIRST_RUN)
+            run = stream.at_round(key, k)
             # 32 bits choose the index: each probability is right to choices * 2**-32.
             word, _ = stream.words(run, 1 << 20)
             index = (word.astype(jnp.uint64) * jnp.uint64(choices)) >> jnp.uint64(32)

@@ -41,7 +41,7 @@ from jaxsel.families.selection_and_test.state import (
 from jaxsel.families.tuning.bases import Draw
 
 METHODS = ("literal", "shortcut")
-_STATE_TAG, _CALL_TAG = 0xF0, 0x100
+_STATE_TAG = 0xF0
 _MAX_ROUNDS = 2**31 - 1
 _MAX_TRANSCRIPTS = 2**16
 
@@ -210,7 +210,7 @@ def program(
             if not isinstance(branch, int):
                 branch = jnp.asarray(branch).astype(jnp.int32)
             table = jnp.asarray(data[number])[branch]
-            own = stream.fold(key, _CALL_TAG + number)
+            own = stream.at_round(key, number)
             rounds = jnp.asarray(params["rounds"][number])
             if isinstance(call, Select):
                 outcome, size = make[0](own, state, table, rounds), table.shape[1] + 1
@@ -279,7 +279,7 @@ def _select_shortcut(key, state: State, table: Array, rounds: Array) -> Array:
     outcomes = table.shape[1]
 
     def one(candidate, best):
-        rank = best_rank(stream.fold(key, candidate), state, rounds[candidate])
+        rank = best_rank(stream.at_round(key, candidate), state, rounds[candidate])
         place = _place(table[candidate], rank.value)
         return jnp.minimum(best, jnp.where(rank.none, outcomes, place))
 
@@ -303,7 +303,7 @@ def _tests_literal(key, state: State, top, count, room, stop: int) -> Array:
 def _tests_shortcut(key, state: State, top, count, room, stop: int) -> Array:
     def one(number, loop):
         used, tops = loop
-        used = used + first_top(stream.fold(key, number), state, top)
+        used = used + first_top(stream.at_round(key, number), state, top)
         return used, tops + (used <= count.astype(used.dtype)).astype(jnp.int32)
 
     start = (jnp.zeros_like(state.p), jnp.int32(0))

@@ -7,7 +7,7 @@ run; the shortcuts draw the same outcome in O(1), given p.
 
 All functions are pure in a ``stream.Key``, of fixed shapes, and work inside jit, vmap,
 fori_loop and while_loop; each call of an interaction needs its own stream,
-``stream.fold(key, number)``. Floats are float64 in 64-bit mode (inside ``simulate``).
+``stream.at_round(key, number)``. Floats are float64 in 64-bit mode (inside ``simulate``).
 """
 
 from collections.abc import Callable
@@ -115,7 +115,7 @@ def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""
     """Which of a row of equal Tests is the first to answer top: Geom(p h), from 1.
 
     Args:
-      key: its own stream; use ``stream.fold`` for the next top.
+      key: its own stream; use ``stream.at_round`` for the next top.
       state: of the instance.
       top_probability: h in [0, 1], of every Test of the row.
 
@@ -178,12 +178,14 @@ def select(
     )
 
     def one_candidate(i, found: Found) -> Found:
-        coin_stream, run_stream = stream.fold(coins, i), stream.fold(fresh_key, i)
+        coin_stream, run_stream = (
+            stream.at_round(stage, i) for stage in (coins, fresh_key)
+        )
         tau = per_candidate if per_candidate.ndim == 0 else per_candidate[i]
 
         def one_run(j, found: Found) -> Found:
             happens = runs(coin_stream, state, j)
-            fresh = draw(stream.fold(run_stream, j), i)
+            fresh = draw(stream.at_round(run_stream, j), i)
             better = happens & (fresh.order > found.best.order)
             return Found(
                 jax.tree.map(lambda a, b: jnp.where(better, a, b), fresh, found.best),

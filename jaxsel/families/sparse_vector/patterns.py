@@ -82,7 +82,7 @@ def count_patterns(queries: int, cutoff: int, branches: int = 1) -> np.ndarray:
     return counts
 
 
-def patterns(queries: int, cutoff: int, branches: int = 1) -> np.ndarray:
+def all_patterns(queries: int, cutoff: int, branches: int = 1) -> np.ndarray:
     """All patterns of answers, in lexicographic order.
 
     Returns:
@@ -232,7 +232,7 @@ def check_levels(levels: npt.ArrayLike) -> np.ndarray:
 def pattern_law(
     levels: npt.ArrayLike, noise: SparseNoise, edges: Edges = ()
 ) -> np.ndarray:
-    """Log probabilities of all patterns of answers, in the order of ``patterns``.
+    """Log probabilities of all patterns of answers, in the order of ``all_patterns``.
 
     Args:
       levels: Float["queries"], answers minus threshold.
@@ -247,7 +247,7 @@ def pattern_law(
       InputError: if there are more than 65,536 patterns, or for bad settings.
     """
     levels, noise = check_levels(levels), check_noise(noise)
-    table = patterns(levels.size, noise.cutoff, len(edges) + 1)
+    table = all_patterns(levels.size, noise.cutoff, len(edges) + 1)
     distinct, which = np.unique(levels, return_inverse=True)
     nodes, log_weights = quadrature_nodes(distinct, noise, levels.size, edges)
     logs = answer_logs(distinct, nodes, noise, edges)[:, which]

@@ -22,10 +22,10 @@ from jaxsel.families.sparse_vector.bounds import sparse_noise
 from jaxsel.families.sparse_vector.patterns import (
     NOT_ANSWERED,
     SparseNoise,
+    all_patterns,
     check_noise,
     count_patterns,
     pattern_law,
-    patterns,
 )
 from jaxsel.families.sparse_vector.runs import Runs, first_hit, hazards, read_runs
 from jaxsel.families.sparse_vector.stopping_laws import stopping_law
@@ -44,8 +44,8 @@ class Answers(NamedTuple):
         queries where there are fewer.
       values: Float["cutoff"], the noisy answers minus the threshold that were compared
         there; 0 unless the mechanism releases them.
-      number: Int[""]: the pattern's number in the order of ``patterns``, or the query at
-        which it stopped.
+      number: Int[""]: the pattern's number in the order of ``all_patterns``, or the query
+        at which it stopped.
     """
 
     above: Int[Array, "cutoff"]  # noqa: F821
@@ -149,7 +149,7 @@ def sparse_vector(
         names = {NOT_ANSWERED: "", 0: "0"}
         kinds = range(edges.size + 1)
         names |= {k + 1: "1" if edges.size == 0 else f"1[{k}]" for k in kinds}
-        table = patterns(total, chosen.cutoff, edges.size + 1)
+        table = all_patterns(total, chosen.cutoff, edges.size + 1)
         return tuple("".join(names[each] for each in row) for row in table.tolist())
 
     def law(data, params) -> FiniteLaw:

@@ -137,8 +137,7 @@ def _literal(base: Base, key, data, params) -> Selection:
 
     def once(state):
         count, level, _, _ = state
-        # Runs are numbered from 2**16, away from the tags of the other draws.
-        run = base.draw(stream.fold(key, count + (1 << 16)), data, params["base"])
+        run = base.draw(stream.at_round(key, count), data, params["base"])
         good = run.score >= table[level]
         coin = _uniform(stream.fold(key, _COIN_TAG), count) <= params["gamma"]
         return count + 1, level + (coin & ~good).astype(level.dtype), good, run

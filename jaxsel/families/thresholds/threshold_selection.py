@@ -54,8 +54,8 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
       [0, 1], default 0), "max_draws" (T >= 1, default unlimited).
     Outcome: Selection; event: the released label, "none" last.
 
-    Formal guarantees (claims): LT-Thm3.1; with gamma = 0 and no limit, LT-Thm1.2 and
-    PS-Cor16.
+    Formal guarantees (claims): LT-Thm3.1(a) and LT-Thm3.1(b); with gamma = 0 and no
+    limit, LT-Thm1.2 and PS-Cor16(1).
 
     Raises:
       InputError: for parameters outside their range, or if no run can reach the
@@ -132,8 +132,7 @@ def _literal(base: Base, key, data, params) -> Selection:
 
     def once(state):
         count, _, _, _ = state
-        # Runs are numbered from 2**16, away from the tags of the other draws.
-        run = base.draw(stream.fold(key, count + (1 << 16)), data, params["base"])
+        run = base.draw(stream.at_round(key, count), data, params["base"])
         good = run.score >= params["threshold"]
         coin = noise.uniform(noise.number(stream.fold(key, _STOP_TAG), count))
         return count + 1, good | (coin < params["stop"]), good, run

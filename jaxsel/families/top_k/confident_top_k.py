@@ -147,7 +147,7 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
 
         def draw(state):
             done, least, best, best_gap = state
-            here = stream.fold(key, done + (1 << 16))
+            here = stream.at_round(key, done)
             race = levels + noise.gumbel(noise.number(here, draws, "tail"))
             chosen = largest(race, params["k"])
             gap = _gap(scores, chosen)

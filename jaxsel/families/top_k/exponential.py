@@ -47,7 +47,7 @@ def _peeled(key, levels, picks, precision: str) -> Bool[Array, " candidates"]:
     draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
 
     def pick(number, gone):
-        here = stream.fold(key, number)
+        here = stream.at_round(key, number)
         noise = noises.gumbel(noises.number(here, draws, precision))
         best = jnp.argmax(jnp.where(gone, -jnp.inf, levels + noise))
         return gone.at[best].set(True)

@@ -41,7 +41,7 @@ def top_stable_sets(
     Args:
       reference_quirks: as in the authors' code, the gap is read one place too low
         (h_(i+1) - h_(i+2) for the top i), and a released candidate of rank up to k + 1
-        is a hit. The first is a defect, and not private as claimed (BASE-TS-quirks).
+        is a hit. The first is a defect, and not private as claimed (BASE-TS-printed).
       events: "hits", or "sets" for audits of small histograms.
       precision: of the draws: "tail" or "float64".
 

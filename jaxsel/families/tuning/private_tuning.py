@@ -148,7 +148,7 @@ def _literal(base: Base, key, data, params) -> Selection:
     count = sampling.sample_count(stream.fold(key, _COUNT_TAG), params["repetitions"])
 
     def run(k, best: Draw) -> Draw:
-        fresh = base.draw(stream.fold(key, k), data, params["base"])
+        fresh = base.draw(stream.at_round(key, k), data, params["base"])
         better = fresh.order > best.order
         return Draw(
             *(jnp.where(better, a, b) for a, b in zip(fresh, best, strict=True))
@@ -160,6 +160,5 @@ def _literal(base: Base, key, data, params) -> Selection:
         jnp.zeros_like(shape.score),
         jnp.zeros_like(shape.label),
     )
-    # Runs are numbered from 2**16, away from the tags of the other draws.
-    best = lax.fori_loop(0, count, lambda k, best: run(k + (1 << 16), best), worst)
+    best = lax.fori_loop(0, count, run, worst)
     return release(best, count == 0, params["num_labels"], count)

@@ -30,6 +30,23 @@ def test_choosing_and_stable_selection_have_their_laws(method, seed):
     check_fit(stable_selection(method=method), [(TIES, STABLE)], seed)
 
 
+def test_many_rounds_of_the_literal_sampler_have_the_law(seed):
+    """beta = 0.02: 266 rounds, more than the parts of the sampler have numbers, 0xC7 and
+    0xC8. Nothing runs with chance 49.9/20,000; the best of two tied candidates is either.
+    """
+    settings = {"epsilon": 1.0, "delta": 0.1, "beta": 0.02, "bound": 2}
+    mechanism = choosing_mechanism(method="literal")
+    cells = [([0.0, -1.0], settings)]
+    found = simulate_grid(mechanism, cells, trials=20_000, seed=seed).values[0]
+    law = mechanism.law(*cells[0]).probabilities
+    assert 20_000 * law[-1] == pytest.approx(49.9, abs=0.1)
+    assert found[-1] > 0
+    assert goodness_of_fit(found, law) > ALPHA
+    # Power: what was drawn when rounds shared the prior's number never gave "none".
+    without = np.append(law[:-1] / law[:-1].sum(), 0.0)
+    assert goodness_of_fit(np.round(20_000 * without), law) < ALPHA
+
+
 def test_groups_of_any_size(seed):
     check_fit(choosing_mechanism(), [(GROUPS, CHOOSING)], seed)
     check_fit(stable_selection(shares=3), [(GROUPS, STABLE)], seed)

@@ -64,7 +64,7 @@ def _mp_run(levels, answers, noise, low=None, factor=1):
     [SparseNoise(2.0, 4.0, 2), SparseNoise(1.0, 0.5, 3), SparseNoise(2.0, 0.0, 4)],
 )
 def test_pattern_law_is_the_integral(noise):
-    table = patterns.patterns(LEVELS.size, noise.cutoff)
+    table = patterns.all_patterns(LEVELS.size, noise.cutoff)
     law = np.exp(pattern_law(LEVELS, noise))
     assert law.sum() == pytest.approx(1.0, abs=1e-12)
     for row, probability in list(zip(table.tolist(), law, strict=True))[::3]:
@@ -78,7 +78,7 @@ def test_pattern_law_is_the_integral(noise):
 
 def test_a_redrawn_threshold_makes_parts_independent():
     noise = SparseNoise(2.0, 3.0, 2, redrawn=True)
-    table = patterns.patterns(4, 2).tolist()
+    table = patterns.all_patterns(4, 2).tolist()
     law = np.exp(pattern_law(LEVELS, noise))
     assert law.sum() == pytest.approx(1.0, abs=1e-12)
     for row, cuts in (
@@ -96,7 +96,7 @@ def test_rare_patterns_keep_their_relative_accuracy():
     noise = SparseNoise(0.5, 0.5, 3)
     levels = [20.0, 20.0, -20.0, -30.0]
     law = pattern_law(levels, noise)
-    row = patterns.patterns(4, 3).tolist().index([0, 0, 0, 1])
+    row = patterns.all_patterns(4, 3).tolist().index([0, 0, 0, 1])
     exact = mp.log(_mp_run(levels, [0, 0, 0, 1], noise, factor=mp.e**139))
     assert float(exact) < -139.0
     assert law[row] == pytest.approx(float(exact), abs=1e-8)
@@ -106,14 +106,14 @@ def test_released_values_refine_the_answers():
     noise = SparseNoise(2.0, 3.0, 2)
     edges = [-1.0, 0.0, 2.5]
     fine = np.exp(pattern_law(LEVELS, noise, edges))
-    table = patterns.patterns(4, 2, 4)
-    coarse = {tuple(row): 0.0 for row in patterns.patterns(4, 2).tolist()}
+    table = patterns.all_patterns(4, 2, 4)
+    coarse = {tuple(row): 0.0 for row in patterns.all_patterns(4, 2).tolist()}
     for row, probability in zip(table.tolist(), fine, strict=True):
         coarse[tuple(min(each, 1) for each in row)] += probability
     law = np.exp(pattern_law(LEVELS, noise))
     np.testing.assert_allclose(list(coarse.values()), law, rtol=1e-10)
     single = np.exp(pattern_law(LEVELS[:3], noise._replace(cutoff=1), [-0.7]))
-    row = patterns.patterns(3, 1, 2).tolist().index([0, 0, 1])
+    row = patterns.all_patterns(3, 1, 2).tolist().index([0, 0, 1])
     exact = _mp_run(LEVELS[:3], [0, 0, 1], noise, low=-0.7)
     assert single[row] == pytest.approx(float(exact), rel=1e-8)
 
@@ -122,7 +122,7 @@ def test_released_values_refine_the_answers():
     ("queries", "cutoff", "kinds"), [(4, 2, 1), (3, 3, 2), (2, 5, 1)]
 )
 def test_patterns_are_all_patterns_in_order(queries, cutoff, kinds):
-    rows = patterns.patterns(queries, cutoff, kinds).tolist()
+    rows = patterns.all_patterns(queries, cutoff, kinds).tolist()
     wanted = set()
     for said in itertools.product(range(kinds + 1), repeat=queries):
         tops = np.cumsum(np.array(said) > 0)
@@ -138,7 +138,7 @@ def test_patterns_are_all_patterns_in_order(queries, cutoff, kinds):
 @pytest.mark.parametrize("redrawn", [False, True])
 def test_stopping_and_right_answers_are_sums_over_patterns(redrawn):
     noise = SparseNoise(1.5, 2.0, 2, redrawn)
-    table = patterns.patterns(4, 2)
+    table = patterns.all_patterns(4, 2)
     law = np.exp(pattern_law(LEVELS, noise))
     stop = np.zeros(5)
     tops = table == 1

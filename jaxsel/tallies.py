@@ -1,0 +1,139 @@
+"""Tallies of a run, which trials they count, and how ranges of trials add up."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxsel.errors import InputError
+from jaxsel.printing import Summary, printed
+
+Range = tuple[int, int]
+Ranges = tuple[Range, ...]
+
+
+def total(ranges: Iterable[Range]) -> int:
+    """How many trials there are in disjoint ranges."""
+    return sum(last - first for first, last in ranges)
+
+
+def shown(ranges: Iterable[Range]) -> str:
+    """Ranges in words: "trials [0, 5) and [7, 9)"."""
+    return "trials " + " and ".join(f"[{first}, {last})" for first, last in ranges)
+
+
+def joined(one: Ranges, other: Ranges) -> Ranges:
+    """All trials of both, in order, adjacent ranges made one.
+
+    Args:
+      one, other: disjoint ranges [first, last), first < last, each.
+
+    Raises:
+      InputError: if a trial is in both; it says which.
+    """
+    both = [
+        (max(a[0], b[0]), min(a[1], b[1]))
+        for a in one
+        for b in other
+        if max(a[0], b[0]) < min(a[1], b[1])
+    ]
+    if both:
+        raise InputError(
+            f"both tallies count {shown(sorted(both))}; merge ranges that do not overlap"
+        )
+    found: list[Range] = []
+    for first, last in sorted((*one, *other)):
+        if found and found[-1][1] == first:
+            found[-1] = (found[-1][0], last)
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+def read_ranges(value: object) -> Ranges:
+    """Ranges as a record keeps them, lists of two whole numbers.
+
+    Raises:
+      InputError: if they are not disjoint ranges in order.
+    """
+    found: list[Range] = []
+    try:
+        for first, last in value:  # type: ignore[attr-defined]
+            whole = type(first) is type(last) is int
+            if not whole or not (found[-1][1] if found else 0) <= first < last:
+                raise ValueError
+            found.append((first, last))
+    except (TypeError, ValueError):
+        raise InputError(f"{value!r} are not ranges of trials") from None
+    return tuple(found)
+
+
+@printed
+class Tallies(NamedTuple):
+    """Exact sums over trials of every cell of a grid.
+
+    Attributes:
+      values: pytree of np.int64 arrays with a leading axis of cells; for the default
+        statistic Int64["cells events"].
+      ranges: the trials counted in each cell, by number: disjoint ranges [first, last) in
+        order, adjacent ones joined.
+      labels: the meaning of the events, for the default statistic.
+      configuration: what determines the outcome of each trial, as JSON-ready data.
+      seconds: wall time spent computing, over all resumed parts.
+    """
+
+    values: Any
+    ranges: Ranges
+    labels: tuple[str, ...]
+    configuration: Mapping[str, Any]
+    seconds: float
+
+    @property
+    def trials(self) -> int:
+        """Number of trials in each cell."""
+        return total(self.ranges)
+
+    def __add__(self, other: "Tallies") -> "Tallies":
+        """The tallies of both ranges of trials, bit for bit those of one run of all.
+
+        Raises:
+          InputError: if they come from different configurations, or count a trial twice.
+        """
+        different = sorted(
+            key
+            for key in {*self.configuration, *other.configuration}
+            if self.configuration.get(key) != other.configuration.get(key)
+        )
+        if different:
+            raise InputError(
+                "these tallies come from different configurations (they differ in "
+                f"{', '.join(different)})"
+            )
+        ranges = joined(self.ranges, other.ranges)
+        return self._replace(
+            values=jax.tree.map(np.add, self.values, other.values),
+            ranges=ranges,
+            seconds=self.seconds + other.seconds,
+        )
+
+    def summary(self) -> Summary:
+        """The tallies in words, and how often each event happened in each cell."""
+        cells = self.configuration["cells"]
+        sentence = (
+            f"{self.trials} trials of {self.configuration['mechanism']}"
+            f"{'' if cells == 1 else f' in each of {cells} cells'}, seed "
+            f"{self.configuration['seed']}, {self.seconds:.3g} s."
+        )
+        values = self.values
+        if np.shape(values) != (cells, len(self.labels)):
+            return Summary(f"{sentence} Sums of {self.configuration['statistic']}.")
+        if cells == 1:
+            rows = [
+                [label, int(count), count / self.trials]
+                for label, count in zip(self.labels, values[0], strict=True)
+            ]
+            return Summary(sentence, ("outcome", "count", "frequency"), rows)
+        columns = ("cell", *self.labels)
+        rows = [[cell, *map(int, row)] for cell, row in enumerate(values)]
+        return Summary(sentence, columns, rows)

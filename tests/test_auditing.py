@@ -1,0 +1,41 @@
+"""Which trials an audit uses for what."""
+
+import numpy as np
+import pytest
+
+from jaxsel import auditing
+from jaxsel.base import Pair, Relation
+from jaxsel.errors import InputError
+from jaxsel.families.noisy_max.noisy_max import noisy_max
+
+PAIR = Pair("p", [1.0, 0.0], [0.0, 1.0], Relation.GENERAL, {"epsilon": 1.0}, "a test")
+
+
+@pytest.mark.parametrize(("method", "parts"), [("split", 2), ("bonferroni", 1)])
+def test_the_event_is_chosen_on_other_trials_than_it_is_bounded_on(
+    method, parts, monkeypatch
+):
+    calls, simulate_grid = [], auditing.simulate_grid
+
+    def noted(mechanism, cells, **settings):
+        calls.append((cells, settings))
+        return simulate_grid(mechanism, cells, **settings)
+
+    monkeypatch.setattr(auditing, "simulate_grid", noted)
+    found = auditing.audit(noisy_max(), PAIR, trials=1001, method=method)
+    ranges = [
+        set(range(given["first_trial"], given["first_trial"] + given["trials"]))
+        for _, given in calls
+    ]
+    assert len(ranges) == parts
+    assert sum(map(len, ranges)) == len(set().union(*ranges)) == 1001
+    # Bounded on the last of them, on both sides.
+    assert found.bound.counts[1::2] == (len(ranges[-1]),) * 2
+    for cells, _ in calls:
+        sides = [side for side, _ in cells]
+        np.testing.assert_array_equal(sides, [PAIR.data, PAIR.neighbour])
+
+
+def test_draws_too_coarse_for_the_trials_are_refused():
+    with pytest.raises(InputError, match="too coarse to audit"):
+        auditing.audit(noisy_max(precision="fast"), PAIR, trials=100_000)

@@ -1,0 +1,220 @@
+"""Records survive kills, full disks and second writers, and notice what was changed."""
+
+import gc
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+from jaxsel import records
+from jaxsel.engine import simulate
+from jaxsel.errors import InputError
+from jaxsel.families.noisy_max.noisy_max import noisy_max
+
+ARRAYS = {"values_0": np.arange(6).reshape(2, 3), "part": np.array([0.5, np.nan])}
+CONFIGURATION = {"seed": 1, "mechanism": "m"}
+TEXTS = ("format", "configuration", "attributes", "versions", "digest")
+RUN = {"trials": 1000, "seed": 3}
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path):
+    path = tmp_path / "a.nc"
+    records.write(path, arrays=ARRAYS, configuration=CONFIGURATION, attributes={"x": 1})
+    return path
+
+
+def files(path) -> list[str]:
+    return sorted(each.name for each in path.parent.iterdir())
+
+
+def refused(path) -> str:
+    with pytest.raises(InputError) as caught:
+        records.read(path)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert str(path) in sentence
+    return sentence
+
+
+def run(path, **settings):
+    return simulate(noisy_max(), [1.0, 0.0], {"epsilon": 1.0}, record=path,
+                    **(RUN | settings))  # fmt: skip
+
+
+def test_every_kind_of_array_comes_back(tmp_path):
+    arrays = {
+        "whole": np.arange(4, dtype=np.int32), "bools": np.array([True, False]),
+        "words": np.array(["a", "bcd"]), "none": np.zeros((0, 2)), "one": np.float64(2),
+        "short": np.float32([1.5]), "large": np.uint64([2**63]),
+    }  # fmt: skip
+    records.write(tmp_path / "b.nc", arrays=arrays, configuration={})
+    found = records.read(tmp_path / "b.nc", {}).arrays
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].dtype == np.asarray(array).dtype
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_record_without_one_of_its_texts_is_refused(path, name):
+    for value in (None, 7, np.arange(3), "", "[1]", "{", b"\xff"):
+        with h5py.File(path, "a") as file:
+            file.attrs.pop(name, None)
+            if value is not None:
+                file.attrs[name] = value
+        refused(path)
+
+
+def test_a_count_edited_by_hand_is_refused(path):
+    with h5py.File(path, "a") as file:
+        file["values_0"][1, 1] += 1
+    assert "changed after it was written" in refused(path)
+
+
+@pytest.mark.parametrize("name", ["configuration", "attributes", "versions"])
+def test_a_text_edited_by_hand_is_refused(path, name):
+    with h5py.File(path, "a") as file:
+        values = json.loads(file.attrs[name])
+        file.attrs[name] = json.dumps(values | {"seed": 2})
+    assert "changed after it was written" in refused(path)
+
+
+def test_an_array_removed_or_added_is_refused(path):
+    with h5py.File(path, "a") as file:
+        del file["part"]
+    refused(path)
+    with h5py.File(path, "a") as file:
+        file["more"] = np.arange(2)
+    refused(path)
+
+
+def test_a_file_cut_short_is_refused(path):
+    whole = path.read_bytes()
+    for size in (0, 1, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        refused(path)
+
+
+def test_a_file_scribbled_in_is_refused_or_as_it_was(path, seed, monkeypatch):
+    # h5netcdf complains again when a file that it could not open is thrown away.
+    monkeypatch.setattr(sys, "unraisablehook", lambda trouble: None)
+    whole = path.read_bytes()
+    generator = np.random.default_rng(seed)
+    for _ in range(20):
+        broken = bytearray(whole)
+        for place in generator.integers(0, len(whole), 30):
+            broken[place] ^= 0xFF
+        path.write_bytes(bytes(broken))
+        try:
+            found = records.read(path)  # what was hit may be padding
+        except InputError:
+            refused(path)
+        else:
+            np.testing.assert_array_equal(found.arrays["values_0"], ARRAYS["values_0"])
+    gc.collect()
+
+
+def test_a_record_of_an_older_version_is_refused_in_one_sentence(path):
+    with h5py.File(path, "a") as file:
+        file.attrs["format"] = "jaxsel-record-1"
+    assert "its format is jaxsel-record-1" in refused(path)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {}, {"ranges": [[0, 5]]}, {"ranges": 5, "seconds": 1.0},
+        {"ranges": [[5, 0]], "seconds": 1.0}, {"ranges": [[0, 2.5]], "seconds": 1.0},
+        {"ranges": [[0, 5]], "seconds": "1"}, {"ranges": ["a"], "seconds": 1.0},
+        {"ranges": [[0, 5], [9, 12]], "seconds": 1.0},
+        {"ranges": [[3, 5]], "seconds": 1.0}, {"ranges": [[0, 5]], "seconds": 1.0},
+    ],
+)  # fmt: skip
+def test_what_a_run_cannot_go_on_from_is_refused(tmp_path, attributes):
+    """The last: ranges and time as they should be, but no tallies."""
+    configuration = dict(run(tmp_path / "other.nc").configuration)
+    path = tmp_path / "a.nc"
+    records.write(path, arrays={}, configuration=configuration, attributes=attributes)
+    before = path.read_bytes()
+    with pytest.raises(InputError) as caught:
+        run(path)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+    assert files(path) == ["a.nc", "other.nc"]
+
+
+FULL_DISK = """
+    import resource, signal, sys, numpy as np
+    from jaxsel import records
+    from jaxsel.errors import InputError
+    import xarray, h5netcdf
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+    try:
+        records.write(sys.argv[1], arrays={"a": np.arange(100_000)}, configuration={})
+    except InputError as error:
+        sentence = str(error)
+        assert sentence.startswith("cannot write the record") and "\\n" not in sentence
+        print("refused")
+"""
+
+
+@pytest.mark.parametrize("room", [0, 5000, 300_000])
+def test_a_full_disk_is_one_sentence_and_keeps_the_old_record(path, room):
+    before = path.read_bytes()
+    arguments = [sys.executable, "-c", textwrap.dedent(FULL_DISK), path, str(room)]
+    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+    assert ended.stdout == "refused\n", ended.stderr
+    assert path.read_bytes() == before
+    assert files(path) == ["a.nc"]
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write the record") as caught:
+        records.write(tmp_path / "file" / "a.nc", arrays={}, configuration={})
+    assert "\n" not in str(caught.value)
+
+
+HOLDING = """
+    import sys, time
+    from jaxsel import records
+    with records.writer(sys.argv[1]) as save:
+        open(sys.argv[1].replace("a.nc", ".a.nc.partial"), "w").close()
+        print("held", flush=True)
+        time.sleep(60)
+"""
+
+
+def test_two_writers_exclude_each_other_and_a_killed_one_holds_nothing(path):
+    arguments = [sys.executable, "-c", textwrap.dedent(HOLDING), path]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(InputError, match="another process is writing the record"):
+            run(path)
+        assert records.read(path, CONFIGURATION).arrays["values_0"][1, 2] == 5
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+    assert files(path) == [".a.nc.lock", ".a.nc.partial", "a.nc"]
+    records.write(path, arrays={}, configuration={})
+    assert files(path) == ["a.nc"]
+
+
+def test_a_second_writer_of_a_moment_waits(path):
+    with records.writer(path):
+        started = time.monotonic()
+        with pytest.raises(InputError), records.writer(path, 0.1):
+            pass
+        assert time.monotonic() - started >= 0.1
+    with records.writer(path) as save:
+        save(arrays={}, configuration={"a": 1})
+        save(arrays={}, configuration={"a": 2})
+    assert records.read(path).configuration == {"a": 2}
+    assert files(path) == ["a.nc"]
