@@ -55,6 +55,7 @@ ALLOWED = {
     | {"engine", "audit_bounds", "accounting.single_run", "entry", "catalogue",
        "key_use", "records"},
     "validation": HOST | {"catalogue"},
+    "measuring": HOST | {"catalogue", "validation"},
 }  # fmt: skip
 # Families that a family builds on.
 FAMILIES = {

@@ -1,0 +1,43 @@
+"""Measures the power of every check: ``python -m jaxsel.measuring``, after a change.
+
+Puts every claim to the test at the default budget, and keeps the tightness of the true
+bounds in the file that the catalogue shows (``jaxsel.catalogue.measured``).
+"""
+
+import json
+from collections.abc import Iterable
+
+from jaxsel.base import Budget
+from jaxsel.catalogue import all_claims
+from jaxsel.catalogue.measured import FILE
+from jaxsel.validation import Validation, validate
+
+
+def kept(found: Iterable[Validation]) -> dict[str, float]:
+    """What is kept of verdicts: three digits for each claim that has a tightness."""
+    return {
+        one.claim.id: float(f"{one.verdict.tightness:.3g}")
+        for one in found
+        if one.claim.holds and one.verdict.tightness is not None
+    }
+
+
+def main() -> None:
+    """Puts every claim to the test, and keeps the numbers."""
+
+    def seen(one: Validation) -> None:
+        odd = "" if one.as_expected else "NOT AS EXPECTED "
+        odd += "UNEXPLAINED " if one.loose and one.claim.loose is None else ""
+        odd += "NOT LOOSE " if not one.loose and one.claim.loose is not None else ""
+        tightness = one.verdict.tightness
+        print(f"{one.claim.id}: {odd}{tightness} {one.seconds:.1f} s", flush=True)
+
+    found = validate(all_claims(), Budget(), seen=seen)
+    FILE.write_text(
+        f"{json.dumps(kept(found), indent=1, sort_keys=True)}\n", encoding="utf-8"
+    )
+    print(f"{found.counted()}. {found.power()}")
+
+
+if __name__ == "__main__":
+    main()
