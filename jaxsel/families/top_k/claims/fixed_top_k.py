@@ -104,8 +104,8 @@ def _renyi_cases(budget: Budget) -> Iterator[Case]:
                 for order in (1.1, 8.0):
                     claimed = _renyi(rho=rho, order=order, delta_t=delta_t)
                     seen = max(
-                        float(renyi_divergence(*pair, order))
-                        for pair in (sides, sides[::-1])
+                        float(renyi_divergence(one, two, order))
+                        for one, two in (sides, sides[::-1])
                     )
                     yield claimed, seen, f"{where}, {delta_t=:g}, {order=:g}"
                 passed = pass_probability(
@@ -137,8 +137,8 @@ def _share_cases(budget: Budget) -> Iterator[Case]:
                 peeled_law(side / fixed_peel_scale(rho, picks), picks)
                 for side in (levels, levels + np.array([1.0, 1.0, 0.0, 0.0]))
             ]
-            for pair in (sides, sides[::-1]):
-                seen = float(renyi_divergence(*pair, order))
+            for one, two in (sides, sides[::-1]):
+                seen = float(renyi_divergence(one, two, order))
                 yield claimed, seen, f"{rho=:g}, {picks} picks of four, {order=:g}"
 
 

@@ -156,7 +156,10 @@ def _answers_cases(budget: Budget) -> Iterator[Case]:
     that the user breaks in all of them, then random ones."""
     pairs = random_pairs(budget._replace(cases=max(1, min(budget.cases, 60)) * 3), 3)
     ties = (np.zeros((3, 3), np.int64), np.tile([0, 1, 0], (3, 1)))
-    pairs = tuple(np.concatenate(rows) for rows in zip(ties, pairs, strict=True))
+    pairs = (
+        np.concatenate([ties[0], pairs[0]]),
+        np.concatenate([ties[1], pairs[1]]),
+    )
     for rho, delta_t in ((0.5, 0.01), (0.05, 0.05), (0.02, 0.25)):
         sides = size_sides(pairs, *_stable(rho, delta_t))
         for row, queries in itertools.product(range(0, len(sides.first), 3), (2, 3)):
