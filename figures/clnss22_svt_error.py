@@ -102,8 +102,7 @@ def draw() -> Canvas:
         axes.set_xlim(0.0, CONFIDENCES[-1])
         axes.set_xlabel("log(1/β), β the failure probability")
         axes.set_ylim(0.0, None)
-        private = f"({EPSILON:g}, 10⁻⁶)-DP" if delta else f"{EPSILON:g}-DP"
-        axes.text(0.03, 0.96, private, transform=axes.transAxes, va="top")
+        axes.set_title(f"({EPSILON:g}, 10⁻⁶)-DP" if delta else f"{EPSILON:g}-DP")
     panels[0].set_ylabel("Error: half the zone where answers may be wrong")
     handles, labels = panels[1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)

@@ -125,7 +125,8 @@ def _panel(axes: Axes, record, relation: Relation) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
         axis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel(f"Queries that rise by 1, m ({relation.value} neighbours)")
+    axes.set_title(f"{relation.value} neighbours")
+    axes.set_xlabel("Queries that rise by 1, m")
 
 
 def draw() -> Canvas:

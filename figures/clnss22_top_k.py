@@ -45,6 +45,7 @@ def _lines(axes: Axes, candidates: int, k: int, largest: float, knots: int) -> N
         axes, x, smooth(few, boosted, x), _CONFIDENT,
         label="Theorem 6 set up for β, exact",
     )  # fmt: skip
+    axes.set_title(f"the best {k} of {candidates:,} candidates")
     axes.set_xlabel("$\\log(1/\\beta)$")
     axes.set_xlim(0.0, largest)
 

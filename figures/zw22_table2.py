@@ -26,7 +26,7 @@ _LABELS = {
 }
 _HEADS = ("accuracy", "answered", "precision", "recall")
 # Where the columns of the table end, as shares of its width.
-_NOISE, _EPSILON = 0.345, (0.43, 0.505)
+_NOISE, _EPSILON = 0.33, (0.43, 0.505)
 _COLUMNS = ((0.59, 0.665, 0.74, 0.80), (0.88, 0.955, 1.03, 1.09))
 _WIDTH = 1.1
 

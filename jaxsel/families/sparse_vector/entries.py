@@ -301,6 +301,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "answers": "1,1,-1,2,0.3",
             "threshold": 0.5,
             "cutoff": 2,
+            "edges": "-0.5,1.5",
         },
     ),
     _entry(

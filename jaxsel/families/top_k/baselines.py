@@ -6,8 +6,8 @@ of Carvalho, Wang, Gondara & Miao 2020, and the Gaussian answers of PATE (Papern
 """
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -62,20 +62,6 @@ def exponential_top_k_scale(
     rho = check_positive("rho", rho)
     k = check_integer("k", k, 1)
     return _range_factor(relation) * math.sqrt(k / (8.0 * rho))
-
-
-def peel_scale(params: Mapping[str, Any], k: int, relation: Relation) -> float:
-    """The Gumbel scale: "noise_scale", or the one at which k picks cost "rho".
-
-    Raises:
-      InputError: unless exactly one of the two is given and positive.
-    """
-    if ("rho" in params) == ("noise_scale" in params):
-        raise InputError("top-k takes either rho or noise_scale, and not both")
-    if "noise_scale" in params:
-        return check_scale("noise_scale", params["noise_scale"])
-    scale = exponential_top_k_scale(params["rho"], k, relation)
-    return check_scale("the noise scale", scale)
 
 
 # --- Composition of what has no concentrated analysis ---------------------------------

@@ -184,7 +184,7 @@ def noisy_gap_renyi(
       noise_scale: of the noise on each gap, > 0.
       candidates: m >= 2; with the sizes restricted to 1, ..., k-bar, the number k-bar
         takes its place.
-      sharp: log(m - 1) in place of log(m): only m - 1 gaps compete (E-ZW-3). With a
+      sharp: log(m - 1) in place of log(m): only m - 1 gaps compete (R-ZW-3). With a
         restriction to k-bar sizes all of them compete, so give k-bar + 1.
 
     Raises:

@@ -15,15 +15,9 @@ from jaxsel.entry import (
     guarantee,
     no_guarantee,
 )
-from jaxsel.families.top_k.baselines import peel_scale
 from jaxsel.families.top_k.confident_laws import confident_settings
 from jaxsel.families.top_k.curves import SELECTION_NOISES, TEST_NOISES
-from jaxsel.families.top_k.laws import (
-    BEYOND,
-    EVENTS,
-    descending,
-    largest_gap_scale,
-)
+from jaxsel.families.top_k.laws import BEYOND, EVENTS, descending
 from jaxsel.families.top_k.limits import LEAST_PROBABILITY, MAX_COUNT, SCALES
 
 _HISTOGRAM = numbers(
@@ -70,7 +64,14 @@ def _votes(values: Values) -> dict[str, np.ndarray]:
     counts = values["histogram"]
     ranks = descending(counts)
     found = {}
-    for name, chosen in (("second", [1]), ("third", [2]), ("first-third", [0, 2])):
+    last = ranks.size - min(values.get("k", 2), ranks.size - 1)
+    voted = {
+        "second": [1],
+        "third": [2],
+        "first-third": [0, 2],
+        "last": list(range(last, ranks.size)),
+    }
+    for name, chosen in voted.items():
         found[name] = counts.copy()
         found[name][ranks[chosen]] += 1.0
     return found
@@ -80,6 +81,7 @@ _WHY = {
     "second": "one more vote, for the second candidate: ties and top sets change",
     "third": "one more vote, for the third candidate: one gap grows, another shrinks",
     "first-third": "votes for the first and the third: gaps move in turn",
+    "last": "votes for the last k: all of an unlikely set gain at once",
 }
 
 
@@ -140,14 +142,15 @@ def _make_largest_gap(**settings: str) -> Mechanism:
 
 
 def _gap_guarantee(values: Values, pair: Pair) -> Guarantee | None:
+    """From what is asked for, not from the noise that is drawn for it."""
     del pair
-    noise = values["noise"]
+    noise, params = values["noise"], _gap_params(values)
     if noise == "gaussian":
         return None
-    scale = largest_gap_scale(_gap_params(values), noise)
+    epsilon = params["epsilon"] if "epsilon" in params else 2.0 / params["noise_scale"]
     if noise == "gumbel":
-        return guarantee("ZW-Prop7-pure", epsilon=2.0 / scale)
-    return guarantee(f"NM-{noise}-general", noise_scale=scale)
+        return guarantee("ZW-Prop7-pure", epsilon=epsilon)
+    return guarantee(f"NM-{noise}-general", noise_scale=2.0 / epsilon)
 
 
 _LARGEST_GAP = _entry(
@@ -212,9 +215,12 @@ _STABLE = _entry(
     ("selection", "test", "threshold", "events", "method"),
     _stable_params,
     elsewhere={
-        "histogram": "5,5,3,3,0",
-        "rho": 0.3,
-        "delta_t": 0.02,
+        "histogram": "9,9,3,3,0",
+        "selection": "gaussian",
+        "test": "laplace",
+        "selection_scale": 3.5,
+        "test_scale": 1.4,
+        "delta_t": 0.2,
         "threshold": "quantile",
         "max_size": 3,
     },
@@ -247,11 +253,11 @@ _TEST_RELEASE = _entry(
     ("test", "threshold", "events"),
     _params("k", "noise_scale", "delta_t"),
     elsewhere={
-        "histogram": "5,5,3,3,0",
+        "histogram": "5,5,5,3,0",
         "k": 3,
         "test": "laplace",
         "noise_scale": 1.4,
-        "delta_t": 0.02,
+        "delta_t": 0.2,
         "threshold": "quantile",
     },
 )
@@ -289,7 +295,7 @@ _FIXED = _entry(
         "histogram": "5,5,3,3,0",
         "k": 3,
         "rho": 0.3,
-        "delta_t": 0.02,
+        "delta_t": 0.2,
         "weight": 0.7,
         "beyond": "drop",
     },
@@ -311,10 +317,12 @@ def _make_exponential(**settings: str) -> Mechanism:
 
 
 def _exponential_guarantee(values: Values, pair: Pair) -> Guarantee:
+    """From what is asked for, not from the noise that is drawn for it."""
     del pair
-    params, k = _exponential_params(values), values["k"]
-    scale = peel_scale(params, k, Relation(values["relation"]))
-    return guarantee("BASE-EM-pure", noise_scale=scale, k=k)
+    params = _exponential_params(values)
+    if "rho" not in params:
+        return guarantee("BASE-EM-pure", **params)
+    return guarantee("BASE-EM-rho-pure", **params, changes=values["relation"])
 
 
 _EXPONENTIAL = _entry(
@@ -546,7 +554,7 @@ _CONFIDENT = MechanismEntry(
     elsewhere={
         "scores": "4,4,1,0",
         "k": 3,
-        "epsilon": 0.7,
+        "epsilon": 20.0,
         "delta": 0.0001,
         "beta": 0.5,
     },

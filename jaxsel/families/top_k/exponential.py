@@ -5,7 +5,7 @@ goes on until k are picked. Adding Gumbel noise of scale b to every count and ta
 largest has the same law (Durfee & Rogers 2019), and so has the race of ``arrivals``.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,10 +14,9 @@ from jaxtyping import Array, Bool
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, Relation, factory
+from jaxsel.base import Mechanism, Relation, factory
 from jaxsel.errors import InputError, check_choice, check_params
 from jaxsel.families.top_k.arrivals import Race, plan_races, wanted_among_first
-from jaxsel.families.top_k.baselines import peel_scale
 from jaxsel.families.top_k.laws import EVENTS, top_k_set_law
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.order_statistics import largest
@@ -25,14 +24,20 @@ from jaxsel.families.top_k.recall import group_counts, hit_law
 from jaxsel.families.top_k.release import (
     Ranking,
     Release,
-    event_of,
     mask_codes,
     outcome,
     rank_histogram,
-    release_labels,
+    top_k_mechanism,
 )
+from jaxsel.families.top_k.scales import peel_scale
 
 METHODS = ("arrivals", "one_shot", "peeling")
+
+
+class _Settings(NamedTuple):
+    ranking: Ranking
+    scale: float
+    capacity: Any
 
 
 def noisy_top(key, levels, picks, inside, precision: str) -> Bool[Array, " candidates"]:
@@ -101,14 +106,14 @@ def exponential_top_k(
         )
     dtype = wide_dtype(precision)
 
-    def checked(data, params) -> tuple[Ranking, float, Any]:
+    def checked(data, params: Any) -> _Settings:
         check_params(params, ("k",), ("rho", "noise_scale", "capacity"))
         ranking = rank_histogram(data, params["k"])
         scale = peel_scale(params, ranking.k, Relation(relation))
-        return ranking, scale, params.get("capacity")
+        return _Settings(ranking, scale, params.get("capacity"))
 
-    def prepare(data, params):
-        ranking, scale, capacity = checked(data, params)
+    def prepare(settings: _Settings):
+        ranking, scale, capacity = settings
         # float32 resolves best where it matters: near count number k.
         counts = ranking.counts - ranking.counts[ranking.k - 1]
         if method == "arrivals":
@@ -139,26 +144,15 @@ def exponential_top_k(
             chosen = noisy_top(key, levels, k, None, precision)
         return from_mask(chosen, k, data, events)
 
-    def labels(data, params) -> tuple[str, ...]:
-        ranking = checked(data, params)[0]
-        return release_labels(ranking, events, ranking.k, kept_back=False)
+    def law_of_hits(settings: _Settings) -> np.ndarray:
+        ranking, scale, _ = settings
+        return hit_law(group_counts(ranking.counts, ranking.wanted), ranking.k, scale)
 
-    def law(data, params) -> FiniteLaw:
-        ranking, scale, _ = checked(data, params)
-        if events == "sets":
-            histogram = np.empty_like(ranking.counts)
-            histogram[ranking.order] = ranking.counts
-            found = top_k_set_law(histogram / scale, ranking.k)
-        else:
-            groups = group_counts(ranking.counts, ranking.wanted)
-            found = hit_law(groups, ranking.k, scale)
-        return FiniteLaw(found, labels(data, params))
+    def law_of_sets(settings: _Settings) -> np.ndarray:
+        ranking, scale, _ = settings
+        return top_k_set_law(ranking.histogram / scale, ranking.k)
 
-    return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=event_of,
-        labels=labels,
-        law=law,
-        resolution=noises.resolution(precision),
-    )
+    return top_k_mechanism(
+        checked, prepare, sample, law_of_hits, law_of_sets,
+        events=events, precision=precision,
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Int
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.base import Mechanism, factory
 from jaxsel.errors import (
     InputError,
     check_choice,
@@ -34,13 +34,11 @@ from jaxsel.families.top_k.fixed_cases import (
 )
 from jaxsel.families.top_k.gaps import needed_noise
 from jaxsel.families.top_k.laws import BEYOND, EVENTS
-from jaxsel.families.top_k.limits import check_scale
 from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype, winner
 from jaxsel.families.top_k.release import (
-    event_of,
     mask_codes,
     rank_histogram,
-    release_labels,
+    top_k_mechanism,
 )
 from jaxsel.families.top_k.stable import TEST_TAG
 
@@ -121,18 +119,16 @@ def fixed_top_k(
         levels = gap_levels(ranking.gaps, -weight * away, params.get("max_size"))
         rho = check_positive("rho", params["rho"])
         delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
-        settings = Settings(ranking, levels, rho, delta_t, beyond)
-        check_scale("the noise scale", settings.scale)
-        return settings
+        padding = params.get("groups"), params.get("capacity")
+        return Settings(ranking, levels, rho, delta_t, beyond, *padding)
 
-    def prepare(data, params):
-        settings = checked(data, params)
+    def prepare(settings: Settings):
         ranking, scale = settings.ranking, settings.scale
         cases = cases_of(settings)
         needed = needed_noise(ranking.gaps, scale, settings.delta_t)
         prepared = {
             "contest": gap_contest(
-                settings.levels, scale, "gumbel", "grouped", dtype, params.get("groups")
+                settings.levels, scale, "gumbel", "grouped", dtype, settings.groups
             ),
             "needed": needed.astype(dtype),
             # float32 resolves best where it matters: near count number k.
@@ -144,7 +140,7 @@ def fixed_top_k(
             "high": cases.high,
         }
         if method == "arrivals":
-            races, row = plan_cases(settings, cases, dtype, params.get("capacity"))
+            races, row = plan_cases(settings, cases, dtype)
             prepared |= {"races": races, "row": row}
         else:
             prepared |= {
@@ -176,23 +172,10 @@ def fixed_top_k(
         k = jnp.asarray(params["k"])
         return FixedRelease(k, passed, hits, event, place + 1)
 
-    def labels(data, params) -> tuple[str, ...]:
-        ranking = checked(data, params).ranking
-        return release_labels(ranking, events, ranking.k, kept_back=False)
-
-    def law(data, params) -> FiniteLaw:
-        settings = checked(data, params)
-        found = fixed_set_law(settings) if events == "sets" else fixed_hit_law(settings)
-        return FiniteLaw(found, labels(data, params))
-
-    return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=event_of,
-        labels=labels,
-        law=law,
-        resolution=noises.resolution(precision),
-    )
+    return top_k_mechanism(
+        checked, prepare, sample, fixed_hit_law, fixed_set_law,
+        events=events, precision=precision,
+    )  # fmt: skip
 
 
 # --- Device ---------------------------------------------------------------------------

@@ -1,18 +1,17 @@
 """What StableTopK with given k does after its test: cases, their races, exact laws."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxsel.errors import InputError
 from jaxsel.families.top_k.arrivals import Race, Races, plan_races
-from jaxsel.families.top_k.baselines import exponential_top_k_scale
 from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.laws import fixed_top_k_law, keeps
 from jaxsel.families.top_k.noisy_gaps import selection_law
 from jaxsel.families.top_k.recall import group_counts, hit_law
 from jaxsel.families.top_k.release import Ranking
+from jaxsel.families.top_k.scales import fixed_peel_scale, fixed_top_k_scale
 
 _GROWTH = 1.05  # of the sets beyond 2 k that share a plan
 _NEGLIGIBLE = 1e-17
@@ -20,22 +19,32 @@ _MAX_CASES = 400
 
 
 class Settings(NamedTuple):
-    """What Algorithm 3 runs on: ``levels`` are q_j + r(j), see ``gap_levels``."""
+    """What Algorithm 3 runs on.
+
+    Attributes:
+      ranking: the histogram, in order.
+      levels: q_j + r(j), see ``gap_levels``.
+      rho, delta_t: of the whole.
+      beyond: see ``fixed_top_k``.
+      groups, capacity: padding, for cells of a grid.
+    """
 
     ranking: Ranking
     levels: np.ndarray
     rho: float
     delta_t: float
     beyond: str
+    groups: int | None = None
+    capacity: int | None = None
 
     @property
     def scale(self) -> float:
         """Of the selecting and of the testing noise: each costs a quarter of rho."""
-        return math.sqrt(2.0 / self.rho)
+        return fixed_top_k_scale(self.rho)
 
     def peel_scale(self, picks: int) -> float:
         """Gumbel scale at which so many picks cost half of rho."""
-        return exponential_top_k_scale(self.rho / 2.0, picks)
+        return fixed_peel_scale(self.rho, picks)
 
 
 class Cases(NamedTuple):
@@ -75,9 +84,7 @@ def cases_of(settings: Settings) -> Cases:
     )
 
 
-def plan_cases(
-    settings: Settings, cases: Cases, dtype, capacity: int | None
-) -> tuple[Races, np.ndarray]:
+def plan_cases(settings: Settings, cases: Cases, dtype) -> tuple[Races, np.ndarray]:
     """The races of all cases, and the race of each: sets beyond 2 k share theirs."""
     m, k = settings.ranking.counts.size, settings.ranking.k
     races, row = [], np.zeros(m, dtype=np.int32)
@@ -102,7 +109,7 @@ def plan_cases(
         )
         case = last + 1
     counts = settings.ranking.counts
-    return plan_races(counts - counts[k - 1], races, dtype, capacity), row
+    return plan_races(counts - counts[k - 1], races, dtype, settings.capacity), row
 
 
 # --- Exact laws -----------------------------------------------------------------------
@@ -111,10 +118,8 @@ def plan_cases(
 def fixed_set_law(settings: Settings) -> np.ndarray:
     """Exact law of the released set: Float["2^m"]."""
     ranking = settings.ranking
-    histogram = np.empty_like(ranking.counts)
-    histogram[ranking.order] = ranking.counts
     law = fixed_top_k_law(
-        histogram,
+        ranking.histogram,
         ranking.k,
         selection_law(settings.levels, settings.scale, "gumbel"),
         settings.scale,

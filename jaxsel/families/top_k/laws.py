@@ -8,8 +8,7 @@ the same masks: their top-k sets may differ.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,7 @@ from jaxsel.errors import (
     check_positive,
 )
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
-from jaxsel.families.top_k.limits import MAX_COUNT, check_scale
+from jaxsel.families.top_k.limits import MAX_COUNT
 
 MAX_CANDIDATES = 12  # of enumerated histograms
 BEYOND = ("keep", "drop", "fewer")
@@ -171,22 +170,6 @@ def peeled_law(levels: npt.ArrayLike, k: int) -> np.ndarray:
 # --- StableTopK -----------------------------------------------------------------------
 
 
-def largest_gap_scale(params: Mapping[str, Any], noise: str) -> float:
-    """The noise scale: ``noise_scale``, or 2/epsilon for the noises of pure DP.
-
-    Raises:
-      InputError: unless exactly one of the two is given and positive.
-    """
-    if ("noise_scale" in params) == ("epsilon" in params):
-        raise InputError("noisy gaps take either epsilon or noise_scale, and not both")
-    if "noise_scale" in params:
-        return check_scale("noise_scale", params["noise_scale"])
-    if noise == "gaussian":
-        raise InputError("Gaussian noise is not pure DP; give noise_scale, not epsilon")
-    epsilon = check_positive("epsilon", params["epsilon"])
-    return check_scale("the noise scale", 2.0 / epsilon)
-
-
 def largest_gap_law(
     gaps: npt.ArrayLike, noise_scale: float, regulariser: npt.ArrayLike = 0.0
 ) -> np.ndarray:
@@ -195,18 +178,18 @@ def largest_gap_law(
     softmax((q_j + r(j))/noise_scale), noise_scale = 2/epsilon.
 
     Args:
-      gaps: Float["sizes"], q_1, q_2, ...
+      gaps: Float["*batch sizes"], q_1, q_2, ...
       noise_scale: > 0.
       regulariser: r, Float["sizes"] or one number; -inf excludes a size.
     """
     scale = check_positive("noise_scale", noise_scale)
     gaps = check_finite("gaps", gaps)
     levels = (gaps + np.asarray(regulariser, dtype=np.float64)) / scale
-    top = levels.max()
-    if not np.isfinite(top):
+    top = levels.max(axis=-1, keepdims=True)
+    if not np.all(np.isfinite(top)):
         raise InputError("the regulariser excludes every size")
     weights = np.exp(levels - top)
-    return weights / weights.sum()
+    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 def released_law(

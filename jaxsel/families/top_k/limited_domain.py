@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.base import Mechanism, factory
 from jaxsel.errors import check_choice, check_interval, check_params, check_positive
 from jaxsel.families.top_k.baseline_laws import check_domain, limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_threshold
@@ -19,11 +19,10 @@ from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
 from jaxsel.families.top_k.release import (
     Ranking,
     Release,
-    event_of,
     mask_codes,
     outcome,
     rank_histogram,
-    release_labels,
+    top_k_mechanism,
 )
 
 _STOP_TAG = 0xB2
@@ -85,8 +84,7 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
             domain,
         )
 
-    def prepare(data, params):
-        settings = checked(data, params)
+    def prepare(settings: _Settings):
         ranking, domain = settings.ranking, settings.domain
         # float32 resolves best where it matters: near count number k.
         middle = ranking.counts[ranking.k - 1]
@@ -111,21 +109,12 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
         code = jnp.sum(code, dtype=jnp.int32)
         return outcome(size, True, hits, code, 0, events)
 
-    def labels(data, params) -> tuple[str, ...]:
-        ranking = checked(data, params).ranking
-        return release_labels(ranking, events, ranking.k, kept_back=False)
+    def law_of_sets(settings: _Settings) -> np.ndarray:
+        ranking, epsilon, delta, domain = settings
+        return limited_domain_law(ranking.histogram, ranking.k, epsilon, delta, domain)
 
-    def law(data, params) -> FiniteLaw:
-        settings = checked(data, params)
+    def law_of_hits(settings: _Settings) -> np.ndarray:
         ranking, domain = settings.ranking, settings.domain
-        names = labels(data, params)
-        if events == "sets":
-            histogram = np.empty_like(ranking.counts)
-            histogram[ranking.order] = ranking.counts
-            found = limited_domain_law(
-                histogram, ranking.k, settings.epsilon, settings.delta, domain
-            )
-            return FiniteLaw(found, names)
         groups = group_counts(ranking.counts[:domain], ranking.wanted[:domain])
         if domain == ranking.k:
             # All k may be released: one more that never arrives leaves the law as it is.
@@ -135,14 +124,9 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
                 np.append(groups.sizes, 1),
                 np.append(groups.relevant, False),
             )
-        found = hit_law(groups, ranking.k, 1.0 / settings.epsilon, stop=settings.stop)
-        return FiniteLaw(found, names)
+        return hit_law(groups, ranking.k, 1.0 / settings.epsilon, stop=settings.stop)
 
-    return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=event_of,
-        labels=labels,
-        law=law,
-        resolution=noises.resolution(precision),
-    )
+    return top_k_mechanism(
+        checked, prepare, sample, law_of_hits, law_of_sets,
+        events=events, precision=precision,
+    )  # fmt: skip

@@ -19,8 +19,9 @@ from jaxsel import stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice, check_integer, check_params
 from jaxsel.families.noisy_max.laws import noisy_max_law
-from jaxsel.families.top_k.laws import largest_gap_scale
+from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.release import rank_histogram
+from jaxsel.families.top_k.scales import largest_gap_scale
 
 METHODS = ("grouped", "literal")
 _SMALLEST = 2.0**-65  # the tail that the draws resolve
@@ -179,7 +180,10 @@ def selection_law(levels: np.ndarray, scale: float, noise: str) -> np.ndarray:
             f"the exact law of {kept.sum()} sizes is too large; at most {_MAX_LAW}"
         )
     law = np.zeros(levels.size)
-    law[kept] = noisy_max_law(levels[kept] / scale, noise)
+    if noise == "gumbel":
+        law[kept] = largest_gap_law(levels[kept], scale)
+    else:
+        law[kept] = noisy_max_law(levels[kept] / scale, noise)
     return law
 
 

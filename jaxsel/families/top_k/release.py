@@ -4,13 +4,15 @@ Only ranks matter on the device: candidates are sorted once, on the host, and a 
 speaks of candidate number r in descending order of counts. Ties go to the lower index.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from jaxsel import noise as noises
+from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 from jaxsel.families.top_k.laws import (
     EVENTS,
@@ -62,6 +64,13 @@ class Ranking(NamedTuple):
     def gaps(self) -> np.ndarray:
         """q_1, ..., q_(m-1), in votes."""
         return self.counts[:-1] - self.counts[1:]
+
+    @property
+    def histogram(self) -> np.ndarray:
+        """The counts in the order of the data."""
+        found = np.empty_like(self.counts)
+        found[self.order] = self.counts
+        return found
 
 
 def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
@@ -156,17 +165,6 @@ def release_labels(
     return set_labels(ranking.counts.size, kept_back=kept_back)
 
 
-def set_law_to_hits(ranking: Ranking, law: np.ndarray, most: int) -> np.ndarray:
-    """Law of the hits from a law over sets: Float["most+1"]."""
-    m = ranking.counts.size
-    masks = np.arange(2**m)
-    inside = masks[:, None] >> ranking.order & 1
-    hits = (inside * ranking.wanted).sum(axis=1)
-    found = np.bincount(hits, weights=law[: 2**m], minlength=most + 1)
-    found[0] += law[2**m :].sum()
-    return found
-
-
 def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
     """A release from its parts; ``code`` is the set's mask."""
     size = jnp.asarray(size, jnp.int32)
@@ -176,3 +174,59 @@ def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
     if events == "sets":
         event = jnp.where(passed, code, kept_back_code).astype(jnp.int32)
     return Release(size, passed, hits, event)
+
+
+# --- The mechanism --------------------------------------------------------------------
+
+
+class Checked(Protocol):
+    """What a mechanism reads from its input, the ranked histogram among it."""
+
+    @property
+    def ranking(self) -> Ranking:
+        """The histogram in descending order."""
+        ...
+
+
+def top_k_mechanism(
+    checked: Callable[[Any, Any], Any],
+    prepare: Callable[[Any], tuple[Any, Any]],
+    sample: Callable[[Any, Any, Any], Any],
+    law_of_hits: Callable[[Any], np.ndarray],
+    law_of_sets: Callable[[Any], np.ndarray],
+    *,
+    events: str,
+    precision: str,
+    kept_back: bool = False,
+) -> Mechanism:
+    """The record of a mechanism that releases top-k sets.
+
+    Args:
+      checked: (data, params) -> ``Checked``; raises InputError.
+      prepare: what is checked -> arrays and parameters for the device.
+      sample: as in ``Mechanism``; its outcome has an ``event``.
+      law_of_hits, law_of_sets: what is checked -> the exact law of the events.
+      events: "hits" or "sets".
+      precision: of the draws.
+      kept_back: whether a set may be kept back, its size alone being known, and all of
+        the wanted may be found, instead of k at most.
+    """
+
+    def labelled(found: Checked) -> tuple[str, ...]:
+        ranking = found.ranking
+        most = int(ranking.wanted.sum()) if kept_back else ranking.k
+        return release_labels(ranking, events, most, kept_back=kept_back)
+
+    def law(data, params) -> FiniteLaw:
+        found = checked(data, params)
+        exact = law_of_sets if events == "sets" else law_of_hits
+        return FiniteLaw(exact(found), labelled(found))
+
+    return Mechanism(
+        prepare=lambda data, params: prepare(checked(data, params)),
+        sample=sample,
+        event=event_of,
+        labels=lambda data, params: labelled(checked(data, params)),
+        law=law,
+        resolution=noises.resolution(precision),
+    )

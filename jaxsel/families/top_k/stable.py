@@ -4,23 +4,15 @@ The set is released as it is if a noisy gap passes a test: one draw, whatever th
 of candidates.
 """
 
-import math
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import (
-    InputError,
-    check_choice,
-    check_interval,
-    check_params,
-    check_positive,
-)
+from jaxsel.base import Mechanism, factory
+from jaxsel.errors import check_choice, check_interval, check_params
 from jaxsel.families.top_k import noisy_gaps
 from jaxsel.families.top_k.curves import TEST_NOISES
 from jaxsel.families.top_k.gaps import needed_noise, pass_probability
@@ -30,41 +22,31 @@ from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype
 from jaxsel.families.top_k.release import (
     Ranking,
     Release,
-    event_of,
     mask_codes,
     outcome,
     rank_histogram,
-    release_labels,
+    top_k_mechanism,
 )
+from jaxsel.families.top_k.scales import stable_top_k_scales
 
 TEST_TAG = 0xB1
 
 
-def stable_top_k_scales(params: Mapping[str, Any], selection: str, test: str):
-    """Scales of the selecting and of the testing noise.
+class _Settings(NamedTuple):
+    """``levels`` are q_j + r(j), see ``gap_levels``."""
 
-    Both 1/sqrt(rho) if ``rho`` is given, for Gumbel selection and a Gaussian test; else
-    ``selection_scale`` and ``test_scale``.
+    ranking: Ranking
+    levels: np.ndarray
+    selection_scale: float
+    test_scale: float
+    delta_t: float
+    groups: int | None
 
-    Raises:
-      InputError: unless rho alone or both scales are given, each positive.
-    """
-    own = {"selection_scale", "test_scale"} & set(params)
-    if "rho" in params and not own:
-        if selection != "gumbel" or test != "gaussian":
-            raise InputError(
-                "rho sets the noise of Gumbel selection and a Gaussian test; give "
-                "selection_scale and test_scale for other noises"
-            )
-        scale = 1.0 / math.sqrt(check_positive("rho", params["rho"]))
-        scale = check_scale("the noise scale", scale)
-        return scale, scale
-    if "rho" in params or len(own) != 2:
-        raise InputError("give either rho, or both selection_scale and test_scale")
-    return (
-        check_scale("selection_scale", params["selection_scale"]),
-        check_scale("test_scale", params["test_scale"]),
-    )
+
+class _Test(NamedTuple):
+    ranking: Ranking
+    scale: float
+    delta_t: float
 
 
 def released_parts(ranking: Ranking, events: str) -> dict[str, np.ndarray]:
@@ -86,10 +68,6 @@ def _tested(key: stream.Key, place, data, test: str, events: str, precision) -> 
     parts = (jnp.asarray(data[name])[place] for name in ("hits", "codes", "kept_back"))
     hits, code, kept_back = parts
     return outcome(place + 1, passed, hits, code, kept_back, events)
-
-
-def _most_hits(ranking: Ranking) -> int:
-    return int(ranking.wanted.sum())
 
 
 @factory
@@ -137,7 +115,7 @@ def stable_top_k(
         "groups",
     )  # fmt: skip
 
-    def checked(data, params):
+    def checked(data, params: Any) -> _Settings:
         check_params(params, ("delta_t",), own)
         ranking = rank_histogram(data, params.get("k"))
         scales = stable_top_k_scales(params, selection, test)
@@ -145,12 +123,14 @@ def stable_top_k(
             ranking.gaps, params.get("regulariser"), params.get("max_size")
         )
         delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
-        return ranking, levels, scales, delta_t, params.get("groups")
+        return _Settings(ranking, levels, *scales, delta_t, params.get("groups"))
 
-    def prepare(data, params):
-        ranking, levels, scales, delta_t, groups = checked(data, params)
-        needed = needed_noise(ranking.gaps, scales[1], delta_t, test, quantile=quantile)
-        contest = gap_contest(levels, scales[0], selection, method, dtype, groups)
+    def prepare(settings: _Settings):
+        ranking, levels, scale, test_scale, delta_t, groups = settings
+        needed = needed_noise(
+            ranking.gaps, test_scale, delta_t, test, quantile=quantile
+        )
+        contest = gap_contest(levels, scale, selection, method, dtype, groups)
         parts = released_parts(ranking, events) | {"needed": needed.astype(dtype)}
         return parts | {"contest": contest}, ()
 
@@ -159,37 +139,29 @@ def stable_top_k(
         place = winner(key, noisy_gaps.Contest(*data["contest"]), selection, precision)
         return _tested(key, place, data, test, events, precision)
 
-    def labels(data, params) -> tuple[str, ...]:
-        ranking = checked(data, params)[0]
-        return release_labels(ranking, events, _most_hits(ranking), kept_back=True)
-
-    def law(data, params) -> FiniteLaw:
-        ranking, levels, scales, delta_t, _ = checked(data, params)
-        chosen = noisy_gaps.selection_law(levels, scales[0], selection)
-        names = labels(data, params)
-        if events == "sets":
-            histogram = np.empty_like(ranking.counts)
-            histogram[ranking.order] = ranking.counts
-            found = released_law(
-                histogram, chosen, scales[1], delta_t, test=test, quantile=quantile
-            )
-            return FiniteLaw(found, names)
+    def law_of_hits(settings: _Settings) -> np.ndarray:
+        ranking, levels, scale, test_scale, delta_t, _ = settings
+        chosen = noisy_gaps.selection_law(levels, scale, selection)
         passed = pass_probability(
-            ranking.gaps, scales[1], delta_t, test, quantile=quantile
+            ranking.gaps, test_scale, delta_t, test, quantile=quantile
         )
-        hits = np.cumsum(ranking.wanted)[:-1]
-        found = np.bincount(hits, weights=chosen * passed, minlength=len(names))
+        hits, most = np.cumsum(ranking.wanted)[:-1], int(ranking.wanted.sum())
+        found = np.bincount(hits, weights=chosen * passed, minlength=most + 1)
         found[0] += 1.0 - found.sum()
-        return FiniteLaw(np.maximum(found, 0.0), names)
+        return np.maximum(found, 0.0)
 
-    return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=event_of,
-        labels=labels,
-        law=law,
-        resolution=noises.resolution(precision),
-    )
+    def law_of_sets(settings: _Settings) -> np.ndarray:
+        ranking, levels, scale, test_scale, delta_t, _ = settings
+        chosen = noisy_gaps.selection_law(levels, scale, selection)
+        return released_law(
+            ranking.histogram, chosen, test_scale, delta_t,
+            test=test, quantile=quantile,
+        )  # fmt: skip
+
+    return top_k_mechanism(
+        checked, prepare, sample, law_of_hits, law_of_sets,
+        events=events, precision=precision, kept_back=True,
+    )  # fmt: skip
 
 
 @factory
@@ -223,14 +195,15 @@ def propose_test_release(
     check_choice("events", events, EVENTS)
     dtype, quantile = wide_dtype(precision), threshold == "quantile"
 
-    def checked(data, params):
+    def checked(data, params: Any) -> _Test:
         check_params(params, ("k", "noise_scale", "delta_t"))
         ranking = rank_histogram(data, params["k"])
         scale = check_scale("noise_scale", params["noise_scale"])
-        return ranking, scale, check_interval("delta_t", params["delta_t"], 0.0, 1.0)
+        delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
+        return _Test(ranking, scale, delta_t)
 
-    def prepare(data, params):
-        ranking, scale, delta_t = checked(data, params)
+    def prepare(settings: _Test):
+        ranking, scale, delta_t = settings
         here = slice(ranking.k - 1, ranking.k)
         needed = needed_noise(
             ranking.gaps[here], scale, delta_t, test, quantile=quantile
@@ -245,31 +218,24 @@ def propose_test_release(
         found = _tested(key, jnp.int32(0), data, test, events, precision)
         return found._replace(size=jnp.asarray(data["size"]))
 
-    def labels(data, params) -> tuple[str, ...]:
-        ranking = checked(data, params)[0]
-        return release_labels(ranking, events, _most_hits(ranking), kept_back=True)
+    def law_of_hits(settings: _Test) -> np.ndarray:
+        ranking, scale, delta_t = settings
+        gap = ranking.gaps[ranking.k - 1]
+        passed = float(pass_probability(gap, scale, delta_t, test, quantile=quantile))
+        found = np.zeros(int(ranking.wanted.sum()) + 1)
+        found[int(ranking.wanted[: ranking.k].sum())] = passed
+        found[0] += 1.0 - passed
+        return found
 
-    def law(data, params) -> FiniteLaw:
-        ranking, scale, delta_t = checked(data, params)
-        names = labels(data, params)
-        here = ranking.k - 1
-        passed = float(
-            pass_probability(
-                ranking.gaps[here], scale, delta_t, test, quantile=quantile
-            )
+    def law_of_sets(settings: _Test) -> np.ndarray:
+        ranking, scale, delta_t = settings
+        chosen = np.zeros(ranking.counts.size - 1)
+        chosen[ranking.k - 1] = 1.0
+        return released_law(
+            ranking.histogram, chosen, scale, delta_t, test=test, quantile=quantile
         )
-        parts = released_parts(ranking, events)
-        found = np.zeros(len(names))
-        event = parts["codes"] if events == "sets" else parts["hits"]
-        found[event[here]] = passed
-        found[parts["kept_back"][here]] += 1.0 - passed
-        return FiniteLaw(found, names)
 
-    return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=event_of,
-        labels=labels,
-        law=law,
-        resolution=noises.resolution(precision),
-    )
+    return top_k_mechanism(
+        checked, prepare, sample, law_of_hits, law_of_sets,
+        events=events, precision=precision, kept_back=True,
+    )  # fmt: skip

@@ -1,6 +1,6 @@
 """Top Stable (Carvalho, Wang, Gondara & Miao 2020): the first stable gap, by SVT."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +8,7 @@ from jax import lax
 
 from jaxsel import noise as noises
 from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.base import Mechanism, factory
 from jaxsel.errors import check_choice, check_params
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import TopStable, top_stable
@@ -17,14 +17,19 @@ from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.release import (
     Ranking,
     Release,
-    event_of,
     mask_codes,
     outcome,
     rank_histogram,
-    release_labels,
+    top_k_mechanism,
 )
 
 _THRESHOLD_TAG = 0xB3
+
+
+class _Settings(NamedTuple):
+    ranking: Ranking
+    noise: TopStable
+    gaps: np.ndarray
 
 
 @factory
@@ -58,10 +63,10 @@ def top_stable_sets(
     check_choice("events", events, EVENTS)
     dtype = wide_dtype(precision)
 
-    def checked(data, params: Any) -> tuple[Ranking, TopStable, np.ndarray]:
+    def checked(data, params: Any) -> _Settings:
         check_params(params, ("k", "epsilon", "delta"))
         ranking = rank_histogram(data, params["k"])
-        settings = top_stable(params["epsilon"], params["delta"], ranking.k)
+        noise = top_stable(params["epsilon"], params["delta"], ranking.k)
         gaps = ranking.gaps
         if reference_quirks:
             # What lies below the last candidate counts as no votes.
@@ -70,21 +75,21 @@ def top_stable_sets(
             if not isinstance(data, dict) or "wanted" not in data:
                 wanted[ranking.k] = True
             ranking = ranking._replace(wanted=wanted)
-        return ranking, settings, gaps[: ranking.k]
+        return _Settings(ranking, noise, gaps[: ranking.k])
 
-    def prepare(data, params):
-        ranking, settings, gaps = checked(data, params)
+    def prepare(settings: _Settings):
+        ranking, noise, gaps = settings
         distance = np.maximum(gaps - 1.0, 0.0)
-        query = settings.query_scale
+        query = noise.query_scale
         k = ranking.k
         return {
             # In units of the tests' noise, by size.
-            "above": ((distance - settings.threshold) / query).astype(dtype),
+            "above": ((distance - noise.threshold) / query).astype(dtype),
             "hits": np.append(0, np.cumsum(ranking.wanted)[:k]).astype(np.int32),
             "codes": np.append(0, np.cumsum(mask_codes(ranking, events))[:k]).astype(
                 np.int32
             ),
-            "threshold_noise": dtype(settings.threshold_scale / query),
+            "threshold_noise": dtype(noise.threshold_scale / query),
         }, ()
 
     def sample(key: stream.Key, data, params) -> Release:
@@ -108,28 +113,20 @@ def top_stable_sets(
         hits, codes = jnp.asarray(data["hits"])[size], jnp.asarray(data["codes"])[size]
         return outcome(size, stable, hits, codes, 0, events)
 
-    def labels(data, params) -> tuple[str, ...]:
-        ranking = checked(data, params)[0]
-        return release_labels(ranking, events, ranking.k, kept_back=False)
+    def law_of_hits(settings: _Settings) -> np.ndarray:
+        ranking, noise, gaps = settings
+        sizes = top_stable_law(gaps, noise, ranking.k)
+        hits = np.append(0, np.cumsum(ranking.wanted)[: ranking.k])
+        return np.bincount(hits, weights=sizes, minlength=ranking.k + 1)
 
-    def law(data, params) -> FiniteLaw:
-        ranking, settings, gaps = checked(data, params)
-        names = labels(data, params)
-        sizes = top_stable_law(gaps, settings, ranking.k)
-        if events == "hits":
-            hits = np.append(0, np.cumsum(ranking.wanted)[: ranking.k])
-            found = np.bincount(hits, weights=sizes, minlength=len(names))
-            return FiniteLaw(found, names)
-        found = np.zeros(len(names))
+    def law_of_sets(settings: _Settings) -> np.ndarray:
+        ranking, noise, gaps = settings
+        found = np.zeros(2**ranking.counts.size)
         codes = np.append(0, np.cumsum(mask_codes(ranking, events))[: ranking.k])
-        found[codes] = sizes
-        return FiniteLaw(found, names)
+        found[codes] = top_stable_law(gaps, noise, ranking.k)
+        return found
 
-    return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=event_of,
-        labels=labels,
-        law=law,
-        resolution=noises.resolution(precision),
-    )
+    return top_k_mechanism(
+        checked, prepare, sample, law_of_hits, law_of_sets,
+        events=events, precision=precision,
+    )  # fmt: skip

@@ -82,7 +82,7 @@ def test_refutations_are_by_exact_numbers():
 
 def test_the_check_of_a_bound_sees_one_that_is_a_hundredth_too_small():
     def too_small(generator):
-        epsilon, noise, words = above_threshold._drawn(generator)
+        epsilon, noise, words = above_threshold._drawn(Relation.GENERAL)(generator)
         return 0.99 * epsilon, noise, words
 
     check = at_most(pair_cases(too_small, Relation.GENERAL))

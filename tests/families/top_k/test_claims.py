@@ -39,7 +39,7 @@ BUDGET = Budget(cases=20)
         ("ZW-Lem18", {"noise_scale": -1.0}),
         ("ZW-Thm8-gaps", {"candidates": 1}),
         ("ZW-Thm20", {"beta": 1.0}),
-        ("ZW-EXP3-printed", {"practical": 0.0}),
+        ("ZW-EXP3-practical", {"practical": 0.0}),
         ("ZW-Lem17-best-order", {"delta_t": 1e-3}),
         ("ZW-Cor9-unknown-domain", {"max_size": 1}),
         ("ZW-Thm12-utility", {"k": 5}),

@@ -1,4 +1,4 @@
-"""Numbers behind the errata of Zhu & Wang 2022."""
+"""Numbers behind the errata and remarks of Zhu & Wang 2022."""
 
 import itertools
 import math
@@ -97,7 +97,7 @@ def test_release_delta_by_simulation():
         ) == pytest.approx(float(hockey_stick(*pair, epsilon)), rel=1e-12)
 
 
-# --- Theorem 8 and the experiment (E-ZW-3, E-ZW-4) ------------------------------------
+# --- Theorem 8 and the experiment (R-ZW-3, R-ZW-4) ------------------------------------
 
 
 def test_first_gap_wins_by_quadrature():

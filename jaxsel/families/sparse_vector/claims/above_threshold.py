@@ -9,6 +9,7 @@ from jaxsel.base import Relation
 from jaxsel.checking import at_least, at_most
 from jaxsel.families.sparse_vector.bounds import above_threshold_noise
 from jaxsel.families.sparse_vector.claims.cases import (
+    Drawn,
     drawn_on_monotone,
     on_monotone,
     pair_cases,
@@ -20,9 +21,12 @@ from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.papers import DR, JX, LSL
 
 
-def _drawn(generator: np.random.Generator) -> tuple[float, SparseNoise, str]:
-    epsilon = some_epsilon(generator)
-    return epsilon, above_threshold_noise(epsilon), f"{epsilon=}"
+def _drawn(relation: Relation) -> Drawn:
+    def draw(generator: np.random.Generator) -> tuple[float, SparseNoise, str]:
+        epsilon = some_epsilon(generator)
+        return epsilon, above_threshold_noise(epsilon, relation), f"{epsilon=}"
+
+    return draw
 
 
 STATEMENTS = (
@@ -33,7 +37,7 @@ STATEMENTS = (
         "query is epsilon-DP.",
         Relation.GENERAL,
         stated,
-        at_most(pair_cases(_drawn, Relation.GENERAL)),
+        at_most(pair_cases(_drawn(Relation.GENERAL), Relation.GENERAL)),
     ),
     LSL.privacy(
         "SVT-AboveThreshold-monotone",
@@ -52,6 +56,6 @@ STATEMENTS = (
         "(1^1000, 0).",
         Relation.GENERAL,
         stated,
-        at_least(tight_cases(_drawn, Relation.GENERAL)),
+        at_least(tight_cases(_drawn(Relation.GENERAL), Relation.GENERAL)),
     ),
 )

@@ -15,8 +15,11 @@ from jaxsel.checking import Case, at_most, equal
 from jaxsel.domains import positive, probability, whole
 from jaxsel.families.sparse_vector.bounds import sparse_noise
 from jaxsel.families.sparse_vector.claims.cases import Cutoff, some_epsilon
-from jaxsel.families.sparse_vector.stopping_laws import right_probability
-from jaxsel.papers import DR, LSL
+from jaxsel.families.sparse_vector.stopping_laws import (
+    right_probability,
+    stopping_law,
+)
+from jaxsel.papers import DR, JX, LSL
 
 Epsilon = Annotated[float, positive("of the mechanism")]
 Queries = Annotated[int, whole("k, how many there are", at_least=1)]
@@ -49,6 +52,11 @@ def _above_threshold(
 def _accuracy_cases(largest: int) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
         generator = np.random.default_rng(budget.seed)
+        # One query as near as it may be, and beta near 1: most of the bound is seen.
+        alpha = _sparse(epsilon=1.0, cutoff=1, queries=1, beta=0.999)
+        levels = np.array([-alpha * (1.0 + 1e-12)])
+        wrong = 1.0 - right_probability(levels, sparse_noise(1.0, 1), alpha)
+        yield 0.999, wrong, "epsilon=1, c=1, one query at -alpha, beta=0.999"
         for _ in range(min(budget.cases, 40)):
             epsilon = some_epsilon(generator)
             queries = int(10.0 ** generator.uniform(0.0, 2.7))
@@ -68,6 +76,31 @@ def _accuracy_cases(largest: int) -> Callable[[Budget], Iterator[Case]]:
             yield beta, wrong, f"{where}, beta={beta!r}"
 
     return cases
+
+
+def _sharp(*, cutoff: Cutoff = 3, queries: Queries = 1000, beta: Beta = 0.05) -> float:
+    """Chance beta^2/(6 k c^2) that one of k queries at -alpha is answered "above".
+
+    Noise 4c/epsilon less noise 2c/epsilon exceeds alpha = 8 c log(2 k c/beta)/epsilon
+    with probability below (2/3) exp(-2 log(2 k c/beta)); k times that.
+    """
+    return beta**2 / (6.0 * queries * cutoff**2)
+
+
+def _sharp_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, 20)):
+        epsilon = some_epsilon(generator)
+        queries = int(10.0 ** generator.uniform(0.0, 2.7))
+        cutoff = int(generator.integers(1, 5))
+        beta = float(generator.uniform(0.05, 0.99))
+        alpha = _sparse(epsilon=epsilon, cutoff=cutoff, queries=queries, beta=beta)
+        levels = np.full(queries, -alpha)
+        law = stopping_law(levels, sparse_noise(epsilon, cutoff)._replace(cutoff=1))
+        claimed = _sharp(cutoff=cutoff, queries=queries, beta=beta)
+        # Relative: the chances are small.
+        where = f"{epsilon=}, c={cutoff}, k={queries}, beta={beta!r}"
+        yield 1.0, float(law[:-1].sum()) / claimed, f"over the bound, {where}"
 
 
 # --- The exponential mechanism --------------------------------------------------------
@@ -135,6 +168,14 @@ STATEMENTS = (
         "with probability at most beta.",
         _sparse,
         at_most(_accuracy_cases(4), 1e-12),
+    ),
+    JX.utility(
+        "SVT-Sparse-accuracy-sharp",
+        "for Dwork & Roth 2014, Theorem 3.26",
+        "If all k queries lie at that alpha below the threshold, Sparse answers one of "
+        "them above with probability at most beta^2/(6 k c^2).",
+        _sharp,
+        at_most(_sharp_cases),
     ),
     LSL.identity(
         "SVT-LSL-Sec5-exponential",

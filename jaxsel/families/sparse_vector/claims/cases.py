@@ -101,13 +101,16 @@ def on_monotone(*, epsilon: Epsilon = 1.0, scale: Scale = 4.0) -> float:
     return epsilon * (0.5 + 1.0 / scale)
 
 
-def drawn_on_monotone(draw: Drawn) -> Drawn:
-    """The same mechanism, or the one with half the query noise, on monotone pairs."""
+def drawn_on_monotone(draw: Callable[[Relation], Drawn]) -> Drawn:
+    """On monotone pairs: the noise meant for general neighbours, s = 4, or for them, 2."""
 
     def drawn(generator: np.random.Generator) -> tuple[float, SparseNoise, str]:
-        epsilon, noise, words = draw(generator)
-        scale = float(generator.choice([2.0, 4.0]))
-        noise = noise._replace(query_scale=noise.query_scale * scale / 4.0)
+        meant = int(generator.integers(2))
+        relation, scale = (
+            (Relation.GENERAL, Relation.MONOTONE)[meant],
+            (4.0, 2.0)[meant],
+        )
+        epsilon, noise, words = draw(relation)(generator)
         return on_monotone(epsilon=epsilon, scale=scale), noise, f"{words}, s={scale}"
 
     return drawn

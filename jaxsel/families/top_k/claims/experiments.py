@@ -31,7 +31,12 @@ from jaxsel.families.top_k.curves import (
 )
 from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.recall import Groups, hit_law
-from jaxsel.papers import ZW
+from jaxsel.families.top_k.scales import (
+    fixed_top_k_scale,
+    peel_scale,
+    stable_top_k_scales,
+)
+from jaxsel.papers import JX, ZW
 
 _BINS, _COUNT = 15_000, 700.0
 _EPSILON, _DELTA = 0.15, 1e-6
@@ -46,23 +51,40 @@ Full = Annotated[
 # --- EXP1 -----------------------------------------------------------------------------
 
 
+def _largest_rho(epsilon: float, delta: float) -> float:
+    """The rho with rho + 2 sqrt(rho L) = epsilon, L = log(1/delta) (Theorem 11)."""
+    inverse = -math.log(delta)
+    return (math.sqrt(inverse + epsilon) - math.sqrt(inverse)) ** 2
+
+
 def _rho_of_users(
     *,
     epsilon: Epsilon = 0.8,
     users: Annotated[int, whole("n; 2293 in Foursquare", at_least=2)] = 2293,
 ) -> float:
-    """rho of StableTopK in EXP1: delta = 1/users, half of it for the test."""
-    return stable_top_k_calibration(epsilon, 1.0 / users).rho
+    """rho of StableTopK in EXP1: delta = 1/users, half of it for the test.
+
+    (sqrt(L + epsilon) - sqrt(L))^2, L = log(2 users).
+    """
+    return _largest_rho(epsilon, 0.5 / users)
 
 
 def _users_cases(budget: Budget) -> Iterator[Case]:
-    """Converted back, rho is worth epsilon; the tight conversion asks for no more."""
+    """What the calibration gives to the steps that run."""
     del budget
     for users in (2293, 51_406, 107_092):
         for epsilon in (0.4, 0.8, 1.0):
             rho = _rho_of_users(epsilon=epsilon, users=users)
+            found = stable_top_k_calibration(epsilon, 1.0 / users)
             where = f"{epsilon=:g}, {users=}"
-            yield epsilon, zcdp_to_epsilon(rho, 0.5 / users), f"converted back, {where}"
+            yield rho, found.rho, f"rho, {where}"
+            select, test = stable_top_k_scales({"rho": found.rho})
+            yield rho, 2.0 * (2.0 / select) ** 2 / 8.0, f"twice Algorithm 1, {where}"
+            yield rho, 2.0 / (2.0 * test**2), f"twice the test, {where}"
+            yield rho, found.test_scale**-2.0, f"noise of the test, {where}"
+            yield rho, (found.selection_epsilon / 2.0) ** 2, f"Algorithm 1, {where}"
+            yield rho, found.selection_scale**-2.0, f"its Gumbel noise, {where}"
+            yield 0.5 / users, found.delta_t, f"failure of the test, {where}"
 
 
 def _users_bound_cases(budget: Budget) -> Iterator[Case]:
@@ -85,17 +107,22 @@ def _peeling_scale(
     k: Annotated[int, whole("picks a day", at_least=1)] = 15,
     days: Days = 10,
 ) -> float:
-    """Gumbel scale a day of peeling k states on so many days at (epsilon, delta)."""
-    return exponential_top_k_scale(largest_rho(epsilon, delta) / days, k)
+    """Gumbel scale a day of peeling k states on so many days at (epsilon, delta).
+
+    sqrt(k days/(8 rho)), rho + 2 sqrt(rho log(1/delta)) = epsilon.
+    """
+    return math.sqrt(k * days / (8.0 * _largest_rho(epsilon, delta)))
 
 
 def _peeling_cases(budget: Budget) -> Iterator[Case]:
     del budget
     for epsilon, k, days in ((0.1, 15, 10), (1.0, 3, 1), (0.5, 50, 60)):
-        scale = _peeling_scale(epsilon=epsilon, k=k, days=days)
-        total = days * exponential_top_k_rho(scale, k)
+        claimed = _peeling_scale(epsilon=epsilon, k=k, days=days)
+        rho = largest_rho(epsilon, 1e-6) / days
         where = f"{epsilon=:g}, {k=}, {days=}"
-        yield epsilon, zcdp_to_epsilon(total, 1e-6), where
+        yield claimed, peel_scale({"rho": rho}, k, Relation.MONOTONE), where
+        total = days * exponential_top_k_rho(claimed, k)
+        yield epsilon, zcdp_to_epsilon(total, 1e-6), f"converted back, {where}"
 
 
 def _test_scale(
@@ -103,21 +130,28 @@ def _test_scale(
 ) -> float:
     """Standard deviation of StableTopK's test on so many days at (epsilon, delta).
 
-    Half of delta is for the tests.
+    Half of delta is for the tests: sqrt(days/rho), rho + 2 sqrt(rho log(2/delta)) =
+    epsilon.
     """
-    return stable_top_k_calibration(epsilon, delta, releases=days).test_scale
+    return math.sqrt(days / _largest_rho(epsilon, 0.5 * delta))
 
 
 def _test_scale_cases(budget: Budget) -> Iterator[Case]:
     del budget
     for epsilon, delta, days in ((0.1, 1e-6, 10), (1.0, 1e-4, 3), (0.4, 1e-9, 365)):
-        scale = _test_scale(epsilon=epsilon, delta=delta, days=days)
-        one = fixed_top_k_curve(1.0 / scale**2, 0.5 * delta / days)
+        claimed = _test_scale(epsilon=epsilon, delta=delta, days=days)
+        found = stable_top_k_calibration(epsilon, delta, releases=days)
+        where = f"{epsilon=:g}, {delta=:g}, {days=}"
+        yield claimed, found.test_scale, f"calibrated, {where}"
+        for scale in stable_top_k_scales({"rho": found.rho}):
+            yield claimed, scale, f"as Algorithm 2 runs, {where}"
+        fixed = fixed_top_k_scale(found.rho)
+        yield math.sqrt(2.0) * claimed, fixed, f"as Algorithm 3 runs, {where}"
+        one = fixed_top_k_curve(1.0 / claimed**2, found.delta_t)
         total = compose_curves(one, times=days)
         rho = float(total.renyi(np.asarray(2.0))) / 2.0
         left = delta - total.failure
-        where = f"{epsilon=:g}, {delta=:g}, {days=}"
-        yield epsilon, zcdp_to_epsilon(rho, left), where
+        yield epsilon, zcdp_to_epsilon(rho, left), f"converted back, {where}"
 
 
 # --- EXP2, the synthetic histogram ----------------------------------------------------
@@ -191,36 +225,37 @@ def _general_cases(budget: Budget) -> Iterator[Case]:
 
 
 STATEMENTS = (
-    ZW.identity(
+    JX.identity(
         "ZW-EXP1-calibration",
-        "Section 5 (EXP1)",
+        "for Zhu & Wang 2022, Section 5 (EXP1), which prints no number",
         "With delta = 1/n, half of it for the test, StableTopK has rho = (sqrt(L + "
         "epsilon) - sqrt(L))^2, L = log(2 n): .004635, .018128, .028015 for epsilon = "
         ".4, .8, 1 and n = 2293.",
         _rho_of_users,
         equal(_users_cases, tolerance=1e-9),
     ),
-    ZW.privacy(
+    JX.privacy(
         "ZW-EXP1-calibration-tight",
-        "Section 5 (EXP1)",
+        "for Zhu & Wang 2022, Section 5 (EXP1)",
         "At that rho the tight conversion gives no larger epsilon.",
         Relation.MONOTONE,
         _rho_of_users,
         at_most(_users_bound_cases),
     ),
-    ZW.identity(
+    JX.identity(
         "ZW-EXP2a-calibration-EM",
-        "Section 5 (EXP2, ten days)",
+        "for Zhu & Wang 2022, Section 5 (EXP2, ten days), which prints no number",
         "Peeling 15 states a day for 10 days at (0.1, 1e-6) takes Gumbel noise of "
         "scale 322.5.",
         _peeling_scale,
         equal(_peeling_cases, tolerance=1e-9),
     ),
-    ZW.identity(
+    JX.identity(
         "ZW-EXP2a-calibration-StableTopK",
-        "Section 5 (EXP2, ten days)",
+        "for Zhu & Wang 2022, Section 5 (EXP2, ten days), which prints no number",
         "StableTopK for 10 days at (0.1, 1e-6), half of delta for the tests, takes "
-        "noise of scale 241.3.",
+        "noise of scale 241.3 in both steps; with given k sqrt(2) times that, 341.3, as "
+        "each step has a quarter of rho.",
         _test_scale,
         equal(_test_scale_cases, tolerance=1e-9),
     ),

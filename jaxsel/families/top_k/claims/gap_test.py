@@ -209,19 +209,16 @@ STATEMENTS = (
         _enough_aligned,
         at_most(_needed_cases(_enough_aligned, "gaussian"), tolerance=_TOLERANCE),
     ),
-    ZW.misprint(
-        "E-ZW-3",
+    ZW.remark(
+        "R-ZW-3",
         "Theorems 8, 11 and 20, Corollary 19",
-        "misprint",
-        printed="log m in Theorem 8 as applied to Algorithm 1; delta_t for PTR with "
-        "Laplace noise in Corollary 19; delta >= 0 in Theorem 11; the constant 4 in "
-        "Theorem 20.",
-        correct="Loose, not wrong: only m - 1 gaps compete, so that log(m - 1) "
-        "suffices; Laplace noise passes the test at q_k <= 1 with probability "
-        "delta_t/2; Theorem 11 needs delta > 0, its epsilon being infinite at 0; "
-        "Theorem 20 for Gaussian noise holds with slack, the exact requirement being 1 "
-        "+ s (sqrt(2 log(1/delta)) + Phi^-1(1 - beta)), s the noise scale.",
-        corrected=(
+        "True, and loose: of the m of Theorem 8 only m - 1 gaps compete in Algorithm 1, "
+        "so that log(m - 1) suffices; by Corollary 19 PTR with Laplace noise costs "
+        "delta_t, and it passes the test at q_k <= 1 with probability delta_t/2; the "
+        "constant 4 of Theorem 20 leaves slack, the exact requirement being 1 + s (sqrt(2 "
+        "log(1/delta)) + Phi^-1(1 - beta)), s the noise scale. At delta = 0 the epsilon of "
+        "Theorem 11 is infinite.",
+        holds=(
             ZW.privacy(
                 "ZW-Cor19-Laplace-half",
                 "Corollary 19 for Algorithm 5, with half the delta",

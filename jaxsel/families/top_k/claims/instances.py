@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from jaxsel.base import Budget
 from jaxsel.families.top_k.claims.neighbours import gaps_of, indicator, small_pairs
@@ -60,15 +59,6 @@ def pools(budget: Budget) -> Iterator[Pairs]:
 
 
 # --- Laws -----------------------------------------------------------------------------
-
-
-def gap_laws(
-    gaps: np.ndarray, scale: float, regulariser: npt.ArrayLike = 0.0
-) -> np.ndarray:
-    """Softmax of (gaps + regulariser)/scale, row by row."""
-    levels = (gaps + np.asarray(regulariser)) / scale
-    weights = np.exp(levels - levels.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def same_sets(pairs: Pairs) -> np.ndarray:

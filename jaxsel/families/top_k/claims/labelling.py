@@ -1,12 +1,10 @@
 """Papernot et al. 2018 and Zhu & Wang 2022, Example 13: labels by votes of teachers."""
 
-import itertools
 import math
 from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
-from scipy import special
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.base import Budget, Relation
@@ -76,9 +74,14 @@ def _scaled_labels(
 
 
 def _votes_cases(scaled: bool):
-    """One teacher less; the released bits and the noisy votes behind them."""
+    """One teacher less; the released labels, as they run, and the noisy votes behind
+    them."""
 
     def cases(budget: Budget) -> Iterator[Case]:
+        from jaxsel.families.top_k.pate import noisy_labels
+
+        law = noisy_labels(events="sets").law
+        assert law is not None
         generator = np.random.default_rng(budget.seed + 15)
         for _ in range(max(1, min(budget.cases, 100))):
             labels = int(generator.integers(1, 6))
@@ -86,10 +89,12 @@ def _votes_cases(scaled: bool):
             most = float(generator.integers(1, 4)) if scaled else math.inf
             total, fewer = scaled_votes(votes, most), scaled_votes(votes[1:], most)
             scale = float(generator.uniform(0.5, 4.0))
-            chances = [
-                special.ndtr((side - 3.0) / scale * sign)
-                for side, sign in itertools.product((total, fewer), (1.0, -1.0))
-            ]
+            params = {"noise_scale": scale, "threshold": 3.0}
+            truth = np.zeros(labels, dtype=bool)
+            first, second = (
+                law({"votes": side, "truth": truth}, params).probabilities
+                for side in (total, fewer)
+            )
             for order in _ORDERS:
                 setting = {"order": order, "noise_scale": scale}
                 claimed = (
@@ -97,11 +102,7 @@ def _votes_cases(scaled: bool):
                     if scaled
                     else _all_labels(**setting, labels=labels)
                 )
-                # Labels are independent: divergences add.
-                seen = sum(
-                    float(renyi_divergence([a, b], [c, d], order))
-                    for a, b, c, d in zip(*chances, strict=True)
-                )
+                seen = float(renyi_divergence(first, second, order))
                 where = f"{votes.astype(int).tolist()} without the first, {setting}"
                 yield claimed, seen, f"released labels, {where}, {most=:g}"
                 moved = float(np.sum((total - fewer) ** 2))

@@ -135,7 +135,7 @@ STATEMENTS = (
         Relation.MONOTONE,
         _gaps,
         at_most(_gaps_cases),
-        erratum="E-ZW-3",
+        remark="R-ZW-3",
     ),
     ZW.privacy(
         "ZW-Thm8",

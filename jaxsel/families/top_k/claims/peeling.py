@@ -1,6 +1,7 @@
 """Picking k by exponential mechanisms: McSherry & Talwar 2007, Durfee & Rogers 2019."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import Annotated
 
@@ -9,18 +10,22 @@ import numpy as np
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive
-from jaxsel.families.top_k.baselines import exponential_top_k_rho
-from jaxsel.families.top_k.claims.parameters import Order, Picks
+from jaxsel.domains import choice, number, positive
+from jaxsel.families.top_k.baselines import (
+    exponential_top_k_rho,
+    exponential_top_k_scale,
+)
+from jaxsel.families.top_k.claims.parameters import Order, Picks, Rho
 from jaxsel.families.top_k.laws import (
     peeled_law,
     set_size,
     top_k_set_law,
     vote_neighbours,
 )
-from jaxsel.papers import DURFEE, MT
+from jaxsel.papers import DURFEE, JX, MT
 
 _ORDERS = (1.2, 2.0, 10.0)
+_RELATIONS = (Relation.MONOTONE.value, Relation.GENERAL.value)
 
 Scale = Annotated[float, positive("b; weights are exp(count/b)")]
 
@@ -70,7 +75,7 @@ def _pure(*, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
 
 def _pure_cases(budget: Budget) -> Iterator[Case]:
     del budget
-    for counts, scale in itertools.product(((2, 2, 2, 2), (0, 30, 30, 30)), (0.6, 3.0)):
+    for counts, scale in itertools.product(((2, 2, 2, 2), (0, 0, 0, 90)), (0.6, 3.0)):
         data = np.array(counts, dtype=np.float64)
         for k in (1, 2, 3):
             law = peeled_law(data / scale, k)
@@ -78,6 +83,31 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
                 seen = exact_epsilon(law, peeled_law(other / scale, k))
                 where = f"{counts} -> {other.astype(int).tolist()}, {k=}, {scale=:g}"
                 yield _pure(noise_scale=scale, k=k), seen, where
+
+
+def _calibrated(
+    *,
+    rho: Rho = 0.5,
+    k: Picks = 2,
+    changes: Annotated[
+        str, choice(_RELATIONS, "of counts, that the noise is meant for")
+    ] = "monotone",
+) -> float:
+    """Pure epsilon of k picks at rho, if counts move in one direction: sqrt(8 rho k),
+    half of it with the noise meant for changes in any direction."""
+    return math.sqrt((8.0 if changes == "monotone" else 2.0) * rho * k)
+
+
+def _calibrated_cases(budget: Budget) -> Iterator[Case]:
+    del budget
+    data = np.array([0.0, 0.0, 0.0, 200.0])
+    for rho, k, changes in itertools.product((0.05, 0.5), (1, 2, 3), _RELATIONS):
+        scale = exponential_top_k_scale(rho, k, Relation(changes))
+        for other in vote_neighbours(data):
+            laws = [peeled_law(side / scale, k) for side in (data, other)]
+            claimed = _calibrated(rho=rho, k=k, changes=changes)
+            where = f"{data.tolist()} -> {other.tolist()}, {k=}, {rho=:g}, {changes}"
+            yield claimed, exact_epsilon(*laws), where
 
 
 def _one_shot(
@@ -147,6 +177,16 @@ STATEMENTS = (
         Relation.MONOTONE,
         _pure,
         at_most(_pure_cases),
+    ),
+    JX.privacy(
+        "BASE-EM-rho-pure",
+        "for Durfee & Rogers 2019",
+        "k picks with the noise at which they cost rho are sqrt(8 rho k)-DP if counts "
+        "move in one direction by at most 1; sqrt(2 rho k)-DP with the noise meant for "
+        "changes in any direction.",
+        Relation.MONOTONE,
+        _calibrated,
+        at_most(_calibrated_cases),
     ),
     DURFEE.identity(
         "BASE-EM-one-shot",

@@ -11,7 +11,6 @@ from jaxsel.checking import Case, at_most, equal
 from jaxsel.domains import number, whole
 from jaxsel.families.top_k.claims.instances import (
     Sides,
-    gap_laws,
     pools,
     renyi_rows,
     worst_row,
@@ -23,6 +22,7 @@ from jaxsel.families.top_k.curves import (
     largest_gap_renyi,
 )
 from jaxsel.families.top_k.laws import largest_gap_law
+from jaxsel.families.top_k.scales import largest_gap_scale
 from jaxsel.papers import ZW
 
 _ORDERS = (1.1, 2.0, 5.0, 30.0)
@@ -42,7 +42,8 @@ def _first_size(
 
     1/(1 + exp(epsilon (other - gap)/2)).
     """
-    return float(largest_gap_law([gap, other], 2.0 / epsilon)[0])
+    scale = largest_gap_scale({"epsilon": epsilon}, "gumbel")
+    return float(largest_gap_law([gap, other], scale)[0])
 
 
 def _law_cases(budget: Budget) -> Iterator[Case]:
@@ -117,8 +118,9 @@ def _selected(budget: Budget, epsilon: float) -> Iterator[tuple[Sides, tuple, st
     for pairs in pools(budget):
         sizes = pairs[0].shape[1] - 1
         for regulariser in (np.zeros(sizes), generator.normal(0.0, 3.0, size=sizes)):
+            scale = largest_gap_scale({"epsilon": epsilon}, "gumbel")
             laws = (
-                gap_laws(gaps_of(side), 2.0 / epsilon, regulariser) for side in pairs
+                largest_gap_law(gaps_of(side), scale, regulariser) for side in pairs
             )
             yield Sides(*laws), pairs, f"r {regulariser.tolist()}"
 

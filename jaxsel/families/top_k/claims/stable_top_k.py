@@ -8,6 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
+from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
 from jaxsel.accounting.single_run.conversions import zcdp_to_epsilon
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.base import Budget, Relation
@@ -15,7 +16,6 @@ from jaxsel.checking import Case, at_most
 from jaxsel.domains import whole
 from jaxsel.families.top_k.claims.instances import (
     Sides,
-    gap_laws,
     gap_test,
     hockey_sticks,
     lost_mass,
@@ -25,8 +25,11 @@ from jaxsel.families.top_k.claims.instances import (
     size_sides,
     worst_row,
 )
+from jaxsel.families.top_k.claims.neighbours import gaps_of
 from jaxsel.families.top_k.claims.parameters import Delta, FailureOfTest, Order, Rho
-from jaxsel.families.top_k.gaps import pass_probability, threshold_factor
+from jaxsel.families.top_k.gaps import fail_probability, threshold_factor
+from jaxsel.families.top_k.laws import largest_gap_law
+from jaxsel.families.top_k.scales import stable_top_k_scales
 from jaxsel.papers import ZW
 
 _TOLERANCE = 1e-12
@@ -61,9 +64,10 @@ def _enough_gap(*, rho: Rho = 0.5, delta_t: FailureOfTest = 0.1) -> float:
 
 
 def _stable(rho: float, delta_t: float):
-    """Law of the size, and chances to pass and to fail, of StableTopK."""
-    scale = 1.0 / math.sqrt(rho)
-    return functools.partial(gap_laws, scale=scale), gap_test(scale, delta_t)
+    """Law of the size, and chances to pass and to fail, of StableTopK as it runs."""
+    select, test = stable_top_k_scales({"rho": rho})
+    selected = functools.partial(largest_gap_law, noise_scale=select)
+    return selected, gap_test(test, delta_t)
 
 
 def _epsilon_cases(budget: Budget) -> Iterator[Case]:
@@ -88,14 +92,40 @@ def _renyi_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, seen, f"{order=:g}, {setting}, {where}"
 
 
+def _half(*, rho: Rho = 0.5, order: Order = 2.0) -> float:
+    """Renyi bound rho * order/2 of selecting the size, and of testing its gap."""
+    return rho * order / 2.0
+
+
+def step_cases(
+    budget: Budget, order: float, select_scale: float, test_scale: float
+) -> Iterator[tuple[float, str]]:
+    """(Renyi divergence, where) of the size, over all pairs; and of the noisy gap."""
+    for pairs in pools(budget):
+        laws = (largest_gap_law(gaps_of(side), select_scale) for side in pairs)
+        seen, where = worst_row(renyi_rows(Sides(*laws), order), pairs)
+        yield seen, f"selecting the size, {order=:g}, {where}"
+    noisy = float(gaussian_renyi(order, test_scale))
+    yield noisy, f"noisy gap that moves by 1, {order=:g}"
+
+
+def _half_cases(budget: Budget) -> Iterator[Case]:
+    for rho, order in itertools.product((0.02, 0.5), (1.5, 8.0)):
+        claimed = _half(rho=rho, order=order)
+        scales = stable_top_k_scales({"rho": rho})
+        for seen, where in step_cases(budget, order, *scales):
+            yield claimed, seen, f"{rho=:g}, {where}"
+
+
 def _gap_cases(budget: Budget) -> Iterator[Case]:
     del budget
     for rho, delta_t in itertools.product(
         (1e-5, 0.02, 0.5, 4.0), (0.4, 0.1, 1e-3, 1e-9)
     ):
         gap = _enough_gap(rho=rho, delta_t=delta_t)
+        _, test = stable_top_k_scales({"rho": rho})
         for more in (0.0, 0.5, 10.0):
-            seen = 1.0 - pass_probability(gap + more, 1.0 / math.sqrt(rho), delta_t)
+            seen = fail_probability(gap + more, test, delta_t)
             yield delta_t, float(seen), f"{rho=:g}, {delta_t=:g}, gap {gap + more:g}"
 
 
@@ -122,9 +152,15 @@ def _product(laws: np.ndarray, times: int) -> np.ndarray:
 
 
 def _answers_cases(budget: Budget) -> Iterator[Case]:
-    """One user in several histograms of three candidates, each answered afresh."""
+    """One user in several histograms of three candidates, each answered afresh: ties
+    that the user breaks in all of them, then random ones."""
     pairs = random_pairs(budget._replace(cases=max(1, min(budget.cases, 60)) * 3), 3)
-    for rho, delta_t in ((0.5, 0.01), (0.05, 0.05)):
+    ties = (np.zeros((3, 3), np.int64), np.tile([0, 1, 0], (3, 1)))
+    pairs = (
+        np.concatenate([ties[0], pairs[0]]),
+        np.concatenate([ties[1], pairs[1]]),
+    )
+    for rho, delta_t in ((0.5, 0.01), (0.05, 0.05), (0.02, 0.25)):
         sides = size_sides(pairs, *_stable(rho, delta_t))
         for row, queries in itertools.product(range(0, len(sides.first), 3), (2, 3)):
             here = slice(row, row + queries)
@@ -155,6 +191,15 @@ STATEMENTS = (
         Relation.MONOTONE,
         _renyi,
         at_most(_renyi_cases),
+    ),
+    ZW.privacy(
+        "ZW-Thm11-halves",
+        "Theorem 11, proof",
+        "Algorithm 1 at epsilon = 2 sqrt(rho) and the test with sigma = sqrt(1/rho) are "
+        "rho/2-zCDP each.",
+        Relation.MONOTONE,
+        _half,
+        at_most(_half_cases),
     ),
     ZW.utility(
         "ZW-Thm11-utility",
