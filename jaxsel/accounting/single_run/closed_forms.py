@@ -163,9 +163,10 @@ def laplace_tradeoff(x: npt.ArrayLike, noise_scale: float) -> np.ndarray:
     """Trade-off of Laplace(b) against its shift by 1."""
     x = _masses(x)
     ratio = math.exp(-1.0 / float(noise_scale))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         middle = 1.0 - ratio / (4.0 * x)
-    value = np.where(x < ratio / 2.0, x / ratio, middle)
+        value = np.where(x < ratio / 2.0, x / ratio, middle)
+    value = np.where(x == 0.0, 0.0, value)  # the ratio may underflow
     return np.where(x > 0.5, 1.0 - ratio * (1.0 - x), value)[()]
 
 

@@ -2,7 +2,7 @@
 
 A Renyi curve is a function from orders in [1, inf] to epsilons, element by element on
 arrays; it is an upper bound, so any of its orders may be used and the best one is found
-by continuous optimisation over 1 + exp(t), t in [-7, 9], and over order inf.
+by continuous optimisation over all of them and over order inf.
 """
 
 import math
