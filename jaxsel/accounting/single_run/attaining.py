@@ -14,7 +14,7 @@ from scipy import special
 
 from jaxsel.accounting.single_run.dominating import DominatingPair
 
-_CELLS = 4096
+_CELLS = 5200  # of the Laplace pair, and around each mode of the Gaussian one
 _REACH = 12.0  # standard deviations around each mode; the rest is one cell a side
 # Masses below e^-660 would lose their digits, and beyond these nothing is left to rank.
 _LARGEST_MEAN = 30.0
@@ -34,9 +34,7 @@ def _pair(first: np.ndarray, second: np.ndarray) -> DominatingPair:
     with np.errstate(divide="ignore"):
         loss = np.log(first) - np.log(second)
     levels, place = np.unique(loss, return_inverse=True)
-    return DominatingPair(
-        levels, np.bincount(place, first), np.bincount(place, second)
-    )
+    return DominatingPair(levels, np.bincount(place, first), np.bincount(place, second))
 
 
 def gaussian_cells(mean: float) -> DominatingPair | None:
@@ -50,7 +48,7 @@ def gaussian_cells(mean: float) -> DominatingPair | None:
     """
     if mean > _LARGEST_MEAN:
         return None
-    around = np.linspace(-_REACH, _REACH, _CELLS // 2)
+    around = np.linspace(-_REACH, _REACH, _CELLS)
     edges = np.unique(np.concatenate([around, around + mean]))
     inside = (edges > mean - _FARTHEST) & (edges < _FARTHEST)
     edges = edges[inside]

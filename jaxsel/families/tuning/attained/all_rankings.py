@@ -58,7 +58,7 @@ def _tuned(masses: np.ndarray, repetitions: Repetitions) -> np.ndarray:
 def _longest(first: np.ndarray, second: np.ndarray, level: float) -> Ranking:
     """The ranking with the largest divergence at ``level``."""
     size = first.shape[1]
-    sets, groups, starts = _steps(size)
+    _, groups, starts = _steps(size)
     factor = math.exp(min(level, 690.0))
     gain = np.sum(np.maximum(first - factor * second, 0.0), axis=1)
     best, last = np.full(2**size, -1.0), np.zeros(2**size, dtype=int)

@@ -12,15 +12,13 @@ MOVED = 64  # outcomes; more are as good as a line, whose best merger is found
 _MOVES = 60  # from each start, at each epsilon
 _ROUNDS = 6
 _RANDOM = 2  # starts besides the given ones
-_GAIN = 1e-9
+_GAIN = 1e-12  # in delta: less than that is rounding
 
 
 class _Search:
     """Divergences at one epsilon of rankings and of all that are one move away."""
 
-    def __init__(
-        self, first: np.ndarray, second: np.ndarray, repetitions: Repetitions
-    ):
+    def __init__(self, first: np.ndarray, second: np.ndarray, repetitions: Repetitions):
         self.sides = (first, second)
         self.law = interpolated(repetitions)
 
@@ -34,42 +32,39 @@ class _Search:
         ]
         return np.maximum(tuned[0] - factor * tuned[1], 0.0)
 
+    def changes(self, order: np.ndarray, factor: float) -> np.ndarray:
+        """Entry [i, j]: what is gained if the outcome of place i moves to place j."""
+        held = [side[order] for side in self.sides]
+        start = [np.minimum(np.cumsum(mass) - mass, 1.0) for mass in held]
+        sides = list(zip(start, held, strict=True))
+        here = self._gain(start, order, factor)
+        # Entry [i, m]: what place m gains when the outcome of place i passes it by.
+        sunk = [np.minimum(at + mass[:, None], 1.0) for at, mass in sides]
+        risen = [np.clip(at - mass[:, None], 0.0, 1.0) for at, mass in sides]
+        sunk, risen = (self._gain(at, order, factor) - here for at in (sunk, risen))
+        place = np.arange(len(order))
+        forward = place > place[:, None]  # to a worse place, j > i
+        # j > i: places i + 1 to j rise; j < i: places j to i - 1 sink.
+        up = np.cumsum(np.where(forward, risen, 0.0), axis=1)
+        down = np.where(forward.T, sunk, 0.0)
+        down = np.cumsum(down[:, ::-1], axis=1)[:, ::-1]
+        # Where it lands: what stands before place j, without itself.
+        lands = [
+            np.clip(np.where(forward, at + mass - mass[:, None], at), 0.0, 1.0).T
+            for at, mass in sides
+        ]
+        own = self._gain(lands, order, factor).T - here[:, None]
+        total = np.where(forward, up, down) + own
+        np.fill_diagonal(total, 0.0)
+        return total
+
     def climb(self, order: np.ndarray, level: float) -> np.ndarray:
-        """Moves one outcome after another to the place that adds most."""
-        size, factor = len(order), math.exp(min(level, 690.0))
+        """Moves one outcome after another to the place that gains most."""
+        factor = math.exp(min(level, 690.0))
         for _ in range(_MOVES):
-            held = [side[order] for side in self.sides]
-            start = [np.minimum(np.cumsum(h) - h, 1.0) for h in held]
-            here = self._gain(start, order, factor)
-            # Entry [i, m]: what place m adds when the outcome of place i moves past it.
-            down = [np.minimum(s + h[:, None], 1.0) for s, h in zip(start, held)]
-            up = [np.clip(s - h[:, None], 0.0, 1.0) for s, h in zip(start, held)]
-            sunk = np.cumsum(self._gain(down, order, factor) - here, axis=1)
-            risen = np.cumsum(self._gain(up, order, factor) - here, axis=1)
-            before = sunk - (self._gain(down, order, factor) - here)
-            place = np.arange(size)
-            # To place j < i: places j to i-1 sink; to j > i: places i+1 to j rise.
-            to_front = np.where(
-                place < place[:, None], before[place, place][:, None] - before, 0.0
-            )
-            to_back = np.where(
-                place > place[:, None], risen - risen[place, place][:, None], 0.0
-            )
-            lands = [
-                np.where(
-                    place > place[:, None],
-                    np.maximum(s + h - h[:, None], 0.0),
-                    s + 0.0 * h[:, None],
-                )
-                for s, h in zip(start, held)
-            ]
-            own = self._gain(
-                [np.clip(at.T, 0.0, 1.0) for at in lands], order, factor
-            ).T - here[:, None]
-            change = to_front + to_back + own
-            np.fill_diagonal(change, 0.0)
+            change = self.changes(order, factor)
             i, j = np.unravel_index(np.argmax(change), change.shape)
-            if not change[i, j] > _GAIN * max(float(np.sum(here)), 1e-300):
+            if not change[i, j] > _GAIN:
                 break
             order = np.insert(np.delete(order, i), j, order[i])
         return order

@@ -29,29 +29,21 @@ class Ranking(NamedTuple):
         return cls(order, np.zeros(len(order), dtype=bool))
 
 
-def masses_between(
-    start: np.ndarray, mass: np.ndarray, rest: np.ndarray, repetitions: Repetitions
+def _differences(
+    start: np.ndarray,
+    mass: np.ndarray,
+    gaps: tuple[np.ndarray, np.ndarray],
+    tails: tuple[np.ndarray, np.ndarray],
+    repetitions: Repetitions,
 ) -> np.ndarray:
-    """Probability that the best of K is among outcomes of this mass.
+    """f(1 - start) - f(1 - start - mass) from 1 - f and f at both ends.
 
-    f(1 - start) - f(rest), where 1 = start + mass + rest: from whichever of f and 1 - f
-    is the smaller. Where that difference cancels it is the integral of f'; outcomes that
-    hold less than a thousandth of what is on either side need only three nodes.
-
-    Args:
-      start: Float[np.ndarray, "outcomes"], mass of the better outcomes.
-      mass: their own.
-      rest: mass of the worse outcomes.
-      repetitions: law of K.
+    From whichever of f and 1 - f is the smaller. Where that difference cancels it is the
+    integral of f'; an outcome that holds less than a thousandth of what is on either
+    side of it needs only three nodes.
     """
-    end = np.minimum(start + mass, 1.0)
-    above, at_end = repetitions.pgf_gap(start), repetitions.pgf_gap(end)
-    left = np.where(
-        start < 0.5, repetitions.pgf_tail(start), repetitions.pgf(mass + rest)
-    )
-    left_at_end = np.where(end < 0.5, repetitions.pgf_tail(end), repetitions.pgf(rest))
-    law = np.where(at_end < left, at_end - above, left - left_at_end)
-    kept = law / np.maximum(np.minimum(at_end, left), 5e-324)
+    law = np.where(gaps[1] < tails[0], gaps[1] - gaps[0], tails[0] - tails[1])
+    kept = law / np.maximum(np.minimum(gaps[1], tails[0]), 5e-324)
     for count, chosen in ((3, kept < 1e-3), (24, (kept >= 1e-3) & (kept < 0.01))):
         nodes, weights = np.polynomial.legendre.leggauss(count)
         low, width = start[chosen][:, None], mass[chosen][:, None]
@@ -61,18 +53,42 @@ def masses_between(
     return np.where(mass > 0, np.maximum(law, 0.0), 0.0)
 
 
+def _tail(better: np.ndarray, worse: np.ndarray, repetitions: Repetitions):
+    """f(worse), worse = 1 - better, from whichever is the smaller."""
+    near, far = repetitions.pgf_tail(better), repetitions.pgf(worse)
+    return np.where(better < 0.5, near, far)
+
+
+def masses_between(
+    start: np.ndarray, mass: np.ndarray, rest: np.ndarray, repetitions: Repetitions
+) -> np.ndarray:
+    """Probability that the best of K is among outcomes of this mass.
+
+    Args:
+      start: Float[np.ndarray, "outcomes"], mass of the better outcomes.
+      mass: their own.
+      rest: mass of the worse outcomes; the three sum to 1.
+      repetitions: law of K.
+    """
+    end = np.minimum(start + mass, 1.0)
+    gaps = repetitions.pgf_gap(start), repetitions.pgf_gap(end)
+    tails = _tail(start, mass + rest, repetitions), _tail(end, rest, repetitions)
+    return _differences(start, mass, gaps, tails, repetitions)
+
+
 def tuned_masses(q_best_first: np.ndarray, repetitions: Repetitions) -> np.ndarray:
     """What ``tuned_law`` returns, for many small outcomes at once."""
-    edges = np.minimum(np.concatenate([[0.0], np.cumsum(q_best_first)]), 1.0)
-    worse = np.cumsum(q_best_first[::-1])[::-1]
-    worse = np.minimum(np.append(worse[1:], 0.0), 1.0)
-    law = masses_between(edges[:-1], q_best_first, worse, repetitions)
+    q = q_best_first
+    # Masses from the best down and from the worst up: each exact where it is small.
+    edges = np.minimum(np.concatenate([[0.0], np.cumsum(q)]), 1.0)
+    worse = np.minimum(np.concatenate([[0.0], np.cumsum(q[::-1])]), 1.0)[::-1]
+    gap, tail = repetitions.pgf_gap(edges), _tail(edges, worse, repetitions)
+    gaps, tails = (gap[:-1], gap[1:]), (tail[:-1], tail[1:])
+    law = _differences(edges[:-1], q, gaps, tails, repetitions)
     return np.append(law, repetitions.probability_zero)
 
 
-def ranked_law(
-    q: np.ndarray, ranking: Ranking, repetitions: Repetitions
-) -> np.ndarray:
+def ranked_law(q: np.ndarray, ranking: Ranking, repetitions: Repetitions) -> np.ndarray:
     """Law of the released outcome, in the order of the ranking; no run last.
 
     Tied outcomes share what their group has in proportion to their own masses.
