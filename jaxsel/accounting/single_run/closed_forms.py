@@ -100,20 +100,27 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     Balle & Wang (2018), to a relative 1e-12; on the private side.
 
     Args:
-      epsilon: > 0.
-      delta: in (0, 1).
+      epsilon: in [1e-9, 1e9]; beyond, profiles of tiny or huge noise lose their digits.
+      delta: in [1e-100, 1).
+
+    Raises:
+      InputError: if one is out of range.
     """
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0)
+    epsilon = check_interval(
+        "epsilon", epsilon, 1e-9, 1e9, low_open=False, high_open=False
+    )
+    delta = check_interval("delta", delta, 1e-100, 1.0, low_open=False)
 
     def excess(log_scale: float) -> float:
-        return gaussian_epsilon(delta, math.exp(log_scale)) / epsilon - 1.0
+        found = float(gaussian_log_delta(epsilon, math.exp(log_scale)))
+        return max(found, -1e4) - math.log(delta)
 
-    low, high = 0.0, 1.0
+    # Much noise: delta is at most the total variation, which is below 1/(2 s). Little
+    # noise: at 1/(2 s^2) = epsilon + 10 sqrt(epsilon) + 10 the mean loss is above epsilon.
+    high = -math.log(delta)
+    low = -0.5 * math.log(2.0 * (epsilon + 10.0 * math.sqrt(epsilon) + 10.0))
     while excess(low) <= 0.0:
         low -= 1.0
-    while excess(high) > 0.0:
-        high += 1.0
     root = float(optimize.brentq(excess, low, high, xtol=1e-13))  # type: ignore
     return math.exp(root + 1e-12)
 

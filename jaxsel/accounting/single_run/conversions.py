@@ -140,6 +140,7 @@ def renyi_to_delta(renyi: RenyiCurve, epsilon: npt.ArrayLike) -> np.ndarray:
     )
     log_delta = np.where(epsilon >= renyi(np.asarray(np.inf)), -np.inf, log_delta)
     least = max(_least_bound(renyi), 0.0)
+    log_delta = np.minimum(log_delta, 0.0)
     return np.minimum(np.exp(log_delta), math.sqrt(-math.expm1(-least)))[()]
 
 

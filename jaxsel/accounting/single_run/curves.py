@@ -50,10 +50,11 @@ class BaseGuarantee(NamedTuple):
       pairs: builds the dominating pairs, one a direction (one in all if it is symmetric);
         None where nothing better than ``renyi`` is known.
       attaining: builds pairs of laws that themselves have this guarantee, one a
-        direction (a DP-SGD's: pairs with this profile, not with its Renyi curve); None,
-        or what it builds is None, where none is known.
+        direction; None, or what it builds is None, where none is known.
       composed: count -> the guarantee of releasing that many runs; None where nothing
         better is known than to compose the pairs.
+      more_than_pairs: whether ``renyi`` says more than the pairs do, so that those
+        ``attaining`` have the profile, and maybe not the Renyi curve.
       core, failure: if core is given, both laws are mixtures of a pair that satisfies
         ``core``, with weight 1 - failure, and of anything, with weight failure.
     """
@@ -67,6 +68,7 @@ class BaseGuarantee(NamedTuple):
     failure: float = 0.0
     attaining: Callable[[], tuple[DominatingPair, ...] | None] | None = None
     composed: "Callable[[int], BaseGuarantee] | None" = None
+    more_than_pairs: bool = False
 
     def summary(self) -> Summary:
         """The base by name, and its Renyi bound at a few orders."""
@@ -125,13 +127,24 @@ def zcdp(rho: float) -> BaseGuarantee:
     def renyi(order: np.ndarray) -> np.ndarray:
         return np.asarray(order, dtype=np.float64) * rho
 
-    return BaseGuarantee(
-        name=f"zcdp:rho={rho!r}",
-        renyi=renyi,
-        pairs=_connected(lambda level: renyi_to_delta(renyi, level)),
+    return from_renyi(f"zcdp:rho={rho!r}", renyi)._replace(
         # N(0, 1) and its shift by sqrt(2 rho) are rho-zCDP, at every order just so.
         attaining=functools.cache(lambda: _known(gaussian_cells(math.sqrt(2.0 * rho)))),
         composed=lambda count: zcdp(count * rho),
+    )
+
+
+def from_renyi(name: str, renyi: RenyiCurve) -> BaseGuarantee:
+    """A base of which a Renyi curve of both directions is all that is known.
+
+    Args:
+      name: for messages.
+      renyi: order -> bound on both Renyi divergences, element by element.
+    """
+    return BaseGuarantee(
+        name=name,
+        renyi=renyi,
+        pairs=_connected(lambda level: renyi_to_delta(renyi, level)),
     )
 
 
@@ -220,6 +233,7 @@ def from_pairs(
         tradeoff=lambda x: tradeoff()(x),
         pairs=build,
         attaining=build,
+        more_than_pairs=renyi is not None,
     )
 
 
