@@ -21,8 +21,8 @@ jaxsel account --delta 1e-6 --repetitions geometric:mean=100
 Prints the smallest epsilon that a known theorem proves, which theorem it is, what one
 run alone would cost, and the runners-up. Exit status 1 if nothing is proved; then it says
 what is needed. The guarantee covers the released run and nothing else: K, the other runs
-and their scores stay secret (unless the theorem is "composition"). The score of a run must be
-part of what that run's guarantee covers, or be computed from public data.
+and their scores stay secret (unless the theorem is "composition"). The score of a run must
+be part of what that run's guarantee covers, or be computed from public data.
 
 --base is one of:
 

@@ -16,8 +16,8 @@ from jaxsel import printing
 
 
 def plain(value: Any) -> Any:
-    """JSON-ready data: records become objects, numbers stay numbers; inf and NaN, which JSON has
-    not, become null."""
+    """JSON-ready data: records become objects, numbers stay numbers; inf and NaN are null,
+    since JSON has none."""
     if isinstance(value, enum.Enum):
         return value.value
     fields = getattr(value, "_fields", None)

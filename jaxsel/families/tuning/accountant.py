@@ -48,7 +48,6 @@ STATEMENTS: Mapping[str, str] = {
 that failures of the base are set aside first (Papernot & Steinke 2022, Lemma 20)."""
 
 
-
 def releases_all(theorem: str) -> bool:
     """Whether the bound covers the release of every run, and of K."""
     return theorem.removeprefix("PS-Lem20+") in ("composition", "composition-renyi")

@@ -46,6 +46,8 @@ def attained_epsilon(
     pairs = None if base.attaining is None else base.attaining()
     if pairs is None:
         return math.nan
+    # At a mass of just delta, rounding must not decide for what exceeds it.
+    above = min(delta * (1.0 + 1e-10), 1.0 - 2.0**-53)
     return max(
-        finite_adversarial(*_split(pair), repetitions, delta).epsilon for pair in pairs
+        finite_adversarial(*_split(pair), repetitions, above).epsilon for pair in pairs
     )
