@@ -105,7 +105,8 @@ def minimise_over_orders(
             start, end = end, float(np.clip(end + sign * width, *_LOG_ORDER_ENDS))
             new, found = minimise(at, *sorted((start, end)), count=count // 4)
             # Where nothing is gained, the first of equal orders stays the answer.
-            better = found < minimum
+            with np.errstate(invalid="ignore"):
+                better = found < minimum - 1e-12 * np.abs(minimum)
             if not np.any(better):
                 break
             point = np.where(better, new, point)
