@@ -33,6 +33,19 @@ def _masses(x: npt.ArrayLike) -> np.ndarray:
 # --- Gaussian -------------------------------------------------------------------------
 
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
+
+
+def _erfcx_fall(start: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """erfcx(start) - erfcx(start + width); where they cancel, the integral of -erfcx'."""
+    start, width = np.broadcast_arrays(start, width)
+    x = start[..., None] + width[..., None] * (1.0 + _NODES) / 2.0
+    slope = 2.0 / math.sqrt(math.pi) - 2.0 * x * special.erfcx(x)
+    integral = 0.5 * width * np.sum(_WEIGHTS * slope, axis=-1)
+    plain = special.erfcx(start) - special.erfcx(start + width)
+    return np.where(width < 0.01, integral, plain)
+
+
 def gaussian_log_delta(
     epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike
 ) -> np.ndarray:
@@ -55,7 +68,7 @@ def gaussian_log_delta(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # exp(epsilon) times the density at `far` is the density at `near`, so that the
         # difference of tails is that density times a difference of Mills ratios.
-        mills = special.erfcx(near / math.sqrt(2)) - special.erfcx(far / math.sqrt(2))
+        mills = _erfcx_fall(near / math.sqrt(2), 1.0 / (scale * math.sqrt(2)))
         tail = -0.5 * near**2 - math.log(2.0) + np.log(mills)
         first = special.log_ndtr(-near)
         second = epsilon + special.log_ndtr(-far)
