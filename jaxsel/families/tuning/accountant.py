@@ -109,14 +109,15 @@ def _composition(
         return None
     if count == 1:
         return lambda: base_epsilon(base, delta)
-    if base.composed is not None:
-        return lambda: base_epsilon(base.composed(count), delta)
-    if base.pairs is None or delta < LEAST_DELTA or count > composing.MOST:
+    composed, pairs = base.composed, base.pairs
+    if composed is not None:
+        return lambda: base_epsilon(composed(count), delta)
+    if pairs is None or delta < LEAST_DELTA or count > composing.MOST:
         return None
 
     def solve() -> float:
-        pairs = [composing.composed_pair(pair, count) for pair in base.pairs()]
-        return max(epsilon_at(functools.partial(pair_delta, p), delta) for p in pairs)
+        many = [composing.composed_pair(pair, count) for pair in pairs()]
+        return max(epsilon_at(functools.partial(pair_delta, p), delta) for p in many)
 
     return solve
 

@@ -115,10 +115,11 @@ def ranked_epsilon(
     Exact; where the smaller of two tuned masses is below the least float64, a little
     less than exact.
     """
-    laws = []
-    for side in (first, second):
+
+    def tuned(side: np.ndarray) -> np.ndarray:
         law = ranked_law(side, ranking, repetitions)
         possible = np.append(side[ranking.order] > 0.0, False)
         law = np.where(possible, np.maximum(law, _LEAST), law)
-        laws.append(law / law.sum())
-    return epsilon_at_delta(*laws, delta)
+        return law / law.sum()
+
+    return epsilon_at_delta(tuned(first), tuned(second), delta)

@@ -192,13 +192,12 @@ def _gaussian_steps(
 def _both_cases(budget: Budget) -> Iterator[Case]:
     """Either threshold may be the one that stops; off whole numbers of steps."""
     for noise, first, second in ((9.6, 4.0, 2.0), (9.6, 2.0, 4.0), (7.0, 3.9, 3.0)):
-        at = (
+        low, high = (
             ApproximateGuarantee(level, float(gaussian_delta(level, scale)))
             for level, scale in ((0.3, first), (1.5, second))
         )
-        thresholds = CandidateThresholds(
-            first, *at, ApproximateGuarantee(math.nan, math.nan)
-        )
+        unused = ApproximateGuarantee(math.nan, math.nan)
+        thresholds = CandidateThresholds(first, low, high, unused)
         seen = largest_steps(thresholds, 1.0, noise, interval=_INTERVAL)
         claimed = _gaussian_steps(
             noise_multiplier=noise, first_noise=first, second_noise=second
