@@ -229,6 +229,28 @@ def test_delta_zero_needs_pure_runs(base):
     assert approximate.sentences()[0].endswith("or runs with delta = 0.")
 
 
+def test_failures_spend_their_part_of_delta():
+    """Lemma 20: delta = f + (1 - f) rest, f = 1 - f(1 - 1e-6) of the geometric law."""
+    delta, gamma, failure = 4e-5, 0.05, 1e-6
+    other = gamma + failure * (1 - gamma)
+    rest = (delta - failure / other) / (1 - failure / other)
+    found = account(curves.approximate(1.0, failure), laws.geometric(gamma), delta)
+    good = account(curves.pure(1.0), laws.geometric(other), rest)
+    found, good = (
+        {bound.theorem: bound.epsilon for bound in one.bounds} for one in (found, good)
+    )
+    for theorem in ("PS-Thm2", "KRW-Thm5.2"):
+        assert found[f"PS-Lem20+{theorem}"] == pytest.approx(good[theorem], rel=1e-9)
+
+
+def test_cohen_et_al_take_the_epsilon_at_a_share_of_delta():
+    # Theorem 1: (2 + gamma) epsilon at delta/tau, tau = 30
+    found = account(curves.gaussian(2.0), laws.beta_binomial(30, 0.5), 1e-5)
+    named = {bound.theorem: bound.epsilon for bound in found.bounds}
+    share = closed_forms.gaussian_epsilon(1e-5 / 30, 2.0)
+    assert named["CL-Thm1-approximate"] == pytest.approx(2.5 * share, rel=1e-9)
+
+
 # --- Extreme bases --------------------------------------------------------------------
 
 
