@@ -1,6 +1,7 @@
 """What people ask for by name: a mechanism, a claim, the price of tuning."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jaxsel import catalogue
@@ -45,6 +46,12 @@ def claim(identity: str) -> Claim:
     return catalogue.find_claim(identity)
 
 
+def _rounded(number: float, side: Callable[[float], int]) -> float:
+    """Three digits, rounded to one side."""
+    scale = 10.0 ** (2 - math.floor(math.log10(number)))
+    return side(number * scale) / scale
+
+
 @printed
 class TuningCost(NamedTuple):
     """What tuning costs.
@@ -57,7 +64,10 @@ class TuningCost(NamedTuple):
         have epsilon inf.
       single: epsilon of one run, released without tuning; inf if not known.
       attained: exact epsilon of one base with this guarantee, ranked adversarially: no
-        bound for every such base and every ranking is smaller. NaN if not searched for.
+        bound that covers every such base and every ranking is smaller. (Of DP-SGD, of
+        one base with this privacy profile: ``attained_from``.) NaN if not searched for,
+        or none is known.
+      needed: what would make an epsilon provable, where none is; None elsewhere.
     """
 
     base: str
@@ -66,6 +76,8 @@ class TuningCost(NamedTuple):
     bounds: tuple[accountant.ProvenEpsilon, ...]
     single: float
     attained: float
+    attained_from: str = "guarantee"
+    needed: accountant.Needed | None = None
 
     @property
     def best(self) -> accountant.ProvenEpsilon:
@@ -81,10 +93,7 @@ class TuningCost(NamedTuple):
                 f"differentially private, by {best.theorem}: {best.statement}."
             ]
         else:
-            found = [
-                f"No known theorem bounds epsilon at delta = {delta:g} for this base "
-                "and K."
-            ]
+            found = [self._lacking()]
         found.append(
             f"One run without tuning: ({rounded_up(self.single):g}, {delta:g}). "
             f"E[K] = {self.law.mean:.6g}."
@@ -94,14 +103,45 @@ class TuningCost(NamedTuple):
             found.append(f"With probability {zero} nothing is run or released.")
         if math.isfinite(self.attained):
             found.append(
-                "Some base with this guarantee and some ranking of its runs cost "
-                f"{math.floor(self.attained * 1e4) / 1e4:g} exactly: no bound that "
-                "covers them all is smaller."
+                f"Some base with this {self.attained_from} and some ranking of its runs "
+                f"cost {math.floor(self.attained * 1e4) / 1e4:g} exactly: no bound from "
+                "it that covers them all is smaller."
             )
-        found.append(
-            "Keep K, the other runs and their scores secret: no bound covers them."
-        )
+        if not math.isfinite(best.epsilon):
+            return found
+        if accountant.releases_all(best.theorem):
+            found.append(
+                "This covers the release of all runs with their scores, and of K: none "
+                "of it need be secret."
+            )
+        else:
+            found.append(
+                "Keep K, the other runs and their scores secret: this bound does not "
+                "cover them."
+            )
         return found
+
+    def _lacking(self) -> str:
+        """Why no epsilon is proved, and what would do."""
+        delta, needed = self.delta, self.needed
+        if needed is None:
+            return (
+                f"No known theorem bounds epsilon at delta = {delta:g} for this base "
+                "and K."
+            )
+        if needed.failure == 0.0:
+            return (
+                "No epsilon is proved at delta = 0: a run is not pure. Take delta > 0, "
+                "or runs with pure privacy."
+            )
+        pure = "with delta = 0" if needed.run == 0.0 else (
+            f"with delta <= {_rounded(needed.run, math.floor):g}"
+        )  # fmt: skip
+        return (
+            f"No epsilon is proved at delta = {delta:g}: one run fails with probability "
+            f"{needed.failure:.3g}, and the best of K more often. Take delta >= "
+            f"{_rounded(needed.delta, math.ceil):g}, or runs {pure}."
+        )
 
     def summary(self) -> Summary:
         """What is proved, and every bound that applies."""
@@ -133,5 +173,12 @@ def account(
     law = parse(repetitions) if isinstance(repetitions, str) else repetitions
     found = accountant.account(guarantee, law, delta, attain=attain)
     return TuningCost(
-        guarantee.name, law, float(delta), found.bounds, found.single, found.attained
+        guarantee.name,
+        law,
+        float(delta),
+        found.bounds,
+        found.single,
+        found.attained,
+        found.attained_from,
+        found.needed,
     )

@@ -217,6 +217,29 @@ def test_claim(capsys):
     assert "value: 1.5" in out
 
 
+def test_json_has_numbers_or_null(capsys):
+    arguments = ["--repetitions", "geometric:mean=20", "--delta", "1e-5", "--json"]
+    base = "approximate:epsilon=1,delta=1e-6"
+    code, out, _ = run(capsys, "account", "--base", base, *arguments)
+    assert code == 1  # nothing is proved
+    found = json.loads(out)
+    assert found["epsilon"] is None
+    assert found["attained_epsilon"] is None
+    assert found["needed"]["delta"] == pytest.approx(2e-5, rel=1e-4)
+    assert all(bound["epsilon"] is None for bound in found["bounds"])
+    code, out, _ = run(capsys, "account", "--base", base, *arguments[:-1])
+    assert code == 1
+    assert "Take delta >= 2e-05, or runs with delta <= 5e-07." in out
+    assert "inf" not in out
+
+
+def test_law_of_scores_whose_quotients_overflow(capsys):
+    scores = ["scores=1e308,1e308,-1e308", "epsilon=1e300"]
+    code, out, _ = run(capsys, "law", "noisy_max", *scores, "--json")
+    assert code == 0
+    assert json.loads(out)["law"] == {"0": 0.5, "1": 0.5, "2": 0.0}
+
+
 def test_law(capsys):
     code, found = run_json(capsys, "law", "noisy_max", "scores=1,0", "epsilon=2")
     assert code == 0

@@ -115,7 +115,7 @@ def test_an_account_of_text_is_that_of_records():
     without = jaxsel.account(base, law, attain=False)
     assert without.best == text.best
     assert np.isnan(without.attained)
-    assert "no bound that covers them all" not in str(without)
+    assert "no bound from it that covers them all" not in str(without)
 
 
 def test_validate_takes_ids_and_records():

@@ -1,5 +1,6 @@
 """jaxsel account: what tuning costs in privacy."""
 
+import math
 from typing import Annotated, Any
 
 import typer
@@ -18,9 +19,10 @@ jaxsel account --delta 1e-6 --repetitions geometric:mean=100
 --base dp_sgd:dataset_size=60000,batch_size=256,noise_multiplier=1.1,epochs=60
 
 Prints the smallest epsilon that a known theorem proves, which theorem it is, what one
-run alone would cost, and the runners-up. The guarantee covers the released run and
-nothing else: K, the other runs and their scores stay secret. The score of a run must be
-part of what that run's guarantee covers, or be computed from public data.
+run alone would cost, and the runners-up. Exit status 1 if nothing is proved; then it says
+what is needed. The guarantee covers the released run and nothing else: K, the other runs
+and their scores stay secret (unless the theorem is "composition"). The score of a run must
+be part of what that run's guarantee covers, or be computed from public data.
 
 --base is one of:
 
@@ -63,6 +65,7 @@ def account_command(
 
     with bad_input_exits():
         found = account(base, repetitions, delta)
+    proved = math.isfinite(found.best.epsilon)
     if json:
         print_json(
             {
@@ -75,10 +78,15 @@ def account_command(
                 "theorem": found.best.theorem,
                 "single_run_epsilon": found.single,
                 "attained_epsilon": found.attained,
+                "needed": found.needed,
                 "bounds": found.bounds,
             }
         )
-        return
-    for sentence in found.sentences():
-        say(sentence)
-    print_table("Every bound that applies", ["epsilon", "theorem", "by"], found.bounds)
+    else:
+        for sentence in found.sentences():
+            say(sentence)
+        if proved:
+            columns = ["epsilon", "theorem", "by"]
+            print_table("Every bound that applies", columns, found.bounds)
+    if not proved:
+        raise typer.Exit(1)

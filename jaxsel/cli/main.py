@@ -49,7 +49,7 @@ def jaxsel_command(
     `jaxsel audit fixed_repetitions`. Ids such as PS-Thm2 name statements of papers;
     `jaxsel list claims` lists them and `jaxsel show PS-Thm2` explains one.
 
-    Exit status: 0 fine, 1 a claim fell, 2 bad usage.
+    Exit status: 0 fine, 1 a claim fell or no epsilon is proved, 2 bad usage.
     """
 
 

@@ -16,7 +16,8 @@ from jaxsel import printing
 
 
 def plain(value: Any) -> Any:
-    """JSON-ready data: records become objects, numbers stay numbers, inf is a string."""
+    """JSON-ready data: records become objects, numbers stay numbers; inf and NaN are null,
+    since JSON has none."""
     if isinstance(value, enum.Enum):
         return value.value
     fields = getattr(value, "_fields", None)
@@ -31,7 +32,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # JSON has no infinity
+        return None
     if callable(value):
         return getattr(value, "__name__", str(value))
     return value

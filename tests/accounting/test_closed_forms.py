@@ -171,3 +171,26 @@ def test_tradeoff_is_the_conjugate_of_the_profile(tradeoff, profile):
 def test_bad_input(call):
     with pytest.raises(InputError):
         call()
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 40.0, 1e9])
+@pytest.mark.parametrize("delta", [1e-30, 1e-6, 0.4])
+def test_least_noise_is_just_private(epsilon, delta):
+    """Balle & Wang 2018, Theorem 8, in mpmath at the noise and a little below it."""
+    scale = cf.gaussian_noise_multiplier(epsilon, delta)
+    with mpmath.workdps(60):
+
+        def exact(noise):
+            noise = mpmath.mpf(noise)
+            half, level = 1 / (2 * noise), mpmath.mpf(epsilon) * noise
+            lower = mpmath.log(mpmath.ncdf(-half - level))
+            return mpmath.ncdf(half - level) - mpmath.exp(epsilon + lower)
+
+        assert exact(scale) <= delta
+        assert exact(scale * (1 - 1e-10)) > delta
+
+
+@pytest.mark.parametrize("epsilon", [1e-13, 1e-300, 1e300])
+def test_noise_beyond_float64_is_refused(epsilon):
+    with pytest.raises(InputError, match="epsilon"):
+        cf.gaussian_noise_multiplier(epsilon, 1e-6)

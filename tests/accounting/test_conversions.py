@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting.rdp import rdp_privacy_accountant as rdp
@@ -153,3 +154,31 @@ def test_minimise_finds_each_batch_minimum():
 def test_bad_input(call):
     with pytest.raises(InputError):
         call()
+
+
+@pytest.mark.parametrize(
+    ("rho", "delta"), [(1e-9, 1e-6), (1e-15, 1e-12), (1e3, 1e-6), (1e14, 1e-6)]
+)
+def test_the_best_order_is_found_however_large_or_near_1(rho, delta):
+    """Canonne et al., Proposition 12, minimised by its derivative in mpmath."""
+    with mpmath.workdps(40):
+        log_delta = mpmath.log(mpmath.mpf(delta))
+
+        def epsilon(t):
+            excess = mpmath.e**t
+            order = 1 + excess
+            rest = mpmath.log1p(-1 / order) - (log_delta + mpmath.log(order)) / excess
+            return rho * order + rest
+
+        guess = 0.5 * float(mpmath.log(-log_delta / rho))
+        best = mpmath.findroot(lambda t: mpmath.diff(epsilon, t), guess)
+        least = float(epsilon(best))
+    found = cv.renyi_to_epsilon(lambda order: rho * order, delta)
+    assert found.epsilon == pytest.approx(least, rel=1e-9)
+
+
+def test_an_order_of_50000_is_best_for_a_small_rho():
+    # 4.79e-4 came from the orders up to 8104 alone
+    found = cv.renyi_to_epsilon(curves.zcdp(1e-9).renyi, 1e-6)
+    assert found.epsilon == pytest.approx(8.95e-5, rel=1e-3)
+    assert found.order > 5e4

@@ -1,5 +1,7 @@
 """The upper hull of points in the plane."""
 
+import math
+
 import numpy as np
 
 
@@ -29,3 +31,40 @@ def upper_hull(second: np.ndarray, first: np.ndarray) -> np.ndarray:
             kept.pop()
         kept.append(i)
     return order[kept]
+
+
+def upper_hull_of_logs(
+    second: np.ndarray, first: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """``upper_hull`` of the points (e^second, e^first), which may underflow.
+
+    Args:
+      second, first: Float[np.ndarray, "points"], logarithms; -inf is a coordinate of 0.
+
+    Returns:
+      The vertices, and the logarithms of the slopes between them, which decrease.
+    """
+    order = np.lexsort((-first, second))
+    before = np.maximum.accumulate(np.append(-np.inf, first[order][:-1]))
+    order = order[first[order] > before]
+    x, y = second[order].tolist(), first[order].tolist()
+    kept: list[int] = []
+    slopes: list[float] = []  # logarithms, between those kept
+
+    def rise(larger: float, smaller: float) -> float:
+        fall = math.expm1(smaller - larger) if smaller > -math.inf else -1.0
+        return larger + math.log(-fall) if fall < 0.0 else -math.inf
+
+    for i, (b, a) in enumerate(zip(x, y, strict=True)):
+        slope = math.inf
+        while kept:
+            width = rise(b, x[kept[-1]])
+            slope = rise(a, y[kept[-1]]) - width if width > -math.inf else math.inf
+            if not slopes or slopes[-1] > slope:
+                break
+            kept.pop()
+            slopes.pop()
+        if kept:
+            slopes.append(slope)
+        kept.append(i)
+    return order[kept], np.array(slopes)

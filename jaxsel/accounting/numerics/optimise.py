@@ -10,7 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-LOG_ORDER_RANGE = (-7.0, 9.0)  # the range of log(order - 1) that is searched
+LOG_ORDER_RANGE = (-7.0, 9.0)  # the range of log(order - 1) that is searched first
+# and, where the best order is at an end of it, as far as orders are told apart.
+_LOG_ORDER_ENDS = (-32.0, 700.0)
 
 _RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -73,16 +75,41 @@ def minimise(
 def minimise_over_orders(
     objective: Callable[[np.ndarray], np.ndarray], *, count: int = 641
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Minimises over Renyi orders 1 + exp(t), with t in LOG_ORDER_RANGE.
+    """Minimises over all Renyi orders 1 + exp(t): t in [-32, 700].
+
+    The range LOG_ORDER_RANGE is searched first. While some best t is at the upper end of
+    what was searched, the next range above follows, and so below: an objective that has
+    one valley for each entry of the batch is minimised over all orders.
 
     Args:
       objective: maps orders > 1 to values, element by element (batches as in minimise).
-      count: points of the grid in t.
+      count: points of the grid in t for the first range; a quarter of it for the
+        others, where objectives are smooth.
 
     Returns:
       The best orders and the minima.
     """
-    point, minimum = minimise(
-        lambda t: objective(1.0 + np.exp(t)), *LOG_ORDER_RANGE, count=count
-    )
+
+    def at(t: np.ndarray) -> np.ndarray:
+        return objective(1.0 + np.exp(t))
+
+    low, high = LOG_ORDER_RANGE
+    width, cell = high - low, (high - low) / (count - 1)
+    point, minimum = minimise(at, low, high, count=count)
+    for sign, end in ((1.0, high), (-1.0, low)):
+        while end not in _LOG_ORDER_ENDS:
+            # The minimum may be an infinity that every order shares: nothing to follow.
+            at_end = (np.abs(point - end) < cell) & np.isfinite(minimum)
+            if not np.any(at_end):
+                break
+            start, end = end, float(np.clip(end + sign * width, *_LOG_ORDER_ENDS))
+            new, found = minimise(at, *sorted((start, end)), count=count // 4)
+            # Where nothing is gained, the first of equal orders stays the answer.
+            with np.errstate(invalid="ignore"):
+                better = found < minimum - 1e-12 * np.abs(minimum)
+            if not np.any(better):
+                break
+            point = np.where(better, new, point)
+            minimum = np.where(better, found, minimum)
+            width = min(2.0 * width, 100.0)
     return 1.0 + np.exp(point), minimum

@@ -33,6 +33,19 @@ def _masses(x: npt.ArrayLike) -> np.ndarray:
 # --- Gaussian -------------------------------------------------------------------------
 
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
+
+
+def _erfcx_fall(start: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """erfcx(start) - erfcx(start + width); where they cancel, the integral of -erfcx'."""
+    start, width = np.broadcast_arrays(start, width)
+    x = start[..., None] + width[..., None] * (1.0 + _NODES) / 2.0
+    slope = 2.0 / math.sqrt(math.pi) - 2.0 * x * special.erfcx(x)
+    integral = 0.5 * width * np.sum(_WEIGHTS * slope, axis=-1)
+    plain = special.erfcx(start) - special.erfcx(start + width)
+    return np.where(width < 0.01, integral, plain)
+
+
 def gaussian_log_delta(
     epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike
 ) -> np.ndarray:
@@ -55,7 +68,7 @@ def gaussian_log_delta(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # exp(epsilon) times the density at `far` is the density at `near`, so that the
         # difference of tails is that density times a difference of Mills ratios.
-        mills = special.erfcx(near / math.sqrt(2)) - special.erfcx(far / math.sqrt(2))
+        mills = _erfcx_fall(near / math.sqrt(2), 1.0 / (scale * math.sqrt(2)))
         tail = -0.5 * near**2 - math.log(2.0) + np.log(mills)
         first = special.log_ndtr(-near)
         second = epsilon + special.log_ndtr(-far)
@@ -100,20 +113,27 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     Balle & Wang (2018), to a relative 1e-12; on the private side.
 
     Args:
-      epsilon: > 0.
-      delta: in (0, 1).
+      epsilon: in [1e-9, 1e9]; beyond, profiles of tiny or huge noise lose their digits.
+      delta: in [1e-100, 1).
+
+    Raises:
+      InputError: if one is out of range.
     """
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0)
+    epsilon = check_interval(
+        "epsilon", epsilon, 1e-9, 1e9, low_open=False, high_open=False
+    )
+    delta = check_interval("delta", delta, 1e-100, 1.0, low_open=False)
 
     def excess(log_scale: float) -> float:
-        return gaussian_epsilon(delta, math.exp(log_scale)) / epsilon - 1.0
+        found = float(gaussian_log_delta(epsilon, math.exp(log_scale)))
+        return max(found, -1e4) - math.log(delta)
 
-    low, high = 0.0, 1.0
+    # Much noise: delta is at most the total variation, which is below 1/(2 s). Little
+    # noise: at 1/(2 s^2) = epsilon + 10 sqrt(epsilon) + 10 the mean loss is above epsilon.
+    high = -math.log(delta)
+    low = -0.5 * math.log(2.0 * (epsilon + 10.0 * math.sqrt(epsilon) + 10.0))
     while excess(low) <= 0.0:
         low -= 1.0
-    while excess(high) > 0.0:
-        high += 1.0
     root = float(optimize.brentq(excess, low, high, xtol=1e-13))  # type: ignore
     return math.exp(root + 1e-12)
 
@@ -163,9 +183,10 @@ def laplace_tradeoff(x: npt.ArrayLike, noise_scale: float) -> np.ndarray:
     """Trade-off of Laplace(b) against its shift by 1."""
     x = _masses(x)
     ratio = math.exp(-1.0 / float(noise_scale))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         middle = 1.0 - ratio / (4.0 * x)
-    value = np.where(x < ratio / 2.0, x / ratio, middle)
+        value = np.where(x < ratio / 2.0, x / ratio, middle)
+    value = np.where(x == 0.0, 0.0, value)  # the ratio may underflow
     return np.where(x > 0.5, 1.0 - ratio * (1.0 - x), value)[()]
 
 

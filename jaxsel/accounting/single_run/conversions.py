@@ -2,7 +2,7 @@
 
 A Renyi curve is a function from orders in [1, inf] to epsilons, element by element on
 arrays; it is an upper bound, so any of its orders may be used and the best one is found
-by continuous optimisation over 1 + exp(t), t in [-7, 9], and over order inf.
+by continuous optimisation over all of them and over order inf.
 """
 
 import math
@@ -135,11 +135,17 @@ def renyi_to_delta(renyi: RenyiCurve, epsilon: npt.ArrayLike) -> np.ndarray:
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if not np.all(epsilon >= 0.0):
         raise InputError(f"epsilon is {epsilon}; it must be >= 0")
+    # From the largest loss on delta is 0, which larger and larger orders only approach.
+    none = epsilon >= renyi(np.asarray(np.inf))
+    within = np.where(none, 0.0, epsilon)
+    if np.all(none):
+        return np.zeros(epsilon.shape)[()]
     _, log_delta = minimise_over_orders(
-        lambda order: log_delta_at_order(order, renyi(order), epsilon)
+        lambda order: log_delta_at_order(order, renyi(order), within)
     )
-    log_delta = np.where(epsilon >= renyi(np.asarray(np.inf)), -np.inf, log_delta)
+    log_delta = np.where(none, -np.inf, log_delta)
     least = max(_least_bound(renyi), 0.0)
+    log_delta = np.minimum(log_delta, 0.0)
     return np.minimum(np.exp(log_delta), math.sqrt(-math.expm1(-least)))[()]
 
 

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run import closed_forms
+from jaxsel.accounting.single_run.attaining import gaussian_cells, laplace_cells
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_delta
 from jaxsel.accounting.single_run.dominating import (
+    LARGEST_EPSILON,
     DominatingPair,
     pair_delta,
     pair_from_points,
@@ -21,6 +23,17 @@ from jaxsel.accounting.single_run.dominating import (
 )
 from jaxsel.errors import check_interval, check_positive
 from jaxsel.printing import Summary, printed
+
+# Of noise and of mu: squares and their inverses must be float64.
+_LEAST, _MOST = 1e-100, 1e100
+
+
+def _scale(name: str, value: float) -> float:
+    return check_interval(name, value, _LEAST, _MOST, low_open=False, high_open=False)
+
+
+def _known(pair: DominatingPair | None) -> tuple[DominatingPair, ...] | None:
+    return None if pair is None else (pair,)
 
 
 @printed
@@ -36,6 +49,12 @@ class BaseGuarantee(NamedTuple):
         concave function; None where nothing better than ``renyi`` is known.
       pairs: builds the dominating pairs, one a direction (one in all if it is symmetric);
         None where nothing better than ``renyi`` is known.
+      attaining: builds pairs of laws that themselves have this guarantee, one a
+        direction; None, or what it builds is None, where none is known.
+      composed: count -> the guarantee of releasing that many runs; None where nothing
+        better is known than to compose the pairs.
+      more_than_pairs: whether ``renyi`` says more than the pairs do, so that those
+        ``attaining`` have the profile, and maybe not the Renyi curve.
       core, failure: if core is given, both laws are mixtures of a pair that satisfies
         ``core``, with weight 1 - failure, and of anything, with weight failure.
     """
@@ -47,6 +66,9 @@ class BaseGuarantee(NamedTuple):
     pairs: Callable[[], tuple[DominatingPair, ...]] | None = None
     core: "BaseGuarantee | None" = None
     failure: float = 0.0
+    attaining: Callable[[], tuple[DominatingPair, ...] | None] | None = None
+    composed: "Callable[[int], BaseGuarantee] | None" = None
+    more_than_pairs: bool = False
 
     def summary(self) -> Summary:
         """The base by name, and its Renyi bound at a few orders."""
@@ -61,6 +83,13 @@ class BaseGuarantee(NamedTuple):
         return Summary(sentence, ("Renyi bound", "value"), rows)
 
 
+def _no_larger(
+    pairs: Callable[[], tuple[DominatingPair, ...]], epsilon: float
+) -> Callable[[], tuple[DominatingPair, ...]] | None:
+    """The pairs made from points, if none was left out, which enlarges them."""
+    return pairs if epsilon <= LARGEST_EPSILON else None
+
+
 def _connected(profile: Callable[[np.ndarray], np.ndarray]):
     """The dominating pair of a two-sided profile, built when first asked for."""
     return functools.cache(lambda: (pair_from_profile(profile),))
@@ -69,12 +98,14 @@ def _connected(profile: Callable[[np.ndarray], np.ndarray]):
 def randomised_response(epsilon: float) -> BaseGuarantee:
     """Binary randomised response that tells the truth with odds e^epsilon."""
     epsilon = check_positive("epsilon", epsilon)
+    pairs = functools.cache(lambda: (pair_from_points([epsilon], [0.0]),))
     return BaseGuarantee(
         name=f"randomised_response:epsilon={epsilon!r}",
         renyi=lambda order: closed_forms.randomised_response_renyi(order, epsilon),
         profile=lambda level: closed_forms.randomised_response_delta(level, epsilon),
         tradeoff=lambda x: closed_forms.randomised_response_tradeoff(x, epsilon),
-        pairs=functools.cache(lambda: (pair_from_points([epsilon], [0.0]),)),
+        pairs=pairs,
+        attaining=_no_larger(pairs, epsilon),
     )
 
 
@@ -96,8 +127,22 @@ def zcdp(rho: float) -> BaseGuarantee:
     def renyi(order: np.ndarray) -> np.ndarray:
         return np.asarray(order, dtype=np.float64) * rho
 
+    return from_renyi(f"zcdp:rho={rho!r}", renyi)._replace(
+        # N(0, 1) and its shift by sqrt(2 rho) are rho-zCDP, at every order just so.
+        attaining=functools.cache(lambda: _known(gaussian_cells(math.sqrt(2.0 * rho)))),
+        composed=lambda count: zcdp(count * rho),
+    )
+
+
+def from_renyi(name: str, renyi: RenyiCurve) -> BaseGuarantee:
+    """A base of which a Renyi curve of both directions is all that is known.
+
+    Args:
+      name: for messages.
+      renyi: order -> bound on both Renyi divergences, element by element.
+    """
     return BaseGuarantee(
-        name=f"zcdp:rho={rho!r}",
+        name=name,
         renyi=renyi,
         pairs=_connected(lambda level: renyi_to_delta(renyi, level)),
     )
@@ -105,31 +150,38 @@ def zcdp(rho: float) -> BaseGuarantee:
 
 def gaussian(noise_multiplier: float) -> BaseGuarantee:
     """Gaussian noise of standard deviation noise_multiplier times the sensitivity."""
-    scale = check_positive("noise_multiplier", noise_multiplier)
+    return _gaussian(_scale("noise_multiplier", noise_multiplier))
+
+
+def _gaussian(scale: float) -> BaseGuarantee:
     return BaseGuarantee(
         name=f"gaussian:noise_multiplier={scale!r}",
         renyi=lambda order: closed_forms.gaussian_renyi(order, scale),
         profile=lambda level: closed_forms.gaussian_delta(level, scale),
         tradeoff=lambda x: closed_forms.gaussian_tradeoff(x, scale),
         pairs=_connected(lambda level: closed_forms.gaussian_delta(level, scale)),
+        attaining=functools.cache(lambda: _known(gaussian_cells(1.0 / scale))),
+        # n runs are one with n times the squared shift.
+        composed=lambda count: _gaussian(scale / math.sqrt(count)),
     )
 
 
 def gaussian_differential_privacy(mu: float) -> BaseGuarantee:
     """mu-GDP (Dong, Roth & Su 2022): as hard to tell apart as N(0, 1) and N(mu, 1)."""
-    mu = check_positive("mu", mu)
+    mu = _scale("mu", mu)
     return gaussian(1.0 / mu)._replace(name=f"gdp:mu={mu!r}")
 
 
 def laplace(noise_scale: float) -> BaseGuarantee:
     """Laplace noise of scale noise_scale on a query of sensitivity 1."""
-    scale = check_positive("noise_scale", noise_scale)
+    scale = _scale("noise_scale", noise_scale)
     return BaseGuarantee(
         name=f"laplace:noise_scale={scale!r}",
         renyi=lambda order: closed_forms.laplace_renyi(order, scale),
         profile=lambda level: closed_forms.laplace_delta(level, scale),
         tradeoff=lambda x: closed_forms.laplace_tradeoff(x, scale),
         pairs=_connected(lambda level: closed_forms.laplace_delta(level, scale)),
+        attaining=functools.cache(lambda: _known(laplace_cells(1.0 / scale))),
     )
 
 
@@ -140,12 +192,14 @@ def approximate(epsilon: float, delta: float) -> BaseGuarantee:
     """
     epsilon = check_positive("epsilon", epsilon)
     delta = check_interval("delta", delta, 0.0, 1.0)
+    pairs = functools.cache(lambda: (pair_from_points([epsilon], [delta]),))
     return BaseGuarantee(
         name=f"approximate:epsilon={epsilon!r},delta={delta!r}",
         renyi=lambda order: np.full(np.shape(order), math.inf)[()],
         profile=lambda level: closed_forms.approximate_profile(level, epsilon, delta),
         tradeoff=lambda x: closed_forms.approximate_tradeoff(x, epsilon, delta),
-        pairs=functools.cache(lambda: (pair_from_points([epsilon], [delta]),)),
+        pairs=pairs,
+        attaining=_no_larger(pairs, epsilon),
         core=pure(epsilon),
         failure=delta,
     )
@@ -178,6 +232,8 @@ def from_pairs(
         profile=lambda level: worst(pair_delta(p, level) for p in build()),
         tradeoff=lambda x: tradeoff()(x),
         pairs=build,
+        attaining=build,
+        more_than_pairs=renyi is not None,
     )
 
 
@@ -199,6 +255,8 @@ def points(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> BaseGuarantee:
     finite = np.isfinite(pair.loss)
     name, failure = f"points:{text}", float(np.sum(pair.first[~finite]))
     known = from_pairs(name, lambda: (pair,))
+    if np.max(epsilon) > LARGEST_EPSILON:
+        known = known._replace(attaining=None)
     if failure in (0.0, 1.0):
         return known
     core = DominatingPair(

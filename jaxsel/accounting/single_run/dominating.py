@@ -218,7 +218,7 @@ def _lower_hull(knots: list[_Knot]) -> tuple[list[_Knot], list[_Tails]]:
     return hull, chords
 
 
-_LARGEST = 700.0  # of the epsilons: e^epsilon must be a float64
+LARGEST_EPSILON = 700.0  # of the epsilons: e^epsilon must be a float64
 
 
 def pair_from_points(
@@ -263,8 +263,8 @@ def pair_from_points(
     ahead = zip(levels.tolist(), deltas.tolist(), rests.tolist(), strict=True)
     behind = zip((-levels).tolist(), others.tolist(), other_rests.tolist(), strict=True)
     # A point beyond e^700 is not used: less knowledge is a larger, still valid, pair.
-    behind = [_Knot(*at) for at in behind if -_LARGEST <= at[0] < 0.0]
-    ahead = [_Knot(*at) for at in ahead if 0.0 < at[0] <= _LARGEST]
+    behind = [_Knot(*at) for at in behind if -LARGEST_EPSILON <= at[0] < 0.0]
+    ahead = [_Knot(*at) for at in ahead if 0.0 < at[0] <= LARGEST_EPSILON]
     # The total variation has no direction: h(1) is at most any other value of either.
     total = _Knot(0.0, min(cap[0] for cap in caps), max(cap[1] for cap in caps))
     middle = [total] if levels[0] == 0.0 or not ahead else []

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxsel.accounting.single_run.conversions import RenyiCurve
-from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
+from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
+from jaxsel.accounting.single_run.curves import (
+    BaseGuarantee,
+    from_profile,
+    from_renyi,
+    gaussian,
+)
 from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 
 if TYPE_CHECKING:
@@ -20,6 +25,11 @@ if TYPE_CHECKING:
 
 
 _INTERVAL = 1e-4  # of the discretised privacy loss, dp-accounting's default
+# Points of the discretised loss of one step and of all, by estimate: seconds, and 2 GiB.
+_MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
+_MOST_STEPS = 2**20  # more take minutes, and a finer interval
+_NEGLIGIBLE = 1e-15  # the delta at which dp-accounting cuts losses off
+_LEAST_NOISE, _MOST_NOISE = 1e-3, 1e9  # their formulas overflow beyond
 
 
 def renyi_from_orders(orders: Sequence[float], values: Sequence[float]) -> RenyiCurve:
@@ -94,7 +104,7 @@ def from_event(
         the event is not private.
     """
     import dp_accounting
-    from dp_accounting import pld, rdp
+    from dp_accounting import pld
 
     relation = relation or dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
 
@@ -110,13 +120,33 @@ def from_event(
     loss = accountant._pld
     forward = _tail_sums(loss._pmf_remove)
     backward = None if loss._symmetric else _tail_sums(loss._pmf_add)
-    renyi = None
+    try:
+        renyi = _moments(event, relation)
+    except dp_accounting.UnsupportedEventError:
+        renyi = None
+    return from_profile(name or str(event), forward, backward, renyi=renyi)
+
+
+def _moments(event: Any, relation: Any) -> RenyiCurve:
+    """The Renyi curve of an event by dp-accounting's moments."""
+    from absl import logging
+    from dp_accounting import rdp
+
+    # Orders that it cannot compute it leaves out, a line of warning each.
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
     try:
         moments = rdp.RdpAccountant(neighboring_relation=relation).compose(event)
-        renyi = renyi_from_orders(moments.orders.tolist(), moments.rdp.tolist())
-    except dp_accounting.UnsupportedEventError:
-        pass
-    return from_profile(name or str(event), forward, backward, renyi=renyi)
+    finally:
+        logging.set_verbosity(verbosity)
+    return renyi_from_orders(moments.orders.tolist(), moments.rdp.tolist())
+
+
+def _too_large(noise_multiplier: float, renyi: RenyiCurve) -> bool:
+    """Whether the losses of DP-SGD, at dp-accounting's interval, are too many."""
+    one = 0.5 / noise_multiplier**2 + 10.0 / noise_multiplier
+    all_steps = 2.0 * renyi_to_epsilon(renyi, _NEGLIGIBLE).epsilon
+    return one > _MOST_OF_ONE * _INTERVAL or all_steps > _MOST_OF_ALL * _INTERVAL
 
 
 @functools.lru_cache(maxsize=16)
@@ -131,8 +161,13 @@ def dp_sgd(
 ) -> BaseGuarantee:
     """DP-SGD with Poisson subsampling, neighbours that add or remove one record.
 
+    Accounted as ``from_event``; where its privacy loss distribution would be too large
+    (little noise, an epsilon in the hundreds, or more than 2^20 steps), by the Renyi
+    curve alone. Without subsampling it is a Gaussian mechanism, and accounted as that.
+
     Args:
-      noise_multiplier: standard deviation of the noise over the clipping norm.
+      noise_multiplier: standard deviation of the noise over the clipping norm, in
+        [1e-3, 1e9].
       sampling_probability, steps: of each step, and how many; or
       dataset_size, batch_size, epochs: with probability batch_size/dataset_size and
         epochs dataset_size/batch_size steps, rounded up.
@@ -140,7 +175,14 @@ def dp_sgd(
     Raises:
       InputError: if values are missing, given both ways, or out of range.
     """
-    noise_multiplier = check_positive("noise_multiplier", noise_multiplier)
+    noise_multiplier = check_interval(
+        "noise_multiplier",
+        noise_multiplier,
+        _LEAST_NOISE,
+        _MOST_NOISE,
+        low_open=False,
+        high_open=False,
+    )
     by_step = (sampling_probability, steps)
     by_epoch = (dataset_size, batch_size, epochs)
     if (
@@ -162,13 +204,18 @@ def dp_sgd(
         size = check_integer("dataset_size", dataset_size, 1)
         batch = check_interval("batch_size", batch_size, 0.0, size, high_open=False)
         passes = check_positive("epochs", epochs)
-        rate, number = batch / size, math.ceil(passes * size / batch * (1.0 - 1e-12))
+        total = passes * size / batch
+        check_interval("the number of steps", total, 0.0, 1e300)
+        rate, number = batch / size, math.ceil(total * (1.0 - 1e-12))
         text = f"dataset_size={size},batch_size={batch:g},epochs={passes:g}"
     else:
         raise InputError(
             "DP-SGD takes noise_multiplier and either sampling_probability and steps, "
             "or dataset_size, batch_size and epochs"
         )
+    name = f"dp_sgd:noise_multiplier={noise_multiplier!r},{text}"
+    if rate == 1.0:
+        return gaussian(noise_multiplier / math.sqrt(number))._replace(name=name)
     import dp_accounting
 
     event = dp_accounting.SelfComposedDpEvent(
@@ -177,6 +224,7 @@ def dp_sgd(
         ),
         number,
     )
-    return from_event(
-        event, name=f"dp_sgd:noise_multiplier={noise_multiplier!r},{text}"
-    )
+    renyi = _moments(event, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    if number > _MOST_STEPS or _too_large(noise_multiplier, renyi):
+        return from_renyi(name, renyi)
+    return from_event(event, name=name)

@@ -61,14 +61,17 @@ def learning_rate(gap: float, *, sharp: bool = False) -> float:
 def update_bound(cells: int, gap: npt.ArrayLike, sharp: bool) -> np.ndarray:
     """``max_updates`` of many gaps, also above 1, as floats."""
     constant = 0.5 if sharp else 4.0
-    return np.ceil(constant * math.log(cells) / np.square(gap))
+    most = constant * math.log(cells) / np.square(gap)
+    # Rounding errors may only raise it.
+    return np.maximum(np.floor(most * (1.0 + 1e-15)), 1.0)
 
 
 def max_updates(cells: int, gap: float, *, sharp: bool = False) -> int:
     """Most updates from the uniform h if each has true error at least ``gap``.
 
-    ceil(4 log|X|/gap^2), since KL(D || h) starts below log|X| and falls by gap^2/4 each
-    time; ceil(log|X|/(2 gap^2)) with the learning rate 4 gap (``sharp``).
+    floor(4 log|X|/gap^2), since KL(D || h) >= 0 starts at log|X| or below and falls by
+    gap^2/4 each time; floor(log|X|/(2 gap^2)) with the learning rate 4 gap (``sharp``).
+    At least 1.
 
     Args:
       cells: |X|, >= 2.

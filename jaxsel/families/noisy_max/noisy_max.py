@@ -97,7 +97,10 @@ def noisy_max(
 
     def law(data, params) -> FiniteLaw:
         scores, scale = checked(data, params)
-        return FiniteLaw(noisy_max_law(scores / scale, noise), labels(data, params))
+        # Differences first: of large scores the quotients would overflow.
+        with np.errstate(over="ignore"):
+            levels = (scores - scores.max()) / scale
+        return FiniteLaw(noisy_max_law(levels, noise), labels(data, params))
 
     def labels(data, params) -> tuple[str, ...]:
         return tuple(str(i) for i in range(np.size(data)))

@@ -19,9 +19,13 @@ from jaxsel.errors import InputError, check_integer, check_positive
 def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:
     """Renyi divergence per 1 that comes up, of a game with one pair (p, q) only.
 
-    Stopping at the first 1: log(p^a q^(1-a)/(1 - (1-p)^a (1-q)^(1-a)))/(a - 1).
+    Stopping at the first 1: log(p^a q^(1-a)/(1 - (1-p)^a (1-q)^(1-a)))/(a - 1); at order
+    inf the largest loss: log(p/q) if 1 - p <= 1 - q, else inf (0 after 0 after 0).
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    if math.isinf(order):
+        with np.errstate(divide="ignore"):
+            return np.where(p >= q, np.log(p) - np.log(q), np.inf)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         again = order * np.log1p(-p) + (1.0 - order) * np.log1p(-q)
         total = order * np.log(p) + (1.0 - order) * np.log(q) - np.log(-np.expm1(again))

@@ -1,17 +1,21 @@
 """The best proven epsilon of a tuned algorithm, over every bound that applies."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from jaxsel.accounting.single_run import composing
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.dominating import pair_delta
 from jaxsel.errors import InputError, check_interval
 from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.families.tuning.bounds.needed import Needed, needed
 from jaxsel.families.tuning.bounds.profiles import (
     LEAST_DELTA,
     epsilon_at,
@@ -19,6 +23,9 @@ from jaxsel.families.tuning.bounds.profiles import (
 )
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.repetitions import Repetitions
+
+# Relative and absolute: what the sums behind an epsilon may be off by.
+ROUNDING = 1e-9
 
 STATEMENTS: Mapping[str, str] = {
     "JX-Envelope": "envelope bound of this project, from the whole profile",
@@ -34,10 +41,16 @@ STATEMENTS: Mapping[str, str] = {
     "PS-Lem7": "Papernot & Steinke 2022: Renyi, any K, with the trade-off",
     "CL-Thm1": "Cohen et al. 2022: (2 + gamma) epsilon for a pure base, beta-binomial",
     "CL-Thm1-approximate": "Cohen et al. 2022: (2 + gamma) epsilon at delta/tau",
-    "composition": "all runs released: K times the Renyi bound",
+    "composition": "all runs released: as many as K can be, composed",
+    "composition-renyi": "all runs released: K times the Renyi bound",
 }
 """Every bound by id: whose it is and what it starts from. A prefix "PS-Lem20+" means
 that failures of the base are set aside first (Papernot & Steinke 2022, Lemma 20)."""
+
+
+def releases_all(theorem: str) -> bool:
+    """Whether the bound covers the release of every run, and of K."""
+    return theorem.removeprefix("PS-Lem20+") in ("composition", "composition-renyi")
 
 
 class ProvenEpsilon(NamedTuple):
@@ -57,13 +70,18 @@ class Account(NamedTuple):
       single: epsilon of one run at the same delta, released without tuning; inf if not
         known.
       attained: exact epsilon of one base with this guarantee, ranked adversarially: no
-        bound for every such base and every ranking is smaller. NaN at delta = 0, or if
-        not asked for.
+        bound that covers every such base and every ranking is smaller. NaN at delta = 0,
+        if no such base is known, or if not asked for.
+      attained_from: what that base has: "guarantee"; or only its "privacy profile", where
+        the Renyi curve says more (of DP-SGD).
+      needed: what would make an epsilon provable, where none is; None elsewhere.
     """
 
     bounds: tuple[ProvenEpsilon, ...]
     single: float
     attained: float
+    attained_from: str = "guarantee"
+    needed: Needed | None = None
 
     @property
     def best(self) -> ProvenEpsilon:
@@ -77,6 +95,31 @@ def base_epsilon(base: BaseGuarantee, delta: float) -> float:
     if base.profile is not None and delta >= LEAST_DELTA:
         found = min(found, epsilon_at(base.profile, delta))
     return found
+
+
+def _composition(
+    base: BaseGuarantee, law: Repetitions, delta: float
+) -> Callable[[], float] | None:
+    """Epsilon of releasing as many runs as K can be; None if they are too many.
+
+    K does not depend on the data, and the best of fewer runs is computed from all.
+    """
+    count = law.maximum
+    if count is None or count == 0:
+        return None
+    if count == 1:
+        return lambda: base_epsilon(base, delta)
+    composed, pairs = base.composed, base.pairs
+    if composed is not None:
+        return lambda: base_epsilon(composed(count), delta)
+    if pairs is None or delta < LEAST_DELTA or count > composing.MOST:
+        return None
+
+    def solve() -> float:
+        many = [composing.composed_pair(pair, count) for pair in pairs()]
+        return max(epsilon_at(functools.partial(pair_delta, p), delta) for p in many)
+
+    return solve
 
 
 def _pure(base: BaseGuarantee, law: Repetitions) -> dict[str, Callable[[], float]]:
@@ -95,6 +138,9 @@ def _candidates(
 ) -> dict[str, Callable[[], float]]:
     """Every bound on the tuned epsilon at delta, by theorem; failures not set aside."""
     found = _pure(base, law)
+    released = _composition(base, law, delta)
+    if released is not None:
+        found["composition"] = released
     if base.pairs is not None and math.isfinite(law.mean):
         found["JX-Envelope"] = lambda: envelope_epsilon(
             base_envelopes(base, law), delta
@@ -153,9 +199,14 @@ def account(
         )
         for name, solve in found.items()
     ]
-    attained = math.nan
-    if attain and base.pairs is not None and delta > 0.0:
-        attained = attained_epsilon(base, repetitions, delta)
     # Ties go to the theorem that is simpler to state, which comes first.
     ranked = tuple(sorted(bounds, key=lambda bound: bound.epsilon))
-    return Account(ranked, base_epsilon(base, delta), attained)
+    best = ranked[0].epsilon
+    attained = math.nan
+    if attain and delta > 0.0 and math.isfinite(best):
+        attained = attained_epsilon(base, repetitions, delta)
+        if attained > best * (1.0 + ROUNDING) + ROUNDING:
+            attained = math.nan  # the best bound knows more than what was ranked
+    lacking = None if math.isfinite(best) else needed(base, repetitions, delta)
+    known = "privacy profile" if base.more_than_pairs else "guarantee"
+    return Account(ranked, base_epsilon(base, delta), attained, known, lacking)

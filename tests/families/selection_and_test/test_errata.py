@@ -81,3 +81,11 @@ def test_coin_renyi_by_summing_the_game():
     assert float(coin_renyi(p, q, order)) == pytest.approx(exact, rel=1e-12)
     long = game_renyi(np.full((1, 400), p), np.full((1, 400), q), order)
     assert long == pytest.approx(exact, rel=1e-12)
+
+
+def test_coin_renyi_at_order_infinity_is_the_largest_loss():
+    # 0^j 1 has loss log(p/q) + j log((1-p)/(1-q)): largest at j = 0 where p >= q
+    assert float(coin_renyi(0.4, 0.35, math.inf)) == pytest.approx(math.log(0.4 / 0.35))
+    assert float(coin_renyi(0.35, 0.4, math.inf)) == math.inf
+    near = float(coin_renyi(0.4, 0.35, 1e6))
+    assert near == pytest.approx(math.log(0.4 / 0.35), rel=1e-4)

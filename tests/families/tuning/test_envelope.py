@@ -12,6 +12,7 @@ import pytest
 from scipy import special
 
 from jaxsel import repetitions as laws
+from jaxsel.accounting.numerics.hull import upper_hull, upper_hull_of_logs
 from jaxsel.accounting.single_run import curves, pairs
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import hockey_stick
@@ -29,6 +30,7 @@ from jaxsel.families.tuning.bounds.envelope import (
     pair_envelope,
 )
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
+from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import profile_bounds
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 
@@ -481,3 +483,33 @@ def test_bad_input_is_one_sentence(call):
     message = str(caught.value)
     assert "\n" not in message
     assert len(message) > 20
+
+
+def test_finite_where_slopes_underflow():
+    """f'(1 - T(x)) = 1000 e^(-1000 T(x)) is below the least float64 for most x."""
+    base, law = curves.gaussian(0.2), laws.poisson(1e3)
+    found = envelope_epsilon(base_envelopes(base, law), 1e-9)
+    renyi = renyi_to_epsilon(poisson_renyi(base, 1e3), 1e-9).epsilon
+    assert 1000.0 < found <= renyi
+
+
+def test_never_more_than_renyi_at_much_noise():
+    for noise, mean in ((100.0, 10.0), (100.0, 1e3)):
+        base, law = curves.gaussian(noise), laws.poisson(mean)
+        found = envelope_epsilon(base_envelopes(base, law), 1e-6)
+        assert found <= renyi_to_epsilon(poisson_renyi(base, mean), 1e-6).epsilon
+
+
+def test_hull_of_logs_is_the_hull():
+    generator = np.random.default_rng(4)
+    for _ in range(20):
+        second, first = generator.exponential(3.0, (2, 40))
+        kept, slopes = upper_hull_of_logs(np.log(second), np.log(first))
+        wanted = upper_hull(second, first)
+        np.testing.assert_array_equal(kept, wanted)
+        steps = np.diff(first[wanted]) / np.diff(second[wanted])
+        np.testing.assert_allclose(np.exp(slopes), steps, rtol=1e-9)
+        # far below the least float64 it is the same shape
+        np.testing.assert_array_equal(
+            upper_hull_of_logs(np.log(second) - 2000.0, np.log(first) - 1500.0)[0], kept
+        )

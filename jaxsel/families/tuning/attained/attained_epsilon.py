@@ -1,10 +1,11 @@
 """How far any bound for every ranking could still be improved."""
 
+import math
+
 import numpy as np
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.repetitions import Repetitions
 
@@ -27,21 +28,26 @@ def attained_epsilon(
 ) -> float:
     """Exact epsilon of one base with this guarantee, under a ranking found by a search.
 
-    The base releases the outcomes of its dominating pair. A bound that is proved from
-    the base's profile and holds for every ranking cannot be smaller.
+    A bound that is proved from the guarantee and holds for every ranking cannot be
+    smaller. (Of DP-SGD, what is ranked has its privacy profile; a bound that knows the
+    Renyi curve as well may be smaller.)
 
     Args:
-      base: with dominating pairs.
+      base: what is known of one run.
       repetitions: law of K.
       delta: in (0, 1).
 
+    Returns:
+      The epsilon; NaN if no pair of laws is known to have the guarantee.
+
     Raises:
-      InputError: if the base has no dominating pairs, delta is out of range or K is
-        always 0.
+      InputError: if delta is out of range or K is always 0.
     """
-    if base.pairs is None:
-        raise InputError(f"base {base.name} has no dominating pair to rank")
+    pairs = None if base.attaining is None else base.attaining()
+    if pairs is None:
+        return math.nan
+    # At a mass of just delta, rounding must not decide for what exceeds it.
+    above = min(delta * (1.0 + 1e-10), 1.0 - 2.0**-53)
     return max(
-        finite_adversarial(*_split(pair), repetitions, delta).epsilon
-        for pair in base.pairs()
+        finite_adversarial(*_split(pair), repetitions, above).epsilon for pair in pairs
     )

@@ -1,8 +1,10 @@
 """The worst ranking of a finite pair's outcomes, such as a privacy loss distribution's.
 
-What ``adversarial_orders`` does on the line: outcomes are sorted by privacy loss and
-merged from both ends. The answer is the exact epsilon of one tuned pair, and with that
-a lower bound on every bound that knows no more than the pair and covers every ranking.
+Few outcomes are ranked in every way, with ties. Many are searched as
+``adversarial_orders`` does on the line: sorted by privacy loss and merged from both ends;
+up to 64 of them are then moved one by one. The answer is the exact epsilon of one tuned
+pair, and with that a lower bound on every bound that knows no more than the pair and
+covers every ranking.
 """
 
 import math
@@ -11,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.errors import InputError, check_interval, check_probability_vector
+from jaxsel.families.tuning.attained.all_rankings import FEW, worst_of_all
 from jaxsel.families.tuning.attained.merging import (
     Merger,
     best_block,
@@ -20,6 +22,8 @@ from jaxsel.families.tuning.attained.merging import (
     merging_grid,
     path_epsilon,
 )
+from jaxsel.families.tuning.attained.moving import MOVED, moved
+from jaxsel.families.tuning.attained.ranked_laws import Ranking, ranked_epsilon
 from jaxsel.repetitions import Repetitions
 
 _CELLS = 300
@@ -34,35 +38,17 @@ class FiniteAdversary(NamedTuple):
       epsilon: exact epsilon at ``delta`` of the tuned pair, in both directions.
       delta: what was asked for.
       ranking: Int[np.ndarray, "outcomes"], indices of the outcomes, best first.
+      tied: Bool[np.ndarray, "outcomes"], whether an entry of ``ranking`` ties with the
+        one before it; ties are broken at random.
+      maximum: True if every ranking was tried and none costs more, as for at most 8
+        outcomes; False if ``epsilon`` is the largest that a search has found.
     """
 
     epsilon: float
     delta: float
     ranking: np.ndarray
-
-
-def _tuned_masses(q: np.ndarray, repetitions: Repetitions) -> np.ndarray:
-    """What ``tuned_law`` returns, for many small outcomes at once.
-
-    Where the difference of the generating function cancels, it is integrated: an
-    outcome that holds less than a thousandth of what is on either side of it needs only
-    three nodes.
-    """
-    edges = np.minimum(np.concatenate([[0.0], np.cumsum(q)]), 1.0)
-    worse = np.minimum(np.concatenate([[0.0], np.cumsum(q[::-1])]), 1.0)[::-1]
-    gap = repetitions.pgf_gap(edges)
-    near, far = repetitions.pgf_tail(edges), repetitions.pgf(worse)
-    rest = np.where(edges < 0.5, near, far)
-    law = np.where(gap[1:] < rest[:-1], np.diff(gap), -np.diff(rest))
-    kept = law / np.maximum(np.minimum(gap[1:], rest[:-1]), 5e-324)
-    for count, chosen in ((3, kept < 1e-3), (24, (kept >= 1e-3) & (kept < 0.01))):
-        nodes, weights = np.polynomial.legendre.leggauss(count)
-        start, mass = edges[:-1][chosen][:, None], q[chosen][:, None]
-        u = np.minimum(start + mass * (1.0 + nodes) / 2.0, 1.0)
-        slope = repetitions.pgf_derivative_tail(u)
-        law[chosen] = np.sum(weights * slope, axis=1) * mass[:, 0] / 2.0
-    law = np.where(q > 0, np.maximum(law, 0.0), 0.0)
-    return np.append(law, repetitions.probability_zero)
+    tied: np.ndarray
+    maximum: bool
 
 
 def _boundaries(first: np.ndarray, second: np.ndarray, least: float) -> np.ndarray:
@@ -114,11 +100,13 @@ def _ranking(cells: np.ndarray, path: Merger) -> np.ndarray:
 def finite_adversarial(
     first: npt.ArrayLike, second: npt.ArrayLike, repetitions: Repetitions, delta: float
 ) -> FiniteAdversary:
-    """A ranking of a finite pair's outcomes whose exact epsilon is as large as found.
+    """The worst ranking of a finite pair's outcomes; the worst found, if there are many.
 
-    Outcomes that the second law likes best are merged with those that the first law
-    likes best, and the other way round; the best merger over cells of outcomes is
-    computed exactly.
+    Up to 8 outcomes: the maximum over all rankings, ties included. More: outcomes that
+    the second law likes best are merged with those that the first law likes best, and
+    the other way round, where the best merger over cells of outcomes is computed exactly;
+    up to 64 outcomes are then moved to better places, one at a time, from this and from
+    other starts.
 
     Args:
       first, second: the two laws, probabilities of the same outcomes in any order; for
@@ -127,7 +115,8 @@ def finite_adversarial(
       delta: in (0, 1).
 
     Returns:
-      The ranking and its exact epsilon at delta (in both directions).
+      The ranking, its exact epsilon at delta (in both directions), and whether that is
+      the maximum.
 
     Raises:
       InputError: if a law is no probability vector, their lengths differ, delta is out
@@ -148,10 +137,12 @@ def finite_adversarial(
         loss = np.where(p > 0, np.log(p) - np.log(q), np.where(q > 0, -np.inf, 0.0))
     rising = np.argsort(loss, kind="stable")
 
-    def exact(ranking: np.ndarray) -> float:
-        first, second = (_tuned_masses(side[ranking], repetitions) for side in (p, q))
-        return epsilon_at_delta(first / first.sum(), second / second.sum(), delta)
+    def exact(order: np.ndarray) -> float:
+        return ranked_epsilon(p, q, Ranking.strict(order), repetitions, delta)
 
+    if len(p) <= FEW:
+        epsilon, ranking = worst_of_all(p, q, repetitions, delta)
+        return FiniteAdversary(epsilon, delta, *ranking, True)
     epsilon, best = max(
         ((exact(order), order) for order in (rising, rising[::-1])),
         key=lambda found: found[0],
@@ -179,4 +170,6 @@ def finite_adversarial(
                 if len(cells) > len(p) or not len(path.front):
                     break
                 cells = _dense_boundaries(coarse, cells, path)
-    return FiniteAdversary(float(epsilon), delta, best)
+    if len(p) <= MOVED and math.isfinite(epsilon):
+        epsilon, best = moved(p, q, repetitions, delta, best, rising, exact)
+    return FiniteAdversary(float(epsilon), delta, *Ranking.strict(best), False)

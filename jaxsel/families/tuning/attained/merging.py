@@ -48,7 +48,7 @@ class Merger(NamedTuple):
     delta: float
 
 
-def _interpolated(
+def interpolated(
     repetitions: Repetitions,
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
     """Tuned masses by interpolation: a search needs a million, to four digits."""
@@ -87,7 +87,7 @@ def merging_grid(
         that the second law likes best.
       repetitions: law of K.
     """
-    law = _interpolated(repetitions)
+    law = interpolated(repetitions)
     above, below = [], []
     for masses in (first, second):
         front = np.concatenate([[0.0], np.cumsum(masses)])

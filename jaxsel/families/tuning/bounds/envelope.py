@@ -19,11 +19,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
-from jaxsel.accounting.numerics.hull import upper_hull
+from jaxsel.accounting.numerics.hull import (
+    upper_hull,
+    upper_hull_of_logs,
+)
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
 from jaxsel.errors import InputError, check_interval
-from jaxsel.families.tuning.bounds.slope_cover import COUNT, slope_cover
+from jaxsel.families.tuning.bounds.slope_cover import (
+    COUNT,
+    SlopeCover,
+    slope_cover,
+)
 from jaxsel.repetitions import Repetitions
 
 
@@ -35,7 +42,7 @@ class Envelope(NamedTuple):
       singular: mass of P at infinite loss.
       log_first, log_second: Float[np.ndarray, "vertices"], logs of f'(1 - x)/E[K] and of
         f'(1 - T(x))/E[K] on the upper hull, both increasing.
-      slopes: Float[np.ndarray, "vertices-1"], of the hull, decreasing.
+      log_slopes: Float[np.ndarray, "vertices-1"], of the hull, decreasing.
       log_mean: log E[K].
       largest: sup_x log f'(1 - x)/f'(1 - T(x)).
     """
@@ -45,9 +52,30 @@ class Envelope(NamedTuple):
     singular: float
     log_first: np.ndarray
     log_second: np.ndarray
-    slopes: np.ndarray
+    log_slopes: np.ndarray
     log_mean: float
     largest: float
+
+
+_LINEAR = -690.0  # logarithms of what is a normal float64
+
+
+def _hull(cover: SlopeCover) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Logs of the vertices (a, b) of the cover's upper hull, and of its slopes."""
+    near = cover.log_second > _LINEAR
+    b, a = np.exp(cover.log_second[near]), np.exp(cover.log_first[near])
+    hull = upper_hull(b, a)
+    # Where a = 0 nothing is gained, and a vertex (0, 0) has no logarithms.
+    hull = hull[a[hull] > 0.0]
+    if np.all(near):
+        with np.errstate(divide="ignore", over="ignore"):
+            slopes = np.minimum.accumulate(np.diff(a[hull]) / np.diff(b[hull]))
+            return np.log(a[hull]), np.log(b[hull]), np.log(slopes)
+    far = np.flatnonzero(~near & (cover.log_first > -math.inf))
+    points = np.concatenate([far, np.flatnonzero(near)[hull]])
+    first, second = cover.log_first[points], cover.log_second[points]
+    kept, log_slopes = upper_hull_of_logs(second, first)
+    return first[kept], second[kept], log_slopes
 
 
 def pair_envelope(
@@ -66,13 +94,7 @@ def pair_envelope(
     cover = slope_cover(
         pair_tradeoff(pair), repetitions, kinks=np.cumsum(pair.first), count=count
     )
-    hull = upper_hull(cover.second, cover.first)
-    # Where a = 0 nothing is gained, and a vertex (0, 0) has no logarithms.
-    hull = hull[cover.first[hull] > 0.0]
-    b, a = cover.second[hull], cover.first[hull]
-    with np.errstate(divide="ignore", over="ignore"):
-        log_first, log_second = np.log(a), np.log(b)
-        slopes = np.minimum.accumulate(np.diff(a) / np.diff(b))
+    log_first, log_second, log_slopes = _hull(cover)
     finite = np.isfinite(pair.loss) & (pair.first > 0.0)
     return Envelope(
         loss=pair.loss[finite],
@@ -80,7 +102,7 @@ def pair_envelope(
         singular=float(np.sum(pair.first[pair.loss == np.inf])),
         log_first=log_first,
         log_second=log_second,
-        slopes=slopes,
+        log_slopes=log_slopes,
         log_mean=cover.log_mean,
         largest=float(np.max(log_first - log_second)),
     )
@@ -99,8 +121,7 @@ def _at(bound: Envelope, epsilon: float) -> float:
     if math.isinf(epsilon):
         return _log_floor(bound)
     log_weight = epsilon - bound.loss
-    with np.errstate(over="ignore"):
-        place = np.searchsorted(-bound.slopes, -np.exp(log_weight))
+    place = np.searchsorted(-bound.log_slopes, -log_weight)
     gap = log_weight + bound.log_second[place] - bound.log_first[place]
     part = np.exp(bound.log_first[place]) * -np.expm1(np.minimum(gap, 0.0))
     total = float(np.sum(bound.mass * part)) + bound.singular

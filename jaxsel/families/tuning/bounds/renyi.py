@@ -30,9 +30,9 @@ def tuned_curves(
 
     Ids: "PS-Thm2" as printed and "PS-Thm2-tight", the line of its proof before the last
     inequality (truncated negative binomial); "PS-Thm6" with delta from the Renyi curve
-    and "PS-Thm6-profile" with the exact one (Poisson); "composition" (point mass); and
-    "PS-Lem7", the generic bound over the base's trade-off (any law). All are corrected
-    for K = 0.
+    and "PS-Thm6-profile" with the exact one (Poisson); "composition-renyi" (point mass);
+    and "PS-Lem7", the generic bound over the base's trade-off (any law). All are
+    corrected for K = 0.
     """
     curves: dict[str, Callable[[], RenyiCurve]] = {}
     parameters = repetitions.parameters
@@ -54,7 +54,9 @@ def tuned_curves(
                 )
         case "point_mass":
             count = parameters["count"]
-            curves["composition"] = lambda: lambda order: count * base.renyi(order)
+            curves["composition-renyi"] = lambda: (
+                lambda order: count * base.renyi(order)
+            )
     curves["PS-Lem7"] = lambda: generic_renyi(base, repetitions)
     return curves
 

@@ -27,6 +27,8 @@ _SPREAD = 0.3  # weight of the logit of x itself in the spacing of the grid
 # Log slopes over E[K] down to these count that much in the spacing; what is far down
 # matters for delta = 0 and for Renyi bounds only.
 _DEPTHS = ((-70.0, 0.7), (-250.0, 0.3), (-700.0, 0.05))
+_FAR = 60.0  # what lies deeper counts that much in all
+_LINEAR = -600.0  # log slopes over E[K] above this are computed with as slopes
 _FEW = 2000  # trade-offs with fewer kinks get them as grid points
 
 
@@ -34,13 +36,14 @@ class SlopeCover(NamedTuple):
     """Points to the upper left of the curve (b(x), a(x)), ordered along it.
 
     Attributes:
-      first: Float[np.ndarray, "points"], bounds on a(x)/E[K] from above, not increasing.
-      second: Float[np.ndarray, "points"], bounds on b(x)/E[K] from below.
+      log_first: Float[np.ndarray, "points"], bounds on log a(x)/E[K] from above, not
+        increasing.
+      log_second: Float[np.ndarray, "points"], bounds on log b(x)/E[K] from below.
       log_mean: log E[K].
     """
 
-    first: np.ndarray
-    second: np.ndarray
+    log_first: np.ndarray
+    log_second: np.ndarray
     log_mean: float
 
 
@@ -55,6 +58,9 @@ def _logits(
     for log_slope in slopes(special.expit(trial)):
         for least, weight in _DEPTHS:
             steps += weight * np.abs(np.diff(np.maximum(log_slope, least)))
+        deep = np.clip(log_slope, -1e300, _DEPTHS[-1][0])
+        fall = float(deep[0] - deep[-1])
+        steps += min(_DEPTHS[-1][1], _FAR / max(fall, 1.0)) * np.abs(np.diff(deep))
     travelled = np.append(0.0, np.cumsum(steps))
     return np.interp(np.linspace(0.0, travelled[-1], count), travelled, trial)
 
@@ -133,14 +139,19 @@ def slope_cover(
 
     logits = _logits(slopes, mean, count)
     x = np.unique(_grid(logits, np.zeros(0) if kinks is None else kinks))
-    first, second = (np.exp(each) for each in slopes(x))
+    log_first, log_second = slopes(x)
     # Rounding must not make a monotone curve turn.
-    first = np.maximum.accumulate(first[::-1])[::-1]
-    second = np.minimum.accumulate(second)
-    low, chord = _vertices(x, first, second)
+    log_first = np.maximum.accumulate(log_first[::-1])[::-1]
+    log_second = np.minimum.accumulate(log_second)
+    low, chord = _vertices(x, np.exp(log_first), np.exp(log_second))
+    # Far down, where slopes underflow, monotony is what is used of a cell.
+    far = log_second[1:] < _LINEAR
+    with np.errstate(divide="ignore"):
+        low = np.where(far, log_second[1:], np.log(low))
+        chord = np.where(far, log_first[:-1], np.log(chord))
     # Each vertex stands between the ends of its cell.
     points = np.empty((2, 2 * x.size - 1))
-    points[:, 0::2] = first, second
+    points[:, 0::2] = log_first, log_second
     points[:, 1::2] = chord, low
     return SlopeCover(points[0], points[1], log_mean)
 
@@ -159,10 +170,10 @@ def log_ratio_supremum(cover: SlopeCover) -> Callable[[np.ndarray], np.ndarray]:
       A function of share >= 1, element by element; inf everywhere if a is positive where
       b vanishes.
     """
-    if np.any((cover.second[1:] <= 0.0) & (cover.first[:-1] > 0.0)):
+    seen = cover.log_first > -math.inf
+    if np.any((cover.log_second[1:] == -math.inf) & seen[:-1]):
         return lambda share: np.full(np.shape(share), math.inf)[()]
-    seen = cover.first > 0.0
-    log_a, log_b = np.log(cover.first[seen]), np.log(cover.second[seen])
+    log_a, log_b = cover.log_first[seen], cover.log_second[seen]
     fall = log_a[:-1] - log_a[1:]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         ratio = np.expm1(fall)

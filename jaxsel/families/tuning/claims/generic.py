@@ -14,8 +14,8 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, whole
+from jaxsel.checking import Case, at_most, equal
+from jaxsel.domains import number, probability, whole
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.generic import (
     correct_for_no_runs,
@@ -249,6 +249,30 @@ def _truncated_printed_cases(budget: Budget) -> Iterator[Case]:
             )
 
 
+def _penalty(
+    *,
+    order: Order = 3.0,
+    gamma: Annotated[float, probability("of the geometric K")] = 0.1,
+    maximum: Annotated[int, whole("m", at_least=1, at_most=_LARGEST)] = 20,
+) -> float:
+    """log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]) for a geometric K.
+
+    With r = 1 - gamma, P[K <= m] = 1 - r^m and E[K; K <= m] = E[K] (1 - (1 + m gamma) r^m).
+    """
+    left = (1.0 - gamma) ** maximum
+    kept = 1.0 - (1.0 + maximum * gamma) * left
+    return -math.log1p(-left) / (order - 1.0) - math.log(kept)
+
+
+def _penalty_cases(budget: Budget) -> Iterator[Case]:
+    for order in (1.5, 3.0, 20.0):
+        for gamma, maximum in ((0.1, 3), (0.1, 20), (0.5, 1), (0.02, 200)):
+            law = laws.geometric(gamma)
+            seen = float(truncation_penalty(order, law, maximum))
+            where = f"{order=:g}, K ~ geometric({gamma:g}) given K <= {maximum}"
+            yield _penalty(order=order, gamma=gamma, maximum=maximum), seen, where
+
+
 # --- Statements -----------------------------------------------------------------------
 
 STATEMENTS = (
@@ -317,5 +341,13 @@ STATEMENTS = (
                 at_most(_truncated_cases),
             ),
         ),
+    ),
+    PS.identity(
+        "PS-Lem22-penalty",
+        "Lemma 22",
+        "For K geometric, what Lemma 22 adds is -log(1 - r^m)/(a-1) - "
+        "log(1 - (1 + m gamma) r^m), r = 1 - gamma.",
+        _penalty,
+        equal(_penalty_cases, 1e-9),
     ),
 )

@@ -13,8 +13,10 @@ from scipy import optimize
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
+from jaxsel.accounting.single_run.closed_forms import gaussian_delta
+from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
+from jaxsel.checking import Case, at_most, equal
 from jaxsel.domains import number, whole
 from jaxsel.families.tuning.bounds.heterogeneous import (
     CandidateThresholds,
@@ -171,6 +173,39 @@ def _procedure_cases(budget: Budget) -> Iterator[Case]:
         yield own, 0.985 * thresholds.tuned.epsilon, f"Theorem 5.2, {where}"
 
 
+def _gaussian_steps(
+    *,
+    noise_multiplier: Annotated[
+        float, number("of the candidate", at_least=0.1, at_most=1e3)
+    ] = 20.0,
+    first_noise: Annotated[
+        float, number("of the Gaussian behind the first threshold", above=0.0)
+    ] = 6.0,
+    second_noise: Annotated[
+        float, number("of the Gaussian behind the second", above=0.0)
+    ] = 3.0,
+) -> float:
+    """Most steps without subsampling: T of them are a Gaussian of noise s/sqrt(T)."""
+    return float(math.floor((noise_multiplier / max(first_noise, second_noise)) ** 2))
+
+
+def _both_cases(budget: Budget) -> Iterator[Case]:
+    """Either threshold may be the one that stops; off whole numbers of steps."""
+    for noise, first, second in ((9.6, 4.0, 2.0), (9.6, 2.0, 4.0), (7.0, 3.9, 3.0)):
+        low, high = (
+            ApproximateGuarantee(level, float(gaussian_delta(level, scale)))
+            for level, scale in ((0.3, first), (1.5, second))
+        )
+        unused = ApproximateGuarantee(math.nan, math.nan)
+        thresholds = CandidateThresholds(first, low, high, unused)
+        seen = largest_steps(thresholds, 1.0, noise, interval=_INTERVAL)
+        claimed = _gaussian_steps(
+            noise_multiplier=noise, first_noise=first, second_noise=second
+        )
+        where = f"noise multiplier {noise:g}, thresholds of noise {first:g}, {second:g}"
+        yield claimed, float(seen), where
+
+
 # --- Three times as many candidates ---------------------------------------------------
 
 
@@ -259,6 +294,15 @@ STATEMENTS = (
         Relation.BASE,
         _procedure,
         at_most(_procedure_cases),
+    ),
+    KRW.identity(
+        "KRW-Proc6.2-both",
+        "Section 6.2",
+        "A candidate must meet both points of the profile: without subsampling, thresholds "
+        "of Gaussians with noise s_1 and s_2 allow floor((s/max(s_1, s_2))^2) steps.",
+        _gaussian_steps,
+        equal(_both_cases, 1e-9),
+        Relation.BASE,
     ),
     KRW.privacy(
         "KRW-Sec1-three-times",

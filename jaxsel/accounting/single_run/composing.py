@@ -1,0 +1,94 @@
+"""Releasing several runs of one base: the dominating pair composed with itself.
+
+Each atom of a pair is shared out between the neighbouring points of a lattice of losses
+so that both its masses stay ("connect the dots", Doroshenko et al. 2022): the result
+dominates, and lattices compose by convolution.
+"""
+
+import math
+
+import numpy as np
+
+from jaxsel.accounting.single_run.dominating import DominatingPair
+
+_LATTICE = 2**14  # steps over the losses
+_FEW = 2**12  # points: that many are convolved directly, without Fourier transforms
+_REACH = 700.0  # e^loss must stay finite; larger losses count as infinite
+
+MOST = 64  # runs that are composed
+
+# Taken as infinite loss for the rounding of Fourier transforms, far below it.
+_ROUNDING = 1e-12
+
+
+def _step(loss: np.ndarray) -> float:
+    """Lattice step: the losses themselves where they are multiples of the least."""
+    size = np.abs(loss[loss != 0.0])
+    if size.size == 0:
+        return 1.0
+    multiples = loss / size.min()
+    if np.max(np.abs(multiples)) <= 64 and np.allclose(
+        multiples, np.round(multiples), rtol=0.0, atol=1e-13
+    ):
+        return float(size.min())
+    return float(2.0 * size.max() / _LATTICE)
+
+
+def _on_lattice(
+    loss: np.ndarray, first: np.ndarray, step: float
+) -> tuple[int, np.ndarray]:
+    """(lowest index, masses of P) on the lattice; both masses of every atom kept."""
+    below = np.floor(loss / step + 1e-13)
+    part = np.clip(loss - below * step, 0.0, step)
+    share = np.expm1(-part) / math.expm1(-step)  # goes to the point above
+    low = int(below[0])
+    place = (below - low).astype(int)
+    size = int(place[-1]) + 2
+    return low, np.bincount(place, first * (1.0 - share), size) + np.bincount(
+        place + 1, first * share, size
+    )
+
+
+def composed_pair(pair: DominatingPair, count: int) -> DominatingPair:
+    """A pair that dominates ``count`` independent releases of a dominated pair.
+
+    Args:
+      pair: what one release is dominated by.
+      count: how many, 1 to MOST.
+
+    Returns:
+      The pair in the same direction. P' may sum to less than 1: what it has at loss
+      -inf enters no divergence of P from P'. Where the lattice is large, Fourier
+      transforms are used, and 1e-12 is added to the mass at infinite loss for their
+      rounding.
+    """
+    finite = (pair.loss <= _REACH) & (pair.first > 0.0)
+    beyond = float(np.sum(pair.first[pair.loss > _REACH]))
+    if not np.any(finite) or beyond >= 1.0:
+        return DominatingPair(np.array([math.inf]), np.ones(1), np.zeros(1))
+    # A larger loss is more, never less.
+    loss, first = np.maximum(pair.loss[finite], -_REACH), pair.first[finite]
+    singular = -math.expm1(count * math.log1p(-beyond))
+    step = _step(loss)
+    low, masses = _on_lattice(loss, first, step)
+    composed, lowest = masses, low * count
+    if masses.size * count <= _FEW:
+        for _ in range(count - 1):
+            composed = np.convolve(composed, masses)
+    elif count > 1:
+        from dp_accounting.pld.pld_pmf import DensePLDPmf
+
+        many = DensePLDPmf(step, low, masses, 0.0, True).self_compose(count)
+        composed, lowest = np.maximum(many._probs, 0.0), many._lower_loss
+        singular += float(many._infinity_mass) + _ROUNDING
+    losses = step * (lowest + np.arange(composed.size))
+    singular += float(np.sum(composed[losses > _REACH]))
+    seen = (composed > 0.0) & (losses <= _REACH)
+    losses, composed = np.maximum(losses[seen], -_REACH), composed[seen]
+    losses, place = np.unique(losses, return_inverse=True)
+    composed = np.bincount(place, composed)
+    return DominatingPair(
+        np.append(losses, math.inf),
+        np.append(composed, min(singular, 1.0)),
+        np.append(composed * np.exp(-losses), 0.0),
+    )
