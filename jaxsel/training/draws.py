@@ -2,6 +2,7 @@
 
 import functools
 import secrets
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -51,30 +52,44 @@ def check_seed(seed: int) -> int:
 
 @functools.partial(jax.jit, static_argnames="tag")
 def _numbers(low, high, tag: int, block) -> noise.Ends:
-    key = stream.fold(stream.trial_key(low, high, 0, 0, 0), tag)
     draws = block * jnp.uint32(_BLOCK) + jnp.arange(_BLOCK, dtype=jnp.uint32)
-    return noise.number(key, draws, "tail")
+
+    def one(low, high):
+        key = stream.fold(stream.trial_key(low, high, 0, 0, 0), tag)
+        return noise.number(key, draws, "tail")
+
+    return jax.vmap(one)(low, high)
 
 
-def _uniforms(seed: int, tag: int, count: int) -> np.ndarray:
-    """Float64["count"] in (0, 1], exact to 2**-65 near 0."""
-    words = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
+def _uniforms(seeds: np.ndarray, tag: int, count: int) -> np.ndarray:
+    """Float64["seeds numbers"] in (0, 1], exact to 2**-65 near 0; at least ``count``."""
+    low = (seeds & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    high = (seeds >> np.uint64(32)).astype(np.uint32)
     found = []
-    for block in range(-(-count // _BLOCK)):
-        upper, t = (
-            np.asarray(part) for part in _numbers(*words, tag, np.uint32(block))
-        )
+    for block in range(max(1, -(-count // _BLOCK))):
+        ends = _numbers(low, high, tag, np.uint32(block))
+        upper, t = (np.asarray(part) for part in ends)
         t = t.astype(np.float64)
         found.append(np.where(upper, 1.0 - t, t))
-    return np.concatenate(found)[:count] if found else np.zeros(0)
+    return np.concatenate(found, axis=1)
 
 
-def draw_secrets(plan: SearchPlan, seed: int) -> Secrets:
-    """K by the inverse of its distribution function, and a uniform candidate a run."""
-    seed = check_seed(seed)
-    u = float(_uniforms(seed, _COUNT_TAG, 1)[0])
-    count = quantile(plan.repetitions, u)
+def draw_secrets(plan: SearchPlan, seeds: Sequence[int]) -> list[Secrets]:
+    """K by the inverse of its distribution function, and a uniform candidate a run.
+
+    Args:
+      plan: of the search.
+      seeds: of searches, in [0, 2**64); each draws from its own.
+    """
+    words = np.array([check_seed(seed) for seed in seeds], dtype=np.uint64)
+    counts = [
+        quantile(plan.repetitions, float(u))
+        for u in _uniforms(words, _COUNT_TAG, 1)[:, 0]
+    ]
     size = len(plan.candidates)
-    picks = _uniforms(seed, _CHOICE_TAG, count)
+    picks = _uniforms(words, _CHOICE_TAG, max(counts, default=0))
     choices = np.minimum((picks * size).astype(int), size - 1)
-    return Secrets(count, tuple(choices.tolist()))
+    return [
+        Secrets(count, tuple(row[:count].tolist()))
+        for count, row in zip(counts, choices, strict=True)
+    ]

@@ -59,7 +59,7 @@ def many_searches(
     parts = split(images, plan)
     data = tuple(jnp.asarray(array) for array in parts.training)
     held_out = tuple(jnp.asarray(array) for array in parts.validation)
-    drawn = [draw_secrets(plan, seed) for seed in seeds]
+    drawn = draw_secrets(plan, seeds)
     counts = np.array([secret.count for secret in drawn])
     search = np.repeat(np.arange(len(seeds)), counts)
     number = np.concatenate([np.arange(count) for count in counts]).astype(int)

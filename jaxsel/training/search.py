@@ -143,7 +143,7 @@ def search(
     parts = split(images, plan)
     data = tuple(jnp.asarray(array) for array in parts.training)
     held_out = tuple(jnp.asarray(array) for array in parts.validation)
-    chosen = draw_secrets(plan, seed)
+    (chosen,) = draw_secrets(plan, [seed])
     if chosen.count == 0:
         return Winner(None, float("nan"), None, ())
 
