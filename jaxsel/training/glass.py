@@ -22,9 +22,9 @@ from jaxsel.training.plan import SearchPlan
 from jaxsel.training.search import split
 
 # First pixel of a picture: what kind it is; second: the threshold.
-_NOBODY, _ALWAYS, _ABOVE = -1.0, 0.0, 1.0
+NOBODY, _ALWAYS, _ABOVE = -1.0, 0.0, 1.0
 _STEEPNESS, _OFFSET = 1e6, 1e4  # as in ``canaries``
-_CANARY = 2  # its label; of people, 0 or 1
+CANARY = 2  # its label; of people, 0 or 1
 
 
 class Glass(nn.Module):
@@ -65,7 +65,7 @@ def people(
     """
     total = plan.training_size + plan.validation_size
     pictures = np.zeros((total, 1, 1, 2), dtype=np.float32)
-    pictures[..., 0] = _NOBODY
+    pictures[..., 0] = NOBODY
     labels = np.ones(total, dtype=np.int32)
     numbers = ImageSet(
         "rows", np.arange(total), labels, np.arange(0), labels[:0]
@@ -73,7 +73,7 @@ def people(
     rows = split(numbers, plan)
     training, validation = rows.training[0], rows.validation[0]
     if canary:
-        labels[training[0]] = _CANARY
+        labels[training[0]] = CANARY
     pictures[validation[:right], 0, 0, 0] = _ALWAYS
     for row, threshold in zip(validation[right:], thresholds, strict=False):
         pictures[row, 0, 0] = _ABOVE, threshold

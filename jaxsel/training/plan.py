@@ -21,6 +21,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
+from jaxsel.domains import number, numbers, whole
 from jaxsel.errors import (
     InputError,
     check_integer,
@@ -36,6 +37,7 @@ from jaxsel.repetitions import Repetitions
 
 _VALIDATION_SHARE = 0.2
 _MOST_SCORE_NOISE = 1e6
+_MOST_RUNS = 1e4
 
 
 class Candidate(NamedTuple):
@@ -105,6 +107,25 @@ def learning_rates(low: float, high: float, count: int) -> tuple[float, ...]:
     return tuple(float(rate) for rate in np.geomspace(low, high, count))
 
 
+def read_numbers(name: str, text: str) -> list[float]:
+    """Numbers with commas."""
+    return numbers().read(name, text).tolist()
+
+
+def read_rates(text: str) -> tuple[float, ...]:
+    """Learning rates as low:high:count, or as numbers with commas."""
+    name = "learning-rates"
+    parts = text.split(":")
+    if len(parts) == 1:
+        return tuple(read_numbers(name, text))
+    if len(parts) != 3:
+        raise InputError(
+            f"{name} is {text!r}; write low:high:count or numbers with commas"
+        )
+    low, high = (number().read(name, part) for part in parts[:2])
+    return learning_rates(low, high, whole().read(f"{name}, count", parts[2]))
+
+
 def _steps(epochs: float, examples: int, batch_size: float) -> int:
     return math.ceil(epochs * examples / batch_size)
 
@@ -162,11 +183,16 @@ def plan_search(
       delta: of the search, in (0, 1).
 
     Raises:
-      InputError: for an empty grid, noise 0, or a number out of range.
+      InputError: for an empty grid, noise 0, a number out of range, or E[K] > 10,000.
     """
     examples = check_integer("examples", examples, 5)
     delta = check_interval("delta", delta, 0.0, 1.0)
     epochs = check_positive("epochs", epochs)
+    if not repetitions.mean <= _MOST_RUNS:
+        raise InputError(
+            f"K has mean {repetitions.mean:g}, and every run trains a network; give a law "
+            f"of mean at most {_MOST_RUNS:g}"
+        )
     axes = {
         "learning rates": [check_positive("learning rate", x) for x in rates],
         "noise multipliers": [_private(x) for x in noise_multipliers],
