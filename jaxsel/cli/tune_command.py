@@ -107,7 +107,9 @@ def tune_command(
     epochs: Annotated[
         float, typer.Option("--epochs", help="Of the first candidate.")
     ] = defaults.EPOCHS,
-    delta: Annotated[float, typer.Option("--delta", help="In (0, 1).")] = defaults.DELTA,
+    delta: Annotated[
+        float, typer.Option("--delta", help="In (0, 1).")
+    ] = defaults.DELTA,
     strides: Annotated[
         str,
         typer.Option(

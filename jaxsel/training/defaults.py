@@ -1,5 +1,6 @@
 """What ``jaxsel tune`` does unless told otherwise; text as the command line takes it."""
 
+import functools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ EPOCHS = 30.0
 DELTA = 1e-5
 
 
+@functools.cache
 def default_plan(delta: float = DELTA) -> "SearchPlan":
     """The default search, at another delta if need be."""
     from jaxsel import repetitions

@@ -67,9 +67,7 @@ def people(
     pictures = np.zeros((total, 1, 1, 2), dtype=np.float32)
     pictures[..., 0] = NOBODY
     labels = np.ones(total, dtype=np.int32)
-    numbers = ImageSet(
-        "rows", np.arange(total), labels, np.arange(0), labels[:0]
-    )
+    numbers = ImageSet("rows", np.arange(total), labels, np.arange(0), labels[:0])
     rows = split(numbers, plan)
     training, validation = rows.training[0], rows.validation[0]
     if canary:

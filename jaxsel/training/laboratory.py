@@ -16,17 +16,19 @@ from jaxsel.training.many_searches import Searches, many_searches
 from jaxsel.training.plan import SearchPlan, plan_search
 
 MEAN_RUNS, DELTA = 3.0, 1e-2
-RIGHT = 3  # validation images that every network labels correctly, where scores are known
+RIGHT = (
+    3  # validation images that every network labels correctly, where scores are known
+)
 KINDS = ("canary", "nobody", "right", "wrong")
 
 
 @functools.cache
-def plan(noise_multipliers: tuple[float, ...] = (0.7,), delta: float = DELTA) -> SearchPlan:
+def plan(delta: float = DELTA) -> SearchPlan:
     """The search: 24 images train, 6 validate."""
     return plan_search(
         examples=30,
         rates=(0.5, 0.8),
-        noise_multipliers=noise_multipliers,
+        noise_multipliers=(0.7,),
         clip_norms=(0.5,),
         batch_sizes=(12.0,),
         epochs=1.0,

@@ -57,8 +57,7 @@ def many_searches(
       RuntimeError: if a batch did not fit (chance below 1e-18 a step).
     """
     parts = split(images, plan)
-    data = tuple(jnp.asarray(array) for array in parts.training)
-    held_out = tuple(jnp.asarray(array) for array in parts.validation)
+    data, held_out = (tuple(map(jnp.asarray, part)) for part in parts)
     drawn = draw_secrets(plan, seeds)
     counts = np.array([secret.count for secret in drawn])
     search = np.repeat(np.arange(len(seeds)), counts)
@@ -87,9 +86,7 @@ def many_searches(
             own = runs.addresses(every[rows], number[rows])  # type: ignore[arg-type]
             state = runs.begin(model, data[0][0], own)
             rates = jnp.asarray(learning[candidate[rows]])
-            state = runs.advance(
-                model, how, data, state, own, rates, jnp.int32(steps)
-            )
+            state = runs.advance(model, how, data, state, own, rates, jnp.int32(steps))
             if bool(jnp.any(state.overflow)):
                 raise RuntimeError("a batch did not fit; the searches are void")
             found = runs.noisy_scores(plan, model, state.params, held_out, own)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import optimize
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
@@ -38,6 +39,7 @@ from jaxsel.repetitions import Repetitions
 _VALIDATION_SHARE = 0.2
 _MOST_SCORE_NOISE = 1e6
 _MOST_RUNS = 1e4
+_NOISE_TOLERANCE = 1e-3  # of its logarithm
 
 
 class Candidate(NamedTuple):
@@ -155,10 +157,16 @@ def _score_noise(repetitions: Repetitions, delta: float, target: float) -> float
         )
     if cost(low) <= target:
         return math.exp(low)
-    while high - low > 1e-3:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if cost(middle) <= target else (middle, high)
-    return math.exp(high)
+
+    def excess(log_noise: float) -> float:
+        return min(math.log(max(cost(log_noise) / target, 0.1)), 2.0)
+
+    # Close from either side; then what is returned is known to cost no more.
+    tolerance = _NOISE_TOLERANCE / 4.0
+    found = float(optimize.brentq(excess, low, high, xtol=tolerance))  # type: ignore
+    while cost(found) > target:
+        found += _NOISE_TOLERANCE / 2.0
+    return math.exp(found)
 
 
 def plan_search(

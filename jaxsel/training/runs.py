@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, UInt32
+from numpy.typing import ArrayLike
 
 from jaxsel import noise, stream
 from jaxsel.training import dp_sgd
@@ -90,7 +91,7 @@ def begin(model: nn.Module, image: Array, rows: Address) -> dp_sgd.State:
 def advance(
     model: nn.Module,
     how: dp_sgd.Recipe,
-    data: tuple[Array, Array],
+    data: Any,
     state: dp_sgd.State,
     rows: Address,
     rates: Array,
@@ -128,7 +129,7 @@ def noisy_scores(
     plan: SearchPlan,
     model: nn.Module,
     params: Any,
-    held_out: tuple[Array, Array],
+    held_out: Any,
     rows: Address,
 ) -> np.ndarray:
     """Correct validation labels plus the planned Gaussian noise, Float64["rows"].
@@ -147,6 +148,6 @@ def noisy_scores(
     return correct + plan.score_noise * normal
 
 
-def best_of(scores: Sequence[float]) -> int:
+def best_of(scores: ArrayLike) -> int:
     """Number of the best run: the first of the highest score."""
     return int(np.argmax(np.asarray(scores)))

@@ -141,8 +141,7 @@ def search(
     together = check_integer("together", together, 1)
     seed = check_seed(seed)
     parts = split(images, plan)
-    data = tuple(jnp.asarray(array) for array in parts.training)
-    held_out = tuple(jnp.asarray(array) for array in parts.validation)
+    data, held_out = (tuple(map(jnp.asarray, part)) for part in parts)
     (chosen,) = draw_secrets(plan, [seed])
     if chosen.count == 0:
         return Winner(None, float("nan"), None, ())
@@ -154,13 +153,16 @@ def search(
     store = Checkpoints(folder, plan, seed, repr(model), example)
     saved = store.load()
     settings = [plan.candidates[choice] for choice in chosen.choices]
-    scores, best, state = list(saved.scores), saved.best, saved.state
+    scores, state = list(saved.scores), saved.state
+    best: Any = saved.best
     number, last_save = saved.number, time.monotonic()
 
     while number < chosen.count:
         # What was begun side by side goes on so.
         size = (
-            _group_size(settings, number, together) if state is None else _rows(state)
+            _group_size(settings, number, together)
+            if state is None
+            else state.step.shape[0]
         )
         group = range(number, number + size)
         if state is None:
@@ -172,7 +174,14 @@ def search(
         def advance(state, steps, own=own, how=how, rates=rates):
             return runs.advance(model, how, data, state, own, rates, jnp.int32(steps))
 
-        def done(steps, state, number=number, best=best, size=size):
+        def done(
+            steps: int,
+            state: dp_sgd.State,
+            number: int = number,
+            best: Any = best,
+            size: int = size,
+            scores: list[float] = scores,
+        ) -> None:
             nonlocal last_save
             progress(steps * size)
             if time.monotonic() - last_save > _SAVE_SECONDS:
@@ -183,7 +192,7 @@ def search(
         if bool(jnp.any(state.overflow)):
             raise RuntimeError("a batch did not fit; the run is void")
         found = runs.noisy_scores(plan, model, state.params, held_out, own)
-        scores += found.tolist()
+        scores = scores + found.tolist()
         leader = runs.best_of(scores)
         if leader >= number:
             row = leader - number

@@ -4,6 +4,8 @@ The steps are those of ``jaxsel.training.dp_sgd``; the person is a gradient cana
 examples without a gradient, the worst that anybody's data can do to a step.
 """
 
+import itertools
+
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -18,11 +20,11 @@ SIDES = ("in", "out")
 
 @factory
 def dp_sgd(
-    examples: int = 6,
-    batch_size: float = 2.0,
+    examples: int = 4,
+    batch_size: float = 1.5,
     clip_norm: float = 0.5,
     noise_multiplier: float = 1.0,
-    steps: int = 3,
+    steps: int = 2,
     clipping: str = "microbatch",
 ) -> Mechanism:
     """DP-SGD on a person among blanks (Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar &
@@ -83,7 +85,7 @@ def dp_sgd(
         del data, params
         inner = [
             f"{low:.3g} < ratio <= {high:.3g}"
-            for low, high in zip(edges[:-1], edges[1:], strict=True)
+            for low, high in itertools.pairwise(edges)
         ]
         return (f"ratio <= {edges[0]:.3g}", *inner, f"ratio > {edges[-1]:.3g}")
 

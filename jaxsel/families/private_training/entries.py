@@ -45,20 +45,20 @@ ENTRIES = (
         "ratio of all noisy sums; (epsilon, delta) by JX-DP-SGD, no pure epsilon.",
         False,
         {
-            "canary": choice(("in", "out"), "whether the person is there", default="in"),
+            "canary": choice(
+                ("in", "out"), "whether the person is there", default="in"
+            ),
             "examples": whole(
-                "n, the person included", at_least=1, at_most=1000, default=6
+                "n, the person included", at_least=1, at_most=1000, default=4
             ),
             "batch_size": number(
-                "expected, at most n", above=0.0, at_most=1000, default=2.0
+                "expected, at most n", above=0.0, at_most=1000, default=1.5
             ),
-            "clip_norm": number(
-                "C, in l2", at_least=1e-3, at_most=1e3, default=0.5
-            ),
+            "clip_norm": number("C, in l2", at_least=1e-3, at_most=1e3, default=0.5),
             "noise_multiplier": number(
                 "sigma, noise over C", at_least=0.2, at_most=50.0, default=1.0
             ),
-            "steps": whole("T", at_least=1, at_most=64, default=3),
+            "steps": whole("T", at_least=1, at_most=64, default=2),
             "clipping": choice(
                 ("microbatch", "plain"), "how sums are clipped", default="microbatch"
             ),

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-import numpy as np
-
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import CONFIDENCE, Case, at_most
 from jaxsel.domains import number
@@ -48,13 +46,9 @@ def _audit_cases(budget: Budget) -> Iterator[Case]:
 
 def _shipped(*, delta: Annotated[float, _DELTA] = 1e-5) -> float:
     """Epsilon that ``jaxsel tune`` states with its default settings."""
-    return _shipped_plan(delta).guarantee.epsilon
-
-
-def _shipped_plan(delta: float):
     from jaxsel.training.defaults import default_plan
 
-    return default_plan(delta)
+    return default_plan(delta).guarantee.epsilon
 
 
 def _shipped_cases(budget: Budget) -> Iterator[Case]:
@@ -62,22 +56,21 @@ def _shipped_cases(budget: Budget) -> Iterator[Case]:
     from jaxsel.accounting.single_run import curves
     from jaxsel.accounting.single_run.events import dp_sgd
     from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
+    from jaxsel.training.defaults import DELTA, default_plan
 
-    for delta in (1e-5, 1e-3):
-        plan = _shipped_plan(delta)
-        setting = plan.candidates[0]
-        bases = {
-            "training": dp_sgd(
-                noise_multiplier=setting.noise_multiplier,
-                sampling_probability=setting.batch_size / plan.training_size,
-                steps=setting.steps,
-            ),
-            "validation": curves.gaussian(plan.score_noise),
-        }
-        for part, base in bases.items():
-            seen = attained_epsilon(base, plan.repetitions, delta)
-            text = f"exact, of a costly ranking, {part} part, {delta=}"
-            yield plan.guarantee.epsilon, float(np.asarray(seen)), text
+    plan = default_plan()
+    setting = plan.candidates[0]
+    bases = {
+        "training": dp_sgd(
+            noise_multiplier=setting.noise_multiplier,
+            sampling_probability=setting.batch_size / plan.training_size,
+            steps=setting.steps,
+        ),
+        "validation": curves.gaussian(plan.score_noise),
+    }
+    for part, base in bases.items():
+        seen = attained_epsilon(base, plan.repetitions, DELTA)
+        yield plan.guarantee.epsilon, seen, f"exact, of a costly ranking, {part} part"
 
 
 STATEMENTS = (

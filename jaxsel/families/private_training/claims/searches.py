@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from scipy import special, stats
+from scipy import stats
 
 from jaxsel.base import Budget
 from jaxsel.checking import CONFIDENCE, Case, at_most, equal
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _MEAN = number("of K, geometric", at_least=1.0, at_most=1e4)
 _SIGMA = positive("standard deviation of the noise on scores")
-_MOST = 20_000
+_MOST = 20_000  # searches of a kind
 
 
 def searched(kind: str, budget: Budget) -> "Searches":
-    """The searches of the laboratory: a fiftieth of the trials, at most 20,000."""
+    """The searches of the laboratory: a hundredth of the trials, at most 20,000."""
     from jaxsel.training.laboratory import searches
 
-    return searches(kind, int(min(max(budget.trials // 50, 20), _MOST)), budget.seed)
+    return searches(kind, int(min(max(budget.trials // 100, 20), _MOST)), budget.seed)
 
 
 # --- K and the choices ----------------------------------------------------------------
@@ -160,7 +160,6 @@ def _correlation(
     return float(limit / math.sqrt(freedom + limit**2))
 
 
-
 def _independence_cases(budget: Budget) -> Iterator[Case]:
     from jaxsel.training.laboratory import sums
 
@@ -200,9 +199,11 @@ def _alone_cases(budget: Budget) -> Iterator[Case]:
     from jaxsel.training.many_searches import many_searches
     from jaxsel.training.search import search
 
-    both = plan((0.7, 1.4))  # two noise multipliers, each with its own steps
+    # Each candidate has its own steps; what they cost does not matter here.
+    first, second = plan().candidates
+    both = plan()._replace(candidates=(first, second._replace(steps=3)))
     people = images("canary")
-    seeds = [(budget.seed + i) % 2**64 for i in range(6)]
+    seeds = [(budget.seed + i) % 2**64 for i in range(4)]
     together = many_searches(both, people, Glass(), seeds)
     for place, seed in enumerate(seeds):
         alone = search(both, people, Glass(), seed=seed)
