@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import stats
@@ -15,16 +15,13 @@ from jaxsel.families.private_training.laws import score_cdf, sum_cdf
 from jaxsel.papers import JX
 from jaxsel.repetitions import geometric
 
-if TYPE_CHECKING:
-    from jaxsel.training.many_searches import Searches
-
 _MEAN = number("of K, geometric", at_least=1.0, at_most=1e4)
 _SIGMA = positive("standard deviation of the noise on scores")
 _MOST = 20_000  # searches of a kind
 
 
-def searched(kind: str, budget: Budget) -> "Searches":
-    """The searches of the laboratory: a hundredth of the trials, at most 20,000."""
+def searched(kind: str, budget: Budget) -> Any:
+    """Searches of the laboratory: a hundredth of the trials, at most 20,000."""
     from jaxsel.training.laboratory import searches
 
     return searches(kind, int(min(max(budget.trials // 100, 20), _MOST)), budget.seed)
