@@ -14,6 +14,7 @@ from jaxsel.training import search as searching
 from jaxsel.training.canaries import Linear
 from jaxsel.training.draws import draw_secrets, fresh_seed
 from jaxsel.training.plan import learning_rates, plan_search
+from jaxsel.training.runs import addresses, begin, noisy_scores
 from tests.conftest import ALPHA, seed
 
 SETTINGS = {
@@ -200,6 +201,22 @@ def test_parts_are_disjoint_and_fixed(plan, images):
     assert len(parts.validation[1]) == 12
     with pytest.raises(InputError, match="plan is for 60"):
         searching.split(images._replace(labels=images.labels[:50]), plan)
+
+
+def test_every_bit_of_a_seed_counts(plan, images):
+    """Low and high words, in what is drawn and in what is trained."""
+    chosen = next(s for s in range(200) if draw(plan, s).count == 1)
+    one = addresses([chosen, chosen + 2**32, chosen + 1], [0, 0, 0])
+    state = begin(MODEL, images.images[0], one)
+    kernels = np.asarray(state.params["Dense_0"]["kernel"]).reshape(3, -1)
+    assert len(np.unique(kernels, axis=0)) == 3
+    scores = noisy_scores(
+        plan, MODEL, state.params, (images.images, images.labels * 0 - 1), one
+    )
+    # no label is right: noise alone
+    assert len(np.unique(scores)) == 3
+    many = draw_secrets(plan, [chosen + i * 2**32 for i in range(40)])
+    assert len(set(many)) > 5
 
 
 def test_seeds_come_from_the_operating_system():
