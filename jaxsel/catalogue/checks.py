@@ -185,10 +185,14 @@ _OTHERS = 0.1
 
 def _simulation_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
+        # Where special values hide nothing every method is tried, else the default one.
+        here, *away = _elsewhere(entry, _simulated(entry))
+        wanted = [(here, method) for method in _methods(entry)]
+        if away:
+            wanted[1:] = [(away[0], method) for method in _methods(entry)]
         tried = [
             settings
-            for given in _elsewhere(entry, _simulated(entry))
-            for method in _methods(entry)
+            for given, method in wanted
             if (settings := with_method(entry, given, method)) is not None
         ]
         for number, settings in enumerate(tried):
