@@ -1,9 +1,9 @@
 """``python -m tests.versions lowest|newest``: tests in a fresh environment.
 
-Before a release. "lowest" installs the lowest version of every dependency that ``pyproject.toml`` allows
-(what these depend on, newest), "newest" the newest. Then the tests that are named run
-there, by default those that touch every dependency; ``make test-lowest`` and
-``make test-newest`` call it.
+Before a release. "lowest" installs the lowest version of every dependency that
+``pyproject.toml`` allows (what these depend on, newest), "newest" the newest. Then the
+tests that are named run there, by default those that touch every dependency;
+``make test-lowest`` and ``make test-newest`` call it.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("which", choices=("lowest", "newest"))
     parser.add_argument("tests", nargs="*", default=TESTS, help="files or node ids")
     parser.add_argument("--folder", type=Path, help="of the environment")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     folder = given.folder or ROOT / f".venv-{given.which}"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     venv.create(folder, with_pip=True, clear=True)

@@ -68,5 +68,13 @@ ENTRIES = (
         },
         _make,
         _pairs,
+        elsewhere={
+            "examples": 9,
+            "batch_size": 6.0,
+            "clip_norm": 3.0,
+            "noise_multiplier": 1.3,
+            "steps": 4,
+            "clipping": "plain",
+        },
     ),
 )

@@ -110,7 +110,9 @@ def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
         examples, batch, clip_norm=clip, noise_multiplier=noise, clipping="plain"
     )
     # The sides share no randomness.
-    own = runs.addresses([seed % 2**64] * trials, range(present * trials, (present + 1) * trials))
+    own = runs.addresses(
+        [seed % 2**64] * trials, range(present * trials, (present + 1) * trials)
+    )
     pictures = np.zeros((examples, 1, 1, 2), dtype=np.float32)
     pictures[..., 0] = NOBODY
     labels = np.ones(examples, dtype=np.int32)
