@@ -53,7 +53,7 @@ def people(
 ) -> ImageSet:
     """Private images for ``Glass``.
 
-    Training images are blank, and labelled wrongly by every network, but for the first,
+    Training images are blank, and labelled wrongly by every network, but for the last,
     which is the canary or as blank as the others: neighbours.
 
     Args:
@@ -71,7 +71,7 @@ def people(
     rows = split(numbers, plan)
     training, validation = rows.training[0], rows.validation[0]
     if canary:
-        labels[training[0]] = CANARY
+        labels[training[-1]] = CANARY
     pictures[validation[:right], 0, 0, 0] = _ALWAYS
     for row, threshold in zip(validation[right:], thresholds, strict=False):
         pictures[row, 0, 0] = _ABOVE, threshold
