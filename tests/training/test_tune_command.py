@@ -89,9 +89,9 @@ def test_no_compiled_program_is_kept_unless_asked(capsys, monkeypatch, tmp_path)
     """A folder of compiled programs would tell the settings that were tried."""
     import jax
 
-    before = jax.config.read("jax_compilation_cache_dir")
+    before = jax.config.jax_compilation_cache_dir
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     run([*SMALL, "--seed", "3"], capsys)
-    assert jax.config.read("jax_compilation_cache_dir") == before
+    assert jax.config.jax_compilation_cache_dir == before
     assert list(tmp_path.iterdir()) == []
