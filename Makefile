@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: reproduce test faults lint docs measure bench validate clean
+.PHONY: reproduce test test-lowest test-newest faults lint docs measure bench validate clean
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -31,6 +31,10 @@ test: $(VENV)/tools
 # Each planted fault alone, in a copy of the tree: which claim or test sees it.
 faults: $(VENV)/tools
 	$(BIN)/python -m tests.faults --jobs $(WORKERS)
+
+# Before a release: the lowest and the newest versions that pyproject.toml allows.
+test-lowest test-newest: test-%:
+	$(PYTHON) -m tests.versions $*
 
 lint: $(VENV)/tools
 	$(BIN)/ruff check .

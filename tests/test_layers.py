@@ -63,6 +63,7 @@ FAMILIES = {
     "sparse_vector": set(),
     "choosing": set(),
     "tuning": set(),
+    "private_training": {"tuning"},
     "top_k": {"noisy_max"},
     "thresholds": {"tuning"},
     "ridge_regression": {"tuning"},
@@ -79,6 +80,8 @@ DEFENDED = {
     # An audit that simulates is put to the test where the claim about it stands.
     ("families.tuning", "auditing"),
     ("families.multiplicative_weights", "engine"),
+    # Claims about training are put to the test on what trains.
+    ("families.private_training", "training"),
     # The catalogue lists the software's self-checks, which audit its mechanisms.
     ("catalogue", "auditing"),
 }

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from jaxsel.cli.arguments import JsonOption, bad_input_exits, compilation_cache
+from jaxsel.cli.arguments import JsonOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.domains import number, numbers, whole
 from jaxsel.errors import InputError, check_choice
 from jaxsel.printing import rounded_up
 from jaxsel.progress import progress_bar
+from jaxsel.training import defaults
 
 if TYPE_CHECKING:
     from jaxsel.data.images import ImageSet
@@ -28,7 +28,8 @@ Prints the winner, its accuracy, and the (epsilon, delta) that is proved, with i
 Only the winner leaves the search. --reveal prints all runs: publishing them, or K, breaks
 the guarantee. So does a --seed that others know; without one the operating system draws it.
 
-Time and the progress bar tell K to whoever watches them.
+Time and the progress bar tell K to whoever watches them. Compiled programs, which tell
+the settings that were tried, are kept only where JAX_COMPILATION_CACHE_DIR says.
 
 The default finishes in a few minutes on two cores, on the digits that come with
 scikit-learn. The setting of Papernot & Steinke 2022, Figure 7, is
@@ -38,26 +39,6 @@ jaxsel tune --data mnist --batch-sizes 256 --epochs 60 --noise-multipliers 1.1
 
 Several noise multipliers or batch sizes need a truncated negative binomial K, such as
 geometric:mean=5: then every candidate trains for as long as its privacy allows."""
-
-
-def _numbers(name: str, text: str) -> list[float]:
-    return numbers().read(name, text).tolist()
-
-
-def _rates(text: str) -> tuple[float, ...]:
-    """low:high:count, or a list."""
-    from jaxsel.training.plan import learning_rates
-
-    name = "learning-rates"
-    parts = text.split(":")
-    if len(parts) == 1:
-        return tuple(_numbers(name, text))
-    if len(parts) != 3:
-        raise InputError(
-            f"{name} is {text!r}; write low:high:count or numbers with commas"
-        )
-    low, high = (number().read(name, part) for part in parts[:2])
-    return learning_rates(low, high, whole().read(f"{name}, count", parts[2]))
 
 
 def _named(params: Any) -> dict[str, np.ndarray]:
@@ -100,33 +81,35 @@ def _say_winner(
 def tune_command(
     data: Annotated[
         str, typer.Option("--data", help="digits, mnist or fashion_mnist.")
-    ] = "digits",
+    ] = defaults.DATA,
     data_folder: Annotated[
         Path | None,
         typer.Option("--data-folder", help="Of the IDX files; see the guide."),
     ] = None,
     repetitions: Annotated[
         str, typer.Option("--repetitions", metavar="TEXT", help="How K is drawn.")
-    ] = "poisson:mean=6",
+    ] = defaults.REPETITIONS,
     rates: Annotated[
         str,
         typer.Option(
             "--learning-rates", metavar="TEXT", help="low:high:count, or a list."
         ),
-    ] = "0.025:1:40",
+    ] = defaults.LEARNING_RATES,
     noise_multipliers: Annotated[
         str, typer.Option("--noise-multipliers", metavar="LIST", help="Above 0.")
-    ] = "4",
+    ] = defaults.NOISE_MULTIPLIERS,
     clip_norms: Annotated[
         str, typer.Option("--clip-norms", metavar="LIST", help="In l2.")
-    ] = "1",
+    ] = defaults.CLIP_NORMS,
     batch_sizes: Annotated[
         str, typer.Option("--batch-sizes", metavar="LIST", help="Expected sizes.")
-    ] = "256",
+    ] = defaults.BATCH_SIZES,
     epochs: Annotated[
         float, typer.Option("--epochs", help="Of the first candidate.")
-    ] = 30.0,
-    delta: Annotated[float, typer.Option("--delta", help="In (0, 1).")] = 1e-5,
+    ] = defaults.EPOCHS,
+    delta: Annotated[
+        float, typer.Option("--delta", help="In (0, 1).")
+    ] = defaults.DELTA,
     strides: Annotated[
         str,
         typer.Option(
@@ -144,7 +127,8 @@ def tune_command(
         typer.Option(
             "--folder",
             help="Where to save, so that the same command with the same --seed goes on "
-            "after a kill. Holds secrets.",
+            "after a kill. Holds secrets: made for its owner alone, and refused if it is "
+            "there and open to others.",
         ),
     ] = None,
     save: Annotated[
@@ -153,7 +137,12 @@ def tune_command(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", help="Whoever knows it gets no privacy guarantee."),
+        typer.Option(
+            "--seed",
+            envvar="JAXSEL_SEED",
+            help="Whoever knows it gets no privacy guarantee; the variable, unlike the "
+            "option, is not shown to others who list processes.",
+        ),
     ] = None,
     reveal: Annotated[
         bool, typer.Option("--reveal", help="Print all runs; for debugging only.")
@@ -162,9 +151,10 @@ def tune_command(
 ) -> None:
     from jaxsel import repetitions as laws
     from jaxsel.data.images import load_images
+    from jaxsel.training import draws
     from jaxsel.training import search as searching
-    from jaxsel.training.network import STRIDES
-    from jaxsel.training.plan import plan_search
+    from jaxsel.training.network import STRIDES, network
+    from jaxsel.training.plan import plan_search, read_numbers, read_rates
 
     with bad_input_exits():
         if save is not None and (save.suffix != ".npz" or save.exists()):
@@ -172,32 +162,34 @@ def tune_command(
         if folder is not None and seed is None:
             raise InputError("a search in a folder goes on by its seed; give --seed")
         check_choice("strides", strides, STRIDES)
+        if seed is not None:
+            draws.check_seed(seed)
         images = load_images(data, data_folder)
+        model = network(strides, images.classes)
         plan = plan_search(
             examples=len(images.labels),
-            rates=_rates(rates),
-            noise_multipliers=_numbers("noise-multipliers", noise_multipliers),
-            clip_norms=_numbers("clip-norms", clip_norms),
-            batch_sizes=_numbers("batch-sizes", batch_sizes),
+            rates=read_rates(rates),
+            noise_multipliers=read_numbers("noise-multipliers", noise_multipliers),
+            clip_norms=read_numbers("clip-norms", clip_norms),
+            batch_sizes=read_numbers("batch-sizes", batch_sizes),
             epochs=epochs,
             repetitions=laws.parse(repetitions),
             delta=delta,
         )
-        compilation_cache()
-        chosen = searching.fresh_seed() if seed is None else seed
-        runs = searching.draw_secrets(plan, chosen)
+        chosen = draws.fresh_seed() if seed is None else draws.check_seed(seed)
+        (runs,) = draws.draw_secrets(plan, [chosen])
         total = sum(plan.candidates[choice].steps for choice in runs.choices)
         with progress_bar(total, 0, None, unit="training steps") as advance:
             winner = searching.search(
                 plan,
                 images,
+                model,
                 seed=chosen,
-                strides=strides,
                 together=together,
                 folder=folder,
                 progress=advance,
             )
-        correct = searching.correct_on_test(winner, images, strides)
+        correct = searching.correct_on_test(winner, images, model)
         if save is not None and winner.params is not None:
             np.savez(save, **_named(winner.params))  # type: ignore[arg-type]
     if json:

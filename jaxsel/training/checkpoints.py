@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,16 +31,34 @@ class Saved(NamedTuple):
     best: Any
 
 
+def _make_private(path: Path) -> None:
+    """Makes the folder, for its owner alone; one that is there is left as it is."""
+    try:
+        path.mkdir(mode=0o700, parents=True)
+        return
+    except FileExistsError:
+        if not path.is_dir() or os.name != "posix":
+            return
+    found = path.stat()
+    if found.st_mode & 0o077 or found.st_uid != os.geteuid():
+        raise InputError(
+            f"{path} is open to others (mode {found.st_mode & 0o777:o}), and the folder of "
+            "a search holds secrets; give a folder that does not exist yet, or chmod 700"
+        )
+
+
 class Checkpoints:
     """Saves and loads; with folder None it does neither.
 
     Args:
       folder: of the search, made if need be.
-      plan, seed, strides: what the search is; another search's folder is refused.
+      plan, seed, model: what the search is, the network by its name; another search's
+        folder is refused.
       example: a state, for shapes.
 
     Raises:
-      InputError: if the folder belongs to another search, or cannot be written.
+      InputError: if the folder belongs to another search, cannot be written, or was
+        there before and is not its owner's alone.
     """
 
     def __init__(
@@ -47,7 +66,7 @@ class Checkpoints:
         folder: str | Path | None,
         plan: SearchPlan,
         seed: int,
-        strides: str,
+        model: str,
         example: State,
     ) -> None:
         self._example = example
@@ -59,11 +78,10 @@ class Checkpoints:
         path = Path(folder).expanduser().absolute()
         # The seed is not written in clear, though the folder is secret anyway.
         text = repr((plan._replace(repetitions=None), describe(plan.repetitions)))  # type: ignore
-        name = hashlib.sha256(f"{text},{seed},{strides}".encode()).hexdigest()
+        name = hashlib.sha256(f"{text},{seed},{model}".encode()).hexdigest()
         label = path / "search.json"
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            path.chmod(0o700)
+            _make_private(path)
             if label.exists():
                 if json.loads(label.read_text())["search"] != name:
                     raise InputError(

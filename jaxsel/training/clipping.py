@@ -115,7 +115,7 @@ def plain_sum(
     Returns:
       A pytree like ``params``.
     """
-    keep = jnp.arange(rows.shape[0]) < count
+    keep = jnp.arange(rows.shape[0], dtype=jnp.int32) < count
     return _sum(loss, params, _take(data, rows), clip_norm, keep)
 
 
@@ -147,7 +147,7 @@ def microbatched_sum(
     def add(number, total):
         start = number * microbatch
         here = lax.dynamic_slice_in_dim(rows, start, microbatch)
-        keep = start + jnp.arange(microbatch) < count
+        keep = start + jnp.arange(microbatch, dtype=jnp.int32) < count
         part = _sum(turned_loss, turned, _take(data, here), clip_norm, keep)
         return jax.tree.map(jnp.add, total, part)
 

@@ -117,7 +117,14 @@ def initialise(
       seed: whole number in [0, 2**64).
     """
     keys = jax.random.key(seed & 0xFFFFFFFF), seed >> 32
-    params = model.init(jax.random.fold_in(*keys), image[None])["params"]
+    return initial_state(model, image, optimiser, jax.random.fold_in(*keys))
+
+
+def initial_state(
+    model: nn.Module, image: Array, optimiser: optax.GradientTransformation, key: Array
+) -> State:
+    """The same from a key of ``jax.random``."""
+    params = model.init(key, image[None])["params"]
     return State(params, optimiser.init(params), jnp.int32(0), jnp.asarray(False))
 
 

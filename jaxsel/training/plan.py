@@ -18,9 +18,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import optimize
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
+from jaxsel.domains import number, numbers, whole
 from jaxsel.errors import (
     InputError,
     check_integer,
@@ -36,6 +38,8 @@ from jaxsel.repetitions import Repetitions
 
 _VALIDATION_SHARE = 0.2
 _MOST_SCORE_NOISE = 1e6
+_MOST_RUNS = 1e4
+_NOISE_TOLERANCE = 1e-3  # of its logarithm
 
 
 class Candidate(NamedTuple):
@@ -105,6 +109,25 @@ def learning_rates(low: float, high: float, count: int) -> tuple[float, ...]:
     return tuple(float(rate) for rate in np.geomspace(low, high, count))
 
 
+def read_numbers(name: str, text: str) -> list[float]:
+    """Numbers with commas."""
+    return numbers().read(name, text).tolist()
+
+
+def read_rates(text: str) -> tuple[float, ...]:
+    """Learning rates as low:high:count, or as numbers with commas."""
+    name = "learning-rates"
+    parts = text.split(":")
+    if len(parts) == 1:
+        return tuple(read_numbers(name, text))
+    if len(parts) != 3:
+        raise InputError(
+            f"{name} is {text!r}; write low:high:count or numbers with commas"
+        )
+    low, high = (number().read(name, part) for part in parts[:2])
+    return learning_rates(low, high, whole().read(f"{name}, count", parts[2]))
+
+
 def _steps(epochs: float, examples: int, batch_size: float) -> int:
     return math.ceil(epochs * examples / batch_size)
 
@@ -134,10 +157,16 @@ def _score_noise(repetitions: Repetitions, delta: float, target: float) -> float
         )
     if cost(low) <= target:
         return math.exp(low)
-    while high - low > 1e-3:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if cost(middle) <= target else (middle, high)
-    return math.exp(high)
+
+    def excess(log_noise: float) -> float:
+        return min(math.log(max(cost(log_noise) / target, 0.1)), 2.0)
+
+    # Close from either side; then what is returned is known to cost no more.
+    tolerance = _NOISE_TOLERANCE / 4.0
+    found = float(optimize.brentq(excess, low, high, xtol=tolerance))  # type: ignore
+    while cost(found) > target:
+        found += _NOISE_TOLERANCE / 2.0
+    return math.exp(found)
 
 
 def plan_search(
@@ -162,11 +191,16 @@ def plan_search(
       delta: of the search, in (0, 1).
 
     Raises:
-      InputError: for an empty grid, noise 0, or a number out of range.
+      InputError: for an empty grid, noise 0, a number out of range, or E[K] > 10,000.
     """
     examples = check_integer("examples", examples, 5)
     delta = check_interval("delta", delta, 0.0, 1.0)
     epochs = check_positive("epochs", epochs)
+    if not repetitions.mean <= _MOST_RUNS:
+        raise InputError(
+            f"K has mean {repetitions.mean:g}, and every run trains a network; give a law "
+            f"of mean at most {_MOST_RUNS:g}"
+        )
     axes = {
         "learning rates": [check_positive("learning rate", x) for x in rates],
         "noise multipliers": [_private(x) for x in noise_multipliers],

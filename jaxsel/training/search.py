@@ -4,28 +4,23 @@ Only the winner leaves: how many runs were made, the other candidates and all sc
 in the folder of the search, from which a killed search goes on (orbax-checkpoint).
 """
 
-import functools
-import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from jaxsel import noise, stream
 from jaxsel.data.images import ImageSet
 from jaxsel.errors import InputError, check_integer
-from jaxsel.repetitions import quantile
-from jaxsel.training import dp_sgd
+from jaxsel.training import dp_sgd, runs
 from jaxsel.training.checkpoints import Checkpoints
-from jaxsel.training.network import network
+from jaxsel.training.draws import check_seed, draw_secrets
 from jaxsel.training.plan import Candidate, SearchPlan
 
-_COUNT_TAG, _CHOICE_TAG, _RUN_TAG, _SCORE_TAG = 0xC0, 0xC1, 0xC2, 0xC3
 _SAVE_SECONDS = 20.0
 _CHUNK_SECONDS = 1.0
 
@@ -58,18 +53,6 @@ class Winner(NamedTuple):
     runs: tuple[Run, ...]
 
 
-class Secrets(NamedTuple):
-    """The choices of a search that depend on the seed alone.
-
-    Attributes:
-      count: K.
-      choices: number of the candidate of each run.
-    """
-
-    count: int
-    choices: tuple[int, ...]
-
-
 class Parts(NamedTuple):
     """The two parts of the private images.
 
@@ -79,11 +62,6 @@ class Parts(NamedTuple):
 
     training: tuple[np.ndarray, np.ndarray]
     validation: tuple[np.ndarray, np.ndarray]
-
-
-def fresh_seed() -> int:
-    """A seed from the operating system. A seed that others know gives no privacy."""
-    return secrets.randbits(64)
 
 
 def split(images: ImageSet, plan: SearchPlan) -> Parts:
@@ -100,34 +78,6 @@ def split(images: ImageSet, plan: SearchPlan) -> Parts:
     order = np.random.default_rng(1).permutation(total)
     parts = np.split(order, [plan.training_size])
     return Parts(*((images.images[rows], images.labels[rows]) for rows in parts))
-
-
-@functools.partial(jax.jit, static_argnames="count")
-def _numbers(key: stream.Key, count: int) -> noise.Ends:
-    return noise.number(key, jnp.arange(count, dtype=jnp.uint32), "tail")
-
-
-def _uniforms(key: stream.Key, count: int) -> np.ndarray:
-    """Float64["count"] in (0, 1], exact to 2**-65 near 0."""
-    upper, t = (np.asarray(part) for part in _numbers(key, count))
-    t = t.astype(np.float64)
-    return np.where(upper, 1.0 - t, t)
-
-
-def draw_secrets(plan: SearchPlan, seed: int) -> Secrets:
-    """K by the inverse of its distribution function, and a uniform candidate a run."""
-    key = stream.make_key(check_integer("seed", seed, 0))
-    u = float(_uniforms(stream.fold(key, _COUNT_TAG), 1)[0])
-    count = quantile(plan.repetitions, u)
-    size = len(plan.candidates)
-    picks = _uniforms(stream.fold(key, _CHOICE_TAG), count)
-    choices = np.minimum((picks * size).astype(int), size - 1)
-    return Secrets(count, tuple(choices.tolist()))
-
-
-def _noisy_score(key: stream.Key, correct: int, deviation: float) -> float:
-    normal = noise.normal(noise.number(key, jnp.uint32(0), "tail"))
-    return correct + deviation * float(normal)
 
 
 def _steps_in_time(
@@ -148,17 +98,7 @@ def _steps_in_time(
     return state
 
 
-def _recipe(plan: SearchPlan, candidate: Candidate, clipping: str) -> dp_sgd.Recipe:
-    return dp_sgd.recipe(
-        plan.training_size,
-        candidate.batch_size,
-        clip_norm=candidate.clip_norm,
-        noise_multiplier=candidate.noise_multiplier,
-        clipping=clipping,
-    )
-
-
-def _group_size(settings: list[Candidate], start: int, most: int) -> int:
+def _group_size(settings: Sequence[Candidate], start: int, most: int) -> int:
     """How many runs from ``start`` on differ in the learning rate only, at most."""
     first = settings[start]._replace(learning_rate=0.0)
     size = 1
@@ -169,39 +109,12 @@ def _group_size(settings: list[Candidate], start: int, most: int) -> int:
     return size
 
 
-def _stacked(trees: list[Any]) -> Any:
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
-
-
-def _rows(state: dp_sgd.State) -> int:
-    return state.step.shape[0]
-
-
-def _advance(model, recipe, data, keys, rates):
-    """A function ``(state, steps) -> state`` of runs side by side, one a row."""
-
-    def one(state, key, rate, steps):
-        return dp_sgd.train(model, recipe, optax.sgd, state, data, key, rate, steps)
-
-    if len(keys) == 1:
-        # No vmap, which costs a CPU a tenth.
-        def alone(state, steps):
-            first = jax.tree.map(lambda leaf: leaf[0], state)
-            last = one(first, keys[0], jnp.float32(rates[0]), jnp.int32(steps))
-            return jax.tree.map(lambda leaf: leaf[None], last)
-
-        return alone
-    side_by_side = jax.vmap(one, in_axes=(0, 0, 0, None))
-    key, rate = _stacked(keys), jnp.asarray(rates, jnp.float32)
-    return lambda state, steps: side_by_side(state, key, rate, jnp.int32(steps))
-
-
 def search(
     plan: SearchPlan,
     images: ImageSet,
+    model: nn.Module,
     *,
     seed: int,
-    strides: str = "strided",
     clipping: str = "microbatch",
     together: int = 1,
     folder: str | Path | None = None,
@@ -212,52 +125,63 @@ def search(
     Args:
       plan: what to do, from ``plan_search``.
       images: the private images are its training images; its test images are not used.
-      seed: of everything random; keep it secret, see ``fresh_seed``.
-      strides, clipping: of the network and of the clipped sums.
+      model: the network, for example ``network("strided", images.classes)``.
+      seed: of everything random, in [0, 2**64); keep it secret, see ``fresh_seed``.
+      clipping: how sums are clipped.
       together: runs trained side by side, in one program, where they differ in the
         learning rate only. Fills a GPU; on CPU one by one is faster.
       folder: where to save; a search that was killed goes on from there.
       progress: called with numbers of training steps done.
 
     Raises:
-      InputError: if the folder holds another search.
+      InputError: if the seed is out of range, or the folder holds another search or can
+        be read by others.
       RuntimeError: if a batch did not fit (chance below 1e-18 a step).
     """
     together = check_integer("together", together, 1)
+    seed = check_seed(seed)
     parts = split(images, plan)
-    data = tuple(jnp.asarray(array) for array in parts.training)
-    held_out = tuple(jnp.asarray(array) for array in parts.validation)
-    model = network(strides, images.classes)
-    chosen = draw_secrets(plan, seed)
+    data, held_out = (tuple(map(jnp.asarray, part)) for part in parts)
+    (chosen,) = draw_secrets(plan, [seed])
     if chosen.count == 0:
         return Winner(None, float("nan"), None, ())
 
-    def fresh(number: int) -> dp_sgd.State:
-        # Any learning rate: plain SGD keeps no state that depends on it.
-        start = seed ^ (0x9E3779B97F4A7C15 * (number + 1) & (2**64 - 1))
-        return dp_sgd.initialise(model, data[0][0], optax.sgd(0.0), start)
+    def fresh(group: Sequence[int]) -> dp_sgd.State:
+        return runs.begin(model, data[0][0], _addresses(seed, group))
 
-    store = Checkpoints(folder, plan, seed, strides, fresh(0))
+    example = jax.tree.map(lambda leaf: leaf[0], fresh([0]))
+    store = Checkpoints(folder, plan, seed, repr(model), example)
     saved = store.load()
     settings = [plan.candidates[choice] for choice in chosen.choices]
-    scores, best, state = list(saved.scores), saved.best, saved.state
+    scores, state = list(saved.scores), saved.state
+    best: Any = saved.best
     number, last_save = saved.number, time.monotonic()
 
     while number < chosen.count:
         # What was begun side by side goes on so.
         size = (
-            _group_size(settings, number, together) if state is None else _rows(state)
+            _group_size(settings, number, together)
+            if state is None
+            else state.step.shape[0]
         )
         group = range(number, number + size)
         if state is None:
-            state = _stacked([fresh(i) for i in group])
-        keys = [stream.fold(stream.make_key(seed, i), _RUN_TAG) for i in group]
-        advance = _advance(
-            model, _recipe(plan, settings[number], clipping), data, keys,
-            [settings[i].learning_rate for i in group],
-        )  # fmt: skip
+            state = fresh(group)
+        own = _addresses(seed, group)
+        how = runs.recipe(plan, settings[number], clipping)
+        rates = jnp.asarray([settings[i].learning_rate for i in group], jnp.float32)
 
-        def done(steps, state, number=number, best=best, size=size):
+        def advance(state, steps, own=own, how=how, rates=rates):
+            return runs.advance(model, how, data, state, own, rates, jnp.int32(steps))
+
+        def done(
+            steps: int,
+            state: dp_sgd.State,
+            number: int = number,
+            best: Any = best,
+            size: int = size,
+            scores: list[float] = scores,
+        ) -> None:
             nonlocal last_save
             progress(steps * size)
             if time.monotonic() - last_save > _SAVE_SECONDS:
@@ -267,26 +191,26 @@ def search(
         state = _steps_in_time(state, settings[number].steps, advance, done)
         if bool(jnp.any(state.overflow)):
             raise RuntimeError("a batch did not fit; the run is void")
-        for row, i in enumerate(group):
-            params = jax.tree.map(lambda leaf, row=row: leaf[row], state.params)
-            correct = int(dp_sgd.accuracy(model, params, held_out))
-            own = stream.fold(stream.make_key(seed, i), _SCORE_TAG)
-            score = _noisy_score(own, correct, plan.score_noise)
-            if best is None or score > max(scores):
-                best = params
-            scores.append(score)
+        found = runs.noisy_scores(plan, model, state.params, held_out, own)
+        scores = scores + found.tolist()
+        leader = runs.best_of(scores)
+        if leader >= number:
+            row = leader - number
+            best = jax.tree.map(lambda leaf, row=row: leaf[row], state.params)
         number, state = number + size, None
         store.save(number, None, scores, best)
-    runs = [Run(*both) for both in zip(settings, scores, strict=True)]
-    top = max(range(chosen.count), key=lambda i: runs[i].score)
-    return Winner(runs[top].candidate, runs[top].score, best, tuple(runs))
+    every = [Run(*both) for both in zip(settings, scores, strict=True)]
+    top = every[runs.best_of(scores)]
+    return Winner(top.candidate, top.score, best, tuple(every))
 
 
-def correct_on_test(winner: Winner, images: ImageSet, strides: str = "strided") -> int:
+def _addresses(seed: int, group: Sequence[int]) -> runs.Address:
+    return runs.addresses([seed] * len(group), group)
+
+
+def correct_on_test(winner: Winner, images: ImageSet, model: nn.Module) -> int:
     """How many test images the winner labels correctly; 0 if there is no winner."""
     if winner.params is None:
         return 0
     held_out = (jnp.asarray(images.test_images), jnp.asarray(images.test_labels))
-    return int(
-        dp_sgd.accuracy(network(strides, images.classes), winner.params, held_out)
-    )
+    return int(dp_sgd.accuracy(model, winner.params, held_out))

@@ -7,9 +7,13 @@ size 256 and clipping norm 1 are the paper's. It goes on from the paper's range,
 
 `run` trains a table and `load` reads those stored here, made by
 ``python -m sims.common.digits_accuracies NAME``, NAME of SETTINGS; ``--workers 2`` trains
-two networks at a time. A run that was killed goes on from its last trained network. Large
-learning rates amplify rounding, so that with other versions of JAX some networks there
-come out a few images better or worse.
+two networks at a time, ``--seeds N`` goes on from the stored table to one of N seeds. A run
+that was killed goes on from its last trained network.
+
+Large learning rates amplify rounding, and rounding depends on the processor, its number of
+threads, XLA's flags and the version of JAX: trained again elsewhere, most networks come out
+the same and some a few images better or worse, at large rates many. The record names all
+of these for every seed; "unknown" where that was not written down at the time.
 """
 
 import argparse
@@ -39,6 +43,9 @@ PAPER_RATES = (0.025, 1.0)
 _HIGHEST_RATE = 8.0
 _BATCH_SIZE = 256
 _FOLDER = Path(__file__).parent.parent
+UNKNOWN = "unknown"
+# Sets of instructions that XLA compiles for where it finds them.
+_VECTORS = ("sse4_2", "avx", "fma", "avx2", "avx512f", "avx512_bf16", "asimd", "sve")
 
 
 class Setting(NamedTuple):
@@ -179,6 +186,25 @@ def _write(path: Path, document: dict) -> None:
     os.replace(part, path)
 
 
+def machine() -> dict[str, str]:
+    """What the last digits of a trained network depend on, beside versions."""
+    name, vectors = platform.processor() or platform.machine(), ""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        facts = dict(line.split(":", 1) for line in reversed(lines) if ":" in line)
+        facts = {key.strip(): value.strip() for key, value in facts.items()}
+        name = facts.get("model name", name)
+        known = facts.get("flags", "").split()
+        vectors = " ".join(flag for flag in _VECTORS if flag in known)
+    counted = getattr(os, "sched_getaffinity", None)
+    return {
+        "processor": name,
+        "vector_instructions": vectors or UNKNOWN,
+        "cores": str(len(counted(0)) if counted else os.cpu_count()),
+        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+    }
+
+
 def _provenance(name: str, setting: Setting, images: ImageSet, seed: int) -> dict:
     arrays = (images.images, images.labels, images.test_images, images.test_labels)
     return {
@@ -204,6 +230,7 @@ def run(
     seed: int = 0,
     workers: int = 1,
     out: Path = _FOLDER / "out",
+    begun: Path | None = None,
     progress: bool | None = None,
 ) -> dict:
     """Trains a table: a record that `load` accepts.
@@ -214,10 +241,12 @@ def run(
       seed: of all randomness.
       workers: processes that train, a network each.
       out: folder for what is done so far; the same call goes on from there.
+      begun: a record of the same table with fewer seeds, whose networks are kept.
       progress: None shows a bar on a terminal only.
 
     Raises:
-      InputError: if the images are not at hand, or ``out`` holds another table's part.
+      InputError: if the images are not at hand, or ``out`` holds another table's part,
+        or ``begun`` is of another table.
     """
     check_choice("setting", name, SETTINGS)
     setting = SETTINGS[name] if setting is None else setting
@@ -234,16 +263,24 @@ def run(
     rates = np.geomspace(PAPER_RATES[0], _HIGHEST_RATE, setting.rates)
     total = setting.rates * setting.seeds
     part = Path(out) / f"{name}_accuracies.partial.json"
-    done: list[int] = []
+    done, machines = _begun(begun, record)
     if part.exists():
         saved = json.loads(part.read_text(encoding="utf-8"))
-        done = saved.pop("correct")
+        done, machines = saved.pop("correct"), saved.pop("machines", [])
         if saved != record:
             raise InputError(f"{part} is of another table; finish that or delete it")
+    # A seed that was begun on one machine and finished on another names both.
+    here = machine()
+    for number in range(len(done) // setting.rates, setting.seeds):
+        if number == len(machines):
+            machines.append([])
+        if here not in machines[number]:
+            machines[number].append(here)
     with progress_bar(total, len(done), progress, unit="networks") as advance:
         for count in _counts(setting, rates.tolist(), seed, len(done), workers):
             done.append(count)
-            _write(part, record | {"correct": done})
+            reached = machines[: -(-len(done) // setting.rates)]
+            _write(part, record | {"correct": done, "machines": reached})
             advance(1)
     correct = np.reshape(done, (setting.seeds, setting.rates)).T
     part.unlink(missing_ok=True)
@@ -251,9 +288,23 @@ def run(
         "date": datetime.date.today().isoformat(),
         "device": jax.devices()[0].device_kind,
         "versions": _versions(),
+        "machines": machines,
         "learning_rates": rates.tolist(),
         "correct": correct.tolist(),
     }
+
+
+def _begun(path: Path | None, record: dict) -> tuple[list[int], list[list[dict]]]:
+    """Counts, seed by seed, and machines of the networks of a finished, smaller table."""
+    if path is None:
+        return [], []
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    for key in set(record) - {"seeds", "made_by"}:
+        if saved.get(key) != record[key]:
+            raise InputError(f"{path} is of another table: it differs in {key}")
+    if saved["seeds"] > record["seeds"]:
+        raise InputError(f"{path} has {saved['seeds']} seeds already")
+    return np.transpose(saved["correct"]).ravel().tolist(), saved["machines"]
 
 
 def _versions() -> dict[str, str]:
@@ -322,11 +373,19 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("digits_accuracies", description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SETTINGS))
     parser.add_argument("--workers", type=int, default=1, help="processes that train")
+    parser.add_argument(
+        "--seeds", type=int, help="networks a rate; those that are stored are kept"
+    )
     given = parser.parse_args(arguments)
     for name in given.names or list(SETTINGS):
         try:
-            path = stored(name)
-            _write(path, run(name, workers=given.workers))
+            path, setting = stored(name), SETTINGS[name]
+            if given.seeds is not None:
+                seeds = check_integer("seeds", given.seeds, 1)
+                setting = setting._replace(seeds=seeds)
+            begun = path if given.seeds is not None and path.exists() else None
+            found = run(name, setting=setting, workers=given.workers, begun=begun)
+            _write(path, found)
         except InputError as error:
             sys.stderr.write(f"digits_accuracies: {error}\n")
             return 2

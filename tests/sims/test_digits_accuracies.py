@@ -27,6 +27,8 @@ def _stored(name: str) -> dict:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_stored_tables(name):
     setting, record, table = SETTINGS[name], _stored(name), tables.load(name)
+    assert record["seeds"] >= setting.seeds  # ``--seeds`` adds some
+    setting = setting._replace(seeds=record["seeds"])
     assert table.correct.shape == (setting.rates, setting.seeds)
     np.testing.assert_allclose(
         table.learning_rates, np.geomspace(0.025, 8.0, setting.rates)
@@ -37,6 +39,10 @@ def test_stored_tables(name):
     assert {"jax", "flax", "optax", "numpy", "python"} <= set(record["versions"])
     assert {"made_by", "date", "seed", "device", "images_sha256"} <= set(record)
     assert f"{setting.epochs} epoch" in table.title
+    # what the last digits depend on, or that it is not known, for every seed
+    assert len(record["machines"]) == record["seeds"]
+    for each in [place for seed in record["machines"] for place in seed]:
+        assert each.keys() == tables.machine().keys()
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -125,6 +131,41 @@ def test_a_killed_run_goes_on(monkeypatch, tmp_path):
     asked = _fake(monkeypatch)
     assert tables.run(setting=SMALL, out=tmp_path, progress=False) == whole
     assert [number for _, _, number in asked] == [4, 5]
+
+
+def test_seeds_are_added_to_a_stored_table(monkeypatch, tmp_path):
+    _fake(monkeypatch)
+    small = tmp_path / "small.json"
+    whole = tables.run(setting=SMALL, out=tmp_path, progress=False)
+    record = tables.run(setting=SMALL._replace(seeds=1), out=tmp_path, progress=False)
+    elsewhere = {"processor": tables.UNKNOWN}
+    small.write_text(json.dumps(record | {"machines": [[elsewhere]]}))
+    asked = _fake(monkeypatch)
+    found = tables.run(setting=SMALL, out=tmp_path, begun=small, progress=False)
+    assert [number for _, _, number in asked] == [3, 4, 5]
+    assert found["correct"] == whole["correct"]
+    # each seed by the machine that trained it
+    assert found["machines"] == [[elsewhere], [tables.machine()]]
+    assert whole["machines"] == [[tables.machine()]] * 2
+    with pytest.raises(InputError, match="another table: it differs in noise"):
+        tables.run(
+            setting=SMALL._replace(noise_multiplier=2.0), out=tmp_path, begun=small
+        )
+    small.write_text(json.dumps(whole))
+    with pytest.raises(InputError, match="has 2 seeds already"):
+        tables.run(setting=SMALL._replace(seeds=1), out=tmp_path, begun=small)
+
+
+def test_a_seed_that_two_machines_trained_names_both(monkeypatch, tmp_path):
+    first, second = {"processor": "one"}, {"processor": "two"}
+    monkeypatch.setattr(tables, "machine", lambda: first)
+    _fake(monkeypatch, stop_after=4)
+    with pytest.raises(KeyboardInterrupt):
+        tables.run(setting=SMALL, out=tmp_path, progress=False)
+    monkeypatch.setattr(tables, "machine", lambda: second)
+    _fake(monkeypatch)
+    record = tables.run(setting=SMALL, out=tmp_path, progress=False)
+    assert record["machines"] == [[first], [first, second]]
 
 
 # --- bad input ------------------------------------------------------------------------

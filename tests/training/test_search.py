@@ -12,7 +12,9 @@ from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
 from jaxsel.training import search as searching
 from jaxsel.training.canaries import Linear
+from jaxsel.training.draws import draw_secrets, fresh_seed
 from jaxsel.training.plan import learning_rates, plan_search
+from jaxsel.training.runs import addresses, begin, noisy_scores
 from tests.conftest import ALPHA, seed
 
 SETTINGS = {
@@ -25,13 +27,9 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _small_network(monkeypatch):
-    """What a search keeps and releases is the same for every network.
-
-    The true one is trained in ``test_tune_command``.
-    """
-    monkeypatch.setattr(searching, "network", lambda strides, classes: Linear(classes))
+# What a search keeps and releases is the same for every network; the true one is trained
+# in ``test_tune_command``.
+MODEL = Linear(10)
 
 
 @pytest.fixture(scope="module")
@@ -95,16 +93,17 @@ def test_learning_rates_are_logarithmic():
         ({"epochs": 0.0}, "epochs"),
         ({"clip_norms": [-1.0]}, "clipping norm"),
         ({"noise_multipliers": [2.0, 3.0]}, "truncated negative binomial"),
+        ({"repetitions": laws.poisson(1e12)}, "mean 1e\\+12, and every run trains"),
     ],
 )
 def test_bad_plans_are_refused(changed, message):
-    given = SETTINGS | changed
+    given = SETTINGS | {"repetitions": laws.poisson(3.0)} | changed
     with pytest.raises(InputError, match=message):
-        plan_search(examples=60, repetitions=laws.poisson(3.0), **given)
+        plan_search(examples=60, **given)
 
 
 def test_secrets_follow_their_laws(plan):
-    found = [searching.draw_secrets(plan, seed() + i) for i in range(300)]
+    found = draw_secrets(plan, range(seed(), seed() + 300))
     counts = np.array([secret.count for secret in found])
     # Poisson(3) in the cells 0-1, 2, 3, 4, 5 and more
     edges = [1, 2, 3, 4]
@@ -118,6 +117,10 @@ def test_secrets_follow_their_laws(plan):
     assert all(len(secret.choices) == secret.count for secret in found)
 
 
+def draw(plan, seed):
+    return draw_secrets(plan, [seed])[0]
+
+
 class _Killed(Exception):
     pass
 
@@ -125,8 +128,8 @@ class _Killed(Exception):
 def test_a_killed_search_goes_on_to_the_same_winner(
     plan, images, tmp_path, monkeypatch
 ):
-    chosen = next(s for s in range(100) if searching.draw_secrets(plan, s).count == 3)
-    whole = searching.search(plan, images, seed=chosen)
+    chosen = next(s for s in range(100) if draw(plan, s).count == 3)
+    whole = searching.search(plan, images, MODEL, seed=chosen)
     assert len(whole.runs) == 3
     assert whole.score == max(run.score for run in whole.runs)
 
@@ -141,9 +144,11 @@ def test_a_killed_search_goes_on_to_the_same_winner(
 
     for _ in range(2):
         with pytest.raises(_Killed):
-            searching.search(plan, images, seed=chosen, folder=tmp_path, progress=kill)
+            searching.search(
+                plan, images, MODEL, seed=chosen, folder=tmp_path, progress=kill
+            )
     resumed = searching.search(
-        plan, images, seed=chosen, folder=tmp_path, progress=kill
+        plan, images, MODEL, seed=chosen, folder=tmp_path, progress=kill
     )
     assert resumed.candidate == whole.candidate
     assert resumed.runs == whole.runs
@@ -151,19 +156,42 @@ def test_a_killed_search_goes_on_to_the_same_winner(
         for part, value in parts.items():
             assert np.array_equal(value, resumed.params[layer][part])
     # a finished search costs nothing, and another one is refused
-    again = searching.search(plan, images, seed=chosen, folder=tmp_path)
+    again = searching.search(plan, images, MODEL, seed=chosen, folder=tmp_path)
     assert again.runs == whole.runs
     with pytest.raises(InputError, match="another search"):
-        searching.search(plan, images, seed=chosen + 1, folder=tmp_path)
+        searching.search(plan, images, MODEL, seed=chosen + 1, folder=tmp_path)
     assert tmp_path.stat().st_mode & 0o077 == 0
 
 
+def test_a_folder_is_its_owners_alone_or_refused_untouched(plan, images, tmp_path):
+    chosen = next(s for s in range(200) if draw(plan, s).count == 1)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    for mode in (0o755, 0o750, 0o701):
+        shared.chmod(mode)
+        with pytest.raises(InputError, match="open to others"):
+            searching.search(plan, images, MODEL, seed=chosen, folder=shared)
+        assert shared.stat().st_mode & 0o777 == mode
+        assert list(shared.iterdir()) == []
+    # a folder in it, which the search makes, is its owner's alone
+    own = shared / "deep" / "own"
+    found = searching.search(plan, images, MODEL, seed=chosen, folder=own)
+    assert own.stat().st_mode & 0o777 == 0o700
+    assert shared.stat().st_mode & 0o777 == 0o701
+    again = searching.search(plan, images, MODEL, seed=chosen, folder=own)
+    assert again.runs == found.runs
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(InputError, match="cannot be used"):
+        searching.search(plan, images, MODEL, seed=chosen, folder=file)
+
+
 def test_nothing_is_released_when_nothing_is_run(plan, images):
-    chosen = next(s for s in range(200) if searching.draw_secrets(plan, s).count == 0)
-    found = searching.search(plan, images, seed=chosen)
+    chosen = next(s for s in range(200) if draw(plan, s).count == 0)
+    found = searching.search(plan, images, MODEL, seed=chosen)
     assert found.candidate is None
     assert found.runs == ()
-    assert searching.correct_on_test(found, images) == 0
+    assert searching.correct_on_test(found, images, MODEL) == 0
 
 
 def test_parts_are_disjoint_and_fixed(plan, images):
@@ -175,13 +203,29 @@ def test_parts_are_disjoint_and_fixed(plan, images):
         searching.split(images._replace(labels=images.labels[:50]), plan)
 
 
+def test_every_bit_of_a_seed_counts(plan, images):
+    """Low and high words, in what is drawn and in what is trained."""
+    chosen = next(s for s in range(200) if draw(plan, s).count == 1)
+    one = addresses([chosen, chosen + 2**32, chosen + 1], [0, 0, 0])
+    state = begin(MODEL, images.images[0], one)
+    kernels = np.asarray(state.params["Dense_0"]["kernel"]).reshape(3, -1)
+    assert len(np.unique(kernels, axis=0)) == 3
+    scores = noisy_scores(
+        plan, MODEL, state.params, (images.images, images.labels * 0 - 1), one
+    )
+    # no label is right: noise alone
+    assert len(np.unique(scores)) == 3
+    many = draw_secrets(plan, [chosen + i * 2**32 for i in range(40)])
+    assert len(set(many)) > 5
+
+
 def test_seeds_come_from_the_operating_system():
-    assert searching.fresh_seed() != searching.fresh_seed()
+    assert fresh_seed() != fresh_seed()
 
 
 def test_runs_side_by_side_are_the_same_runs(plan, images, tmp_path, monkeypatch):
-    chosen = next(s for s in range(100) if searching.draw_secrets(plan, s).count == 3)
-    alone = searching.search(plan, images, seed=chosen)
+    chosen = next(s for s in range(100) if draw(plan, s).count == 3)
+    alone = searching.search(plan, images, MODEL, seed=chosen)
     monkeypatch.setattr(searching, "_SAVE_SECONDS", 0.0)
     calls = 0
 
@@ -194,11 +238,11 @@ def test_runs_side_by_side_are_the_same_runs(plan, images, tmp_path, monkeypatch
 
     with pytest.raises(_Killed):
         searching.search(
-            plan, images, seed=chosen, together=2, folder=tmp_path, progress=kill
+            plan, images, MODEL, seed=chosen, together=2, folder=tmp_path, progress=kill
         )
     # it goes on with two side by side, then one, whatever it is told now
     resumed = searching.search(
-        plan, images, seed=chosen, together=1, folder=tmp_path, progress=kill
+        plan, images, MODEL, seed=chosen, together=1, folder=tmp_path, progress=kill
     )
     assert resumed.candidate == alone.candidate
     for one, other in zip(alone.runs, resumed.runs, strict=True):
@@ -209,7 +253,7 @@ def test_runs_side_by_side_are_the_same_runs(plan, images, tmp_path, monkeypatch
         for part, value in parts.items():
             assert np.allclose(value, resumed.params[layer][part], atol=1e-5)
     with pytest.raises(InputError, match="together"):
-        searching.search(plan, images, seed=chosen, together=0)
+        searching.search(plan, images, MODEL, seed=chosen, together=0)
 
 
 def test_only_learning_rates_may_differ_side_by_side(mixed_plan):

@@ -58,6 +58,9 @@ def test_only_reveal_shows_the_other_runs(capsys):
         (["--folder", "somewhere"], "--seed"),
         (["--save", "winner.txt"], ".npz"),
         (["--strides", "wide", "--seed", "1"], "strides"),
+        (["--seed", "18446744073709551616"], "above 2**64 - 1"),
+        (["--seed", "-1"], "seed"),
+        (["--repetitions", "poisson:mean=1e12"], "every run trains a network"),
     ],
 )
 def test_bad_input_ends_with_one_sentence_and_status_2(changed, message, capsys):
@@ -68,3 +71,27 @@ def test_bad_input_ends_with_one_sentence_and_status_2(changed, message, capsys)
     assert message in error
     assert error.startswith("jaxsel: ")
     assert error.count("\n") == 1
+
+
+def test_the_seed_comes_from_the_environment_unseen(capsys, monkeypatch):
+    """The variable and the option are the same seed; neither is printed."""
+    by_option = run([*SMALL, "--seed", "3", "--json"], capsys)
+    monkeypatch.setenv("JAXSEL_SEED", "3")
+    assert run([*SMALL, "--json"], capsys) == by_option
+    monkeypatch.setenv("JAXSEL_SEED", str(2**64))
+    with pytest.raises(SystemExit) as stop:
+        main(SMALL)
+    assert stop.value.code == 2
+    assert str(2**64) not in capsys.readouterr().err
+
+
+def test_no_compiled_program_is_kept_unless_asked(capsys, monkeypatch, tmp_path):
+    """A folder of compiled programs would tell the settings that were tried."""
+    import jax
+
+    before = jax.config.jax_compilation_cache_dir
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    run([*SMALL, "--seed", "3"], capsys)
+    assert jax.config.jax_compilation_cache_dir == before
+    assert list(tmp_path.iterdir()) == []

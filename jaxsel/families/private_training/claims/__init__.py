@@ -1,0 +1,1 @@
+"""What is claimed of DP-SGD and of a search, put to the test on what runs."""

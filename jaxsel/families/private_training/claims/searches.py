@@ -1,0 +1,275 @@
+"""Whole small searches: what they draw, train, score and release, against exact laws."""
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+from scipy import stats
+
+from jaxsel.base import Budget
+from jaxsel.checking import CONFIDENCE, Case, at_most, equal
+from jaxsel.domains import number, positive, whole
+from jaxsel.families.private_training.claims.cells import law_cases, tally_cases
+from jaxsel.families.private_training.laws import score_cdf, sum_cdf
+from jaxsel.papers import JX
+from jaxsel.repetitions import geometric
+
+_MEAN = number("of K, geometric", at_least=1.0, at_most=1e4)
+_SIGMA = positive("standard deviation of the noise on scores")
+_MOST = 20_000  # searches of a kind
+
+
+def searched(kind: str, budget: Budget) -> Any:
+    """Searches of the laboratory: a hundredth of the trials, at most 20,000."""
+    from jaxsel.training.laboratory import searches
+
+    return searches(kind, int(min(max(budget.trials // 100, 20), _MOST)), budget.seed)
+
+
+# --- K and the choices ----------------------------------------------------------------
+
+
+def _count(
+    *,
+    k: Annotated[int, whole("number of runs", at_least=0, at_most=1e9)] = 3,
+    mean: Annotated[float, _MEAN] = 3.0,
+) -> float:
+    """P[K = k]."""
+    return float(geometric(1.0 / mean).pmf(np.asarray(k)))
+
+
+def _draw_cases(budget: Budget) -> Iterator[Case]:
+    from jaxsel.training.laboratory import MEAN_RUNS, plan
+
+    found = searched("nobody", budget)
+    confidence = 1.0 - (1.0 - CONFIDENCE) / 3.0
+    most = 9
+    counts = np.bincount(np.minimum(found.counts, most), minlength=most + 1)[1:]
+    exact = [_count(k=k, mean=MEAN_RUNS) for k in range(1, most)]
+    yield from tally_cases(
+        counts, np.array([*exact, 1.0 - sum(exact)]), confidence, "K from 1"
+    )
+    size = len(plan().candidates)
+    choices = np.bincount(found.candidate, minlength=size)
+    uniform = np.full(size, 1.0 / size)
+    yield from tally_cases(choices, uniform, confidence, "candidates of all runs")
+    second = np.flatnonzero(found.number == 1)
+    same = found.candidate[second] == found.candidate[second - 1]
+    agree = np.bincount(same.astype(int), minlength=2)
+    chances = np.array([1.0 - 1.0 / size, 1.0 / size])
+    yield from tally_cases(agree, chances, confidence, "runs 0 and 1 choose the same")
+
+
+# --- Training -------------------------------------------------------------------------
+
+
+def _below(
+    *,
+    x: Annotated[float, number("in units of C")] = 1.0,
+    noise_multiplier: Annotated[float, positive("sigma")] = 0.7,
+) -> float:
+    """P[a run's noisy sum <= x C]; the person is there, two batches of half the data."""
+    return float(sum_cdf(np.asarray(x), noise_multiplier, 0.5, 2, True))
+
+
+def _training_cases(budget: Budget) -> Iterator[Case]:
+    from jaxsel.training.laboratory import plan, sums
+
+    kinds = ("canary", "nobody")
+    settings = plan().candidates
+    confidence = 1.0 - (1.0 - CONFIDENCE) / (len(kinds) * len(settings))
+    for kind in kinds:
+        found = searched(kind, budget)
+        moved = sums(found)
+        for place, setting in enumerate(settings):
+
+            def cdf(x, setting=setting, present=kind == "canary"):
+                rate = setting.batch_size / plan().training_size
+                return sum_cdf(
+                    x, setting.noise_multiplier, rate, setting.steps, present
+                )
+
+            own = moved[found.candidate == place]
+            yield from law_cases(own, cdf, confidence, f"{kind}, {setting}")
+
+
+# --- Scores ---------------------------------------------------------------------------
+
+
+def _score(
+    *,
+    x: Annotated[float, number("in validation images")] = 3.0,
+    correct: Annotated[float, number("right labels", at_least=0.0)] = 3.0,
+    score_noise: Annotated[float, _SIGMA] = 1.0,
+) -> float:
+    """P[a run's noisy score <= x]."""
+    return float(score_cdf(x, correct, score_noise))
+
+
+def _score_cases(budget: Budget) -> Iterator[Case]:
+    from jaxsel.training.laboratory import RIGHT, plan
+
+    for kind, correct in (("right", RIGHT), ("wrong", RIGHT - 1)):
+        found = searched(kind, budget)
+        yield from law_cases(
+            found.score,
+            lambda x, correct=correct: score_cdf(x, correct, plan().score_noise),
+            1.0 - (1.0 - CONFIDENCE) / 2.0,
+            f"{correct} right labels of {plan().validation_size}",
+        )
+
+
+def _released(
+    *,
+    x: Annotated[float, number("in validation images")] = 3.0,
+    correct: Annotated[float, number("right labels", at_least=0.0)] = 3.0,
+    score_noise: Annotated[float, _SIGMA] = 1.0,
+    mean: Annotated[float, _MEAN] = 3.0,
+) -> float:
+    """P[the released score <= x]: the generating function of K at one run's."""
+    below = score_cdf(x, correct, score_noise)
+    return float(geometric(1.0 / mean).pgf(np.asarray(below)))
+
+
+def _release_cases(budget: Budget) -> Iterator[Case]:
+    from jaxsel.training.laboratory import MEAN_RUNS, RIGHT, plan
+
+    law = geometric(1.0 / MEAN_RUNS)
+    found = searched("right", budget)
+    yield from law_cases(
+        found.score[found.winner],
+        lambda x: law.pgf(score_cdf(x, RIGHT, plan().score_noise)),
+        CONFIDENCE,
+        "released scores",
+    )
+
+
+# --- Independence ---------------------------------------------------------------------
+
+
+def _correlation(
+    *, pairs: Annotated[int, whole("of numbers", at_least=4, at_most=1e12)] = 1000
+) -> float:
+    """Largest |correlation| of independent normal numbers, but with chance 1e-6."""
+    freedom = pairs - 2
+    limit = stats.t.isf((1.0 - CONFIDENCE) / 2.0, freedom)
+    return float(limit / math.sqrt(freedom + limit**2))
+
+
+def _independence_cases(budget: Budget) -> Iterator[Case]:
+    from jaxsel.training.laboratory import sums
+
+    found = searched("right", budget)
+    # Without the person both are normal.
+    moved, score = sums(found), found.score
+    first = np.flatnonzero(found.number == 0)
+    second = np.flatnonzero(found.number == 1)
+    pairs = {
+        "training noise of runs 0 and 1": (moved[second - 1], moved[second]),
+        "score noise of runs 0 and 1": (score[second - 1], score[second]),
+        "training and score noise of a run": (moved[first], score[first]),
+        "training noise, next search": (moved[first[1:]], moved[first[:-1]]),
+        "score noise, next search": (score[first[1:]], score[first[:-1]]),
+        "training noise of a run and score noise of the next": (
+            moved[second - 1],
+            score[second],
+        ),
+    }
+    for what, (a, b) in pairs.items():
+        seen = abs(float(np.corrcoef(a, b)[0, 1]))
+        # each fails with 1e-6, so that all do with the limit of more pairs: Bonferroni
+        yield _correlation(pairs=a.size), seen, f"{what}, {a.size} pairs"
+
+
+# --- One by one -----------------------------------------------------------------------
+
+
+def _nothing() -> float:
+    """Difference between a search alone and the same one among many."""
+    return 0.0
+
+
+def _alone_cases(budget: Budget) -> Iterator[Case]:
+    from jaxsel.training.glass import Glass
+    from jaxsel.training.laboratory import images, plan
+    from jaxsel.training.many_searches import many_searches
+    from jaxsel.training.search import search
+
+    # Each candidate has its own steps; what they cost does not matter here.
+    first, second = plan().candidates
+    both = plan()._replace(candidates=(first, second._replace(steps=3)))
+    people = images("canary")
+    seeds = [(budget.seed + i) % 2**64 for i in range(4)]
+    together = many_searches(both, people, Glass(), seeds)
+    for place, seed in enumerate(seeds):
+        alone = search(both, people, Glass(), seed=seed)
+        rows = np.flatnonzero(together.search == place)
+        where = f"seed {seed}"
+        yield len(rows), len(alone.runs), f"K, {where}"
+        if not alone.runs:
+            continue
+        winner = together.winner[place]
+        ours = [both.candidates[c] for c in together.candidate[rows]]
+        theirs = [run.candidate for run in alone.runs]
+        yield 0.0, float(ours != theirs), f"candidates, {where}"
+        for row, run in zip(rows, alone.runs, strict=True):
+            yield float(together.score[row]), run.score, f"score of a run, {where}"
+        chosen = both.candidates[together.candidate[winner]]
+        yield 0.0, float(chosen != alone.candidate), f"winner, {where}"
+        yield float(together.score[winner]), alone.score, f"its score, {where}"
+        trace = float(together.params["trace"][winner, 0])
+        yield trace, float(alone.params["trace"][0]), f"its parameter, {where}"
+
+
+_PLACE = "a whole small search as it runs"
+
+STATEMENTS = (
+    JX.identity(
+        "JX-Search-draws",
+        _PLACE,
+        "K has its planned law, and every run draws its candidate uniformly, by itself.",
+        _count,
+        at_most(_draw_cases, 0.0),
+    ),
+    JX.identity(
+        "JX-Search-training",
+        _PLACE,
+        "Every run trains as planned: its noisy sum along one person's gradient has the "
+        "law of the candidate's sigma, C, learning rate, batch size and steps.",
+        _below,
+        at_most(_training_cases, 0.0),
+    ),
+    JX.identity(
+        "JX-Search-scores",
+        _PLACE,
+        "A run's score is the number of held-out images that it labels correctly, plus "
+        "Gaussian noise of the planned deviation.",
+        _score,
+        at_most(_score_cases, 0.0),
+    ),
+    JX.identity(
+        "JX-Search-release",
+        _PLACE,
+        "The released score is the highest of K: its distribution function is the "
+        "generating function of K at a run's.",
+        _released,
+        at_most(_release_cases, 0.0),
+    ),
+    JX.identity(
+        "JX-Search-independence",
+        _PLACE,
+        "Noise of training and noise of scores are independent of each other, between "
+        "runs, and between searches.",
+        _correlation,
+        at_most(_independence_cases, 0.0),
+    ),
+    JX.identity(
+        "JX-Search-alone",
+        _PLACE,
+        "A search alone (jaxsel tune) and the same seed among many (these claims) make "
+        "the same runs and release the same winner.",
+        _nothing,
+        equal(_alone_cases, 1e-5),
+    ),
+)

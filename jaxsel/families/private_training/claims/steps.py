@@ -1,0 +1,161 @@
+"""DP-SGD: the law of its noisy sums, and the (epsilon, delta) proved of them."""
+
+import functools
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import CONFIDENCE, at_most
+from jaxsel.domains import number, whole
+from jaxsel.families.private_training.claims.cells import law_cases
+from jaxsel.families.private_training.laws import ratio_law, sum_cdf
+from jaxsel.papers import JX
+
+_NOISE = number("sigma, noise over C", at_least=0.2, at_most=50.0)
+_RATE = number("chance that a batch holds an example", at_least=1e-3, at_most=1.0)
+_STEPS = whole("T", at_least=1, at_most=1000)
+_DELTA = number("of (epsilon, delta)", at_least=1e-12, below=1.0)
+
+
+def _epsilon(
+    *,
+    noise_multiplier: Annotated[float, _NOISE] = 1.0,
+    sampling_probability: Annotated[float, _RATE] = 1.0 / 3.0,
+    steps: Annotated[int, _STEPS] = 3,
+    delta: Annotated[float, _DELTA] = 1e-2,
+) -> float:
+    """Epsilon at delta, as ``jaxsel tune`` accounts for one run."""
+    from jaxsel.accounting.single_run.events import dp_sgd
+    from jaxsel.families.tuning.accountant import base_epsilon
+
+    base = dp_sgd(
+        noise_multiplier=noise_multiplier,
+        sampling_probability=sampling_probability,
+        steps=steps,
+    )
+    return base_epsilon(base, delta)
+
+
+class _Training(NamedTuple):
+    examples: int
+    batch: float
+    clip: float
+    noise: float
+    steps: int
+    learning: float
+
+
+# C and the learning rate off 1, a rate that is no half, several steps.
+_TRAINED = _Training(9, 6.0, 3.0, 1.3, 3, 0.3)
+# sigma, rate, steps, delta: batches of all and of few, one step and many
+_SETTINGS = (
+    (_TRAINED.noise, _TRAINED.batch / _TRAINED.examples, _TRAINED.steps, 1e-2),
+    (1.0, 1.0 / 3.0, 3, 1e-3),
+    (2.0, 1.0, 4, 1e-5),
+    (1.1, 0.05, 30, 1e-5),
+    (4.0, 0.2, 40, 1e-5),
+)
+
+
+def _epsilon_cases(budget: Budget):
+    from jaxsel.training.audits import many_run_bound
+
+    for noise, rate, steps, delta in _SETTINGS:
+        claimed = _epsilon(
+            noise_multiplier=noise, sampling_probability=rate, steps=steps, delta=delta
+        )
+        law = ratio_law(noise, rate, steps)
+        seen = epsilon_at_delta(law.present, law.absent, delta)
+        yield claimed, seen, f"exact law, {noise=}, {rate=:.3g}, {steps=}, {delta=}"
+    noise, rate, steps, delta = _SETTINGS[0]
+    claimed = _epsilon(
+        noise_multiplier=noise, sampling_probability=rate, steps=steps, delta=delta
+    )
+    found = many_run_bound(
+        _sums(budget, True), _sums(budget, False), delta=delta, confidence=CONFIDENCE
+    )
+    yield claimed, found.lower, f"audited, {noise=}, {rate=:.3g}, {steps=}, {delta=}"
+
+
+def _below(
+    *,
+    x: Annotated[float, number("in units of C")] = 1.0,
+    noise_multiplier: Annotated[float, _NOISE] = 0.7,
+    sampling_probability: Annotated[float, _RATE] = 0.5,
+    steps: Annotated[int, _STEPS] = 2,
+) -> float:
+    """P[sum of the noisy sums <= x C] along the gradient of an example that is there."""
+    return float(
+        sum_cdf(np.asarray(x), noise_multiplier, sampling_probability, steps, True)
+    )
+
+
+def _sums(budget: Budget, present: bool) -> np.ndarray:
+    """The sum of each training's noisy sums over C, along a person's gradient."""
+    return _trained(present, max(4, min(budget.trials // 20, 50_000)), budget.seed)
+
+
+@functools.lru_cache(maxsize=4)
+def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
+    import jax.numpy as jnp
+
+    from jaxsel.training import dp_sgd, runs
+    from jaxsel.training.glass import CANARY, NOBODY, Glass
+
+    examples, batch, clip, noise, steps, learning = _TRAINED
+    # Searches clip in microbatches; this is the oracle.
+    how = dp_sgd.recipe(
+        examples, batch, clip_norm=clip, noise_multiplier=noise, clipping="plain"
+    )
+    # The sides share no randomness.
+    own = runs.addresses(
+        [seed % 2**64] * trials, range(present * trials, (present + 1) * trials)
+    )
+    pictures = np.zeros((examples, 1, 1, 2), dtype=np.float32)
+    pictures[..., 0] = NOBODY
+    labels = np.ones(examples, dtype=np.int32)
+    labels[-1] = CANARY if present else 1
+    data = jnp.asarray(pictures), jnp.asarray(labels)
+    rates = jnp.full(trials, learning, jnp.float32)
+    state = runs.begin(Glass(), data[0][0], own)
+    state = runs.advance(Glass(), how, data, state, own, rates, jnp.int32(steps))
+    moved = np.asarray(state.params["trace"], dtype=np.float64)[:, 0]
+    return moved * batch / (learning * clip)
+
+
+def _sum_cases(budget: Budget):
+    _, _, _, noise, steps, _ = _TRAINED
+    rate = _TRAINED.batch / _TRAINED.examples
+    for present in (True, False):
+
+        def cdf(x, present=present):
+            return sum_cdf(x, noise, rate, steps, present)
+
+        confidence = 1.0 - (1.0 - CONFIDENCE) / 2.0
+        where = f"{_TRAINED}, {present=}"
+        yield from law_cases(_sums(budget, present), cdf, confidence, where)
+
+
+STATEMENTS = (
+    JX.privacy(
+        "JX-DP-SGD",
+        "DP-SGD as it runs",
+        "T steps of DP-SGD with Poisson batches are (epsilon, delta)-DP for one example "
+        "more or less, with the epsilon of the accounted privacy loss distribution.",
+        Relation.BASE,
+        _epsilon,
+        at_most(_epsilon_cases),
+    ),
+    JX.identity(
+        "JX-DP-SGD-sum",
+        "DP-SGD as it runs",
+        "Along the gradient of an example in the data, what T steps of training move the "
+        "parameters by is (learning rate/expected batch size) C times a normal number of "
+        "variance T sigma^2 around a Binomial(T, batch size/n) one, around 0 if the "
+        "example is not in the data.",
+        _below,
+        at_most(_sum_cases, 0.0),
+    ),
+)

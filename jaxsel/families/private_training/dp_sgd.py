@@ -1,0 +1,96 @@
+"""DP-SGD as a mechanism: one seeded training of T steps, and what it tells of one person.
+
+The steps are those of ``jaxsel.training.dp_sgd``; the person is a gradient canary among
+examples without a gradient, the worst that anybody's data can do to a step.
+"""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from jaxsel import noise, stream
+from jaxsel.base import FiniteLaw, Mechanism, factory
+from jaxsel.errors import check_choice, check_params
+from jaxsel.families.private_training.laws import ratio_cells, ratio_edges
+
+SIDES = ("in", "out")
+
+
+@factory
+def dp_sgd(
+    examples: int = 4,
+    batch_size: float = 1.5,
+    clip_norm: float = 0.5,
+    noise_multiplier: float = 1.0,
+    steps: int = 2,
+    clipping: str = "microbatch",
+) -> Mechanism:
+    """DP-SGD on a person among blanks (Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar &
+    Zhang 2016, Algorithm 1, with Poisson batches).
+
+    The data are "in" or "out": whether the person is there. The outcome is the logarithm
+    of the likelihood ratio of what all noisy sums show of the person, Float32[""]; the
+    event is its place between quantiles of its law.
+
+    Args:
+      examples: n, the person included.
+      batch_size: expected.
+      clip_norm: C.
+      noise_multiplier: sigma, standard deviation of the noise over C.
+      steps: T.
+      clipping: "microbatch" or "plain".
+
+    Raises:
+      InputError: for a setting out of range.
+    """
+    from jaxsel.training import canaries
+    from jaxsel.training.dp_sgd import initialise, recipe, train
+
+    check_choice("clipping", clipping, ("microbatch", "plain"))
+    plan = recipe(
+        examples,
+        batch_size,
+        clip_norm=clip_norm,
+        noise_multiplier=noise_multiplier,
+        clipping=clipping,
+    )
+    numbers = (plan.noise_multiplier, plan.batch_size / plan.examples, steps)
+    edges = ratio_edges(*numbers)
+    model = canaries.WithCanaries(canaries.Indifferent(), 1)
+    optimiser = canaries.Recorder(plan)
+
+    def prepare(data, params):
+        check_params(params, ())
+        check_choice("data", data, SIDES)
+        nobody = canaries.blanks(plan.examples - 1)
+        return canaries.add_canaries(nobody, np.array([data == "in"]), 2), {}
+
+    def sample(key: stream.Key, data, params) -> Array:
+        del params
+        images, labels = (jnp.asarray(leaf) for leaf in data)
+        start = initialise(model, images[0], optimiser(1.0), 0)
+        end = train(
+            model, plan, optimiser, start, (images, labels), key,
+            jnp.float32(1.0), jnp.int32(steps),
+        )  # fmt: skip
+        return canaries.likelihood_ratio(end)[0]
+
+    def event(outcome: Array) -> Array:
+        places = jnp.asarray(edges, outcome.dtype)
+        return jnp.sum(outcome > places, dtype=jnp.int32)
+
+    def labels(data, params) -> tuple[str, ...]:
+        del data, params
+        inner = [
+            f"{low:.3g} < ratio <= {high:.3g}"
+            for low, high in itertools.pairwise(edges)
+        ]
+        return (f"ratio <= {edges[0]:.3g}", *inner, f"ratio > {edges[-1]:.3g}")
+
+    def law(data, params) -> FiniteLaw:
+        check_choice("data", data, SIDES)
+        return FiniteLaw(ratio_cells(*numbers, data == "in"), labels(data, params))
+
+    return Mechanism(prepare, sample, event, labels, law, noise.resolution("tail"))

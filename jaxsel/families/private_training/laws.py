@@ -1,0 +1,119 @@
+"""Exact laws of what DP-SGD lets an adversary see of one example, and of a search.
+
+In units of C, a step's noisy sum along the example's gradient is normal with deviation
+sigma (the noise multiplier) and mean 1 if the example is in the batch (chance q), else 0.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special, stats
+
+_REACH = 12.0  # deviations, beyond which nothing is ever seen: 1e-32
+_CELLS = 2**14
+
+
+class RatioLaw(NamedTuple):
+    """The log-likelihood ratio of an example in against out, summed over the steps.
+
+    Each step's is rounded to a grid, the same on both sides: what can be told from the
+    rounded ones is a little less than from the exact ones.
+
+    Attributes:
+      values: Float64["points"], ascending.
+      absent, present: Float64["points"], the probabilities.
+    """
+
+    values: np.ndarray
+    absent: np.ndarray
+    present: np.ndarray
+
+
+def sum_cdf(x, noise_multiplier: float, rate: float, steps: int, present: bool):
+    """P[noisy sum over all steps, along the example's gradient and over C, <= x].
+
+    The example is in a binomial number of batches, if it is ``present``.
+    """
+    deviation = noise_multiplier * math.sqrt(steps)
+    x = np.asarray(x, dtype=np.float64)
+    if not present:
+        return special.ndtr(x / deviation)
+    batches = np.arange(steps + 1)
+    weights = stats.binom.pmf(batches, steps, rate)
+    return special.ndtr((x[..., None] - batches) / deviation) @ weights
+
+
+def _one_step(loss, noise_multiplier: float, rate: float, present: bool):
+    """P[log-likelihood ratio of one step <= loss]."""
+    variance = noise_multiplier**2
+    if rate < 1.0:
+        # 1 - rate + rate e^u <= e^loss, u = (sum - 1/2)/variance
+        floor = math.log1p(-rate)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u = np.log(np.expm1(loss - floor)) + floor - math.log(rate)
+        u = np.where(loss > floor, u, -np.inf)
+    else:
+        u = loss
+    place = variance * u + 0.5
+    below = special.ndtr(place / noise_multiplier)
+    if not present:
+        return below
+    moved = special.ndtr((place - 1.0) / noise_multiplier)
+    return (1.0 - rate) * below + rate * moved
+
+
+@functools.lru_cache(maxsize=16)
+def ratio_law(noise_multiplier: float, rate: float, steps: int) -> RatioLaw:
+    """The law of the summed log-likelihood ratio after ``steps`` steps, by convolution.
+
+    Args:
+      noise_multiplier: sigma.
+      rate: q in (0, 1].
+      steps: at least 1.
+    """
+    reach = _REACH * noise_multiplier
+    ends = (np.array([-reach, 1.0 + reach]) - 0.5) / noise_multiplier**2
+    ends = np.logaddexp(math.log1p(-rate), math.log(rate) + ends) if rate < 1 else ends
+    low, high = ends
+    width = (high - low) / (_CELLS - 1)
+    edges = low + width * (np.arange(_CELLS + 1) - 0.5)
+    length = steps * (_CELLS - 1) + 1
+    sides = []
+    for present in (False, True):
+        below = _one_step(edges, noise_multiplier, rate, present)
+        below[0], below[-1] = 0.0, 1.0
+        transformed = np.fft.rfft(np.diff(below), length)
+        masses = np.maximum(np.fft.irfft(transformed**steps, length), 0.0)
+        sides.append(masses / masses.sum())
+    return RatioLaw(steps * low + width * np.arange(length), *sides)
+
+
+def ratio_edges(noise_multiplier: float, rate: float, steps: int) -> np.ndarray:
+    """Places between which the ratio is tallied: quantiles of either side, ascending."""
+    law = ratio_law(noise_multiplier, rate, steps)
+    wanted = [1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]
+    # between two points of the grid
+    width = law.values[1] - law.values[0]
+    found = [
+        law.values[np.searchsorted(np.cumsum(side), wanted)] + width / 2.0
+        for side in (law.absent, law.present)
+    ]
+    return np.sort(np.concatenate(found))
+
+
+def ratio_cells(
+    noise_multiplier: float, rate: float, steps: int, present: bool
+) -> np.ndarray:
+    """Probabilities that the ratio falls between the edges, Float64["edges+1"]."""
+    law = ratio_law(noise_multiplier, rate, steps)
+    edges = ratio_edges(noise_multiplier, rate, steps)
+    below = np.cumsum(law.present if present else law.absent)
+    at = np.append(below[np.searchsorted(law.values, edges) - 1], 1.0)
+    return np.maximum(np.diff(at, prepend=0.0), 0.0)
+
+
+def score_cdf(x, correct: float, score_noise: float):
+    """P[a run's noisy score <= x], for a network with that many right labels."""
+    return special.ndtr((np.asarray(x, dtype=np.float64) - correct) / score_noise)

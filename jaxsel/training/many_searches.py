@@ -1,0 +1,106 @@
+"""Many whole searches at once, of a small network: what an audit of ``search`` repeats.
+
+Made of the parts that ``search`` is made of (``draws``, ``runs``, ``split``); without its
+folder, and with the runs of all searches side by side. A search here and there, from the
+same seed, is the same search.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsel.data.images import ImageSet
+from jaxsel.training import runs
+from jaxsel.training.draws import draw_secrets
+from jaxsel.training.plan import SearchPlan
+from jaxsel.training.search import split
+
+_BLOCK = 4096  # runs at a time
+
+
+class Searches(NamedTuple):
+    """What happened in many searches.
+
+    Attributes:
+      counts: Int["searches"], K.
+      search, number: Int["runs"], the search and the number in it of every run, in order.
+      candidate: Int["runs"], number of the setting.
+      score: Float64["runs"], noisy.
+      params: pytree of NumPy arrays, a row a run.
+      winner: Int["searches"], row of the released run; -1 if there is none.
+    """
+
+    counts: np.ndarray
+    search: np.ndarray
+    number: np.ndarray
+    candidate: np.ndarray
+    score: np.ndarray
+    params: Any
+    winner: np.ndarray
+
+
+def many_searches(
+    plan: SearchPlan,
+    images: ImageSet,
+    model: nn.Module,
+    seeds: Sequence[int],
+    *,
+    clipping: str = "microbatch",
+) -> Searches:
+    """Runs a search from every seed; arguments as for ``search``.
+
+    Raises:
+      RuntimeError: if a batch did not fit (chance below 1e-18 a step).
+    """
+    parts = split(images, plan)
+    data, held_out = (tuple(map(jnp.asarray, part)) for part in parts)
+    drawn = draw_secrets(plan, seeds)
+    counts = np.array([secret.count for secret in drawn])
+    search = np.repeat(np.arange(len(seeds)), counts)
+    number = np.concatenate([np.arange(count) for count in counts]).astype(int)
+    candidate = np.array([c for secret in drawn for c in secret.choices], dtype=int)
+    every = np.array([int(seed) for seed in seeds], dtype=np.uint64)[search]
+
+    score = np.zeros(search.size)
+    shapes = jax.eval_shape(
+        lambda own: runs.begin(model, data[0][0], own), runs.addresses([0], [0])
+    ).params
+    params = jax.tree.map(
+        lambda leaf: np.zeros((search.size, *leaf.shape[1:]), leaf.dtype), shapes
+    )
+    kinds: dict[tuple, list[int]] = {}
+    for place, setting in enumerate(plan.candidates):
+        how = runs.recipe(plan, setting, clipping)
+        kinds.setdefault((how, setting.steps), []).append(place)
+    learning = np.array([c.learning_rate for c in plan.candidates], dtype=np.float32)
+    for (how, steps), places in kinds.items():
+        chosen = np.flatnonzero(np.isin(candidate, places))
+        for first in range(0, chosen.size, _BLOCK):
+            block = chosen[first : first + _BLOCK]
+            # The last run again fills the block: one program serves all.
+            rows = np.pad(block, (0, _BLOCK - block.size), mode="edge")
+            own = runs.addresses(every[rows], number[rows])  # type: ignore[arg-type]
+            state = runs.begin(model, data[0][0], own)
+            rates = jnp.asarray(learning[candidate[rows]])
+            state = runs.advance(model, how, data, state, own, rates, jnp.int32(steps))
+            if bool(jnp.any(state.overflow)):
+                raise RuntimeError("a batch did not fit; the searches are void")
+            found = runs.noisy_scores(plan, model, state.params, held_out, own)
+            score[block] = found[: block.size]
+
+            def keep(all_rows, leaf, block=block):
+                all_rows[block] = np.asarray(leaf)[: block.size]
+
+            jax.tree.map(keep, params, state.params)
+    ends = np.cumsum(counts)
+    winner = np.array(
+        [
+            end - count + runs.best_of(score[end - count : end]) if count else -1
+            for end, count in zip(ends.tolist(), counts.tolist(), strict=True)
+        ]
+    )
+    return Searches(counts, search, number, candidate, score, params, winner)

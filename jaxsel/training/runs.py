@@ -1,0 +1,153 @@
+"""One run of a search, or several side by side: parameters, training, noisy score.
+
+Everything random has an address made of (seed, number of the run, what it is for), so that
+no two runs share a draw, and a run that goes on after a kill repeats none.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, UInt32
+from numpy.typing import ArrayLike
+
+from jaxsel import noise, stream
+from jaxsel.training import dp_sgd
+from jaxsel.training.plan import Candidate, SearchPlan
+
+_RUN_TAG, _SCORE_TAG = 0xC2, 0xC3
+
+
+class Address(NamedTuple):
+    """Which runs of which searches, one a row.
+
+    Attributes:
+      low, high: UInt32["rows"], the words of the seed.
+      number: UInt32["rows"], of the run in its search.
+    """
+
+    low: UInt32[Array, " rows"]
+    high: UInt32[Array, " rows"]
+    number: UInt32[Array, " rows"]
+
+
+def addresses(seeds: Sequence[int], numbers: Sequence[int]) -> Address:
+    """The addresses of runs, from the seeds of their searches and their numbers there."""
+    words = np.asarray(seeds, dtype=np.uint64)
+    low = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    high = (words >> np.uint64(32)).astype(np.uint32)
+    return Address(low, high, np.asarray(numbers, dtype=np.uint32))  # type: ignore
+
+
+def recipe(plan: SearchPlan, candidate: Candidate, clipping: str) -> dp_sgd.Recipe:
+    """How a candidate is trained, but for its learning rate and its steps."""
+    return dp_sgd.recipe(
+        plan.training_size,
+        candidate.batch_size,
+        clip_norm=candidate.clip_norm,
+        noise_multiplier=candidate.noise_multiplier,
+        clipping=clipping,
+    )
+
+
+def _stream(own: Address, tag: int) -> stream.Key:
+    return stream.fold(stream.trial_key(own.low, own.high, 0, 0, own.number), tag)
+
+
+def _each(function: Callable[..., Any], *rows: Any) -> Any:
+    """``function`` of every row; a single one without vmap, which costs a CPU a tenth."""
+    if jax.tree.leaves(rows)[0].shape[0] != 1:
+        return jax.vmap(function)(*rows)
+    alone = function(*jax.tree.map(lambda leaf: leaf[0], rows))
+    return jax.tree.map(lambda leaf: leaf[None], alone)
+
+
+@functools.partial(jax.jit, static_argnames="model")
+def begin(model: nn.Module, image: Array, rows: Address) -> dp_sgd.State:
+    """Fresh parameters, which depend on no data, a row each.
+
+    Args:
+      model: the network.
+      image: one image, for its shape.
+      rows: which runs.
+    """
+
+    def one(own: Address) -> dp_sgd.State:
+        # JAX's own generator: shares nothing with the noise.
+        key = jax.random.fold_in(jax.random.key(own.low), own.high)
+        key = jax.random.fold_in(key, own.number)
+        # Any learning rate: plain SGD keeps no state that depends on it.
+        return dp_sgd.initial_state(model, image, optax.sgd(0.0), key)
+
+    return _each(one, rows)
+
+
+@functools.partial(jax.jit, static_argnames=("model", "how"))
+def advance(
+    model: nn.Module,
+    how: dp_sgd.Recipe,
+    data: Any,
+    state: dp_sgd.State,
+    rows: Address,
+    rates: Array,
+    steps: Array,
+) -> dp_sgd.State:
+    """Trains for some steps.
+
+    Args:
+      model: the network.
+      how: the recipe.
+      data: training images and labels.
+      state: of each row.
+      rows: which runs.
+      rates: Float32["rows"], learning rates.
+      steps: Int32, the same for all.
+    """
+
+    def one(state: dp_sgd.State, own: Address, rate: Array) -> dp_sgd.State:
+        key = _stream(own, _RUN_TAG)
+        return dp_sgd.train(model, how, optax.sgd, state, data, key, rate, steps)
+
+    return _each(one, state, rows, rates)
+
+
+@functools.partial(jax.jit, static_argnames="model")
+def _counted(model, params, held_out, rows):
+    def one(params, own):
+        number = noise.number(_stream(own, _SCORE_TAG), jnp.uint32(0), "tail")
+        return dp_sgd.accuracy(model, params, held_out), noise.normal(number)
+
+    return _each(one, params, rows)
+
+
+def noisy_scores(
+    plan: SearchPlan,
+    model: nn.Module,
+    params: Any,
+    held_out: Any,
+    rows: Address,
+) -> np.ndarray:
+    """Correct validation labels plus the planned Gaussian noise, Float64["rows"].
+
+    Args:
+      plan: of the search.
+      model: the network.
+      params: of each row.
+      held_out: validation images and labels.
+      rows: which runs.
+    """
+    correct, normal = (
+        np.asarray(part, dtype=np.float64)
+        for part in _counted(model, params, held_out, rows)
+    )
+    return correct + plan.score_noise * normal
+
+
+def best_of(scores: ArrayLike) -> int:
+    """Number of the best run: the first of the highest score."""
+    return int(np.argmax(np.asarray(scores)))

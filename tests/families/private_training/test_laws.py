@@ -1,0 +1,120 @@
+"""Laws of DP-SGD and of a search, against integrals and numbers worked out otherwise."""
+
+import math
+
+import dp_accounting
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting import pld
+from scipy import integrate, stats
+
+from jaxsel.accounting.single_run.divergences import profile_delta
+from jaxsel.families.private_training import laws
+from jaxsel.repetitions import geometric
+
+
+def test_ratio_of_full_batches_is_normal():
+    """All examples in each step: the ratio is normal of variance T/sigma^2."""
+    sigma, steps = 1.4, 5
+    law = laws.ratio_law(sigma, 1.0, steps)
+    spread = math.sqrt(steps) / sigma
+    for side, mean in ((law.absent, -(spread**2) / 2), (law.present, spread**2 / 2)):
+        below = np.cumsum(side)
+        for place in range(law.values.size // 4, law.values.size, law.values.size // 9):
+            edge = law.values[place] + (law.values[1] - law.values[0]) / 2.0
+            exact = stats.norm.cdf(edge, mean, spread)
+            assert below[place] == pytest.approx(exact, abs=1e-7)
+    # power: a deviation wrong by a thousandth is seen
+    middle = law.values.size // 2
+    other = stats.norm.cdf(law.values[middle], -(spread**2) / 2, 1.001 * spread)
+    assert abs(np.cumsum(law.absent)[middle] - other) > 1e-6
+
+
+@pytest.mark.parametrize("present", [False, True])
+def test_ratio_of_two_sampled_steps_is_a_convolution(present):
+    """By quadrature over the first step's sum, for a rate that is no half."""
+    sigma, rate = 0.9, 0.3
+    law = laws.ratio_law(sigma, rate, 2)
+    below = np.cumsum(law.present if present else law.absent)
+
+    def density(x):
+        moved = stats.norm.pdf(x, 1.0, sigma) if present else 0.0
+        still = stats.norm.pdf(x, 0.0, sigma)
+        return (rate * moved + (1.0 - rate) * still) if present else still
+
+    def distribution(x):
+        still = stats.norm.cdf(x, 0.0, sigma)
+        if not present:
+            return still
+        return rate * stats.norm.cdf(x, 1.0, sigma) + (1.0 - rate) * still
+
+    def ratio(x):
+        return math.log(1.0 - rate + rate * math.exp((x - 0.5) / sigma**2))
+
+    def second(loss):  # largest x with ratio(x) <= loss
+        inside = (math.exp(loss) - 1.0 + rate) / rate
+        return sigma**2 * math.log(inside) + 0.5 if inside > 0.0 else -math.inf
+
+    for level in (0.05, 0.5, 0.97):
+        place = int(np.searchsorted(below, level))
+        edge = law.values[place] + (law.values[1] - law.values[0]) / 2.0
+        exact, _ = integrate.quad(
+            lambda x, edge=edge: density(x) * distribution(second(edge - ratio(x))),
+            -8 * sigma, 1.0 + 8 * sigma, limit=300, epsabs=1e-10,
+        )  # fmt: skip
+        assert below[place] == pytest.approx(exact, abs=1e-6)
+
+
+def test_profile_is_dp_accountings():
+    """delta(epsilon) of several subsampled steps, from its pessimistic distribution."""
+    sigma, rate, steps = 1.1, 0.05, 30
+    law = laws.ratio_law(sigma, rate, steps)
+    accountant = pld.PLDAccountant(
+        dp_accounting.NeighboringRelation.REMOVE_ONE
+        if hasattr(dp_accounting.NeighboringRelation, "REMOVE_ONE")
+        else dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
+        1e-4,
+    )
+    one = dp_accounting.PoissonSampledDpEvent(
+        rate, dp_accounting.GaussianDpEvent(sigma)
+    )
+    accountant.compose(dp_accounting.SelfComposedDpEvent(one, steps))
+    for epsilon in (0.5, 1.5, 3.0):
+        exact = float(profile_delta(law.present, law.absent, epsilon))
+        accounted = accountant.get_delta(epsilon)
+        assert exact <= accounted * (1.0 + 1e-9)
+        assert exact == pytest.approx(accounted, rel=1e-3)
+
+
+def test_sums_are_a_mixture():
+    """By mpmath: two steps, rate 1/4, sigma 1.5: weights 9/16, 6/16, 1/16."""
+    deviation = mpmath.mpf("1.5") * mpmath.sqrt(2)
+    for x in (-2.0, 0.3, 1.0, 4.0):
+        exact = sum(
+            weight * mpmath.ncdf((x - batches) / deviation)
+            for batches, weight in enumerate((9 / 16, 6 / 16, 1 / 16))
+        )
+        assert laws.sum_cdf(x, 1.5, 0.25, 2, True) == pytest.approx(float(exact))
+        alone = float(mpmath.ncdf(x / deviation))
+        assert laws.sum_cdf(x, 1.5, 0.25, 2, False) == pytest.approx(alone)
+
+
+def test_cells_add_up_and_are_those_between_the_edges():
+    for present in (False, True):
+        cells = laws.ratio_cells(1.0, 1.0, 2, present)
+        edges = laws.ratio_edges(1.0, 1.0, 2)
+        mean = 1.0 if present else -1.0
+        exact = np.diff(
+            np.concatenate([[0.0], stats.norm.cdf(edges, mean, math.sqrt(2)), [1.0]])
+        )
+        np.testing.assert_allclose(cells, exact, atol=1e-6)
+        assert cells.sum() == pytest.approx(1.0)
+
+
+def test_released_score_is_the_generating_function_of_k():
+    """Geometric K with mean 3 at F: F/3/(1 - 2F/3), by hand."""
+    share = float(laws.score_cdf(2.5, 3.0, 0.8))
+    assert share == pytest.approx(float(mpmath.ncdf(-0.625)))
+    by_hand = share / 3.0 / (1.0 - 2.0 * share / 3.0)
+    assert geometric(1.0 / 3.0).pgf(np.asarray(share)) == pytest.approx(by_hand)

@@ -1,0 +1,76 @@
+"""``python -m tests.versions lowest|newest``: tests in a fresh environment.
+
+Before a release. "lowest" installs the lowest version of every dependency that
+``pyproject.toml`` allows (what these depend on, newest), "newest" the newest. Then the
+tests that are named run there, by default those that touch every dependency;
+``make test-lowest`` and ``make test-newest`` call it.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+# Checkpoints, the command line, records, laws, data, figures: all that others provide.
+TESTS = (
+    "tests/training",
+    "tests/test_cli.py",
+    "tests/test_contract.py",
+    "tests/test_progress_and_records.py",
+    "tests/figures/test_making.py",
+    "tests/data",
+)
+_BOUND = re.compile(r"^([A-Za-z0-9._-]+(?:\[[a-z0-9,]+\])?)>=([0-9][0-9.]*)$")
+
+
+def requirements(which: str, project: dict) -> list[str]:
+    """What pip is asked for: everything to run and to test.
+
+    Args:
+      which: "lowest" or "newest".
+      project: the table "project" of pyproject.toml.
+
+    Raises:
+      ValueError: for a dependency that is not written as name>=version.
+    """
+    listed = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    found = []
+    for text in listed:
+        match = _BOUND.match(text)
+        if match is None:
+            raise ValueError(f"{text!r} is not of the form name>=version")
+        name, version = match.groups()
+        found.append(f"{name}=={version}" if which == "lowest" else text)
+    return found
+
+
+def _run(command: Iterable[str | Path]) -> int:
+    return subprocess.run([str(part) for part in command], cwd=ROOT).returncode
+
+
+def main(arguments: list[str]) -> int:
+    """Makes the environment, installs, tests; the exit status of the tests."""
+    parser = argparse.ArgumentParser(prog="python -m tests.versions")
+    parser.add_argument("which", choices=("lowest", "newest"))
+    parser.add_argument("tests", nargs="*", default=TESTS, help="files or node ids")
+    parser.add_argument("--folder", type=Path, help="of the environment")
+    given = parser.parse_intermixed_args(arguments)
+    folder = given.folder or ROOT / f".venv-{given.which}"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    venv.create(folder, with_pip=True, clear=True)
+    python = folder / "bin" / "python"
+    wanted = requirements(given.which, project)
+    pip = [python, "-m", "pip", "install", "--quiet"]
+    if _run([*pip, *wanted]) or _run([*pip, "--no-deps", "--editable", "."]):
+        return 1
+    _run([python, "-m", "pip", "freeze", "--exclude-editable"])
+    return _run([python, "-m", "pytest", "-q", *given.tests])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
