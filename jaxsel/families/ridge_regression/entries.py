@@ -4,6 +4,7 @@ Equal records (feature, target), of which a neighbour has one more: (1, -1), whi
 contradicts them.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,19 @@ _SETTINGS: dict[str, Domain] = {
         "bins of the released coefficient, increasing", default="0.3,0.6,0.9,1.2"
     ),
 }
-_METHOD = choice(("literal", "law"), "how trials are drawn; see the guide")
+_METHOD = choice(
+    ("literal", "law"), "how trials are drawn; see the guide", default="literal"
+)
 _ONE_MORE = (1.0, -1.0)
+# Away from unit records; there the two released bounds matter as well.
+_ELSEWHERE: Values = {
+    "records": 40,
+    "feature": -0.9,
+    "target": 0.8,
+    "epsilon": 1.5,
+    "delta": 0.02,
+    "edges": "-0.95,-0.75,-0.5,0",
+}
 
 
 def _regularisation(default: float) -> Domain:
@@ -51,18 +63,19 @@ def _data(values: Values, *, more: str | None = None) -> dict[str, Any]:
 
 def _untuned_params(values: Values) -> dict[str, Any]:
     names = ("epsilon", "delta", "regularisation")
-    return {name: values[name] for name in names} | {"records": values["records"] + 1}
+    return {name: values[name] for name in names}
+
+
+@functools.lru_cache(maxsize=8)
+def _calibration(epsilon: float, delta: float, mean: float, theorem: str):
+    return calibrate_tuned(epsilon, delta, laws.geometric(1.0 / mean), theorem)
 
 
 def _tuned_params(values: Values) -> dict[str, Any]:
-    law = laws.geometric(1.0 / values["mean"])
-    calibration = calibrate_tuned(
-        values["epsilon"], values["delta"], law, values["theorem"]
-    )
+    names = ("epsilon", "delta", "mean", "theorem")
     return {
-        "calibration": calibration,
+        "calibration": _calibration(*(values[name] for name in names)),
         "regularisation": values["regularisations"],
-        "records": values["records"] + 1,
     }
 
 
@@ -73,15 +86,18 @@ def _entry(
     settings: dict[str, Domain],
     *,
     tuned: bool = False,
+    elsewhere: Values,
 ) -> MechanismEntry:
-    params_of = _tuned_params if tuned else _untuned_params
+    def params_of(values: Values) -> dict[str, Any]:
+        found = _tuned_params(values) if tuned else _untuned_params(values)
+        return found | {"records": values["records"] + 1, "edges": values["edges"]}
+
     parts = ("training", "validation") if tuned else ("training",)
 
     def make(values: Values) -> Built:
         from jaxsel.families.ridge_regression.line import binned_coefficient
 
-        edges = tuple(float(edge) for edge in values["edges"])
-        return Built(binned_coefficient(name, edges), _data(values), params_of(values))
+        return Built(binned_coefficient(name), _data(values), params_of(values))
 
     def make_pairs(values: Values) -> tuple[Pair, ...]:
         params = params_of(values)
@@ -93,8 +109,8 @@ def _entry(
         )  # fmt: skip
 
     return MechanismEntry(
-        name, ids, summary, False, _SETTINGS | settings | {"method": _METHOD}, make,
-        make_pairs,
+        name, ids, summary, False, {**_SETTINGS, **settings, "method": _METHOD}, make,
+        make_pairs, elsewhere={**_ELSEWHERE, **elsewhere},
     )  # fmt: skip
 
 
@@ -105,6 +121,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "Ridge regression on the line plus Gaussian noise (after Chaudhuri, Monteleoni & "
         "Sarwate 2011).",
         {"regularisation": _regularisation(10.0)},
+        elsewhere={"regularisation": 25},
     ),
     _entry(
         "balanced_posterior_sampling",
@@ -112,6 +129,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "One posterior sample of ridge regression on the line, private for all data "
         "(Wang 2018).",
         {"regularisation": _regularisation(10.0)},
+        elsewhere={"regularisation": 25},
     ),
     _entry(
         "posterior_sampling_ptr",
@@ -119,6 +137,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "One posterior sample of ridge regression on the line behind a private test "
         "(Koskela, Redberg & Wang 2024, Section 6.1).",
         {"regularisation": _regularisation(1.0)},
+        elsewhere={"regularisation": 2},
     ),
     _entry(
         "tuned_posterior_sampling",
@@ -130,11 +149,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
                 "lambda: what each run draws from", at_least=1e-3, at_most=1e9,
                 default="3,30",
             ),
-            "mean": number("E[K]", above=1.0, at_most=1000.0, default=4),
+            "mean": number("E[K]", above=1.0, at_most=1000.0, default=2),
             "theorem": choice(
                 TUNING_THEOREMS, "what calibrates the runs", default="KRW-Cor6.2"
             ),
         },
         tuned=True,
+        elsewhere={"regularisations": "2,50", "mean": 3, "theorem": "JX-Envelope"},
     ),
 )  # fmt: skip

@@ -1,10 +1,12 @@
 """Private regression on the line, its coefficient told apart by bins: what is audited."""
 
+import itertools
+
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
-from jaxsel.errors import check_choice
+from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.ridge_regression import laws
 from jaxsel.families.ridge_regression.baselines import (
     balanced_posterior_sampling,
@@ -32,59 +34,69 @@ def _line(problem: Ridge) -> laws.Line:
 
 
 @factory
-def binned_coefficient(release: str, edges: tuple[float, ...]) -> Mechanism:
+def binned_coefficient(release: str) -> Mechanism:
     """A private regression in one dimension; its event is the bin of the coefficient.
 
     Args:
       release: name of the mechanism: "output_perturbation",
         "balanced_posterior_sampling", "posterior_sampling_ptr" or
         "tuned_posterior_sampling".
-      edges: of the bins, increasing; bin i holds edges[i-1] <= coefficient < edges[i].
 
-    Data, params, outcome: those of the mechanism; one feature.
-    Event: the bin, "nothing" last.
+    Data: that of the mechanism, with one feature.
+    Params: those of the mechanism, and "edges" of the bins, increasing; bin i holds
+      edges[i-1] <= coefficient < edges[i].
+    Outcome, event: the bin, "nothing" last.
     """
     check_choice("release", release, tuple(_RELEASES))
     inner = _RELEASES[release]()
-    cuts = np.asarray(edges, dtype=np.float64)
-    bounds = ["-inf", *(f"{edge:g}" for edge in edges), "inf"]
-    names = tuple(
-        f"[{low}, {high})" for low, high in zip(bounds[:-1], bounds[1:], strict=True)
-    )
+
+    def split(params):
+        check_params(params, ("edges",), tuple(params))
+        edges = check_finite("edges", params["edges"])
+        if edges.ndim != 1 or np.any(np.diff(edges) <= 0.0):
+            raise InputError("edges must be a strictly increasing list of numbers")
+        return edges, {name: params[name] for name in params if name != "edges"}
+
+    def prepare(data, params):
+        edges, rest = split(params)
+        prepared, numbers = inner.prepare(data, rest)
+        if prepared["solution" if "solution" in prepared else "moment"].size != 1:
+            raise InputError("features has several columns; a line has one")
+        return prepared, {"edges": edges, "inner": numbers}
 
     def sample(key, data, params):
-        outcome = inner.sample(key, data, params)
-        grid = data["grid"].shape[-1] if "grid" in data else 1
-        found = jnp.searchsorted(
-            jnp.asarray(cuts), outcome.coefficients[0], side="right"
-        )
-        found = jnp.where(outcome.label == grid, len(names), found)
-        return found.astype(jnp.int32)
+        outcome = inner.sample(key, data, params["inner"])
+        edges = jnp.asarray(params["edges"])
+        found = jnp.searchsorted(edges, outcome.coefficients[0], side="right")
+        regularisations = data["grid"].shape[-1] if "grid" in data else 1
+        nothing = outcome.label == regularisations
+        return jnp.where(nothing, edges.size + 1, found).astype(jnp.int32)
 
     def labels(data, params):
-        del data, params
+        del data
+        bounds = ["-inf", *(f"{edge:g}" for edge in split(params)[0]), "inf"]
+        names = (f"[{low}, {high})" for low, high in itertools.pairwise(bounds))
         return (*names, "nothing")
 
     def law(data, params) -> FiniteLaw:
-        problem = ridge_of(data, params)
+        edges, rest = split(params)
+        problem = ridge_of(data, rest)
         if release == "posterior_sampling_ptr":
-            run = calibrate_run(params["epsilon"], params["delta"])
-            found = laws.run_law(run, _line(problem), params["regularisation"], cuts)
+            run = calibrate_run(rest["epsilon"], rest["delta"])
+            found = laws.run_law(run, _line(problem), rest["regularisation"], edges)
         elif release == "tuned_posterior_sampling":
-            found = _tuned_law(problem, inner.prepare(data, params)[0], params, cuts)
+            found = _tuned_law(problem, inner.prepare(data, rest)[0], rest, edges)
         else:
-            prepared, _ = inner.prepare(data, params)
+            prepared, _ = inner.prepare(data, rest)
             mean = prepared["basis"][0, 0] * prepared["solution"][0]
-            found = laws.gaussian_bins(cuts, mean, prepared["deviation"][0])
+            found = laws.gaussian_bins(edges, mean, prepared["deviation"][0])
             found = np.append(found, 0.0)
         return FiniteLaw(found, labels(data, params))
 
-    return Mechanism(
-        inner.prepare, sample, outcome_itself, labels, law, inner.resolution
-    )
+    return Mechanism(prepare, sample, outcome_itself, labels, law, inner.resolution)
 
 
-def _tuned_law(problem: Ridge, prepared, params, cuts: np.ndarray) -> np.ndarray:
+def _tuned_law(problem: Ridge, prepared, params, edges: np.ndarray) -> np.ndarray:
     tuned, validation = params["calibration"], prepared["validation"]
     sums = laws.Line(
         float(validation["square"][0, 0]),
@@ -93,5 +105,5 @@ def _tuned_law(problem: Ridge, prepared, params, cuts: np.ndarray) -> np.ndarray
     )
     scores = (sums, float(validation["deviation"]))
     return laws.tuned_run_law(
-        tuned.run, _line(problem), prepared["grid"], tuned.repetitions, scores, cuts
+        tuned.run, _line(problem), prepared["grid"], tuned.repetitions, scores, edges
     )

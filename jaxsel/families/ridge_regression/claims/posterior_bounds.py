@@ -11,11 +11,11 @@ from typing import Annotated
 import numpy as np
 from scipy import special
 
+from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.closed_forms import (
     gaussian_delta,
     gaussian_noise_multiplier,
 )
-from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
 from jaxsel.domains import number, positive, probability, whole

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import stats
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
@@ -26,7 +26,7 @@ Epsilon = Annotated[float, positive("that it is calibrated to")]
 Delta = Annotated[float, probability("that it is calibrated to")]
 
 _NODES = np.linspace(-12.0, 12.0, 60_001)
-_SIMULATED = 200_000  # trials, at most
+_SIMULATED = 50_000  # trials, at most
 
 
 def _delta(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
@@ -116,27 +116,18 @@ def _untested_cases(name: str):
 
 # --- What is drawn --------------------------------------------------------------------
 
-_SETTINGS: dict[str, Any] = {
-    "records": 40,
-    "feature": 0.9,
-    "target": 0.8,
-    "epsilon": 1.5,
-    "delta": 0.02,
-    "edges": [0.1, 0.3, 0.5, 0.65, 0.75, 0.85, 1.0, 1.3],
-}
 
-
-def _frequencies(name: str, budget: Budget, **settings: Any) -> Iterator[Case]:
+def _frequencies(name: str, budget: Budget) -> Iterator[Case]:
     """Frequencies of the bins of the coefficient against the exact law, both sides.
 
-    Each outcome outside its exact binomial limits is a case of observed above claimed.
+    An outcome outside its exact binomial limits is a case of observed above claimed.
     """
     from jaxsel.engine import simulate_grid
     from jaxsel.families.ridge_regression.entries import ENTRIES
     from jaxsel.intervals import clopper_pearson
 
     entry = next(entry for entry in ENTRIES if entry.name == name)
-    built = entry.build(_SETTINGS | settings)
+    built = entry.build(entry.elsewhere)
     pair, trials = built.pair(), max(1, min(budget.trials, _SIMULATED))
     sides = (pair.data, pair.neighbour)
     counts = np.asarray(
@@ -213,7 +204,7 @@ def _run_cases(budget: Budget) -> Iterator[Case]:
                 if level == epsilon:
                     claimed = _delta(epsilon=epsilon, delta=delta)
                     yield 1.0, seen / claimed, where
-    yield from _frequencies("posterior_sampling_ptr", budget, regularisation=2.0)
+    yield from _frequencies("posterior_sampling_ptr", budget)
 
 
 # --- Tuned ----------------------------------------------------------------------------
@@ -272,7 +263,7 @@ def _validation_cases(budget: Budget, epsilon: float, delta: float) -> Iterator[
 def _tuned_cases(budget: Budget) -> Iterator[Case]:
     for epsilon, delta in ((1.0, 1e-2), (4.0, 1e-5)):
         yield from _validation_cases(budget, epsilon, delta)
-        for theorem in ("KRW-Cor6.2", "KRW-Cor5.4-sharp", "JX-Envelope"):
+        for theorem in ("KRW-Cor6.2", "KRW-Cor5.4-sharp"):
             law = laws.geometric(1.0 / _MEAN)
             tuned = calibrate_tuned(epsilon, delta, law, theorem)
             found = tuned_guarantee(tuned.run, theorem, law, delta)
@@ -281,9 +272,6 @@ def _tuned_cases(budget: Budget) -> Iterator[Case]:
             )
             yield epsilon, found.epsilon, f"epsilon by {where}"
             yield 1.0, found.delta / delta, f"delta by {where}"
-    yield from _frequencies(
-        "tuned_posterior_sampling", budget, mean=_MEAN, regularisations=[2.0, 8.0, 50.0]
-    )
 
 
 STATEMENTS = (
@@ -321,7 +309,8 @@ STATEMENTS = (
         "Section 6.1: tuned OPS-PTR",
         "The best of K runs at calibrate_tuned(epsilon, delta), chosen by one noisy "
         "release of validation moments, is (epsilon, delta)-DP for the training records "
-        "and for the validation records (checked in units of delta).",
+        "and for the validation records: the noise as prepared and as drawn, the runs by "
+        "their theorem (checked in units of delta).",
         Relation.BASE,
         _delta,
         at_most(_tuned_cases, 1e-6),
