@@ -259,5 +259,6 @@ STATEMENTS = (
         Relation.BASE,
         _converted,
         at_most(_conversion_cases),
+        aliases=("KRW-LemD.1",),
     ),
 )
