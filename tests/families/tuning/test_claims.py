@@ -99,7 +99,7 @@ def test_closed_forms():
 
 
 def test_verdicts_depend_on_the_seed_and_the_number_of_cases():
-    claim = named("PS-Thm2")
+    claim = named("PS-Cor4")
     few = claim.check(Budget(cases=5))
     more = claim.check(Budget(cases=25))
     assert more.cases == few.cases + 20

@@ -237,13 +237,14 @@ STATEMENTS = (
         "R-PS-4",
         "Figure 7",
         "The paper calls the horizontal axis the total privacy budget of the search and "
-        "names no delta. The released code plots the least over orders of the tuned Renyi "
-        "bound, with no conversion to (epsilon, delta). A Renyi bound b at order a "
-        "is an epsilon of b at delta = (1/a)(1 - 1/a)^(a-1), by Lemma 14; the "
-        "best orders are 1.75 to 10, so that delta is 0.04 to 0.3. At delta = 1e-5 the logarithmic law with gamma = 0.5, "
-        "plotted at 0.70, costs 3.16 by Theorem 2 and 2.56 by the envelope bound; a "
-        "single run released without a search costs 2.38. For tuned Gaussians the "
-        "exact epsilon exceeds the plotted number wherever gamma is large.",
+        "names no delta. The released code plots the least over orders of the tuned "
+        "Renyi bound, with no conversion to (epsilon, delta). A Renyi bound b at order "
+        "a is an epsilon of b at delta = (1/a)(1 - 1/a)^(a-1), by Lemma 14; the best "
+        "orders are 1.75 to 10, so that delta is 0.04 to 0.3. At delta = 1e-5 the "
+        "logarithmic law with gamma = 0.5, plotted at 0.70, costs 3.16 by Theorem 2 and "
+        "2.56 by the envelope bound; a single run released without a search costs 2.38. "
+        "For tuned Gaussians the exact epsilon exceeds the plotted number wherever "
+        "gamma is large.",
         readings=(
             PS.privacy(
                 "PS-Fig7-axis-at-delta",
