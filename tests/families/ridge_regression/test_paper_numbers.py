@@ -11,14 +11,12 @@ from jaxsel.families.ridge_regression import baseline_settings as baselines
 from jaxsel.families.ridge_regression import posterior, settings, tuned
 from jaxsel.families.ridge_regression.linear_regression import records_of
 
-mp.mp.dps = 40
+mp.mp.dps = 30
 
 
 def _tail(probability):
     """z with P(Z > z) = probability."""
-    return float(
-        mp.findroot(lambda z: mp.log(mp.erfc(z / mp.sqrt(2)) / 2 / probability), 4)
-    )
+    return float(mp.sqrt(2) * mp.erfinv(1 - 2 * mp.mpf(probability)))
 
 
 def _gaussian_noise(epsilon, delta):
@@ -32,7 +30,10 @@ def _gaussian_noise(epsilon, delta):
         ) / mp.mpf(delta) - 1
 
     low, high = mp.mpf("0.05"), mp.mpf(1000)
-    return float(mp.findroot(excess, (low, high), solver="anderson", tol=1e-25))
+    for _ in range(70):
+        middle = mp.sqrt(low * high)
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return float(high)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.4, 1e-3), (6.0, 0.05)])
