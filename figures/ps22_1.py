@@ -50,7 +50,7 @@ def _panel(axes: Axes, alphas: np.ndarray, values: dict, name: str) -> None:
         label="best mean",
     )  # fmt: skip
     axes.annotate(
-        f"best at α = {alphas[best]:g}", (alphas[best], mean[best]), (0, 9),
+        f"best at α = {alphas[best]:g}", (alphas[best], mean[best]), (0, -19),
         textcoords="offset points", ha="center", fontsize=8.0,
     )  # fmt: skip
     axes.set_title(f"Training data {label}")

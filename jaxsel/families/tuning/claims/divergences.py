@@ -187,6 +187,21 @@ def _masses(ends: np.ndarray) -> np.ndarray:
     return np.where(ends[:-1] > 0.0, upper, lower)
 
 
+def _gaussian_cases(budget: Budget) -> Iterator[Case]:
+    """By quadrature of the densities; the K = 1 lines of Figures 2 and 3 among them."""
+    del budget
+    for noise in (0.5, 1.0, 1.0 / math.sqrt(0.2), 4.0):
+        for order in (1.01, 1.5, 2.0, 5.0, 30.0):
+            shift = 1.0 / noise
+            centre = (1.0 - order) * shift
+            z = np.linspace(min(centre, 0.0) - 20.0, max(centre, 0.0) + 20.0, 20_001)
+            exponent = -0.5 * order * z**2 - 0.5 * (1.0 - order) * (z - shift) ** 2
+            moment = special.logsumexp(exponent) + math.log(z[1] - z[0])
+            seen = (moment - 0.5 * math.log(2.0 * math.pi)) / (order - 1.0)
+            claimed = _finite(order=order, noise_multiplier=noise)
+            yield claimed, float(seen), f"{order=:g}, noise multiplier {noise:g}"
+
+
 def _mixed_plainly(
     *,
     first_epsilon: Response = 0.5,
@@ -339,6 +354,15 @@ STATEMENTS = (
         Relation.BASE,
         _mixed_plainly,
         at_most(_order_one_cases),
+    ),
+    PS.identity(
+        "PS-Def12-Gaussian",
+        "after Definition 12; the lines of one run in Figures 2 and 3",
+        "D_a(N(0, s^2) || N(1, s^2)) = a/(2 s^2): at sensitivity 1 Gaussian noise is "
+        "1/(2 s^2)-zCDP, and no better.",
+        _finite,
+        equal(_gaussian_cases, 1e-9),
+        relation=Relation.BASE,
     ),
     PS.privacy(
         "PS-Lem13",
