@@ -53,14 +53,17 @@ def _as_printed(axes: Axes, record: Result) -> None:
     """The two bounds of the paper for all three means; looks as in the other panels."""
     for mean, text in zip(MEANS, record.values["laws"], strict=True):
         curves = _curves(text)
-        for name, height in (("profile", 1e-8), ("RDP", 1e-5)):
-            look = shared.KINDS[name]
+        for name, theorem, height in (
+            ("profile", "Theorem 5.2", 1e-8),
+            ("RDP", "RDP, Theorem 5.1", 1e-4),
+        ):
+            look = shared.kind(name, f"{theorem}, m = {mean}")
             axes.plot(EPSILONS, curves[name], **look)
             place = float(np.interp(-np.log(height), -np.log(curves[name]), EPSILONS))
             axes.text(
-                place, height, f"{mean}", color=look["color"], fontsize=7.4,
+                place, height, f"{mean}", color=look["color"], fontsize=6.8,
                 ha="center", va="center",
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
             )  # fmt: skip
     axes.set_title("Both bounds as printed, m = 30, 300, 3000")
 
