@@ -41,8 +41,16 @@ def _sample(
 
 
 def _sample_cases(budget: Budget) -> Iterator[Case]:
-    """Exact over claimed delta, at the precision that a set's own bounds allow."""
+    """Exact over claimed delta: at the claim's epsilon, and at the precision that a
+    set's own bounds allow."""
     generator = np.random.default_rng(budget.seed)
+    for _ in range(4 * budget.cases):
+        tail = float(generator.uniform(1.5, 5.5))
+        leverage, shift = (float(10.0**e) for e in generator.uniform(-3.0, 1.0, 2))
+        epsilon = _sample(tail=tail, leverage=leverage, shift=shift)
+        seen = float(ridge.posterior_delta(epsilon, leverage, shift).max())
+        where = f"at its epsilon, {tail=!r}, {leverage=!r}, {shift=!r}"
+        yield 1.0, seen / (2.0 * float(special.ndtr(-tail))), where
     for pair in ridge_pairs(budget):
         epsilon = float(10.0 ** generator.uniform(-1.5, 0.7))
         tail = float(generator.uniform(1.5, 6.0))
