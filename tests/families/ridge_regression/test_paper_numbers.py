@@ -14,9 +14,13 @@ from jaxsel.families.ridge_regression.linear_regression import records_of
 mp.mp.dps = 30
 
 
+def _number(found) -> float:
+    return float(mp.nstr(found, 17))
+
+
 def _tail(probability):
     """z with P(Z > z) = probability."""
-    return float(mp.sqrt(2) * mp.erfinv(1 - 2 * mp.mpf(probability)))
+    return _number(mp.sqrt(2) * mp.erfinv(1 - 2 * mp.mpf(probability)))
 
 
 def _gaussian_noise(epsilon, delta):
@@ -33,7 +37,7 @@ def _gaussian_noise(epsilon, delta):
     for _ in range(70):
         middle = mp.sqrt(low * high)
         low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    return float(high)
+    return _number(high)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.4, 1e-3), (6.0, 0.05)])
@@ -62,7 +66,7 @@ def test_the_sample_at_its_calibration_by_hand():
         0.2,
     )
     # The precision allows for a neighbour whose residual is 1 + mu times as large.
-    expected = float((u / (1 + mu)) ** 2 / mu)
+    expected = _number((u / (1 + mu)) ** 2 / mu)
     found = settings.ridge_posterior.posterior_precision(1.0, run.tail, 0.02, 1.0)
     assert found == pytest.approx(expected, rel=1e-12)
 
