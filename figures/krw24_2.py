@@ -23,7 +23,6 @@ TITLE = "Koskela, Redberg & Wang 2024, Figure 2: profiles, geometric K"
 SECONDS = 14
 EPSILONS = np.linspace(0.0, 4.2, 211)
 LOW, HIGH = 1e-10, 2.0
-_MEAN_LOOKS = {30: "#0072b2", 300: "#d55e00", 3000: "#009e73"}
 
 
 def theorem_claim(law: Repetitions, epsilon: np.ndarray) -> np.ndarray:
@@ -51,19 +50,22 @@ def _curves(text: str) -> dict[str, np.ndarray]:
 
 
 def _as_printed(axes: Axes, record: Result) -> None:
-    """The two bounds of the paper for all three means."""
+    """The two bounds of the paper for all three means; looks as in the other panels."""
     for mean, text in zip(MEANS, record.values["laws"], strict=True):
-        curves, colour = _curves(text), _MEAN_LOOKS[mean]
-        axes.plot(
-            EPSILONS, curves["RDP"], color=colour, linestyle="--",
-            label=f"RDP, Theorem 5.1, m = {mean}",
-        )  # fmt: skip
-        axes.plot(
-            EPSILONS, curves["profile"], color=colour,
-            label=f"Theorem 5.2, m = {mean}",
-        )  # fmt: skip
-    axes.set_title("Both bounds as printed")
-    axes.legend(loc="lower left", fontsize=7.4)
+        curves = _curves(text)
+        for name, theorem, height in (
+            ("profile", "Theorem 5.2", 1e-8),
+            ("RDP", "RDP, Theorem 5.1", 1e-4),
+        ):
+            look = shared.kind(name, f"{theorem}, m = {mean}")
+            axes.plot(EPSILONS, curves[name], **look)
+            place = float(np.interp(-np.log(height), -np.log(curves[name]), EPSILONS))
+            axes.text(
+                place, height, f"{mean}", color=look["color"], fontsize=6.8,
+                ha="center", va="center",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
+            )  # fmt: skip
+    axes.set_title("Both bounds as printed, m = 30, 300, 3000")
 
 
 def _one_mean(axes: Axes, record: Result, row: int) -> None:

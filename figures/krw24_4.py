@@ -26,21 +26,22 @@ SECONDS = 18
 EPSILONS = np.linspace(0.0, 3.6, 181)
 LOW, HIGH = 1e-10, 2.0
 LARGEST_SHOWN = 24
-_SOURCES = {"renyi": "δ̂ by Lemma 14", "profile": "exact δ̂ (E-KRW-5)"}
+_SOURCES = {"renyi": "δ̂ by Lemma 14", "profile": "exact δ̂ (R-KRW-5)"}
 _RDP = "RDP, Theorem 5.6, δ̂ by Lemma 14 (claim)"
 _THEOREM = "Theorem 5.7, for Poisson Corollary 5.8 (claim)"
+# Grey for Renyi bounds and orange for Theorem 5.7, as in the other panels.
 _RDP_LOOKS = {
-    "renyi": {"color": "#000000", "linestyle": "--"},
+    "renyi": {"color": "#7f7f7f", "linestyle": "--"},
     "profile": {"color": "#7f7f7f", "linestyle": (0, (5, 1.5, 1, 1.5))},
 }
 _MARKERS = ("v", "D", "o", "s", "^", "P")
 
 
 def _look(row: int) -> dict:
-    """Colour of the row-th law: Poisson last, as everywhere."""
+    """Look of the row-th law: orange, the darker the larger n; Poisson black."""
     if row == len(COUNTS):
-        return {"color": style.LAWS["Poisson"]["color"], "linestyle": "-."}
-    return {"color": colormaps["plasma"](0.05 + 0.8 * row / len(COUNTS))}
+        return {"color": "#000000", "linestyle": "-."}
+    return {"color": colormaps["Oranges"](0.4 + 0.6 * row / (len(COUNTS) - 1))}
 
 
 def _name(row: int) -> str:

@@ -155,6 +155,6 @@ def _caption(trials: int, rows) -> str:
         "ours go on, since shorter training wants larger ones. Lines: exact means; points: "
         f"{trials} searches each, 95 % intervals. E[K] of Poisson is 100γ. The released "
         "code plots the least tuned Rényi bound over orders, an ε at δ between 0.03 and "
-        "0.3 only (E-PS-4), with a formula that fails at γ = 0.5 (E-PS-5) and for Poisson "
+        "0.3 only (R-PS-4), with a formula that fails at γ = 0.5 (E-PS-5) and for Poisson "
         "means below 1 (E-PS-1); dotted: the same by Theorem 2 and the corrected Theorem 6."
     )

@@ -82,6 +82,9 @@ DEFENDED = {
     ("families.multiplicative_weights", "engine"),
     # Claims about training are put to the test on what trains.
     ("families.private_training", "training"),
+    # What runs is put to the test where the claims about it stand.
+    ("families.tuning", "engine"),
+    ("families.ridge_regression", "engine"),
     # The catalogue lists the software's self-checks, which audit its mechanisms.
     ("catalogue", "auditing"),
 }

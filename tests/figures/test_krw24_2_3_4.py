@@ -164,7 +164,7 @@ def test_more_concentrated_numbers_of_runs_at_no_cost():
     assert [*few, float(poisson(10).cdf(3))] == pytest.approx(
         [0.0013, 0.0057, 0.0103], abs=5.1e-5
     )
-    # ... but more than the same theorem with the exact delta_hat (E-KRW-5).
+    # ... but more than the same theorem with the exact delta_hat (R-KRW-5).
     assert krw24_4.renyi_claim("profile", np.array([epsilon]))[0] < shared.DELTA
 
 
@@ -176,7 +176,7 @@ def test_lines_of_figure_4_are_the_claims(drawn):
         assert y == pytest.approx(claim, rel=1e-9)
         found = binomial_profile(shared.profile, n, MEAN / n).epsilon(shared.DELTA)
         assert np.exp(np.interp(found, x, np.log(y))) == pytest.approx(1e-6, rel=0.02)
-    for source, label in (("renyi", "δ̂ by Lemma 14"), ("profile", "exact δ̂ (E-KRW-5)")):
+    for source, label in (("renyi", "δ̂ by Lemma 14"), ("profile", "exact δ̂ (R-KRW-5)")):
         x, y = line(axes, f"RDP, {label}")
         claim = krw24_4.renyi_claim(source, x[::20])
         assert y[::20] == pytest.approx(claim, rel=1e-9)

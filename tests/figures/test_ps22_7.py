@@ -144,7 +144,7 @@ def test_drawing(few, record, monkeypatch, tmp_path):
                 assert np.interp(at, x, y) == pytest.approx(exact, abs=1e-3)
     text = canvas.get_supxlabel()
     assert "is not at hand" in text
-    assert all(identity in text for identity in ("E-PS-1", "E-PS-4", "E-PS-5"))
+    assert all(identity in text for identity in ("E-PS-1", "R-PS-4", "E-PS-5"))
     written = style.save(canvas, tmp_path / "ps22-7", formats=("png",))
     assert all(path.stat().st_size > 40_000 for path in written)
 

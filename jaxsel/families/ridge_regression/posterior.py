@@ -19,7 +19,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array
-from scipy import optimize, special
 
 from jaxsel import repetition_sampling as sampling
 from jaxsel import stream
@@ -27,6 +26,7 @@ from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.ridge_regression import posterior_privacy as privacy
+from jaxsel.families.ridge_regression.laws import LEAST_SHARE, pass_probability
 from jaxsel.families.ridge_regression.linear_regression import (
     SHARED_PARAMS,
     Ridge,
@@ -42,9 +42,6 @@ from jaxsel.families.ridge_regression.tuned import TunedCalibration
 
 FAMILIES = ("truncated_negative_binomial", "capped")
 _COUNT_TAG, _SCORE_TAG = 0xC0, 0xC1
-# What must be left of a sample's epsilon once its variance is paid for, as in AdaOPS
-# (Wang 2018): with less there is hardly any precision, and nothing is better.
-_LEAST_SHARE = 0.5
 # |x x'|^2 + 2 |x y|^2 <= 3 for records in the unit ball.
 _MOMENT_SENSITIVITY = math.sqrt(3.0)
 
@@ -77,7 +74,7 @@ def _precision(data, leverage: Array, residual: Array) -> tuple[Array, Array]:
     """posterior_precision on the device, and whether the test passes."""
     t, mu, epsilon = data["tail"], leverage, data["sample_epsilon"]
     room = epsilon - 0.5 * mu * t**2 + 0.5 * jnp.log1p(mu)
-    passed = room >= _LEAST_SHARE * epsilon
+    passed = room >= LEAST_SHARE * epsilon
     room = jnp.where(passed, room, 1.0)
     u = 2.0 * room / (t + jnp.sqrt(t**2 + 2.0 * room / (1.0 + mu)))
     return (u / ((1.0 + mu) * residual)) ** 2 / mu, passed
@@ -145,30 +142,6 @@ def posterior_sampling_ptr() -> Mechanism:
         return FiniteLaw(np.array([chance, 1.0 - chance]), labels(data, params))
 
     return Mechanism(prepare, sample, selected, labels, law, 2.0**-65)
-
-
-def pass_probability(
-    run: RunCalibration, eigenvalue: float, regularisation: float
-) -> float:
-    """Exact probability that a run releases a sample.
-
-    Args:
-      run: its calibration.
-      eigenvalue: least eigenvalue of X'X.
-      regularisation: lambda.
-    """
-
-    def room(log_leverage: float) -> float:
-        mu = math.exp(log_leverage)
-        left = run.sample_epsilon - 0.5 * mu * run.tail**2 + 0.5 * math.log1p(mu)
-        return left - _LEAST_SHARE * run.sample_epsilon
-
-    largest = math.exp(float(optimize.brentq(room, -40.0, 40.0)))  # type: ignore
-    needed = 1.0 / largest - regularisation
-    if needed <= 0.0:
-        return 1.0
-    distance = (needed + 1.0 - eigenvalue) / run.noise_multiplier + run.margin
-    return float(special.ndtr(-distance))
 
 
 def _validation(data: Mapping[str, Any], basis: np.ndarray, tuned: TunedCalibration):

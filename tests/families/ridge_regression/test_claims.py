@@ -14,6 +14,7 @@ from jaxsel.families.ridge_regression.claims import (
     posterior_bounds,
     posterior_sampling,
     propose_test_release,
+    shipped_runs,
 )
 from jaxsel.families.ridge_regression.claims.ridge_cases import (
     ridge_pair,
@@ -26,6 +27,7 @@ STATEMENTS = (
     *posterior_sampling.STATEMENTS,
     *posterior_bounds.STATEMENTS,
     *propose_test_release.STATEMENTS,
+    *shipped_runs.STATEMENTS,
 )
 ERRATA = [s.erratum for s in STATEMENTS if isinstance(s, Misprint)]
 CLAIMS = [
@@ -41,7 +43,7 @@ def named(claim_id):
 
 def test_errata_and_claims_name_each_other():
     ids = {claim.id for claim in CLAIMS}
-    assert len(ids) == len(CLAIMS) == 14
+    assert len(ids) == len(CLAIMS) == 17
     for erratum in ERRATA:
         assert {*erratum.refuted, *erratum.corrected} <= ids
         for claim_id in (*erratum.refuted, *erratum.corrected):
@@ -129,7 +131,7 @@ def test_run_delta_exact_is_a_divergence():
         ("KRW-Thm6.1", {"failure": -1.0}),
         ("KRW-Sec6.1-OPS", {"tail": 1.0}),
         ("KRW-Sec6.1-OPS-printed", {"delta": 0.0}),
-        ("OPS-margin", {"failure": 0.7}),
+        ("OPS-margin", {"delta": 0.7}),
         ("OPS-noise", {"epsilon": -1.0}),
         ("OPS-norm", {"regularisation": 0.0}),
         ("OPS-norm-printed", {"eigenvalue": -1.0}),

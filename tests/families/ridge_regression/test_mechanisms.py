@@ -13,14 +13,17 @@ from jaxsel.engine import simulate_grid
 from jaxsel.errors import InputError
 from jaxsel.families.ridge_regression import posterior
 from jaxsel.families.ridge_regression import posterior_privacy as privacy
-from jaxsel.families.ridge_regression.baselines import (
-    balanced_posterior_sampling,
+from jaxsel.families.ridge_regression.baseline_settings import (
     balanced_precision,
     balanced_regularisation,
-    expected_error,
-    output_perturbation,
     output_perturbation_regularisation,
 )
+from jaxsel.families.ridge_regression.baselines import (
+    balanced_posterior_sampling,
+    expected_error,
+    output_perturbation,
+)
+from jaxsel.families.ridge_regression.laws import pass_probability
 from jaxsel.families.ridge_regression.linear_regression import ridge, ridge_of
 from jaxsel.families.ridge_regression.settings import calibrate_run
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned
@@ -219,7 +222,7 @@ def test_nothing_is_released_as_often_as_it_should(epsilon, lam):
 
 def test_some_laws_of_that_test_are_not_degenerate():
     chances = [
-        posterior.pass_probability(calibrate_run(e, 0.05), least, lam)
+        pass_probability(calibrate_run(e, 0.05), least, lam)
         for e, lam in ((0.3, 10.0), (0.4, 5.0), (0.5, 1.0))
         for least in (ridge_of(DATA, {}).eigenvalues.min(),)
     ]
@@ -292,7 +295,7 @@ def test_nothing_is_kept_if_no_run_passes(tuned):
     params, found = tuned
     run = params["calibration"].run
     least = ridge_of(DATA, {}).eigenvalues.min()
-    chances = [posterior.pass_probability(run, least, lam) for lam in GRID]
+    chances = [pass_probability(run, least, lam) for lam in GRID]
     expected = float(LAW.pgf(1.0 - np.mean(chances)))
     assert 0.01 < expected < 0.99
     number = int(np.sum(found.label == len(GRID)))

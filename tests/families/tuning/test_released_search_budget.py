@@ -254,7 +254,7 @@ def test_numbers_of_the_errata(divergences):
     gaussian = RELEASED_ORDERS / (2.0 * released_figure._GAUSSIAN**2)
     assert np.all(gaussian <= divergences)
     # Numbers in the errata.
-    printed = find_claim("PS-Fig7-axis-printed").evaluate()
+    printed = find_claim("PS-Fig7-axis-at-delta").evaluate()
     assert printed == pytest.approx(0.70, abs=0.005)
     assert find_claim("PS-Fig7-axis").evaluate() == pytest.approx(3.16, abs=0.005)
     renyi = training_renyi(RATE, NOISE, STEPS)

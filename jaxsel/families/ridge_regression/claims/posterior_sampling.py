@@ -16,6 +16,7 @@ from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
 from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
+from jaxsel.families.ridge_regression.baseline_settings import balanced_precision
 from jaxsel.families.ridge_regression.claims.ridge_cases import ridge_pairs
 from jaxsel.papers import CMS, KRW, WANG
 
@@ -40,8 +41,16 @@ def _sample(
 
 
 def _sample_cases(budget: Budget) -> Iterator[Case]:
-    """Exact over claimed delta, at the precision that a set's own bounds allow."""
+    """Exact over claimed delta: at the claim's epsilon, and at the precision that a
+    set's own bounds allow."""
     generator = np.random.default_rng(budget.seed)
+    for _ in range(4 * budget.cases):
+        tail = float(generator.uniform(1.5, 5.5))
+        leverage, shift = (float(10.0**e) for e in generator.uniform(-3.0, 1.0, 2))
+        epsilon = _sample(tail=tail, leverage=leverage, shift=shift)
+        seen = float(ridge.posterior_delta(epsilon, leverage, shift).max())
+        where = f"at its epsilon, {tail=!r}, {leverage=!r}, {shift=!r}"
+        yield 1.0, seen / (2.0 * float(special.ndtr(-tail))), where
     for pair in ridge_pairs(budget):
         epsilon = float(10.0 ** generator.uniform(-1.5, 0.7))
         tail = float(generator.uniform(1.5, 6.0))
@@ -130,16 +139,25 @@ def _balanced(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
 
 
 def _balanced_cases(budget: Budget) -> Iterator[Case]:
+    """The precision as shipped; first on nearly no data, where all bounds are met."""
+    for epsilon, delta in ((5.0, 0.1), (5.0, 1e-3), (1.0, 1e-6)):
+        lam = 1e3
+        precision = balanced_precision(lam, 1, epsilon, delta)
+        seen = ridge.posterior_delta(epsilon, 1.0 / lam, math.sqrt(precision / lam))
+        yield (
+            1.0,
+            float(seen.max()) / _balanced(epsilon=epsilon, delta=delta),
+            f"{epsilon=:g}, {delta=:g}, no record, then (1, 1), lambda={lam:g}",
+        )
     generator = np.random.default_rng(budget.seed)
     for pair in ridge_pairs(budget):
         epsilon = float(10.0 ** generator.uniform(-1.0, 0.7))
         delta = float(10.0 ** generator.uniform(-8.0, -1.0))
-        tail = ridge.tail_of(delta)
-        leverage = 1.0 / pair.regularisation
-        shift = float(ridge.posterior_shift(epsilon, tail, leverage))
-        size = 1.0 + float(ridge.ridge_norm_bound(pair.regularisation, pair.records))
-        precision = (shift / size) ** 2 / leverage
-        if precision > 0.0:
+        least = 0.5 * ridge.tail_of(delta) ** 2 / epsilon
+        if pair.regularisation > least:  # else no precision is private
+            precision = balanced_precision(
+                pair.regularisation, pair.records, epsilon, delta
+            )
             own = math.sqrt(precision * pair.leverage) * pair.residual
             seen = float(ridge.posterior_delta(epsilon, pair.leverage, own).max())
             claimed = _balanced(epsilon=epsilon, delta=delta)

@@ -1,11 +1,11 @@
 """Koskela, Redberg & Wang 2024, Theorem 6.1: generalised propose-test-release.
 
-Around a posterior sample, Section 6.1.
+And what its tuning gains, Section 6.1; around a posterior sample: shipped_runs.
 """
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
 from jaxsel.domains import number, positive, probability
 from jaxsel.families.ridge_regression import settings as ptr
-from jaxsel.families.ridge_regression.claims.ridge_cases import run_delta_exact
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned
 from jaxsel.papers import KRW
 
@@ -79,47 +78,6 @@ def _general_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, _two_way(outputs, epsilon + extra), where
 
 
-def _run(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
-    """delta of one run of OPS-PTR at epsilon."""
-    del epsilon
-    return delta
-
-
-class _Line(NamedTuple):
-    """A one-dimensional data set and the record that joins it."""
-
-    square: float  # sum of x^2
-    cross: float  # sum of x y
-    x: float
-    y: float
-    regularisation: float
-
-
-def _lines(budget: Budget) -> Iterator[_Line]:
-    yield _Line(0.0, 0.0, 1.0, 1.0, 20.0)
-    yield _Line(50.0, 50.0, 1.0, -1.0, 20.0)
-    yield _Line(50.0, 5.0, 1.0, -1.0, 100.0)
-    generator = np.random.default_rng(budget.seed)
-    square = float(10.0 ** generator.uniform(0.0, 3.0))
-    cross = float(square * generator.uniform(-1.0, 1.0))
-    regularisation = float(10.0 ** generator.uniform(0.0, 2.5))
-    yield _Line(square, cross, 1.0, -1.0, regularisation)
-
-
-def _run_cases(budget: Budget) -> Iterator[Case]:
-    for epsilon, delta in ((0.5, 1e-2), (2.0, 1e-2), (4.0, 1e-5)):
-        run = ptr.calibrate_run(epsilon, delta)
-        profile = ptr.run_profile(run)
-        for line in _lines(budget):
-            where = f"calibrated to ({epsilon:g}, {delta:g}), {line}"
-            for level in (epsilon, 0.4 * epsilon):
-                seen = run_delta_exact(run, *line, level)
-                bound = float(profile(np.asarray(level)))
-                yield 1.0, seen / bound, f"profile at {level:g}, {where}"
-                if level == epsilon:
-                    yield 1.0, seen / _run(epsilon=epsilon, delta=delta), where
-
-
 def _tighter(
     *,
     epsilon: Epsilon = 1.0,
@@ -152,15 +110,6 @@ STATEMENTS = (
         Relation.BASE,
         _general,
         at_most(_general_cases),
-    ),
-    KRW.privacy(
-        "OPS-run",
-        "Section 6.1: Theorem 6.1 for one run of OPS-PTR",
-        "A run at calibrate_run(epsilon, delta) is (epsilon, delta)-DP, and its profile "
-        "lies below run_profile (checked in units of these).",
-        Relation.BASE,
-        _run,
-        at_most(_run_cases, 1e-6),
     ),
     KRW.privacy(
         "KRW-Sec6.1-tighter",

@@ -2,7 +2,7 @@
 
 The code (tensorflow/privacy, research/hyperparameters_2022, at commit 03035d5d4a27) takes
 the least of the tuned Renyi bounds over a list of orders and calls that the privacy
-budget. It is no epsilon of (epsilon, delta)-DP at a small delta (E-PS-4); the functions
+budget. It is no epsilon of (epsilon, delta)-DP at a small delta (R-PS-4); the functions
 here give both, the plotted number and what is proved.
 
 Its bounds are Theorem 2 for the geometric law, Theorem 6 as printed for Poisson (also for

@@ -263,6 +263,43 @@ def _part_printed_cases(part: int) -> Callable[[Budget], Iterator[Case]]:
     return cases
 
 
+# --- Footnote 11 ----------------------------------------------------------------------
+
+
+def _halting(
+    *,
+    order: OrderFromTwo = 5.0,
+    rho: Rho = 0.1,
+    probability: Annotated[float, number("Q(S)", at_least=0.0, at_most=1.0)] = 0.0,
+    halt: Annotated[
+        float, number("p, of halting without an output", above=0.0, at_most=1.0)
+    ] = 0.01,
+) -> float:
+    """Bound on D_order for a rho-zCDP base that also halts with probability p a run."""
+    curve = concentrated(rho)
+    ends = halt + (1.0 - halt) * probability
+    return conditional_part(2, order, curve, curve, ends)
+
+
+def _halting_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed + 3)
+    for case in _instances(budget):
+        halt = float(10.0 ** generator.uniform(-4.0, -0.3))
+        first, second = (
+            np.append((1.0 - halt) * side, halt) for side in (case.first, case.second)
+        )
+        # S may be empty: then the loop ends with the extra outcome alone.
+        kept = np.append(case.kept & (generator.uniform() < 0.9), True)
+        halted = Conditioned(first, second, kept, f"p={halt!r}, {case.where}")
+        ends = halted.probability
+        runs = 1.0 / ends
+        yield 1.0 / halt, runs, f"expected runs, {halted.where}"
+        for order in (2.0, 3.0, 8.0):
+            # The base's own divergences: halting alike on both sides adds nothing.
+            claimed = conditional_part(2, order, case.forward, case.backward, ends)
+            yield claimed, halted.exact(order), f"order {order:g}, {halted.where}"
+
+
 # --- Statements -----------------------------------------------------------------------
 
 _FORMULAS = {
@@ -344,4 +381,15 @@ STATEMENTS = (
     ),
     _part_claim(1),
     _part_claim(4),
+    PS.privacy(
+        "PS-Footnote11",
+        "Appendix C, footnote 11",
+        "If the base also halts with probability p a run, without an output, conditional "
+        "sampling takes at most 1/p runs on average and D_a <= D_a(Q || Q') + "
+        "(a-2)/(a-1) D_(a-1)(Q' || Q) + 2/(a-1) log(1/(p + (1-p) Q(S))), for all a >= 2, "
+        "however small Q(S).",
+        Relation.BASE,
+        _halting,
+        at_most(_halting_cases),
+    ),
 )

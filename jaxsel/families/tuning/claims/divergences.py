@@ -5,8 +5,12 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
+from scipy import special
 
-from jaxsel.accounting.single_run.closed_forms import randomised_response_renyi
+from jaxsel.accounting.single_run.closed_forms import (
+    gaussian_renyi,
+    randomised_response_renyi,
+)
 from jaxsel.accounting.single_run.conversions import log_delta_at_order, zcdp_from_pure
 from jaxsel.accounting.single_run.divergences import (
     exact_epsilon,
@@ -15,7 +19,7 @@ from jaxsel.accounting.single_run.divergences import (
 )
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, whole
+from jaxsel.domains import number, positive, whole
 from jaxsel.families.tuning.claims.base_pairs import (
     base_pairs,
     pure_pairs,
@@ -152,6 +156,97 @@ def _convexity_cases(budget: Budget) -> Iterator[Case]:
         )
 
 
+def _finite(
+    *,
+    order: Order = 2.0,
+    noise_multiplier: Annotated[float, positive("of the Gaussian pair")] = 1.0,
+) -> float:
+    """D_order of N(0, s^2) and N(1, s^2), the supremum over partitions of the line."""
+    return float(gaussian_renyi(order, noise_multiplier))
+
+
+def _partition_cases(budget: Budget) -> Iterator[Case]:
+    """Finite partitions: no more than the supremum, and near it when they are fine."""
+    for noise in (0.5, 1.0, 4.0):
+        for order in (1.5, 2.0, 6.0):
+            whole_line = _finite(order=order, noise_multiplier=noise)
+            reach = 10.0 + (order + 1.0) / noise
+            for bins in (2, 20, 4000):
+                cuts = np.linspace(-reach, reach, bins + 1)[1:-1]
+                ends = np.concatenate([[-np.inf], cuts, [np.inf]])
+                laws = [_masses(ends), _masses(ends - 1.0 / noise)]
+                seen = float(renyi_divergence(*laws, order))
+                where = f"{bins} cells, {order=:g}, noise multiplier {noise:g}"
+                yield whole_line, seen, where
+            yield seen, 0.999 * whole_line, f"not far below, {where}"
+
+
+def _masses(ends: np.ndarray) -> np.ndarray:
+    upper = special.ndtr(-ends[:-1]) - special.ndtr(-ends[1:])
+    lower = special.ndtr(ends[1:]) - special.ndtr(ends[:-1])
+    return np.where(ends[:-1] > 0.0, upper, lower)
+
+
+def _gaussian_cases(budget: Budget) -> Iterator[Case]:
+    """By quadrature of the densities; the K = 1 lines of Figures 2 and 3 among them."""
+    del budget
+    for noise in (0.5, 1.0, 1.0 / math.sqrt(0.2), 4.0):
+        for order in (1.01, 1.5, 2.0, 5.0, 30.0):
+            shift = 1.0 / noise
+            centre = (1.0 - order) * shift
+            z = np.linspace(min(centre, 0.0) - 20.0, max(centre, 0.0) + 20.0, 20_001)
+            exponent = -0.5 * order * z**2 - 0.5 * (1.0 - order) * (z - shift) ** 2
+            moment = special.logsumexp(exponent) + math.log(z[1] - z[0])
+            seen = (moment - 0.5 * math.log(2.0 * math.pi)) / (order - 1.0)
+            claimed = _finite(order=order, noise_multiplier=noise)
+            yield claimed, float(seen), f"{order=:g}, noise multiplier {noise:g}"
+
+
+def _mixed_plainly(
+    *,
+    first_epsilon: Response = 0.5,
+    second_epsilon: Response = 2.0,
+    weight: Annotated[
+        float, number("w, of the first", at_least=0.0, at_most=1.0)
+    ] = 0.5,
+) -> float:
+    """Bound w D_1 + (1-w) D_1' on D_1 of a mixture of two randomised responses."""
+    first, second = (
+        float(randomised_response_renyi(1.0, epsilon))
+        for epsilon in (first_epsilon, second_epsilon)
+    )
+    return weight * first + (1.0 - weight) * second
+
+
+def _order_one_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed + 1)
+    earlier = {}
+    for pair in base_pairs(budget):
+        other = earlier.get(pair.first.size, pair)
+        earlier[pair.first.size] = pair
+        w = float(generator.uniform())
+        mixed = renyi_divergence(
+            w * pair.first + (1.0 - w) * other.first,
+            w * pair.second + (1.0 - w) * other.second,
+            1.0,
+        )
+        parts = [float(renyi_divergence(p.first, p.second, 1.0)) for p in (pair, other)]
+        bound = w * parts[0] + (1.0 - w) * parts[1]
+        yield bound, float(mixed), f"weight {w!r}, {pair.where} and {other.where}"
+    # Not at larger orders: a pair far apart, mixed with one of equal laws.
+    far = (np.array([0.99, 0.01]), np.array([0.01, 0.99]))
+    for order in (1.5, 2.0, 5.0, 25.0):
+        for w in np.linspace(0.05, 0.95, 19):
+            half = [w * side + (1.0 - w) * np.array([0.01, 0.99]) for side in far]
+            average = w * float(renyi_divergence(*far, order))
+            seen = float(renyi_divergence(*half, order))
+            if seen > average:
+                yield seen, average, f"no convexity at order {order:g}, weight {w:g}"
+                break
+        else:
+            yield 0.0, 1.0, f"convex on all mixtures tried at order {order:g}"
+
+
 # --- Lemmas 13 and 14 -----------------------------------------------------------------
 
 
@@ -244,6 +339,32 @@ STATEMENTS = (
         at_most(_convexity_cases),
     ),
     PS.privacy(
+        "PS-Lem10(finite)",
+        "Lemma 10",
+        "D_a(P || Q) is the supremum of D_a(g(P) || g(Q)) over functions g of finite "
+        "range (on Gaussian pairs, where 4000 cells come within a thousandth).",
+        Relation.BASE,
+        _finite,
+        at_most(_partition_cases),
+    ),
+    PS.privacy(
+        "PS-Lem10(order-1)",
+        "Lemma 10",
+        "(P, Q) -> D_a(P || Q) is convex at a = 1, and at no larger order.",
+        Relation.BASE,
+        _mixed_plainly,
+        at_most(_order_one_cases),
+    ),
+    PS.identity(
+        "PS-Def12-Gaussian",
+        "after Definition 12; the lines of one run in Figures 2 and 3",
+        "D_a(N(0, s^2) || N(1, s^2)) = a/(2 s^2): at sensitivity 1 Gaussian noise is "
+        "1/(2 s^2)-zCDP, and no better.",
+        _finite,
+        equal(_gaussian_cases, 1e-9),
+        relation=Relation.BASE,
+    ),
+    PS.privacy(
         "PS-Lem13",
         "Lemma 13",
         "(epsilon, 0)-DP implies epsilon^2/2-zCDP: D_a <= a epsilon^2/2 for all a > 1.",
@@ -259,5 +380,6 @@ STATEMENTS = (
         Relation.BASE,
         _converted,
         at_most(_conversion_cases),
+        aliases=("KRW-LemD.1",),
     ),
 )

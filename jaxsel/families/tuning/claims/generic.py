@@ -224,7 +224,43 @@ def _truncated_case(pair: BasePair, text: str, maximum: int, corrected: bool) ->
     return float(claimed[worst]), float(seen[worst]), where
 
 
+def _slope_case(text: str, maximum: int, order: float, q: float, r: float) -> Case:
+    """The step of the proof before q and r are chosen, as a logarithm.
+
+    g'(q)^a g'(r)^(1-a) <= f'(q)^a f'(r)^(1-a) e^((a-1) penalty), f and g being the
+    generating functions of K and of K given K <= m: an equality at q = 0, r = 1.
+    """
+    law = laws.parse(text)
+    cut = laws.conditioned(law, maximum)
+
+    def log_moment(of: laws.Repetitions) -> float:
+        slopes = of.log_pgf_derivative_tail(np.array([1.0 - q, 1.0 - r]))
+        return float(order * slopes[0] + (1.0 - order) * slopes[1])
+
+    penalty = float(truncation_penalty(order, law, maximum))
+    claimed = log_moment(law) + (order - 1.0) * penalty
+    where = f"slopes at {q:g} and {r:g}, order {order:g}, K ~ {text}, m = {maximum}"
+    return claimed, log_moment(cut), where
+
+
+_TRUNCATED = (
+    ("geometric:gamma=0.2", 3),
+    ("tnb:eta=0.5,gamma=0.05", 12),
+    ("poisson:mean=6", 4),
+)
+
+
+def _slope_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed + 2)
+    for text, maximum in _TRUNCATED:
+        for order in _ORDERS:
+            yield _slope_case(text, maximum, float(order), 0.0, 1.0)
+            q, r = (float(x) for x in generator.uniform(0.0, 1.0, 2))
+            yield _slope_case(text, maximum, float(order), q, r)
+
+
 def _truncated_cases(budget: Budget) -> Iterator[Case]:
+    yield from _slope_cases(budget)
     generator = np.random.default_rng(budget.seed + 1)
     yield _truncated_case(EQUAL_LAWS, "poisson:mean=0.5", 10, corrected=True)
     for pair in base_pairs(budget._replace(cases=min(budget.cases, 120))):

@@ -25,6 +25,7 @@ from jaxsel.families.tuning.claims.base_pairs import (
     two_sided_renyi,
 )
 from jaxsel.families.tuning.claims.parameters import Epsilon, Eta, Mean, Order, Rho
+from jaxsel.families.tuning.claims.profile_cases import sharp_instances
 from jaxsel.papers import PS
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0])
@@ -75,32 +76,44 @@ def _theorem_2(tight: bool):
     return evaluate
 
 
+def _theorem_2_case(
+    pair: BasePair,
+    law: laws.Repetitions,
+    orders: np.ndarray,
+    seconds: np.ndarray,
+    tight: bool,
+) -> Case:
+    eta, gamma = law.parameters["eta"], law.parameters["gamma"]
+    seen = two_sided_renyi(*tuned_pair(pair, law), orders)
+    claimed = negative_binomial_epsilon(
+        orders[:, None],
+        two_sided_renyi(pair.first, pair.second, orders)[:, None],
+        seconds,
+        two_sided_renyi(pair.first, pair.second, seconds),
+        eta,
+        gamma,
+        tight=tight,
+    )
+    best = np.argmin(claimed, axis=1)
+    least = claimed[np.arange(orders.size), best]
+    worst = int(np.argmin(least - seen))
+    where = (
+        f"order {orders[worst]:g}, second order {seconds[best[worst]]:g}, eta={eta!r}, "
+        f"gamma={gamma!r}, {pair.where}"
+    )
+    return float(least[worst]), float(seen[worst]), where
+
+
 def _theorem_2_cases(tight: bool):
     def cases(budget: Budget) -> Iterator[Case]:
         generator = np.random.default_rng(budget.seed + 1)
+        for pair, law in sharp_instances().values():
+            if law.family == "truncated_negative_binomial":
+                large = np.array([1000.0])
+                yield _theorem_2_case(pair, law, large, large, tight)
         for pair in base_pairs(budget):
-            eta, gamma = _random_shape(generator)
-            law = laws.truncated_negative_binomial(eta, gamma)
-            seen = two_sided_renyi(*tuned_pair(pair, law), _ORDERS)
-            claimed = negative_binomial_epsilon(
-                _ORDERS[:, None],
-                two_sided_renyi(pair.first, pair.second, _ORDERS)[:, None],
-                _SECOND_ORDERS,
-                two_sided_renyi(pair.first, pair.second, _SECOND_ORDERS),
-                eta,
-                gamma,
-                tight=tight,
-            )
-            best = np.argmin(claimed, axis=1)
-            least = claimed[np.arange(_ORDERS.size), best]
-            worst = int(np.argmin(least - seen))
-            yield (
-                float(least[worst]),
-                float(seen[worst]),
-                f"order {_ORDERS[worst]:g}, second order "
-                f"{_SECOND_ORDERS[best[worst]]:g}, eta={eta!r}, gamma={gamma!r}, "
-                f"{pair.where}",
-            )
+            law = laws.truncated_negative_binomial(*_random_shape(generator))
+            yield _theorem_2_case(pair, law, _ORDERS, _SECOND_ORDERS, tight)
 
     return cases
 
@@ -191,6 +204,7 @@ STATEMENTS = (
         Relation.BASE,
         _theorem_2(tight=False),
         at_most(_theorem_2_cases(tight=False)),
+        aliases=("KRW-Thm5.1",),
     ),
     PS.privacy(
         "PS-Thm2-tight",
@@ -209,6 +223,7 @@ STATEMENTS = (
         Relation.BASE,
         _pure,
         at_most(_pure_cases),
+        aliases=("KRW-Cor5.3",),
     ),
     PS.privacy(
         "PS-Cor4",

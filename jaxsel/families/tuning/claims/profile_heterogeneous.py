@@ -171,6 +171,23 @@ def _procedure_cases(budget: Budget) -> Iterator[Case]:
         own = negative_binomial_profile(profile, 1.0, 1.0 / mean).epsilon(_DELTA)
         yield thresholds.tuned.epsilon, own, f"Theorem 5.2, {where}"
         yield own, 0.985 * thresholds.tuned.epsilon, f"Theorem 5.2, {where}"
+    yield from _first_threshold_cases(thresholds)
+
+
+def _first_threshold_cases(thresholds: CandidateThresholds) -> Iterator[Case]:
+    """With half of delta_1 it is the first threshold that stops the search.
+
+    That of a Gaussian never does: DP-SGD has the heavier tail.
+    """
+    strict = thresholds.first._replace(delta=0.5 * thresholds.first.delta)
+    steps = largest_steps(
+        thresholds._replace(first=strict), _RATE, 2.0, interval=_INTERVAL
+    )
+    for run, expected in ((steps, True), (steps + 1, False)):
+        profile = subsampled_gaussian_profile(_RATE, 2.0, run, interval=_INTERVAL)
+        share = float(profile(np.asarray(strict.epsilon))) / strict.delta
+        where = f"delta over half of the first threshold, {run} of {steps} steps"
+        yield (1.0, share, where) if expected else (share, 1.0, where)
 
 
 def _gaussian_steps(

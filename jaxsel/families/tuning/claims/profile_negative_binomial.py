@@ -1,25 +1,19 @@
-"""Koskela, Redberg & Wang 2024, Theorems 5.1 and 5.2, Corollary 5.3: negative binomial K.
+"""Koskela, Redberg & Wang 2024, Theorem 5.2: negative binomial K.
 
-The privacy profile of the best of K runs, its Renyi baseline, and the bound of this
-project along the whole trade-off curve, for any K. Each is set against the exact profile
+The privacy profile of the best of K runs (Theorem 5.1, its Renyi baseline, and Corollary
+5.3 are Theorem 2 and Corollary 3 of Papernot & Steinke), and the bound of this project
+along the whole trade-off curve, for any K. Each is set against the exact profile
 of the best of K draws from two finite laws.
 """
 
 from collections.abc import Iterator
-from typing import Annotated
 
 import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import randomised_response_tradeoff
-from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import number
-from jaxsel.families.tuning.bounds.negative_binomial import (
-    negative_binomial_epsilon,
-    pure_negative_binomial_epsilon,
-)
 from jaxsel.families.tuning.bounds.profiles import (
     ProfileBound,
     negative_binomial_profile,
@@ -28,9 +22,6 @@ from jaxsel.families.tuning.bounds.profiles import (
 from jaxsel.families.tuning.claims.base_pairs import (
     BasePair,
     base_pairs,
-    pure_pairs,
-    tuned_pair,
-    two_sided_renyi,
 )
 from jaxsel.families.tuning.claims.profile_cases import (
     TOLERANCE,
@@ -39,8 +30,6 @@ from jaxsel.families.tuning.claims.profile_cases import (
     Eta,
     Gamma,
     LawOfK,
-    NoiseScale,
-    Order,
     coin_profile,
     law_profile,
     law_tradeoff,
@@ -52,51 +41,7 @@ from jaxsel.families.tuning.claims.profile_cases import (
 from jaxsel.papers import JX, KRW
 from jaxsel.repetitions import Repetitions
 
-# --- Theorem 5.1 ----------------------------------------------------------------------
-
-
-def _theorem_5_1(
-    *,
-    order: Order = 10.0,
-    second_order: Annotated[float, number("free in the bound", at_least=1.0)] = 10.0,
-    mean: Annotated[float, number("E[K]", above=1.0, below=1e12)] = 30.0,
-    eta: Annotated[float, number("shape of K", above=-1.0, below=100.0)] = 1.0,
-    noise_scale: NoiseScale = 4.0,
-) -> float:
-    """Renyi bound at ``order`` of the tuned Gaussian (Papernot & Steinke 2022, Thm 2)."""
-    rho, second = 0.5 / noise_scale**2, second_order
-    law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
-    gamma = law.parameters["gamma"]
-    base, other = order * rho, second * rho
-    return float(negative_binomial_epsilon(order, base, second, other, eta, gamma))
-
-
-def _renyi_case(
-    pair: BasePair, law: Repetitions, orders: np.ndarray, second: float
-) -> Case:
-    eta, gamma = law.parameters["eta"], law.parameters["gamma"]
-    base = two_sided_renyi(pair.first, pair.second, np.append(orders, second))
-    claimed = negative_binomial_epsilon(orders, base[:-1], second, base[-1], eta, gamma)
-    seen = two_sided_renyi(*tuned_pair(pair, law), orders)
-    worst = int(np.argmin(claimed - seen))
-    where = (
-        f"orders {orders[worst]:g} and {second:g}, {dict(law.parameters)}, {pair.where}"
-    )
-    return float(claimed[worst]), float(seen[worst]), where
-
-
-def _renyi_cases(budget: Budget) -> Iterator[Case]:
-    pair, law = sharp_instances()["negative_binomial"]
-    yield _renyi_case(pair, law, np.array([1000.0]), 1000.0)
-    generator = np.random.default_rng(budget.seed + 1)
-    orders = np.array([1.05, 1.5, 3.0, 10.0])
-    for pair in base_pairs(budget):
-        law = random_law(generator, "negative_binomial")
-        second = float(generator.choice([1.0, 2.0, 8.0, 64.0]))
-        yield _renyi_case(pair, law, orders, second)
-
-
-# --- Theorem 5.2 and Corollary 5.3 ----------------------------------------------------
+# --- Theorem 5.2 ----------------------------------------------------------------------
 
 
 def _theorem_5_2(
@@ -119,25 +64,6 @@ def _bound_5_2(pair: BasePair, law: Repetitions) -> ProfileBound:
 
 def _cases_5_2(budget: Budget) -> Iterator[Case]:
     return profile_cases(budget, "negative_binomial", _bound_5_2)
-
-
-def _corollary_5_3(
-    *,
-    epsilon: Annotated[float, number("pure, of the base", at_least=0.0)] = 1.0,
-    eta: Eta = 1.0,
-) -> float:
-    """(eta + 2) epsilon, pure DP of the tuned algorithm."""
-    return pure_negative_binomial_epsilon(epsilon, eta)
-
-
-def _pure_cases(budget: Budget) -> Iterator[Case]:
-    generator = np.random.default_rng(budget.seed + 1)
-    for pair in pure_pairs(budget):
-        law = random_law(generator, "negative_binomial")
-        base = exact_epsilon(pair.first, pair.second)
-        seen = exact_epsilon(*tuned_pair(pair, law))
-        claimed = _corollary_5_3(epsilon=base, eta=law.parameters["eta"])
-        yield claimed, seen, f"{dict(law.parameters)}, {pair.where}"
 
 
 # --- The whole trade-off curve --------------------------------------------------------
@@ -192,16 +118,6 @@ def _any_cases(budget: Budget) -> Iterator[Case]:
 
 STATEMENTS = (
     KRW.privacy(
-        "KRW-Thm5.1",
-        "Theorem 5.1 (Papernot & Steinke 2022, Theorem 2)",
-        "The best of K ~ D(eta, gamma) runs has a Renyi divergence of at most "
-        "epsilon(a) + (eta + 1)(1 - 1/b) epsilon(b) + (1 + eta) log(1/gamma)/b + "
-        "log E[K]/(a - 1) at order a, for every second order b >= 1.",
-        Relation.BASE,
-        _theorem_5_1,
-        at_most(_renyi_cases),
-    ),
-    KRW.privacy(
         "KRW-Thm5.2",
         "Theorem 5.2",
         "The best of K ~ D(eta, gamma) runs has delta(epsilon) <= E[K] "
@@ -211,15 +127,6 @@ STATEMENTS = (
         Relation.BASE,
         _theorem_5_2,
         at_most(_cases_5_2, TOLERANCE),
-    ),
-    KRW.privacy(
-        "KRW-Cor5.3",
-        "Corollary 5.3",
-        "The best of K ~ D(eta, gamma) runs of an epsilon-DP base is "
-        "(eta + 2) epsilon-DP.",
-        Relation.BASE,
-        _corollary_5_3,
-        at_most(_pure_cases),
     ),
     JX.privacy(
         "KRW-N2",

@@ -12,12 +12,13 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
-from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.accounting.single_run.divergences import profile_delta
+from jaxsel.accounting.single_run.score_pairs import gaussian_pair
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
 from jaxsel.domains import number
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.profiles import (
     gaussian_negative_binomial_epsilon,
     point_negative_binomial,
@@ -34,6 +35,7 @@ from jaxsel.families.tuning.claims.profile_gaussian_cases import (
     NATURAL,
     block_order_delta,
     stopping_ratio,
+    tuned_gaussian_epsilon,
     worst_block_order,
 )
 from jaxsel.papers import KRW
@@ -199,14 +201,21 @@ def _gaussian_cases(bound):
 
 
 def _corollary_5_5_cases(budget: Budget) -> Iterator[Case]:
-    """And the delta that Theorem 5.2 proves at the claim's epsilon, for every order."""
-    yield from _gaussian_cases(_corollary_5_5)(budget)
+    """Epsilons at delta: exact ones, and what Theorem 5.2 proves for every order.
+
+    Deltas at the claimed epsilon are below 1e-4 of delta, and say nothing.
+    """
+    del budget
     for delta, mean, eta, noise_scale, epsilon in _gaussian_settings(_corollary_5_5):
         law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
         ratio = stopping_ratio(noise_scale, eta, float(law.parameters["gamma"]))
-        proved = mean * float(gaussian_delta(epsilon - ratio, noise_scale))
-        where = f"mean={mean:g}, eta={eta:g}, noise_scale={noise_scale:g}"
-        yield delta, proved, f"Theorem 5.2 at {epsilon:.6g}, {where}"
+        where = f"at {delta=:g}, {mean=:g}, {eta=:g}, {noise_scale=:g}"
+        proved = tuned_gaussian_epsilon(delta, noise_scale, law, ratio)
+        yield epsilon, proved, f"epsilon of Theorem 5.2 {where}"
+        pair = gaussian_pair(noise_scale)
+        for order in (worst_block_order(mean, 2.04, 0.316), NATURAL):
+            exact = tuned_profile(pair, law, order).epsilon(delta)
+            yield epsilon, exact, f"exact epsilon {where}, order {order}"
 
 
 _GAUSSIAN_STATEMENT = (

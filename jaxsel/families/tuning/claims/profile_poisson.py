@@ -148,10 +148,14 @@ def _gaussian_5_8(
     return base + mean * gaussian_total_variation(noise_scale)
 
 
-def _gaussian_5_6(mean: float, delta: float, noise_scale: float) -> float:
-    """Theorem 5.6, with delta-hat from the exact profile."""
-    base = curves.gaussian(noise_scale)
-    return renyi_to_epsilon(poisson_renyi(base, mean, monotonised=False), delta).epsilon
+def _gaussian_5_6(
+    mean: float, delta: float, noise_scale: float, delta_from: str = "profile"
+) -> float:
+    """Theorem 5.6, with delta-hat from the exact profile, or from Renyi divergences."""
+    curve = poisson_renyi(
+        curves.gaussian(noise_scale), mean, delta_from=delta_from, monotonised=False
+    )
+    return renyi_to_epsilon(curve, delta).epsilon
 
 
 def _best(
@@ -163,10 +167,15 @@ def _best(
     return min(ours, _gaussian_5_6(mean, delta, noise_scale))
 
 
-def _improvement_cases(budget: Budget) -> Iterator[Case]:
-    for mean in (10.0, 5.0, 100.0):
-        setting = {"mean": mean, "delta": 1e-6, "noise_scale": 4.0}
-        yield _gaussian_5_6(**setting), _gaussian_5_8(**setting), f"{setting}"
+def _improvement_cases(delta_from: str, means: tuple[float, ...]):
+    def cases(budget: Budget) -> Iterator[Case]:
+        del budget
+        for mean in means:
+            setting = {"mean": mean, "delta": 1e-6, "noise_scale": 4.0}
+            theirs = _gaussian_5_6(**setting, delta_from=delta_from)
+            yield theirs, _gaussian_5_8(**setting), f"{setting}"
+
+    return cases
 
 
 def _best_cases(budget: Budget) -> Iterator[Case]:
@@ -243,29 +252,27 @@ STATEMENTS = (
     ),
     KRW.misprint(
         "E-KRW-5",
-        "Section 5 (first paragraph), Figures 4 and 6",
+        "Section 5 (first paragraph)",
         "statement",
         printed="The bounds for the binomial distribution improve the state-of-the-art "
         "bounds for the Poisson distribution.",
-        correct="The best epsilon_1 of Corollary 5.8 is always 0 (e^epsilon_1 + "
-        "delta(epsilon_1) does not decrease), so that it costs mean times the "
-        "total variation distance. Theorem 6 of Papernot & Steinke 2022 costs mean "
-        "times delta at a positive level, which is less: fed with the same exact "
-        "profile, at delta 1e-6, it gives the smaller epsilon from 4 runs on at "
-        "noise scale 4, from 13 at noise scale 0.5, and a much smaller one for "
-        "many runs. Corollary 5.8 wins for the fewest runs, and, at noise scale 4 "
-        "up to some 60 runs, over a Theorem 6 whose delta-hat is converted from "
-        "Renyi divergences, as in the paper's figures.",
+        correct="For few runs they do. The best epsilon_1 of Corollary 5.8 is always 0 "
+        "(e^epsilon_1 + delta(epsilon_1) does not decrease), so that it costs mean times "
+        "the total variation distance; Theorem 6 of Papernot & Steinke 2022 costs mean "
+        "times delta at a positive level, which is less for many runs: at noise scale 4 "
+        "and delta 1e-6 it gives the smaller epsilon from some 61 runs on, its "
+        "delta-hat converted from Renyi divergences as in the paper's figures (9.2 "
+        "against 11.2 at mean 100).",
         refuted=(
             KRW.privacy(
                 "KRW-Sec5-Poisson-printed",
                 "Section 5, first paragraph",
                 "The bounds improve the state of the art for the Poisson distribution: "
                 "Corollary 5.8 gives no larger epsilon than Theorem 6 of Papernot & "
-                "Steinke 2022, fed with the same profile of the base.",
+                "Steinke 2022, as the paper's figures evaluate it.",
                 Relation.BASE,
                 _gaussian_5_8,
-                at_most(_improvement_cases),
+                at_most(_improvement_cases("renyi", (10.0, 100.0, 300.0))),
             ),
         ),
         corrected=(
@@ -282,5 +289,25 @@ STATEMENTS = (
                 at_most(_best_cases, TOLERANCE),
             ),
         ),
+    ),
+    KRW.remark(
+        "R-KRW-5",
+        "Section 5 (first paragraph), Figures 4 and 6",
+        "The paper's Renyi baseline for Poisson K converts delta-hat from Renyi "
+        "divergences. Fed with the exact profile that Corollary 5.8 uses, Theorem 6 of "
+        "Papernot & Steinke 2022 gives the smaller epsilon from 4 runs on at noise scale "
+        "4 and delta 1e-6, from 13 at noise scale 0.5, and a much smaller one for many.",
+        readings=(
+            KRW.privacy(
+                "KRW-Sec5-Poisson-same-profile",
+                "Section 5, first paragraph, both fed with the same profile",
+                "Corollary 5.8 gives no larger epsilon than Theorem 6 of Papernot & "
+                "Steinke 2022 with delta-hat from the same profile of the base.",
+                Relation.BASE,
+                _gaussian_5_8,
+                at_most(_improvement_cases("profile", (10.0, 5.0, 100.0))),
+            ),
+        ),
+        holds=("KRW-Sec5-Poisson",),
     ),
 )

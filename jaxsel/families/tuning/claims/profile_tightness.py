@@ -2,9 +2,9 @@
 
 The paper says that Renyi bounds grow as log E[K], against sqrt(log E[K]) for its own; that
 the best there is for the ratio of slopes is a uniform bound through one point of the
-profile; and that its bounds cannot be much tightened. For a Gaussian base, at a fixed
-delta, both grow as sqrt(log E[K]), two valid bounds do better than Theorem 5.2, and one
-nearly meets an exact lower bound.
+profile; and that, by its authors' impression, its bounds cannot be much tightened. For a
+Gaussian base, at a fixed delta, both grow as sqrt(log E[K]), two valid bounds do better
+than Theorem 5.2, and one nearly meets an exact lower bound.
 """
 
 import math
@@ -240,24 +240,24 @@ def _ratio_cases(budget: Budget) -> Iterator[Case]:
 
 
 STATEMENTS = (
-    KRW.misprint(
-        "E-KRW-8",
+    KRW.remark(
+        "R-KRW-8",
         "Sections 3, 4 and 7 (remarks), Figure 3",
-        "statement",
-        printed="The Renyi guarantees of Papernot & Steinke 2022 essentially grow as log "
-        "m; the best we can have is a uniform bound for the ratio of slopes, with "
-        "the same epsilon_1 for each output; our bounds cannot be much tightened.",
-        correct="At fixed orders the Renyi bound grows as log m, but with the orders "
+        "The paper says that the Renyi guarantees of Papernot & Steinke 2022 essentially "
+        "grow as log m; that the best one can have with the hockey stick is a uniform "
+        "bound for the ratio of slopes, with the same epsilon_1 for each output; and that "
+        "its authors' impression is that their bounds cannot be much tightened. At fixed "
+        "orders the Renyi bound grows as log m, but with the orders "
         "chosen for m, as the paper's own curves do, it grows as sqrt(log m) "
         "(Papernot & Steinke 2022, Corollary 4). Theorem 5.2 loses to a uniform "
         "bound along the whole trade-off curve, and more to a supremum at each "
         "output: at noise scale 4, eta = 1, delta = 1e-6 and mean 300, epsilon "
         "falls from 2.79 to 2.38 and 2.25, while some order on the outputs needs "
         "2.23.",
-        refuted=(
+        readings=(
             KRW.privacy(
-                "KRW-Sec3-growth-printed",
-                "Section 3, after Theorem 3.3",
+                "KRW-Sec3-growth-log",
+                "Section 3, after Theorem 3.3, as a rate at fixed delta; the half is ours",
                 "The Renyi bounds of Papernot & Steinke 2022 essentially grow as log m, "
                 "m = E[K]: from mean 1000 on, epsilon at a fixed delta keeps at least "
                 "half of its rate of growth per unit of log m.",
@@ -268,8 +268,8 @@ STATEMENTS = (
                 "KRW-Sec3-growth.",
             ),
             KRW.privacy(
-                "KRW-Sec7-tight-printed",
-                "Section 7",
+                "KRW-Sec7-tight-tenth",
+                "Section 7, as a tenth at most; the tenth is ours",
                 "The bounds cannot be much tightened when K is random: no valid epsilon "
                 "is below 0.9 times that of Theorem 5.2.",
                 Relation.BASE,
@@ -279,7 +279,7 @@ STATEMENTS = (
                 "KRW-Sec7-tight.",
             ),
             KRW.privacy(
-                "KRW-Sec4-uniform-printed",
+                "KRW-Sec4-uniform-one-level",
                 "Section 4, last paragraph",
                 "The best uniform bound on the ratio f'(q)/f'(q') comes from q' <= "
                 "e^epsilon_1 q + delta(epsilon_1) with one epsilon_1, as in Theorem 5.2.",
@@ -290,7 +290,7 @@ STATEMENTS = (
                 "KRW-Sec4-uniform; and the bound need not be uniform: KRW-Sec7-tight.",
             ),
         ),
-        corrected=(
+        holds=(
             PS.privacy(
                 "KRW-Sec3-growth",
                 "Corollary 4, at a fixed delta",

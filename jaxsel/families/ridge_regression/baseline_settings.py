@@ -1,0 +1,86 @@
+"""Settings of private ridge regression without tests; see baselines."""
+
+import math
+
+import numpy as np
+
+from jaxsel.accounting.numerics.optimise import minimise
+from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
+from jaxsel.errors import check_interval, check_positive
+from jaxsel.families.ridge_regression import posterior_privacy as privacy
+
+_FAILURE = 0.05  # of Wang's high-probability error bound, which sets lambda
+
+
+def output_perturbation_scale(
+    regularisation: float, records: int, epsilon: float, delta: float
+) -> float:
+    """Deviation of the noise on each coefficient; arguments as below."""
+    multiplier = gaussian_noise_multiplier(epsilon, delta)
+    return multiplier * float(privacy.ridge_sensitivity(regularisation, records))
+
+
+def output_perturbation_regularisation(
+    records: int, epsilon: float, delta: float
+) -> float:
+    """The lambda >= 1 of least n s^2 + lambda, s the noise of output perturbation.
+
+    n s^2 bounds what the noise adds to the sum of squared errors for rows of norm 1,
+    lambda what shrinking to |theta| <= 1 does; nothing depends on the data.
+
+    Args:
+      records: n >= 1, the public bound.
+      epsilon, delta: the budget.
+    """
+    multiplier = gaussian_noise_multiplier(epsilon, delta)
+
+    def cost(log_lambda):
+        lam = np.exp(log_lambda)
+        scale = multiplier * privacy.ridge_sensitivity(lam, records)
+        return np.log(records * scale**2 + lam)
+
+    return float(np.exp(minimise(cost, 0.0, math.log(1e4 * records))[0]))
+
+
+def balanced_regularisation(
+    records: int, dimension: int, epsilon: float, delta: float
+) -> float:
+    """The lambda of OPS-Balanced (Wang 2018), for our tail t in place of log(2/delta).
+
+    max{(C n/2)^(1/3), t^2/epsilon} with C = (d/2 + sqrt(d l) + l) t^2/e^2, l = log 20 and
+    e = min(epsilon/2, sqrt(epsilon/2)). Any lambda above t^2/(2 epsilon) is private; this
+    one balances shrinking and noise for |theta| <= 1.
+
+    Args:
+      records: n, the public bound.
+      dimension: d.
+      epsilon, delta: the budget.
+    """
+    tail = privacy.tail_of(delta)
+    slope = min(0.5 * epsilon, math.sqrt(0.5 * epsilon))
+    log_failure = -math.log(_FAILURE)
+    spread = 0.5 * dimension + math.sqrt(dimension * log_failure) + log_failure
+    balance = (0.5 * records * spread * tail**2 / slope**2) ** (1.0 / 3.0)
+    return max(balance, tail**2 / epsilon)
+
+
+def balanced_precision(
+    regularisation: float, records: int, epsilon: float, delta: float
+) -> float:
+    """Largest precision for which posterior sampling is private on every data set.
+
+    posterior_shift at leverage 1/lambda, with the residual 1 + ridge_norm_bound on the
+    smaller set of each pair.
+
+    Raises:
+      InputError: if no precision is: lambda is below about t^2/(2 epsilon).
+    """
+    leverage = 1.0 / check_positive("regularisation", regularisation)
+    tail = privacy.tail_of(delta)
+    shift = float(privacy.posterior_shift(epsilon, tail, leverage))
+    if shift <= 0.0:
+        check_interval(
+            "regularisation", regularisation, 0.5 * tail**2 / epsilon, math.inf
+        )
+    residual = 1.0 + float(privacy.ridge_norm_bound(regularisation, records))
+    return (shift / residual) ** 2 / leverage

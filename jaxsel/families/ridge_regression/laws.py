@@ -1,0 +1,219 @@
+"""Exact laws of private regression on the line, and of its test, in float64 on the host.
+
+On the line everything is a mixture of Gaussians: a run of OPS-PTR, given its two released
+bounds, is N(theta, 1/(precision (X'X + lambda))). Laws here are of the bin that the
+released coefficient falls in, "nothing" last.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, special
+
+from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.families.ridge_regression import posterior_privacy as privacy
+from jaxsel.families.ridge_regression.settings import RunCalibration
+from jaxsel.repetitions import Repetitions
+
+# What must be left of a sample's epsilon once its variance is paid for, as in AdaOPS
+# (Wang 2018): with less there is hardly any precision, and nothing is better.
+LEAST_SHARE = 0.5
+_REACH = 9.0  # standard deviations; beyond them lies less than 1e-18
+_WIDTH = 4.0  # of the panels of a quadrature
+_CELLS = 1000  # of the coefficient, for the order of runs
+_SCORES = np.linspace(-6.0, 6.0, 25)
+
+
+class Line(NamedTuple):
+    """What the mechanisms look at in a one-dimensional data set.
+
+    Attributes:
+      square: X'X, the sum of squared features.
+      cross: X'y.
+      records: public bound on the number of records.
+    """
+
+    square: float
+    cross: float
+    records: int
+
+
+def pass_probability(
+    run: RunCalibration, eigenvalue: float, regularisation: float
+) -> float:
+    """Exact probability that a run of OPS-PTR releases a sample, in any dimension.
+
+    Args:
+      run: its calibration.
+      eigenvalue: least eigenvalue of X'X.
+      regularisation: lambda.
+    """
+    return float(special.ndtr(-_least_passing(run, eigenvalue, regularisation)))
+
+
+def _least_passing(
+    run: RunCalibration, eigenvalue: float, regularisation: float
+) -> float:
+    """The value of the first standard normal from which on a run passes."""
+
+    def room(log_leverage: float) -> float:
+        mu = math.exp(log_leverage)
+        left = run.sample_epsilon - 0.5 * mu * run.tail**2 + 0.5 * math.log1p(mu)
+        return left - LEAST_SHARE * run.sample_epsilon
+
+    largest = math.exp(float(optimize.brentq(room, -40.0, 40.0)))  # type: ignore
+    needed = 1.0 / largest - regularisation
+    if needed <= 0.0:
+        return -math.inf
+    return (needed + 1.0 - eigenvalue) / run.noise_multiplier + run.margin
+
+
+def gaussian_bins(edges: np.ndarray, mean, deviation) -> np.ndarray:
+    """P(edge_i <= N(mean, deviation^2) < edge_(i+1)), -inf and inf being edges too.
+
+    Args:
+      edges: Float64["edges"], increasing.
+      mean, deviation: Float64["..."].
+
+    Returns:
+      Float64["... edges+1"].
+    """
+    z = (edges - np.asarray(mean)[..., None]) / np.asarray(deviation)[..., None]
+    ends = np.pad(z, [(0, 0)] * (z.ndim - 1) + [(1, 1)], constant_values=np.inf)
+    ends[..., 0] = -np.inf
+    low, high = ends[..., :-1], ends[..., 1:]
+    # Of the two forms of an interval's mass, the one of small tails.
+    upper = special.ndtr(-low) - special.ndtr(-high)
+    return np.where(low > 0.0, upper, special.ndtr(high) - special.ndtr(low))
+
+
+def _precisions(
+    run: RunCalibration, line: Line, regularisation: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The precisions of a run that passes, and their probabilities."""
+    scale, margin = run.noise_multiplier, run.margin
+    first = _least_passing(run, line.square, regularisation)
+    start = max(first, -_REACH)
+    if start >= _REACH:
+        return np.empty(0), np.empty(0)
+    # Below this the bound on the eigenvalue is of no use, and constant.
+    kink = float(np.clip((1.0 - line.square) / scale + margin, start, _REACH))
+    z, weights = panels([start, kink, _REACH], _WIDTH)
+    weights = weights * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+    least = np.maximum(line.square + scale * (z - margin), 0.0)
+    leverage = np.asarray(privacy.leverage_bound(regularisation, least))
+    log_norm = math.log1p(abs(line.cross) / (line.square + regularisation))
+    largest = math.log1p(float(privacy.ridge_norm_bound(regularisation, line.records)))
+    found, chances = [], []
+    for mu, weight in zip(leverage, weights, strict=True):
+        # The bound on log(1 + |theta|), kept between 0 and what all data satisfy.
+        spread = scale * math.log1p(mu)
+        ends = (np.array([0.0, largest]) - log_norm) / spread - margin
+        ends = np.clip(ends, -_REACH, _REACH)
+        inner, mass = np.empty(0), np.empty(0)
+        if ends[1] > ends[0]:
+            inner, mass = panels(ends, _WIDTH)
+            mass = mass * np.exp(-0.5 * inner**2) / math.sqrt(2.0 * math.pi)
+        bounds = np.concatenate(
+            [[0.0], log_norm + spread * (inner + margin), [largest]]
+        )
+        share = np.concatenate(
+            [[special.ndtr(ends[0])], mass, [special.ndtr(-ends[1])]]
+        )
+        precision = privacy.posterior_precision(
+            run.sample_epsilon, run.tail, mu, np.exp(bounds)
+        )
+        found.append(np.atleast_1d(precision))
+        chances.append(weight * share)
+    return np.concatenate(found), np.concatenate(chances)
+
+
+@functools.lru_cache(maxsize=32)
+def _run_bins(
+    run: RunCalibration, line: Line, regularisation: float, edges: tuple[float, ...]
+) -> np.ndarray:
+    precision, chance = _precisions(run, line, regularisation)
+    curvature = line.square + regularisation
+    total = np.zeros(len(edges) + 1)
+    for part in np.array_split(np.arange(precision.size), precision.size // 2000 + 1):
+        deviation = 1.0 / np.sqrt(precision[part] * curvature)
+        mean = np.full(part.size, line.cross / curvature)
+        total += chance[part] @ gaussian_bins(np.array(edges), mean, deviation)
+    return total
+
+
+def run_law(
+    run: RunCalibration, line: Line, regularisation: float, edges: np.ndarray
+) -> np.ndarray:
+    """Law of one run of OPS-PTR on the line: Float64["edges+2"].
+
+    Args:
+      run: its calibration.
+      line: the data.
+      regularisation: lambda.
+      edges: Float64["edges"], of the bins of the coefficient.
+    """
+    some = _run_bins(run, line, float(regularisation), tuple(map(float, edges)))
+    return np.append(some, max(0.0, 1.0 - float(some.sum())))
+
+
+def tuned_run_law(
+    run: RunCalibration,
+    line: Line,
+    grid: np.ndarray,
+    repetitions: Repetitions,
+    scores: tuple[Line, float],
+    edges: np.ndarray,
+) -> np.ndarray:
+    """Law of the best of K runs on the line: Float64["edges+2"].
+
+    Given the released scores S and C, runs are ordered by S w^2 - 2 C w in their
+    coefficient w. Coefficients that share one of some 1000 cells are ordered as one; the
+    law is good to about 1e-4 of each probability.
+
+    Args:
+      run: calibration of each run.
+      line: the training data.
+      grid: Float64["regularisations"], one of which each run draws.
+      repetitions: law of K.
+      scores: the validation data, and the deviation of its released moments.
+      edges: Float64["edges"], of the bins of the coefficient.
+    """
+    centres = line.cross / (line.square + grid)
+    widest = []
+    for regularisation, centre in zip(grid, centres, strict=True):
+        precision, chance = _precisions(run, line, float(regularisation))
+        if chance.size:
+            curvature = line.square + regularisation
+            away = _REACH / np.sqrt(precision[chance > 1e-12].min() * curvature)
+            widest += [centre - away, centre + away]
+    if not widest:
+        return np.append(np.zeros(edges.size + 1), 1.0)
+    cells = np.linspace(min(widest), max(widest), _CELLS + 1)
+    cuts = np.unique(np.concatenate([cells, edges]))
+    mass = np.mean(
+        [run_law(run, line, float(each), cuts)[:-1] for each in grid], axis=0
+    )
+    points = np.concatenate([cuts[:1], 0.5 * (cuts[1:] + cuts[:-1]), cuts[-1:]])
+    place = np.searchsorted(edges, points, side="right")
+    validation, deviation = scores
+    # As released: the diagonal of the noise, its guard, and a cross moment.
+    squares = validation.square + deviation * (_SCORES + math.sqrt(2.0))
+    crosses = validation.cross + deviation * math.sqrt(0.5) * _SCORES
+    weights = np.exp(-0.5 * _SCORES**2)
+    weights /= weights.sum()
+    law = np.zeros(edges.size + 2)
+    for square, first in zip(squares, weights, strict=True):
+        for cross, second in zip(crosses, weights, strict=True):
+            order = np.argsort(square * points**2 - 2.0 * cross * points)
+            better = np.minimum(np.append(0.0, np.cumsum(mass[order])), 1.0)
+            best = np.diff(repetitions.pgf_gap(better))
+            law[:-1] += (
+                first
+                * second
+                * np.bincount(place[order], weights=best, minlength=edges.size + 1)
+            )
+    law[-1] = max(0.0, 1.0 - float(law[:-1].sum()))
+    return law
