@@ -228,6 +228,9 @@ STATEMENTS = (
                 Relation.GENERAL,
                 _delta,
                 at_most(_stated_cases),
+                loose="The noise's exact delta at epsilon/3 is at most (e^(1/3) - 1)/2 < "
+                "0.2 of its parameter, the theorem's parameter leaves half of delta to "
+                "spare and p halves the rest: at most 0.04 delta (CL-Thm8-sharp).",
             ),
         ),
     ),

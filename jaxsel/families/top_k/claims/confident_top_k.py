@@ -7,13 +7,20 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.single_run import pairs
+from jaxsel.accounting.single_run.divergences import (
+    epsilon_at_delta,
+    exact_epsilon,
+    profile_delta,
+)
 from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
+from jaxsel.checking import Case, at_most, equal
 from jaxsel.domains import number, positive, probability
 from jaxsel.families.top_k.confident_laws import (
+    ConfidentTopK,
     confident_gap_bound,
     confident_settings,
+    confident_settings_printed,
     confident_top_k_law,
     peeling_gap_bound,
     set_gaps,
@@ -68,7 +75,23 @@ def _laws(budget: Budget, cases: int):
         yield first, second, settings, epsilon, delta, where
 
 
+def _crowded(scores: list[float], beta: float, crowd: float) -> np.ndarray:
+    """Law of which of two candidates is released, or of the ``crowd`` of the third."""
+    settings = confident_settings(1.0, 1e-6, beta, 1)
+    f = np.array(scores)
+    weights = np.array([1.0, 1.0, crowd]) * np.exp(settings.round_epsilon * f / 2.0)
+    gaps = [max(f[1], f[2]) - f[0], max(f[0], f[2]) - f[1], max(f) - f[2]]
+    return smallest_gap_law(gaps, weights / weights.sum(), settings)
+
+
 def _pure_cases(budget: Budget) -> Iterator[Case]:
+    # The best falls while the crowd behind it rises, which moves its chance and its gap.
+    for beta in (0.1, 0.01):
+        laws = [
+            _crowded(side, beta, 2e4)
+            for side in ([137.0, 86.0, 123.0], [136.0, 87.0, 124.0])
+        ]
+        yield 1.0, exact_epsilon(*laws), f"one leads 20,000 by 14, k=1, {beta=}"
     for first, second, settings, epsilon, _, where in _laws(budget, 150):
         if settings.pure:
             yield epsilon, exact_epsilon(first, second), where
@@ -181,9 +204,12 @@ def _gap_budget(*, epsilon: Epsilon = 1.0) -> float:
     return epsilon / 6.0
 
 
-def _gap_losses(scale: float) -> Callable[[Budget], Iterator[Case]]:
+def _gap_losses(
+    settings: Callable[..., ConfidentTopK],
+) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
         del budget
+        scale = settings(1.0, 0.1, 0.1, 2).gap_scale
         scores = np.array([3, 2, 1, 0])
         for k, steps in itertools.product(
             (1, 2, 3), itertools.product((-1, 0, 1), repeat=4)
@@ -221,10 +247,60 @@ def _low_noise(*, beta: Beta = 0.1) -> float:
 def _low_noises(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
     for beta in [0.1, *generator.uniform(1e-4, 0.999, min(budget.cases, 100)).tolist()]:
-        runs = math.ceil(4.0 / beta)
-        one = 0.5 * math.exp(-math.log(2.0 * runs / beta))  # noise of scale 12/epsilon
-        some = float(beta_binomial(runs, 1.0).pgf_gap(one))
-        yield _low_noise(beta=beta), some, f"{beta=!r}, up to T={runs} runs"
+        found = confident_settings(0.7, 0.1, beta, 3)
+        one = 0.5 * math.exp(-found.offset / found.gap_scale)
+        some = float(beta_binomial(found.most_runs, 1.0).pgf_gap(one))
+        where = f"{beta=!r}, up to T={found.most_runs} runs"
+        yield _low_noise(beta=beta), some, where
+
+
+def _rounds_budget(
+    *, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.1
+) -> float:
+    """Privacy parameter epsilon/6, at delta/T, of the k rounds of one run."""
+    del delta, beta
+    return epsilon / 6.0
+
+
+def _rounds_losses(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    settings = [(1.0, 0.1, 0.1, 1), (1.0, 1e-3, 0.5, 400), (0.5, 1e-6, 0.01, 3000)]
+    for _ in range(min(budget.cases, 30)):
+        epsilon, delta, beta, k = 10.0 ** generator.uniform(
+            [-1.0, -6.0, -3.0, 0.0], [0.7, -0.1, -0.1, 3.0]
+        )
+        settings.append((epsilon, delta, beta, int(k)))
+    for epsilon, delta, beta, k in settings:
+        found = confident_settings(epsilon, delta, beta, k)
+        worst = pairs.composed_response((found.round_epsilon, k))
+        spent = 0.0 if found.pure else delta / found.most_runs
+        exact = epsilon_at_delta(worst.first, worst.second, spent)
+        where = f"{epsilon=!r}, {delta=!r}, {beta=!r}, {k=}, at delta {spent:.3g}"
+        yield _rounds_budget(epsilon=epsilon), exact, f"{where}, randomised responses"
+
+
+# --- What runs ------------------------------------------------------------------------
+
+
+def _most_runs(*, beta: Beta = 0.1) -> float:
+    """T = ceil(4/beta), Theorem 4 at beta/2 and alpha = 1."""
+    return math.ceil(4.0 / beta)
+
+
+def _prepared(budget: Budget) -> Iterator[Case]:
+    """The numbers that the mechanism draws with, against those of the theorem."""
+    from jaxsel.families.top_k.confident_top_k import confident_top_k
+
+    del budget
+    for epsilon, beta, k in ((1.0, 0.1, 1), (0.3, 0.07, 2), (2.5, 0.9, 3)):
+        params = {"epsilon": epsilon, "delta": 0.05, "beta": beta, "k": k}
+        _, found = confident_top_k().prepare(np.arange(5.0), params)
+        where = f"{epsilon=}, {beta=}, {k=}"
+        yield _most_runs(beta=beta), float(found["most_runs"]), f"T, {where}"
+        yield 12.0 / epsilon, float(found["gap_scale"]), f"noise on the gap, {where}"
+        # So few rounds compose purely: weights exp(epsilon f/(12 k)).
+        each = epsilon / (12.0 * k)
+        yield each, float(found["half_epsilon"]), f"exponent of a weight, {where}"
 
 
 STATEMENTS = (
@@ -247,7 +323,7 @@ STATEMENTS = (
                 "epsilon/6.",
                 Relation.GENERAL,
                 _gap_budget,
-                at_most(_gap_losses(6.0)),
+                at_most(_gap_losses(confident_settings_printed)),
             ),
             CL.utility(
                 "CL-Thm6-step-tails-printed",
@@ -266,7 +342,7 @@ STATEMENTS = (
                 "epsilon/6.",
                 Relation.GENERAL,
                 _gap_budget,
-                at_most(_gap_losses(12.0)),
+                at_most(_gap_losses(confident_settings)),
             ),
             CL.utility(
                 "CL-Thm6-step-tails",
@@ -285,6 +361,25 @@ STATEMENTS = (
                 Relation.GENERAL,
                 _delta,
                 at_most(_approximate_cases),
+                loose="delta enters only where many rounds compose to (epsilon/6, "
+                "delta/T), whose exact cost is CL-Thm6-step-rounds; of few enough to have "
+                "an exact law, the rest is pure (CL-Thm6-pure) and delta at epsilon is 0.",
+            ),
+            CL.privacy(
+                "CL-Thm6-step-rounds",
+                "proof of Theorem 6, corrected",
+                "The k rounds of one run are (epsilon/6, delta/T)-DP.",
+                Relation.GENERAL,
+                _rounds_budget,
+                at_most(_rounds_losses),
+            ),
+            CL.identity(
+                "CL-Thm6-settings",
+                "Theorem 6, corrected constants",
+                "What runs has T = ceil(4/beta), noise Lap(12/epsilon) on the gap and, "
+                "for few rounds, weights exp(epsilon f/(12 k)).",
+                _most_runs,
+                equal(_prepared, 1e-12),
             ),
             CL.utility(
                 "CL-Thm6-utility",
@@ -313,6 +408,8 @@ STATEMENTS = (
         Relation.GENERAL,
         _with_correction,
         at_most(_corrected_cases),
+        loose="At most a quarter of beta of the sets is ever replaced (CL-Thm6-utility), "
+        "which costs (1 + e^epsilon) delta/40, and delta at epsilon of the rest is 0.",
     ),
     CL.utility(
         "CL-Sec1.4.2-peeling",
