@@ -101,7 +101,7 @@ def draw() -> Canvas:
     for number, (label, look) in enumerate(RATES):
         sharp = number == 1
         bound = [updates_of.max_updates(cells, g, sharp=sharp) for g in gaps.tolist()]
-        formula = "⌈log|X|/(2g²)⌉" if sharp else "⌈4 log|X|/g²⌉"
+        formula = "⌊log|X|/(2g²)⌋" if sharp else "⌊4 log|X|/g²⌋"
         style.line(updates, gaps, bound, look, label=f"{label}: {formula}")
         counts = arrays["updates"][number]
         seen = np.arange(counts.shape[1])
