@@ -115,14 +115,15 @@ def _moved(
 # --- With restarts of the sparse vector -----------------------------------------------
 
 
-def _weights_shares(values: Values) -> dict[str, Any]:
+def weights_shares(values: Values) -> dict[str, Any]:
     """Half of epsilon for the restarts of the sparse vector, half for the answers."""
     each = values["epsilon"] / 2.0 / values["updates"]
     return {"updates": values["updates"], "test": each, "answer": each}
 
 
-def _weights_params(values: Values) -> dict[str, Any]:
-    shares, params = _weights_shares(values), _params(values)
+def weights_params(values: Values) -> dict[str, Any]:
+    """The parameters of ``hardt_rothblum`` at these settings of its entry."""
+    shares, params = weights_shares(values), _params(values)
     rows = values["table"].sum()
     return params | {
         "max_updates": shares["updates"],
@@ -138,22 +139,22 @@ def _make_weights(values: Values) -> Built:
     mechanism = hardt_rothblum(
         values["queries"], analyst=values["analyst"], event=values["event"]
     )
-    return Built(mechanism, values["table"], _weights_params(values))
+    return Built(mechanism, values["table"], weights_params(values))
 
 
 def _weights_pairs(values: Values) -> tuple[Pair, ...]:
-    return _moved(values, _weights_params)
+    return _moved(values, weights_params)
 
 
 def _weights_guarantee(values: Values, pair: Pair) -> Guarantee:
     del pair
-    return guarantee("CL-Thm9-budget", **_weights_shares(values))
+    return guarantee("CL-Thm9-budget", **weights_shares(values))
 
 
 # --- With the repetitive sparse vector ------------------------------------------------
 
 
-def _repetitive_shares(values: Values) -> dict[str, Any]:
+def repetitive_shares(values: Values) -> dict[str, Any]:
     """Half of epsilon for the one sparse vector, half for the answers."""
     half, gamma = values["epsilon"] / 2.0, values["gamma"]
     failures, answers = values["max_failures"], values["updates"]
@@ -166,8 +167,9 @@ def _repetitive_shares(values: Values) -> dict[str, Any]:
     }
 
 
-def _repetitive_params(values: Values) -> dict[str, Any]:
-    shares, params = _repetitive_shares(values), _params(values)
+def repetitive_params(values: Values) -> dict[str, Any]:
+    """The parameters of ``repetitive`` at these settings of its entry."""
+    shares, params = repetitive_shares(values), _params(values)
     rows = values["table"].sum()
     return params | {
         "distance": values["distance"],
@@ -185,16 +187,16 @@ def _make_repetitive(values: Values) -> Built:
 
     static = {name: values[name] for name in ("analyst", "event", "method")}
     mechanism = repetitive(values["queries"], **static)
-    return Built(mechanism, values["table"], _repetitive_params(values))
+    return Built(mechanism, values["table"], repetitive_params(values))
 
 
 def _repetitive_pairs(values: Values) -> tuple[Pair, ...]:
-    return _moved(values, _repetitive_params)[:1]
+    return _moved(values, repetitive_params)[:1]
 
 
 def _repetitive_guarantee(values: Values, pair: Pair) -> Guarantee:
     del pair
-    return guarantee("CL-Thm11-budget", **_repetitive_shares(values))
+    return guarantee("CL-Thm11-budget", **repetitive_shares(values))
 
 
 ENTRIES: tuple[MechanismEntry, ...] = (
