@@ -120,10 +120,12 @@ def respond(
     query,
     truth,
     params: Mapping[str, Any],
+    i=None,
     *,
     method: str = "jump",
 ) -> Reply:
-    """Answers the next query, whose true answer is ``truth``."""
+    """Answers the next query, whose true answer is ``truth``; it counts for itself."""
+    del i
     questions = stream.fold(key, _QUESTION_TAG)
     answers = stream.fold(key, _ANSWER_TAG)
     verdict = _literal if method == "literal" else _jump
