@@ -199,6 +199,83 @@ def _repetitive_guarantee(values: Values, pair: Pair) -> Guarantee:
     return guarantee("CL-Thm11-budget", **repetitive_shares(values))
 
 
+# --- Adaptive data analysis -----------------------------------------------------------
+
+
+def _analysis_params(values: Values) -> dict[str, Any]:
+    """What the mechanism that answers takes, and how many queries it is asked."""
+    make = repetitive_params if values["protection"] == "repetitive" else weights_params
+    params = make(values)
+    own = {name: params[name] for name in params if name != "reference"}
+    return own | {"queries": values["queries"]}
+
+
+def _analysis_data(values: Values, table: np.ndarray) -> dict[str, np.ndarray]:
+    population = values["population"]
+    if population.size != table.size or population.sum() == 0.0:
+        raise InputError(
+            f"population must hold {table.size} numbers, one a cell, and not only zeros"
+        )
+    return {"population": population / population.sum(), "table": table}
+
+
+def _make_analysis(values: Values) -> Built:
+    from jaxsel.families.multiplicative_weights.adaptive_analysis import (
+        adaptive_analysis,
+    )
+
+    data = _analysis_data(values, values["table"])
+    mechanism = adaptive_analysis(
+        int(values["table"].sum()), protection=values["protection"]
+    )
+    return Built(mechanism, data, _analysis_params(values))
+
+
+def _analysis_pairs(values: Values) -> tuple[Pair, ...]:
+    return tuple(
+        Pair(
+            pair.name,
+            _analysis_data(values, pair.data),
+            _analysis_data(values, pair.neighbour),
+            pair.relation,
+            _analysis_params(values),
+            pair.why,
+        )
+        for pair in _moved(values, _analysis_params)
+    )
+
+
+def _analysis_guarantee(values: Values, pair: Pair) -> Guarantee:
+    del pair
+    if values["protection"] == "repetitive":
+        return guarantee("CL-Thm11-budget", **repetitive_shares(values))
+    return guarantee("CL-Thm9-budget", **weights_shares(values))
+
+
+_ANALYSIS = {
+    "table": _SETTINGS["table"],
+    "population": Numbers(
+        "share of each cell of the universe, which the analyst knows",
+        default="2,2,1",
+        low=0.0,
+        low_open=False,
+        size=2,
+    ),
+    "queries": whole(
+        "random ones, before that which they suggest",
+        at_least=1,
+        at_most=10_000,
+        default=3,
+    ),
+    "protection": choice(
+        ("repetitive", "weights"),
+        "what answers: Theorem 11's mechanism, or Theorem 9's",
+        default="repetitive",
+    ),
+    **{name: _SETTINGS[name] for name in ("epsilon", "updates", "threshold", "rate")},
+    **{name: domain for name, domain in _REPETITIVE.items() if name != "method"},
+}
+
 ENTRIES: tuple[MechanismEntry, ...] = (
     MechanismEntry(
         "private_multiplicative_weights",
@@ -239,5 +316,17 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "repetitions": 3,
             "distance": 0.15,
         },
+    ),
+    MechanismEntry(
+        "adaptive_analysis",
+        ("CL-Thm10", "CL-Thm12"),
+        "Answer random queries and the one that their answers suggest, near a population's "
+        "values, from rows drawn from it.",
+        False,
+        _ANALYSIS,
+        _make_analysis,
+        _analysis_pairs,
+        _analysis_guarantee,
+        elsewhere={"protection": "weights", "updates": 2, "queries": 6},
     ),
 )
