@@ -25,7 +25,7 @@ def test_constants_by_hand():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"population": [0.5, 0.5]}, "population and a table"),
+        ({"population": [0.5, 0.5]}, "the table"),
         ({"population": [0.5, 0.5], "table": [1, 2, 3]}, "one number each a cell"),
         ({"population": [0.5, 0.5], "table": [1, 1]}, "3 in all"),
         ({"population": [0.5, 0.5], "table": [1.5, 1.5]}, "whole numbers"),
