@@ -116,8 +116,9 @@ def draw() -> Canvas:
         "the cells with a positive vote. Multiplicative weights: ε = "
         f"{standard:g} (Theorem 9) and {improved:g} (Theorem 11) with respect to the rows, "
         f"δ = 0, threshold {sim.THRESHOLD:g}, at most {sim.ANSWERS} answers from the rows; "
-        "for so few rows the error that Theorems 10 and 12 prove is above 1. Red: exact mean total "
-        "variation distance of the rows from the population, which exact answers reveal "
-        f"as m grows. {int(values['trials']):,} analyses a point, 95 % intervals.",
+        "for so few rows the error that Theorems 10 and 12 prove is above 1. Red: exact "
+        "mean total variation distance of the rows from the population, which exact "
+        f"answers reveal as m grows. {int(values['trials']):,} analyses a point, 95 % "
+        "intervals.",
     )
     return figure
