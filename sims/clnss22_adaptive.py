@@ -20,12 +20,13 @@ TRIALS = 128
 ROWS = 500
 QUERIES = (3, 10, 30, 100, 300, 1000)
 RANGE = (-2.0, 3.0)  # of all values, but with chance below 1e-12
-# A total epsilon of 5, pure: 4 for the sparse vector, 1 for 20 answers.
-THRESHOLD, RATE = 0.12, 0.24
-ANSWERS, ANSWER = 20, 0.05  # how many, and epsilon of each
-VECTOR = 4.0 / ANSWERS  # epsilon of each restarted sparse vector
-FAILURES, GAMMA = 20, 1.0
-TEST = 4.0 / (2 * FAILURES + GAMMA)  # epsilon of each Test
+# A total epsilon of 46, pure: 40 for the sparse vector, 6 for 60 answers. So few rows bear
+# no less, if answers are to be of use.
+THRESHOLD, RATE = 0.08, 0.24
+ANSWERS, ANSWER = 60, 0.1  # how many, and epsilon of each
+VECTOR = 40.0 / ANSWERS  # epsilon of each restarted sparse vector
+FAILURES, GAMMA = 60, 1.0
+TEST = 40.0 / (2 * FAILURES + GAMMA)  # epsilon of each Test
 SETTINGS = {
     "none": {},
     "laplace": {"noise_scale": 0.04},
