@@ -41,14 +41,26 @@ def _guaranteed(entry: MechanismEntry, given: Values) -> list[tuple[Pair, str]]:
     return [(pair, promise[0]) for pair, promise in found if promise is not None]
 
 
-def serves(entry: MechanismEntry, given: Values) -> bool:
-    """Whether that method is for those settings; a few are for one event alone."""
+def _serves(entry: MechanismEntry, given: Values) -> bool:
     try:
         built = entry.build(given)
         built.mechanism.prepare(built.data, built.params)
     except InputError:
         return False
     return True
+
+
+def with_method(entry: MechanismEntry, given: Values, method: str) -> Values | None:
+    """The settings with that method, and with another event if it is for that one alone;
+    None if it is not for those settings at all."""
+    events = entry.settings.get("events", entry.settings.get("event"))
+    name = "events" if "events" in entry.settings else "event"
+    others = events.options if isinstance(events, Choice) else ()
+    for more in ({}, *({name: option} for option in others)):
+        found = {**given, "method": method, **more}
+        if _serves(entry, found):
+            return found
+    return None
 
 
 def _elsewhere(entry: MechanismEntry, given: Values) -> list[Values]:
@@ -173,24 +185,26 @@ _OTHERS = 0.1
 
 def _simulation_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
+        # Where special values hide nothing every method is tried, else the default one.
+        here, *away = _elsewhere(entry, _simulated(entry))
+        wanted = [(here, method) for method in _methods(entry)]
+        if away:
+            wanted[1:] = [(away[0], method) for method in _methods(entry)]
         tried = [
-            (settings, method)
-            for settings in _elsewhere(entry, _simulated(entry))
-            for method in _methods(entry)
-            if serves(entry, {**settings, "method": method})
+            settings
+            for given, method in wanted
+            if (settings := with_method(entry, given, method)) is not None
         ]
-        for number, (settings, method) in enumerate(tried):
+        for number, settings in enumerate(tried):
             trials = max(int(budget.trials * (_OTHERS if number else 1.0)), 1)
             run = budget._replace(trials=trials, seed=budget.seed + number)
-            yield from simulated(settings, method, (1.0 - CONFIDENCE) / len(tried), run)
+            yield from simulated(settings, (1.0 - CONFIDENCE) / len(tried), run)
 
-    def simulated(
-        given: Values, method: str, error: float, budget: Budget
-    ) -> Iterator[Case]:
+    def simulated(given: Values, error: float, budget: Budget) -> Iterator[Case]:
         from jaxsel.engine import simulate_grid
         from jaxsel.intervals import clopper_pearson
 
-        built = entry.build({**given, "method": method})
+        built = entry.build(given)
         pair, law = built.pair(), built.mechanism.law
         assert law is not None
         sides = {"data": pair.data, "neighbour": pair.neighbour}
@@ -211,7 +225,7 @@ def _simulation_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case
                 if exact == 0.0 and count == 0:
                     continue
                 where = (
-                    f"method {method}, {_shown(given)} settings, pair {pair.name}, "
+                    f"{_shown(given)} settings, pair {pair.name}, "
                     f"{name}, outcome {label}, {count} of {budget.trials} trials"
                 )
                 yield float(high[side, outcome]), exact, f"upper limit, {where}"

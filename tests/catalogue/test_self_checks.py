@@ -9,7 +9,7 @@ from jaxsel.catalogue import (
     mechanisms,
     promised,
 )
-from jaxsel.catalogue.checks import audit_claims, serves, simulation_claims
+from jaxsel.catalogue.checks import audit_claims, simulation_claims, with_method
 from jaxsel.domains import Choice, choice
 from jaxsel.entry import guarantee
 from jaxsel.errors import InputError
@@ -105,6 +105,4 @@ def test_self_checks_leave_the_special_values(entry):
         assert here["relation"] != elsewhere["relation"]
     if "method" in here:
         for method in entry.settings["method"].options:
-            assert serves(entry, {"method": method}) or serves(
-                entry, {**entry.elsewhere, "method": method}
-            )
+            assert with_method(entry, entry.elsewhere, method) is not None

@@ -292,7 +292,6 @@ _FIXED = _entry(
         "delta_t": 0.02,
         "weight": 0.7,
         "beyond": "drop",
-        "events": "hits",
     },
 )
 
@@ -345,7 +344,6 @@ _EXPONENTIAL = _entry(
         "k": 3,
         "rho": 0.3,
         "relation": "general",
-        "events": "hits",
     },
 )
 
