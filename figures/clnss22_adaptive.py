@@ -13,7 +13,7 @@ from jaxsel.statistics import read_moments
 from sims import clnss22_adaptive as sim
 from sims.clnss22_adaptive import RANGE, SETTINGS
 
-TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, with and without protection"
+TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, and what protects"
 SECONDS = 14
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": (
@@ -116,8 +116,8 @@ def draw() -> Canvas:
         "the cells with a positive vote. Multiplicative weights: ε = "
         f"{standard:g} (Theorem 9) and {improved:g} (Theorem 11) with respect to the rows, "
         f"δ = 0, threshold {sim.THRESHOLD:g}, at most {sim.ANSWERS} answers from the rows; "
-        f"Theorem 11's halts after {sim.FAILURES} failed batches, and then answers from its "
-        "hypothesis, right or wrong; "
+        f"Theorem 11's halts after {sim.FAILURES} failed batches, and then answers from "
+        "its hypothesis, right or wrong; "
         "for so few rows no epsilon of use leaves answers of use, and what Theorems 10 and "
         "12 prove is empty: what is seen is the algorithm, not the theorem. Red: exact "
         "mean total variation distance of the rows from the population, which exact "
