@@ -193,7 +193,8 @@ def _test_cases(budget: Budget) -> Iterator[Case]:
         nodes = prior(100.0, 4.0 * tops + 40.0, tops)
         found = randomised_tests(epsilon, tops, 4 * tops + 40, nodes)
         level = _test_bound(epsilon=epsilon, gamma=100.0, calls=tops, delta=delta)
-        seen = epsilon_at_delta(*np.exp(found), delta)
+        laws = np.exp(found)
+        seen = epsilon_at_delta(laws[0], laws[1], delta)
         where = f"{epsilon=}, gamma=100, c={tops}, {delta=}"
         yield level, seen, f"epsilon of randomised response, {where}"
 
