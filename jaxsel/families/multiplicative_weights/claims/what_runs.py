@@ -8,10 +8,16 @@ import math
 from collections.abc import Iterator
 from typing import Annotated
 
+import numpy as np
+
 from jaxsel.base import Budget
 from jaxsel.checking import Case, equal
 from jaxsel.domains import number, probability, whole
 from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.families.multiplicative_weights.entries import (
+    repetitive_params,
+    weights_params,
+)
 from jaxsel.papers import CL
 
 Queries = Annotated[int, whole("m", at_least=10)]
@@ -20,6 +26,10 @@ Updates = Annotated[int, whole("k, most updates", at_least=1)]
 Epsilon = Annotated[float, number("of the whole, pure", above=0.0)]
 
 _CELLS, _ROWS = 16, 1e4
+_ENTRY = {
+    "table": np.array([12.0, 5.0, 3.0]), "epsilon": 3.0, "updates": 2, "threshold": 0.2,
+    "rate": 0.5, "distance": 0.1, "gamma": 2.5, "repetitions": 7, "max_failures": 4,
+}  # fmt: skip
 
 
 def _each(*, epsilon: Epsilon = 1.0, updates: Updates = 10) -> float:
@@ -47,6 +57,11 @@ def _restart_cases(budget: Budget) -> Iterator[Case]:
         b = 4.0 * unit * math.log(3.0 * m / beta)
         yield g + a + b, found["threshold"], f"threshold, {where}"
         yield g + 2.0 * (a + b), made.error, f"alpha, {where}"
+    # The catalogue's, of any threshold, rate and k.
+    found, unit = weights_params(_ENTRY), 1.0 / (20.0 * _each(epsilon=3.0, updates=2))
+    yield 2.0 * unit, found["threshold_scale"], "noise on a threshold, the entry's"
+    yield 4.0 * unit, found["query_scale"], "noise on a query, the entry's"
+    yield unit, found["answer_scale"], "noise on an answer, the entry's"
 
 
 def _questions(*, queries: Queries = 60, beta: Beta = 0.05) -> float:
@@ -86,6 +101,10 @@ def _repetitive_cases(budget: Budget) -> Iterator[Case]:
         # d >= 10 log(M) noises, and answers are off by alpha/4 with 5/M^3: the larger.
         least = 20.0 * size * max(test, answer)
         yield 1.0, float(alpha >= least * (1.0 - 1e-9)), f"alpha is enough, {where}"
+    # The catalogue's: (2 k' + gamma) Tests share 1.5, two answers 1.5; 20 rows.
+    found = repetitive_params(_ENTRY)
+    yield 10.5 / 1.5 / 20.0, found["test_scale"], "noise of a Test, the entry's"
+    yield 2.0 / 1.5 / 20.0, found["answer_scale"], "noise of an answer, the entry's"
 
 
 STATEMENTS = (
