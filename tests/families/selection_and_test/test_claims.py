@@ -77,7 +77,7 @@ def test_hundreds_of_tops_do_not_underflow():
 
 
 def test_sharp_delta_is_the_chance_of_a_private_outcome():
-    """Summed over all calls (R-CL-1): c = 10 calls of tau = 5 at d = 0.01 have 0.2136."""
+    """Summed over all calls (R-CL-2): c = 10 calls of tau = 5 at d = 0.01 have 0.2136."""
     once = selections.some_run_private(50, 0.01, 1.0)
     assert once == pytest.approx(float(beta_binomial(50, 1.0).pgf_gap(0.01)), rel=1e-11)
     calls = find_claim("CL-Thm1-delta-sharp").evaluate(calls=10, rounds=5, delta=0.01)

@@ -1,7 +1,7 @@
 """Cohen et al. 2022, Section 4.3.1: what an update gains, and how many there are.
 
 The update is that of Dwork & Roth 2014, Theorem 4.10. How many there are depends on the
-learning rate, which the paper does not name (R-CL-2).
+learning rate, which the paper does not name (R-CL-16).
 """
 
 import math
@@ -78,7 +78,7 @@ def _drops(bound: Callable[..., float]) -> Callable[[Budget], Iterator[Case]]:
     return cases
 
 
-# --- The number of updates (R-CL-2) ---------------------------------------------------
+# --- The number of updates (R-CL-16) ---------------------------------------------------
 
 
 def _most(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
@@ -146,7 +146,7 @@ STATEMENTS = (
         at_least(_drops(_drop_sharp)),
     ),
     CL.remark(
-        "R-CL-2",
+        "R-CL-16",
         "Section 4.3.1",
         "'The number of update rounds is no more than log|X|/alpha^2' names no learning "
         "rate. At the rate alpha/2 of Dwork & Roth there are more; at 4 alpha there are at "
@@ -181,7 +181,7 @@ STATEMENTS = (
         "errors of g or more, with the learning rate g/2.",
         _most,
         at_most(_update_counts(_most, sharp=False, grid=60)),
-        remark="R-CL-2",
+        remark="R-CL-16",
     ),
     CL.utility(
         "CL-Thm9-updates-sharp",
@@ -190,6 +190,6 @@ STATEMENTS = (
         "errors of g or more, with the learning rate 4 g.",
         _most_sharp,
         at_most(_update_counts(_most_sharp, sharp=True, grid=60)),
-        remark="R-CL-2",
+        remark="R-CL-16",
     ),
 )

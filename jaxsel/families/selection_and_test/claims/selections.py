@@ -1,6 +1,6 @@
 """Cohen et al. 2022, Theorem 1: several Selections of several candidates with one p.
 
-Its delta is to be summed over all calls (R-CL-1).
+Its delta is to be summed over all calls (R-CL-2).
 """
 
 from collections.abc import Iterator
@@ -116,7 +116,7 @@ def _nearly_cases(budget: Budget) -> Iterator[Case]:
                 yield claimed, exact_epsilon(*found), where
 
 
-# --- Approximate (R-CL-1) -------------------------------------------------------------
+# --- Approximate (R-CL-2) -------------------------------------------------------------
 
 
 def _one_call(*, rounds: Rounds = 5, delta: BaseDelta = 0.01) -> float:
@@ -261,7 +261,7 @@ STATEMENTS = (
         at_least(_nearly_cases),
     ),
     CL.remark(
-        "R-CL-1",
+        "R-CL-2",
         "Theorem 1",
         "c calls to Selection satisfy ((2 c + gamma) epsilon, tau sum_i delta_i)-DP, where "
         "the sum is to be read as running over the candidates of all c calls, not over "
