@@ -66,8 +66,10 @@ def quantile(counts: np.ndarray, level: float) -> tuple[float, float, float]:
 def _points(axes, x, rows, level, look) -> None:
     found = np.array([quantile(row, p) for row, p in zip(rows, level, strict=True)])
     middle, low, high = found.T
-    high = np.where(np.isnan(high), middle, high)
-    style.points(axes, x, middle, low, high, look)
+    # An interval without an upper end is not drawn as if it ended.
+    known = np.isfinite(high)
+    x = np.asarray(x)
+    style.points(axes, x[known], middle[known], low[known], high[known], look)
 
 
 def draw() -> Canvas:
@@ -92,6 +94,7 @@ def draw() -> Canvas:
         style.line(
             by_beta, -np.log10(betas),
             [guarantee(name, cells, rows, MANY, b) for b in betas.tolist()], look,
+            label=LABELS[name],
         )  # fmt: skip
         _points(
             by_beta, -np.log10(BETAS), arrays["errors_by_beta"][number],
@@ -101,7 +104,7 @@ def draw() -> Canvas:
     for number, (label, look) in enumerate(RATES):
         sharp = number == 1
         bound = [updates_of.max_updates(cells, g, sharp=sharp) for g in gaps.tolist()]
-        formula = "⌈log|X|/(2g²)⌉" if sharp else "⌈4 log|X|/g²⌉"
+        formula = "⌊log|X|/(2g²)⌋" if sharp else "⌊4 log|X|/g²⌋"
         style.line(updates, gaps, bound, look, label=f"{label}: {formula}")
         counts = arrays["updates"][number]
         seen = np.arange(counts.shape[1])
@@ -115,7 +118,8 @@ def draw() -> Canvas:
     by_beta.set_xlabel(f"log₁₀(1/β), m = {MANY} queries")
     by_beta.set_ylabel("Largest error, kept with probability 1 − β")
     for axes in (by_queries, by_beta):
-        axes.set_ylim(bottom=0.0)
+        axes.set_ylim(0.0, 1.25 * axes.get_ylim()[1])  # room for the legend
+        style.legend(axes, loc="upper left")
     updates.set_xscale("log")
     updates.set_yscale("log")
     updates.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
@@ -123,8 +127,6 @@ def draw() -> Canvas:
     updates.set_xlabel("Least error g of a query that updates")
     updates.set_ylabel("Number of updates")
     style.legend(updates, loc="upper right")
-    handles, labels = by_queries.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=2)
     style.note(
         figure,
         f"{values['source']}: n = {rows:,} rows in |X| = {cells} cells; "

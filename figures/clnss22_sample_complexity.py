@@ -78,9 +78,9 @@ def draw() -> Canvas:
     style.note(
         figure,
         f"α = {ALPHA:g}, |X| = 2²⁰, m = {QUERIES:,} queries. Left: "
-        "the displays of the theorems (corrected: CL-E16). Right: rows for error α on "
-        "the rows themselves with probability 1 − β, every constant spelled out, ε = α "
-        "and δ = αβ, learning rate 4g; generalisation to the population costs a further "
-        "constant.",
+        "the displays of the theorems (corrected: CL-E16; δ = αβ: CL-E21). Right: rows for "
+        "error α on the rows themselves with probability 1 − β, every constant spelled "
+        "out, ε = α and δ = αβ, learning rate 4g; generalisation to the population costs "
+        "a further constant.",
     )
     return figure

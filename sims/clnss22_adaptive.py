@@ -20,17 +20,35 @@ TRIALS = 128
 ROWS = 500
 QUERIES = (3, 10, 30, 100, 300, 1000)
 RANGE = (-2.0, 3.0)  # of all values, but with chance below 1e-12
+# A total epsilon of 46, pure: 40 for the sparse vector, 6 for 60 answers. So few rows bear
+# no less, if answers are to be of use.
+THRESHOLD, RATE = 0.08, 0.24
+ANSWERS, ANSWER = 60, 0.1  # how many, and epsilon of each
+VECTOR = 40.0 / ANSWERS  # epsilon of each restarted sparse vector
+FAILURES, GAMMA = 60, 1.0
+TEST = 40.0 / (2 * FAILURES + GAMMA)  # epsilon of each Test
 SETTINGS = {
     "none": {},
     "laplace": {"noise_scale": 0.04},
     "gaussian": {"noise_scale": 0.04},
     "weights": {
-        "threshold": 0.08,
-        "rate": 0.24,
-        "max_updates": 200,
-        "threshold_scale": 0.006,
-        "query_scale": 0.012,
-        "answer_scale": 0.02,
+        "threshold": THRESHOLD,
+        "rate": RATE,
+        "max_updates": ANSWERS,
+        "threshold_scale": 2.0 / (ROWS * VECTOR),
+        "query_scale": 4.0 / (ROWS * VECTOR),
+        "answer_scale": 1.0 / (ROWS * ANSWER),
+    },
+    "repetitive": {
+        "threshold": THRESHOLD,
+        "distance": THRESHOLD / 2.0,
+        "rate": RATE,
+        "gamma": GAMMA,
+        "repetitions": 25,
+        "max_failures": FAILURES,
+        "max_answers": ANSWERS,
+        "test_scale": 1.0 / (ROWS * TEST),
+        "answer_scale": 1.0 / (ROWS * ANSWER),
     },
 }
 # What is averaged over trials, of an Analysis.

@@ -191,6 +191,10 @@ def test_exact_law_matches_labels_and_keeps_the_promise(entry):
     for base in (None, "finite", "random_candidate_laplace", "noised_score_laplace"):
         given = {} if base is None or "base" not in entry.settings else {"base": base}
         mechanism = entry.build(given).mechanism
+        if mechanism.law is None:
+            # Audited instead.
+            assert f"AUDIT-{entry.name}" in AUDITED
+            continue
         for pair in entry.pairs(given):
             sides = [pair.data, pair.neighbour]
             found = [mechanism.law(side, pair.params) for side in sides]

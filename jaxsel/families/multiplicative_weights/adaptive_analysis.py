@@ -7,6 +7,7 @@ rows favour by chance (the boosting attack of Dwork et al. 2015, "The reusable h
 An accurate answer is near the POPULATION's (Cohen et al. 2022, Theorems 10 and 12).
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -19,20 +20,16 @@ from jaxsel.base import Mechanism, factory
 from jaxsel.errors import (
     InputError,
     check_choice,
+    check_finite,
     check_integer,
     check_params,
     check_positive,
     check_probability_vector,
 )
-from jaxsel.families.multiplicative_weights.hardt_rothblum import (
-    SETTINGS,
-    Weights,
-    begin,
-    checked_settings,
-    respond,
-)
+from jaxsel.families.multiplicative_weights import hardt_rothblum, repetitive
 
-PROTECTIONS = ("none", "laplace", "gaussian", "weights")
+PROTECTIONS = ("none", "laplace", "gaussian", "weights", "repetitive")
+_MECHANISMS = {"weights": hardt_rothblum, "repetitive": repetitive}
 BINS = 40  # of the last query's gap, over [-1, 1]
 _ROWS_TAG, _QUERIES_TAG, _NOISE_TAG, _WEIGHTS_TAG = 0xF0, 0xF1, 0xF2, 0xF3
 
@@ -45,6 +42,7 @@ class Analysis(NamedTuple):
       empirical: Float[""], its true mean over the rows.
       population: Float[""], its true mean over the population.
       max_error: Float[""], the largest distance of any answer from the population's.
+      max_sample_error: Float[""], the largest distance of any answer from the rows'.
       updates: Int[""], of the hypothesis; 0 without one.
     """
 
@@ -52,6 +50,7 @@ class Analysis(NamedTuple):
     empirical: Float[Array, ""]
     population: Float[Array, ""]
     max_error: Float[Array, ""]
+    max_sample_error: Float[Array, ""]
     updates: Int[Array, ""]
 
 
@@ -67,78 +66,103 @@ def adaptive_analysis(rows: int, *, protection: str = "none") -> Mechanism:
 
     Args:
       rows: n.
-      protection: of the answers: "none", "laplace" or "gaussian" noise of one scale, or
-        "weights", the multiplicative weights of Hardt & Rothblum.
+      protection: of the answers: "none", "laplace" or "gaussian" noise of one scale,
+        "weights", the multiplicative weights of Hardt & Rothblum (Theorem 9), or
+        "repetitive", those with the repetitive sparse vector (Theorem 11). An answer of
+        the last two that lies outside [0, 1] is moved to its end.
 
-    Data: Float["cells"], shares of the population.
+    Data: Float["cells"], shares of the population; or a mapping with "population" and
+      "table", Int["cells"], n rows that are given and not drawn.
     Params: "queries", m >= 1, how many are asked before the last one; and "noise_scale"
-      (for noise), or the settings of ``hardt_rothblum``.
+      (for noise), or the settings of ``hardt_rothblum`` or ``repetitive``.
     Outcome: Analysis; event: in which of 40 bins of [-1, 1] the last answer minus the
       population's lies.
 
-    Formal guarantees (claims): none of its own.
+    Formal guarantees (claims): CL-Thm9-budget and CL-Thm11-budget with respect to the
+      rows; CL-Thm10-accuracy and CL-Thm12-accuracy.
 
     Raises:
       InputError: for an unknown protection, or bad shares or settings.
     """
     check_choice("protection", protection, PROTECTIONS)
     rows = check_integer("rows", rows, 1)
-    needed = {"none": (), "weights": SETTINGS}.get(protection, ("noise_scale",))
+    weights_of = _MECHANISMS.get(protection)
+    needed: tuple[str, ...] = () if protection == "none" else ("noise_scale",)
+    if weights_of is not None:
+        needed = weights_of.SETTINGS
 
     def prepare(data, params):
-        shares = check_probability_vector("the population", data)
+        given = isinstance(data, Mapping)
+        shares = data.get("population", ()) if given else data
+        shares = check_probability_vector("the population", shares)
         if shares.size < 2:
             raise InputError("the population has 1 cell; it must have 2 or more")
-        check_params(params, required=("queries", *needed))
+        optional = ("check_threshold",) if protection == "repetitive" else ()
+        check_params(params, required=("queries", *needed), optional=optional)
         asked = check_integer("queries", params["queries"], 1)
         settings: dict[str, Any] = {}
-        if protection == "weights":
-            settings = checked_settings(params)
+        if weights_of is not None:
+            settings = weights_of.checked_settings(params)
         elif protection != "none":
             scale = check_positive("noise_scale", params["noise_scale"])
             settings = {"noise_scale": np.float64(scale)}
-        total = np.cumsum(shares)
         settings["asked"] = np.int32(min(asked, 2**31 - 2))
+        if given:
+            means = _given_rows(data, shares.size, rows)
+            return {"shares": shares, "means": means}, settings
+        total = np.cumsum(shares)
         return {"shares": shares, "cdf": total / total[-1]}, settings
 
     def sample(key: stream.Key, data, params) -> Analysis:
         precision = noise.widest_precision()
         cells = data["shares"].shape[0]
-        means = _drawn(stream.fold(key, _ROWS_TAG), data["cdf"], rows)
+        if "means" in data:
+            means = jnp.asarray(data["means"])
+        else:
+            means = _drawn(stream.fold(key, _ROWS_TAG), data["cdf"], rows)
         subsets = stream.fold(key, _QUERIES_TAG)
         noises = stream.fold(key, _NOISE_TAG)
         protected = stream.fold(key, _WEIGHTS_TAG)
 
-        def answered(weights: Weights | None, query, i):
+        def answered(weights, query, i):
             truth = query @ means
-            if weights is not None:
-                reply = respond(protected, weights, query, truth, params, i)
-                return reply.weights, reply.answer
+            if weights_of is not None:
+                reply = weights_of.respond(protected, weights, query, truth, params, i)
+                return reply.weights, jnp.clip(reply.answer, 0, 1)
             if protection == "none":
                 return None, truth
             off = noise.variate(protection, noises, i, precision)
             return None, truth + params["noise_scale"] * off
 
-        def ask(i, seen):
-            weights, vote, worst = seen
-            query = _subset(subsets, i, cells).astype(vote.dtype)
+        def asked_one(seen, query, i):
+            """The state, the answer, and its signed error for the population."""
+            weights, worst, off_rows = seen
             weights, answer = answered(weights, query, i)
             error = answer - query @ data["shares"]
-            vote = vote + error * (query - 0.5)
-            return weights, vote, jnp.maximum(worst, jnp.abs(error))
+            off = jnp.abs(answer - query @ means)
+            worst = jnp.maximum(worst, jnp.abs(error))
+            return (weights, worst, jnp.maximum(off_rows, off)), answer, error
 
-        weights = begin(protected, cells, params) if protection == "weights" else None
-        start = (weights, jnp.zeros_like(means), jnp.zeros_like(means[0]))
-        asked = params["asked"]
-        weights, vote, worst = lax.fori_loop(jnp.zeros_like(asked), asked, ask, start)
+        def ask(i, seen):
+            state, vote = seen
+            query = _subset(subsets, i, cells).astype(vote.dtype)
+            state, _, error = asked_one(state, query, i)
+            return state, vote + error * (query - 0.5)
+
+        weights = None
+        if weights_of is not None:
+            weights = weights_of.begin(protected, cells, params)
+        zero, asked = jnp.zeros_like(means[0]), params["asked"]
+        start = ((weights, zero, zero), jnp.zeros_like(means))
+        state, vote = lax.fori_loop(jnp.zeros_like(asked), asked, ask, start)
         last = (vote > 0).astype(means.dtype)
-        weights, answer = answered(weights, last, asked)
-        population = last @ data["shares"]
+        (weights, worst, off_rows), answer, _ = asked_one(state, last, asked)
         return Analysis(
             answer,
             last @ means,
-            population,
-            jnp.maximum(worst, jnp.abs(answer - population)),
+            last @ data["shares"],
+            worst,
+            off_rows,
             jnp.int32(0) if weights is None else weights.updates,
         )
 
@@ -158,6 +182,19 @@ def _gap_bin(outcome: Analysis) -> Array:
     gap = outcome.answer - outcome.population
     found = jnp.floor((gap + 1) * (BINS / 2)).astype(jnp.int32)
     return jnp.clip(found, 0, BINS - 1)
+
+
+def _given_rows(data: Mapping[str, Any], cells: int, rows: int) -> np.ndarray:
+    """Shares of the rows of a given table."""
+    table = check_finite("the table", data.get("table", ()))
+    if set(data) != {"population", "table"} or table.shape != (cells,):
+        raise InputError(
+            "rows are given by a population and a table, one number each a cell"
+        )
+    whole = np.all(table >= 0) and np.all(table == np.floor(table))
+    if not whole or table.sum() != rows:
+        raise InputError(f"the table must hold whole numbers of rows, {rows} in all")
+    return table / rows
 
 
 def _drawn(key: stream.Key, cdf, rows: int) -> Float[Array, "cells"]:  # noqa: F821

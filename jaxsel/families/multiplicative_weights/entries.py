@@ -115,14 +115,15 @@ def _moved(
 # --- With restarts of the sparse vector -----------------------------------------------
 
 
-def _weights_shares(values: Values) -> dict[str, Any]:
+def weights_shares(values: Values) -> dict[str, Any]:
     """Half of epsilon for the restarts of the sparse vector, half for the answers."""
     each = values["epsilon"] / 2.0 / values["updates"]
     return {"updates": values["updates"], "test": each, "answer": each}
 
 
-def _weights_params(values: Values) -> dict[str, Any]:
-    shares, params = _weights_shares(values), _params(values)
+def weights_params(values: Values) -> dict[str, Any]:
+    """The parameters of ``hardt_rothblum`` at these settings of its entry."""
+    shares, params = weights_shares(values), _params(values)
     rows = values["table"].sum()
     return params | {
         "max_updates": shares["updates"],
@@ -138,22 +139,22 @@ def _make_weights(values: Values) -> Built:
     mechanism = hardt_rothblum(
         values["queries"], analyst=values["analyst"], event=values["event"]
     )
-    return Built(mechanism, values["table"], _weights_params(values))
+    return Built(mechanism, values["table"], weights_params(values))
 
 
 def _weights_pairs(values: Values) -> tuple[Pair, ...]:
-    return _moved(values, _weights_params)
+    return _moved(values, weights_params)
 
 
 def _weights_guarantee(values: Values, pair: Pair) -> Guarantee:
     del pair
-    return guarantee("CL-Thm9-budget", **_weights_shares(values))
+    return guarantee("CL-Thm9-budget", **weights_shares(values))
 
 
 # --- With the repetitive sparse vector ------------------------------------------------
 
 
-def _repetitive_shares(values: Values) -> dict[str, Any]:
+def repetitive_shares(values: Values) -> dict[str, Any]:
     """Half of epsilon for the one sparse vector, half for the answers."""
     half, gamma = values["epsilon"] / 2.0, values["gamma"]
     failures, answers = values["max_failures"], values["updates"]
@@ -166,8 +167,9 @@ def _repetitive_shares(values: Values) -> dict[str, Any]:
     }
 
 
-def _repetitive_params(values: Values) -> dict[str, Any]:
-    shares, params = _repetitive_shares(values), _params(values)
+def repetitive_params(values: Values) -> dict[str, Any]:
+    """The parameters of ``repetitive`` at these settings of its entry."""
+    shares, params = repetitive_shares(values), _params(values)
     rows = values["table"].sum()
     return params | {
         "distance": values["distance"],
@@ -185,17 +187,94 @@ def _make_repetitive(values: Values) -> Built:
 
     static = {name: values[name] for name in ("analyst", "event", "method")}
     mechanism = repetitive(values["queries"], **static)
-    return Built(mechanism, values["table"], _repetitive_params(values))
+    return Built(mechanism, values["table"], repetitive_params(values))
 
 
 def _repetitive_pairs(values: Values) -> tuple[Pair, ...]:
-    return _moved(values, _repetitive_params)[:1]
+    return _moved(values, repetitive_params)[:1]
 
 
 def _repetitive_guarantee(values: Values, pair: Pair) -> Guarantee:
     del pair
-    return guarantee("CL-Thm11-budget", **_repetitive_shares(values))
+    return guarantee("CL-Thm11-budget", **repetitive_shares(values))
 
+
+# --- Adaptive data analysis -----------------------------------------------------------
+
+
+def _analysis_params(values: Values) -> dict[str, Any]:
+    """What the mechanism that answers takes, and how many queries it is asked."""
+    make = repetitive_params if values["protection"] == "repetitive" else weights_params
+    params = make(values)
+    own = {name: params[name] for name in params if name != "reference"}
+    return own | {"queries": values["queries"]}
+
+
+def _analysis_data(values: Values, table: np.ndarray) -> dict[str, np.ndarray]:
+    population = values["population"]
+    if population.size != table.size or population.sum() == 0.0:
+        raise InputError(
+            f"population must hold {table.size} numbers, one a cell, and not only zeros"
+        )
+    return {"population": population / population.sum(), "table": table}
+
+
+def _make_analysis(values: Values) -> Built:
+    from jaxsel.families.multiplicative_weights.adaptive_analysis import (
+        adaptive_analysis,
+    )
+
+    data = _analysis_data(values, values["table"])
+    mechanism = adaptive_analysis(
+        int(values["table"].sum()), protection=values["protection"]
+    )
+    return Built(mechanism, data, _analysis_params(values))
+
+
+def _analysis_pairs(values: Values) -> tuple[Pair, ...]:
+    return tuple(
+        Pair(
+            pair.name,
+            _analysis_data(values, pair.data),
+            _analysis_data(values, pair.neighbour),
+            pair.relation,
+            _analysis_params(values),
+            pair.why,
+        )
+        for pair in _moved(values, _analysis_params)
+    )
+
+
+def _analysis_guarantee(values: Values, pair: Pair) -> Guarantee:
+    del pair
+    if values["protection"] == "repetitive":
+        return guarantee("CL-Thm11-budget", **repetitive_shares(values))
+    return guarantee("CL-Thm9-budget", **weights_shares(values))
+
+
+_ANALYSIS = {
+    "table": _SETTINGS["table"],
+    "population": Numbers(
+        "share of each cell of the universe, which the analyst knows",
+        default="2,2,1",
+        low=0.0,
+        low_open=False,
+        size=2,
+    ),
+    "queries": whole(
+        "random ones, before that which they suggest",
+        at_least=1,
+        at_most=10_000,
+        default=3,
+    ),
+    "protection": choice(
+        ("repetitive", "weights"),
+        "what answers: Theorem 11's mechanism, or Theorem 9's",
+        default="repetitive",
+    ),
+    **{name: _SETTINGS[name] for name in ("epsilon", "updates", "threshold", "rate")},
+    **{name: domain for name, domain in _REPETITIVE.items() if name != "method"},
+}
 
 ENTRIES: tuple[MechanismEntry, ...] = (
     MechanismEntry(
@@ -237,5 +316,17 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "repetitions": 3,
             "distance": 0.15,
         },
+    ),
+    MechanismEntry(
+        "adaptive_analysis",
+        ("CL-Thm10", "CL-Thm12"),
+        "Answer random queries and the one that their answers suggest, near a population's "
+        "values, from rows drawn from it.",
+        False,
+        _ANALYSIS,
+        _make_analysis,
+        _analysis_pairs,
+        _analysis_guarantee,
+        elsewhere={"protection": "weights", "updates": 2, "queries": 6},
     ),
 )

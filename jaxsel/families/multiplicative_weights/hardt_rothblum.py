@@ -159,6 +159,7 @@ def hardt_rothblum(
                 outcome.halted | (weights.updates >= params["max_updates"]),
                 path * 3 + digit.astype(jnp.int32) if queries <= PATH_QUERIES else path,
                 reply.weights.hypothesis,
+                outcome.answers.at[i].set(reply.answer),
             )
             return reply.weights, now
 
@@ -166,7 +167,7 @@ def hardt_rothblum(
         zero = jnp.int32(0)
         outcome = Interaction(
             jnp.zeros_like(weights.level), zero, zero, jnp.asarray(False), zero,
-            weights.hypothesis,
+            weights.hypothesis, jnp.zeros((queries,), weights.level.dtype),
         )  # fmt: skip
         return over_queries(ask, data, (weights, outcome))[1]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel import noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
@@ -52,11 +52,135 @@ _WHOLE = ("max_failures", "max_answers")
 _MANY = 2.0**31 - 2
 
 
-class _Reply(NamedTuple):
+SETTINGS = (*_NUMBERS, *_WHOLE)
+
+
+class Weights(NamedTuple):
+    """What the mechanism keeps between queries.
+
+    Attributes:
+      state: of Selection and Test, p.
+      hypothesis: Float["cells"], h.
+      updates: Int[""], so far.
+      questions: Int[""], asked of the sparse vector so far.
+      failures: Float[""], batches that failed so far.
+      drawn: Int[""], noisy answers so far.
+      going: Bool[""], whether any budget is left.
+    """
+
+    state: State
+    hypothesis: Float[Array, "cells"]  # noqa: F821
+    updates: Int[Array, ""]
+    questions: Int[Array, ""]
+    failures: Float[Array, ""]
+    drawn: Int[Array, ""]
+    going: Bool[Array, ""]
+
+
+class Reply(NamedTuple):
+    """The answer to one query, and what it did: updated h, from below or from above."""
+
+    weights: Weights
+    answer: Float[Array, ""]
+    fired: Bool[Array, ""]
+    below: Bool[Array, ""]
+
+
+class _Verdict(NamedTuple):
     """Of one question: the answer, and how many batches failed on the way."""
 
     top: Array
     failures: Array  # float; more than are left means that it halted before the answer
+
+
+def checked_settings(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of the mechanism, as arrays; InputError where out of range."""
+    found: dict[str, Any] = {
+        name: np.float64(check_positive(name, params[name])) for name in _NUMBERS
+    }
+    check_integer("repetitions", found["repetitions"], 1)
+    check = params.get("check_threshold", 0.5 * found["threshold"])
+    found["check_threshold"] = np.float64(check_positive("check_threshold", check))
+    for name in _WHOLE:
+        found[name] = np.int32(min(check_integer(name, params[name], 1), _MANY))
+    return found
+
+
+def begin(key: stream.Key, cells: int, params: Mapping[str, Any]) -> Weights:
+    """The uniform hypothesis, and p."""
+    state = initialise(stream.fold(key, _PRIOR_TAG), params["gamma"])
+    zero, none = jnp.int32(0), jnp.zeros_like(state.p)
+    h = jnp.full((cells,), 1.0 / cells, none.dtype)
+    return Weights(state, h, zero, zero, none, zero, jnp.asarray(True))
+
+
+def respond(
+    key: stream.Key,
+    weights: Weights,
+    query,
+    truth,
+    params: Mapping[str, Any],
+    i=None,
+    *,
+    method: str = "jump",
+) -> Reply:
+    """Answers the next query, whose true answer is ``truth``; it counts for itself."""
+    del i
+    questions = stream.fold(key, _QUESTION_TAG)
+    answers = stream.fold(key, _ANSWER_TAG)
+    verdict = _literal if method == "literal" else _jump
+    limit = params["max_failures"].astype(weights.failures.dtype)
+    guess = query @ weights.hypothesis
+
+    def question(number, level, failures) -> tuple[Array, Array, Array]:
+        """(answer, failures so far, whether it goes on)."""
+        found = verdict(
+            questions, number, weights.state, level, params, limit - failures
+        )
+        total = jnp.minimum(failures + found.failures, limit)
+        return found.top, total, total < limit
+
+    level = jnp.abs(truth - guess) - params["threshold"]
+    top, after, alive = question(weights.questions, level, weights.failures)
+    going = weights.going & alive
+    failures = jnp.where(weights.going, after, weights.failures)
+    # Numbered on after a halt, too: no address is drawn from twice.
+    number = weights.questions + 1
+    wanted = going & top
+
+    def draw(carry):
+        number, failures, drawn, going, _, _ = carry
+        off = params["answer_scale"] * noise.variate(
+            "laplace", answers, drawn, noise.widest_precision()
+        )
+        again, failures, alive = question(
+            number, jnp.abs(off) - params["check_threshold"], failures
+        )
+        drawn = drawn + 1
+        accepted = alive & ~again
+        going = alive & (accepted | (drawn < params["max_answers"]))
+        return number + 1, failures, drawn, going, accepted, off
+
+    def redraw(carry):
+        _, _, _, going, accepted, _ = carry
+        return wanted & going & ~accepted
+
+    # No answer may be left from the start.
+    going = going & ((weights.drawn < params["max_answers"]) | ~wanted)
+    start = (
+        number, failures, weights.drawn, going, jnp.zeros_like(going),
+        jnp.zeros_like(truth),
+    )  # fmt: skip
+    number, failures, drawn, going, accepted, off = lax.while_loop(redraw, draw, start)
+    below = truth + off < guess
+    hypothesis = when(
+        accepted,
+        lambda h: new_hypothesis(h, query, below, params["rate"]),
+        weights.hypothesis,
+    )
+    updates = weights.updates + accepted.astype(jnp.int32)
+    now = Weights(weights.state, hypothesis, updates, number, failures, drawn, going)
+    return Reply(now, jnp.where(accepted, truth + off, guess), accepted, below)
 
 
 @factory
@@ -102,105 +226,39 @@ def repetitive(
     queries = check_integer("queries", queries, 1)
     event_of, labels = event_and_labels(event, queries)
 
-    def settings(params: Mapping[str, Any]) -> dict[str, Any]:
-        check_params(params, (*_NUMBERS, *_WHOLE), ("check_threshold", *PARAMS))
-        found: dict[str, Any] = {
-            name: np.float64(check_positive(name, params[name])) for name in _NUMBERS
-        }
-        check_integer("repetitions", found["repetitions"], 1)
-        check = params.get("check_threshold", 0.5 * found["threshold"])
-        found["check_threshold"] = np.float64(check_positive("check_threshold", check))
-        for name in _WHOLE:
-            found[name] = np.int32(min(check_integer(name, params[name], 1), _MANY))
-        return found
-
     def prepare(data, params):
-        found = settings(params)
-        return prepare_universe(data, params, analyst, queries), found
+        check_params(params, SETTINGS, ("check_threshold", *PARAMS))
+        universe = prepare_universe(data, params, analyst, queries)
+        return universe, checked_settings(params)
 
     def sample(key: stream.Key, data, params) -> Interaction:
-        precision = noise.widest_precision()
-        state = initialise(stream.fold(key, _PRIOR_TAG), params["gamma"])
-        questions, answers, choices = (
-            stream.fold(key, tag) for tag in (_QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG)
-        )
-        reply = _literal if method == "literal" else _jump
-        limit = params["max_failures"].astype(data["shares"].dtype)
-
-        def question(number, level, failures) -> tuple[Array, Array, Array]:
-            """(answer, failures so far, whether it goes on)."""
-            found = reply(questions, number, state, level, params, limit - failures)
-            total = jnp.minimum(failures + found.failures, limit)
-            return found.top, total, total < limit
+        choices = stream.fold(key, _ANALYST_TAG)
 
         def ask(seen, i):
-            number, failures, drawn, going, outcome = seen
-            query = next_query(analyst, data, outcome.hypothesis, choices, i)
-            truth, guess = query @ data["shares"], query @ outcome.hypothesis
-            level = jnp.abs(truth - guess) - params["threshold"]
-            top, after, alive = question(number, level, failures)
-            going, failures = going & alive, jnp.where(going, after, failures)
-            # Numbered on after a halt, too: no address is drawn from twice.
-            number = number + 1
-            update_round = going & top
-
-            def draw(carry):
-                number, failures, drawn, going, _, _ = carry
-                off = params["answer_scale"] * noise.variate(
-                    "laplace", answers, drawn, precision
-                )
-                again, failures, alive = question(
-                    number, jnp.abs(off) - params["check_threshold"], failures
-                )
-                drawn = drawn + 1
-                spent = drawn >= params["max_answers"]
-                accepted = alive & ~again
-                going = alive & (accepted | ~spent)
-                return number + 1, failures, drawn, going, accepted, off
-
-            def redraw(carry):
-                _, _, _, going, accepted, _ = carry
-                return update_round & going & ~accepted
-
-            # No answer may be left from the start.
-            enough = drawn < params["max_answers"]
-            going = going & (enough | ~update_round)
-            start = (
-                number, failures, drawn, going, jnp.zeros_like(going),
-                jnp.zeros_like(truth),
-            )  # fmt: skip
-            number, failures, drawn, going, accepted, off = lax.while_loop(
-                redraw, draw, start
-            )
-            below = truth + off < guess
-            answer_error = jnp.where(accepted, jnp.abs(off), jnp.abs(truth - guess))
-            hypothesis = when(
-                accepted,
-                lambda h: new_hypothesis(h, query, below, params["rate"]),
-                outcome.hypothesis,
-            )
-            digit = jnp.where(accepted, jnp.where(below, 1, 2), 0).astype(jnp.int32)
-            path = outcome.path
-            updates = outcome.updates + accepted.astype(jnp.int32)
-            now = Interaction(
-                jnp.maximum(outcome.max_error, answer_error),
-                updates,
+            weights, outcome = seen
+            query = next_query(analyst, data, weights.hypothesis, choices, i)
+            truth = query @ data["shares"]
+            reply = respond(key, weights, query, truth, params, method=method)
+            digit = jnp.where(reply.fired, jnp.where(reply.below, 1, 2), 0)
+            now, path = reply.weights, outcome.path
+            return now, Interaction(
+                jnp.maximum(outcome.max_error, jnp.abs(reply.answer - truth)),
+                now.updates,
                 # The last answer drawn before a halt may be neither.
-                drawn - updates,
-                ~going,
-                path * 3 + digit if queries <= PATH_QUERIES else path,
-                hypothesis,
+                now.drawn - now.updates,
+                ~now.going,
+                path * 3 + digit.astype(jnp.int32) if queries <= PATH_QUERIES else path,
+                now.hypothesis,
+                outcome.answers.at[i].set(reply.answer),
             )
-            return number, failures, drawn, going, now
 
-        cells = data["shares"].shape[0]
-        zero = jnp.int32(0)
+        weights = begin(key, data["shares"].shape[0], params)
+        zero, none = jnp.int32(0), jnp.zeros_like(weights.failures)
         outcome = Interaction(
-            jnp.zeros_like(limit), zero, zero, jnp.asarray(False), zero,
-            jnp.full((cells,), 1.0 / cells, data["shares"].dtype),
+            none, zero, zero, jnp.asarray(False), zero, weights.hypothesis,
+            jnp.zeros((queries,), none.dtype),
         )  # fmt: skip
-        seen = (zero, jnp.zeros_like(limit), zero, jnp.asarray(True), outcome)
-        return over_queries(ask, data, seen)[-1]
+        return over_queries(ask, data, (weights, outcome))[1]
 
     def law(data, params) -> FiniteLaw:
         table, found = prepare(data, params)
@@ -234,7 +292,7 @@ def _log_fails(log_passes: Array) -> Array:
     )
 
 
-def _jump(key, number, state: State, level, params, left) -> _Reply:
+def _jump(key, number, state: State, level, params, left) -> _Verdict:
     """One question in O(1): pairs of failed batches, then which hypothesis passes.
 
     With A and B the chances that all tau Tests of U and V pass, J pairs fail, P[J >= j] =
@@ -255,10 +313,10 @@ def _jump(key, number, state: State, level, params, left) -> _Reply:
     u, t = noise.number(key, 2 * number + 1, precision)
     logit = jnp.where(u, -1.0, 1.0) * (jnp.log(t) - jnp.log1p(-t))
     top = logit < log_fail_a + log_b - log_a
-    return _Reply(top, 2 * pairs + top.astype(pairs.dtype))
+    return _Verdict(top, 2 * pairs + top.astype(pairs.dtype))
 
 
-def _literal(key, number, state: State, level, params, left) -> _Reply:
+def _literal(key, number, state: State, level, params, left) -> _Verdict:
     """One question, Test by Test, alternating the hypotheses until one passes."""
     precision = noise.widest_precision()
     key = stream.at_round(key, number)
@@ -290,4 +348,4 @@ def _literal(key, number, state: State, level, params, left) -> _Reply:
 
     start = (jnp.int32(0), jnp.zeros_like(level), jnp.asarray(True))
     _, failures, _ = lax.while_loop(go_on, batch, start)
-    return _Reply(failures % 2 == 1, failures)
+    return _Verdict(failures % 2 == 1, failures)

@@ -15,6 +15,7 @@ from jaxsel.errors import InputError, check_integer, check_interval, check_posit
 from jaxsel.families.multiplicative_weights.updates import (
     composition_share,
     learning_rate,
+    least_gap,
     tests_share,
     update_bound,
 )
@@ -122,7 +123,7 @@ def _hardt_rothblum_noise(
     beta: float,
     sharp: bool,
 ) -> _Noise:
-    k = np.minimum(update_bound(cells, gap, sharp), queries)
+    k = np.clip(update_bound(cells, gap, sharp), 1.0, queries)
     scale = 1.0 / composition_share(epsilon / 2.0, k, delta / 2.0)
     few, many = np.log(3.0 * k / beta), math.log(3.0 * queries / beta)
     return _Noise(k, scale, scale * (2.0 * few + 4.0 * many), scale * few)
@@ -235,8 +236,7 @@ def repetitive(
         noise = 20.0 * plan.size * max(_scales(plan, updates, epsilon, delta)) / rows
         if updates == queries:
             return noise
-        constant = 0.5 if sharp else 4.0
-        return max(noise, 2.0 * math.sqrt(constant * math.log(cells) / updates))
+        return max(noise, 2.0 * least_gap(cells, updates, sharp))
 
     # alpha falls in the number of updates to where the noises take over, then rises.
     low, high = 0, queries - 1
@@ -315,5 +315,5 @@ def repetitive_rows(
     """Least n at which ``repetitive`` has error ``alpha``, as a real number."""
     _checked(cells, 1.0, queries, epsilon, delta, beta)
     plan = repetitive_plan(queries, beta)
-    updates = int(min(update_bound(cells, alpha / 2.0, sharp), queries))
+    updates = int(np.clip(update_bound(cells, alpha / 2.0, sharp), 1.0, queries))
     return 20.0 * plan.size * max(_scales(plan, updates, epsilon, delta)) / alpha

@@ -34,6 +34,7 @@ class Interaction(NamedTuple):
       path: Int[""], in base 3 with a digit a query, the first leading: 0 no update, 1
         the answer lay below the hypothesis', 2 it did not. Kept for few queries only.
       hypothesis: Float["cells"], the last one; it is released.
+      answers: Float["queries"], what is released, query by query; 0 where none was asked.
     """
 
     max_error: Float[Array, ""]
@@ -42,6 +43,7 @@ class Interaction(NamedTuple):
     halted: Bool[Array, ""]
     path: Int[Array, ""]
     hypothesis: Float[Array, "cells"]  # noqa: F821
+    answers: Float[Array, "queries"]  # noqa: F821
 
 
 def prepare_universe(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 
+_EPSILON = float(np.finfo(np.float64).eps)
 _FACTORS = np.geomspace(0.1, 1.5, 24)  # of the order that is best to first order
 
 
@@ -61,17 +62,24 @@ def learning_rate(gap: float, *, sharp: bool = False) -> float:
 def update_bound(cells: int, gap: npt.ArrayLike, sharp: bool) -> np.ndarray:
     """``max_updates`` of many gaps, also above 1, as floats."""
     constant = 0.5 if sharp else 4.0
-    most = constant * math.log(cells) / np.square(gap)
-    # Rounding errors may only raise it.
-    return np.maximum(np.floor(most * (1.0 + 1e-15)), 1.0)
+    # Outwards: a quotient that is whole may be computed just below it.
+    most = constant * math.log(cells) / np.square(gap) * (1.0 + 4.0 * _EPSILON)
+    return np.maximum(np.floor(most), 1.0)
+
+
+def least_gap(cells: int, updates: int, sharp: bool) -> float:
+    """The gap from which on ``max_updates`` is at most that."""
+    constant = 0.5 if sharp else 4.0
+    # Just above where one more update is possible.
+    return math.sqrt(constant * math.log(cells) / (updates + 1.0)) * (1.0 + 1e-12)
 
 
 def max_updates(cells: int, gap: float, *, sharp: bool = False) -> int:
     """Most updates from the uniform h if each has true error at least ``gap``.
 
-    floor(4 log|X|/gap^2), since KL(D || h) >= 0 starts at log|X| or below and falls by
-    gap^2/4 each time; floor(log|X|/(2 gap^2)) with the learning rate 4 gap (``sharp``).
-    At least 1.
+    floor(4 log|X|/gap^2), since KL(D || h) >= 0 starts at log|X| or less and falls by
+    gap^2/4 or more each time; floor(log|X|/(2 gap^2)) with the learning rate 4 gap
+    (``sharp``). At least 1.
 
     Args:
       cells: |X|, >= 2.

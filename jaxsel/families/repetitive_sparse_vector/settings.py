@@ -51,6 +51,37 @@ def allowed_mistakes(queries: int, beta: float) -> int:
     return math.ceil(-3.0 * math.log(beta) / math.log(queries))
 
 
+class Plan(NamedTuple):
+    """What Section 4.2 sets from k, m, beta and delta, at epsilon = 1.
+
+    Attributes:
+      gamma: log(20/beta)/log m.
+      query_epsilon: epsilon', 1/(gamma + sqrt(k log(1/delta))) or 1/(gamma + k).
+      failures: k' as printed, k + 7 log(1/beta)/log m, not rounded.
+    """
+
+    gamma: float
+    query_epsilon: float
+    failures: float
+
+
+def plan(
+    wanted: float, queries: float, low_beta: float, low_delta: float = math.inf
+) -> Plan:
+    """The plan at log(1/beta) and log(1/delta), which may be beyond all floats.
+
+    Args:
+      wanted: k.
+      queries: m.
+      low_beta: log(1/beta).
+      low_delta: log(1/delta); inf for the pure settings of Remark 2.
+    """
+    log_m = math.log(queries)
+    gamma = (math.log(20.0) + low_beta) / log_m
+    root = wanted if math.isinf(low_delta) else math.sqrt(wanted * low_delta)
+    return Plan(gamma, 1.0 / (gamma + root), wanted + 7.0 * low_beta / log_m)
+
+
 def repetitive_settings(
     wanted: int,
     queries: int,
@@ -85,20 +116,20 @@ def repetitive_settings(
         raise InputError(f"beta is {beta:g}; it must be at least 2^-m, m = {m}")
     epsilon = check_positive("epsilon", epsilon)
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    log_m = math.log(m)
-    gamma = (math.log(20.0) - math.log(beta)) / log_m
-    root = float(k) if delta == 0.0 else math.sqrt(-k * math.log(delta))
-    inner = epsilon / (gamma + root)
+    low_delta = -math.log(delta) if delta > 0.0 else math.inf
+    found = plan(k, m, -math.log(beta), low_delta)
+    inner = epsilon * found.query_epsilon
     if corrected:
         failures = k + 2 * allowed_mistakes(m, beta) + 1
     else:
-        failures = math.ceil(k - 7.0 * math.log(beta) / log_m)
+        failures = math.ceil(found.failures)
     if failures > m:
         raise InputError(
             f"k' is {failures} for wanted={k} and beta={beta:g}; it must be at most "
             f"the number of queries, {m}"
         )
-    return RepetitiveSettings(gamma, 5 * m * m, inner, failures, 10.0 * log_m / inner)
+    margin = 10.0 * math.log(m) / inner
+    return RepetitiveSettings(found.gamma, 5 * m * m, inner, failures, margin)
 
 
 # --- Privacy (Lemma 3) ----------------------------------------------------------------

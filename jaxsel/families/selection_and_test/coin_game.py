@@ -1,8 +1,11 @@
 """The 0-favored coin flipping game of Cohen et al. 2022, Algorithms 2 and 4."""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jaxtyping import Array, Int
 
 from jaxsel import noise
 from jaxsel.base import FiniteLaw, Mechanism, factory
@@ -13,97 +16,145 @@ from jaxsel.errors import (
     check_integer,
     check_params,
 )
-from jaxsel.families.selection_and_test.coin_game_laws import game_law
+from jaxsel.families.selection_and_test.coin_game_laws import (
+    coin_rows,
+    game_bits_law,
+    game_law,
+)
 
 METHODS = ("literal", "jump")
+EVENTS = ("place", "bits")
+MOST_BITS = 12  # coins of which all bits are told apart
 _CERTAIN = 75.0  # minus the log of a chance far below every resolution
 
 
-def _biases(data) -> np.ndarray:
-    biases = check_finite("biases", data)
-    if biases.ndim != 1 or np.any((biases < 0.0) | (biases > 1.0)):
-        raise InputError("biases must be one list of probabilities, one a coin")
-    return biases
+class Game(NamedTuple):
+    """What a game shows.
 
+    Attributes:
+      end: Int[""], the coin at which it ended; their number if it did not.
+      bits: Int[""], all coins that were shown as a binary number, the first leading and
+        those after the end 0; 0 unless the event is "bits".
+    """
 
-def _ones(params, coins: int) -> int:
-    check_params(params, optional=("ones",))
-    # With fewer coins than that the game never ends, whatever the number.
-    return min(check_integer("ones", params.get("ones", 1), 1), coins + 1)
+    end: Int[Array, ""]
+    bits: Int[Array, ""]
 
 
 @factory
-def coin_game(*, method: str = "jump") -> Mechanism:
-    """Show coins until k of them came up 1; release when that was.
+def coin_game(*, method: str = "jump", event: str = "place") -> Mechanism:
+    """Show coins until k of them came up 1.
 
     Args:
       method: "literal" tosses coin after coin; "jump" draws the place of each 1 by
         inverting the chance that none came up before.
+      event: "place", the coin at which the game ends, which for k = 1 is all that it
+        shows; or "bits", every coin (at most 12 of them).
 
-    Data: Float["coins"], their chances to come up 1, on this side.
-    Params: "ones": k (default 1).
-    Outcome: Int, the coin at which the game ended; their number if it did not. For k =
-      1 that is all that the game shows.
+    Data: Float["coins"], their chances to come up 1, on this side; or Float["ones
+      coins"], those of the coins shown after each number of ones: the adaptive game.
+    Params: "ones": k (default 1, or the number of rows).
+    Outcome: Game.
 
     Formal guarantees (claims): CL-Lem1 and CL-Lem2, of the favoured side only: the
     reverse divergence has no bound (CL-Lem1-reverse).
 
     Raises:
-      InputError: for biases that are no probabilities, or k < 1.
+      InputError: for biases that are no probabilities, k < 1, or too many bits.
     """
     check_choice("method", method, METHODS)
+    check_choice("event", event, EVENTS)
+
+    def read(data, params) -> tuple[np.ndarray, int]:
+        """Rows of biases, one if they are not adaptive, and k."""
+        biases = check_finite("biases", data)
+        check_params(params, optional=("ones",))
+        default = len(biases) if biases.ndim == 2 else 1
+        ones = check_integer("ones", params.get("ones", default), 1)
+        rows = coin_rows(biases, ones if biases.ndim == 2 else 1)
+        if event == "bits" and rows.shape[1] > MOST_BITS:
+            raise InputError(
+                f"there are {rows.shape[1]} coins; bits are told apart of at most "
+                f"{MOST_BITS}"
+            )
+        # With fewer coins than that the game never ends, whatever the number.
+        return rows, min(ones, rows.shape[1] + 1)
 
     def prepare(data, params):
-        biases = _biases(data)
+        rows, ones = read(data, params)
         with np.errstate(divide="ignore"):
-            steps = np.minimum(-np.log1p(-biases), _CERTAIN)
+            steps = np.minimum(-np.log1p(-rows), _CERTAIN)
         # Minus the log chance of no 1 before each coin.
-        return (
-            {"bias": biases, "hazard": np.append(0.0, np.cumsum(steps))},
-            {"ones": np.int32(_ones(params, biases.size))},
-        )
+        before = np.cumsum(steps, axis=1)
+        hazard = np.concatenate([np.zeros((len(rows), 1)), before], axis=1)
+        return {"bias": rows, "hazard": hazard}, {"ones": np.int32(ones)}
 
-    def literal(key, data, params):
-        size = data["bias"].shape[-1]
+    def shown(bits, place, size: int):
+        """The bits with a 1 at that coin."""
+        if event != "bits":
+            return bits
+        inside = jnp.minimum(place, size - 1)
+        more = jnp.left_shift(jnp.int32(1), size - 1 - inside)
+        return bits + jnp.where(place < size, more, 0)
+
+    def literal(key, data, params) -> Game:
+        rows, size = data["bias"].shape
 
         def toss(place, state):
-            seen, end = state
+            seen, end, bits = state
             uniform = noise.uniform(noise.number(key, place))
-            one = uniform <= jnp.asarray(data["bias"])[place]
+            row = jnp.minimum(seen, rows - 1)
+            going = end == size
+            one = going & (uniform <= jnp.asarray(data["bias"])[row, place])
             seen = seen + one.astype(jnp.int32)
-            ended = (seen == params["ones"]) & (end == size)
-            return seen, jnp.where(ended, place, end).astype(jnp.int32)
+            ended = one & (seen == params["ones"])
+            bits = jnp.where(one, shown(bits, place, size), bits)
+            return seen, jnp.where(ended, place, end).astype(jnp.int32), bits
 
-        start = (jnp.int32(0), jnp.int32(size))
-        return lax.fori_loop(0, size, toss, start)[1]
+        start = (jnp.int32(0), jnp.int32(size), jnp.int32(0))
+        return Game(*lax.fori_loop(0, size, toss, start)[1:])
 
-    def jump(key, data, params):
-        hazard = jnp.asarray(data["hazard"])
-        size = hazard.shape[-1] - 1
+    def jump(key, data, params) -> Game:
+        hazards = jnp.asarray(data["hazard"])
+        rows, size = hazards.shape[0], hazards.shape[1] - 1
 
-        def one(number, place):
+        def one(number, game):
             # The next 1 is the first coin that carries the hazard past a unit clock.
+            hazard = hazards[jnp.minimum(number, rows - 1)]
             clock = noise.exponential(noise.number(key, number))
-            reached = hazard[jnp.minimum(place + 1, size)] + clock
+            reached = hazard[jnp.minimum(game.end + 1, size)] + clock
             found = jnp.searchsorted(hazard, reached, side="left") - 1
-            return jnp.where(place >= size, size, found).astype(jnp.int32)
+            place = jnp.where(game.end >= size, size, found).astype(jnp.int32)
+            return Game(place, shown(game.bits, place, size))
 
-        return lax.fori_loop(0, params["ones"], one, jnp.int32(-1))
+        start = Game(jnp.int32(-1), jnp.int32(0))
+        return lax.fori_loop(0, params["ones"], one, start)
 
     def labels(data, params):
-        del params
-        return (*(str(i) for i in range(_biases(data).size)), "goes on")
+        size = read(data, params)[0].shape[1]
+        if event == "bits":
+            return tuple(f"{number:0{size}b}" for number in range(2**size))
+        return (*(str(i) for i in range(size)), "goes on")
 
     def law(data, params) -> FiniteLaw:
-        biases = _biases(data)
-        probabilities = game_law(biases, _ones(params, biases.size))
-        return FiniteLaw(probabilities, labels(data, params))
+        rows, ones = read(data, params)
+        biases = rows if len(rows) > 1 else rows[0]
+        make = game_bits_law if event == "bits" else game_law
+        return FiniteLaw(make(biases, ones), labels(data, params))
 
     return Mechanism(
         prepare=prepare,
         sample=literal if method == "literal" else jump,
-        event=lambda place: place,
+        event=_bits if event == "bits" else _end,
         labels=labels,
         law=law,
         resolution=2.0**-53,
     )
+
+
+def _end(game: Game) -> Array:
+    return game.end
+
+
+def _bits(game: Game) -> Array:
+    return game.bits

@@ -113,24 +113,61 @@ def known_chance_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
         return np.where(taken < 1.0, rate / (order - 1.0), np.inf)[()]
 
 
+def coin_rows(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
+    """Float["ones coins"]: row j is shown after j ones; a list is shown all along.
+
+    Raises:
+      InputError: unless ``biases`` are probabilities, a list or a row for each one.
+    """
+    found = np.asarray(biases, dtype=np.float64)
+    if found.ndim not in (1, 2) or not np.all((found >= 0.0) & (found <= 1.0)):
+        raise InputError("biases must be one list of probabilities, or a list a one")
+    ones = check_integer("ones", ones, 1)
+    if found.ndim == 1:
+        return np.broadcast_to(found, (ones, found.size))
+    if found.shape[0] != ones:
+        raise InputError(f"biases have {found.shape[0]} rows; ones is {ones}")
+    return found
+
+
 def game_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
     """Law of the coin at which a game ends, shown these coins in turn.
 
     Args:
-      biases: Float["coins"], chances to come up 1.
+      biases: Float["coins"], chances to come up 1; or Float["ones coins"], those that are
+        shown after each number of ones.
       ones: k, how many ones end it.
 
     Returns:
       Float[np.ndarray, "coins+1"]: chance to end at each coin; last, that it does not.
     """
-    biases = np.asarray(biases, dtype=np.float64)
-    if biases.ndim != 1 or not np.all((biases >= 0.0) & (biases <= 1.0)):
-        raise InputError("biases must be one list of probabilities")
-    ones = check_integer("ones", ones, 1)
-    seen = np.zeros(ones)
+    rows = coin_rows(biases, ones)
+    seen = np.zeros(len(rows))
     seen[0] = 1.0  # chance of each number of ones so far, the game going on
     law = []
-    for bias in biases:
-        law.append(seen[-1] * bias)
-        seen = seen * (1.0 - bias) + np.append(0.0, seen[:-1] * bias)
+    for bias in rows.T:
+        hit = seen * bias
+        law.append(hit[-1])
+        seen = seen - hit + np.append(0.0, hit[:-1])
     return np.array([*law, seen.sum()])
+
+
+def game_bits_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
+    """Law of all that a game shows: its coins as a binary number, the first leading.
+
+    Coins after the end count as 0, so that a number belongs to one sequence.
+
+    Args:
+      biases, ones: as of ``game_law``; few coins.
+
+    Returns:
+      Float[np.ndarray, "2^coins"], 0 where more than ``ones`` coins came up 1.
+    """
+    rows = coin_rows(biases, ones)
+    coins = rows.shape[1]
+    bits = np.arange(2**coins)[:, None] >> np.arange(coins - 1, -1, -1) & 1
+    before = np.cumsum(bits, axis=1) - bits
+    chance = rows[np.minimum(before, ones - 1), np.arange(coins)]
+    each = np.where(bits == 1, chance, 1.0 - chance)
+    ended = before >= ones
+    return np.where(ended, 1.0 - bits, each).prod(axis=1)

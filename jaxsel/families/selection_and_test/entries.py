@@ -189,7 +189,8 @@ def _make_game(values: Values) -> Built:
     from jaxsel.families.selection_and_test.coin_game import coin_game
 
     pair = _game_pairs(values)[0]
-    return Built(coin_game(method=values["method"]), pair.data, dict(pair.params))
+    mechanism = coin_game(method=values["method"], event=values["event"])
+    return Built(mechanism, pair.data, dict(pair.params))
 
 
 def _game_pairs(values: Values) -> tuple[Pair, ...]:
@@ -205,7 +206,10 @@ def _game_pairs(values: Values) -> tuple[Pair, ...]:
         ),
     ):
         p = np.resize(p, values["coins"])
-        q = np.array([pairs.extreme_neighbours(float(x), epsilon)[0] for x in p])
+        if values["adaptive"] == "yes":
+            p = np.stack([np.roll(p, -seen) for seen in range(values["ones"])])
+        low = [pairs.extreme_neighbours(float(x), epsilon)[0] for x in p.ravel()]
+        q = np.array(low).reshape(p.shape)
         params = {"ones": values["ones"]}
         found.append(Pair(name, p, q, Relation.BASE, params, why))
     return tuple(found)
@@ -329,6 +333,16 @@ ENTRIES: tuple[MechanismEntry, ...] = (
                 "how many coins there are", at_least=1, at_most=10_000, default=12
             ),
             "ones": whole("how many ones end the game (k)", at_least=1, default=2),
+            "adaptive": choice(
+                ("no", "yes"),
+                "yes: each 1 moves the list of biases on by one",
+                default="no",
+            ),
+            "event": choice(
+                ("place", "bits"),
+                "place: the coin at which it ends; bits: every coin, of at most 12",
+                default="place",
+            ),
             "method": choice(
                 ("literal", "jump", "law"), "see the guide", default="jump"
             ),
@@ -336,6 +350,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_game,
         _game_pairs,
         no_guarantee,
-        elsewhere={"epsilon": 0.7, "biases": "0.2,0.4", "coins": 7, "ones": 3},
+        elsewhere={
+            "epsilon": 0.7,
+            "biases": "0.2,0.4,0.1",
+            "coins": 5,
+            "ones": 3,
+            "adaptive": "yes",
+            "event": "bits",
+        },
     ),
 )

@@ -161,14 +161,23 @@ def test_repetitive_wins_at_high_confidence_only():
 
 def test_displays_by_hand():
     log_x, log_m, log_b = math.log(100), math.log(1000), math.log(50)
+    log_d = math.log(500)  # 1/(alpha beta)
     assert sizes.theorem_10(100, 1000, 0.1, 0.02) == pytest.approx(
-        math.sqrt(log_x * log_b) * (log_m + log_b) / 1e-3
+        math.sqrt(log_x * log_d) * (log_m + log_b) / 1e-3
     )
     assert sizes.theorem_12(100, 1000, 0.1, 0.02) == pytest.approx(
+        math.sqrt(log_x * log_d) * log_m / 1e-3 + log_b / 1e-2
+    )
+    printed = sizes.first_bound(100, 1000, 0.1, 0.02, printed=True)
+    assert printed == pytest.approx(
         math.sqrt(log_x * log_b) * log_m / 1e-3 + log_b / 1e-2
     )
+    assert sizes.first_bound(100, 1000, 0.1, 0.02) > printed
     pure = sizes.theorem_12(100, 1000, 0.9, 1e-300)
     assert pure == pytest.approx(log_x * log_m / 0.9**4 + 300 * math.log(10.0) / 0.9**2)
+    # The displays, as corrected, give the error that their n is for.
+    for solve in (displays._nine(False), displays._eleven(False)):
+        assert solve(100, 1000, 0.1, 0.02) == pytest.approx(0.1)
     alpha = displays._theorem_11(100, 1e5, 1000, 0.5, 1e-6, 0.02)
     first = math.sqrt(log_x * math.log(1e6)) * log_m / (5e4 * alpha)
     assert alpha == pytest.approx(first + log_b / 5e4)

@@ -60,10 +60,10 @@ def test_recursions_agree_with_the_game_they_describe():
     assert game_renyi(*three, 3.0) == pytest.approx(3 * single)
 
 
-def test_randomised_tests_are_a_law():
+def testrandomised_tests_are_a_law():
     """Waiting for two tops of randomised response: P[the second is the third test]."""
     epsilon = 0.7
-    found = np.exp(many_tests._randomised_tests(epsilon, 2, 60, many_tests._CERTAIN))
+    found = np.exp(many_tests.randomised_tests(epsilon, 2, 60, many_tests._CERTAIN))
     low = special.expit(-epsilon)
     assert found[0][3] == pytest.approx(2.0 * low**2 * (1.0 - low))
     assert found[1][0] == pytest.approx(low**60)
@@ -77,7 +77,7 @@ def test_hundreds_of_tops_do_not_underflow():
 
 
 def test_sharp_delta_is_the_chance_of_a_private_outcome():
-    """The union of CL-E2: c = 10 calls of tau = 5 at d = 0.01 have 0.2136."""
+    """Summed over all calls (R-CL-2): c = 10 calls of tau = 5 at d = 0.01 have 0.2136."""
     once = selections.some_run_private(50, 0.01, 1.0)
     assert once == pytest.approx(float(beta_binomial(50, 1.0).pgf_gap(0.01)), rel=1e-11)
     calls = find_claim("CL-Thm1-delta-sharp").evaluate(calls=10, rounds=5, delta=0.01)

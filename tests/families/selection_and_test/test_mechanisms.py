@@ -196,6 +196,25 @@ def test_the_coin_game_has_its_exact_law(method, ones, seed):
     assert p_value(mechanism, biases, {"ones": ones}, seed, law, 10**6) < ALPHA
 
 
+@pytest.mark.parametrize("method", ["literal", "jump"])
+def test_the_adaptive_coin_game_shows_every_bit(method, seed):
+    """What is shown next depends on the ones so far, as Algorithm 2 allows."""
+    rows = [[0.1, 0.0, 0.5, 0.3], [0.6, 0.4, 1.0, 0.2]]
+    mechanism = coin_game(method=method, event="bits")
+    law = mechanism.law(rows, {}).probabilities
+    # 0110: no 1 at the first, the second never comes up 1
+    assert law[0b0110] == 0.0
+    assert law[0b1010] == pytest.approx(0.1 * (1 - 0.4) * 1.0)
+    assert law[0b0011] == pytest.approx(0.9 * 1.0 * 0.5 * 0.2)
+    assert law[0b1011] == 0.0  # it has ended before
+    assert law.sum() == pytest.approx(1.0)
+    places = coin_game().law(rows, {}).probabilities
+    assert places[2] == pytest.approx(law[0b1010] + law[0b0110])
+    assert p_value(mechanism, rows, {}, seed) > ALPHA
+    other = mechanism.law([rows[0], [0.6, 0.3, 1.0, 0.2]], {}).probabilities
+    assert p_value(mechanism, rows, {}, seed, other) < ALPHA
+
+
 # --- The catalogue --------------------------------------------------------------------
 
 
@@ -255,6 +274,8 @@ def test_default_pairs_nearly_attain_the_promise(name, given, least):
         (program((Tests(),)), (0.2,), {"gamma": 1, "rounds": (0.5,)}, "whole number"),
         (coin_game(), [0.5, 2.0], {}, "probabilities"),
         (coin_game(), [0.5], {"ones": 0}, "ones"),
+        (coin_game(), [[0.5], [0.5]], {"ones": 3}, "2 rows"),
+        (coin_game(event="bits"), [0.5] * 13, {}, "at most 12"),
         (coin_game(), [0.5], {"one": 1}, "one is no parameter"),
         (program((Select(),)), ([[0.5, 0.5]],), {"gamma": 1, "rounds": (2**31,)},
          "2\\^31 - 1"),

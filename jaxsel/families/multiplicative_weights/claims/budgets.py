@@ -1,22 +1,38 @@
 """Cohen et al. 2022, Theorems 9 and 11: budgets of private multiplicative weights.
 
-By exact laws of the path of updates in short interactions.
+By exact laws of the path of updates in short interactions, with the parameters that the
+entries make; and, of the settings for many queries, by exact laws of the worst releases
+of as much privacy.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
 
-from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.accounting.single_run import pairs
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
-from jaxsel.domains import positive, whole
+from jaxsel.domains import number, positive, whole
+from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.families.multiplicative_weights.entries import (
+    repetitive_params,
+    repetitive_shares,
+    weights_params,
+    weights_shares,
+)
 from jaxsel.families.multiplicative_weights.laws import (
     hardt_rothblum_law,
     repetitive_law,
 )
+from jaxsel.families.selection_and_test.claims.many_tests import randomised_tests
+from jaxsel.families.selection_and_test.laws import prior, top_after_bottoms
 from jaxsel.papers import CL
+
+Epsilon = Annotated[float, positive("of the whole")]
+Delta = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]
 
 Updates = Annotated[int, whole("k, most updates", at_least=1)]
 Vector = Annotated[float, positive("epsilon_0 of a sparse vector")]
@@ -74,51 +90,115 @@ def _loss(
     return exact_epsilon(found[0], found[1])
 
 
+def _drawn(generator: np.random.Generator, rows: float) -> dict[str, Any]:
+    """Settings of both entries, of which the scales of their noises are made."""
+    return {
+        "table": np.array([rows]),  # its size alone counts
+        "epsilon": float(generator.uniform(0.5, 8.0)),
+        "updates": int(generator.integers(1, 4)),
+        "threshold": float(generator.uniform(0.1, 0.6)),
+        "rate": float(generator.uniform(0.1, 2.0)),
+    }
+
+
 def _budgets(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 30)):
         *tables, rows = _neighbours(generator)
-        test, answer = (float(x) for x in generator.uniform(0.2, 3.0, 2))
-        most = int(generator.integers(1, 3))
-        settings = {
-            "threshold": float(generator.uniform(0.0, 0.6)),
-            "rate": float(generator.uniform(0.1, 2.0)),
-            "max_updates": most,
-            "threshold_scale": 2.0 / (rows * test),
-            "query_scale": 4.0 / (rows * test),
-            "answer_scale": 1.0 / (rows * answer),
-        }
-        loss = _loss(hardt_rothblum_law, tables, settings, 3)
-        where = f"{rows:g} rows, three queries, {test=!r}, {answer=!r}, {most=}"
-        yield _budget(updates=most, test=test, answer=answer), loss, where
+        values = _drawn(generator, rows)
+        loss = _loss(hardt_rothblum_law, tables, weights_params(values), 3)
+        yield _budget(**weights_shares(values)), loss, f"three queries, {values}"
+        yield values["epsilon"], loss, f"three queries, {values}, epsilon itself"
 
 
 def _budgets_repetitive(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 4)):
         *tables, rows = _neighbours(generator)
-        test, answer = (float(x) for x in generator.uniform(0.2, 2.0, 2))
-        spent = {
-            "failures": int(generator.integers(2, 4)),
+        values = _drawn(generator, rows) | {
+            "updates": int(generator.integers(1, 3)),
+            "max_failures": int(generator.integers(2, 4)),
             "gamma": float(generator.choice([0.5, 1.0, 2.0])),
-            "answers": int(generator.integers(1, 3)),
-        }
-        threshold = float(generator.uniform(0.1, 0.5))
-        settings = {
-            "threshold": threshold,
-            "check_threshold": threshold / 2.0,
-            "distance": threshold / 2.0,
-            "rate": float(generator.uniform(0.1, 2.0)),
-            "gamma": spent["gamma"],
             "repetitions": int(generator.choice([1, 5, 50])),
-            "max_failures": spent["failures"],
-            "max_answers": spent["answers"],
-            "test_scale": 1.0 / (rows * test),
-            "answer_scale": 1.0 / (rows * answer),
         }
-        loss = _loss(repetitive_law, tables, settings, 2)
-        where = f"{rows:g} rows, two queries, {test=!r}, {answer=!r}, {settings}"
-        yield _budget_repetitive(test=test, answer=answer, **spent), loss, where
+        values["distance"] = values["threshold"] / 2.0
+        params = repetitive_params(values)
+        params["check_threshold"] = values["threshold"] / 2.0
+        loss = _loss(repetitive_law, tables, params, 2)
+        shares = repetitive_shares(values)
+        yield _budget_repetitive(**shares), loss, f"two queries, {values}"
+        yield values["epsilon"], loss, f"two queries, {values}, epsilon itself"
+
+
+# --- The settings that are shipped, at (epsilon, delta) ---------------------------------
+
+
+def _epsilon(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+    """epsilon of the whole interaction, at delta."""
+    del delta
+    return epsilon
+
+
+_POINTS = (
+    # cells, rows, queries, epsilon, delta, beta
+    (16, 1e4, 60, 1.0, 0.0, 0.05),
+    (16, 3e3, 200, 1.0, 1e-6, 0.05),
+    (64, 1e3, 300, 0.3, 1e-9, 0.3),
+    (4, 100.0, 12, 4.0, 1e-3, 0.01),
+)
+
+
+def _shipped(
+    worst: Callable[[weights.Settings, float, float], float],
+    settings: Callable[..., weights.Settings],
+) -> Callable[[Budget], Iterator[Case]]:
+    def cases(budget: Budget) -> Iterator[Case]:
+        del budget
+        for point in _POINTS:
+            for sharp in (False, True):
+                _, rows, _, epsilon, delta, _ = point
+                found = settings(*point, sharp=sharp)
+                exact = worst(found, rows, delta)
+                text = "cells, rows, queries, epsilon, delta, beta"
+                where = f"({text}) = {point}, {sharp=}, {found}"
+                yield _epsilon(epsilon=epsilon, delta=delta), exact, where
+
+    return cases
+
+
+def _worst_restarts(found: weights.HardtRothblum, rows: float, delta: float) -> float:
+    """Exact epsilon of k randomised responses for the sparse vectors, k for the answers.
+
+    A threshold with noise Lap(b) and queries with Lap(c), which move by 1/n, cost
+    1/(n b) + 2/(n c) (Dwork & Roth 2014, Theorem 3.23).
+    """
+    vector = (1.0 / found.threshold_scale + 2.0 / found.query_scale) / rows
+    answer = 1.0 / (rows * found.answer_scale)
+    laws = pairs.composed_response((vector, found.updates), (answer, found.updates))
+    return epsilon_at_delta(*laws, delta)
+
+
+def _worst_tests(found: weights.Repetitive, rows: float, delta: float) -> float:
+    """Exact epsilon of Tests by randomised response until k' tops, and of the answers.
+
+    At delta = 0 the loss of many bottoms and then k' tops, which nears what is proven.
+    """
+    test, answer = 1.0 / (rows * found.test_scale), 1.0 / (rows * found.answer_scale)
+    if delta == 0.0:
+        low = 1.0 / (1.0 + math.exp(test))
+        bottoms, high = 10**7, low * math.exp(test)
+        loss = top_after_bottoms(found.gamma, bottoms, low, found.failures, high)
+        loss -= top_after_bottoms(found.gamma, bottoms, high, found.failures, low)
+        return loss + found.answers * answer
+    count = 3 * found.failures + 40
+    nodes = prior(found.gamma, count, found.failures)
+    tests = randomised_tests(test, found.failures, count, nodes)
+    answers = pairs.composed_response((answer, found.answers))
+    laws = [
+        np.outer(np.exp(log), law).ravel()
+        for log, law in zip(tests, answers, strict=True)
+    ]
+    return epsilon_at_delta(laws[0], laws[1], delta)
 
 
 STATEMENTS = (
@@ -139,5 +219,23 @@ STATEMENTS = (
         Relation.GENERAL,
         _budget_repetitive,
         at_most(_budgets_repetitive),
+    ),
+    CL.privacy(
+        "CL-Thm9-privacy",
+        "Theorem 9, with constants",
+        "With the settings derived for (epsilon, delta) and beta, k sparse vectors and k "
+        "answers are (epsilon, delta)-DP, whatever their mechanisms.",
+        Relation.GENERAL,
+        _epsilon,
+        at_most(_shipped(_worst_restarts, weights.hardt_rothblum)),
+    ),
+    CL.privacy(
+        "CL-Thm11-privacy",
+        "Theorem 11, with constants (concurrent composition)",
+        "With the settings derived for (epsilon, delta) and beta, Tests until k' tops, "
+        "and the answers, are (epsilon, delta)-DP.",
+        Relation.GENERAL,
+        _epsilon,
+        at_most(_shipped(_worst_tests, weights.repetitive)),
     ),
 )

@@ -1,7 +1,7 @@
 """Cohen et al. 2022, Section 4.3.1: what an update gains, and how many there are.
 
-The update is that of Dwork & Roth 2014, Theorem 4.10. A misprint of the number of updates
-is part of CL-E16 (``sample_complexity``).
+The update is that of Dwork & Roth 2014, Theorem 4.10. How many there are depends on the
+learning rate, which the paper does not name (R-CL-16).
 """
 
 import math
@@ -78,16 +78,16 @@ def _drops(bound: Callable[..., float]) -> Callable[[Budget], Iterator[Case]]:
     return cases
 
 
-# --- The number of updates (CL-E16) ---------------------------------------------------
+# --- The number of updates (R-CL-16) ---------------------------------------------------
 
 
 def _most(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
-    """Most updates ceil(4 log|X|/g^2) with the learning rate g/2."""
+    """Most updates floor(4 log|X|/g^2) with the learning rate g/2."""
     return float(updates.max_updates(cells, gap))
 
 
 def _most_sharp(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
-    """Most updates ceil(log|X|/(2 g^2)) with the learning rate 4 g."""
+    """Most updates floor(log|X|/(2 g^2)) with the learning rate 4 g."""
     return float(updates.max_updates(cells, gap, sharp=True))
 
 
@@ -145,33 +145,51 @@ STATEMENTS = (
         _drop_sharp,
         at_least(_drops(_drop_sharp)),
     ),
-    CL.utility(
-        "CL-Sec4.3.1-updates-printed",
+    CL.remark(
+        "R-CL-16",
         "Section 4.3.1",
-        "There are no more than log|X|/alpha^2 updates at errors of alpha or more (with "
-        "the learning rate alpha/2).",
-        _most_printed,
-        at_most(_update_counts(_most_printed, sharp=False, grid=0)),
-        holds=False,
-        erratum="CL-E16",
-        correction="ceil(4 log|X|/g^2) with the rate g/2, ceil(log|X|/(2 g^2)) with 4 g: "
-        "CL-Thm9-updates, CL-Thm9-updates-sharp.",
+        "'The number of update rounds is no more than log|X|/alpha^2' names no learning "
+        "rate. At the rate alpha/2 of Dwork & Roth there are more; at 4 alpha there are at "
+        "most half as many.",
+        readings=(
+            CL.utility(
+                "CL-Sec4.3.1-updates-usual-rate",
+                "Section 4.3.1, at the rate of Dwork & Roth 2014",
+                "There are no more than log|X|/alpha^2 updates at errors of alpha or more "
+                "with the learning rate alpha/2.",
+                _most_printed,
+                at_most(_update_counts(_most_printed, sharp=False, grid=0)),
+            ),
+        ),
+        holds=(
+            CL.utility(
+                "CL-Sec4.3.1-updates",
+                "Section 4.3.1, at a rate that it does not name",
+                "There are no more than log|X|/alpha^2 updates at errors of alpha or more "
+                "with the learning rate 4 alpha.",
+                _most_printed,
+                at_most(_update_counts(_most_printed, sharp=True, grid=60)),
+            ),
+            "CL-Thm9-updates",
+            "CL-Thm9-updates-sharp",
+        ),
     ),
     CL.utility(
         "CL-Thm9-updates",
         "Theorem 9 (Dwork & Roth 2014, Theorem 4.10)",
-        "From the uniform hypothesis there are at most ceil(4 log|X|/g^2) updates at "
+        "From the uniform hypothesis there are at most floor(4 log|X|/g^2) updates at "
         "errors of g or more, with the learning rate g/2.",
         _most,
         at_most(_update_counts(_most, sharp=False, grid=60)),
-        erratum="CL-E16",
+        remark="R-CL-16",
     ),
     CL.utility(
         "CL-Thm9-updates-sharp",
         "Theorem 9, sharpened",
-        "From the uniform hypothesis there are at most ceil(log|X|/(2 g^2)) updates at "
+        "From the uniform hypothesis there are at most floor(log|X|/(2 g^2)) updates at "
         "errors of g or more, with the learning rate 4 g.",
         _most_sharp,
         at_most(_update_counts(_most_sharp, sharp=True, grid=60)),
+        remark="R-CL-16",
     ),
 )

@@ -292,6 +292,8 @@ STATEMENTS = (
         "Theorem 4.7, at the same (2 + alpha) epsilon, whatever its delta.",
         _log_searched,
         at_most(_searched_cases),
+        loose="Logarithms of numbers of runs: that of Theorem 4.7 has 6 + 12/alpha times "
+        "log(R/beta^2), T has log(2/beta)/alpha, so the ratio is about 1/30.",
     ),
     CL.misprint(
         "CL-E1",

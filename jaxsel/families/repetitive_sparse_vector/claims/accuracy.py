@@ -142,7 +142,7 @@ def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:
 def _early_halts_printed(budget: Budget) -> Iterator[Case]:
     for wanted, beta in ((3, 0.8), (20, 0.95)):
         mistakes = allowed_mistakes(100, beta)
-        failures = math.ceil(wanted - 7.0 * math.log(beta) / math.log(100))
+        failures = repetitive_settings(wanted, 100, beta, corrected=False).failures
         # As the paper counts: the last query is answered too.
         seen = _fewest_answers(failures, mistakes, unanswered=0)
         where = f"k={wanted}, m=100, {beta=}, k'={failures}, R={mistakes}"
@@ -154,11 +154,11 @@ def _early_halts(budget: Budget) -> Iterator[Case]:
     settings = [(3, 100, 0.8), (3, 100, 0.1), (20, 100, 0.01)]
     for _ in range(min(budget.cases, 20)):
         beta = float(10.0 ** generator.uniform(-6.0, -0.01))
-        queries = int(10.0 ** generator.uniform(1.0, 5.0))
+        queries = int(10.0 ** generator.uniform(2.0, 5.0))  # k' stays below
         settings.append((int(generator.integers(1, 15)), queries, beta))
     for wanted, queries, beta in settings:
         mistakes = allowed_mistakes(queries, beta)
-        failures = wanted + 2 * mistakes + 1
+        failures = repetitive_settings(wanted, queries, beta).failures
         seen = _fewest_answers(failures, mistakes, unanswered=1)
         where = f"k={wanted}, m={queries}, {beta=!r}, k'={failures}, R={mistakes}"
         claimed = _answers(wanted=wanted, queries=queries, beta=beta)
@@ -183,7 +183,8 @@ def _fatal(*, queries: Queries = 10) -> float:
 
 def _fatal_cases(budget: Budget) -> Iterator[Case]:
     for m in range(10, 11 + budget.cases):
-        exact = 5.0 * m * m * math.log1p(-1.0 / (2.0 * m))
+        tests = repetitive_settings(1, m, 0.9).repetitions
+        exact = tests * math.log1p(-1.0 / (2.0 * m))
         # Logarithms: both underflow.
         yield -2.0 * m * math.log(2.0), exact, f"{m=}, natural logarithms"
 

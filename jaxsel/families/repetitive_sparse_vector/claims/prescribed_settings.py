@@ -5,7 +5,7 @@ With CL-E15: the printed bound on Algorithm 3's privacy is not of order epsilon.
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from jaxsel.families.repetitive_sparse_vector.claims.cases import (
     problems,
 )
 from jaxsel.families.repetitive_sparse_vector.settings import (
+    plan,
     privacy_epsilon,
     pure_epsilon,
     repetitive_settings,
@@ -45,29 +46,12 @@ def _order_epsilon(*, epsilon: Epsilon = 1.0, constant: Constant = 100.0) -> flo
     return constant * epsilon
 
 
-class _Plan(NamedTuple):
-    """Parameters gamma, epsilon' and k' of Section 4.2 at epsilon = 1."""
-
-    gamma: float
-    inner: float
-    failures: float
-
-
-def _plan(wanted: float, queries: float, low_beta: float, low_delta: float) -> _Plan:
-    """From k, m, log(1/beta) and log(1/delta)."""
-    log_queries = math.log(queries)
-    gamma = (math.log(20.0) + low_beta) / log_queries
-    inner = 1.0 / (gamma + math.sqrt(wanted * low_delta))
-    return _Plan(gamma, inner, wanted + 7.0 * low_beta / log_queries)
-
-
 def _root_privacy(budget: Budget) -> Iterator[Case]:
     for constant, gamma, queries in ((100.0, 1e4, 1e6), (1000.0, 1e6, 1e8)):
         low_delta = gamma**2
-        plan = _plan(
-            1.0, queries, gamma * math.log(queries) - math.log(20.0), low_delta
-        )
-        spent = plan.inner * math.sqrt(plan.failures * low_delta)
+        low_beta = gamma * math.log(queries) - math.log(20.0)
+        found = plan(1.0, queries, low_beta, low_delta)
+        spent = found.query_epsilon * math.sqrt(found.failures * low_delta)
         where = f"k=1, m={queries:g}, gamma={gamma:g}, log(1/delta)={low_delta:g}"
         yield _order_epsilon(constant=constant), spent, f"{where}, C={constant:g}"
 
@@ -86,8 +70,8 @@ def _pure_privacy(budget: Budget) -> Iterator[Case]:
         low_delta = wanted * float(10.0 ** generator.uniform(0.0, 4.0))
         settings.append((float(math.floor(wanted)), queries, low_beta, low_delta))
     for wanted, queries, low_beta, low_delta in settings:
-        plan = _plan(wanted, queries, low_beta, low_delta)
-        spent = (2.0 * plan.failures + plan.gamma) * plan.inner
+        found = plan(wanted, queries, low_beta, low_delta)
+        spent = (2.0 * found.failures + found.gamma) * found.query_epsilon
         where = f"k={wanted:g}, m={queries!r}, log(1/beta)={low_beta!r}, {low_delta=!r}"
         yield _pure_bound(), spent, where
 

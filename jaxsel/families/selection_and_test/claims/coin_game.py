@@ -12,6 +12,7 @@ from typing import Annotated
 import numpy as np
 from scipy import special
 
+from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most, equal
 from jaxsel.domains import probability, whole
@@ -30,6 +31,7 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
     coin_renyi,
     favoured_rate,
+    game_bits_law,
     game_renyi,
 )
 from jaxsel.papers import CL
@@ -177,6 +179,15 @@ def _exact_cases(budget: Budget) -> Iterator[Case]:
             attained = float(coin_renyi(share, 1.0 - share, order))
             where = f"randomised response attains it, {order=}, {epsilon=}"
             yield attained, claimed, where
+    for _ in range(min(budget.cases, 10)):
+        # All that is shown, by its definition: the law of every sequence of coins.
+        epsilon = float(generator.uniform(0.1, 2.0))
+        p, q = (side[:, :9] for side in random_game(generator, epsilon))
+        order = 1.0 + float(np.exp(generator.uniform(-3.0, 3.0)))
+        claimed = _exact_rate(order=order, epsilon=epsilon, calls=len(p))
+        laws = [game_bits_law(side, len(p)) for side in (p, q)]
+        exact = float(renyi_divergence(laws[0], laws[1], order))
+        yield claimed, exact, f"every bit, {order=!r}, {epsilon=!r}, {shown(p, q)}"
     for _ in range(min(budget.cases, 200)):
         epsilon = float(generator.uniform(0.001, 2.0))
         p, q = random_game(generator, epsilon)

@@ -12,6 +12,7 @@ from scipy import special
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import (
+    epsilon_at_delta,
     exact_epsilon,
     profile_delta_of_logs,
 )
@@ -187,6 +188,15 @@ def _test_cases(budget: Budget) -> Iterator[Case]:
         level = _test_bound(epsilon=epsilon, calls=calls, delta=delta)
         where = f"{epsilon=!r}, gamma=1, c={calls}, {delta=!r}, at epsilon {level:.6g}"
         yield delta, _ratio_delta(epsilon, calls // 2, level), where
+    # An almost certain p, where the bound by Renyi divergences is the smaller one.
+    for epsilon, tops, delta in ((0.05, 30, 1e-3), (0.1, 10, 1e-4), (0.01, 30, 1e-5)):
+        nodes = prior(100.0, 4.0 * tops + 40.0, tops)
+        found = randomised_tests(epsilon, tops, 4 * tops + 40, nodes)
+        level = _test_bound(epsilon=epsilon, gamma=100.0, calls=tops, delta=delta)
+        laws = np.exp(found)
+        seen = epsilon_at_delta(laws[0], laws[1], delta)
+        where = f"{epsilon=}, gamma=100, c={tops}, {delta=}"
+        yield level, seen, f"epsilon of randomised response, {where}"
 
 
 # --- Approximate, sharpened -----------------------------------------------------------
@@ -203,7 +213,7 @@ def _approximate(
     return tests_epsilon(epsilon, gamma, tops, delta)
 
 
-def _randomised_tests(
+def randomised_tests(
     epsilon: float, tops: int, count: int, nodes: Prior
 ) -> list[np.ndarray]:
     """Logarithms of the exact laws, both sides, of randomised response until c tops."""
@@ -236,7 +246,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         tops = int(10.0 ** generator.uniform(0.0, 3.0))
         where = f"{epsilon=!r}, gamma=1, c={tops}, {delta=!r}"
         level = known_chance_epsilon(epsilon, tops, delta)
-        found = _randomised_tests(epsilon, tops, 4 * tops + 40, _CERTAIN)
+        found = randomised_tests(epsilon, tops, 4 * tops + 40, _CERTAIN)
         seen = profile_delta_of_logs(found[0], found[1], level)
         yield delta, seen, f"randomised response at p=1, {where}, {level=!r}"
         level = _approximate(epsilon=epsilon, tops=2 * tops, delta=delta)
@@ -245,7 +255,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         if tops <= 20:
             level = _approximate(epsilon=epsilon, tops=tops, delta=delta)
             nodes = prior(1.0, 200, tops)
-            found = _randomised_tests(epsilon, tops, 200, nodes)
+            found = randomised_tests(epsilon, tops, 200, nodes)
             seen = profile_delta_of_logs(found[0], found[1], level)
             yield delta, seen, f"randomised response, {where}, {level=!r}"
 

@@ -1,6 +1,6 @@
 """Cohen et al. 2022, Theorem 1: several Selections of several candidates with one p.
 
-With CL-E2: its delta is to be summed over all calls.
+Its delta is to be summed over all calls (R-CL-2).
 """
 
 from collections.abc import Iterator
@@ -116,11 +116,11 @@ def _nearly_cases(budget: Budget) -> Iterator[Case]:
                 yield claimed, exact_epsilon(*found), where
 
 
-# --- Approximate (CL-E2) --------------------------------------------------------------
+# --- Approximate (R-CL-2) -------------------------------------------------------------
 
 
 def _one_call(*, rounds: Rounds = 5, delta: BaseDelta = 0.01) -> float:
-    """Printed delta of c calls to Selection with one candidate each: tau delta."""
+    """tau delta: of c calls with one candidate each, if the sum runs over one call."""
     return rounds * delta
 
 
@@ -260,17 +260,16 @@ STATEMENTS = (
         _nearly,
         at_least(_nearly_cases),
     ),
-    CL.misprint(
-        "CL-E2",
+    CL.remark(
+        "R-CL-2",
         "Theorem 1",
-        "statement",
-        printed="c calls to Selection satisfy ((2 c + gamma) epsilon, tau sum_i "
-        "delta_i)-DP.",
-        correct="The delta term must be summed over the candidates of all c calls.",
-        refuted=(
+        "c calls to Selection satisfy ((2 c + gamma) epsilon, tau sum_i delta_i)-DP, where "
+        "the sum is to be read as running over the candidates of all c calls, not over "
+        "those of one call.",
+        readings=(
             CL.privacy(
-                "CL-Thm1-delta-printed",
-                "Theorem 1",
+                "CL-Thm1-delta-one-call",
+                "Theorem 1, summed over one call",
                 "c calls to Selection are ((2 c + gamma) epsilon, tau sum_i delta_i)-DP, "
                 "the sum being over the candidates of one call (here one, and epsilon = "
                 "0).",
@@ -279,10 +278,10 @@ STATEMENTS = (
                 at_most(_one_call_cases),
             ),
         ),
-        corrected=(
+        holds=(
             CL.privacy(
                 "CL-Thm1-delta",
-                "Theorem 1, corrected",
+                "Theorem 1, summed over all calls",
                 "c calls to Selection with one (epsilon, delta)-DP candidate each are "
                 "((2 c + gamma) epsilon, c tau delta)-DP.",
                 Relation.BASE,

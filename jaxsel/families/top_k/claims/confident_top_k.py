@@ -10,7 +10,7 @@ from scipy import stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
+from jaxsel.checking import Case, at_most, equal
 from jaxsel.domains import number, positive, probability
 from jaxsel.families.top_k.confident_laws import (
     ConfidentTopK,
@@ -296,6 +296,30 @@ def _round_losses(budget: Budget) -> Iterator[Case]:
         yield left, spent, f"delta of the worst composition, {where}"
 
 
+# --- What runs ------------------------------------------------------------------------
+
+
+def _most_runs(*, beta: Beta = 0.1) -> float:
+    """T = ceil(4/beta), Theorem 4 at beta/2 and alpha = 1."""
+    return math.ceil(4.0 / beta)
+
+
+def _prepared(budget: Budget) -> Iterator[Case]:
+    """The numbers that the mechanism draws with, against those of the theorem."""
+    from jaxsel.families.top_k.confident_top_k import confident_top_k
+
+    del budget
+    for epsilon, beta, k in ((1.0, 0.1, 1), (0.3, 0.07, 2), (2.5, 0.9, 3)):
+        params = {"epsilon": epsilon, "delta": 0.05, "beta": beta, "k": k}
+        _, found = confident_top_k().prepare(np.arange(5.0), params)
+        where = f"{epsilon=}, {beta=}, {k=}"
+        yield _most_runs(beta=beta), float(found["most_runs"]), f"T, {where}"
+        yield 12.0 / epsilon, float(found["gap_scale"]), f"noise on the gap, {where}"
+        # So few rounds compose purely: weights exp(epsilon f/(12 k)).
+        each = epsilon / (12.0 * k)
+        yield each, float(found["half_epsilon"]), f"exponent of a weight, {where}"
+
+
 STATEMENTS = (
     CL.misprint(
         "CL-E10",
@@ -373,6 +397,14 @@ STATEMENTS = (
                 "rounds may, which has a chance below 1e-13 with up to 200 rounds and "
                 "delta up to .99; its parts are put to the test with power: "
                 "CL-Thm6-pure, CL-Thm6-step-noise, -rounds, -none, -tails",
+            ),
+            CL.identity(
+                "CL-Thm6-settings",
+                "Theorem 6, corrected constants",
+                "What runs has T = ceil(4/beta), noise Lap(12/epsilon) on the gap and, "
+                "for few rounds, weights exp(epsilon f/(12 k)).",
+                _most_runs,
+                equal(_prepared, 1e-12),
             ),
             CL.utility(
                 "CL-Thm6-utility",

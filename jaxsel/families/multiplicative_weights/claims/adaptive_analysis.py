@@ -1,0 +1,231 @@
+"""Cohen et al. 2022, Theorems 10 and 12: adaptive data analysis, by running it.
+
+The analyst of ``adaptive_analysis`` overfits where answers are exact, as an exact law
+says; where Theorem 9's or Theorem 11's mechanism answers, with the settings for
+(epsilon, delta) and beta, all answers are near the population's.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import numpy as np
+from scipy import stats
+
+from jaxsel.base import Budget
+from jaxsel.checking import CONFIDENCE, Case, at_most
+from jaxsel.domains import number, positive, probability, whole
+from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.families.multiplicative_weights.claims.errors import quantile_limit
+from jaxsel.families.multiplicative_weights.transfer import Accuracy, transferred
+from jaxsel.intervals import clopper_pearson
+from jaxsel.papers import CL
+
+Rows = Annotated[float, positive("n")]
+Epsilon = Annotated[float, number("with respect to the rows", above=0.0, at_most=50.0)]
+Delta = Annotated[float, number("with respect to the rows", at_least=0.0, below=1.0)]
+Beta = Annotated[
+    float, number("chance of failure for the rows", at_least=2.0**-12, below=1.0)
+]
+
+_CELLS, _QUERIES, _ROWS = 8, 11, 100_000  # and the query that the answers suggest
+
+
+# --- The attack -----------------------------------------------------------------------
+
+
+_POPULATION = np.array([0.37, 0.29, 0.23, 0.11])
+_SAMPLE = 23  # with these shares no proper subset has its exact share of rows
+_MIDDLE = 20  # the bin that begins at 0
+
+
+def _overfitted(
+    *, bin: Annotated[int, whole("which of 40, from -1 on", at_least=0)] = 22
+) -> float:
+    """Chance that the last answer exceeds the population's by as much as that bin."""
+    return float(_attack_law()[min(bin, 39)])
+
+
+def _attack_law() -> np.ndarray:
+    """Exact law of the bin after one exact answer: the favoured side is asked for."""
+    law = np.zeros(40)
+    counts = np.arange(_SAMPLE + 1)
+    for subset in itertools.product((0, 1), repeat=_POPULATION.size):
+        share = float(np.dot(subset, _POPULATION))
+        gaps = np.abs(counts / _SAMPLE - share)
+        bins = np.minimum(np.floor((gaps + 1.0) * 20.0), 39.0).astype(int)
+        np.add.at(law, bins, stats.binom.pmf(counts, _SAMPLE, min(share, 1.0)) / 16.0)
+    return law
+
+
+def _attacks(budget: Budget) -> Iterator[Case]:
+    from jaxsel.engine import simulate
+    from jaxsel.families.multiplicative_weights.adaptive_analysis import (
+        adaptive_analysis,
+    )
+
+    trials = max(min(budget.trials, 20_000), 1)
+    counts = simulate(
+        adaptive_analysis(_SAMPLE), _POPULATION, {"queries": 1},
+        trials=trials, seed=budget.seed, progress=False,
+    ).values[0]  # fmt: skip
+    law = _attack_law()
+    # Subsets of no cell or of all have a gap of 0, up to rounding on either side.
+    for counted in (counts, law):
+        counted[_MIDDLE] += counted[_MIDDLE - 1]
+        counted[_MIDDLE - 1] = 0
+    low, high = clopper_pearson(counts, trials, 1.0 - (1.0 - CONFIDENCE) / law.size)
+    for place, exact in enumerate(law.tolist()):
+        if exact == 0.0 and counts[place] == 0:
+            continue
+        where = f"gap from {place / 20.0 - 1.0:.2f} on, {counts[place]} of {trials}"
+        yield float(high[place]), exact, f"upper limit, {where}"
+        yield exact, float(low[place]), f"lower limit, {where}"
+
+
+# --- Near the population's ------------------------------------------------------------
+
+
+def _settings_10(rows: float, epsilon: float, delta: float, beta: float):
+    return weights.hardt_rothblum(
+        _CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True
+    )
+
+
+def _settings_12(rows: float, epsilon: float, delta: float, beta: float):
+    return weights.repetitive(
+        _CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True
+    )
+
+
+def _alpha_10(
+    *,
+    rows: Rows = 1e5,
+    epsilon: Epsilon = 0.3,
+    delta: Delta = 1e-8,
+    beta: Beta = 1e-3,
+) -> float:
+    """alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries."""
+    found = _settings_10(rows, epsilon, delta, beta)
+    return transferred(Accuracy(found.error, beta), epsilon, delta).error
+
+
+def _alpha_12(
+    *,
+    rows: Rows = 1e5,
+    epsilon: Epsilon = 0.3,
+    delta: Delta = 1e-8,
+    beta: Beta = 1e-3,
+) -> float:
+    """alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries."""
+    found = _settings_12(rows, epsilon, delta, beta)
+    return transferred(Accuracy(found.error, beta), epsilon, delta).error
+
+
+def _accuracies(
+    protection: str, settings: Callable[..., weights.Settings]
+) -> Callable[[Budget], Iterator[Case]]:
+    def cases(budget: Budget) -> Iterator[Case]:
+        from jaxsel.engine import Performance, simulate
+        from jaxsel.families.multiplicative_weights.adaptive_analysis import (
+            adaptive_analysis,
+        )
+        from jaxsel.statistics import combine, histogram
+
+        epsilon, delta, beta = 0.3, 1e-8, 1e-3
+        found = settings(_ROWS, epsilon, delta, beta)
+        known = Accuracy(found.error, beta)
+        for_all = transferred(known, epsilon, delta)
+        population = np.random.default_rng(budget.seed).dirichlet(np.ones(_CELLS))
+        trials = max(min(budget.trials, 64), 1)
+        edges = np.linspace(0.0, 2.0 * for_all.error, 801)[1:]
+        counts = simulate(
+            adaptive_analysis(_ROWS, protection=protection),
+            population,
+            weights.parameters(found) | {"queries": _QUERIES},
+            trials=trials,
+            seed=budget.seed,
+            statistic=combine(
+                {
+                    "rows": histogram(_sample_error, edges),
+                    "population": histogram(_error, edges),
+                }
+            ),
+            progress=False,
+            performance=Performance(block_size=32),
+        ).values
+        for name, (error, failure) in (("rows", known), ("population", for_all)):
+            seen = quantile_limit(counts[name][0], edges, failure)
+            where = (
+                f"{1.0 - failure:g}-quantile of the {name}' error, {trials} analyses"
+            )
+            yield error, seen, where
+
+    return cases
+
+
+def _sample_error(outcome):
+    return outcome.max_sample_error
+
+
+def _error(outcome):
+    return outcome.max_error
+
+
+# --- A step: privacy generalises in expectation ---------------------------------------
+
+
+def _favoured(
+    *,
+    epsilon: Epsilon = 0.5,
+    population: Annotated[float, probability("mean share of the query named")] = 0.5,
+) -> float:
+    """(e^epsilon - 1) E q(P): what the rows' share of a query named may have on top."""
+    return math.expm1(epsilon) * population
+
+
+def _named(budget: Budget) -> Iterator[Case]:
+    """One row is all there is; randomised response names its cell, of equal cells."""
+    del budget
+    for epsilon in (0.1, 0.5, 2.0):
+        for cells in (2, 10, 1000):
+            right = math.exp(epsilon) / (math.exp(epsilon) + cells - 1.0)
+            claimed = _favoured(epsilon=epsilon, population=1.0 / cells)
+            yield claimed, right - 1.0 / cells, f"{epsilon=}, one row in {cells} cells"
+
+
+STATEMENTS = (
+    CL.utility(
+        "CL-Sec1.5.1-attack",
+        "Section 1.5.1, why answers need protection",
+        "An analyst who asks for what one exact answer favours finds a query that the "
+        "rows exaggerate, by as much as the exact law of 23 rows says.",
+        _overfitted,
+        at_most(_attacks, 0.0),
+    ),
+    CL.utility(
+        "CL-Thm10-accuracy",
+        "Theorem 10 (Section 4.3.2), with constants",
+        "With the settings of Theorem 9 for (epsilon, delta) and beta all answers, that to "
+        "the query which they suggest included, are within alpha + 0.012 + e^epsilon - 1 "
+        "of the population's, but with probability 100 beta + 1000 delta.",
+        _alpha_10,
+        at_most(_accuracies("weights", _settings_10)),
+    ),
+    CL.utility(
+        "CL-Thm12-accuracy",
+        "Theorem 12 (Section 4.3.2), with constants",
+        "The same with the settings of Theorem 11.",
+        _alpha_12,
+        at_most(_accuracies("repetitive", _settings_12)),
+    ),
+    CL.utility(
+        "CL-Sec4.3.2-step-expectation",
+        "Section 4.3.2, the generalisation property",
+        "A query q named by an epsilon-DP analysis has a mean share of the rows at most "
+        "(e^epsilon - 1) E q(P) above its share E q(P) of the population.",
+        _favoured,
+        at_most(_named),
+    ),
+)
