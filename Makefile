@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: reproduce test lint docs bench validate clean
+.PHONY: reproduce test faults lint docs measure bench validate clean
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -28,6 +28,10 @@ reproduce: $(VENV)/installed
 test: $(VENV)/tools
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
+# Each planted fault alone, in a copy of the tree: which claim or test sees it.
+faults: $(VENV)/tools
+	$(BIN)/python -m tests.faults --jobs $(WORKERS)
+
 lint: $(VENV)/tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -35,6 +39,10 @@ lint: $(VENV)/tools
 
 validate: $(VENV)/installed
 	$(BIN)/jaxsel validate --all
+
+# How near the worst case comes to every bound: what the catalogue shows, after a change.
+measure: $(VENV)/installed
+	$(BIN)/python -m jaxsel.catalogue.measured
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"

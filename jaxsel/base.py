@@ -163,6 +163,9 @@ class Verdict(NamedTuple):
         for an identity: the tolerance minus the largest deviation).
       cases: how many cases were tried.
       detail: one sentence that lets a reader reproduce the worst case.
+      tightness: the power of the check of a bound: the largest observed / claimed over
+        all cases (claimed / observed of a lower bound), 1 for a bound that is attained;
+        None for an identity, or if no case has a positive finite bound.
     """
 
     outcome: str
@@ -171,6 +174,7 @@ class Verdict(NamedTuple):
     margin: float
     cases: int
     detail: str
+    tightness: float | None = None
 
 
 @printed
@@ -189,10 +193,13 @@ class Claim:
         declares the parameters' domains (``jaxsel.domains``), and values outside them are
         refused.
       check: puts the claim to the test: exact laws first, simulation where none exists.
-      holds: False marks a published statement known to be false or incomplete as printed.
-      erratum: for such a statement, and for its correction: the erratum's id.
+      holds: False marks a statement known to be false: as printed, if it has an erratum;
+        else a reading of the paper that fails (see ``remark``).
+      erratum: for a statement false as printed, and for its correction: the erratum's id.
       correction: for a false statement: what is true, and the id of the corrected claim.
       aliases: further ids under which papers print the same statement.
+      remark: for a reading that fails, and for what holds instead: the remark's id.
+      loose: for a true bound that no known input brings near: why, in one sentence.
     """
 
     id: str
@@ -206,6 +213,8 @@ class Claim:
     erratum: str | None = None
     correction: str | None = None
     aliases: tuple[str, ...] = ()
+    remark: str | None = None
+    loose: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evaluate", domains.checked(self.evaluate))
@@ -215,9 +224,16 @@ class Claim:
         """The domains of the parameters, with their defaults, by name."""
         return domains.parameters(self.evaluate)
 
+    @property
+    def status(self) -> str:
+        """Whether it is true, and if not, whose fault that is."""
+        if self.holds:
+            return "true"
+        return "FALSE as printed" if self.remark is None else "a reading that FAILS"
+
     def summary(self) -> Summary:
         """The statement, whether it is true, and the parameters of its number."""
-        verdict = "" if self.holds else f" FALSE AS PRINTED. {self.correction or ''}"
+        verdict = "" if self.holds else f" {self.status}. {self.correction or ''}"
         rows = [
             [name, domain.default, domain.describe(), domain.help]
             for name, domain in self.parameters.items()
@@ -250,3 +266,24 @@ class Erratum(NamedTuple):
     correct: str
     refuted: tuple[str, ...] = ()
     corrected: tuple[str, ...] = ()
+
+
+class Remark(NamedTuple):
+    """Something to know about a statement in print that is no error of the paper.
+
+    An edge case, another reading, a word that the paper does not say: what one might take
+    the paper to say, and should not.
+
+    Attributes:
+      id: public name, for example "R-CL-1".
+      source: paper and place.
+      text: what the paper says, how it can be misread or where its edge is, and what holds.
+      readings: ids of the claims (``holds=False``) that state what one should not read.
+      holds: ids of the claims that state what is true.
+    """
+
+    id: str
+    source: str
+    text: str
+    readings: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()

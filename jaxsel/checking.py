@@ -13,33 +13,38 @@ _Cases = Callable[[Budget], Iterable[Case]]
 
 
 def bound_verdict(
-    cases: Iterable[tuple[float, float, str]], tolerance: float = 1e-9
+    cases: Iterable[Case], tolerance: float = 1e-9, *, lower: bool = False
 ) -> Verdict:
-    """Judges an upper bound: in every case observed <= claimed.
+    """Judges an upper bound: in every case observed <= claimed (or a lower one: >=).
 
     Args:
       cases: (claimed, observed, detail) of each case; the numbers are exact up to
         ``tolerance`` relative to max(1, |claimed|).
       tolerance: rounding allowance. An excess below it refutes nothing.
+      lower: judge a lower bound.
 
     Returns:
       "holds", or "refuted" if one case exceeds its bound; "inconclusive" if there is no
-      case or a number is NaN. The verdict describes the case with the least slack.
+      case or a number is NaN. The verdict describes the case with the least slack, and
+      has the largest tightness of all cases.
     """
-    worst, count = None, 0
+    worst, count, tightness = None, 0, None
     for claimed, observed, detail in cases:
         count += 1
         if math.isnan(claimed) or math.isnan(observed):
             return Verdict("inconclusive", claimed, observed, math.nan, count, detail)
-        slack = 0.0 if claimed == observed else claimed - observed
+        small, large = (claimed, observed) if lower else (observed, claimed)
+        slack = 0.0 if claimed == observed else large - small
         if worst is None or slack < worst[0]:
             worst = (slack, claimed, observed, detail)
+        if 0.0 < large < math.inf and 0.0 < claimed:
+            tightness = max(tightness or 0.0, small / large)
     if worst is None:
         return Verdict("inconclusive", math.nan, math.nan, math.nan, 0, "no case tried")
     slack, claimed, observed, detail = worst
     scale = max(1.0, abs(claimed)) if math.isfinite(claimed) else 1.0
     outcome = "refuted" if slack < -tolerance * scale else "holds"
-    return Verdict(outcome, claimed, observed, slack, count, detail)
+    return Verdict(outcome, claimed, observed, slack, count, detail, tightness)
 
 
 def identity_verdict(
@@ -75,10 +80,4 @@ def equal(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]
 
 def at_least(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
     """The check of a claim that observed >= claimed in every case."""
-
-    def check(budget: Budget) -> Verdict:
-        negated = ((-low, -seen, text) for low, seen, text in cases(budget))
-        verdict = bound_verdict(negated, tolerance)
-        return verdict._replace(claimed=-verdict.claimed, observed=-verdict.observed)
-
-    return check
+    return lambda budget: bound_verdict(cases(budget), tolerance, lower=True)

@@ -9,14 +9,17 @@ A file of claims names its paper and lists its statements:
             refuted=(PS.privacy("PS-Thm6-printed", ...),),
             corrected=(PS.privacy("PS-Thm6", ...),),
         ),
+        PS.remark("R-PS-1", "Theorem 6", "What the paper leaves open is ..."),
     )
+
+A misprint is what the paper says and is false; what it does not say is a remark.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jaxsel.base import Budget, Claim, Erratum, Relation, Verdict
+from jaxsel.base import Budget, Claim, Erratum, Relation, Remark, Verdict
 
 Evaluate = Callable[..., float]
 Check = Callable[[Budget], Verdict]
@@ -29,7 +32,14 @@ class Misprint(NamedTuple):
     claims: tuple[Claim, ...]
 
 
-Statement = Claim | Misprint
+class Note(NamedTuple):
+    """A remark, with the readings that fail and the claims that hold instead."""
+
+    remark: Remark
+    claims: tuple[Claim, ...]
+
+
+Statement = Claim | Misprint | Note
 
 
 def _id(claim: Claim | str) -> str:
@@ -155,3 +165,49 @@ class Paper(NamedTuple):
             tuple(_id(claim) for claim in corrected),
         )
         return Misprint(erratum, tuple(claims))
+
+    def remark(
+        self,
+        id: str,
+        place: str,
+        text: str,
+        *,
+        readings: Sequence[Claim | str] = (),
+        holds: Sequence[Claim | str] = (),
+    ) -> Note:
+        """What one should know of a statement that is no error of the paper.
+
+        Args:
+          id: of the remark, "R-PS-1".
+          place: in the paper.
+          text: what the paper says, how it can be misread or where its edge is, and what
+            holds.
+          readings: claims that one might read into the paper and that ``validate``
+            refutes; those listed by id alone stand elsewhere.
+          holds: claims that state what is true.
+        """
+        names = ", ".join(_id(claim) for claim in holds)
+        correction = f"{text} ({names})" if names else text
+        claims = [
+            dataclasses.replace(
+                claim,
+                holds=False,
+                remark=id,
+                correction=claim.correction or correction,
+            )
+            for claim in readings
+            if isinstance(claim, Claim)
+        ]
+        claims += [
+            dataclasses.replace(claim, remark=id)
+            for claim in holds
+            if isinstance(claim, Claim)
+        ]
+        remark = Remark(
+            id,
+            f"{self.citation}, {place}",
+            text,
+            tuple(_id(claim) for claim in readings),
+            tuple(_id(claim) for claim in holds),
+        )
+        return Note(remark, tuple(claims))

@@ -7,7 +7,11 @@ from typing import NamedTuple
 from jaxsel.base import Budget, Claim, Verdict
 from jaxsel.printing import Summary, printed
 
-_COLUMNS = ("id", "verdict", "claimed", "observed", "margin", "cases", "worst case")
+_COLUMNS = (
+    "id", "verdict", "claimed", "observed", "margin", "tightness", "cases", "worst case"
+)  # fmt: skip
+# Below it a true bound says why nothing comes near it (``Claim.loose``).
+LOOSE = 0.1
 
 
 @printed
@@ -29,12 +33,24 @@ class Validation(NamedTuple):
 
     def row(self) -> tuple:
         """The verdict as a row of a table."""
-        return (self.claim.id, *self.verdict)
+        found = self.verdict
+        return (
+            self.claim.id, found.outcome, found.claimed, found.observed, found.margin,
+            found.tightness, found.cases, found.detail,
+        )  # fmt: skip
+
+    @property
+    def loose(self) -> bool:
+        """True of a true bound that no case comes near: a fault may hide below it."""
+        tightness = self.verdict.tightness
+        return self.claim.holds and tightness is not None and tightness < LOOSE
 
     def summary(self) -> Summary:
         """The verdict in words and numbers."""
         expected = "as expected" if self.as_expected else "NOT AS EXPECTED"
         sentence = f"{self.claim.id}: {self.verdict.outcome}, {expected}."
+        if self.loose:
+            sentence += f" A loose bound: {self.claim.loose or 'UNEXPLAINED'}"
         return Summary(sentence, _COLUMNS, [self.row()])
 
 
@@ -46,9 +62,12 @@ class Validations(tuple[Validation, ...]):
         """How many are as expected, in words."""
         wrong = sum(not found.as_expected for found in self)
         refuted = sum(found.verdict.outcome == "refuted" for found in self)
+        loose = [found for found in self if found.loose]
+        unexplained = sum(found.claim.loose is None for found in loose)
         return (
             f"{len(self) - wrong} of {len(self)} as expected ({refuted} refuted), "
-            f"{wrong} not"
+            f"{wrong} not; {len(loose)} true bounds that no case brings to {LOOSE:g}, "
+            f"{unexplained} of them unexplained"
         )
 
     def summary(self) -> Summary:

@@ -69,7 +69,8 @@ def test_it_runs_as_a_module():
 
 
 KINDS = (
-    "mechanisms", "claims", "checks", "errata", "repetitions", "bases", "figures", "sims",
+    "mechanisms", "claims", "checks", "errata", "remarks", "repetitions", "bases",
+    "figures", "sims",
 )  # fmt: skip
 
 
@@ -169,7 +170,7 @@ def test_a_terminal_gets_folded_text_in_a_pager(monkeypatch):
     ("name", "kind", "texts"),
     [
         ("ps-cor3", "claim", ["PS-Cor3", "eta", "At the defaults"]),
-        ("PS-Thm6-printed", "claim", ["FALSE AS PRINTED", "E-PS-1", "mean"]),
+        ("PS-Thm6-printed", "claim", ["FALSE as printed", "E-PS-1", "mean"]),
         ("AUDIT-noisy_max", "claim", ["NM-gumbel", "pair"]),
         ("e-ps-1", "erratum", ["Printed:", "True:", "PS-Thm6-printed"]),
         ("noisy_max", "mechanism", ["Settings", "scores", "opposed", "NM-gumbel"]),

@@ -138,7 +138,7 @@ def test_results_print_as_a_sentence_and_a_table(tuned):
         "1000 trials of private_tuning": tallies,
         "is at least": jaxsel.audit(tuned, trials=1000, progress=False),
         "PS-Cor3 (Papernot & Steinke 2022": jaxsel.claim("PS-Cor3"),
-        "FALSE AS PRINTED": jaxsel.claim("PS-Thm6-printed"),
+        "FALSE as printed": jaxsel.claim("PS-Thm6-printed"),
         "PS-Cor3: holds, as expected.": jaxsel.validate("PS-Cor3")[0],
         "1 of 1 as expected": jaxsel.validate("PS-Cor3"),
         "The best of K runs is (": jaxsel.account("pure:epsilon=1", "geometric:mean=9"),

@@ -1,4 +1,4 @@
-"""Everything that has a public name: mechanisms, claims, errata, self-checks."""
+"""Everything that has a public name: mechanisms, claims, errata, remarks, self-checks."""
 
 from jaxsel.catalogue.collect import (
     Promise,
@@ -7,10 +7,12 @@ from jaxsel.catalogue.collect import (
     find_claim,
     find_erratum,
     find_mechanism,
+    find_remark,
     is_self_check,
     mechanisms,
     promised,
     published_claims,
+    remarks,
     self_checks,
 )
 
@@ -21,9 +23,11 @@ __all__ = [
     "find_claim",
     "find_erratum",
     "find_mechanism",
+    "find_remark",
     "is_self_check",
     "mechanisms",
     "promised",
     "published_claims",
+    "remarks",
     "self_checks",
 ]

@@ -10,16 +10,16 @@ import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from jaxsel import families, papers
-from jaxsel.base import Claim, Erratum, Pair
+from jaxsel.base import Claim, Erratum, Pair, Remark
 from jaxsel.domains import nearest
 from jaxsel.entry import MechanismEntry, Values
 from jaxsel.errors import InputError
-from jaxsel.statements import Misprint, Statement
+from jaxsel.statements import Misprint, Note, Statement
 
 
 def _modules(declares: str) -> Iterator[ModuleType]:
@@ -38,7 +38,7 @@ def _statements() -> Iterator[Statement]:
         yield from getattr(module, "STATEMENTS", ())
 
 
-def _place(found: Claim | Erratum) -> tuple[int, list[str | int]]:
+def _place(found: Claim | Erratum | Remark) -> tuple[int, list[str | int]]:
     """By paper, then by id, Theorem 2 before Theorem 10."""
     parts = re.split(r"(\d+)", found.id)
     return papers.order(found.source), [int(p) if p.isdigit() else p for p in parts]
@@ -49,7 +49,7 @@ def published_claims() -> tuple[Claim, ...]:
     """Every statement of the papers, and of this project, that is a claim."""
     found: list[Claim] = []
     for statement in _statements():
-        found += statement.claims if isinstance(statement, Misprint) else [statement]
+        found += [statement] if isinstance(statement, Claim) else statement.claims
     return tuple(sorted(found, key=_place))
 
 
@@ -57,6 +57,13 @@ def published_claims() -> tuple[Claim, ...]:
 def errata() -> tuple[Erratum, ...]:
     """Every place where a paper errs."""
     found = [s.erratum for s in _statements() if isinstance(s, Misprint)]
+    return tuple(sorted(found, key=_place))
+
+
+@functools.cache
+def remarks() -> tuple[Remark, ...]:
+    """What is to be known of statements in print, and is no error of theirs."""
+    found = [s.remark for s in _statements() if isinstance(s, Note)]
     return tuple(sorted(found, key=_place))
 
 
@@ -124,20 +131,36 @@ def find_claim(identity: str) -> Claim:
     )
 
 
+Noted = TypeVar("Noted", Erratum, Remark)
+
+
+def _find(kind: str, identity: str, known: Sequence[Noted]) -> Noted:
+    for one in known:
+        if one.id.lower() == identity.lower():
+            return one
+    close = nearest(identity, [one.id for one in known])
+    raise InputError(
+        f"there is no {kind} {identity!r}{close} "
+        f"(jaxsel list {'errata' if kind == 'erratum' else 'remarks'} names them all)"
+    )
+
+
 def find_erratum(identity: str) -> Erratum:
     """The erratum of that id, in any case of letters.
 
     Raises:
       InputError: if there is none.
     """
-    for erratum in errata():
-        if erratum.id.lower() == identity.lower():
-            return erratum
-    raise InputError(
-        f"there is no erratum {identity!r}"
-        f"{nearest(identity, [erratum.id for erratum in errata()])} "
-        "(jaxsel list errata names them all)"
-    )
+    return _find("erratum", identity, errata())
+
+
+def find_remark(identity: str) -> Remark:
+    """The remark of that id, in any case of letters.
+
+    Raises:
+      InputError: if there is none.
+    """
+    return _find("remark", identity, remarks())
 
 
 def find_mechanism(name: str) -> MechanismEntry:

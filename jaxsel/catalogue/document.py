@@ -10,13 +10,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from jaxsel import repetitions
-from jaxsel.base import Claim, Erratum
+from jaxsel.base import Claim, Erratum, Remark
 from jaxsel.catalogue.collect import (
     errata,
     mechanisms,
     published_claims,
+    remarks,
     self_checks,
 )
+from jaxsel.catalogue.measured import measured
 from jaxsel.domains import Domain
 from jaxsel.entry import MechanismEntry, shown
 from jaxsel.papers import PAPERS, paper_of
@@ -60,10 +62,12 @@ def _file(paper: Paper | None) -> str:
 
 
 def _counts(claims: list[Claim], mistakes: list[Erratum]) -> str:
-    false = sum(not claim.holds for claim in claims)
+    false = sum(not c.holds and c.remark is None for c in claims)
+    readings = sum(not c.holds and c.remark is not None for c in claims)
+    more = f", {readings} a reading that fails" if readings else ""
     return (
         f"{_plural(len(claims), 'statement', 'statements')}, {false} of them false as "
-        f"printed; {_plural(len(mistakes), 'erratum', 'errata')}"
+        f"printed{more}; {_plural(len(mistakes), 'erratum', 'errata')}"
     )
 
 
@@ -81,24 +85,37 @@ def _claim_rows(claims: list[Claim]) -> list[list[str]]:
     rows = []
     for claim in claims:
         names = ", ".join(f"`{name}`" for name in (claim.id, *claim.aliases))
-        status = "true" if claim.holds else "**false as printed**"
+        status = "true" if claim.holds else f"**{claim.status}**"
         beside = claim.correction or ""
+        if claim.remark is not None:
+            beside = f"remark `{claim.remark}`"
         if claim.erratum is not None:
             beside = f"`{claim.erratum}`"
             if not claim.holds and claim.erratum not in told:
                 beside = _erratum(known[claim.erratum], claim)
                 told.add(claim.erratum)
-        rows.append([names, claim.source, status, claim.statement, beside])
+        power = _power(claim)
+        rows.append([names, claim.source, status, power, claim.statement, beside])
     return rows
 
 
+def _power(claim: Claim) -> str:
+    """How near the worst case seen comes to a true bound."""
+    tightness = measured().get(claim.id) if claim.holds else None
+    number = "" if tightness is None else f"{tightness:.2g}"
+    return number if claim.loose is None else f"{number}: {claim.loose}"
+
+
 def _paper_page(
-    paper: Paper | None, claims: list[Claim], mistakes: list[Erratum]
+    paper: Paper | None,
+    claims: list[Claim],
+    mistakes: list[Erratum],
+    noted: list[Remark],
 ) -> str:
     title = "Other statements" if paper is None else f"{paper.citation} ({paper.key})"
     lines = [f"# {title}", "", f"{_counts(claims, mistakes)}. {_GENERATED}", ""]
     if claims:
-        header = ("id", "place", "status", "statement", "erratum")
+        header = ("id", "place", "status", "tightness", "statement", "erratum, remark")
         lines += _table(header, _claim_rows(claims))
     # Those that no refuted claim above brings along.
     brought = {claim.erratum for claim in claims if not claim.holds}
@@ -119,6 +136,18 @@ def _paper_page(
         lines += _table(
             ("id", "place", "kind", "printed", "what is true", "claims"), rows
         )
+    if noted:
+        rows = [
+            (
+                f"`{remark.id}`",
+                remark.source,
+                remark.text,
+                ", ".join(f"`{name}`" for name in (*remark.readings, *remark.holds)),
+            )
+            for remark in noted
+        ]
+        lines += ["## Remarks: no errors of the paper", ""]
+        lines += _table(("id", "place", "what to know", "claims"), rows)
     return "\n".join(lines)
 
 
@@ -133,8 +162,8 @@ def _checks_page() -> str:
         f"{_GENERATED}",
         "",
     ]
-    rows = [(f"`{c.id}`", c.statement, c.source) for c in self_checks()]
-    lines += _table(("id", "statement", "what is checked"), rows)
+    rows = [(f"`{c.id}`", _power(c), c.statement, c.source) for c in self_checks()]
+    lines += _table(("id", "tightness", "statement", "what is checked"), rows)
     return "\n".join(lines)
 
 
@@ -166,6 +195,10 @@ def _index_page(pages: Mapping[str, tuple[str, str]]) -> str:
         f"{kinds['utility']} about utility, {kinds['identity']} are formulas. "
         f"{len(mechanisms())} mechanisms; {len(self_checks())} [self-checks]"
         f"(self-checks.md) of the software. {_GENERATED}",
+        "",
+        "Tightness is the power of the check of a true bound: the largest observed / "
+        "claimed over its cases, as last measured. Where no case comes near, the reason "
+        "stands beside it.",
         "",
         "## Statements by paper",
         "",
@@ -200,11 +233,12 @@ def catalogue_pages() -> dict[str, str]:
     for paper in (*PAPERS, None):
         claims = [c for c in published_claims() if paper_of(c.source) is paper]
         mistakes = [e for e in errata() if paper_of(e.source) is paper]
+        noted = [r for r in remarks() if paper_of(r.source) is paper]
         if not claims and not mistakes:
             continue
         name = "Other" if paper is None else f"{paper.key}: {paper.citation}"
         summaries[_file(paper)] = (name, _counts(claims, mistakes))
-        pages[_file(paper)] = _paper_page(paper, claims, mistakes)
+        pages[_file(paper)] = _paper_page(paper, claims, mistakes, noted)
     pages["self-checks.md"] = _checks_page()
     return {"index.md": _index_page(summaries), **pages}
 

@@ -62,7 +62,7 @@ def claim_command(
     say(f"{claim.id}  ({claim.source})")
     say(claim.statement)
     if not claim.holds:
-        say(f"FALSE AS PRINTED. {claim.correction or ''}")
+        say(f"{claim.status}. {claim.correction or ''}")
     say(f"\n{inspect.getdoc(claim.evaluate) or ''}\n")
     for name, argument in arguments.items():
         say(f"  {name} = {shown(argument)}")

@@ -11,7 +11,8 @@ class Found(NamedTuple):
     """A thing that has a name.
 
     Attributes:
-      kind: "claim", "erratum", "mechanism", "law of K", "base", "figure" or "sim".
+      kind: "claim", "erratum", "remark", "mechanism", "law of K", "base", "figure" or
+        "sim".
       names: its id, and others that it goes by.
       thing: its record.
     """
@@ -43,6 +44,8 @@ def _everything() -> Iterator[Found]:
         yield Found("claim", (claim.id, *claim.aliases), claim)
     for erratum in catalogue.errata():
         yield Found("erratum", (erratum.id,), erratum)
+    for remark in catalogue.remarks():
+        yield Found("remark", (remark.id,), remark)
 
 
 def names() -> Iterator[str]:

@@ -43,12 +43,15 @@ def _claim_rows(claims: Any) -> list[Row]:
             "id": claim.id,
             "aliases": claim.aliases,
             "holds": claim.holds,
+            "status": claim.status,
             "kind": claim.kind,
             "relation": claim.relation,
             "statement": claim.statement,
             "source": claim.source,
             "paper": getattr(paper_of(claim.source), "key", None),
             "erratum": claim.erratum,
+            "remark": claim.remark,
+            "loose": claim.loose,
             "correction": claim.correction,
             "parameters": {
                 name: domain.default for name, domain in claim.parameters.items()
@@ -70,14 +73,25 @@ def _checks() -> list[Row]:
     return _claim_rows(self_checks())
 
 
-def _errata() -> list[Row]:
-    from jaxsel.catalogue import errata
+def _with_papers(things: Any) -> list[Row]:
     from jaxsel.papers import paper_of
 
     return [
-        erratum._asdict() | {"paper": getattr(paper_of(erratum.source), "key", None)}
-        for erratum in errata()
+        thing._asdict() | {"paper": getattr(paper_of(thing.source), "key", None)}
+        for thing in things
     ]
+
+
+def _errata() -> list[Row]:
+    from jaxsel.catalogue import errata
+
+    return _with_papers(errata())
+
+
+def _remarks() -> list[Row]:
+    from jaxsel.catalogue import remarks
+
+    return _with_papers(remarks())
 
 
 def _repetitions() -> list[Row]:
@@ -133,6 +147,7 @@ class Kind(enum.StrEnum):
     claims = "claims"
     checks = "checks"
     errata = "errata"
+    remarks = "remarks"
     repetitions = "repetitions"
     bases = "bases"
     figures = "figures"
@@ -153,6 +168,7 @@ _LISTS = {
     Kind.claims: _Listing(_claims, _STATEMENT),
     Kind.checks: _Listing(_checks, _STATEMENT),
     Kind.errata: _Listing(_errata, ("id", "kind", "printed", "correct"), 2),
+    Kind.remarks: _Listing(_remarks, ("id", "source", "text")),
     Kind.repetitions: _Listing(
         _repetitions,
         ("example", "family", "mean", "probability_zero", "expected_quantile"),
@@ -197,8 +213,6 @@ def _text(value: Any) -> str:
 
 
 def _shown(row: Row, column: str) -> Any:
-    if column == "status":
-        return "true" if row["holds"] else "FALSE as printed"
     return ", ".join(row["ids"]) if column == "ids" else row[column]
 
 
@@ -226,7 +240,8 @@ def list_command(
     json: JsonOption = False,
 ) -> None:
     """List things by name: mechanisms; claims, the published statements; checks, what
-    the software says of itself; errata of the papers; repetitions, the laws of K; bases,
+    the software says of itself; errata of the papers; remarks, what is to be known of
+    them and is no error; repetitions, the laws of K; bases,
     what one run may be; figures; sims.
 
     Without an argument: how many there are of each. jaxsel show NAME says more of one.

@@ -31,9 +31,10 @@ def _domains(domains: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _claim(claim: Any) -> dict[str, Any]:
-    from jaxsel.catalogue import find_erratum
+    from jaxsel.catalogue import find_erratum, find_remark
 
     erratum = None if claim.erratum is None else find_erratum(claim.erratum)
+    remark = None if claim.remark is None else find_remark(claim.remark)
     return {
         "id": claim.id,
         "aliases": claim.aliases,
@@ -41,23 +42,31 @@ def _claim(claim: Any) -> dict[str, Any]:
         "about": claim.kind,
         "relation": claim.relation,
         "holds": claim.holds,
+        "status": claim.status,
         "statement": claim.statement,
         "correction": claim.correction,
         "formula": inspect.getdoc(claim.evaluate),
         "parameters": _domains(claim.parameters),
         "value": claim.evaluate(),
+        "loose": claim.loose,
         "erratum": erratum,
+        "remark": remark,
     }
 
 
-def _erratum(erratum: Any) -> dict[str, Any]:
+def _with_claims(thing: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """An erratum or a remark, with its claims."""
     from jaxsel.catalogue import find_claim
 
-    claims = [find_claim(name) for name in (*erratum.refuted, *erratum.corrected)]
-    return erratum._asdict() | {
+    return thing._asdict() | {
         "claims": [
-            {"id": claim.id, "holds": claim.holds, "statement": claim.statement}
-            for claim in claims
+            {
+                "id": claim.id,
+                "holds": claim.holds,
+                "status": claim.status,
+                "statement": claim.statement,
+            }
+            for claim in map(find_claim, names)
         ]
     }
 
@@ -143,23 +152,37 @@ def _print_claim(row: dict[str, Any]) -> None:
     say(f"{names}  ({row['source']}; {about})")
     say(row["statement"])
     if not row["holds"]:
-        say(f"FALSE AS PRINTED. {row['correction'] or ''}")
+        say(f"{row['status']}. {row['correction'] or ''}")
     say(f"\n{row['formula']}")
     _print_domains("Parameters", row["parameters"])
     say(f"At the defaults: {row['value']:.10g}")
+    if row["loose"] is not None:
+        say(f"A loose bound: {row['loose']}")
     if row["erratum"] is not None:
         say(f"\nErratum {row['erratum'].id} ({row['erratum'].source}).")
         say(f"Printed: {row['erratum'].printed}")
         say(f"True: {row['erratum'].correct}")
+    if row["remark"] is not None:
+        say(f"\nRemark {row['remark'].id} ({row['remark'].source}).")
+        say(row["remark"].text)
+
+
+def _print_claims(row: dict[str, Any]) -> None:
+    for claim in row["claims"]:
+        say(f"\n{claim['id']}  {claim['status']}\n{claim['statement']}")
+
+
+def _print_remark(row: dict[str, Any]) -> None:
+    say(f"{row['id']}  ({row['source']})")
+    say(row["text"])
+    _print_claims(row)
 
 
 def _print_erratum(row: dict[str, Any]) -> None:
     say(f"{row['id']}  ({row['source']}; {row['kind']})")
     say(f"Printed: {row['printed']}")
     say(f"True: {row['correct']}")
-    for claim in row["claims"]:
-        status = "true" if claim["holds"] else "FALSE as printed"
-        say(f"\n{claim['id']}  {status}\n{claim['statement']}")
+    _print_claims(row)
 
 
 def _print_mechanism(row: dict[str, Any]) -> None:
@@ -194,6 +217,7 @@ def _print_plain(row: dict[str, Any]) -> None:
 _PRINT = {
     "claim": _print_claim,
     "erratum": _print_erratum,
+    "remark": _print_remark,
     "mechanism": _print_mechanism,
     "law of K": _print_law,
 }
@@ -216,8 +240,9 @@ def show_command(
 ) -> None:
     """Show all that is known of one thing: jaxsel show PS-Thm2.
 
-    A claim with its formula, parameters and erratum; an erratum with its claims; a
-    mechanism with its settings and pairs; a law of K, a base, a figure or a simulation.
+    A claim with its formula, parameters and erratum; an erratum or a remark with its
+    claims; a mechanism with its settings and pairs; a law of K, a base, a figure or
+    a simulation.
     With --verdict, exit status 1 if the claim is not found as expected.
     """
     from jaxsel.cli.finding import find
@@ -231,7 +256,9 @@ def show_command(
             if kind == "claim":
                 row = _claim(thing)
             elif kind == "erratum":
-                row = _erratum(thing)
+                row = _with_claims(thing, (*thing.refuted, *thing.corrected))
+            elif kind == "remark":
+                row = _with_claims(thing, (*thing.readings, *thing.holds))
             elif kind == "mechanism":
                 row = _mechanism(thing)
             elif kind == "law of K":
@@ -262,4 +289,6 @@ def show_command(
                 say(f"Verdict: {found.outcome}; claimed {found.claimed:.10g}, observed "
                     f"{found.observed:.10g} in the worst of {found.cases} cases: "
                     f"{found.detail}")  # fmt: skip
+                if found.tightness is not None:
+                    say(f"Largest observed/claimed of all cases: {found.tightness:.3g}")
     raise typer.Exit(1 if wrong else 0)

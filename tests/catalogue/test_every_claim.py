@@ -13,11 +13,14 @@ from jaxsel.catalogue import (
     find_claim,
     is_self_check,
     published_claims,
+    remarks,
     self_checks,
 )
+from jaxsel.catalogue.measured import measured
 from jaxsel.domains import Number, Whole
 from jaxsel.errors import InputError
 from jaxsel.papers import paper_of
+from jaxsel.validation import LOOSE
 from tests.conftest import seed
 
 BY_ID = {claim.id: claim for claim in all_claims()}
@@ -27,7 +30,7 @@ EVERY = pytest.mark.parametrize("claim", all_claims(), ids=lambda claim: claim.i
 def test_ids_are_unique():
     names = [name for claim in all_claims() for name in (claim.id, *claim.aliases)]
     assert len({name.lower() for name in names}) == len(names)
-    names = [erratum.id for erratum in errata()]
+    names = [thing.id for thing in (*errata(), *remarks())]
     assert len({name.lower() for name in names}) == len(names)
 
 
@@ -38,7 +41,7 @@ def test_self_checks_are_no_published_statements():
 
 
 def test_every_statement_has_a_paper():
-    for record in (*published_claims(), *errata()):
+    for record in (*published_claims(), *errata(), *remarks()):
         assert paper_of(record.source) is not None, record.source
 
 
@@ -53,8 +56,12 @@ def test_errata_of_a_paper_are_numbered_without_gaps():
     for erratum in errata():
         stem = erratum.id.rstrip("0123456789")
         numbers[stem].append(int(erratum.id.removeprefix(stem)))
-    for found in numbers.values():
-        assert sorted(found) == list(range(1, len(found) + 1))
+    # What was an erratum once and is a remark now keeps its number.
+    remarked = {remark.id for remark in remarks()}
+    for stem, found in numbers.items():
+        paper = stem.removeprefix("E-").removesuffix("-").removesuffix("-E")
+        missing = set(range(1, max(found) + 1)) - set(found)
+        assert {f"R-{paper}-{number}" for number in missing} <= remarked
 
 
 @pytest.mark.parametrize("erratum", errata(), ids=lambda erratum: erratum.id)
@@ -68,6 +75,16 @@ def test_erratum_names_its_claims(erratum):
         assert BY_ID[name].erratum == erratum.id
     for name in erratum.corrected:
         assert BY_ID[name].holds
+
+
+def test_remark_names_its_claims():
+    for remark in remarks():
+        assert remark.text.strip().endswith(".")
+        for name in remark.readings:
+            assert not BY_ID[name].holds
+            assert BY_ID[name].remark == remark.id
+        for name in remark.holds:
+            assert BY_ID[name].holds
 
 
 @EVERY
@@ -99,6 +116,12 @@ def test_defaults_give_a_number_and_every_parameter_is_explained(claim):
     assert math.isfinite(value)
 
 
+def test_the_power_of_every_check_is_recorded():
+    """After a change: python -m jaxsel.catalogue.measured."""
+    bounds = {claim.id for claim in all_claims() if claim.holds}
+    assert set(measured()) <= bounds
+
+
 @EVERY
 def test_verdict_is_the_expected_one(claim):
     verdict = claim.check(Budget(trials=200_000, cases=40))
@@ -106,6 +129,13 @@ def test_verdict_is_the_expected_one(claim):
     assert claim.holds or verdict.margin < 0.0
     assert verdict.cases > 0
     assert verdict.detail
+    # The power of its check; a reason outlives no pair that comes near the bound.
+    tightness = measured().get(claim.id) if claim.holds else None
+    if tightness is not None:
+        assert verdict.tightness is not None
+        assert (tightness < LOOSE) == (claim.loose is not None)
+        # Smaller budgets see less; what is tight must not be so by luck of one case.
+        assert verdict.tightness >= min(LOOSE, tightness) / 10.0
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,8 @@ def _audited(budget: Budget) -> Verdict:
         f"best of {_RUNS} randomised responses with epsilon={_EPSILON:g}, event "
         f"{' or '.join(seen.event_labels)}"
     )
-    return Verdict(outcome, claimed, lower, claimed - lower, 1, detail)
+    slack = claimed - lower
+    return Verdict(outcome, claimed, lower, slack, 1, detail, lower / claimed)
 
 
 STATEMENTS = (

@@ -1,0 +1,95 @@
+"""Faults as data, and a copy of the tree to plant them in."""
+
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path(__file__).parent
+
+
+class Fault(NamedTuple):
+    """One change that makes something false.
+
+    Attributes:
+      room: name of the file of faults that it comes from.
+      name: what a careless person did.
+      file: path of the changed file from the root.
+      old, new: the text that is replaced, which stands once in the file, and what replaces
+        it.
+      claims: ids that ``validate`` should find not as expected.
+      tests: files or node ids of tests of which one should fail.
+      survives: of a fault that nothing sees: why.
+    """
+
+    room: str
+    name: str
+    file: str
+    old: str
+    new: str
+    claims: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    survives: str | None = None
+
+
+def rooms() -> list[str]:
+    """Names of the files of faults."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def faults(room: str) -> list[Fault]:
+    """The faults of one file, in its order."""
+    text = (FOLDER / f"{room}.toml").read_text(encoding="utf-8")
+    return [
+        Fault(
+            room,
+            one["name"],
+            one["file"],
+            one["old"],
+            one["new"],
+            tuple(one.get("claims", ())),
+            tuple(one.get("tests", ())),
+            one.get("survives"),
+        )
+        for one in tomllib.loads(text)["fault"]
+    ]
+
+
+def sandbox(folder: Path) -> Path:
+    """A copy of the tree as it stands, without what git ignores."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (ROOT / name).is_file():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, target)
+    compiled = ROOT / ".jax_cache"
+    compiled.mkdir(exist_ok=True)
+    (folder / compiled.name).symlink_to(compiled)
+    return folder
+
+
+@contextmanager
+def planted(fault: Fault, folder: Path) -> Iterator[None]:
+    """The fault stands in the copy of the tree while the context lasts.
+
+    Raises:
+      ValueError: if the text to replace does not stand in its file exactly once.
+    """
+    path = folder / fault.file
+    right = path.read_text(encoding="utf-8")
+    if right.count(fault.old) != 1:
+        raise ValueError(
+            f"{fault.room}, {fault.name!r}: {fault.old!r} stands "
+            f"{right.count(fault.old)} times in {fault.file}"
+        )
+    path.write_text(right.replace(fault.old, fault.new), encoding="utf-8")
+    try:
+        yield
+    finally:
+        path.write_text(right, encoding="utf-8")
