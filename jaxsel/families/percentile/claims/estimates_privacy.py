@@ -101,8 +101,8 @@ def _worst(algorithm: int) -> Iterator[tuple[dict[str, Any], Any, PercentileTest
     all that the noise is made for.
     """
     for slack, final, low in ((0.1, 1.0, 20), (0.02, 1.0, 20), (0.1, 0.3, 200)):
-        plan = {"base_epsilon": 0.9, "slack": slack, "final_epsilon": final}
-        plan |= {"beta": 0.1, "delta": 1e-6}
+        plan: dict[str, Any] = {"base_epsilon": 0.9, "slack": slack}
+        plan |= {"final_epsilon": final, "beta": 0.1, "delta": 1e-6}
         if algorithm == 4:
             test = algorithm_4(target=0.5, queries=low + 1, **plan)
             yield plan, low_then_high(0.9, low), test
@@ -162,7 +162,7 @@ def _small(algorithm: int, budget: Budget):
         yield plan, pair, test._replace(samples=samples, shift=shift)
     # As many queries as it takes to find the threshold's noise, none of which a run
     # reaches, or which all runs reach.
-    plan = {"base_epsilon": 0.1, "slack": 0.5, "final_epsilon": 1.0}
+    plan: dict[str, Any] = {"base_epsilon": 0.1, "slack": 0.5, "final_epsilon": 1.0}
     never, always = np.zeros(60), np.ones(60)
     if algorithm == 4:
         test = algorithm_4(queries=60, **plan)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,8 @@ def _worst(epsilon: float):
 def _privacy_instances(budget: Budget):
     """The theorem's settings, and others in which few samples make all matter."""
     for base, slack in ((0.6, 0.2), (2.0, 1.0)):
-        plan = {"base_epsilon": base, "slack": slack, "beta": 0.5, "delta": 1e-9}
+        plan: dict[str, Any] = {"base_epsilon": base, "slack": slack}
+        plan |= {"beta": 0.5, "delta": 1e-9}
         settings = pipeline(**plan, thresholds=3)
         yield plan, settings, _worst(base), np.random.default_rng(budget.seed)
     generator = np.random.default_rng(budget.seed)

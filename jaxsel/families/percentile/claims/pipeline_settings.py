@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -57,9 +58,9 @@ def _exponents_printed(budget: Budget) -> Iterator[Case]:
 # What ``pipeline`` sets, read from the noise and the draws that it asks for.
 
 
-def _as_shipped(budget: Budget) -> Iterator[tuple[dict[str, float], Pipeline, str]]:
+def _as_shipped(budget: Budget) -> Iterator[tuple[dict[str, Any], Pipeline, str]]:
     for number, (base, slack) in enumerate(_pipeline_settings(budget)):
-        plan = {"base_epsilon": base, "slack": max(slack, base / 2.0)}
+        plan: dict[str, Any] = {"base_epsilon": base, "slack": max(slack, base / 2)}
         reading = READINGS[number % len(READINGS)]
         settings = pipeline(**plan, beta=0.5, thresholds=3, reading=reading)
         yield plan, settings, f"{plan}, {reading}"
