@@ -225,11 +225,16 @@ class Claim:
         return domains.parameters(self.evaluate)
 
     @property
+    def false_as_printed(self) -> bool:
+        """True of what a paper says and is not so; not of what one may read into it."""
+        return not self.holds and self.remark is None
+
+    @property
     def status(self) -> str:
         """Whether it is true, and if not, whose fault that is."""
         if self.holds:
             return "true"
-        return "FALSE as printed" if self.remark is None else "a reading that FAILS"
+        return "FALSE as printed" if self.false_as_printed else "a reading that FAILS"
 
     def summary(self) -> Summary:
         """The statement, whether it is true, and the parameters of its number."""

@@ -115,6 +115,8 @@ class MechanismEntry(NamedTuple):
       make: typed values of the settings -> Built.
       make_pairs: values -> neighbouring pairs, the default one first.
       guarantee: (values, pair) -> the pure epsilon proven for such pairs, or None.
+      elsewhere: settings away from every special value of the defaults (one round, gamma
+        = 1, no ties), at which the self-checks try the mechanism as well.
     """
 
     name: str
@@ -125,6 +127,7 @@ class MechanismEntry(NamedTuple):
     make: Callable[[Values], Built]
     make_pairs: Callable[[Values], tuple[Pair, ...]]
     guarantee: Callable[[Values, Pair], Guarantee | None] = no_guarantee
+    elsewhere: Values = MappingProxyType({})
 
     def read(self, given: Values) -> dict[str, Any]:
         """Typed values of the settings: those given (as text or as values), and defaults.

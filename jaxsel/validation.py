@@ -62,17 +62,26 @@ class Validations(tuple[Validation, ...]):
         """How many are as expected, in words."""
         wrong = sum(not found.as_expected for found in self)
         refuted = sum(found.verdict.outcome == "refuted" for found in self)
-        loose = [found for found in self if found.loose]
-        unexplained = sum(found.claim.loose is None for found in loose)
         return (
             f"{len(self) - wrong} of {len(self)} as expected ({refuted} refuted), "
-            f"{wrong} not; {len(loose)} true bounds that no case brings to {LOOSE:g}, "
-            f"{unexplained} of them unexplained"
+            f"{wrong} not"
+        )
+
+    def power(self) -> str:
+        """How many true bounds no case comes near, in words; "" if none."""
+        loose = [found for found in self if found.loose]
+        unexplained = sum(found.claim.loose is None for found in loose)
+        if not loose:
+            return ""
+        return (
+            f"{len(loose)} true bounds are never observed above {LOOSE:g} of what they "
+            f"claim; {unexplained} of them do not say why."
         )
 
     def summary(self) -> Summary:
         """How many are as expected, and every verdict."""
-        return Summary(f"{self.counted()}.", _COLUMNS, [found.row() for found in self])
+        sentence = f"{self.counted()}. {self.power()}".strip()
+        return Summary(sentence, _COLUMNS, [found.row() for found in self])
 
 
 def validate(

@@ -1,9 +1,11 @@
 """Self-checks: what the software says of its own mechanisms, one or two of each.
 
 AUDIT-<mechanism>: no audit finds more privacy loss than the entry promises.
-SIM-<mechanism>: simulated frequencies agree with the exact law.
+SIM-<mechanism>: simulated frequencies of every method agree with the exact law.
 
-Listing them builds nothing and needs no JAX; what runs is imported by the checks.
+Each tries the default settings and those that the entry calls ``elsewhere``, since a
+special value (one round, gamma = 1) hides whole branches. Listing them builds nothing and
+needs no JAX; what runs is imported by the checks.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -39,8 +41,41 @@ def _guaranteed(entry: MechanismEntry, given: Values) -> list[tuple[Pair, str]]:
     return [(pair, promise[0]) for pair, promise in found if promise is not None]
 
 
+def _serves(entry: MechanismEntry, given: Values) -> bool:
+    try:
+        built = entry.build(given)
+        built.mechanism.prepare(built.data, built.params)
+    except InputError:
+        return False
+    return True
+
+
+def with_method(entry: MechanismEntry, given: Values, method: str) -> Values | None:
+    """The settings with that method, and with another event if it is for that one alone;
+    None if it is not for those settings at all."""
+    events = entry.settings.get("events", entry.settings.get("event"))
+    name = "events" if "events" in entry.settings else "event"
+    others = events.options if isinstance(events, Choice) else ()
+    for more in ({}, *({name: option} for option in others)):
+        found = {**given, "method": method, **more}
+        if _serves(entry, found):
+            return found
+    return None
+
+
+def _elsewhere(entry: MechanismEntry, given: Values) -> list[Values]:
+    """The given settings, and with them those away from special values."""
+    # What a claim's name says of its settings stays as it is.
+    away = {**entry.elsewhere, **given}
+    return [given, away] if away != given else [given]
+
+
 def _shown(given: Values) -> str:
     return ", ".join(f"{key}={value}" for key, value in given.items()) or "default"
+
+
+def _also(entry: MechanismEntry, given: Values) -> str:
+    return "; and ".join(_shown(settings) for settings in _elsewhere(entry, given))
 
 
 # --- AUDIT ----------------------------------------------------------------------------
@@ -50,29 +85,37 @@ def _audit_cases(
     entry: MechanismEntry, given: Values
 ) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
+        tried = [
+            (settings, pair)
+            for settings in _elsewhere(entry, given)
+            for pair, _ in _guaranteed(entry, settings)
+        ]
+        for settings, pair in tried:
+            # Bonferroni over settings and pairs
+            yield from audited(settings, pair, (1.0 - CONFIDENCE) / len(tried), budget)
+
+    def audited(
+        given: Values, pair: Pair, error: float, budget: Budget
+    ) -> Iterator[Case]:
         from jaxsel.auditing import audit
 
-        found = _guaranteed(entry, given)
         built = entry.build(given)
-        for pair, _ in found:
-            seen = audit(
-                built,
-                pair,
-                trials=max(budget.trials, 2),
-                # Bonferroni over the pairs
-                confidence=1.0 - (1.0 - CONFIDENCE) / len(found),
-                seed=budget.seed,
-                progress=False,
-            )
-            assert seen.promise is not None
-            claim, epsilon = seen.promise
-            where = f"pair {pair.name}, {_shown(given)} settings, promise {claim}"
-            lower = seen.bound.lower
-            text = f"audited lower bound from {seen.trials} trials a side"
-            yield epsilon, lower, f"{text}, {where}"
-            if seen.exact is not None:
-                yield epsilon, seen.exact, f"exact epsilon, {where}"
-                yield seen.exact, lower, f"{text} against the exact epsilon, {where}"
+        seen = audit(
+            built,
+            pair,
+            trials=max(budget.trials, 2),
+            confidence=1.0 - error,
+            seed=budget.seed,
+            progress=False,
+        )
+        assert seen.promise is not None
+        claim, epsilon = seen.promise
+        where = f"pair {pair.name}, {_shown(given)} settings, promise {claim}"
+        lower = seen.bound.lower
+        text = f"audited lower bound from {seen.trials} trials a side"
+        yield epsilon, lower, f"{text}, {where}"
+        if seen.exact is not None:
+            yield epsilon, seen.exact, f"exact epsilon, {where}"
 
     return cases
 
@@ -110,8 +153,8 @@ def audit_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
                     id=f"AUDIT-{entry.name}{ending}",
                     source=f"audit of {entry.name} against {', '.join(names)}",
                     statement="On each constructed pair the audited lower bound on epsilon "
-                    f"of {entry.name} ({_shown(given)} settings), at confidence 1 - 1e-6, "
-                    "and the exact epsilon are at most the promised one.",
+                    f"of {entry.name} ({_also(entry, given)} settings), at confidence "
+                    "1 - 1e-6, and the exact epsilon are at most the promised one.",
                     kind="privacy",
                     relation=Relation.GENERAL if general else relations[0],
                     evaluate=_promise(entry, given),
@@ -128,36 +171,59 @@ def _simulated(entry: MechanismEntry) -> Values:
     return {"base": "finite"} if "base" in entry.settings else {}
 
 
+def _methods(entry: MechanismEntry) -> list[str]:
+    """Ways to sample, the default first; not "law", which is what they are held to."""
+    method = entry.settings["method"]
+    assert isinstance(method, Choice)
+    names = [method.default, *method.options]
+    return [name for name in dict.fromkeys(names) if name != "law"]
+
+
+# A literal sampler takes its time: other methods get this share of the trials.
+_OTHERS = 0.1
+
+
 def _simulation_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
+        tried = [
+            settings
+            for given in _elsewhere(entry, _simulated(entry))
+            for method in _methods(entry)
+            if (settings := with_method(entry, given, method)) is not None
+        ]
+        for number, settings in enumerate(tried):
+            trials = max(int(budget.trials * (_OTHERS if number else 1.0)), 1)
+            run = budget._replace(trials=trials, seed=budget.seed + number)
+            yield from simulated(settings, (1.0 - CONFIDENCE) / len(tried), run)
+
+    def simulated(given: Values, error: float, budget: Budget) -> Iterator[Case]:
         from jaxsel.engine import simulate_grid
         from jaxsel.intervals import clopper_pearson
 
-        built = entry.build(_simulated(entry))
-        pair = built.pair()
+        built = entry.build(given)
+        pair, law = built.pair(), built.mechanism.law
+        assert law is not None
         sides = {"data": pair.data, "neighbour": pair.neighbour}
-        trials = max(budget.trials, 1)
         tallies = simulate_grid(
             built.mechanism,
             [(data, pair.params) for data in sides.values()],
-            trials=trials,
+            trials=budget.trials,
             seed=budget.seed,
             progress=False,
         )
         counts = np.asarray(tallies.values)
-        laws = [_law(entry, side) for side in range(2)]
         # Bonferroni over outcomes and sides
-        confidence = 1.0 - (1.0 - CONFIDENCE) / counts.size
-        low, high = clopper_pearson(counts, trials, confidence)
-        for side, name in enumerate(sides):
+        low, high = clopper_pearson(counts, budget.trials, 1.0 - error / counts.size)
+        for side, (name, data) in enumerate(sides.items()):
+            probabilities = law(data, pair.params).probabilities
             for outcome, label in enumerate(tallies.labels):
-                where = (
-                    f"outcome {label}, {counts[side, outcome]} of {trials} trials, pair "
-                    f"{pair.name}, {name}"
-                )
-                exact = float(laws[side][outcome])
-                if exact == 0.0 and counts[side, outcome] == 0:
+                count, exact = counts[side, outcome], float(probabilities[outcome])
+                if exact == 0.0 and count == 0:
                     continue
+                where = (
+                    f"{_shown(given)} settings, pair {pair.name}, "
+                    f"{name}, outcome {label}, {count} of {budget.trials} trials"
+                )
                 yield float(high[side, outcome]), exact, f"upper limit, {where}"
                 yield exact, float(low[side, outcome]), f"lower limit, {where}"
 
@@ -202,8 +268,9 @@ def simulation_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
             id=f"SIM-{entry.name}",
             source=f"simulation of {entry.name} against its exact law",
             statement=f"On both sides of a pair every outcome of {entry.name} "
-            f"({_shown(_simulated(entry))} settings) is as frequent as its exact law "
-            "says, within binomial limits that err with probability 1e-6 in all.",
+            f"({_also(entry, _simulated(entry))} settings) is as frequent by every method "
+            "as its exact law says, within binomial limits that err with probability 1e-6 "
+            "in all.",
             kind="utility",
             relation=None,
             evaluate=_frequency(entry),

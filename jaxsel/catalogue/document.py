@@ -62,8 +62,8 @@ def _file(paper: Paper | None) -> str:
 
 
 def _counts(claims: list[Claim], mistakes: list[Erratum]) -> str:
-    false = sum(not c.holds and c.remark is None for c in claims)
-    readings = sum(not c.holds and c.remark is not None for c in claims)
+    false = sum(claim.false_as_printed for claim in claims)
+    readings = sum(not claim.holds for claim in claims) - false
     more = f", {readings} a reading that fails" if readings else ""
     return (
         f"{_plural(len(claims), 'statement', 'statements')}, {false} of them false as "

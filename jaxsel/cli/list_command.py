@@ -267,7 +267,9 @@ def list_command(
                 what, "--kind", rows, lambda r: (r["holds"], r["kind"])[1] == kind
             )
         if false:
-            rows = _keep(what, "--false", rows, lambda row: not row["holds"])
+            rows = _keep(
+                what, "--false", rows, lambda row: row["status"] == "FALSE as printed"
+            )
         words = (search or "").lower().split()
         rows = [r for r in rows if all(word in _text(r).lower() for word in words)]
     if json:

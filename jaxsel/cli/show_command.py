@@ -32,6 +32,7 @@ def _domains(domains: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _claim(claim: Any) -> dict[str, Any]:
     from jaxsel.catalogue import find_erratum, find_remark
+    from jaxsel.catalogue.measured import measured
 
     erratum = None if claim.erratum is None else find_erratum(claim.erratum)
     remark = None if claim.remark is None else find_remark(claim.remark)
@@ -48,6 +49,7 @@ def _claim(claim: Any) -> dict[str, Any]:
         "formula": inspect.getdoc(claim.evaluate),
         "parameters": _domains(claim.parameters),
         "value": claim.evaluate(),
+        "tightness": measured().get(claim.id),
         "loose": claim.loose,
         "erratum": erratum,
         "remark": remark,
@@ -156,6 +158,8 @@ def _print_claim(row: dict[str, Any]) -> None:
     say(f"\n{row['formula']}")
     _print_domains("Parameters", row["parameters"])
     say(f"At the defaults: {row['value']:.10g}")
+    if row["tightness"] is not None:
+        say(f"Largest observed/claimed when last measured: {row['tightness']:g}")
     if row["loose"] is not None:
         say(f"A loose bound: {row['loose']}")
     if row["erratum"] is not None:

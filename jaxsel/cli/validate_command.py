@@ -102,7 +102,7 @@ def validate_command(
         print_table("Verdicts", found.columns, found.rows)
         for name, part in apart.items():
             if part:
-                say(f"{name.capitalize()}: {part.counted()}.")
+                say(f"{name.capitalize()}: {part.counted()}. {part.power()}".strip())
     raise typer.Exit(1 if wrong else 0)
 
 

@@ -9,8 +9,8 @@ from jaxsel.catalogue import (
     mechanisms,
     promised,
 )
-from jaxsel.catalogue.checks import audit_claims, simulation_claims
-from jaxsel.domains import choice
+from jaxsel.catalogue.checks import audit_claims, simulation_claims, with_method
+from jaxsel.domains import Choice, choice
 from jaxsel.entry import guarantee
 from jaxsel.errors import InputError
 
@@ -92,3 +92,18 @@ def test_a_simulation_that_is_five_percent_off_is_refuted():
 def test_numbers_of_no_pair_and_no_outcome_are_refused(claim_id, settings):
     with pytest.raises(InputError):
         find_claim(claim_id).evaluate(**settings)
+
+
+@pytest.mark.parametrize("entry", mechanisms(), ids=lambda entry: entry.name)
+def test_self_checks_leave_the_special_values(entry):
+    """Other settings than the defaults, and every method at one setting or the other."""
+    here, elsewhere = entry.read({}), entry.read(entry.elsewhere)
+    numbers = [n for n in here if not isinstance(entry.settings[n], Choice)]
+    moved = [n for n in numbers if str(here[n]) != str(elsewhere[n])]
+    assert len(moved) >= min(2, len(numbers))
+    if "relation" in here:
+        assert here["relation"] != elsewhere["relation"]
+    if "method" in here:
+        for method in entry.settings["method"].options:
+            settings = ({}, entry.elsewhere)
+            assert any(with_method(entry, given, method) for given in settings)

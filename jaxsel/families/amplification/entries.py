@@ -101,5 +101,13 @@ ENTRIES = (
         _make,
         _pairs,
         _guarantee,
+        elsewhere={
+            "probabilities": "0.3,0.1,0.6",
+            "scores": "3,3,1",
+            "candidates": 7,
+            "threshold": 2,
+            "gamma": 0.2,
+            "epsilon": 0.7,
+        },
     ),
 )

@@ -103,6 +103,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         | {"bound": whole("k, by which all scores may move", at_least=1, default=2)},
         _make_choosing,
         _choosing_pairs,
+        elsewhere={
+            "scores": "4,4,1",
+            "epsilon": 0.6,
+            "delta": 0.03,
+            "beta": 0.07,
+            "bound": 3,
+        },
     ),
     MechanismEntry(
         "stable_selection",
@@ -119,5 +126,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make_stable,
         _stable_pairs,
+        elsewhere={
+            "scores": "4,4,1",
+            "epsilon": 0.6,
+            "delta": 0.03,
+            "beta": 0.07,
+            "rank": 2,
+            "shares": 4,
+        },
     ),
 )

@@ -210,6 +210,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_weights,
         _weights_pairs,
         _weights_guarantee,
+        elsewhere={
+            "table": "4,4,2",
+            "epsilon": 3,
+            "updates": 2,
+            "threshold": 0.1,
+            "rate": 0.3,
+        },
     ),
     MechanismEntry(
         "repetitive_multiplicative_weights",
@@ -220,5 +227,15 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_repetitive,
         _repetitive_pairs,
         _repetitive_guarantee,
+        elsewhere={
+            "table": "4,4,2",
+            "epsilon": 3,
+            "updates": 2,
+            "threshold": 0.1,
+            "rate": 0.3,
+            "gamma": 0.6,
+            "repetitions": 3,
+            "distance": 0.15,
+        },
     ),
 )

@@ -140,6 +140,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_noisy_max,
         _noisy_max_pairs,
         _noisy_max_guarantee,
+        elsewhere={"scores": "1,1,-0.5", "epsilon": 0.7, "relation": "monotone"},
     ),
     MechanismEntry(
         "noisy_max_composition",
@@ -164,5 +165,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make_several,
         _several_pairs,
+        elsewhere={"scores": "1,1,0.5", "noise_scale": 1.7, "rounds": 3},
     ),
 )

@@ -99,5 +99,6 @@ ENTRIES = (
         _make,
         _pairs,
         _guarantee,
+        elsewhere={"scores": "1,1,0.5", "draws": 2, "epsilon": 0.7},
     ),
 )

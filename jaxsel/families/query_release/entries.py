@@ -69,5 +69,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make,
         _pairs,
+        elsewhere={"answers": "1,0,2", "epsilon": 0.6, "delta": 0.05},
     ),
 )

@@ -91,5 +91,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make,
         _pairs,
         _guarantee,
+        elsewhere={
+            "levels": "-2,1,-1",
+            "gamma": 0.6,
+            "repetitions": 3,
+            "query_epsilon": 0.7,
+            "failures": 3,
+            "margin": 1.5,
+        },
     ),
 )

@@ -277,6 +277,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_exponential,
         _selection_pairs(_exponential_params, "opposed", "one-alone"),
         _pure("LT-Thm5.2-exponential-privacy"),
+        elsewhere={
+            "scores": "1,1,0.5",
+            "sensitivity": 1.5,
+            "epsilon": 0.7,
+            "beta": 0.35,
+        },
     ),
     MechanismEntry(
         "selection_generalised_exponential",
@@ -291,6 +297,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_generalised,
         _selection_pairs(_generalised_params, "opposed", "one-alone"),
         _pure("LT-Thm5.2-generalised-privacy"),
+        elsewhere={
+            "scores": "1,1,0.5",
+            "sensitivities": "2,1,0.5",
+            "epsilon": 0.7,
+            "beta": 0.35,
+        },
     ),
     MechanismEntry(
         "selection_margin",
@@ -304,6 +316,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make_margin,
         _selection_pairs(_margin_params, "opposed", "halves"),
+        elsewhere={
+            "scores": "4,4,1",
+            "sensitivity": 1.5,
+            "epsilon": 0.7,
+            "delta": 0.01,
+            "beta": 0.35,
+        },
     ),
     MechanismEntry(
         "selection_smooth_sensitivity",
@@ -323,6 +342,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make_smooth,
         _smooth_pairs,
+        elsewhere={
+            "lists": "1,4,4,6,7,7,8/2,2,3,6,8,8,8/0,1,1,3,5,5,7",
+            "high": 8,
+            "epsilon": 0.7,
+            "delta": 0.01,
+            "beta": 0.35,
+        },
     ),
     MechanismEntry(
         "validation_selection",
@@ -354,6 +380,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_validation,
         _validation_pairs,
         _validation_guarantee,
+        elsewhere={
+            "learner_epsilon": 0.7,
+            "scores": "5,4",
+            "sensitivity": 1.5,
+            "epsilon": 0.4,
+            "gamma": 0.3,
+        },
     ),
     MechanismEntry(
         "generalised_exponential_mechanism",
@@ -371,6 +404,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_classical_generalised,
         _selection_pairs(_generalised_params, "opposed", "one-alone"),
         _pure("RS-GEM-privacy"),
+        elsewhere={
+            "scores": "1,1,0.5",
+            "sensitivities": "2,1,0.5",
+            "epsilon": 0.7,
+            "beta": 0.35,
+        },
     ),
     MechanismEntry(
         "margin_mechanism",
@@ -388,5 +427,11 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make_classical_margin,
         _lead_pairs,
+        elsewhere={
+            "scores": "9,9,4",
+            "sensitivity": 1.5,
+            "epsilon": 0.7,
+            "delta": 0.01,
+        },
     ),
 )  # fmt: skip

@@ -229,6 +229,14 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_selections,
         _selection_pairs,
         _selection_guarantee,
+        elsewhere={
+            "epsilon": 0.6,
+            "top": 0.3,
+            "middle": 0.05,
+            "gamma": 0.6,
+            "rounds": 7,
+            "candidates": 3,
+        },
     ),
     MechanismEntry(
         "selections",
@@ -246,6 +254,14 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_selections,
         _selection_pairs,
         _selection_guarantee,
+        elsewhere={
+            "epsilon": 0.6,
+            "top": 0.3,
+            "middle": 0.05,
+            "gamma": 0.6,
+            "rounds": 7,
+            "calls": 3,
+        },
     ),
     MechanismEntry(
         "tests_until_top",
@@ -270,6 +286,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_tests,
         _test_pairs,
         _test_guarantee,
+        elsewhere={"epsilon": 0.6, "quiet": 0.3, "gamma": 0.6, "bottoms": 7, "tops": 3},
     ),
     MechanismEntry(
         "interleaved",
@@ -287,6 +304,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_interleaved,
         _interleaved_pairs,
         _interleaved_guarantee,
+        elsewhere={
+            "epsilon": 0.7,
+            "top": 0.3,
+            "middle": 0.05,
+            "gamma": 0.6,
+            "rounds": 6,
+        },
     ),
     MechanismEntry(
         "coin_game",
@@ -312,5 +336,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_game,
         _game_pairs,
         no_guarantee,
+        elsewhere={"epsilon": 0.7, "biases": "0.2,0.4", "coins": 7, "ones": 3},
     ),
 )

@@ -182,6 +182,7 @@ def _entry(
     promise: Callable[[Values, Pair], Guarantee | None],
     *,
     broken: bool = False,
+    elsewhere: Values,
 ) -> MechanismEntry:
     def make(values: Values) -> Built:
         static = {key: values[key] for key in ("method", "relation") if key in values}
@@ -197,6 +198,7 @@ def _entry(
         make,
         make_pairs,
         promise,
+        elsewhere,
     )
 
 
@@ -213,6 +215,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _rises,
         _above_threshold,
+        elsewhere={
+            "epsilon": 0.7,
+            "answers": "1,1,-1,2,0.3",
+            "threshold": 0.5,
+            "relation": "monotone",
+        },
     ),
     _entry(
         "sparse",
@@ -230,6 +238,14 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _redrawn,
         _sparse,
+        elsewhere={
+            "epsilon": 0.7,
+            "answers": "1,1,-1,2,0.3",
+            "threshold": 0.5,
+            "cutoff": 3,
+            "relation": "monotone",
+            "delta": 0.001,
+        },
     ),
     _entry(
         "sparse_vector",
@@ -244,6 +260,14 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _rises,
         _noised_once,
+        elsewhere={
+            "epsilon": 0.7,
+            "answers": "1,1,-1,2,0.3",
+            "threshold": 0.5,
+            "cutoff": 3,
+            "relation": "monotone",
+            "share": "good",
+        },
     ),
     _entry(
         "sparse_vector_dwork_roth",
@@ -253,6 +277,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         {"cutoff": _cutoff(2)},
         _redrawn,
         _dwork_roth,
+        elsewhere={
+            "epsilon": 0.7,
+            "answers": "1,1,-1,2,0.3",
+            "threshold": 0.5,
+            "cutoff": 3,
+        },
     ),
     _entry(
         "sparse_vector_roth",
@@ -266,6 +296,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _rises,
         _hoped("SVT-LSL-Alg3-printed"),
         broken=True,
+        elsewhere={
+            "epsilon": 0.7,
+            "answers": "1,1,-1,2,0.3",
+            "threshold": 0.5,
+            "cutoff": 2,
+        },
     ),
     _entry(
         "sparse_vector_lee_clifton",
@@ -276,6 +312,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _rises,
         _hoped("SVT-LSL-Alg4-printed"),
         broken=True,
+        elsewhere={
+            "epsilon": 0.7,
+            "answers": "1,1,-1,2,0.3",
+            "threshold": 0.5,
+            "cutoff": 3,
+        },
     ),
     _entry(
         "sparse_vector_stoddard",
@@ -286,6 +328,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _turned,
         _hoped("SVT-LSL-Alg5-printed"),
         broken=True,
+        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5},
     ),
     _entry(
         "sparse_vector_chen",
@@ -296,5 +339,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _turned,
         _hoped("SVT-LSL-Alg6-printed"),
         broken=True,
+        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5},
     ),
 )

@@ -32,6 +32,8 @@ def _threshold_entry(
     settings: Mapping[str, Domain],
     params_of: Callable[[Values], dict[str, Any]],
     proof: Callable[[Values, float], Guarantee],
+    *,
+    elsewhere: Values,
 ) -> MechanismEntry:
     def make(values: Values) -> Built:
         from jaxsel.families.thresholds.threshold_selection import threshold_selection
@@ -52,7 +54,7 @@ def _threshold_entry(
     return MechanismEntry(
         name, ids, summary, False,
         {"threshold": threshold, **settings, **BASE_SETTINGS, "method": _METHOD},
-        make, make_pairs, proven,
+        make, make_pairs, proven, elsewhere,
     )  # fmt: skip
 
 
@@ -131,6 +133,14 @@ ENTRIES = (
         lambda values, epsilon: guarantee(
             "LT-Thm3.1(b)", epsilon=epsilon, slack=values["slack"]
         ),
+        elsewhere={
+            "threshold": 0.8,
+            "gamma": 0.25,
+            "slack": 0.3,
+            "epsilon": 0.6,
+            "probabilities": "0.3,0.3,0.4",
+            "scores": "0.9,0.8,0.5",
+        },
     ),
     _threshold_entry(
         "conditional_sampling",
@@ -140,6 +150,12 @@ ENTRIES = (
         {},
         _threshold,
         lambda values, epsilon: guarantee("PS-Cor16(1)", epsilon=epsilon),
+        elsewhere={
+            "threshold": 0.8,
+            "epsilon": 0.6,
+            "probabilities": "0.3,0.3,0.4",
+            "scores": "0.9,0.8,0.5",
+        },
     ),
     MechanismEntry(
         "decreasing_thresholds",
@@ -165,5 +181,12 @@ ENTRIES = (
         _make_lowering,
         _lowering_pairs,
         lambda values, pair: guarantee("LT-Alg6-hope", epsilon=values["epsilon"]),
+        elsewhere={
+            "probabilities": "0.3,0.1,0.6",
+            "scores": "3,2,0",
+            "levels": 4,
+            "gamma": 0.3,
+            "epsilon": 0.7,
+        },
     ),
 )

@@ -93,6 +93,8 @@ def _entry(
     params: Callable[[Values], dict[str, Any]],
     promise: Callable[[Values, Pair], Guarantee | None] = no_guarantee,
     broken: bool = False,
+    *,
+    elsewhere: Values,
 ) -> MechanismEntry:
     """An entry on histograms.
 
@@ -114,7 +116,9 @@ def _entry(
         )
 
     shown = {"histogram": _HISTOGRAM, **settings, "precision": _PRECISION}
-    return MechanismEntry(name, ids, summary, broken, shown, build, pairs, promise)
+    return MechanismEntry(
+        name, ids, summary, broken, shown, build, pairs, promise, elsewhere
+    )
 
 
 def _params(*names: str) -> Callable[[Values], dict[str, Any]]:
@@ -164,6 +168,12 @@ _LARGEST_GAP = _entry(
     ("noise", "method"),
     _gap_params,
     _gap_guarantee,
+    elsewhere={
+        "histogram": "5,5,3,3,0",
+        "noise": "laplace",
+        "epsilon": 0.7,
+        "max_size": 3,
+    },
 )
 
 
@@ -201,6 +211,13 @@ _STABLE = _entry(
     _make_stable,
     ("selection", "test", "threshold", "events", "method"),
     _stable_params,
+    elsewhere={
+        "histogram": "5,5,3,3,0",
+        "rho": 0.3,
+        "delta_t": 0.02,
+        "threshold": "quantile",
+        "max_size": 3,
+    },
 )
 
 
@@ -229,6 +246,14 @@ _TEST_RELEASE = _entry(
     _make_test,
     ("test", "threshold", "events"),
     _params("k", "noise_scale", "delta_t"),
+    elsewhere={
+        "histogram": "5,5,3,3,0",
+        "k": 3,
+        "test": "laplace",
+        "noise_scale": 1.4,
+        "delta_t": 0.02,
+        "threshold": "quantile",
+    },
 )
 
 
@@ -260,6 +285,14 @@ _FIXED = _entry(
     _make_fixed,
     ("beyond", "events", "method"),
     _params("k", "rho", "delta_t", "weight", "max_size"),
+    elsewhere={
+        "histogram": "5,5,3,3,0",
+        "k": 3,
+        "rho": 0.3,
+        "delta_t": 0.02,
+        "weight": 0.7,
+        "beyond": "drop",
+    },
 )
 
 
@@ -306,6 +339,12 @@ _EXPONENTIAL = _entry(
     ("relation", "events", "method"),
     _exponential_params,
     _exponential_guarantee,
+    elsewhere={
+        "histogram": "5,5,3,3,0",
+        "k": 3,
+        "rho": 0.3,
+        "relation": "general",
+    },
 )
 
 
@@ -331,6 +370,13 @@ _LIMITED = _entry(
     _make_limited,
     ("events",),
     _params("k", "epsilon", "delta", "domain"),
+    elsewhere={
+        "histogram": "5,5,3,3,0",
+        "k": 3,
+        "epsilon": 0.7,
+        "delta": 0.02,
+        "domain": 4,
+    },
 )
 
 
@@ -357,6 +403,12 @@ def _top_stable_entry(
         ("events",),
         _params("k", "epsilon", "delta"),
         broken=quirks,
+        elsewhere={
+            "histogram": "5,5,3,3,0",
+            "k": 3,
+            "epsilon": 1.7,
+            "delta": 0.02,
+        },
     )
 
 
@@ -421,6 +473,7 @@ _LABELS = MechanismEntry(
     },
     _make_labels,
     _labels_pairs,
+    elsewhere={"votes": "5,5,3,3", "threshold": 3.5, "noise_scale": 1.4},
 )
 
 
@@ -490,6 +543,13 @@ _CONFIDENT = MechanismEntry(
     _make_confident,
     _confident_pairs,
     _confident_guarantee,
+    elsewhere={
+        "scores": "4,4,1,0",
+        "k": 3,
+        "epsilon": 0.7,
+        "delta": 0.0001,
+        "beta": 0.5,
+    },
 )
 
 ENTRIES: tuple[MechanismEntry, ...] = (

@@ -39,6 +39,8 @@ def _tuning_entry(
     law_of: _Law,
     proof: _Proof,
     broken: bool = False,
+    *,
+    elsewhere: Values,
 ) -> MechanismEntry:
     def make(values: Values) -> Built:
         from jaxsel.families.tuning.private_tuning import private_tuning
@@ -61,7 +63,7 @@ def _tuning_entry(
 
     return MechanismEntry(
         name, ids, summary, broken, {**settings, **BASE_SETTINGS, "method": _METHOD},
-        make, make_pairs, proven,
+        make, make_pairs, proven, elsewhere,
     )  # fmt: skip
 
 
@@ -97,6 +99,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         lambda values: values["repetitions"],
         _tuning_proof,
+        elsewhere={
+            "repetitions": "tnb:eta=0.5,gamma=0.3",
+            "epsilon": 0.6,
+            "probabilities": "0.3,0.3,0.4",
+            "scores": "0.9,0.8,0.8",
+        },
     ),
     _tuning_entry(
         "random_stopping",
@@ -106,6 +114,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         {"gamma": _GAMMA},
         _geometric,
         lambda values, law, epsilon: guarantee("LT-Thm3.2", epsilon=epsilon),
+        elsewhere={
+            "gamma": 0.3,
+            "epsilon": 0.6,
+            "probabilities": "0.3,0.3,0.4",
+            "scores": "0.9,0.8,0.8",
+        },
     ),
     _tuning_entry(
         "random_stopping_capped",
@@ -122,6 +136,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         ),
         # Its guarantee has delta > 0.
         lambda values, law, epsilon: None,
+        elsewhere={
+            "gamma": 0.3,
+            "stop_delta": 0.01,
+            "epsilon": 0.6,
+            "probabilities": "0.3,0.3,0.4",
+            "scores": "0.9,0.8,0.8",
+        },
     ),
     _tuning_entry(
         "random_stopping_capped_pure",
@@ -141,6 +162,13 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         lambda values, law, epsilon: guarantee(
             "LT-Thm3.5", epsilon=epsilon, slack=values["slack"]
         ),
+        elsewhere={
+            "gamma": 0.3,
+            "slack": 0.3,
+            "epsilon": 0.6,
+            "probabilities": "0.3,0.3,0.4",
+            "scores": "0.9,0.8,0.8",
+        },
     ),
     _tuning_entry(
         "fixed_repetitions",
@@ -151,5 +179,11 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         lambda values: laws.point_mass(values["count"]),
         lambda values, law, epsilon: guarantee("FIXED-K-folklore", epsilon=epsilon),
         broken=True,
+        elsewhere={
+            "count": 3,
+            "epsilon": 0.6,
+            "probabilities": "0.3,0.3,0.4",
+            "scores": "0.9,0.8,0.8",
+        },
     ),
 )
