@@ -1,6 +1,7 @@
 """Liu & Talwar 2019, section 5.2: the number of clusters and the rank, chosen privately."""
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
@@ -49,8 +50,11 @@ def draw() -> Canvas:
     """Above: the true loss of what was released; below: how often the size is right."""
     record = load("lt19-adaptive-choice")
     totals = np.array(record.values["totals"])
-    figure, axes = style.panels(4, columns=2, width=6.6, height=5.6)
-    middles = (np.arange(BINS) + 0.5) / BINS
+    figure = Canvas(figsize=(7.2, 6.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = list(figure.subplots(2, 2, sharex=True).ravel())
+    # Losses as whole numbers of half bins: the middles of the bins.
+    halves = 2 * np.arange(BINS) + 1
     for column, problem in enumerate(problems()):
         counts = record.arrays[problem.name]
         upper, lower = axes[column], axes[2 + column]
@@ -58,8 +62,11 @@ def draw() -> Canvas:
             label, look = _LOOKS[chooser.name]
             seen = counts[row]
             trials = seen.sum(axis=(1, 2))
-            losses = [mean_interval(middles, kept, 0.95) for kept in seen.sum(axis=1)]
-            mean, low, high = np.array(losses).T
+            losses = seen.sum(axis=1)
+            total, squares = losses @ halves, losses @ halves**2
+            mean = total / trials / (2 * BINS)
+            low, high = mean_interval(trials, total, squares, 0.95, 0.0, 2.0 * BINS)
+            low, high = low / (2 * BINS), high / (2 * BINS)
             style.line(upper, totals, mean, look, label=label)
             style.points(upper, totals, mean, low, high, look)
             right = seen[:, problem.truth - 1].sum(axis=1)

@@ -56,7 +56,7 @@ def clustering_loss(points: Array, centres: Array) -> Array:
     return jnp.mean(jnp.minimum(_squares(points, centres).min(axis=1), 1.0))
 
 
-def component_statistics(points: Float[Array, "n d"]) -> Float[Array, "entries"]:
+def component_statistics(points: Float[Array, "n d"]) -> Float[Array, " entries"]:
     """Sum of x x^T on and above the diagonal: what is released of it."""
     rows, columns = np.triu_indices(points.shape[1])
     return (points.T @ points)[rows, columns]
