@@ -42,13 +42,15 @@ def cluster_statistics(
     points: Float[Array, "n d"], centres: Float[Array, "k d"]
 ) -> Float[Array, "k d+1"]:
     """Number and sum of the points nearest to each centre: what an iteration releases."""
-    nearest = jnp.argmin(_squares(points, centres), axis=1)
-    member = (nearest[:, None] == jnp.arange(centres.shape[0])).astype(points.dtype)
+    nearest = jnp.argmin(_squares(points, centres), axis=1).astype(jnp.int32)
+    member = (
+        nearest[:, None] == jnp.arange(centres.shape[0], dtype=jnp.int32)[None, :]
+    ).astype(points.dtype)
     return jnp.concatenate([member.sum(axis=0)[:, None], member.T @ points], axis=1)
 
 
 def _squares(points: Array, centres: Array) -> Array:
-    return jnp.sum((points[:, None, :] - centres) ** 2, axis=2)
+    return jnp.sum((points[:, None, :] - centres[None, :, :]) ** 2, axis=2)
 
 
 def clustering_loss(points: Array, centres: Array) -> Array:
@@ -70,7 +72,8 @@ def component_loss(points: Array, directions: Float[Array, "d r"]) -> Array:
 def _clusters(key: stream.Key, size: Array, data: Any, params: Any) -> Array:
     """Lloyd's algorithm on noisy counts and sums; returns the loss."""
     points = jnp.asarray(data["points"])
-    used = (jnp.arange(params["sizes"].shape[0]) < size)[:, None]
+    most = jnp.arange(params["sizes"].shape[0], dtype=jnp.int32)
+    used = (most < size)[:, None]
     uniform = _uniforms(stream.fold(key, _START_TAG), (used.shape[0], points.shape[1]))
     centres = jnp.where(used, 2.0 * uniform - 1.0, _FAR)
 
@@ -97,8 +100,8 @@ def _components(key: stream.Key, size: Array, data: Any, params: Any) -> Array:
     )
     _, vectors = jnp.linalg.eigh(upper + upper.T - jnp.diag(jnp.diag(upper)))
     # The largest eigenvalues come last.
-    used = jnp.arange(dimension) >= dimension - size
-    return component_loss(points, vectors * used)
+    used = jnp.arange(dimension, dtype=jnp.int32) >= dimension - size
+    return component_loss(points, jnp.where(used[None, :], vectors, 0.0))
 
 
 def _checked_points(data: Any) -> np.ndarray:
@@ -136,12 +139,12 @@ def _base(
         sizes = params["sizes"].shape[0]
         index = jnp.minimum((uniform * sizes).astype(jnp.int32), sizes - 1)
         loss = analyse(key, index + 1, data, params)
-        value = -loss - params["price"] * (index + 1)
+        value = -loss - params["price"] * (index + 1).astype(loss.dtype)
         noises = _laplace(stream.fold(key, _SCORE_TAG), (1,))[0]
         score = value + params["score_scale"] * noises
         # For measuring alone: how good the run is in truth.
-        bins = params["bins"]
-        part = jnp.clip((loss * bins).astype(jnp.int32), 0, bins - 1)
+        bins = jnp.asarray(params["bins"])
+        part = jnp.clip((loss * bins.astype(loss.dtype)).astype(jnp.int32), 0, bins - 1)
         return Draw(score, score, index * bins + part)
 
     def labels(data, params):
