@@ -186,14 +186,23 @@ def _median(axes: Axes, record) -> None:
     style.legend(axes, loc="lower left")
 
 
+_PANELS = {
+    "Exponential mechanism": _ladder,
+    "Generalised exponential mechanism": _decoy,
+    "Margin-based selection": _margin,
+    "Smooth sensitivity": _median,
+}
+
+
 def draw() -> Canvas:
     """Lines: exact laws; points: simulated, with 95 % intervals."""
     record = load("lt19-generalisations")
     figure = Canvas(figsize=(9.4, 7.6), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(2, 2).ravel()
-    for axes, panel in zip(panels, (_ladder, _decoy, _margin, _median), strict=True):
+    for axes, (title, panel) in zip(panels, _PANELS.items(), strict=True):
         panel(axes, record)
+        axes.set_title(title)
     style.note(
         figure,
         f"Random stopping (Algorithm 2) over noisy candidates with γ = β/(2K), β = "

@@ -14,7 +14,10 @@ from sims.lt19_privacy_cost import SELECTORS, Selector, base_pair
 
 TITLE = "Liu & Talwar 2019: privacy cost of selection against the number of runs"
 _LOOKS = {
-    "naive": ("Best of K (B.1): Kε₁", "Naive repetition"),
+    "naive": (
+        "Best of K (B.1): Kε₁",
+        {"color": "#000000", "linestyle": "-", "marker": "X"},
+    ),
     "algorithm-2": ("LT Algorithm 2: 3ε₁, Theorem 3.2", "Geometric η = 1"),
     "selection-0.5": (
         "Selection, γ = 1/2: 2.5ε₁, CL Theorem 1",
@@ -87,7 +90,7 @@ def draw() -> Canvas:
         )  # fmt: skip
         axes.plot(
             calls, lower[row] / epsilon, linestyle="none", marker=look["marker"],
-            color=look["color"], markerfacecolor="white", markersize=4.6, zorder=3,
+            color=look["color"], markerfacecolor="white", markersize=5.4, zorder=5,
         )  # fmt: skip
     grey: dict[str, Any] = {"color": "#555555"}
     axes.plot([], [], **grey, label="Exact, on one pair")

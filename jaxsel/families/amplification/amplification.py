@@ -19,9 +19,10 @@ from jaxsel.errors import (
 from jaxsel.families.amplification.laws import (
     CANDIDATES,
     GAMMA,
-    amplified_law,
     capped_weights,
+    chosen_law,
     compositions,
+    count_chances,
     multinomial_chances,
 )
 
@@ -39,11 +40,12 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
         the dummy; "counts" draws how often each value came up, from a table of all
         possible counts, and then the chosen value.
 
-    Data: mapping with "probabilities" and "scores" of the values of one candidate (all
-      candidates alike).
-    Params: "candidates" (N, 1 to 1e6), "threshold" (tau), "score_epsilon" (epsilon_2 > 0,
-      default 1; infinite keeps the scores >= tau alone), "gamma" in (0, 1/4), default
-      0.1.
+    Data: mapping with "scores", the values that a candidate may have, and
+      "probabilities", Float["scores"] if all candidates are alike, else
+      Float["candidates scores"].
+    Params: "candidates" (N, 1 to 1e6; not needed if they differ), "threshold" (tau),
+      "score_epsilon" (epsilon_2 > 0, default 1; infinite keeps the scores >= tau alone),
+      "gamma" in (0, 1/4), default 0.1.
     Outcome and event: Int, the chosen value, the dummy last.
 
     Formal guarantee (claims): LT-ThmC.1, LT-ThmC.1-privacy-sharp.
@@ -54,32 +56,46 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
     check_choice("method", method, METHODS)
 
     def checked(data, params) -> tuple[np.ndarray, np.ndarray, int, float]:
-        check_params(params, ("candidates", "threshold"), ("score_epsilon", "gamma"))
+        check_params(params, ("threshold",), ("candidates", "score_epsilon", "gamma"))
         score_epsilon = params.get("score_epsilon", 1.0)
         gamma = GAMMA.read("gamma", params.get("gamma", GAMMA.default))
-        count = CANDIDATES.read("candidates", params["candidates"])
-        law = check_probability_vector("probabilities", data["probabilities"])
+        given = check_finite("probabilities", data["probabilities"])
+        laws = np.array(
+            [check_probability_vector("probabilities", q) for q in np.atleast_2d(given)]
+        )
+        alike = given.ndim == 1
+        if alike and "candidates" not in params:
+            raise InputError("candidates is missing; give N, how many there are")
+        count = CANDIDATES.read("candidates", params.get("candidates", len(laws)))
+        if not alike and count != len(laws):
+            raise InputError(f"candidates is {count}; there are {len(laws)} laws")
         scores = check_finite("scores", data["scores"])
-        if scores.shape != law.shape:
+        if scores.shape != laws[0].shape:
             raise InputError(
-                f"there are {law.size} probabilities and {scores.size} scores; they "
+                f"there are {laws[0].size} probabilities and {scores.size} scores; they "
                 "must be equally many"
             )
         weights = capped_weights(scores, params["threshold"], score_epsilon)
-        return law, weights, count, gamma
+        return laws, weights, count, gamma
+
+    def counted(laws: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        if len(laws) == count > 1:
+            return count_chances(laws)
+        counts = compositions(count, laws.shape[1])
+        return counts, multinomial_chances(counts, laws[0])
 
     def prepare(data, params):
-        law, weights, count, gamma = checked(data, params)
+        laws, weights, count, gamma = checked(data, params)
         numbers = {
             "weights": np.append(weights, 1.0 + 1.0 / gamma),
             "candidates": np.int64(count),
         }
         if method == "literal":
-            at_least = np.cumsum(law)
-            at_least[-1] = 1.0
+            at_least = np.cumsum(laws, axis=1)
+            at_least[:, -1] = 1.0
             return at_least, numbers
-        counts = compositions(count, law.size)
-        reached = np.cumsum(multinomial_chances(counts, law))
+        counts, chances = counted(laws, count)
+        reached = np.cumsum(chances)
         reached[-1] = 1.0
         return {"counts": counts.astype(np.int64), "reached": reached}, numbers
 
@@ -92,7 +108,8 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
         return (*(f"{score:g}" for score in np.asarray(data["scores"])), "dummy")
 
     def law(data, params) -> FiniteLaw:
-        found = amplified_law(*checked(data, params))
+        laws, weights, count, gamma = checked(data, params)
+        found = chosen_law(*counted(laws, count), weights, gamma)
         return FiniteLaw(found, labels(data, params))
 
     return Mechanism(
@@ -119,7 +136,9 @@ def _literal(key, at_least, params):
     def run(i, best):
         time, value = best
         uniform = noise.uniform(noise.number(score_key, i))
-        fresh = jnp.searchsorted(at_least, uniform).astype(jnp.int32)
+        # One row for all candidates, or one each.
+        row = at_least[jnp.minimum(i, at_least.shape[0] - 1)]
+        fresh = jnp.searchsorted(row, uniform).astype(jnp.int32)
         arrival = clock(i, fresh)
         sooner = arrival < time
         return jnp.where(sooner, arrival, time), jnp.where(sooner, fresh, value)

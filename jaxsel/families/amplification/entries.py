@@ -59,11 +59,7 @@ def _pairs(values: Values) -> tuple[Pair, ...]:
 
 def _guarantee(values: Values, pair: Pair) -> Guarantee:
     del pair
-    return guarantee(
-        "LT-ThmC.1-privacy-sharp",
-        base_epsilon=values["epsilon"],
-        gamma=values["gamma"],
-    )
+    return guarantee("LT-ThmC.1-privacy-sharp", base_epsilon=values["epsilon"])
 
 
 ENTRIES = (

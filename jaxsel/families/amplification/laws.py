@@ -72,7 +72,7 @@ def compositions(total: int, parts: int) -> np.ndarray:
     return np.diff(np.hstack([first, places, last]), axis=1) - 1
 
 
-def _chosen(counts, chances, weights: np.ndarray, gamma: float) -> np.ndarray:
+def chosen_law(counts, chances, weights: np.ndarray, gamma: float) -> np.ndarray:
     """Law of the chosen value, dummy last, from counts of values and their chances."""
     dummy = 1.0 + 1.0 / gamma
     masses = np.column_stack([counts * weights, np.full(len(counts), dummy)])
@@ -107,29 +107,45 @@ def amplified_law(
     gamma = GAMMA.read("gamma", gamma)
     counts = compositions(candidates, q.size)
     chances = multinomial_chances(counts, q)
-    return _chosen(counts, chances, np.asarray(weights, np.float64), gamma)
+    return chosen_law(counts, chances, np.asarray(weights, np.float64), gamma)
+
+
+def count_chances(laws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How often each value may come up among different candidates, and how likely.
+
+    Args:
+      laws: Float["candidates values"], one law a candidate; or Float["1 values"].
+
+    Returns:
+      Int["rows values"], all counts, and Float["rows"], their chances.
+    """
+    number, size = laws.shape
+    counts = compositions(number, size)
+    if (number + 1) ** (size - 1) > 100 * _MOST:
+        raise InputError(
+            f"{number} different candidates of {size} scores are too many; take fewer"
+        )
+    # chances[n_1, ..., n_(size-1)] after each candidate; the last count is the rest.
+    chances = np.zeros((number + 1,) * (size - 1))
+    chances[(0,) * (size - 1)] = 1.0
+    for law in laws:
+        grown = law[-1] * chances
+        for axis in range(size - 1):
+            # Counts never wrap round: at most ``number`` of them are added.
+            grown += law[axis] * np.roll(chances, 1, axis=axis)
+        chances = grown
+    return counts, chances[tuple(counts[:, :-1].T)]
 
 
 def amplified_law_of_different(
     probabilities: npt.ArrayLike, weights: npt.ArrayLike, gamma: float
 ) -> np.ndarray:
-    """Exact law for candidates of different laws, Float["candidates scores"].
-
-    All scores of all candidates are enumerated: scores^candidates rows, 200,000 at most.
-    """
+    """Exact law for candidates of different laws, Float["candidates scores"]."""
     laws = np.array([check_probability_vector("probabilities", q)
                      for q in np.asarray(probabilities)])  # fmt: skip
-    count, size = laws.shape
-    if size**count > _MOST:
-        raise InputError(
-            f"{count} candidates of {size} scores are too many to enumerate; there may "
-            f"be {_MOST} cases"
-        )
-    values = np.array(list(itertools.product(range(size), repeat=count)))
-    chances = np.prod(laws[np.arange(count), values], axis=1)
-    counts = (values[:, :, None] == np.arange(size)).sum(axis=1)
+    counts, chances = count_chances(laws)
     gamma = GAMMA.read("gamma", gamma)
-    return _chosen(counts, chances, np.asarray(weights, np.float64), gamma)
+    return chosen_law(counts, chances, np.asarray(weights, np.float64), gamma)
 
 
 def two_value_amplified_law(

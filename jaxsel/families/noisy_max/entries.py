@@ -89,7 +89,12 @@ def _noisy_max_guarantee(values: Values, pair: Pair) -> Guarantee | None:
     if values["noise"] == "gaussian":
         return None
     claim = f"NM-{values['noise']}-{pair.relation.value}"
-    return guarantee(claim, noise_scale=_noisy_max_scale(values))
+    params = _noisy_max_params(values)
+    if "noise_scale" in params:
+        return guarantee(claim, noise_scale=params["noise_scale"])
+    # Not from the scale that runs: a wrong one must not move the promise as well.
+    made = {"epsilon": params["epsilon"], "made_for": values["relation"]}
+    return guarantee(f"{claim}-made", **made)
 
 
 # --- Several times --------------------------------------------------------------------

@@ -7,53 +7,59 @@ many draws as there are thresholds.
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError, check_choice
+from jaxsel import stream
+from jaxsel.base import Mechanism, factory
+from jaxsel.errors import check_choice
 from jaxsel.families.percentile.binomial_draw import binomial
-from jaxsel.families.percentile.extended_above_threshold import METHODS
-from jaxsel.families.percentile.laws import checked_shares, found_threshold_law
-from jaxsel.families.percentile.percentile_above_threshold import Halt, halted_at
-from jaxsel.families.percentile.settings import PercentileTest, read_test
+from jaxsel.families.percentile.laws import found_threshold_law
+from jaxsel.families.percentile.noisy_tests import (
+    METHODS,
+    Halt,
+    count_runs,
+    counting_mechanism,
+    first_pass,
+    noise_params,
+)
+from jaxsel.families.percentile.queries import Queries, falling_thresholds, one_run
+from jaxsel.families.percentile.settings import PercentileTest
+from jaxsel.families.tuning.bases import Base
 
 _COUNT_TAG, _RUN_TAG = 0xB1, 0xB2
 
 
-def prepare_search(shares, test: PercentileTest) -> tuple[dict, dict]:
-    """Arrays for ``search_thresholds``: the shares, and the settings of the test."""
-    shares = checked_shares(shares)
-    if np.any(np.diff(shares) < 0.0):
-        raise InputError("shares fall; lower thresholds are reached at least as often")
-    earlier = np.append(0.0, shares[:-1])
+def prepare_search(queries: Queries, test: PercentileTest) -> tuple[dict, dict]:
+    """Arrays for ``search_thresholds``: the thresholds, and the settings of the test."""
+    earlier = np.append(0.0, queries.shares[:-1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        gained = np.where(earlier < 1.0, (shares - earlier) / (1.0 - earlier), 0.0)
+        gained = (queries.shares - earlier) / (1.0 - earlier)
     aim = math.log(float(test.samples) * test.target + test.shift) - test.offset
-    return {"share": shares, "gained": gained}, {
-        "samples": np.float64(test.samples),
-        "shift": np.float64(test.shift),
-        "aim": np.float64(aim),
-        "query_scale": np.float64(test.query_scale),
-        "threshold_scale": np.float64(test.threshold_scale),
-    }
+    # Of the runs that reached none before.
+    arrays = queries.data | {"gained": np.where(earlier < 1.0, gained, 0.0)}
+    return arrays, noise_params(test, aim)
 
 
 @factory
-def find_percentile_threshold(*, method: str = "binomial") -> Mechanism:
+def find_percentile_threshold(
+    base: Base | None = None, *, method: str = "binomial"
+) -> Mechanism:
     """Halts at the first threshold that enough of N runs reach, up to noise.
 
     Args:
+      base: what is run; None if shares are given.
       method: "literal" makes the N runs; "binomial" draws how many more of them reach
         each next threshold.
 
     Data: shares p(tau_1) <= ... <= p(tau_R), each in [0, 1]: the chance that one run
-      reaches each of the falling thresholds.
+      reaches each of the falling thresholds. With a base: {"run": its input,
+      "thresholds": Float["thresholds"], falling; the paper's are
+      ``percentile.laws.threshold_grid``}.
     Params: the fields of ``percentile.settings.PercentileTest``, as made by
-      ``algorithm_5(...)._asdict()``; "samples" and "shift" may be overridden.
+      ``algorithm_5(...)._asdict()``; "samples" and "shift" may be overridden; and the
+      base's.
     Outcome: Halt, the query being the threshold; event: that number, "none" last.
 
     Formal guarantees (claims): LT-Thm4.6(a) to (c), LT-Thm4.6(a)-sharp.
@@ -62,70 +68,40 @@ def find_percentile_threshold(*, method: str = "binomial") -> Mechanism:
       InputError: for shares that fall or are no chances, or a bad parameter.
     """
     check_choice("method", method, METHODS)
-
-    def prepare(data, params):
-        return prepare_search(data, read_test(params, method))
-
-    def sample(key, data, params) -> Halt:
-        return search_thresholds(method, key, data, params)
-
-    def labels(data, params):
-        count = checked_shares(data).size
-        return (*(f"threshold {i + 1}" for i in range(count)), "none")
-
-    def law(data, params) -> FiniteLaw:
-        exact = found_threshold_law(data, read_test(params, method))
-        return FiniteLaw(exact, labels(data, params))
-
-    return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=halted_at,
-        labels=labels,
-        law=law,
-        resolution=2.0**-53,
+    return counting_mechanism(
+        base,
+        method,
+        kind="threshold",
+        read=falling_thresholds,
+        prepare=prepare_search,
+        sample=lambda key, data, params: search_thresholds(
+            base, method, key, data, params
+        ),
+        law=found_threshold_law,
     )
 
 
-def _literal_counts(key: stream.Key, samples: Array, shares: Array) -> Array:
-    """How many of the same N runs reach each threshold."""
-
-    def once(run, counts):
-        rank = noise.uniform(noise.number(key, run))
-        return counts + (rank <= shares).astype(jnp.float64)
-
-    start = jnp.zeros(shares.shape, jnp.float64)
-    return lax.fori_loop(0, samples.astype(jnp.int32), once, start)
-
-
-def search_thresholds(method: str, key: stream.Key, data, params) -> Halt:
+def search_thresholds(
+    base: Base | None, method: str, key: stream.Key, data, params
+) -> Halt:
     """One run of Algorithm 5 on what ``prepare_search`` made."""
-    shares, gained = jnp.asarray(data["share"]), jnp.asarray(data["gained"])
+    arrays = jax.tree.map(jnp.asarray, data)
     samples = jnp.asarray(params["samples"])
-    thresholds = shares.shape[-1]
     count_key = stream.fold(key, _COUNT_TAG)
+    counts = jnp.zeros_like(arrays["share"])
     if method == "literal":
-        counts = _literal_counts(stream.fold(key, _RUN_TAG), samples, shares)
+        run_key = stream.fold(key, _RUN_TAG)
+        counts = count_runs(one_run(base), run_key, arrays, params["base"], samples)
 
-    def laplace(draw):
-        return noise.variate("laplace", key, draw, "float64")
-
-    bar = params["threshold_scale"] * laplace(0) + params["aim"]
-
-    def go_on(state):
-        number, _, _, halted = state
-        return ~halted & (number < thresholds)
-
-    def once(state):
-        number, count, left, _ = state
+    def level(number, state):
+        count, left = state
         if method == "literal":
             count = counts[number]
         else:
-            more = binomial(count_key, number, left, gained[number])
+            more = binomial(count_key, number, left, arrays["gained"][number])
             count, left = count + more.successes, more.failures
-        value = jnp.log(count + params["shift"])
-        halted = value + params["query_scale"] * laplace(number + 1) >= bar
-        return jnp.where(halted, number, number + 1), count, left, halted
+        return jnp.log(count + params["shift"]), (count, left)
 
-    start = (jnp.int32(0), jnp.zeros_like(samples), samples, jnp.asarray(False))
-    return Halt(lax.while_loop(go_on, once, start)[0], samples)
+    start = (jnp.zeros_like(samples), samples)
+    thresholds = arrays["share"].shape[-1]
+    return Halt(first_pass(key, params, thresholds, level, start), samples)

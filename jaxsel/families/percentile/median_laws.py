@@ -11,11 +11,7 @@ from typing import NamedTuple
 from jaxsel import repetitions as laws
 from jaxsel.domains import positive
 from jaxsel.errors import check_integer, check_interval, check_positive
-from jaxsel.families.percentile.settings import (
-    BETA,
-    printed_shift,
-    sufficient_shift,
-)
+from jaxsel.families.percentile.settings import BETA, added_shift
 
 ALPHA = positive("exponent of the law of p, P[p <= x] = x^alpha", default=1)
 
@@ -131,10 +127,13 @@ def percentile_boosting(
     half = check_interval("alpha * epsilon", alpha * epsilon, 0.0, 2.0) / 2.0
     final_delta = check_interval("final_delta", final_delta, 0.0, 1.0)
     thresholds = check_integer("thresholds", thresholds, 2)
-    term = math.log(4.0 * thresholds / final_delta)
-    shift = max(
-        printed_shift(half, epsilon, term),
-        sufficient_shift(half, math.log(2.0 * thresholds / final_delta)),
+    shift = added_shift(
+        1,
+        thresholds,
+        slack=half,
+        base_epsilon=epsilon,
+        delta=final_delta,
+        corrected=True,
     )
     factor = max(3.0, 2.0 * math.exp(half / 2.0))
     exponent = 6.0 * (epsilon + half) / half  # 6 + 12/alpha

@@ -4,47 +4,22 @@ Liu & Talwar 2019, Algorithm 3: an oracle tells each share p_i = P[score >= tau_
 exactly, and log(p/(1-p)) moves by at most 2 epsilon_1 if the base is epsilon_1-DP.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array
 
 from jaxsel import noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import check_choice, check_params, check_positive
-from jaxsel.families.percentile.laws import (
-    checked_shares,
-    oracle_law,
-    oracle_levels,
-    oracle_scales,
-)
+from jaxsel.families.percentile.laws import oracle_law, oracle_levels, oracle_scales
+from jaxsel.families.percentile.noisy_tests import Halt, event_labels, halted_at
+from jaxsel.families.percentile.queries import split_params, stream_of_queries
+from jaxsel.families.tuning.bases import Base
 
 METHODS = ("literal", "jump")
-
-
-class Halt(NamedTuple):
-    """Where a sparse vector halted.
-
-    Attributes:
-      query: Int[Array, ""], number of the query from 0; the number of queries if it
-        never halted.
-      calls: Float[Array, ""], runs of base algorithms made; 0 with an oracle.
-    """
-
-    query: Int[Array, ""]
-    calls: Float[Array, ""]
-
-
-def halted_at(outcome: Halt) -> Array:
-    """The event: the query, the number of queries if none."""
-    return outcome.query
-
-
-def query_labels(count: int) -> tuple[str, ...]:
-    """Names of the events of ``count`` queries."""
-    return (*(f"query {i + 1}" for i in range(count)), "none")
 
 
 def _runs(levels: np.ndarray) -> dict[str, Any]:
@@ -62,16 +37,21 @@ def _runs(levels: np.ndarray) -> dict[str, Any]:
 
 
 @factory
-def percentile_above_threshold(*, method: str = "jump") -> Mechanism:
+def percentile_above_threshold(
+    base: Base | None = None, *, method: str = "jump"
+) -> Mechanism:
     """Halts at the first query whose noisy log-odds exceed those of the target.
 
     Args:
+      base: what the queries run, with thresholds on its score; None if shares are
+        given. The oracle knows its law, and no run is made.
       method: "literal" asks one query after another; "jump" draws, given the threshold
         noise, at which of several neighbouring equal shares the first test passes.
 
-    Data: shares p_i of the queries, in order, each in [0, 1].
+    Data: shares p_i of the queries, in order, each in [0, 1]. With a base: {"runs": its
+      input for each query, "thresholds": Float["queries"]}.
     Params: "target" (p*, in (0, 1)), "base_epsilon" (epsilon_1), "final_epsilon"
-      (epsilon_3).
+      (epsilon_3); and the base's.
     Outcome: Halt; event: the query, "none" last.
 
     Formal guarantees (claims): LT-Thm4.1(a) to (d), LT-Cor4.2.
@@ -82,9 +62,14 @@ def percentile_above_threshold(*, method: str = "jump") -> Mechanism:
     check_choice("method", method, METHODS)
     names = ("target", "base_epsilon", "final_epsilon")
 
+    def asked(data, params) -> tuple[np.ndarray, dict]:
+        own, rest = split_params(base, params, names)
+        check_params(own, names)
+        return stream_of_queries(base, data, rest).shares, own
+
     def prepare(data, params):
-        check_params(params, names)
-        levels = oracle_levels(data, params["target"])
+        shares, params = asked(data, params)
+        levels = oracle_levels(shares, params["target"])
         query_scale, threshold_scale = oracle_scales(
             params["base_epsilon"], params["final_epsilon"]
         )
@@ -101,12 +86,11 @@ def percentile_above_threshold(*, method: str = "jump") -> Mechanism:
         return Halt(run(key, data, params), jnp.float64(0.0))
 
     def labels(data, params):
-        return query_labels(checked_shares(data).size)
+        return event_labels("query", asked(data, params)[0].size)
 
     def law(data, params) -> FiniteLaw:
-        check_params(params, names)
-        exact = oracle_law(data, **{name: params[name] for name in names})
-        return FiniteLaw(exact, labels(data, params))
+        shares, own = asked(data, params)
+        return FiniteLaw(oracle_law(shares, **own), labels(data, params))
 
     return Mechanism(
         prepare=prepare,

@@ -1,27 +1,30 @@
 """Find a threshold privately, then draw until a run reaches it.
 
-Liu & Talwar 2019, Theorem 4.7 (and Theorem 1.4): Algorithm 5, then Algorithm 1, whose
-number of draws and last draw are drawn at once.
+Liu & Talwar 2019, Theorem 4.7 (and Theorem 1.4): Algorithm 5, then Algorithm 1, over one
+algorithm or over K candidates, of which every run takes a random one.
 """
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel import noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import check_choice, check_integer, check_interval
-from jaxsel.families.percentile.extended_above_threshold import METHODS
 from jaxsel.families.percentile.find_threshold import prepare_search, search_thresholds
 from jaxsel.families.percentile.laws import threshold_grid
+from jaxsel.families.percentile.noisy_tests import METHODS
 from jaxsel.families.percentile.pipeline_laws import (
     THRESHOLDS,
     Pipeline,
     grid_shares,
     pipeline_law,
+    run_outcomes,
 )
+from jaxsel.families.percentile.queries import Queries
 from jaxsel.families.percentile.settings import read_test
 
 _SEARCH_TAG, _DRAW_TAG = 0xC1, 0xC2
@@ -61,12 +64,14 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
     """Releases a run that reaches a threshold which Algorithm 5 found.
 
     Args:
-      method: how Algorithm 5 counts: "literal" makes the N runs, "binomial" draws how
-        many reach each threshold. Algorithm 1 is drawn from its closed law.
+      method: "literal" makes every run of both algorithms; "binomial" draws how many of
+        the N runs reach each threshold, and how often Algorithm 1 draws and what it
+        ends with, at once.
 
-    Data: {"scores", "probabilities"} of the outcomes of one run; scores in [0, 1].
+    Data: {"scores", "probabilities"} of the outcomes of one run; scores in [0, 1];
+      probabilities Float["outcomes"], or Float["candidates outcomes"] for K candidates.
     Params: ``pipeline_params(percentile.pipeline_laws.pipeline(...))``.
-    Outcome: Released; event: the label, "none" last.
+    Outcome: Released; event: the label (candidate by candidate), "none" last.
 
     Formal guarantees (claims): LT-Thm4.7(a) to (c), LT-Thm4.7(a)-sharp.
 
@@ -77,11 +82,13 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
 
     def prepare(data, params):
         settings = _settings(params, method)
-        scores = np.asarray(data["scores"], np.float64)
-        shares = grid_shares(scores, data["probabilities"], settings.thresholds)
-        search, test = prepare_search(shares, settings.test)
+        outcomes = run_outcomes(data["scores"], data["probabilities"])
+        scores = outcomes.scores
+        shares = grid_shares(outcomes, settings.thresholds)
+        queries = Queries(shares, {"share": shares}, ())
+        search, test = prepare_search(queries, settings.test)
         order = np.argsort(-scores, kind="stable")
-        mass = np.asarray(data["probabilities"], np.float64)[order]
+        mass = outcomes.probabilities[order]
         accepted = scores[order] >= threshold_grid(settings.thresholds)[:, None] - 1e-12
         # Best outcomes first, and per threshold how much of them is good enough.
         good = np.append(np.where(accepted, mass, 0.0).sum(axis=1), 0.0)
@@ -95,14 +102,21 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
             "good": good,
             "log_again": log_again,
         }
-        return prepared, test | {"max_draws": np.float64(settings.max_draws)}
+        return prepared, test | {
+            "base": queries.params,
+            "stop": np.float64(stop),
+            "max_draws": np.float64(settings.max_draws),
+        }
 
     def sample(key, data, params) -> Released:
-        found = search_thresholds(method, stream.fold(key, _SEARCH_TAG), data, params)
-        return _draw(stream.fold(key, _DRAW_TAG), found, data, params)
+        search_key, draw_key = (stream.fold(key, t) for t in (_SEARCH_TAG, _DRAW_TAG))
+        found = search_thresholds(None, method, search_key, data, params)
+        draw = _draw_one_by_one if method == "literal" else _draw
+        return draw(draw_key, found, data, params)
 
     def labels(data, params):
-        return (*(str(i) for i in range(len(data["scores"]))), "none")
+        del params
+        return (*run_outcomes(data["scores"], data["probabilities"]).names, "none")
 
     def law(data, params) -> FiniteLaw:
         exact = pipeline_law(
@@ -120,8 +134,33 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
     )
 
 
+def _draw_one_by_one(key: stream.Key, found, data, params) -> Released:
+    """Algorithm 1 at the threshold found, as it is written."""
+    at_least, labels = jnp.asarray(data["at_least"]), jnp.asarray(data["label"])
+    last = jnp.asarray(data["last"])[found.query]
+    none_found = found.query == jnp.asarray(data["share"]).shape[-1]
+
+    def go_on(state):
+        count, ended, _ = state
+        return ~ended & (count < params["max_draws"])
+
+    def once(state):
+        count, _, _ = state
+        run = stream.at_round(key, count.astype(jnp.int64))
+        rank = noise.uniform(noise.number(run, 0)) * at_least[-1]
+        position = jnp.searchsorted(at_least, rank, side="left").astype(jnp.int32)
+        good = (position <= last) & (position < at_least.size)
+        stopped = noise.uniform(noise.number(run, 1)) <= params["stop"]
+        at = jnp.where(good, position, at_least.size)
+        return count + 1.0, good | stopped, at
+
+    start = (jnp.float64(0.0), none_found, jnp.int32(at_least.size))
+    count, _, at = lax.while_loop(go_on, once, start)
+    return Released(labels[at], found.query, found.calls + count)
+
+
 def _draw(key: stream.Key, found, data, params) -> Released:
-    """Algorithm 1 at the threshold found."""
+    """The same: the number of draws and the last draw at once."""
     good = jnp.asarray(data["good"])[found.query]
     log_again = jnp.asarray(data["log_again"])[found.query]
     count = jnp.maximum(

@@ -128,21 +128,56 @@ def most_calls(settings: Pipeline) -> float:
 # --- The exact law of what is released ------------------------------------------------
 
 
-def grid_shares(
-    scores: npt.ArrayLike, probabilities: npt.ArrayLike, thresholds: int
-) -> np.ndarray:
-    """P[score >= tau_i] for Algorithm 5's grid, Float[np.ndarray, "thresholds"]."""
+class Outcomes(NamedTuple):
+    """What one run of a random candidate may give.
+
+    Attributes:
+      scores: Float[np.ndarray, "outcomes"], in [0, 1].
+      probabilities: Float[np.ndarray, "outcomes"].
+      names: of the outcomes; with candidates, candidate by candidate.
+    """
+
+    scores: np.ndarray
+    probabilities: np.ndarray
+    names: tuple[str, ...]
+
+
+def run_outcomes(scores: npt.ArrayLike, probabilities: npt.ArrayLike) -> Outcomes:
+    """The outcomes of one run, of one candidate or of a uniformly random one of K.
+
+    Args:
+      scores: Float["outcomes"], in [0, 1].
+      probabilities: Float["outcomes"], or Float["candidates outcomes"], one law each.
+
+    Raises:
+      InputError: for laws that are none, or scores outside [0, 1].
+    """
     scores = check_finite("scores", scores)
-    law = check_probability_vector("probabilities", probabilities)
-    if scores.shape != law.shape:
+    laws = check_finite("probabilities", probabilities)
+    several = laws.ndim == 2
+    rows = [
+        check_probability_vector("probabilities", law) for law in np.atleast_2d(laws)
+    ]
+    if any(scores.shape != law.shape for law in rows):
         raise InputError(
-            f"there are {law.size} probabilities and {scores.size} scores; they must "
+            f"there are {rows[0].size} probabilities and {scores.size} scores; they must "
             "be equally many"
         )
     if not np.all((scores >= 0.0) & (scores <= 1.0)):
         raise InputError("scores must lie in [0, 1], where the thresholds are")
-    reached = scores >= threshold_grid(thresholds)[:, None] - 1e-12
-    return np.minimum(np.where(reached, law, 0.0).sum(axis=1), 1.0)
+    numbers = range(scores.size)
+    names = tuple(
+        f"candidate {i} outcome {x}" if several else str(x)
+        for i in range(len(rows))
+        for x in numbers
+    )
+    return Outcomes(np.tile(scores, len(rows)), np.concatenate(rows) / len(rows), names)
+
+
+def grid_shares(outcomes: Outcomes, thresholds: int) -> np.ndarray:
+    """P[score >= tau_i] for Algorithm 5's grid, Float[np.ndarray, "thresholds"]."""
+    reached = outcomes.scores >= threshold_grid(thresholds)[:, None] - 1e-12
+    return np.minimum(np.where(reached, outcomes.probabilities, 0.0).sum(axis=1), 1.0)
 
 
 def pipeline_law(
@@ -151,17 +186,16 @@ def pipeline_law(
     """Exact law of the released outcome.
 
     Args:
-      scores: Float[np.ndarray, "outcomes"], in [0, 1], of one run's outcomes.
-      probabilities: Float[np.ndarray, "outcomes"], of these outcomes.
+      scores, probabilities: of one run, as ``run_outcomes`` takes them.
       settings: of both algorithms.
 
     Returns:
       Float[np.ndarray, "outcomes+1"]: each outcome, and nothing, last.
     """
-    shares = grid_shares(scores, probabilities, settings.thresholds)
+    outcomes = run_outcomes(scores, probabilities)
+    scores, mass, _ = outcomes
+    shares = grid_shares(outcomes, settings.thresholds)
     found = found_threshold_law(shares, settings.test)
-    scores = np.asarray(scores, np.float64)
-    mass = np.asarray(probabilities, np.float64)
     law = np.zeros(scores.size + 1)
     law[-1] = found[-1]
     stop, most = settings.stop_probability, float(settings.max_draws)

@@ -6,10 +6,9 @@ Names: ``slack`` is epsilon_0, ``base_epsilon`` epsilon_1, ``final_epsilon`` eps
 ``target`` p*, ``share`` the chance p that one sample reaches the threshold.
 """
 
-import functools
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, ParamSpec
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from jaxsel.domains import number, positive, probability, whole
 from jaxsel.errors import InputError, check_integer, check_params, check_positive
@@ -26,9 +25,6 @@ SAMPLES = whole("N", at_least=1, at_most=1e200)
 SHIFT = positive("Delta, added to all counts")
 OFFSET = number("Lambda, lowers the bar")
 LITERAL_LIMIT = 1e5  # samples that are made one by one
-
-
-P = ParamSpec("P")
 
 
 class PercentileTest(NamedTuple):
@@ -65,33 +61,86 @@ def sufficient_shift(slack: float, log_term: float) -> float:
     return (growth + 2.0) / growth / growth * log_term
 
 
-def _checked(target, beta, slack, base_epsilon, final_epsilon, delta, queries):
-    return (
-        TARGET.read("target", target),
-        BETA.read("beta", beta),
-        SLACK.read("slack", slack),
-        BASE_EPSILON.read("base_epsilon", base_epsilon),
-        FINAL_EPSILON.read("final_epsilon", final_epsilon),
-        DELTA.read("delta", delta),
-        check_integer("queries", queries, 2),
+def added_shift(
+    sides: int,
+    tests: int,
+    *,
+    slack: float,
+    base_epsilon: float,
+    delta: float,
+    corrected: bool,
+) -> float:
+    """Delta, under which the counts of ``tests`` tests on neighbours lie close.
+
+    Algorithm 4 compares odds, hence counts on both ``sides``, passes and failures:
+    log(8 T/delta). Algorithm 5 compares passes alone: log(4 R/delta). Corrected, it is
+    at least sufficient_shift (LT-E6).
+    """
+    shift = printed_shift(slack, base_epsilon, math.log(4.0 * sides * tests / delta))
+    if not corrected:
+        return shift
+    return max(shift, sufficient_shift(slack, math.log(2.0 * sides * tests / delta)))
+
+
+def _settings(
+    algorithm: int,
+    tests: int,
+    corrected: bool,
+    *,
+    target: float,
+    beta: float,
+    slack: float,
+    base_epsilon: float,
+    final_epsilon: float,
+    delta: float,
+) -> PercentileTest:
+    """Settings of Algorithm 4 or 5 for ``tests`` queries or thresholds."""
+    target, beta = TARGET.read("target", target), BETA.read("beta", beta)
+    slack = SLACK.read("slack", slack)
+    base_epsilon = BASE_EPSILON.read("base_epsilon", base_epsilon)
+    final_epsilon = FINAL_EPSILON.read("final_epsilon", final_epsilon)
+    sides = 2 if algorithm == 4 else 1
+    shift = added_shift(
+        sides,
+        tests,
+        slack=slack,
+        base_epsilon=base_epsilon,
+        delta=DELTA.read("delta", delta),
+        corrected=corrected,
+    )
+    # S/epsilon_3
+    unit = sides * (base_epsilon + slack) / final_epsilon
+    exponent = 6.0 * unit
+    try:
+        if algorithm == 4:
+            rarer = min(target, 1.0 - target)
+            samples = math.exp(slack) * shift / rarer
+            samples *= ((tests + 1.0) / beta) ** exponent
+            samples *= 2.0 if corrected else 1.0
+            offset = 0.0
+        else:
+            half = math.exp(slack / 2.0)
+            factor = max(3.0, 2.0 * half) if corrected else 3.0
+            samples = factor * shift * half / target
+            samples *= ((tests + 1.0) / beta**2) ** exponent
+            offset = slack / 2.0 - exponent * math.log(beta)
+        count = math.ceil(samples)
+    except ArithmeticError:
+        raise InputError(
+            "the theorem asks for more samples than a number can say; take a larger "
+            "final_epsilon, slack, beta or delta"
+        ) from None
+    return PercentileTest(
+        target,
+        count,
+        shift,
+        4.0 * unit,
+        2.0 * unit,
+        exponent,
+        offset,
     )
 
 
-def _finite(settings: Callable[P, PercentileTest]) -> Callable[P, PercentileTest]:
-    @functools.wraps(settings)
-    def call(*args: P.args, **kwargs: P.kwargs) -> PercentileTest:
-        try:
-            return settings(*args, **kwargs)
-        except ArithmeticError:
-            raise InputError(
-                "the theorem asks for more samples than a number can say; take a larger "
-                "final_epsilon, slack, beta or delta"
-            ) from None
-
-    return call
-
-
-@_finite
 def algorithm_4(
     *,
     target: float = 0.5,
@@ -110,27 +159,19 @@ def algorithm_4(
     Raises:
       InputError: for a parameter out of range.
     """
-    target, beta, slack, base_epsilon, final_epsilon, delta, queries = _checked(
-        target, beta, slack, base_epsilon, final_epsilon, delta, queries
-    )
-    sensitivity = 2.0 * (base_epsilon + slack)
-    shift = printed_shift(slack, base_epsilon, math.log(8.0 * queries / delta))
-    if corrected:
-        shift = max(shift, sufficient_shift(slack, math.log(4.0 * queries / delta)))
-    exponent = 6.0 * sensitivity / final_epsilon
-    samples = math.exp(slack) * shift / min(target, 1.0 - target)
-    samples *= ((queries + 1.0) / beta) ** exponent * (2.0 if corrected else 1.0)
-    return PercentileTest(
-        target,
-        math.ceil(samples),
-        shift,
-        4.0 * sensitivity / final_epsilon,
-        2.0 * sensitivity / final_epsilon,
-        exponent,
+    return _settings(
+        4,
+        check_integer("queries", queries, 2),
+        corrected,
+        target=target,
+        beta=beta,
+        slack=slack,
+        base_epsilon=base_epsilon,
+        final_epsilon=final_epsilon,
+        delta=delta,
     )
 
 
-@_finite
 def algorithm_5(
     *,
     target: float = 0.5,
@@ -150,26 +191,16 @@ def algorithm_5(
     Raises:
       InputError: for a parameter out of range.
     """
-    target, beta, slack, base_epsilon, final_epsilon, delta, thresholds = _checked(
-        target, beta, slack, base_epsilon, final_epsilon, delta, thresholds
-    )
-    sensitivity = base_epsilon + slack
-    shift = printed_shift(slack, base_epsilon, math.log(4.0 * thresholds / delta))
-    factor = 3.0
-    if corrected:
-        shift = max(shift, sufficient_shift(slack, math.log(2.0 * thresholds / delta)))
-        factor = max(3.0, 2.0 * math.exp(slack / 2.0))
-    exponent = 6.0 * sensitivity / final_epsilon
-    samples = factor * shift * math.exp(slack / 2.0) / target
-    samples *= ((thresholds + 1.0) / beta**2) ** exponent
-    return PercentileTest(
-        target,
-        math.ceil(samples),
-        shift,
-        4.0 * sensitivity / final_epsilon,
-        2.0 * sensitivity / final_epsilon,
-        exponent,
-        slack / 2.0 - exponent * math.log(beta),
+    return _settings(
+        5,
+        check_integer("thresholds", thresholds, 2),
+        corrected,
+        target=target,
+        beta=beta,
+        slack=slack,
+        base_epsilon=base_epsilon,
+        final_epsilon=final_epsilon,
+        delta=delta,
     )
 
 

@@ -183,6 +183,38 @@ def largest_loss(
     return float(np.max(np.abs(p[seen] - q[seen])))
 
 
+def _merged(
+    first: NoisyCandidates, second: NoisyCandidates
+) -> tuple[NoisyCandidates, NoisyCandidates]:
+    """Candidates that are alike on both sides as one: which it was tells nothing."""
+    if not np.array_equal(first.weights, second.weights):
+        return first, second
+    sides = (first.scores, first.noise_scales, second.scores, second.noise_scales)
+    kinds, group = np.unique(np.stack(sides, axis=1), axis=0, return_inverse=True)
+    weights = np.bincount(group.reshape(-1), first.weights)
+    return (
+        NoisyCandidates(kinds[:, 0], kinds[:, 1], weights, first.noise_bound),
+        NoisyCandidates(kinds[:, 2], kinds[:, 3], weights, second.noise_bound),
+    )
+
+
+def _released_masses(
+    first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions
+) -> tuple[np.ndarray, np.ndarray]:
+    """Chances of (candidate, noisy score) on narrow panels, on both sides."""
+    sides = _merged(first, second)
+    nodes, step, _ = _mesh(sides, repetitions.mean, 0.1)
+    p, q = (_released(side, repetitions, nodes) for side in sides)
+    return p * step[:, None], q * step[:, None]
+
+
+def _excess(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
+    """The larger hockey-stick divergence; differences by rounding are not counted."""
+    growth = math.exp(epsilon) * (1.0 + 1e-12)
+    forth, back = p - growth * q, q - growth * p
+    return float(max(forth[forth > 0.0].sum(), back[back > 0.0].sum()))
+
+
 def released_delta(
     first: NoisyCandidates,
     second: NoisyCandidates,
@@ -193,10 +225,24 @@ def released_delta(
 
     The larger of the two directions, by quadrature on narrow panels.
     """
-    nodes, step, _ = _mesh((first, second), repetitions.mean, 0.1)
-    p, q = (_released(side, repetitions, nodes) for side in (first, second))
-    growth = math.exp(epsilon)
-    # What differs by rounding alone is not counted.
-    forth = np.maximum(p - growth * (1.0 + 1e-12) * q, 0.0).sum(axis=1)
-    back = np.maximum(q - growth * (1.0 + 1e-12) * p, 0.0).sum(axis=1)
-    return float(max(step @ forth, step @ back))
+    return _excess(*_released_masses(first, second, repetitions), epsilon)
+
+
+def released_epsilon(
+    first: NoisyCandidates,
+    second: NoisyCandidates,
+    repetitions: Repetitions,
+    delta: float,
+) -> float:
+    """Smallest epsilon >= 0 at which ``released_delta`` is at most ``delta``, below 50.
+
+    To 1e-6.
+    """
+    masses = _released_masses(first, second, repetitions)
+    low, high = 0.0, 50.0
+    while high - low > 1e-6:
+        middle = 0.5 * (low + high)
+        low, high = (
+            (middle, high) if _excess(*masses, middle) > delta else (low, middle)
+        )
+    return low

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from jaxsel.engine import simulate
 from jaxsel.errors import InputError
 from jaxsel.families.amplification.amplification import private_amplification
 from jaxsel.families.amplification.entries import ENTRIES
@@ -16,6 +17,8 @@ from jaxsel.families.amplification.laws import (
     compositions,
     two_value_amplified_law,
 )
+from jaxsel.intervals import goodness_of_fit
+from tests.conftest import ALPHA
 from tests.families.entry_checks import check_methods_follow_law, check_promise
 
 
@@ -33,6 +36,41 @@ def test_amplified_law_by_enumeration():
     )
     different = amplified_law_of_different([q] * 4, weights, gamma)
     np.testing.assert_allclose(different, expected, rtol=1e-13)
+
+
+DIFFERENT = {
+    "probabilities": [[0.1, 0.3, 0.6], [0.7, 0.2, 0.1], [0.05, 0.05, 0.9], [0, 0, 1.0]],
+    "scores": [1.0, 0.4, -1.0],
+}
+TUNED = {"threshold": 0.8, "score_epsilon": 2.0, "gamma": 0.2}
+
+
+def enumerated():
+    """The law of DIFFERENT, by all scores of all candidates."""
+    weights, dummy = [1.0, math.exp(-0.8), math.exp(-3.6)], 6.0
+    expected = np.zeros(4)
+    for draws in itertools.product(range(3), repeat=4):
+        laws = DIFFERENT["probabilities"]
+        chance = math.prod(laws[i][x] for i, x in enumerate(draws))
+        total = dummy + sum(weights[x] for x in draws)
+        for x in draws:
+            expected[x] += chance * weights[x] / total
+        expected[3] += chance * dummy / total
+    return expected
+
+
+def test_different_candidates(seed):
+    wrong = private_amplification().law(
+        DIFFERENT | {"probabilities": np.mean(DIFFERENT["probabilities"], axis=0)},
+        TUNED | {"candidates": 6},
+    )
+    for method in ("literal", "counts"):
+        mechanism = private_amplification(method=method)
+        exact = mechanism.law(DIFFERENT, TUNED).probabilities
+        np.testing.assert_allclose(exact, enumerated(), rtol=1e-12)
+        found = simulate(mechanism, DIFFERENT, TUNED, trials=100_000, seed=seed)
+        assert goodness_of_fit(found.values[0], exact) > ALPHA
+        assert goodness_of_fit(found.values[0], wrong.probabilities) < ALPHA
 
 
 def test_two_values_are_the_general_law():
@@ -75,11 +113,13 @@ SCORED = {"probabilities": [0.5, 0.5], "scores": [0.5, 0.0]}
 @pytest.mark.parametrize(
     ("data", "params", "message"),
     [
-        (SCORED, {"candidates": 3}, "threshold is missing"),
+        (SCORED, {"candidates": 3}, "threshold"),
         (SCORED, {"candidates": 3, "threshold": 0.5, "tau": 1}, "tau is no parameter"),
         (SCORED, {"candidates": 3, "threshold": 0.5, "gamma": 0.3}, "gamma is 0.3"),
         (SCORED, {"candidates": 3, "threshold": math.nan}, "threshold is nan"),
         (SCORED, {"candidates": 10**9, "threshold": 0.5}, "candidates is 1000000000"),
+        (SCORED, {"threshold": 0.5}, "candidates is missing"),
+        (DIFFERENT, TUNED | {"candidates": 3}, "there are 4 laws"),
         (
             {"probabilities": [1.0], "scores": [0.0, 1.0]},
             {"candidates": 3, "threshold": 0.5},

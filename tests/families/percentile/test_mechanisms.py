@@ -20,6 +20,7 @@ from jaxsel.families.percentile.pipeline import percentile_pipeline
 from jaxsel.families.percentile.pipeline_laws import pipeline, pipeline_params
 from jaxsel.families.percentile.score_percentile import score_percentile
 from jaxsel.families.percentile.settings import algorithm_4, algorithm_5
+from jaxsel.families.tuning.noised_bases import noised_score
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.statistics import sums
 from tests.conftest import ALPHA
@@ -36,6 +37,10 @@ SMALL_FOUR = FOUR._replace(samples=40, shift=5.0)
 SMALL_FIVE = FIVE._replace(samples=40, shift=5.0, offset=0.7)
 BASE = {"scores": [1, 0.75, 0.5, 0.0], "probabilities": [0.02, 0.1, 0.3, 0.58]}
 WHOLE = pipeline()
+CANDIDATES = {
+    "scores": [1, 0.75, 0.5, 0.0],
+    "probabilities": [[0.02, 0.1, 0.3, 0.58], [0.1, 0.3, 0.3, 0.3]],
+}
 SMALL = WHOLE._replace(
     test=WHOLE.test._replace(samples=50, shift=8.0, offset=1.0),
     stop_probability=0.05,
@@ -149,6 +154,8 @@ CASES = [
      [0.05, 0.1, 0.1, 1.0], [0.06, 0.1, 0.1, 1.0]),
     (percentile_pipeline, ("literal", "binomial"), pipeline_params(SMALL),
      BASE, BASE | {"probabilities": [0.05, 0.1, 0.3, 0.55]}),
+    (percentile_pipeline, ("literal", "binomial"), pipeline_params(SMALL),
+     CANDIDATES, CANDIDATES | {"probabilities": CANDIDATES["probabilities"][::-1]}),
     (percentile_pipeline, ("binomial",),
      pipeline_params(WHOLE._replace(test=WHOLE.test._replace(offset=1.0))),
      BASE, BASE | {"probabilities": [0.03, 0.1, 0.3, 0.57]}),
@@ -163,6 +170,53 @@ def test_samplers_follow_the_exact_law(factory, methods, params, data, wrong, se
         exact, other = (chances(mechanism, d, params) for d in (data, wrong))
         assert goodness_of_fit(tallies.values[0], exact) > ALPHA
         assert goodness_of_fit(tallies.values[0], other) < ALPHA
+
+
+NOISED = {"noise_scale": 1.0, "edges": [0.0, 1.0]}
+
+
+@pytest.mark.parametrize(
+    ("make", "own", "data", "shares"),
+    [
+        (percentile_above_threshold, ORACLE,
+         {"runs": [0.0, 1.0, 0.0], "thresholds": [1.0, 0.5, -1.0]},
+         [np.exp(-1.0) / 2, 1 - np.exp(-0.5) / 2, 1 - np.exp(-1.0) / 2]),
+        (extended_above_threshold, SMALL_FOUR._asdict(),
+         {"runs": [0.0, 1.0, 0.0], "thresholds": [1.0, 0.5, -1.0]},
+         [np.exp(-1.0) / 2, 1 - np.exp(-0.5) / 2, 1 - np.exp(-1.0) / 2]),
+        (find_percentile_threshold, SMALL_FIVE._asdict(),
+         {"run": 0.0, "thresholds": [2.0, 1.0, -1.0]},
+         [np.exp(-2.0) / 2, np.exp(-1.0) / 2, 1 - np.exp(-1.0) / 2]),
+    ],
+)  # fmt: skip
+def test_queries_over_a_base_with_thresholds(make, own, data, shares, seed):
+    """Runs of a noisy score against thresholds: the law of shares worked out by hand."""
+    base, literal = noised_score("laplace"), make(method="literal")
+    wrong = data | {"thresholds": np.array(data["thresholds"]) - 0.4}
+    expected = chances(literal, shares, own)
+    mechanism = make(base, method="literal")
+    np.testing.assert_allclose(
+        chances(mechanism, data, own | NOISED), expected, rtol=1e-9
+    )
+    tallies = simulate(mechanism, data, own | NOISED, trials=100_000, seed=seed)
+    other = chances(mechanism, wrong, own | NOISED)
+    assert goodness_of_fit(tallies.values[0], expected) > ALPHA
+    assert goodness_of_fit(tallies.values[0], other) < ALPHA
+
+
+@pytest.mark.parametrize(
+    ("make", "data", "message"),
+    [
+        (extended_above_threshold, [0.2, 0.3], "mapping with"),
+        (extended_above_threshold, {"runs": [0.0], "thresholds": [1.0, 2.0]}, "1 runs"),
+        (extended_above_threshold, {"runs": [], "thresholds": []}, "is empty"),
+        (find_percentile_threshold, {"run": 0.0, "thresholds": [1.0, 2.0]}, "rise"),
+    ],
+)
+def test_bad_queries_over_a_base(make, data, message):
+    mechanism = make(noised_score("laplace"))
+    with pytest.raises(InputError, match=message):
+        mechanism.prepare(data, SMALL_FOUR._asdict() | NOISED)
 
 
 def test_long_runs_of_equal_shares(seed):

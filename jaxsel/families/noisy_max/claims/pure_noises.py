@@ -13,8 +13,12 @@ import numpy as np
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import number, positive
-from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
+from jaxsel.domains import choice, number, positive
+from jaxsel.families.noisy_max.laws import (
+    noisy_max_law,
+    noisy_max_scale,
+    noisy_max_shift,
+)
 from jaxsel.papers import DR, MS, MT, ROGERS
 from jaxsel.statements import Statement
 
@@ -96,6 +100,44 @@ def _pure(relation: Relation, share: float = 1.0) -> Callable[..., float]:
     return evaluate
 
 
+# What epsilon buys: McSherry & Talwar's exp(epsilon q/2) for scores that may move in any
+# direction, hence half of epsilon where all move in the same one; noise made for the
+# latter is half as large.
+_BOUGHT = {
+    ("general", Relation.GENERAL): 1.0,
+    ("general", Relation.MONOTONE): 0.5,
+    ("monotone", Relation.MONOTONE): 1.0,
+    ("monotone", Relation.GENERAL): 2.0,
+}
+MadeFor = Annotated[str, choice(("general", "monotone"), "the noise is made for")]
+
+
+def _calibrated(relation: Relation) -> Callable[..., float]:
+    def evaluate(
+        *,
+        epsilon: Annotated[float, positive("sets the noise")] = 1.0,
+        made_for: MadeFor = "general",
+    ) -> float:
+        """Pure epsilon of noisy max whose noise is made for epsilon."""
+        return _BOUGHT[made_for, relation] * epsilon
+
+    return evaluate
+
+
+def _calibrated_cases(noise: str, relation: Relation):
+    def cases(budget: Budget) -> Iterator[Case]:
+        for made_for in ("general", "monotone"):
+            for epsilon in (0.1, 1.0, 4.0):
+                scale = noisy_max_scale({"epsilon": epsilon}, Relation(made_for))
+                for size, distance in ((2, 0.0), (3, 60.0)):
+                    case = _one_behind(relation, size, distance, scale)
+                    claimed = _calibrated(relation)(epsilon=epsilon, made_for=made_for)
+                    where = f"{epsilon=:g}, noise made for {made_for}, {case.where}"
+                    yield claimed, _exact(noise, case), where
+
+    return cases
+
+
 def _concentrated(relation: Relation) -> Callable[..., float]:
     def evaluate(*, order: Order = 2.0, noise_scale: RenyiScale = 1.0) -> float:
         """Renyi bound order epsilon^2/8, epsilon = 2/b, or 1/b if monotone."""
@@ -157,6 +199,15 @@ def _statements(noise: str, relation: Relation) -> Iterator[Statement]:
         relation,
         _pure(relation),
         at_most(_bound_cases(noise, relation)),
+    )
+    yield paper.privacy(
+        f"{name}-made",
+        place,
+        f"Noisy max with {noise} noise made for epsilon is epsilon-DP for the neighbours "
+        f"that it is made for; here {_MOVES[relation]}.",
+        relation,
+        _calibrated(relation),
+        at_most(_calibrated_cases(noise, relation)),
     )
     yield paper.privacy(
         f"{name}-tight",

@@ -10,60 +10,109 @@ from scipy import stats
 from jaxsel.base import Budget
 from jaxsel.checking import Case, at_most
 from jaxsel.domains import whole
+from jaxsel.families.percentile.claims.concentration import (
+    needed_offset,
+    worst_counts,
+)
 from jaxsel.families.percentile.claims.parameters import (
     BaseEpsilon,
     Delta,
     Slack,
 )
-from jaxsel.families.percentile.settings import printed_shift, sufficient_shift
+from jaxsel.families.percentile.settings import added_shift
 from jaxsel.papers import LT
 
-
-def _concentration(
-    *,
-    slack: Slack = 0.05,
-    base_epsilon: BaseEpsilon = 1.0,
-    queries: Annotated[int, whole("T", at_least=1)] = 10,
-    delta: Delta = 1e-6,
-) -> float:
-    """Chance delta/(4 T) that a count plus Delta leaves its mean by e^(epsilon_0/2)."""
-    return delta / (4.0 * queries)
+Queries = Annotated[int, whole("T", at_least=1)]
 
 
-def _poisson_tails(slack: float, shift: float) -> tuple[float, float]:
-    """Largest upper and lower tail over means of a Poisson count."""
-    means = shift * np.geomspace(1e-3, 1e3, 400)
-    upper = math.exp(slack / 2.0) * (means + shift) - shift
-    lower = math.exp(-slack / 2.0) * (means + shift) - shift
-    above = stats.poisson.sf(np.floor(upper), means)
-    below = stats.poisson.cdf(np.ceil(lower) - 1.0, means)
-    return float(above.max()), float(below.max())
+def _shift(sides: int, corrected: bool):
+    """The Delta with which an algorithm runs."""
+
+    def evaluate(
+        *,
+        slack: Slack = 0.05,
+        base_epsilon: BaseEpsilon = 1.0,
+        queries: Queries = 10,
+        delta: Delta = 1e-6,
+    ) -> float:
+        """Delta of Algorithm 4 (T queries) or 5 (R thresholds)."""
+        return added_shift(
+            sides,
+            queries,
+            slack=slack,
+            base_epsilon=base_epsilon,
+            delta=delta,
+            corrected=corrected,
+        )
+
+    return evaluate
 
 
-def _concentrations(corrected: bool):
+# --- Concentration: the proofs of parts (b) to (d) ------------------------------------
+
+
+def needed_for_concentration(slack: float, chance: float) -> float:
+    """Least Delta for which counts plus Delta stay within e^(slack/2) of their mean.
+
+    Each side may fail with ``chance``; Poisson counts, of any mean, are the worst.
+    """
+    growth = math.exp(slack / 2.0)
+    means = (
+        -math.log(chance) / math.expm1(slack / 2.0) ** 2 * np.geomspace(0.01, 10, 60)
+    )
+    # The largest count, and the least, that are not too rare to be left out.
+    most, least = stats.poisson.isf(chance, means), stats.poisson.ppf(chance, means)
+    above = (most - growth * means) / (growth - 1.0)
+    below = (means / growth - least) / (1.0 - 1.0 / growth)
+    return float(max(above.max(), below.max()))
+
+
+def _plans(budget: Budget, extra: int) -> Iterator[tuple[float, float, int, float]]:
+    yield 0.05, 1.0, 10, 1e-6
+    yield 0.02, 0.5, 2, 1e-4
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, extra)):
+        slack, base = generator.uniform(0.01, 0.99, 2).tolist()
+        queries = int(generator.integers(1, 50))
+        yield slack, base, queries, float(10.0 ** generator.uniform(-12.0, -0.1))
+
+
+def _concentrations(sides: int, corrected: bool):
     def cases(budget: Budget) -> Iterator[Case]:
-        settings = [(0.05, 1.0, 10, 1e-6), (0.02, 0.5, 2, 1e-4)]
-        if corrected:
-            generator = np.random.default_rng(budget.seed)
-            for _ in range(min(budget.cases, 100)):
-                slack, base = generator.uniform(0.01, 0.99, 2).tolist()
-                queries = int(generator.integers(1, 50))
-                delta = float(10.0 ** generator.uniform(-12.0, -0.1))
-                settings.append((slack, base, queries, delta))
-        for slack, base, queries, delta in settings:
-            shift = printed_shift(slack, base, math.log(8.0 * queries / delta))
-            if corrected:
-                least = sufficient_shift(slack, math.log(4.0 * queries / delta))
-                shift = max(shift, least)
-            claimed = _concentration(
+        for slack, base, queries, delta in _plans(budget, 60 if corrected else 0):
+            claimed = _shift(sides, corrected)(
+                slack=slack, base_epsilon=base, queries=queries, delta=delta
+            )
+            # delta/(4 T) for Algorithm 4, delta/(2 R) for Algorithm 5
+            needed = needed_for_concentration(slack, delta / (2.0 * sides * queries))
+            where = f"epsilon_0={slack!r}, epsilon_1={base!r}, T={queries}, {delta=}"
+            yield claimed, needed, f"least Delta for Poisson counts, {where}"
+
+    return cases
+
+
+# --- Closeness on neighbours: the proof of part (a) -----------------------------------
+
+
+def _closeness(sides: int):
+    def cases(budget: Budget) -> Iterator[Case]:
+        del budget
+        for slack, base, queries, delta in (
+            (0.9, 0.9, 2, 1e-6),
+            (0.1, 0.9, 21, 1e-6),
+            (0.5, 0.1, 10, 1e-3),
+        ):
+            chance = delta / (2.0 * sides * queries)
+            growth = math.exp(slack + base)
+            needed = max(
+                needed_offset(first, second, growth, chance) / (growth - 1.0)
+                for first, second in worst_counts(base, slack, chance)
+            )
+            claimed = _shift(sides, False)(
                 slack=slack, base_epsilon=base, queries=queries, delta=delta
             )
             where = f"epsilon_0={slack!r}, epsilon_1={base!r}, T={queries}, {delta=}"
-            for side, tail in zip(
-                ("upper", "lower"), _poisson_tails(slack, shift), strict=True
-            ):
-                text = f"{side} tail of a Poisson count, Delta={shift:.6g}, {where}"
-                yield claimed, tail, text
+            yield claimed, needed, f"least Delta for Poisson counts, {where}"
 
     return cases
 
@@ -87,9 +136,10 @@ STATEMENTS = (
                 "LT-Thm4.4-step-F3-printed",
                 "proof of Theorem 4.4(b)-(d)",
                 "With Delta as printed, N p~ + Delta leaves its mean by a factor "
-                "e^(epsilon_0/2) with probability at most delta/(4 T).",
-                _concentration,
-                at_most(_concentrations(corrected=False)),
+                "e^(epsilon_0/2) with probability at most delta/(4 T): the least Delta "
+                "for which it does is no larger.",
+                _shift(2, corrected=False),
+                at_most(_concentrations(2, corrected=False)),
             ),
             "LT-Thm4.6(c)-shift-printed",
         ),
@@ -99,11 +149,42 @@ STATEMENTS = (
                 "proof of Theorem 4.4(b)-(d), corrected",
                 "With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 "
                 "T/delta), N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) "
-                "with probability at most delta/(4 T).",
-                _concentration,
-                at_most(_concentrations(corrected=True), tolerance=1e-16),
+                "with probability at most delta/(4 T): the least Delta for which it does "
+                "is no larger.",
+                _shift(2, corrected=True),
+                at_most(_concentrations(2, corrected=True)),
+            ),
+            LT.utility(
+                "LT-Thm4.6-step-F3",
+                "proof of Theorem 4.6(b)(c), corrected",
+                "With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 "
+                "R/delta), N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) "
+                "with probability at most delta/(2 R): the least Delta for which it does "
+                "is no larger.",
+                _shift(1, corrected=True),
+                at_most(_concentrations(1, corrected=True)),
             ),
             "LT-Thm4.6(c)",
         ),
+    ),
+    LT.utility(
+        "LT-Thm4.4(a)-step-Delta",
+        "proof of Theorem 4.4(a)",
+        "With the Delta of Algorithm 4, independent counts X and Y with EX <= "
+        "e^(epsilon_1) EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with "
+        "probability at most delta/(4 T): the least Delta with which they have is no "
+        "larger.",
+        _shift(2, corrected=False),
+        at_most(_closeness(2)),
+    ),
+    LT.utility(
+        "LT-Thm4.6(a)-step-Delta",
+        "proof of Theorem 4.6(a)",
+        "With the Delta of Algorithm 5, independent counts X and Y with EX <= "
+        "e^(epsilon_1) EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with "
+        "probability at most delta/(2 R): the least Delta with which they have is no "
+        "larger.",
+        _shift(1, corrected=False),
+        at_most(_closeness(1)),
     ),
 )

@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_most
+from jaxsel.domains import number
 from jaxsel.families.percentile.claims.parameters import Delta
 from jaxsel.papers import LT
+
+Ratio = Annotated[float, number("allowed in the logarithm", above=0.0, below=1.0)]
 
 
 class CountLaw(NamedTuple):
@@ -37,6 +40,16 @@ class CountLaw(NamedTuple):
     def at_most(self, high: float) -> float:
         """P[count <= high]."""
         return float(self.weights[self.values <= high].sum())
+
+    def largest(self, chance: float) -> float:
+        """Largest k with P[count >= k] > chance."""
+        above = np.cumsum(self.weights[::-1])[::-1]
+        return float(self.values[np.flatnonzero(above > chance)[-1]])
+
+    def least(self, chance: float) -> float:
+        """Least k with P[count <= k] > chance."""
+        below = np.cumsum(self.weights)
+        return float(self.values[np.flatnonzero(below > chance)[0]])
 
 
 def binomial_law(count: int, chance: float) -> CountLaw:
@@ -95,20 +108,42 @@ def _numbers(generator: np.random.Generator) -> tuple[float, float]:
     return epsilon, float(10.0 ** generator.uniform(-8.0, -0.02))
 
 
-def _upper(budget: Budget) -> Iterator[Case]:
+# The lemmas say by how much a count may leave its mean; what is needed is its quantile.
+
+
+def _above(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
+    """((e^epsilon + 1)/epsilon) log(1/delta), how far X may lie above e^epsilon EX."""
+    return -(math.exp(epsilon) + 1.0) / epsilon * math.log(delta)
+
+
+def _below(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
+    """log(1/delta)/epsilon, how far Y may lie below e^-epsilon EY."""
+    return -math.log(delta) / epsilon
+
+
+def _rare_counts(budget: Budget) -> Iterator[tuple[CountLaw, float, float]]:
+    """Poisson counts, the worst there are, of a mean that the allowed chance suits."""
+    for epsilon in (0.05, 0.3, 0.9):
+        for delta in (1e-2, 1e-6):
+            for factor in (0.3, 1.0, 3.0):
+                mean = -factor * math.log(delta) / epsilon**2 / 2.0
+                yield poisson_law(mean), epsilon, delta
     for law, generator in _laws(budget, 200):
-        epsilon, delta = _numbers(generator)
-        factor = (math.exp(epsilon) + 1.0) / epsilon
-        bound = math.exp(epsilon) * law.mean - factor * math.log(delta)
-        seen = float(law.at_least(bound))
-        yield delta, seen, f"{law.where}, {epsilon=!r}, {delta=!r}"
+        yield law, *_numbers(generator)
+
+
+def _upper(budget: Budget) -> Iterator[Case]:
+    for law, epsilon, delta in _rare_counts(budget):
+        needed = law.largest(delta) - math.exp(epsilon) * law.mean
+        where = f"{law.where}, {epsilon=!r}, {delta=!r}"
+        yield _above(epsilon=epsilon, delta=delta), needed, where
 
 
 def _lower(budget: Budget) -> Iterator[Case]:
-    for law, generator in _laws(budget, 200):
-        epsilon, delta = _numbers(generator)
-        bound = math.exp(-epsilon) * law.mean + math.log(delta) / epsilon
-        yield delta, law.at_most(bound), f"{law.where}, {epsilon=!r}, {delta=!r}"
+    for law, epsilon, delta in _rare_counts(budget):
+        needed = math.exp(-epsilon) * law.mean - law.least(delta)
+        where = f"{law.where}, {epsilon=!r}, {delta=!r}"
+        yield _below(epsilon=epsilon, delta=delta), needed, where
 
 
 def _constant(slack: float, base_epsilon: float) -> float:
@@ -128,18 +163,68 @@ def _constants(budget: Budget) -> Iterator[Case]:
         yield _largest_constant(), _constant(slack, base), where
 
 
+def _apart(
+    *, base_epsilon: Ratio = 0.5, slack: Ratio = 0.5, delta: Delta = 0.01
+) -> float:
+    """(C/epsilon_0) log(2/delta_0), how far X may exceed e^(epsilon_1 + epsilon_0) Y."""
+    return _constant(slack, base_epsilon) / slack * math.log(2.0 / delta)
+
+
+def needed_offset(
+    first: CountLaw, second: CountLaw, growth: float, delta: float
+) -> float:
+    """Least d with P[X >= growth Y + d] <= delta, X and Y independent."""
+
+    def chance(offset: float) -> float:
+        return float(second.weights @ first.at_least(growth * second.values + offset))
+
+    low, high = -growth * float(second.values[-1]) - 1.0, float(first.values[-1]) + 1.0
+    while high - low > 1e-6 * (1.0 + abs(high)):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if chance(middle) > delta else (low, middle)
+    return low
+
+
+def worst_counts(
+    base_epsilon: float, slack: float, delta: float
+) -> Iterator[tuple[CountLaw, CountLaw]]:
+    """Poisson counts with EX = e^epsilon_1 EY, about where they lie furthest apart."""
+    ratio, growth = math.exp(base_epsilon), math.exp(base_epsilon + slack)
+
+    def exponent(t: float) -> float:
+        return ratio * math.expm1(t) + math.expm1(-growth * t)
+
+    # Chernoff's bound e^(-t d), t the largest for which it holds at every mean.
+    t = float(optimize.brentq(exponent, 1e-9, 10.0))
+    typical = (
+        -math.log(delta) / t / (ratio * math.exp(t) - growth * math.exp(-growth * t))
+    )
+    for factor in (0.25, 0.5, 1.0, 2.0, 4.0):
+        mean = abs(typical) * factor
+        yield poisson_law(ratio * mean), poisson_law(mean)
+
+
 def _two_counts(budget: Budget) -> Iterator[Case]:
-    for second, generator in _laws(budget, 150):
+    pairs = [
+        (first, second, slack, base, delta)
+        for base, slack, delta in ((0.9, 0.9, 1e-6), (0.9, 0.1, 1e-3), (0.1, 0.3, 1e-9))
+        for first, second in worst_counts(base, slack, delta)
+    ]
+    for second, generator in _laws(budget, 80):
         slack, delta = _numbers(generator)
         base = float(generator.uniform(0.01, 0.999))
         kind = str(generator.choice(["binomial", "poisson", "mixed"]))
         mean = math.exp(base) * second.mean
         first = _scaled(kind, generator, min(mean, 30.0) if kind == "mixed" else mean)
-        offset = _constant(slack, base) / slack * math.log(2.0 / delta)
-        bounds = math.exp(base + slack) * second.values + offset
-        seen = float(second.weights @ first.at_least(bounds))
+        pairs.append((first, second, slack, base, delta))
+    for first, second, slack, base, delta in pairs:
+        needed = needed_offset(first, second, math.exp(base + slack), delta)
         where = f"X: {first.where}, Y: {second.where}, epsilon_0={slack!r}"
-        yield delta, seen, f"{where}, epsilon_1={base!r}, delta_0={delta!r}"
+        yield (
+            _apart(base_epsilon=base, slack=slack, delta=delta),
+            needed,
+            f"{where}, epsilon_1={base!r}, delta_0={delta!r}",
+        )
 
 
 # --- Lemma 4.5: a coupling gives privacy ----------------------------------------------
@@ -170,8 +255,9 @@ STATEMENTS = (
         "Lemma 4.3 (Lemma A.3)",
         "For independent sums of coins with EX <= e^(epsilon_1) EY, X >= e^(epsilon_1 "
         "+ epsilon_0) Y + (C/epsilon_0) log(2/delta_0) with probability at most "
-        "delta_0, C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)).",
-        _allowed,
+        "delta_0, C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)). (Compared: "
+        "the offset, with the least that is enough.)",
+        _apart,
         at_most(_two_counts),
     ),
     LT.utility(
@@ -186,16 +272,18 @@ STATEMENTS = (
         "LT-LemA.4",
         "Lemma A.4",
         "A sum X of independent coins is at least e^epsilon EX + ((e^epsilon + "
-        "1)/epsilon) log(1/delta) with probability at most delta, epsilon in (0, 1).",
-        _allowed,
+        "1)/epsilon) log(1/delta) with probability at most delta, epsilon in (0, 1). "
+        "(Compared: the offset, with the least that is enough.)",
+        _above,
         at_most(_upper),
     ),
     LT.utility(
         "LT-LemA.5",
         "Lemma A.5",
         "A sum Y of independent coins is at most e^(-epsilon) EY - "
-        "log(1/delta)/epsilon with probability at most delta, epsilon in (0, 1).",
-        _allowed,
+        "log(1/delta)/epsilon with probability at most delta, epsilon in (0, 1). "
+        "(Compared: the offset, with the least that is enough.)",
+        _below,
         at_most(_lower),
     ),
     LT.privacy(

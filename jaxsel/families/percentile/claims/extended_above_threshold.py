@@ -23,6 +23,7 @@ from jaxsel.families.percentile.claims.parameters import (
 from jaxsel.families.percentile.claims.single_tests import (
     algorithm_4_levels,
     always_level,
+    demanding_plans,
     passing_chance,
     random_plans,
     share_at,
@@ -114,6 +115,7 @@ def _noisy_settings(budget: Budget) -> Iterator[dict]:
         "delta": 1e-3,
         "queries": 5,
     }
+    yield from demanding_plans("queries")
     yield from random_plans(budget, 20, "queries", 4)
 
 

@@ -19,6 +19,7 @@ from jaxsel.families.percentile.claims.parameters import (
 )
 from jaxsel.families.percentile.claims.single_tests import (
     algorithm_5_levels,
+    demanding_plans,
     passing_chance,
     random_plans,
 )
@@ -68,7 +69,10 @@ def _point_mass(printed: bool):
             yield claimed, float(law[:-1][missed].sum()), where
         if printed:
             return
-        for setting in random_plans(budget, 20, "thresholds", 12):
+        for setting in [
+            *demanding_plans("thresholds"),
+            *random_plans(budget, 20, "thresholds", 12),
+        ]:
             # The first threshold below tau* fails; no base law makes that likelier.
             test = algorithm_5(**setting, corrected=True)
             level = algorithm_5_levels(test.target, test)
@@ -151,7 +155,11 @@ def _expected_samples(corrected: bool):
 
 def _early_thresholds(budget: Budget) -> Iterator[Case]:
     plain = {"beta": 0.1, "delta": 1e-3, "slack": 0.95, "thresholds": 5}
-    for setting in [plain, *random_plans(budget, 20, "thresholds", 12)]:
+    for setting in [
+        plain,
+        *demanding_plans("thresholds"),
+        *random_plans(budget, 20, "thresholds", 12),
+    ]:
         test = algorithm_5(**setting, corrected=True)
         beta, count = setting["beta"], setting["thresholds"]
         # The bound on the share is the one at which Delta samples are expected.

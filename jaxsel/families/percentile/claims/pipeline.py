@@ -191,6 +191,8 @@ STATEMENTS = (
         _quality,
         at_most(_utility("quality", "corrected")),
         erratum="LT-E8",
+        loose="at beta/4 the only test that may miss fails with probability (2/3) "
+        "(beta/4)^(3/2) - (beta/4)^3/6 at most, which is below 0.081 beta",
     ),
     LT.utility(
         "LT-Thm4.7(b)-sharp",
@@ -219,19 +221,16 @@ STATEMENTS = (
         at_most(_parts),
         erratum="LT-E10",
     ),
-    LT.misprint(
-        "LT-E23",
+    LT.remark(
+        "R-LT-2",
         "Theorems 1.4(c) and 4.7(c)",
-        "misprint",
-        printed="O(K (...) (log(R/delta)/epsilon_0^2 + log(1/epsilon_0)/beta)) runs, "
-        "for epsilon_0 in [0, 1].",
-        correct="At epsilon_0 = 1 the second term vanishes, while Algorithm 1 may "
-        "make log(4/epsilon_0)/(p_1 beta) draws: no constant will do as beta "
-        "-> 0. Read log(4/epsilon_0), and epsilon_0 > 0. (To run Algorithm 5 "
-        "at beta/4, as LT-E10 suggests, costs a factor 16^(6 + 12 "
-        "epsilon_1/epsilon_0); its exact failures are of order beta^(3/2), so "
-        "beta itself will do for beta <= 1/2.)",
-        refuted=(
+        "The second term of O(K (...) (log(R/delta)/epsilon_0^2 + log(1/epsilon_0)/"
+        "beta)) vanishes at the edge epsilon_0 = 1, where Algorithm 1 may make "
+        "log(4/epsilon_0)/(p_1 beta) draws: read log(4/epsilon_0), and epsilon_0 > 0. (To "
+        "run Algorithm 5 at beta/4, as LT-E10 suggests, costs a factor 16^(6 + 12 "
+        "epsilon_1/epsilon_0); its exact failures are of order beta^(3/2), so beta "
+        "itself will do for beta <= 1/2.)",
+        readings=(
             LT.utility(
                 "LT-Thm4.7(c)-printed",
                 "Theorem 4.7(c), second bound",
@@ -242,7 +241,7 @@ STATEMENTS = (
                 at_most(_calls_at_full_slack),
             ),
         ),
-        corrected=(
+        holds=(
             LT.utility(
                 "LT-Thm4.7(c)",
                 "Theorem 4.7 (Theorem 1.4)(c), corrected",

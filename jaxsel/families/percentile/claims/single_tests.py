@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 
 from jaxsel.base import Budget
+from jaxsel.families.percentile.laws import share_counts
 from jaxsel.families.percentile.settings import PercentileTest, log_potential
-from jaxsel.families.sparse_vector.halting_law import (
-    Counts,
-    binomial_counts,
-    laplace_difference_tail,
-)
+from jaxsel.families.sparse_vector.halting_law import Counts, laplace_difference_tail
 
 # With threshold noise of scale 1 Algorithm 3 has query noise of scale 2, and a factor
 # x^(12 epsilon_1/epsilon_3) in Phi is 3 log x noise scales, whatever the epsilons are.
@@ -40,14 +37,14 @@ def share_at(height: float, test: PercentileTest) -> float:
 
 def algorithm_4_levels(share: float, test: PercentileTest) -> tuple[np.ndarray, Counts]:
     """Noiseless value minus threshold of Algorithm 4's test, by number of samples."""
-    counts = binomial_counts(test.samples, share)
+    counts = share_counts(test.samples, share)
     value = np.log((counts.values + test.shift) / (counts.failures + test.shift))
     return value - log_potential(test.target, test), counts
 
 
 def algorithm_5_levels(share: float, test: PercentileTest) -> tuple[np.ndarray, Counts]:
     """Noiseless value minus threshold of Algorithm 5's test, by number of samples."""
-    counts = binomial_counts(test.samples, share)
+    counts = share_counts(test.samples, share)
     threshold = math.log(test.samples * test.target + test.shift) - test.offset
     return np.log(counts.values + test.shift) - threshold, counts
 
@@ -77,4 +74,21 @@ def random_plans(
             "final_epsilon": 12.0 * float(slack + base_epsilon) / exponent,
             "delta": float(10.0 ** generator.uniform(-9.0, -2.0)),
             name: int(generator.integers(2, highest + 1)),
+        }
+
+
+def demanding_plans(name: str) -> Iterator[dict[str, Any]]:
+    """Settings of either algorithm at which the failures come close to what is allowed.
+
+    A large beta, and so much noise that the constants beside it hardly count.
+    """
+    for count in (2, 5, 20):
+        yield {
+            "target": 0.5,
+            "beta": 0.9,
+            "slack": 0.05,
+            "base_epsilon": 0.9,
+            "final_epsilon": 12.0 * 0.95 / 30.0,
+            "delta": 1e-6,
+            name: count,
         }

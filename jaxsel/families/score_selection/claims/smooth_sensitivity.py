@@ -17,6 +17,7 @@ from jaxsel.domains import positive, whole
 from jaxsel.families.score_selection.candidate_laws import (
     noisy_candidates,
     released_delta,
+    released_epsilon,
 )
 from jaxsel.families.score_selection.claims.instances import (
     chance_of_loss,
@@ -25,8 +26,10 @@ from jaxsel.families.score_selection.claims.instances import (
 from jaxsel.families.score_selection.claims.parameters import (
     approximate,
     failure_given_candidates,
+    pure,
 )
 from jaxsel.families.score_selection.settings import (
+    ScoreSelection,
     smooth_selection,
     smooth_selection_loss,
     smooth_selection_smoothness,
@@ -147,7 +150,26 @@ def _shifted_sensitivities(printed: bool):
 # --- Selection ------------------------------------------------------------------------
 
 
-def _extremes(budget: Budget) -> Iterator[Case]:
+Selections = tuple[float, float, ScoreSelection, ScoreSelection, str]
+
+
+def _opposed() -> Iterator[Selections]:
+    """One of many candidates rises, and its bound shrinks; the others do the reverse.
+
+    With so many candidates it is the shift that limits eta, and it moves as well.
+    """
+    for count, epsilon, delta, beta in ((30, 1.0, 1e-6, 0.1), (100, 0.3, 1e-6, 0.01)):
+        eta = smooth_selection_smoothness(count, epsilon, delta, beta)
+        sign = np.where(np.arange(count) == 0, 1.0, -1.0)
+        bounds, others = np.ones(count), np.exp(-eta * sign)
+        scores = np.zeros(count)
+        moved = scores + sign * np.minimum(bounds, others)
+        first = smooth_selection(scores, bounds, epsilon, beta)
+        second = smooth_selection(moved, others, epsilon, beta)
+        yield epsilon, delta, first, second, f"one of K={count} rises, {beta=!r}"
+
+
+def _extremes(budget: Budget) -> Iterator[Selections]:
     """Scores and bounds that move as far as smoothness lets them."""
     generator = np.random.default_rng(budget.seed)
     for number in range(min(budget.cases, 8)):
@@ -165,14 +187,10 @@ def _extremes(budget: Budget) -> Iterator[Case]:
         moved = scores + signs[1] * np.minimum(bounds, others)
         first = smooth_selection(scores, bounds, epsilon, beta)
         second = smooth_selection(moved, others, epsilon, beta)
-        seen = released_delta(
-            first.candidates, second.candidates, geometric(first.gamma), epsilon
-        )
-        where = f"instance {number}: K={count}, {epsilon=!r}, {delta=!r}, {beta=!r}"
-        yield 1.0, seen / approximate(delta=delta), f"share of delta, {where}"
+        yield epsilon, delta, first, second, f"instance {number}: K={count}, {beta=!r}"
 
 
-def _tables(budget: Budget) -> Iterator[Case]:
+def _tables(budget: Budget) -> Iterator[Selections]:
     """Tables of whole numbers, one list a candidate; one column is replaced."""
     generator = np.random.default_rng(budget.seed + 1)
     for number in range(min(budget.cases, 4)):
@@ -192,16 +210,17 @@ def _tables(budget: Budget) -> Iterator[Case]:
             )
             for side in (table, other)
         )
-        seen = released_delta(
-            first.candidates, second.candidates, geometric(first.gamma), epsilon
-        )
-        where = f"table {number}: {count} lists of {size} in [0, {high}]"
-        yield 1.0, seen / delta, f"share of {delta=}, {epsilon=}, {beta=}, {where}"
+        where = f"table {number}: {count} lists of {size} in [0, {high}], {beta=}"
+        yield epsilon, delta, first, second, where
 
 
 def _privacy_cases(budget: Budget) -> Iterator[Case]:
-    yield from _extremes(budget)
-    yield from _tables(budget)
+    found = itertools.chain(_opposed(), _extremes(budget), _tables(budget))
+    for epsilon, delta, first, second, where in found:
+        seen = released_epsilon(
+            first.candidates, second.candidates, geometric(first.gamma), delta
+        )
+        yield pure(epsilon=epsilon), seen, f"{where}, {epsilon=!r}, {delta=!r}"
 
 
 def _utility_cases(budget: Budget) -> Iterator[Case]:
@@ -269,9 +288,9 @@ STATEMENTS = (
         "log(K/beta) + Lap(b_i), b_i = 12 S_i/epsilon, is (epsilon, delta)-DP, the "
         "noisy score of the chosen candidate released as well, if S_i is eta-smooth "
         "with, for e = epsilon/3, eta <= e/(2 log(2/(gamma delta))) and eta <= "
-        "log(1 + e/(8 log(K/beta))).",
+        "log(1 + e/(8 log(K/beta))) (compared: epsilon, with the exact one at delta).",
         Relation.GENERAL,
-        approximate,
+        pure,
         at_most(_privacy_cases),
         erratum="LT-E18",
     ),

@@ -151,17 +151,14 @@ def _percentile_printed_cases(budget: Budget) -> Iterator[Case]:
 
 
 STATEMENTS = (
-    LT.misprint(
-        "LT-E19",
+    LT.remark(
+        "R-LT-1",
         "Theorems 1.3, 3.2 to 3.5; proof of Theorem 3.3",
-        "misprint",
-        printed="gamma is in [0, 1]; P[out < Q^(p)] = sum_j (1-gamma)^(j-1) gamma "
-        "(1-p)^j.",
-        correct="gamma = 0 must be excluded: Algorithm 2 then never halts, and the "
-        "hard stops (1/gamma) log(...) are not defined. In the proof of Theorem 3.3 "
-        "the equality is an inequality '<=', since P[Q >= Q^(p)] may exceed p; the "
-        "theorem stands.",
-        refuted=(
+        "gamma is said to be in [0, 1]. At gamma = 0 Algorithm 2 never halts, and the "
+        "hard stops (1/gamma) log(...) are not defined: read gamma > 0. In the proof of "
+        "Theorem 3.3 the second '=' is '<=' where more than p of the runs reach Q^(p); "
+        "the theorem stands.",
+        readings=(
             LT.utility(
                 "LT-Thm1.3-printed",
                 "Theorem 1.3, Algorithm 2",
@@ -179,7 +176,7 @@ STATEMENTS = (
                 equal(_percentile_printed_cases, 1e-9),
             ),
         ),
-        corrected=(
+        holds=(
             LT.privacy(
                 "LT-Thm3.2",
                 "Theorems 1.3(a) and 3.2",

@@ -1,0 +1,198 @@
+"""Liu & Talwar 2019, Section 5.2: how many clusters, which rank, chosen privately."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel.accounting.single_run import pairs
+from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.domains import whole
+from jaxsel.families.score_selection.analysis_settings import (
+    RUN_EPSILON,
+    clustering_noise,
+    component_noise,
+    runs_for,
+    selected_epsilon,
+)
+from jaxsel.families.tuning.bounds.random_stopping import stopping_law
+from jaxsel.papers import LT
+
+RunEpsilon = Annotated[float, RUN_EPSILON]
+_ITERATIONS = 3
+
+
+def _one_run(*, run_epsilon: RunEpsilon = 1.0) -> float:
+    """Pure epsilon_1 of one run: its analysis and its score."""
+    return run_epsilon
+
+
+def _clouds(generator: np.random.Generator, count: int, dimension: int) -> np.ndarray:
+    return generator.uniform(-1.0, 1.0, (count, dimension))
+
+
+def _moved(first, second) -> float:
+    """L1 distance of two released statistics."""
+    return float(np.abs(np.asarray(first) - np.asarray(second)).sum())
+
+
+def _cluster_cases(budget: Budget) -> Iterator[Case]:
+    import jax
+
+    from jaxsel.families.score_selection import private_analyses as analyses
+
+    generator = np.random.default_rng(budget.seed)
+    with jax.enable_x64(True):
+        for number in range(min(budget.cases, 30)):
+            count, dimension = (1, 2) if number < 2 else (8, 1 + number % 3)
+            points = _clouds(generator, count, dimension)
+            centres = _clouds(generator, 3, dimension)
+            other = points.copy()
+            # A corner moves to the opposite one, and to another centre.
+            other[0] = -np.ones(dimension)
+            points[0] = np.ones(dimension)
+            if number == 0:
+                centres[:2] = points[0], other[0]
+            noise = clustering_noise(count, dimension, 1.0, iterations=_ITERATIONS)
+            statistics = [
+                analyses.cluster_statistics(x, centres) for x in (points, other)
+            ]
+            losses = [analyses.clustering_loss(x, centres) for x in (points, other)]
+            spent = _ITERATIONS * _moved(*statistics) / noise.analysis
+            spent += _moved(*losses) / noise.score
+            yield 1.0, spent, f"case {number}: n={count}, d={dimension}"
+        # A centre of the old point alone: each part of the budget at its worst.
+        noise = clustering_noise(1, 2, 1.0, iterations=_ITERATIONS)
+        corner, opposite = np.ones((1, 2)), -np.ones((1, 2))
+        far = np.concatenate([corner, opposite])
+        first, second = (
+            analyses.cluster_statistics(x, far) for x in (corner, opposite)
+        )
+        near = [float(analyses.clustering_loss(x, corner)) for x in (corner, opposite)]
+        spent = _ITERATIONS * _moved(first, second) / noise.analysis
+        spent += _moved(*near) / noise.score
+        yield _one_run(), spent, "one point in two opposite corners"
+
+
+def _component_cases(budget: Budget) -> Iterator[Case]:
+    import jax
+
+    from jaxsel.families.score_selection import private_analyses as analyses
+
+    generator = np.random.default_rng(budget.seed)
+    with jax.enable_x64(True):
+        for number in range(min(budget.cases, 40)):
+            count, dimension = int(generator.integers(1, 6)), 2 + number % 4
+            points = generator.normal(size=(count, dimension))
+            points /= np.linalg.norm(points, axis=1, keepdims=True)
+            other = points.copy()
+            # The longest in L1, with products of either sign.
+            points[0] = dimension**-0.5
+            other[0] = generator.choice([-1.0, 1.0], dimension) * dimension**-0.5
+            axes = np.linalg.qr(generator.normal(size=(dimension, dimension)))[0]
+            directions = axes[:, : 1 + number % dimension]
+            if number % 5 == 0:
+                other[0], directions = 0.0, np.zeros((dimension, 1))
+            noise = component_noise(count, dimension, 1.0)
+            statistics = [analyses.component_statistics(x) for x in (points, other)]
+            losses = [analyses.component_loss(x, directions) for x in (points, other)]
+            spent = _moved(*statistics) / noise.analysis + _moved(*losses) / noise.score
+            yield _one_run(), spent, f"case {number}: n={count}, d={dimension}"
+
+
+def _choice(*, run_epsilon: RunEpsilon = 1.0) -> float:
+    """Pure epsilon 3 epsilon_1 of the best of a geometric number of runs."""
+    return selected_epsilon(run_epsilon)
+
+
+def _choice_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for number in range(min(budget.cases, 60)):
+        sizes = int(generator.integers(2, 60))
+        epsilon = float(generator.uniform(0.1, 2.0))
+        runs = runs_for(sizes, float(generator.uniform(0.01, 0.5)))
+        if number % 2:
+            laws = [pairs.random_pure_pair(generator, 4, epsilon) for _ in range(sizes)]
+        else:
+            rare = 0.5 / (1.0 + np.exp(epsilon))
+            laws = [pairs.three_outcome(epsilon, rare, 1e-7)] * sizes
+        # A run takes a random size; all sizes' scores in one order.
+        order = np.concatenate([np.arange(4 if number % 2 else 3)] * sizes).argsort(
+            kind="stable"
+        )
+        first, second = (
+            np.concatenate([law[side] for law in laws])[order] / sizes
+            for side in (0, 1)
+        )
+        seen = exact_epsilon(
+            stopping_law(first, 1.0 / runs), stopping_law(second, 1.0 / runs)
+        )
+        where = f"case {number}: K={sizes}, {runs} runs on average, {epsilon=!r}"
+        yield _choice(run_epsilon=epsilon), seen, where
+
+
+def _failure(
+    *,
+    sizes: Annotated[int, whole("K, how many sizes", at_least=1)] = 8,
+    runs: Annotated[int, whole("on average", at_least=1)] = 160,
+) -> float:
+    """Chance 2 K/runs, at most, of a run below the best size's median."""
+    return 2.0 * sizes / runs
+
+
+def _failure_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, 60)):
+        sizes, beta = (
+            int(generator.integers(1, 60)),
+            float(generator.uniform(0.01, 0.9)),
+        )
+        runs = runs_for(sizes, beta)
+        # The best size alone is above its median, half of the time.
+        law = np.array([0.5 / sizes, 1.0 - 0.5 / sizes])
+        seen = float(stopping_law(law, 1.0 / runs)[1])
+        yield _failure(sizes=sizes, runs=runs), seen, f"K={sizes}, {runs} runs"
+        yield beta, seen, f"K={sizes}, {beta=!r}"
+
+
+STATEMENTS = (
+    LT.privacy(
+        "LT-5.2-clusters",
+        "Section 5.2, with Lloyd's algorithm on noisy counts and sums",
+        "One run (a random number of clusters, private k-means, a private score) is "
+        "epsilon_1-DP: what its statistics move by, over their noise, adds up to "
+        "epsilon_1 at most.",
+        Relation.BASE,
+        _one_run,
+        at_most(_cluster_cases),
+    ),
+    LT.privacy(
+        "LT-5.2-components",
+        "Section 5.2, with a noisy covariance matrix",
+        "One run (a random rank, private principal components, a private score) is "
+        "epsilon_1-DP: what its statistics move by, over their noise, adds up to "
+        "epsilon_1 at most.",
+        Relation.BASE,
+        _one_run,
+        at_most(_component_cases),
+    ),
+    LT.privacy(
+        "LT-5.2-choice",
+        "Section 5.2, by Theorem 3.2",
+        "The best of a geometric number of such runs, its size and its result released, "
+        "is 3 epsilon_1-DP, however many sizes are tried.",
+        Relation.BASE,
+        _choice,
+        at_most(_choice_cases),
+    ),
+    LT.utility(
+        "LT-5.2-runs",
+        "Section 5.2, by Theorem 3.3",
+        "With ceil(2 K/beta) runs on average the released run scores below the best "
+        "size's median with probability at most beta.",
+        _failure,
+        at_most(_failure_cases),
+    ),
+)

@@ -1,0 +1,224 @@
+"""Private analyses of a size that is chosen: k-means and principal components.
+
+Liu & Talwar 2019, Section 5.2: an intermediate step tries several sizes and keeps the
+best. Each is a base: one run takes a random size, analyses the data privately, and scores
+the result privately. ``private_tuning`` releases the best run for three times its epsilon.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxsel import noise, stream
+from jaxsel.base import factory
+from jaxsel.errors import InputError, check_finite, check_params
+from jaxsel.families.score_selection.analysis_settings import (
+    clustering_noise,
+    component_noise,
+)
+from jaxsel.families.tuning.bases import Base, Draw
+from jaxsel.repetitions import Repetitions
+
+_SIZE_TAG, _START_TAG, _NOISE_TAG, _SCORE_TAG = 0x51, 0x52, 0x53, 0x54
+_FAR = 1e3  # where centres lie that are not used
+
+
+def _laplace(key: stream.Key, shape: tuple[int, ...]) -> Array:
+    draws = jnp.arange(int(np.prod(shape)), dtype=jnp.int32)
+    variates = jax.vmap(lambda i: noise.variate("laplace", key, i, "float64"))(draws)
+    return variates.reshape(shape)
+
+
+def _uniforms(key: stream.Key, shape: tuple[int, ...]) -> Array:
+    draws = jnp.arange(int(np.prod(shape)), dtype=jnp.int32)
+    return jax.vmap(lambda i: noise.uniform(noise.number(key, i)))(draws).reshape(shape)
+
+
+def cluster_statistics(
+    points: Float[Array, "n d"], centres: Float[Array, "k d"]
+) -> Float[Array, "k d+1"]:
+    """Number and sum of the points nearest to each centre: what an iteration releases."""
+    nearest = jnp.argmin(_squares(points, centres), axis=1).astype(jnp.int32)
+    member = (
+        nearest[:, None] == jnp.arange(centres.shape[0], dtype=jnp.int32)[None, :]
+    ).astype(points.dtype)
+    return jnp.concatenate([member.sum(axis=0)[:, None], member.T @ points], axis=1)
+
+
+def _squares(points: Array, centres: Array) -> Array:
+    return jnp.sum((points[:, None, :] - centres[None, :, :]) ** 2, axis=2)
+
+
+def clustering_loss(points: Array, centres: Array) -> Array:
+    """Mean squared distance to the nearest centre, each capped at 1."""
+    return jnp.mean(jnp.minimum(_squares(points, centres).min(axis=1), 1.0))
+
+
+def component_statistics(points: Float[Array, "n d"]) -> Float[Array, " entries"]:
+    """Sum of x x^T on and above the diagonal: what is released of it."""
+    rows, columns = np.triu_indices(points.shape[1])
+    return (points.T @ points)[rows, columns]
+
+
+def component_loss(points: Array, directions: Float[Array, "d r"]) -> Array:
+    """Mean squared length that the directions miss; points have length at most 1."""
+    return jnp.mean(jnp.sum(points**2, axis=1) - jnp.sum((points @ directions) ** 2, 1))
+
+
+def _clusters(key: stream.Key, size: Array, data: Any, params: Any) -> Array:
+    """Lloyd's algorithm on noisy counts and sums; returns the loss."""
+    points = jnp.asarray(data["points"])
+    most = jnp.arange(params["sizes"].shape[0], dtype=jnp.int32)
+    used = (most < size)[:, None]
+    uniform = _uniforms(stream.fold(key, _START_TAG), (used.shape[0], points.shape[1]))
+    centres = jnp.where(used, 2.0 * uniform - 1.0, _FAR)
+
+    def once(iteration, centres):
+        found = cluster_statistics(points, centres)
+        fresh = stream.fold(stream.fold(key, _NOISE_TAG), iteration)
+        found = found + params["analysis_scale"] * _laplace(fresh, found.shape)
+        moved = found[:, 1:] / jnp.maximum(found[:, :1], 1.0)
+        return jnp.where(used, jnp.clip(moved, -1.0, 1.0), _FAR)
+
+    centres = jax.lax.fori_loop(0, params["iterations"], once, centres)
+    return clustering_loss(points, centres)
+
+
+def _components(key: stream.Key, size: Array, data: Any, params: Any) -> Array:
+    """The first eigenvectors of a noisy covariance matrix; returns the loss."""
+    points = jnp.asarray(data["points"])
+    dimension = points.shape[1]
+    released = component_statistics(points)
+    noises = _laplace(stream.fold(key, _NOISE_TAG), released.shape)
+    released = released + params["analysis_scale"] * noises
+    upper = (
+        jnp.zeros((dimension, dimension)).at[np.triu_indices(dimension)].set(released)
+    )
+    _, vectors = jnp.linalg.eigh(upper + upper.T - jnp.diag(jnp.diag(upper)))
+    # The largest eigenvalues come last.
+    used = jnp.arange(dimension, dtype=jnp.int32) >= dimension - size
+    return component_loss(points, jnp.where(used[None, :], vectors, 0.0))
+
+
+def _checked_points(data: Any) -> np.ndarray:
+    points = check_finite("points", data)
+    if points.ndim != 2:
+        raise InputError("points must be a table with one row a point")
+    return points
+
+
+def _base(
+    analyse: Callable[..., Array],
+    numbers: Callable[[np.ndarray, dict], dict[str, Any]],
+    own: tuple[str, ...],
+) -> Base:
+    """A base from an analysis of a given size."""
+    required = ("sizes", "run_epsilon", "price", *own)
+
+    def checked(data, params) -> tuple[np.ndarray, int, int]:
+        check_params(params, required, ("bins",))
+        sizes, bins = int(params["sizes"]), int(params.get("bins", 1))
+        if sizes < 1 or bins < 1:
+            raise InputError(f"sizes is {sizes} and bins {bins}; both must be >= 1")
+        return _checked_points(data), sizes, bins
+
+    def prepare(data, params):
+        points, sizes, bins = checked(data, params)
+        return {"points": points}, numbers(points, params) | {
+            "sizes": np.zeros(sizes),  # its length says how many there are
+            "price": np.float64(params["price"]),
+            "bins": np.int32(bins),
+        }
+
+    def draw(key, data, params):
+        uniform = noise.uniform(noise.number(stream.fold(key, _SIZE_TAG), 0))
+        sizes = params["sizes"].shape[0]
+        index = jnp.minimum((uniform * sizes).astype(jnp.int32), sizes - 1)
+        loss = analyse(key, index + 1, data, params)
+        value = -loss - params["price"] * (index + 1).astype(loss.dtype)
+        noises = _laplace(stream.fold(key, _SCORE_TAG), (1,))[0]
+        score = value + params["score_scale"] * noises
+        # For measuring alone: how good the run is in truth.
+        bins = jnp.asarray(params["bins"])
+        part = jnp.clip((loss * bins.astype(loss.dtype)).astype(jnp.int32), 0, bins - 1)
+        return Draw(score, score, index * bins + part)
+
+    def labels(data, params):
+        _, sizes, bins = checked(data, params)
+        if bins == 1:
+            return tuple(f"size {i + 1}" for i in range(sizes))
+        return tuple(
+            f"size {i + 1} loss {b}/{bins}" for i in range(sizes) for b in range(bins)
+        )
+
+    def unknown(*given: Any) -> Any:
+        del given
+        raise InputError("a private analysis has no exact law; use method literal")
+
+    def no_law(data, params, repetitions: Repetitions) -> np.ndarray:
+        return unknown(data, params, repetitions)
+
+    return Base(prepare, draw, unknown, labels, unknown, no_law)
+
+
+@factory
+def private_clusters() -> Base:
+    """k-means with a random number of clusters from 1 to ``sizes``, scored.
+
+    Data: points, Float["n d"], in [-1, 1]^d; n is public.
+    Params: "sizes" (K), "run_epsilon" (epsilon_1), "iterations", "price" (of a cluster,
+      in the score), "bins" (default 1; more of them split the label by the true loss, for
+      measuring alone, which is not private).
+    Label: the number of clusters, from 1.
+
+    Formal guarantee (claims): LT-5.2-clusters, LT-5.2-choice.
+
+    Raises:
+      InputError: for points outside the cube or parameters out of range.
+    """
+
+    def numbers(points: np.ndarray, params: dict) -> dict[str, Any]:
+        if np.any(np.abs(points) > 1.0):
+            raise InputError("points must lie in [-1, 1]^d")
+        scales = clustering_noise(
+            *points.shape, params["run_epsilon"], iterations=params["iterations"]
+        )
+        return {
+            "analysis_scale": np.float64(scales.analysis),
+            "score_scale": np.float64(scales.score),
+            "iterations": np.int32(params["iterations"]),
+        }
+
+    return _base(_clusters, numbers, ("iterations",))
+
+
+@factory
+def private_components() -> Base:
+    """Principal components of a random rank from 1 to ``sizes``, scored.
+
+    Data: points, Float["n d"], of length at most 1; n is public.
+    Params: as for ``private_clusters``, without "iterations"; "sizes" at most d.
+    Label: the rank, from 1.
+
+    Formal guarantee (claims): LT-5.2-components, LT-5.2-choice.
+
+    Raises:
+      InputError: for points that are too long or parameters out of range.
+    """
+
+    def numbers(points: np.ndarray, params: dict) -> dict[str, Any]:
+        if np.any(np.sum(points**2, axis=1) > 1.0 + 1e-12):
+            raise InputError("points must have length at most 1")
+        if int(params["sizes"]) > points.shape[1]:
+            raise InputError(f"sizes must be at most {points.shape[1]}, the dimension")
+        scales = component_noise(*points.shape, params["run_epsilon"])
+        return {
+            "analysis_scale": np.float64(scales.analysis),
+            "score_scale": np.float64(scales.score),
+        }
+
+    return _base(_components, numbers, ())
