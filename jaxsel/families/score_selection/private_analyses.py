@@ -79,7 +79,7 @@ def _clusters(key: stream.Key, size: Array, data: Any, params: Any) -> Array:
 
     def once(iteration, centres):
         found = cluster_statistics(points, centres)
-        fresh = stream.fold(stream.fold(key, _NOISE_TAG), iteration)
+        fresh = stream.at_round(stream.fold(key, _NOISE_TAG), iteration)
         found = found + params["analysis_scale"] * _laplace(fresh, found.shape)
         moved = found[:, 1:] / jnp.maximum(found[:, :1], 1.0)
         return jnp.where(used, jnp.clip(moved, -1.0, 1.0), _FAR)
