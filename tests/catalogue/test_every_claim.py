@@ -67,9 +67,9 @@ def test_errata_of_a_paper_are_numbered_without_gaps():
 @pytest.mark.parametrize("erratum", errata(), ids=lambda erratum: erratum.id)
 def test_erratum_names_its_claims(erratum):
     assert erratum.kind in ("statement", "proof", "misprint")
-    if erratum.kind != "misprint":
-        assert erratum.refuted
-        assert erratum.corrected
+    # A proof may fail without a claim of its own: for errors of lemmas that it builds on.
+    assert erratum.refuted or erratum.kind != "statement"
+    assert erratum.corrected or erratum.kind == "misprint"
     for name in erratum.refuted:
         assert not BY_ID[name].holds
         assert BY_ID[name].erratum == erratum.id

@@ -157,7 +157,7 @@ def test_candidates_meet_the_thresholds_of_every_mean_drawn(mean):
         # may come out 1e-5 higher.
         profile = subsampled_gaussian_profile(*run)
         for epsilon, delta in (limits.first, limits.second):
-            assert profile(np.array(epsilon)) <= delta
+            assert profile(np.array(epsilon)) <= delta * (1.0 + 2e-5)
 
 
 def test_one_bound_for_all_candidates_costs_little():

@@ -52,7 +52,10 @@ def test_candidates_make_the_most_steps_that_the_thresholds_allow():
     def meets(run: DpSgd) -> bool:
         profile = subsampled_gaussian_profile(*run)
         pairs = (limits.first, limits.second)
-        return all(profile(np.array(p.epsilon)) <= p.delta for p in pairs)
+        # Other roundings of the losses may come out 1e-5 higher.
+        return all(
+            profile(np.array(p.epsilon)) <= p.delta * (1.0 + 2e-5) for p in pairs
+        )
 
     assert [run[:2] for run in runs("krw24-8")] == [(0.01, s) for s in (2.0, 3.0, 4.0)]
     first = runs("krw24-8")[0]

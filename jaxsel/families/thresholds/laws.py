@@ -3,7 +3,7 @@
 It draws until a score reaches a known threshold, stopping with probability gamma after
 each failure and after ``steps`` draws at the latest. The base is epsilon-DP or
 (epsilon, delta)-DP; gamma is in (0, 1], although the paper also allows gamma = 0
-(R-LT-1).
+(R-LT-19).
 """
 
 import math

@@ -252,8 +252,8 @@ def test_honest_numbers_of_calls():
         ),
         (lambda: pipelines.pipeline(slack=1e-3), "more than 1e"),
         (lambda: pipelines.pipeline(reading="bold"), "reading"),
-        (lambda: pipelines.grid_shares([0.5, 2.0], [0.5, 0.5], 3), "scores must lie"),
-        (lambda: pipelines.grid_shares([0.5], [0.5, 0.5], 3), "equally many"),
+        (lambda: pipelines.run_outcomes([0.5, 2.0], [0.5, 0.5]), "scores must lie"),
+        (lambda: pipelines.run_outcomes([0.5], [0.5, 0.5]), "equally many"),
     ],
 )
 def test_bad_input(call, message):

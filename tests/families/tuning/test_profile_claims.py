@@ -105,6 +105,7 @@ BAD = {
     "KRW-Sec7-tight-tenth": {"slack": 1.0},
     "KRW-Cor6.2": {"first_delta": 2.0},
     "KRW-Proc6.2": {"mean": 0.5},
+    "KRW-Proc6.2-both": {"mean": 0.5},
     "KRW-Sec1-three-times": {"steps": 0},
 }
 

@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Algorithm 2: exact laws and bounds, LT-E13 and R-LT-1."""
+"""Liu & Talwar 2019, Algorithm 2: exact laws and bounds, LT-E13 and R-LT-19."""
 
 import math
 

@@ -255,8 +255,8 @@ STATEMENTS = (
         "Lemma 4.3 (Lemma A.3)",
         "For independent sums of coins with EX <= e^(epsilon_1) EY, X >= e^(epsilon_1 "
         "+ epsilon_0) Y + (C/epsilon_0) log(2/delta_0) with probability at most "
-        "delta_0, C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)). (Compared: "
-        "the offset, with the least that is enough.)",
+        "delta_0, C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)). Compared is "
+        "the offset with the least that is enough.",
         _apart,
         at_most(_two_counts),
     ),
@@ -273,7 +273,7 @@ STATEMENTS = (
         "Lemma A.4",
         "A sum X of independent coins is at least e^epsilon EX + ((e^epsilon + "
         "1)/epsilon) log(1/delta) with probability at most delta, epsilon in (0, 1). "
-        "(Compared: the offset, with the least that is enough.)",
+        "Compared is the offset with the least that is enough.",
         _above,
         at_most(_upper),
     ),
@@ -282,7 +282,7 @@ STATEMENTS = (
         "Lemma A.5",
         "A sum Y of independent coins is at most e^(-epsilon) EY - "
         "log(1/delta)/epsilon with probability at most delta, epsilon in (0, 1). "
-        "(Compared: the offset, with the least that is enough.)",
+        "Compared is the offset with the least that is enough.",
         _below,
         at_most(_lower),
     ),

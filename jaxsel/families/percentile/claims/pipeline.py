@@ -222,14 +222,14 @@ STATEMENTS = (
         erratum="LT-E10",
     ),
     LT.remark(
-        "R-LT-2",
+        "R-LT-23",
         "Theorems 1.4(c) and 4.7(c)",
         "The second term of O(K (...) (log(R/delta)/epsilon_0^2 + log(1/epsilon_0)/"
         "beta)) vanishes at the edge epsilon_0 = 1, where Algorithm 1 may make "
-        "log(4/epsilon_0)/(p_1 beta) draws: read log(4/epsilon_0), and epsilon_0 > 0. (To "
+        "log(4/epsilon_0)/(p_1 beta) draws: read log(4/epsilon_0), and epsilon_0 > 0. To "
         "run Algorithm 5 at beta/4, as LT-E10 suggests, costs a factor 16^(6 + 12 "
         "epsilon_1/epsilon_0); its exact failures are of order beta^(3/2), so beta "
-        "itself will do for beta <= 1/2.)",
+        "itself will do for beta <= 1/2.",
         readings=(
             LT.utility(
                 "LT-Thm4.7(c)-printed",

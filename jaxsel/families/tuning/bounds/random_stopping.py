@@ -2,7 +2,7 @@
 
 It draws a geometric number of times and releases the best draw; a hard stop caps that
 number. The base is epsilon-DP or (epsilon, delta)-DP; gamma is in (0, 1], although the
-paper also allows gamma = 0, where the algorithm never stops (R-LT-1).
+paper also allows gamma = 0, where the algorithm never stops (R-LT-19).
 """
 
 import math
@@ -66,7 +66,7 @@ def percentile_failure_bound(share: float, gamma: float) -> float:
     """gamma/p: Theorem 3.3, the level being that of the best share p of the outcomes.
 
     The proof's sum, percentile_failure(p, gamma), is an upper bound as well and not the
-    value, since more than p may reach that level (R-LT-1).
+    value, since more than p may reach that level (R-LT-19).
     """
     share = check_interval("share", share, 0.0, 1.0, high_open=False)
     return _gamma(gamma) / share

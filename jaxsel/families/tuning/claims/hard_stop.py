@@ -303,7 +303,7 @@ STATEMENTS = (
         ),
     ),
     LT.remark(
-        "R-LT-3",
+        "R-LT-24",
         "Theorem 3.4",
         "For d = 0 the theorem leaves delta = d_2: its 3 epsilon is no bound on the pure "
         "ratio (epsilon = 0.3, gamma = 0.003 and T = 36 can cost 1.07). A short hard stop "

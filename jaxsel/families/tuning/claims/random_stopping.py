@@ -152,7 +152,7 @@ def _percentile_printed_cases(budget: Budget) -> Iterator[Case]:
 
 STATEMENTS = (
     LT.remark(
-        "R-LT-1",
+        "R-LT-19",
         "Theorems 1.3, 3.2 to 3.5; proof of Theorem 3.3",
         "gamma is said to be in [0, 1]. At gamma = 0 Algorithm 2 never halts, and the "
         "hard stops (1/gamma) log(...) are not defined: read gamma > 0. In the proof of "
