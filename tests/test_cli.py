@@ -314,8 +314,8 @@ def test_account_reads_a_profile_from_a_file(capsys, tmp_path):
 
 def test_account_says_when_nothing_is_proved(capsys):
     code, out, _ = run(capsys, *TUNED, "gaussian:noise_multiplier=4", "--delta", "0")
-    assert code == 0
-    assert "No known theorem bounds epsilon at delta = 0" in out
+    assert code == 1
+    assert "No epsilon is proved at delta = 0" in out
 
 
 def test_validate(capsys):

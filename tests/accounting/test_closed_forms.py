@@ -194,3 +194,32 @@ def test_least_noise_is_just_private(epsilon, delta):
 def test_noise_beyond_float64_is_refused(epsilon):
     with pytest.raises(InputError, match="epsilon"):
         cf.gaussian_noise_multiplier(epsilon, 1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.17, 30.0])
+def test_gaussian_profile_where_the_tail_is_tiny_and_its_width_too(epsilon):
+    """Both tails agree to almost all digits there: the asymptotic series takes over."""
+    for scale in (1e3, 3e5, 1e9):
+        if epsilon * scale > 1e6:
+            continue
+        with mpmath.workdps(60):
+            near, far = (
+                mpmath.mpf(epsilon) * scale + sign / (2 * mpmath.mpf(scale))
+                for sign in (-1, 1)
+            )
+            tails = [
+                mpmath.ncdf(-near),
+                mpmath.exp(mpmath.mpf(epsilon)) * mpmath.ncdf(-far),
+            ]
+            exact = float(mpmath.log(tails[0] - tails[1]))
+        assert float(cf.gaussian_log_delta(epsilon, scale)) == pytest.approx(
+            exact, rel=1e-12, abs=1e-9
+        )
+
+
+def test_least_noise_exists_for_every_wish_in_its_domain():
+    generator = np.random.default_rng(0)
+    for _ in range(300):
+        epsilon = 10.0 ** generator.uniform(-9.0, 9.0)
+        delta = 10.0 ** generator.uniform(-100.0, -0.001)
+        assert math.isfinite(cf.gaussian_noise_multiplier(epsilon, delta))

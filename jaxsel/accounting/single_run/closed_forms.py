@@ -36,12 +36,19 @@ def _masses(x: npt.ArrayLike) -> np.ndarray:
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
+def _erfcx_slope(x: np.ndarray) -> np.ndarray:
+    """-erfcx'(x) for x >= 0; far out, where its two terms cancel, the asymptotic series."""
+    u = 1.0 / np.maximum(x, 50.0) ** 2
+    far = u * (1.0 + u * (-1.5 + u * (3.75 + u * (-13.125 + u * 59.0625))))
+    near = 2.0 - 2.0 * math.sqrt(math.pi) * x * special.erfcx(x)
+    return np.where(x > 50.0, far, near) / math.sqrt(math.pi)
+
+
 def _erfcx_fall(start: np.ndarray, width: np.ndarray) -> np.ndarray:
     """erfcx(start) - erfcx(start + width); where they cancel, the integral of -erfcx'."""
     start, width = np.broadcast_arrays(start, width)
     x = start[..., None] + width[..., None] * (1.0 + _NODES) / 2.0
-    slope = 2.0 / math.sqrt(math.pi) - 2.0 * x * special.erfcx(x)
-    integral = 0.5 * width * np.sum(_WEIGHTS * slope, axis=-1)
+    integral = 0.5 * width * np.sum(_WEIGHTS * _erfcx_slope(x), axis=-1)
     plain = special.erfcx(start) - special.erfcx(start + width)
     return np.where(width < 0.01, integral, plain)
 

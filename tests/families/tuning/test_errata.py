@@ -197,7 +197,7 @@ def test_the_check_of_no_run_has_power(monkeypatch):
     assert find_claim("KRW-B-no-run").check(Budget()).outcome == "refuted"
 
 
-# --- How tight (E-KRW-8) --------------------------------------------------------------
+# --- How tight (R-KRW-8) --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("eta", [-0.5, 0.0, 1.0, 3.0])
