@@ -32,7 +32,9 @@ def main() -> None:
         tightness = one.verdict.tightness
         print(f"{one.claim.id}: {odd}{tightness} {one.seconds:.1f} s", flush=True)
 
-    found = validate(all_claims(), Budget(), seen=seen)
+    # A simulated frequency near its exact probability is no bound near its claim.
+    bounds = [claim for claim in all_claims() if not claim.id.startswith("SIM-")]
+    found = validate(bounds, Budget(), seen=seen)
     FILE.write_text(
         f"{json.dumps(kept(found), indent=1, sort_keys=True)}\n", encoding="utf-8"
     )

@@ -188,7 +188,7 @@ def search(
                 store.save(number, state, scores, best)
                 last_save = time.monotonic()
 
-        state = _steps_in_time(state, settings[number].steps, advance, done)
+        state = _steps_in_time(state, settings[number].steps, advance, done)  # type: ignore
         if bool(jnp.any(state.overflow)):
             raise RuntimeError("a batch did not fit; the run is void")
         found = runs.noisy_scores(plan, model, state.params, held_out, own)

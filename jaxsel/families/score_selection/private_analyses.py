@@ -26,6 +26,8 @@ from jaxsel.repetitions import Repetitions
 _SIZE_TAG, _START_TAG, _NOISE_TAG, _SCORE_TAG = 0x51, 0x52, 0x53, 0x54
 _FAR = 1e3  # where centres lie that are not used
 
+Numbers = Array | np.ndarray
+
 
 def _laplace(key: stream.Key, shape: tuple[int, ...]) -> Array:
     draws = jnp.arange(int(np.prod(shape)), dtype=jnp.int32)
@@ -39,7 +41,7 @@ def _uniforms(key: stream.Key, shape: tuple[int, ...]) -> Array:
 
 
 def cluster_statistics(
-    points: Float[Array, "n d"], centres: Float[Array, "k d"]
+    points: Float[Numbers, "n d"], centres: Float[Numbers, "k d"]
 ) -> Float[Array, "k d+1"]:
     """Number and sum of the points nearest to each centre: what an iteration releases."""
     nearest = jnp.argmin(_squares(points, centres), axis=1).astype(jnp.int32)
@@ -53,18 +55,18 @@ def _squares(points: Array, centres: Array) -> Array:
     return jnp.sum((points[:, None, :] - centres[None, :, :]) ** 2, axis=2)
 
 
-def clustering_loss(points: Array, centres: Array) -> Array:
+def clustering_loss(points: Numbers, centres: Numbers) -> Array:
     """Mean squared distance to the nearest centre, each capped at 1."""
     return jnp.mean(jnp.minimum(_squares(points, centres).min(axis=1), 1.0))
 
 
-def component_statistics(points: Float[Array, "n d"]) -> Float[Array, " entries"]:
+def component_statistics(points: Float[Numbers, "n d"]) -> Float[Array, " entries"]:
     """Sum of x x^T on and above the diagonal: what is released of it."""
     rows, columns = np.triu_indices(points.shape[1])
     return (points.T @ points)[rows, columns]
 
 
-def component_loss(points: Array, directions: Float[Array, "d r"]) -> Array:
+def component_loss(points: Numbers, directions: Float[Numbers, "d r"]) -> Array:
     """Mean squared length that the directions miss; points have length at most 1."""
     return jnp.mean(jnp.sum(points**2, axis=1) - jnp.sum((points @ directions) ** 2, 1))
 
@@ -184,8 +186,9 @@ def private_clusters() -> Base:
     def numbers(points: np.ndarray, params: dict) -> dict[str, Any]:
         if np.any(np.abs(points) > 1.0):
             raise InputError("points must lie in [-1, 1]^d")
+        count, dimension = points.shape
         scales = clustering_noise(
-            *points.shape, params["run_epsilon"], iterations=params["iterations"]
+            count, dimension, params["run_epsilon"], iterations=params["iterations"]
         )
         return {
             "analysis_scale": np.float64(scales.analysis),
@@ -215,7 +218,8 @@ def private_components() -> Base:
             raise InputError("points must have length at most 1")
         if int(params["sizes"]) > points.shape[1]:
             raise InputError(f"sizes must be at most {points.shape[1]}, the dimension")
-        scales = component_noise(*points.shape, params["run_epsilon"])
+        count, dimension = points.shape
+        scales = component_noise(count, dimension, params["run_epsilon"])
         return {
             "analysis_scale": np.float64(scales.analysis),
             "score_scale": np.float64(scales.score),

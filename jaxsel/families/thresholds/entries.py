@@ -151,7 +151,7 @@ ENTRIES = (
         _threshold,
         lambda values, epsilon: guarantee("PS-Cor16(1)", epsilon=epsilon),
         elsewhere={
-            "threshold": 0.8,
+            "threshold": 0,
             "epsilon": 0.6,
             "probabilities": "0.3,0.3,0.4",
             "scores": "0.9,0.8,0.5",

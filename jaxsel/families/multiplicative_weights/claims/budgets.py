@@ -149,7 +149,7 @@ _POINTS = (
 
 
 def _shipped(
-    worst: Callable[[weights.Settings, float, float], float],
+    worst: Callable[..., float],
     settings: Callable[..., weights.Settings],
 ) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:

@@ -195,7 +195,7 @@ def worst_counts(
         return ratio * math.expm1(t) + math.expm1(-growth * t)
 
     # Chernoff's bound e^(-t d), t the largest for which it holds at every mean.
-    t = float(optimize.brentq(exponent, 1e-9, 10.0))
+    t = float(optimize.brentq(exponent, 1e-9, 10.0))  # type: ignore
     typical = (
         -math.log(delta) / t / (ratio * math.exp(t) - growth * math.exp(-growth * t))
     )

@@ -119,8 +119,8 @@ def _approximate(algorithm: int):
             *(found[:3] for found in _instances(algorithm, budget, 16)),
         ]
         for plan, pair, test in tried:
-            laws = _sides(algorithm, *pair, test)
-            seen = epsilon_at_delta(*laws, plan["delta"])
+            laws = _sides(algorithm, pair[0], pair[1], test)
+            seen = epsilon_at_delta(laws[0], laws[1], plan["delta"])
             where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, {plan}"
             yield plan["final_epsilon"], seen, f"{where}, N={test.samples}"
 

@@ -106,7 +106,8 @@ def _untested_cases(name: str):
                     for more in (False, True)
                 ]
                 seen = max(
-                    _excess(*sides, epsilon), _excess(sides[1], sides[0], epsilon)
+                    _excess(sides[0], sides[1], epsilon),
+                    _excess(sides[1], sides[0], epsilon),
                 )
                 claimed = _delta(epsilon=epsilon, delta=delta)
                 yield 1.0, seen / claimed, f"{epsilon=:g}, {delta=:g}, {records}"

@@ -175,7 +175,7 @@ def _partition_cases(budget: Budget) -> Iterator[Case]:
                 cuts = np.linspace(-reach, reach, bins + 1)[1:-1]
                 ends = np.concatenate([[-np.inf], cuts, [np.inf]])
                 laws = [_masses(ends), _masses(ends - 1.0 / noise)]
-                seen = float(renyi_divergence(*laws, order))
+                seen = float(renyi_divergence(laws[0], laws[1], order))
                 where = f"{bins} cells, {order=:g}, noise multiplier {noise:g}"
                 yield whole_line, seen, where
             yield seen, 0.999 * whole_line, f"not far below, {where}"
@@ -196,7 +196,8 @@ def _gaussian_cases(budget: Budget) -> Iterator[Case]:
             centre = (1.0 - order) * shift
             z = np.linspace(min(centre, 0.0) - 20.0, max(centre, 0.0) + 20.0, 20_001)
             exponent = -0.5 * order * z**2 - 0.5 * (1.0 - order) * (z - shift) ** 2
-            moment = special.logsumexp(exponent) + math.log(z[1] - z[0])
+            moment = float(special.logsumexp(exponent))  # type: ignore[arg-type]
+            moment += math.log(z[1] - z[0])
             seen = (moment - 0.5 * math.log(2.0 * math.pi)) / (order - 1.0)
             claimed = _finite(order=order, noise_multiplier=noise)
             yield claimed, float(seen), f"{order=:g}, noise multiplier {noise:g}"
@@ -239,7 +240,7 @@ def _order_one_cases(budget: Budget) -> Iterator[Case]:
         for w in np.linspace(0.05, 0.95, 19):
             half = [w * side + (1.0 - w) * np.array([0.01, 0.99]) for side in far]
             average = w * float(renyi_divergence(*far, order))
-            seen = float(renyi_divergence(*half, order))
+            seen = float(renyi_divergence(half[0], half[1], order))
             if seen > average:
                 yield seen, average, f"no convexity at order {order:g}, weight {w:g}"
                 break

@@ -5,7 +5,7 @@ Gaussian base. The proof of Corollary 5.8 and Remark C.8 are in profile_poisson_
 """
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -184,7 +184,9 @@ def _best_cases(budget: Budget) -> Iterator[Case]:
     for noise_scale in (0.5, 1.0, 4.0, 16.0):
         for delta in (1e-10, 1e-6, 1e-3):
             for mean in (1.0, 20.0, 60.0, 200.0):
-                setting = {"mean": mean, "delta": delta, "noise_scale": noise_scale}
+                setting: dict[str, Any] = {
+                    "mean": mean, "delta": delta, "noise_scale": noise_scale
+                }  # fmt: skip
                 ours, theirs = _gaussian_5_8(**setting), _gaussian_5_6(**setting)
                 low, high = (ours, theirs) if mean == 1.0 else (theirs, ours)
                 yield high, low, f"order of the two at {setting}"
