@@ -51,7 +51,7 @@ def cluster_statistics(
     return jnp.concatenate([member.sum(axis=0)[:, None], member.T @ points], axis=1)
 
 
-def _squares(points: Array, centres: Array) -> Array:
+def _squares(points: Numbers, centres: Numbers) -> Array:
     return jnp.sum((points[:, None, :] - centres[None, :, :]) ** 2, axis=2)
 
 
@@ -63,7 +63,7 @@ def clustering_loss(points: Numbers, centres: Numbers) -> Array:
 def component_statistics(points: Float[Numbers, "n d"]) -> Float[Array, " entries"]:
     """Sum of x x^T on and above the diagonal: what is released of it."""
     rows, columns = np.triu_indices(points.shape[1])
-    return (points.T @ points)[rows, columns]
+    return jnp.asarray(points.T @ points)[rows, columns]
 
 
 def component_loss(points: Numbers, directions: Float[Numbers, "d r"]) -> Array:
