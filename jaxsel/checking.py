@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from jaxsel.base import Budget, Verdict
 
@@ -9,6 +10,19 @@ from jaxsel.base import Budget, Verdict
 CONFIDENCE = 1.0 - 1e-6
 
 Case = tuple[float, float, str]
+
+
+class Aside(NamedTuple):
+    """A case that is judged, but says nothing of how near the claim's own bound is.
+
+    For example an audited lower bound against the exact value: near whatever the claim is.
+    """
+
+    claimed: float
+    observed: float
+    detail: str
+
+
 _Cases = Callable[[Budget], Iterable[Case]]
 
 
@@ -29,7 +43,8 @@ def bound_verdict(
       has the largest tightness of all cases.
     """
     worst, count, tightness = None, 0, None
-    for claimed, observed, detail in cases:
+    for case in cases:
+        claimed, observed, detail = case
         count += 1
         if math.isnan(claimed) or math.isnan(observed):
             return Verdict("inconclusive", claimed, observed, math.nan, count, detail)
@@ -37,7 +52,8 @@ def bound_verdict(
         slack = 0.0 if claimed == observed else large - small
         if worst is None or slack < worst[0]:
             worst = (slack, claimed, observed, detail)
-        if 0.0 < large < math.inf and 0.0 < claimed:
+        counts = not isinstance(case, Aside)
+        if counts and 0.0 < large < math.inf and 0.0 < claimed:
             tightness = max(tightness or 0.0, small / large)
     if worst is None:
         return Verdict("inconclusive", math.nan, math.nan, math.nan, 0, "no case tried")

@@ -46,6 +46,30 @@ def _id(claim: Claim | str) -> str:
     return claim if isinstance(claim, str) else claim.id
 
 
+def _linked(
+    link: dict[str, Any],
+    truth: str,
+    wrong: Sequence[Claim | str],
+    right: Sequence[Claim | str],
+) -> tuple[Claim, ...]:
+    """The claims given as such, each with the link; the wrong ones with what is true."""
+    names = ", ".join(_id(claim) for claim in right)
+    correction = f"{truth} ({names})" if names else truth
+    false = [
+        dataclasses.replace(
+            claim, holds=False, correction=claim.correction or correction, **link
+        )
+        for claim in wrong
+        if isinstance(claim, Claim)
+    ]
+    true = [
+        dataclasses.replace(claim, **link)
+        for claim in right
+        if isinstance(claim, Claim)
+    ]
+    return (*false, *true)
+
+
 class Paper(NamedTuple):
     """Makes the statements of one paper.
 
@@ -138,23 +162,7 @@ class Paper(NamedTuple):
           refuted: claims that ``validate`` refutes; they need not say so themselves.
           corrected: claims that state what is true.
         """
-        names = ", ".join(_id(claim) for claim in corrected)
-        correction = f"{correct} ({names})" if names else correct
-        claims = [
-            dataclasses.replace(
-                claim,
-                holds=False,
-                erratum=id,
-                correction=claim.correction or correction,
-            )
-            for claim in refuted
-            if isinstance(claim, Claim)
-        ]
-        claims += [
-            dataclasses.replace(claim, erratum=id)
-            for claim in corrected
-            if isinstance(claim, Claim)
-        ]
+        claims = _linked({"erratum": id}, correct, refuted, corrected)
         erratum = Erratum(
             id,
             f"{self.citation}, {place}",
@@ -164,7 +172,7 @@ class Paper(NamedTuple):
             tuple(_id(claim) for claim in refuted),
             tuple(_id(claim) for claim in corrected),
         )
-        return Misprint(erratum, tuple(claims))
+        return Misprint(erratum, claims)
 
     def remark(
         self,
@@ -186,23 +194,7 @@ class Paper(NamedTuple):
             refutes; those listed by id alone stand elsewhere.
           holds: claims that state what is true.
         """
-        names = ", ".join(_id(claim) for claim in holds)
-        correction = f"{text} ({names})" if names else text
-        claims = [
-            dataclasses.replace(
-                claim,
-                holds=False,
-                remark=id,
-                correction=claim.correction or correction,
-            )
-            for claim in readings
-            if isinstance(claim, Claim)
-        ]
-        claims += [
-            dataclasses.replace(claim, remark=id)
-            for claim in holds
-            if isinstance(claim, Claim)
-        ]
+        claims = _linked({"remark": id}, text, readings, holds)
         remark = Remark(
             id,
             f"{self.citation}, {place}",
@@ -210,4 +202,4 @@ class Paper(NamedTuple):
             tuple(_id(claim) for claim in readings),
             tuple(_id(claim) for claim in holds),
         )
-        return Note(remark, tuple(claims))
+        return Note(remark, claims)

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxsel.base import Budget, Claim, Pair, Relation
 from jaxsel.catalogue.collect import promised
-from jaxsel.checking import CONFIDENCE, Case, at_most
+from jaxsel.checking import CONFIDENCE, Aside, Case, at_most
 from jaxsel.domains import Choice, whole
 from jaxsel.entry import MechanismEntry, Values
 from jaxsel.errors import InputError
@@ -116,6 +116,8 @@ def _audit_cases(
         yield epsilon, lower, f"{text}, {where}"
         if seen.exact is not None:
             yield epsilon, seen.exact, f"exact epsilon, {where}"
+            against = f"{text} against the exact epsilon, {where}"
+            yield Aside(seen.exact, lower, against)
 
     return cases
 

@@ -10,6 +10,7 @@ from jaxsel.catalogue import (
     promised,
 )
 from jaxsel.catalogue.checks import audit_claims, simulation_claims, with_method
+from jaxsel.checking import Aside, bound_verdict
 from jaxsel.domains import Choice, choice
 from jaxsel.entry import guarantee
 from jaxsel.errors import InputError
@@ -106,3 +107,10 @@ def test_self_checks_leave_the_special_values(entry):
     if "method" in here:
         for method in entry.settings["method"].options:
             assert with_method(entry, entry.elsewhere, method) is not None
+
+
+def test_an_aside_is_judged_and_says_nothing_of_power():
+    cases = [(1.0, 0.2, "bound"), Aside(0.5, 0.49, "beside")]
+    verdict = bound_verdict(cases)
+    assert (verdict.outcome, verdict.tightness) == ("holds", 0.2)
+    assert bound_verdict([*cases, Aside(0.5, 0.6, "beside")]).outcome == "refuted"
