@@ -11,6 +11,7 @@ from jaxsel.base import Mechanism, Pair
 from jaxsel.domains import Domain, read_values
 from jaxsel.errors import InputError
 from jaxsel.printing import Summary, printed
+from jaxsel.utility import Utility
 
 Values = Mapping[str, Any]
 
@@ -103,6 +104,12 @@ def no_guarantee(values: Values, pair: Pair) -> None:
     del values, pair
 
 
+def no_utility(values: Values, labels: tuple[str, ...]) -> Utility:
+    """Of a mechanism whose events are not ranked."""
+    del values, labels
+    return {}
+
+
 class MechanismEntry(NamedTuple):
     """A mechanism of the catalogue.
 
@@ -117,6 +124,8 @@ class MechanismEntry(NamedTuple):
       guarantee: (values, pair) -> the pure epsilon proven for such pairs, or None.
       elsewhere: settings away from every special value of the defaults (one round, gamma
         = 1, no ties), at which the self-checks try the mechanism as well.
+      utility: (values, labels of the events) -> what each event is worth; {} where
+        events are not ranked.
     """
 
     name: str
@@ -128,6 +137,7 @@ class MechanismEntry(NamedTuple):
     make_pairs: Callable[[Values], tuple[Pair, ...]]
     guarantee: Callable[[Values, Pair], Guarantee | None] = no_guarantee
     elsewhere: Values = MappingProxyType({})
+    utility: Callable[[Values, tuple[str, ...]], Utility] = no_utility
 
     def read(self, given: Values) -> dict[str, Any]:
         """Typed values of the settings: those given (as text or as values), and defaults.

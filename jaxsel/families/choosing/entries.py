@@ -8,6 +8,7 @@ from jaxsel.base import Pair, Relation
 from jaxsel.domains import choice, number, numbers, whole
 from jaxsel.entry import Built, MechanismEntry, Values
 from jaxsel.families.choosing.laws import LEAST_EPSILON, LEAST_PROBABILITY
+from jaxsel.utility import by_scores
 
 _SETTINGS = {
     "scores": numbers("each moves by at most 1", size=2, default="5,3,0"),
@@ -110,6 +111,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "beta": 0.07,
             "bound": 3,
         },
+        utility=by_scores,
     ),
     MechanismEntry(
         "stable_selection",
@@ -134,5 +136,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "rank": 2,
             "shares": 4,
         },
+        utility=by_scores,
     ),
 )

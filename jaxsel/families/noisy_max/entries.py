@@ -11,6 +11,7 @@ from jaxsel.families.noisy_max.group_bounds import (
     moving_groups,
 )
 from jaxsel.families.noisy_max.laws import NOISES, noisy_max_scale
+from jaxsel.utility import by_scores
 
 _SCORES = numbers(
     "the candidates' scores, in units of the sensitivity", default="2,1,0"
@@ -141,6 +142,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _noisy_max_pairs,
         _noisy_max_guarantee,
         elsewhere={"scores": "1,1,-0.5", "epsilon": 0.7, "relation": "monotone"},
+        utility=by_scores,
     ),
     MechanismEntry(
         "noisy_max_composition",

@@ -14,6 +14,7 @@ from jaxsel.domains import choice, numbers, positive, whole
 from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.errors import InputError, check_params
 from jaxsel.papers import LBP
+from jaxsel.utility import by_scores
 
 SCORES = numbers("in units of the sensitivity", size=2, default="2,1,0")
 DRAWS = whole("how many candidates are drawn", at_least=1, at_most=1e4, default=3)
@@ -100,5 +101,6 @@ ENTRIES = (
         _pairs,
         _guarantee,
         elsewhere={"scores": "1,1,0.5", "draws": 2, "epsilon": 0.7},
+        utility=by_scores,
     ),
 )

@@ -18,6 +18,7 @@ from jaxsel.domains import (
 from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.errors import InputError
 from jaxsel.families.score_selection.classical_laws import check_each_positive
+from jaxsel.utility import by_scores
 
 _ROW = numbers("one list")
 
@@ -283,6 +284,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "epsilon": 0.7,
             "beta": 0.35,
         },
+        utility=by_scores,
     ),
     MechanismEntry(
         "selection_generalised_exponential",
@@ -303,6 +305,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "epsilon": 0.7,
             "beta": 0.35,
         },
+        utility=by_scores,
     ),
     MechanismEntry(
         "selection_margin",
@@ -323,6 +326,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "delta": 0.01,
             "beta": 0.35,
         },
+        utility=by_scores,
     ),
     MechanismEntry(
         "selection_smooth_sensitivity",
@@ -410,6 +414,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "epsilon": 0.7,
             "beta": 0.35,
         },
+        utility=by_scores,
     ),
     MechanismEntry(
         "margin_mechanism",
@@ -433,5 +438,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "epsilon": 0.7,
             "delta": 0.01,
         },
+        utility=by_scores,
     ),
 )  # fmt: skip

@@ -16,6 +16,7 @@ from jaxsel.families.tuning.base_settings import (
     base_input,
     base_pairs,
     base_params,
+    base_utility,
 )
 
 _METHOD = choice(
@@ -54,7 +55,7 @@ def _threshold_entry(
     return MechanismEntry(
         name, ids, summary, False,
         {"threshold": threshold, **settings, **BASE_SETTINGS, "method": _METHOD},
-        make, make_pairs, proven, elsewhere,
+        make, make_pairs, proven, elsewhere, base_utility,
     )  # fmt: skip
 
 

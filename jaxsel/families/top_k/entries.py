@@ -19,6 +19,7 @@ from jaxsel.families.top_k.confident_laws import confident_settings
 from jaxsel.families.top_k.curves import SELECTION_NOISES, TEST_NOISES
 from jaxsel.families.top_k.laws import BEYOND, EVENTS, descending
 from jaxsel.families.top_k.limits import LEAST_PROBABILITY, MAX_COUNT, SCALES
+from jaxsel.utility import Utility, of_sets
 
 _HISTOGRAM = numbers(
     "counts of the candidates",
@@ -117,9 +118,12 @@ def _entry(
             for key, why in _WHY.items()
         )
 
+    def utility(values: Values, labels: tuple[str, ...]) -> Utility:
+        return of_sets(values["histogram"], labels, values.get("k"))
+
     shown = {"histogram": _HISTOGRAM, **settings, "precision": _PRECISION}
     return MechanismEntry(
-        name, ids, summary, broken, shown, build, pairs, promise, elsewhere
+        name, ids, summary, broken, shown, build, pairs, promise, elsewhere, utility
     )
 
 
@@ -558,6 +562,7 @@ _CONFIDENT = MechanismEntry(
         "delta": 0.0001,
         "beta": 0.5,
     },
+    utility=lambda values, labels: of_sets(values["scores"], labels, values["k"]),
 )
 
 ENTRIES: tuple[MechanismEntry, ...] = (

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from jaxsel.base import Pair, Relation
 from jaxsel.domains import choice, number, numbers, whole
-from jaxsel.entry import Guarantee, Values, guarantee
+from jaxsel.entry import Guarantee, Values, guarantee, no_utility
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.base_laws import finite_pairs
+from jaxsel.families.tuning.base_laws import finite_pairs, randomised_response_law
 from jaxsel.families.tuning.claims import one_run
+from jaxsel.utility import Utility, by_scores, of_candidates
 
 if TYPE_CHECKING:
     from jaxsel.families.tuning.bases import Base
@@ -27,6 +30,8 @@ class BaseSetting(NamedTuple):
       pairs: (values, params) -> neighbouring inputs, worst first.
       guarantee: values -> the claim that gives one run's pure epsilon on such pairs, or
         None.
+      utility: (values, labels) -> what a run, released, is worth; {} if runs are not
+        told apart.
     """
 
     name: str
@@ -35,6 +40,7 @@ class BaseSetting(NamedTuple):
     params: Callable[[Values], Params]
     pairs: Callable[[Values, Params], tuple[Pair, ...]]
     guarantee: Callable[[Values], Guarantee | None]
+    utility: Callable[[Values, tuple[str, ...]], Utility] = by_scores
 
 
 class BaseInput(NamedTuple):
@@ -58,6 +64,11 @@ def _randomised_response() -> "Base":
     return randomised_response()
 
 
+def _response_utility(values: Values, labels: tuple[str, ...]) -> Utility:
+    law = randomised_response_law(values["bit"], values["epsilon"])
+    return of_candidates(np.array([0.0, 1.0]), labels, law)
+
+
 def _response_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
     del values
     why = "complete for pure DP; the worst case of a fixed number of runs"
@@ -68,6 +79,11 @@ def _finite() -> "Base":
     from jaxsel.families.tuning.bases import finite
 
     return finite()
+
+
+def _finite_utility(values: Values, labels: tuple[str, ...]) -> Utility:
+    law = values["probabilities"]
+    return of_candidates(-np.arange(law.size), labels, law)
 
 
 def _finite_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
@@ -150,6 +166,7 @@ BASES = {
             lambda values: guarantee(
                 "BASE-randomised-response", epsilon=values["epsilon"]
             ),
+            _response_utility,
         ),
         BaseSetting(
             "finite",
@@ -158,6 +175,7 @@ BASES = {
             lambda values: {},
             _finite_pairs,
             lambda values: guarantee("BASE-finite", epsilon=values["epsilon"]),
+            _finite_utility,
         ),
         BaseSetting(
             "score_table",
@@ -190,6 +208,7 @@ BASES = {
             _bins,
             _score_pairs,
             _laplace,
+            no_utility,
         ),
         BaseSetting(
             "noised_score_gaussian",
@@ -198,6 +217,7 @@ BASES = {
             _bins,
             _score_pairs,
             _no_guarantee,
+            no_utility,
         ),
     )
 }
@@ -262,6 +282,11 @@ def base_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
       InputError: if the base has no constructed pair.
     """
     return BASES[values["base"]].pairs(values, params)
+
+
+def base_utility(values: Values, labels: tuple[str, ...]) -> Utility:
+    """What each run is worth if it is released, "none" last."""
+    return BASES[values["base"]].utility(values, labels)
 
 
 def base_epsilon(values: Values) -> float | None:

@@ -13,6 +13,7 @@ from jaxsel.families.tuning.base_settings import (
     base_input,
     base_pairs,
     base_params,
+    base_utility,
 )
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps,
@@ -63,7 +64,7 @@ def _tuning_entry(
 
     return MechanismEntry(
         name, ids, summary, broken, {**settings, **BASE_SETTINGS, "method": _METHOD},
-        make, make_pairs, proven, elsewhere,
+        make, make_pairs, proven, elsewhere, base_utility,
     )  # fmt: skip
 
 
