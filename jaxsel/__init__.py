@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from jaxsel.public import account as account
     from jaxsel.public import claim as claim
     from jaxsel.public import mechanism as mechanism
+    from jaxsel.sweeps.running import sweep as sweep
     from jaxsel.tables import from_law as from_law
     from jaxsel.tallies import Tallies as Tallies
     from jaxsel.validation import Validation as Validation
@@ -100,6 +101,7 @@ _PUBLIC = {
     "random_candidate": "families.tuning.noised_bases:random_candidate",
     "simulate": "engine:simulate",
     "simulate_grid": "engine:simulate_grid",
+    "sweep": "sweeps.running:sweep",
     "threshold_selection": "families.thresholds.threshold_selection:threshold_selection",
     "validate": "validation:validate",
 }

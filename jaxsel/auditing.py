@@ -115,6 +115,39 @@ def audit(
     """
     found = _audited(mechanism, pair)
     tallies = _both_sides(found, trials, method, seed, progress, performance)
+    return _epsilon_report(found, tallies, delta, confidence)
+
+
+def audit_tallies(
+    mechanism: Mechanism | Built,
+    pair: Pair | str | None,
+    used: tuple[np.ndarray, np.ndarray],
+    selection: tuple[np.ndarray, np.ndarray],
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+) -> Audit:
+    """``audit`` from tallies that are there already, by its method "split".
+
+    Args:
+      mechanism, pair, delta, confidence: as for ``audit``.
+      used: Int["events"] on the data and on the neighbour, for the bound.
+      selection: the same of other, independent trials, for choosing the event.
+
+    Raises:
+      InputError: for bad input, or draws too coarse for so many trials.
+    """
+    found = _audited(mechanism, pair)
+    trials = int(np.sum(used[0]) + np.sum(selection[0]))
+    _check_resolution(found.mechanism, trials)
+    labels = found.mechanism.labels(found.pair.data, found.pair.params)
+    tallies = _BothSides(used, selection, labels)
+    return _epsilon_report(found, tallies, delta, confidence)
+
+
+def _epsilon_report(
+    found: "_Audited", tallies: "_BothSides", delta: float, confidence: float
+) -> Audit:
     # Above delta = 0 the best event may hold several outcomes.
     events = ["singletons"]
     if delta > 0.0:
@@ -124,7 +157,7 @@ def audit(
         counts, counts_neighbour, delta, confidence, events, tallies.selection
     )
     exact = _exact(found, lambda p, q: epsilon_at_delta(p, q, delta))
-    return _report(found, trials, "epsilon", delta, bound, exact, tallies.labels)
+    return _report(found, tallies.trials, "epsilon", delta, bound, exact, tallies.labels)
 
 
 def audit_delta(
@@ -147,7 +180,9 @@ def audit_delta(
         counts, counts_neighbour, epsilon, confidence, selection=tallies.selection
     )
     exact = _exact(found, lambda p, q: float(profile_delta(p, q, epsilon)))
-    return _report(found, trials, "delta", epsilon, bound, exact, tallies.labels)
+    return _report(
+        found, tallies.trials, "delta", epsilon, bound, exact, tallies.labels
+    )
 
 
 class _Audited(NamedTuple):
@@ -207,6 +242,20 @@ class _BothSides(NamedTuple):
     selection: tuple | None
     labels: tuple[str, ...]
 
+    @property
+    def trials(self) -> int:
+        """A side."""
+        selection = 0 if self.selection is None else int(np.sum(self.selection[0]))
+        return int(np.sum(self.used[0])) + selection
+
+
+def _check_resolution(mechanism: Mechanism, trials: int) -> None:
+    if mechanism.resolution * trials > _DISTORTION:
+        raise InputError(
+            f"{mechanism.name} resolves probabilities down to {mechanism.resolution:.2g}, "
+            f'too coarse to audit with {trials} trials; use precision "tail"'
+        )
+
 
 def _both_sides(
     audited: _Audited,
@@ -219,11 +268,7 @@ def _both_sides(
     mechanism, pair = audited.mechanism, audited.pair
     trials = check_integer("trials", trials, 2)
     check_choice("method", method, ("split", "bonferroni"))
-    if mechanism.resolution * trials > _DISTORTION:
-        raise InputError(
-            f"{mechanism.name} resolves probabilities down to {mechanism.resolution:.2g}, "
-            f'too coarse to audit with {trials} trials; use precision "tail"'
-        )
+    _check_resolution(mechanism, trials)
     cells = [(pair.data, pair.params), (pair.neighbour, pair.params)]
     # Entries of the catalogue are tested for it.
     if not audited.listed:

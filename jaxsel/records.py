@@ -95,35 +95,30 @@ def versions() -> dict[str, str]:
 
 
 Save = Callable[..., None]
+Replace = Callable[[Callable[[Path], object]], None]
 
 
 @contextlib.contextmanager
-def writer(path: str | Path, patience: float = 0.0) -> Iterator[Save]:
-    """Makes this process the only one that writes a record, as long as the block lasts.
+def exclusive(path: str | Path, patience: float = 0.0) -> Iterator[Replace]:
+    """Makes this process the only one that writes a file, as long as the block lasts.
 
-    Yields ``save(*, arrays, configuration, attributes)``, which replaces the record; it
-    may be called again and again. A process that is killed holds nothing any more.
+    Yields ``replace(write)``: ``write`` is given another name to write under, and what it
+    wrote takes the file's place, whole. A process that is killed holds nothing any more.
 
     Args:
-      path: of the record; its folder is created.
+      path: of the file; its folder is created.
       patience: how many seconds to wait for another process.
 
     Raises:
-      InputError: if another process writes this record, or the place cannot be written;
-        then the old record, if there is one, is as it was.
+      InputError: if another process writes this file, or the place cannot be written;
+        then the old file, if there is one, is as it was.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.partial")
 
-    def save(
-        *,
-        arrays: Mapping[str, Any],
-        configuration: Mapping[str, Any],
-        attributes: Mapping[str, Any] | None = None,
-    ) -> None:
-        dataset = _dataset(arrays, configuration, attributes or {})
+    def replace(write: Callable[[Path], object]) -> None:
         try:
-            dataset.to_netcdf(temporary, engine="h5netcdf")
+            write(temporary)
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -135,6 +130,27 @@ def writer(path: str | Path, patience: float = 0.0) -> Iterator[Save]:
     with _locked(path, patience):
         # Nobody else writes: what lies here was left by a process that was killed.
         temporary.unlink(missing_ok=True)
+        yield replace
+
+
+@contextlib.contextmanager
+def writer(path: str | Path, patience: float = 0.0) -> Iterator[Save]:
+    """``exclusive`` for a record: yields ``save(*, arrays, configuration, attributes)``.
+
+    It replaces the record, and may be called again and again. Arguments and errors as for
+    ``exclusive``.
+    """
+    with exclusive(path, patience) as replace:
+
+        def save(
+            *,
+            arrays: Mapping[str, Any],
+            configuration: Mapping[str, Any],
+            attributes: Mapping[str, Any] | None = None,
+        ) -> None:
+            dataset = _dataset(arrays, configuration, attributes or {})
+            replace(lambda name: dataset.to_netcdf(name, engine="h5netcdf"))
+
         yield save
 
 

@@ -121,6 +121,17 @@ def family_parameters(family: str) -> Mapping[str, Domain]:
     return {**_family(family)[1].parameters, "mean": _MEAN, **_LIMITS}
 
 
+def all_parameters() -> Mapping[str, Domain]:
+    """The domains of what may be written after the name of one family or another."""
+    found: dict[str, Domain] = {}
+    for family in _FACTORIES:
+        for name, domain in family_parameters(family).items():
+            # Where families differ, their own factories say what is allowed.
+            same = found.setdefault(name, domain).describe() == domain.describe()
+            found[name] = domain if same else number(domain.help)
+    return found
+
+
 def _usage(name: str) -> str:
     family = _FACTORIES[name]
     direct = ", ".join(family.parameters)

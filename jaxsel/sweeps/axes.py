@@ -58,7 +58,7 @@ class Grid(NamedTuple):
 
 def _plain(number: float, whole: bool) -> Value:
     """Twelve digits say what was meant: 0.1 + 0.2 is 0.3."""
-    return int(round(number)) if whole else float(f"{number:.12g}")
+    return round(number) if whole else float(f"{number:.12g}")
 
 
 def _number(name: str, text: str) -> float:
@@ -164,7 +164,9 @@ def values_of(name: str, given: Any, domain: Domain) -> tuple[Value, ...]:
     kept = tuple(_as_given(_written(value), domain) for value in found)
     for value in kept:
         domain.read(name, value)
-    twice = [value for value in kept if kept.count(value) > 1] if len(kept) < 1e4 else []
+    twice = (
+        [value for value in kept if kept.count(value) > 1] if len(kept) < 1e4 else []
+    )
     if twice:
         raise InputError(f"{name} has {twice[0]} twice; each value belongs there once")
     return kept
@@ -192,7 +194,9 @@ def read_grid(
       InputError: as ``values_of``; or for zipped names of unequal lengths, or too many
         cells.
     """
-    found = {name: values_of(name, value, domain_of(name)) for name, value in given.items()}
+    found = {
+        name: values_of(name, value, domain_of(name)) for name, value in given.items()
+    }
     groups = _groups(found, zipped)
     axes, fixed = [], {}
     for names in groups:

@@ -46,6 +46,11 @@ FORMS: Mapping[str, str] = {
 """Every form that parse_base reads, with its meaning."""
 
 
+def parameter_names() -> tuple[str, ...]:
+    """Every name that a base may have in its text."""
+    return tuple(dict.fromkeys(name for form in _FORMS for name in form.names))
+
+
 def _wrong(text: object) -> InputError:
     return InputError(f"base is {text!r}; it must look like one of: {'  '.join(FORMS)}")
 

@@ -289,6 +289,29 @@ def base_utility(values: Values, labels: tuple[str, ...]) -> Utility:
     return BASES[values["base"]].utility(values, labels)
 
 
+# What is known of one run beyond pure privacy: the text of a base, for the accountant.
+_TEXTS: dict[str, Callable[[Values], str]] = {
+    "randomised_response": lambda v: f"randomised_response:epsilon={v['epsilon']!r}",
+    "finite": lambda v: f"pure:epsilon={v['epsilon']!r}",
+} | {
+    f"{kind}_{noise}": text
+    for kind in ("random_candidate", "noised_score")
+    for noise, text in {
+        "laplace": lambda v: f"laplace:noise_scale={v['noise_scale']!r}",
+        "gaussian": lambda v: f"gaussian:noise_multiplier={v['noise_scale']!r}",
+    }.items()
+}
+
+
+def base_text(values: Values) -> str | None:
+    """One run of the chosen base, its scores moving by at most 1, for the accountant.
+
+    None if there is no base, or nothing is known of it.
+    """
+    text = _TEXTS.get(values.get("base", ""))
+    return None if text is None else text(values)
+
+
 def base_epsilon(values: Values) -> float | None:
     """Pure DP of one run of the chosen base on its pairs; None if it has none.
 

@@ -1,0 +1,187 @@
+"""jaxsel sweep: measures over a grid of settings."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jaxsel.cli.arguments import (
+    JsonOption,
+    bad_input_exits,
+    compilation_cache,
+    complete_mechanisms,
+    read_settings,
+    read_trials,
+)
+from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from jaxsel.sweeps.asked import Asked
+
+_ROWS = 40
+
+HELP = """Explore: measure a mechanism, or what tuning costs, over a grid of settings.
+
+jaxsel sweep private_tuning repetitions=geometric,poisson mean=2:1000:log7
+--measure success,epsilon_bound --trials 1e6 --record sweep.nc --plot sweep.png
+
+jaxsel sweep account base=gaussian noise_multiplier=1,2,4 mean=2:1000:log9
+
+Several values of a setting make an axis: 0.5,1,2 or 0:1:5 (five numbers from 0 to 1) or
+1:1000:log13 (thirteen, at equal ratios) or 1:5 (whole numbers); lists such as scores are
+separated by ;. Parameters of a law of K and of an account's base are settings, too, and so
+is seed. --zip a,b varies two together. --measure ? lists what can be measured.
+
+With --record the sweep may be killed and goes on where it stopped; a larger grid or more
+trials extend it. The file is NetCDF with named coordinates: xarray.open_dataset reads it.
+In place of all this, the name of a TOML file with the keys sweep, settings, measures, zip,
+trials, seed, delta, confidence, record, csv, parquet, plot, x, hue, facet."""
+
+_Text = str | None
+
+
+def _option(name: str, help: str) -> typer.models.OptionInfo:
+    return typer.Option(name, help=help)
+
+
+def sweep_command(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="MECHANISM|account|FILE.toml",
+            help="What to sweep.",
+            autocompletion=complete_mechanisms,
+        ),
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME=VALUES]...", help="Settings and axes."),
+    ] = None,
+    measure: Annotated[
+        _Text, _option("--measure", "Names, separated by commas; ? lists them.")
+    ] = None,
+    trials: Annotated[_Text, _option("--trials", "A cell, e.g. 1e6 (default).")] = None,
+    delta: Annotated[
+        float | None, _option("--delta", "Of epsilons; default 0.")
+    ] = None,
+    confidence: Annotated[
+        float | None, _option("--confidence", "Of intervals and audits; default 0.95.")
+    ] = None,
+    zips: Annotated[
+        list[str] | None,
+        typer.Option("--zip", help="Axes that go together: --zip epsilon,gamma."),
+    ] = None,
+    record: Annotated[
+        _Text, _option("--record", "NetCDF file to save to, and to go on from.")
+    ] = None,
+    csv: Annotated[_Text, _option("--csv", "Also as CSV, a row a cell.")] = None,
+    parquet: Annotated[_Text, _option("--parquet", "Also as Parquet.")] = None,
+    plot: Annotated[_Text, _option("--plot", "Picture: .png, .pdf or .svg.")] = None,
+    x: Annotated[_Text, _option("--x", "Axis of the picture.")] = None,
+    hue: Annotated[_Text, _option("--hue", "Axis told apart by colour.")] = None,
+    facet: Annotated[_Text, _option("--facet", "Axis told apart by panel.")] = None,
+    seed: Annotated[
+        int | None, _option("--seed", "Same seed, same result, bit for bit.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Explore: measure a mechanism, or what tuning costs, over a grid of settings."""
+    with bad_input_exits():
+        asked = _asked(subject, read_settings(settings))
+        given = {
+            "measures": None if measure is None else measure.split(","),
+            "zip": None if not zips else [group.split(",") for group in zips],
+            "trials": None if trials is None else read_trials(trials),
+            "delta": delta, "confidence": confidence, "seed": seed,
+            "record": record, "csv": csv, "parquet": parquet, "plot": plot,
+            "x": x, "hue": hue, "facet": facet,
+        }  # fmt: skip
+        given = {name: value for name, value in given.items() if value is not None}
+        asked = asked._replace(**given)
+        if list(asked.measures) == ["?"]:
+            _list_measures(asked, json)
+            return
+        _check_files(asked)
+        compilation_cache()
+        from jaxsel.sweeps import sweep
+
+        found = sweep(
+            asked.sweep, asked.settings, measures=asked.measures, zipped=asked.zip,
+            record=asked.record, **asked.numbers(),
+        )  # fmt: skip
+        _write(found, asked)
+        _show(found, asked, json)
+
+
+def _asked(subject: str, settings: dict[str, str]) -> "Asked":
+    from jaxsel.sweeps.asked import Asked, read_toml
+
+    if not subject.endswith(".toml"):
+        return Asked(subject, settings)
+    found = read_toml(subject)
+    return found._replace(settings={**found.settings, **settings})
+
+
+def _list_measures(asked: "Asked", json: bool) -> None:
+    from jaxsel.sweeps.axes import read_grid
+    from jaxsel.sweeps.cells import make_cell
+    from jaxsel.sweeps.measures import known_measures
+    from jaxsel.sweeps.subject import find_subject
+
+    subject = find_subject(asked.sweep)
+    grid = read_grid(asked.settings, subject.domain, asked.zip)
+    known = known_measures(subject, make_cell(subject, next(grid.points()), 0))
+    rows = [(m.name, m.kind, m.units, m.meaning) for m in known.values()]
+    columns = ("measure", "kind", "units", "meaning")
+    if json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    else:
+        print_table(f"Measures of {subject.name}", columns, rows)
+
+
+def _check_files(asked: "Asked") -> None:
+    """Before hours of work, not after."""
+    for name, endings in (
+        ("record", (".nc",)), ("csv", (".csv",)), ("parquet", (".parquet",)),
+        ("plot", (".png", ".pdf", ".svg")),
+    ):  # fmt: skip
+        path = getattr(asked, name)
+        if path is not None and not path.endswith(endings):
+            raise InputError(
+                f"--{name} is {path!r}; its name must end in {' or '.join(endings)}"
+            )
+        if path is not None and Path(path).is_dir():
+            raise InputError(f"--{name} is {path!r}, which is a folder")
+
+
+def _write(found: "xr.Dataset", asked: "Asked") -> None:
+    from jaxsel.sweeps import tables
+
+    if asked.csv is not None:
+        tables.write_csv(found, asked.csv)
+    if asked.parquet is not None:
+        tables.write_parquet(found, asked.parquet)
+
+
+def _show(found: "xr.Dataset", asked: "Asked", json: bool) -> None:
+    from jaxsel.sweeps import tables
+
+    if json:
+        print_json({"sweep": dict(found.attrs), "cells": tables.rows(found)})
+        return
+    rows = tables.short_rows(found)
+    columns = list(rows[0])
+    shown = rows[:_ROWS]
+    print_table(
+        str(found.attrs["title"]), columns, [[row[c] for c in columns] for row in shown]
+    )
+    if len(rows) > len(shown):
+        say(
+            f"{len(rows) - len(shown)} more rows; --record, --csv or --json has them all."
+        )
+    for path in (asked.record, asked.csv, asked.parquet, asked.plot):
+        if path is not None:
+            say(f"written: {path}")

@@ -1,0 +1,81 @@
+"""What a person asks of a sweep: from a TOML file, from the command line, or from both."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxsel.domains import nearest
+from jaxsel.errors import InputError
+
+
+class Asked(NamedTuple):
+    """A sweep in words.
+
+    Attributes:
+      sweep: the mechanism, or "account".
+      settings: by name, as text or lists.
+      measures: names; () for the default.
+      zip: groups of settings whose values go together.
+      trials, seed, delta, confidence: as for ``jaxsel.sweep``; None for the default.
+      record, csv, parquet, plot: files to write; None for none.
+      x, hue, facet: axes of the picture; None to choose.
+    """
+
+    sweep: str
+    settings: Mapping[str, Any]
+    measures: Sequence[str] = ()
+    zip: Sequence[Sequence[str]] = ()
+    trials: float | None = None
+    seed: int | None = None
+    delta: float | None = None
+    confidence: float | None = None
+    record: str | None = None
+    csv: str | None = None
+    parquet: str | None = None
+    plot: str | None = None
+    x: str | None = None
+    hue: str | None = None
+    facet: str | None = None
+
+    def numbers(self) -> dict[str, Any]:
+        """The options of ``jaxsel.sweep`` that were given."""
+        names = ("trials", "seed", "delta", "confidence")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+# What a file must have at each of its keys.
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "sweep": (str,), "settings": (dict,), "measures": (list,), "zip": (list,),
+    "trials": (int, float), "seed": (int,), "delta": (int, float),
+    "confidence": (int, float),
+}  # fmt: skip
+
+
+def read_toml(path: str | Path) -> Asked:
+    """A sweep from a file: keys as in ``Asked``, settings in a table ``[settings]``.
+
+    Raises:
+      InputError: if it cannot be read, or a key is unknown or of another type.
+    """
+    try:
+        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+    for key, value in found.items():
+        if key not in Asked._fields:
+            raise InputError(
+                f"{path} has a key {key!r}{nearest(key, Asked._fields)}; a sweep has: "
+                f"{', '.join(Asked._fields)}"
+            )
+        kinds = _KINDS.get(key, (str,))
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise InputError(
+                f"{path}: {key} is {value!r}; it must be of type {kinds[0].__name__}"
+            )
+    if "sweep" not in found:
+        raise InputError(f'{path} does not say what to sweep; add sweep = "noisy_max"')
+    return Asked(**{"settings": {}, **found})

@@ -1,0 +1,107 @@
+"""The cells of a sweep: settings, what is simulated for them, and under which key."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxsel.base import Pair
+from jaxsel.entry import Built
+from jaxsel.sweeps.axes import Value
+from jaxsel.sweeps.subject import SEED, Subject
+from jaxsel.sweeps.tallying import Item, Store
+
+
+class Cell(NamedTuple):
+    """One point of a sweep.
+
+    Attributes:
+      point: the settings given, by name.
+      values: all settings, typed; without the seed.
+      seed: of its trials.
+      built: the mechanism with its input; None in an account.
+    """
+
+    point: Mapping[str, Value]
+    values: Mapping[str, Any]
+    seed: int
+    built: Built | None
+
+    @property
+    def settings_key(self) -> str:
+        """What it is but for its seed, whatever the grid and the order of its settings."""
+        settings = {k: v for k, v in sorted(self.point.items()) if k != SEED}
+        built = self.built
+        name = "" if built is None or built.entry is None else built.entry.name
+        return json.dumps([name, settings])
+
+    @property
+    def key(self) -> str:
+        """What it is."""
+        return f"{self.settings_key} seed {self.seed}"
+
+
+def make_cell(subject: Subject, point: Mapping[str, Value], seed: int) -> Cell:
+    """The cell of a point; its own seed, if it has one, wins.
+
+    Raises:
+      InputError: for settings that do not go together.
+    """
+    values = subject.values(point)
+    own = int(point.get(SEED, seed))
+    built = None if subject.entry is None else subject.entry.build(values)
+    return Cell(point, values, own, built)
+
+
+def own_item(cell: Cell, trials: int) -> Item:
+    """Trials of the cell's own input."""
+    assert cell.built is not None
+    mechanism, data, params = cell.built[:3]
+    return Item(f"own {cell.key}", mechanism, data, params, cell.seed, 0, trials)
+
+
+class PairItems(NamedTuple):
+    """What an audit of one pair simulates.
+
+    Attributes:
+      pair: the pair.
+      selection: trials on both inputs to choose the event with.
+      used: others, to bound with.
+    """
+
+    pair: Pair
+    selection: tuple[Item, Item]
+    used: tuple[Item, Item]
+
+    def tallies(self, store: Store) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """As ``auditing.audit_tallies`` takes them."""
+
+        def both(items: tuple[Item, Item]) -> tuple[np.ndarray, np.ndarray]:
+            one, other = (store[item.key, item.first].counts for item in items)
+            return one, other
+
+        return {"used": both(self.used), "selection": both(self.selection)}
+
+
+def pair_items(cell: Cell, trials: int) -> list[PairItems]:
+    """For each constructed pair of the cell: half the trials to choose, half to use."""
+    built = cell.built
+    assert built is not None
+    half = trials // 2
+
+    def items(pair: Pair, first: int, last: int) -> tuple[Item, Item]:
+        sides = {"data": pair.data, "neighbour": pair.neighbour}
+        one, other = (
+            Item(
+                f"{pair.name} {side} {cell.key}", built.mechanism, data, pair.params,
+                cell.seed, first, last,
+            )
+            for side, data in sides.items()
+        )  # fmt: skip
+        return one, other
+
+    return [
+        PairItems(pair, items(pair, 0, half), items(pair, half, trials))
+        for pair in built.pairs()
+    ]

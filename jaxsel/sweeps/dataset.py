@@ -1,0 +1,261 @@
+"""The result of a sweep: an xarray data set with named coordinates, units, provenance."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jaxsel import records
+from jaxsel.auditing import audit_tallies
+from jaxsel.intervals import clopper_pearson
+from jaxsel.sweeps.axes import Grid
+from jaxsel.sweeps.cells import Cell, own_item, pair_items
+from jaxsel.sweeps.facts import FACT_OF, Facts, fact_key
+from jaxsel.sweeps.files import FORMAT
+from jaxsel.sweeps.measures import Measure, estimates
+from jaxsel.sweeps.subject import SEED, Subject
+from jaxsel.sweeps.tallying import Store
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class Options(NamedTuple):
+    """Numbers of a sweep beside its settings.
+
+    Attributes:
+      trials: a cell; of an audit, a side.
+      seed: where the seed is no axis.
+      delta: of the epsilons of mechanisms.
+      confidence: of every interval, and of an audit of all pairs of a cell together.
+    """
+
+    trials: int
+    seed: int
+    delta: float
+    confidence: float
+
+
+class _Known(NamedTuple):
+    """Everything that variables are made from."""
+
+    cells: Sequence[Cell]
+    options: Options
+    store: Store
+    facts: Facts
+
+    def fact(self, cell: Cell, measure: str) -> dict[str, float]:
+        return self.facts[fact_key(FACT_OF[measure], cell, self.options.delta)]
+
+    def counts(self, cell: Cell) -> np.ndarray:
+        item = own_item(cell, self.options.trials)
+        return self.store[item.key, item.first].counts
+
+
+# Of one measure: (suffix of the variable, further dimension or "", values cell by cell).
+_Column = tuple[str, str, list[Any]]
+
+
+def _law(cell: Cell) -> np.ndarray | None:
+    assert cell.built is not None
+    mechanism, data, params = cell.built[:3]
+    return None if mechanism.law is None else mechanism.law(data, params).probabilities
+
+
+def _utilities(known: _Known) -> dict[str, list[_Column]]:
+    rows = []
+    for cell in known.cells:
+        assert cell.built is not None
+        rows.append(
+            estimates(
+                cell.built, known.counts(cell), _law(cell), known.options.confidence
+            )
+        )
+    return {
+        name: [
+            ("", "", [row[name].value if name in row else np.nan for row in rows]),
+            ("_low", "", [row[name].low if name in row else np.nan for row in rows]),
+            ("_high", "", [row[name].high if name in row else np.nan for row in rows]),
+            (
+                "_exact",
+                "",
+                [row[name].exact if name in row else np.nan for row in rows],
+            ),
+        ]
+        for name in dict.fromkeys(name for row in rows for name in row)
+    }
+
+
+def _labelled(cell: Cell, values: np.ndarray) -> dict[str, float]:
+    assert cell.built is not None
+    mechanism, data, params = cell.built[:3]
+    return dict(zip(mechanism.labels(data, params), values, strict=True))
+
+
+def _counts(known: _Known) -> list[_Column]:
+    return [("", "outcome", [_labelled(c, known.counts(c)) for c in known.cells])]
+
+
+def _frequency(known: _Known) -> list[_Column]:
+    columns: dict[str, list[Any]] = {"": [], "_low": [], "_high": [], "_exact": []}
+    for cell in known.cells:
+        counts, law = known.counts(cell), _law(cell)
+        low, high = clopper_pearson(counts, counts.sum(), known.options.confidence)
+        exact = np.full(counts.size, np.nan) if law is None else law
+        for suffix, values in zip(
+            columns, (counts / counts.sum(), low, high, exact), strict=True
+        ):
+            columns[suffix].append(_labelled(cell, values))
+    return [(suffix, "outcome", values) for suffix, values in columns.items()]
+
+
+def _audited(known: _Known) -> list[_Column]:
+    found = []
+    for cell in known.cells:
+        assert cell.built is not None
+        pairs = pair_items(cell, known.options.trials)
+        # The error probability is shared by the pairs.
+        confidence = 1.0 - (1.0 - known.options.confidence) / len(pairs)
+        lower = [
+            audit_tallies(
+                cell.built, each.pair, **each.tallies(known.store),
+                delta=known.options.delta, confidence=confidence,
+            ).bound.lower
+            for each in pairs
+        ]  # fmt: skip
+        found.append(max(lower))
+    return [("", "", found)]
+
+
+def _best(known: _Known) -> list[_Column]:
+    rows = [known.fact(cell, "epsilon_bound") for cell in known.cells]
+    return [
+        ("", "", [min(row.values(), default=np.nan) for row in rows]),
+        ("_theorem", "", [min(row, key=row.__getitem__, default="") for row in rows]),
+    ]
+
+
+def _by_theorem(known: _Known) -> list[_Column]:
+    return [("", "theorem", [known.fact(c, "epsilon_bounds") for c in known.cells])]
+
+
+def _fact(measure: str) -> Callable[[_Known], list[_Column]]:
+    return lambda known: [
+        ("", "", [known.fact(c, measure).get(measure, np.nan) for c in known.cells])
+    ]
+
+
+_SPECIAL: Mapping[str, Callable[[_Known], list[_Column]]] = {
+    "counts": _counts,
+    "frequency": _frequency,
+    "audited": _audited,
+    "epsilon_bound": _best,
+    "epsilon_bounds": _by_theorem,
+}
+
+
+def _columns(measures: Sequence[Measure], known: _Known) -> dict[str, list[_Column]]:
+    found: dict[str, list[_Column]] = {}
+    utilities = None
+    for measure in measures:
+        if measure.name in _SPECIAL:
+            found[measure.name] = _SPECIAL[measure.name](known)
+        elif measure.name in FACT_OF:
+            found[measure.name] = _fact(measure.name)(known)
+        else:
+            utilities = _utilities(known) if utilities is None else utilities
+            found[measure.name] = utilities[measure.name]
+    return found
+
+
+def _spread(rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray]:
+    """Rows by name as a table with a column a name; what a row lacks is NaN, or 0."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    whole = all(isinstance(v, np.integer) for row in rows for v in row.values())
+    lacking = 0 if whole else np.nan
+    table = [[row.get(name, lacking) for name in names] for row in rows]
+    return names, np.array(table)
+
+
+_SUFFIXES = {
+    "_low": "lower end of the interval", "_high": "upper end of the interval",
+    "_exact": "exact value", "_theorem": "theorem",
+}  # fmt: skip
+
+
+def to_dataset(
+    subject: Subject,
+    grid: Grid,
+    cells: Sequence[Cell],
+    measures: Sequence[Measure],
+    options: Options,
+    store: Store,
+    facts: Facts,
+) -> "xr.Dataset":
+    """The labelled data set of a finished sweep.
+
+    Args:
+      subject: what was swept.
+      grid: its axes; dimensions in this order.
+      cells: its cells, in the order of ``grid.points``.
+      measures: what to put in.
+      options: its numbers.
+      store, facts: what is known of every cell.
+
+    Returns:
+      One variable a measure, with ``_low``, ``_high`` and ``_exact`` beside estimates.
+    """
+    import xarray as xr
+
+    dims = tuple(axis.names[0] for axis in grid.axes)
+    coords: dict[str, Any] = {}
+    for axis in grid.axes:
+        for number, name in enumerate(axis.names):
+            values = np.array([place[number] for place in axis.values])
+            attrs = {"long_name": subject.domain(name).help or name}
+            coords[name] = (axis.names[0], values, attrs)
+    variables: dict[str, Any] = {}
+    for measure, columns in zip(
+        measures,
+        _columns(measures, _Known(cells, options, store, facts)).values(),
+        strict=True,
+    ):
+        for suffix, extra, values in columns:
+            attrs: dict[str, Any] = {
+                "long_name": measure.meaning
+                + (f": {_SUFFIXES[suffix]}" if suffix else ""),
+                "units": measure.units,
+                "kind": measure.kind,
+            }
+            if suffix in ("_low", "_high"):
+                attrs["confidence"] = options.confidence
+            if extra:
+                names, table = _spread(values)
+                coords[extra] = (extra, np.array(names, dtype=object))
+                shaped = table.reshape(*grid.shape, len(names))
+                variables[measure.name + suffix] = ((*dims, extra), shaped, attrs)
+            else:
+                array = np.array(
+                    values, dtype=object if suffix == "_theorem" else float
+                )
+                variables[measure.name + suffix] = (
+                    dims, array.reshape(grid.shape), attrs,
+                )  # fmt: skip
+    simulated = any(measure.needs for measure in measures)
+    attrs: dict[str, Any] = {
+        "format": FORMAT,
+        "title": f"jaxsel sweep of {subject.name}",
+        "mechanism": subject.name,
+        "measures": json.dumps([measure.name for measure in measures]),
+        "settings": json.dumps(dict(grid.fixed)),
+        "confidence": options.confidence,
+        "versions": json.dumps(records.versions(), sort_keys=True),
+    }
+    if simulated:
+        attrs["trials"] = options.trials
+        if SEED not in coords:
+            attrs["seed"] = str(options.seed)
+    if subject.entry is not None:
+        attrs["delta"] = options.delta
+    return xr.Dataset(variables, coords, attrs)

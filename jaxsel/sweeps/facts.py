@@ -1,0 +1,137 @@
+"""What is known of a cell without any trial: bounds, exact values, the law of K."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jaxsel import catalogue, source_digest
+from jaxsel.accounting.single_run.base_text import parse_base
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta
+from jaxsel.entry import Built
+from jaxsel.errors import InputError
+from jaxsel.families.tuning import accountant
+from jaxsel.families.tuning.base_settings import base_text
+from jaxsel.repetitions import Repetitions, expected_quantile
+from jaxsel.sweeps.cells import Cell
+
+Facts = dict[str, dict[str, float]]
+"""Numbers by name, for each fact of a cell, by its key."""
+
+# Every measure that needs no trial: which fact holds it.
+FACT_OF: Mapping[str, str] = {
+    "epsilon_bound": "bounds",
+    "epsilon_bounds": "bounds",
+    "attained": "attained",
+    "epsilon_single": "attained",
+    "exact_epsilon": "exact",
+    "mean_runs": "runs",
+    "no_release": "runs",
+    "expected_quantile": "runs",
+}
+
+
+def law_of(cell: Cell) -> Repetitions | None:
+    """The law of K of a cell, if it has one."""
+    if cell.built is None:
+        return cell.values["repetitions"]
+    found = cell.built.params.get("repetitions")
+    return found if isinstance(found, Repetitions) else None
+
+
+def _tuning_bounds(base: Any, law: Repetitions, delta: float) -> dict[str, float]:
+    found = accountant.account(base, law, delta, attain=False).bounds
+    return {bound.theorem: bound.epsilon for bound in found}
+
+
+def _bounds(cell: Cell, delta: float) -> dict[str, float]:
+    """Every proven epsilon, by theorem; a statement known to be false is none."""
+    if cell.built is None:
+        base, law = cell.values["base"], cell.values["repetitions"]
+        return _tuning_bounds(base, law, delta)
+    built, found = cell.built, {}
+    assert built.entry is not None
+    promises = [
+        catalogue.promised(built.entry, built.values, pair) for pair in _pairs(built)
+    ]
+    proven = [promise for promise in promises if promise is not None]
+    # What holds of monotone neighbours alone is no bound on the others.
+    if proven and len(proven) == len(promises):
+        claim, epsilon = max(proven, key=lambda promise: promise.epsilon)
+        if catalogue.find_claim(claim).holds:
+            found[claim] = epsilon
+    law, text = law_of(cell), base_text(built.values)
+    if law is not None and text is not None:
+        found |= _tuning_bounds(parse_base(text), law, delta)
+    return found
+
+
+def _pairs(built: Built) -> tuple:
+    try:
+        return built.pairs()
+    except InputError:  # a base without constructed pairs
+        return ()
+
+
+def _attained(cell: Cell, delta: float) -> dict[str, float]:
+    base, law = cell.values["base"], cell.values["repetitions"]
+    found = accountant.account(base, law, delta)
+    return {"attained": found.attained, "epsilon_single": found.single}
+
+
+def _exact(cell: Cell, delta: float) -> dict[str, float]:
+    built = cell.built
+    if built is None or built.mechanism.law is None:
+        return {}
+    law, epsilons = built.mechanism.law, []
+    for pair in _pairs(built):
+        sides = (law(side, pair.params) for side in (pair.data, pair.neighbour))
+        p, q = (side.probabilities for side in sides)
+        epsilons.append(epsilon_at_delta(p, q, delta))
+    return {"exact_epsilon": max(epsilons)} if epsilons else {}
+
+
+def _runs(cell: Cell, delta: float) -> dict[str, float]:
+    del delta
+    law = law_of(cell)
+    if law is None:
+        return {}
+    return {
+        "mean_runs": float(law.mean),
+        "no_release": float(law.probability_zero),
+        "expected_quantile": expected_quantile(law),
+    }
+
+
+_FACTS: Mapping[str, Callable[[Cell, float], dict[str, float]]] = {
+    "bounds": _bounds, "attained": _attained, "exact": _exact, "runs": _runs,
+}  # fmt: skip
+
+
+def code() -> str:
+    """A digest of the code that facts follow from."""
+    return source_digest.digest(accountant.account, __name__)
+
+
+def fact_key(fact: str, cell: Cell, delta: float) -> str:
+    """Under which a fact is kept: the seed does not matter."""
+    return json.dumps([fact, cell.settings_key, delta])
+
+
+def find_fact(fact: str, cell: Cell, delta: float) -> dict[str, float]:
+    """The numbers of one fact, by name; {} where nothing is known.
+
+    Args:
+      fact: "bounds", "attained", "exact" or "runs".
+      cell: what about.
+      delta: of every epsilon; an account brings its own.
+
+    Raises:
+      InputError: for a delta that the cell cannot have.
+    """
+    if cell.built is None:
+        delta = float(cell.values["delta"])
+    found = _FACTS[fact](cell, delta)
+    return {
+        name: float(value) for name, value in found.items() if not math.isnan(value)
+    }

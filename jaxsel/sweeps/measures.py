@@ -1,0 +1,148 @@
+"""What a sweep can measure, by name, and what each measure needs to be known."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.domains import nearest
+from jaxsel.entry import Built
+from jaxsel.errors import InputError
+from jaxsel.intervals import clopper_pearson, mean_interval
+from jaxsel.sweeps.cells import Cell
+from jaxsel.sweeps.facts import law_of
+from jaxsel.sweeps.subject import Subject
+from jaxsel.utility import MEANINGS, UNITS
+
+ESTIMATE, EXACT = "estimate", "exact"
+LOWER, UPPER = "lower bound", "upper bound"
+
+
+class Measure(NamedTuple):
+    """Something that a sweep measures.
+
+    Attributes:
+      name: of its variable.
+      meaning: one line for people.
+      units: "1" for probabilities, shares and epsilons.
+      kind: "estimate", "exact", "lower bound" or "upper bound".
+      needs: "trials" of the input itself, "pairs" of neighbours, or "" for nothing.
+    """
+
+    name: str
+    meaning: str
+    units: str
+    kind: str
+    needs: str = ""
+
+
+_UTILITY = tuple(
+    Measure(name, meaning, UNITS.get(name, "1"), ESTIMATE, "trials")
+    for name, meaning in MEANINGS.items()
+)
+_OUTCOMES = (
+    Measure("counts", "how often each outcome happened", "trials", ESTIMATE, "trials"),
+    Measure("frequency", "probability of each outcome", "1", ESTIMATE, "trials"),
+)
+_PRIVACY = (
+    Measure("epsilon_bound", "smallest proven epsilon", "1", UPPER),
+    Measure("epsilon_bounds", "proven epsilon, by theorem", "1", UPPER),
+    Measure("audited", "audited lower bound on epsilon", "1", LOWER, "pairs"),
+    Measure("exact_epsilon", "exact epsilon on the constructed pairs", "1", EXACT),
+)
+_ACCOUNT = (
+    *_PRIVACY[:2],
+    Measure("attained", "epsilon that some base and ranking cost", "1", LOWER),
+    Measure("epsilon_single", "epsilon of one run, not tuned", "1", UPPER),
+)
+_REPETITIONS = (
+    Measure("mean_runs", "mean number of runs, E[K]", "runs", EXACT),
+    Measure("no_release", "probability that nothing is run", "1", EXACT),
+    Measure("expected_quantile", "expected quantile of the best of K runs, all different",
+            "1", EXACT),
+)  # fmt: skip
+
+
+def known_measures(subject: Subject, cell: Cell) -> dict[str, Measure]:
+    """What applies to a subject, by name; a cell shows how its events are ranked."""
+    found: list[Measure] = []
+    if cell.built is None:
+        found += [*_ACCOUNT, *_REPETITIONS]
+    else:
+        worth = _worth(cell.built)
+        found += [*_OUTCOMES, *(m for m in _UTILITY if m.name in worth), *_PRIVACY]
+        if law_of(cell) is not None:
+            found += _REPETITIONS
+    return {measure.name: measure for measure in found}
+
+
+def find_measures(
+    names: tuple[str, ...], subject: Subject, cell: Cell
+) -> list[Measure]:
+    """The measures of these names.
+
+    Raises:
+      InputError: for one that does not exist, or does not apply; it says what does.
+    """
+    known = known_measures(subject, cell)
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"{subject.name} has no measure {name!r}{nearest(name, known)}; it has: "
+                f"{', '.join(known)}"
+            )
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _worth(built: Built) -> Mapping[str, np.ndarray]:
+    assert built.entry is not None
+    labels = built.mechanism.labels(built.data, built.params)
+    return built.entry.utility(built.values, labels)
+
+
+class Estimate(NamedTuple):
+    """An estimated expectation, its interval, and the exact value if a law is known."""
+
+    value: float
+    low: float
+    high: float
+    exact: float
+
+
+def estimates(
+    built: Built, counts: np.ndarray, exact: np.ndarray | None, confidence: float
+) -> dict[str, Estimate]:
+    """Every utility of a cell, from its tallies.
+
+    Intervals are exact (Clopper-Pearson) for probabilities, empirical Bernstein for other
+    means; both are valid for any number of trials.
+
+    Args:
+      built: what was simulated.
+      counts: Int64["events"].
+      exact: Float64["events"], the exact law; None if there is none.
+      confidence: of each interval.
+    """
+    trials, found = int(counts.sum()), {}
+    for name, worth in _worth(built).items():
+        if np.isin(worth, (0.0, 1.0)).all():
+            successes = int(counts[worth == 1.0].sum())
+            low, high = clopper_pearson(successes, trials, confidence)
+            mean = successes / trials
+        else:
+            exactly = [Fraction(float(value)) for value in worth]
+            total, squares = (
+                sum(
+                    int(n) * value**power
+                    for n, value in zip(counts, exactly, strict=True)
+                )
+                for power in (1, 2)
+            )
+            ends = float(worth.min()), float(worth.max())
+            first, second = (np.array(sums, object) for sums in (total, squares))
+            low, high = mean_interval(trials, first, second, confidence, *ends)
+            mean = float(total / trials)
+        truth = np.nan if exact is None else float(exact @ worth)
+        found[name] = Estimate(mean, float(low), float(high), truth)
+    return found

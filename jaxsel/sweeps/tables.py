@@ -1,0 +1,95 @@
+"""A sweep as a table: a row a cell, for CSV, Parquet, JSON and people."""
+
+import importlib
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jaxsel.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_BESIDE = ("_low", "_high", "_exact", "_theorem")
+
+
+def to_table(dataset: "xr.Dataset") -> "pd.DataFrame":
+    """A row a cell, a column a setting and a variable.
+
+    What has a further dimension gets a column a place: "frequency[none]".
+    """
+    plain = dataset.drop_dims(_further(dataset))
+    frame = plain.to_dataframe() if plain.sizes else _one_row(plain)
+    for name, variable in dataset.items():
+        for extra in _further(dataset) & set(map(str, variable.dims)):
+            for place in dataset[extra].values:
+                column = variable.sel({extra: place})
+                frame[f"{name}[{place}]"] = column.values.ravel()
+    return frame.reset_index() if plain.sizes else frame
+
+
+def _further(dataset: "xr.Dataset") -> set[str]:
+    """Dimensions that are no axes."""
+    return {"outcome", "theorem"} & set(map(str, dataset.dims))
+
+
+def _one_row(dataset: "xr.Dataset") -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame([{name: var.item() for name, var in dataset.items()}])
+
+
+def rows(dataset: "xr.Dataset") -> list[dict[str, Any]]:
+    """The table as a list of objects."""
+    records = to_table(dataset).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in records]
+
+
+def short_rows(dataset: "xr.Dataset") -> list[dict[str, str]]:
+    """For people: intervals, exact values and theorems beside what they belong to."""
+    return [_short(row) for row in rows(dataset)]
+
+
+def _short(row: Mapping[str, Any]) -> dict[str, str]:
+    found = {}
+    for name, value in row.items():
+        stem, bracket, place = name.partition("[")
+        place = bracket + place
+        if stem.endswith(_BESIDE):
+            continue
+        text = value if isinstance(value, str) else f"{value:.6g}"
+        low, high, exact, theorem = (row.get(f"{stem}{s}{place}") for s in _BESIDE)
+        if low is not None and high is not None:
+            text = f"{value:.4g} ({low:.4g} to {high:.4g})"
+        if exact is not None and not math.isnan(exact):
+            text += f", exact {exact:.4g}"
+        if theorem:
+            text += f" by {theorem}"
+        found[name] = text
+    return found
+
+
+def write_csv(dataset: "xr.Dataset", path: str | Path) -> None:
+    """Writes the table as CSV; InputError if the place cannot be written."""
+    _written(path, lambda: to_table(dataset).to_csv(path, index=False))
+
+
+def write_parquet(dataset: "xr.Dataset", path: str | Path) -> None:
+    """Writes the table as Parquet; InputError if that, or its library, cannot be."""
+    try:
+        importlib.import_module("pyarrow")
+    except ImportError:
+        raise InputError(
+            "Parquet needs pyarrow, which is not installed: pip install pyarrow"
+        ) from None
+    _written(path, lambda: to_table(dataset).to_parquet(path, index=False))
+
+
+def _written(path: str | Path, write: Callable[[], object]) -> None:
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write()
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
