@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 # A room is a file or a folder of jaxsel; each may import those named.
 HOST = {"errors", "domains", "printing", "base"}
 DEVICE = {"stream", "logarithm", "noise", "statistics"}
-STATING = {"checking", "statements", "papers", "entry", "intervals"}
+STATING = {"checking", "statements", "papers", "entry", "intervals", "utility"}
 THEORY = {"accounting.numerics", "accounting.single_run", "repetitions"}
 ALLOWED = {
     "errors": set(),
@@ -40,7 +40,8 @@ ALLOWED = {
     "statements": HOST,
     "papers": HOST | {"statements"},
     # It builds what samples from an exact law, and shows laws of K.
-    "entry": HOST | {"tables", "repetitions"},
+    "entry": HOST | {"tables", "repetitions", "utility"},
+    "utility": set(),
     "engine": HOST
     | {"stream", "statistics", "records", "tallies", "progress", "source_digest", "entry"},
     "families": HOST | DEVICE | STATING | THEORY | {"repetition_sampling"},
@@ -56,6 +57,10 @@ ALLOWED = {
        "key_use", "records"},
     "validation": HOST | {"catalogue"},
     "measuring": HOST | {"catalogue", "validation"},
+    "sweeps": HOST
+    | THEORY
+    | {"auditing", "catalogue", "engine", "entry", "families.tuning", "intervals",
+       "progress", "records", "source_digest", "utility"},
 }  # fmt: skip
 # Families that a family builds on.
 FAMILIES = {
@@ -105,6 +110,7 @@ NO_JAX = (
     "entry",
     "checking",
     "printing",
+    "utility",
 )
 
 

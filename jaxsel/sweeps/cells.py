@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxsel.base import Pair
 from jaxsel.entry import Built
+from jaxsel.repetitions import Repetitions, describe
 from jaxsel.sweeps.axes import Value
 from jaxsel.sweeps.subject import SEED, Subject
 from jaxsel.sweeps.tallying import Item, Store
@@ -17,24 +18,17 @@ class Cell(NamedTuple):
     """One point of a sweep.
 
     Attributes:
-      point: the settings given, by name.
+      settings_key: all settings but the seed, defaults too, in words that do not depend
+        on the grid, the order or the spelling.
       values: all settings, typed; without the seed.
       seed: of its trials.
       built: the mechanism with its input; None in an account.
     """
 
-    point: Mapping[str, Value]
+    settings_key: str
     values: Mapping[str, Any]
     seed: int
     built: Built | None
-
-    @property
-    def settings_key(self) -> str:
-        """What it is but for its seed, whatever the grid and the order of its settings."""
-        settings = {k: v for k, v in sorted(self.point.items()) if k != SEED}
-        built = self.built
-        name = "" if built is None or built.entry is None else built.entry.name
-        return json.dumps([name, settings])
 
     @property
     def key(self) -> str:
@@ -48,10 +42,23 @@ def make_cell(subject: Subject, point: Mapping[str, Value], seed: int) -> Cell:
     Raises:
       InputError: for settings that do not go together.
     """
-    values = subject.values(point)
-    own = int(point.get(SEED, seed))
+    given = subject.given(point)
+    values = subject.values(given)
+    words = {name: _canonical(value, given.get(name)) for name, value in values.items()}
+    key = json.dumps([subject.name, words], sort_keys=True)
     built = None if subject.entry is None else subject.entry.build(values)
-    return Cell(point, values, own, built)
+    return Cell(key, values, int(point.get(SEED, seed)), built)
+
+
+def _canonical(value: Any, text: Any) -> Any:
+    """A value in words: equal values have equal ones."""
+    if isinstance(value, Repetitions):
+        return describe(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, int | float | str):
+        return value
+    return str(text)
 
 
 def own_item(cell: Cell, trials: int) -> Item:

@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 
 from jaxsel import catalogue
 from jaxsel.accounting.single_run.base_text import parameter_names, parse_base
-from jaxsel.domains import Domain, Parsed, nearest, number, parsed, whole
+from jaxsel.domains import (
+    Domain,
+    Parsed,
+    nearest,
+    number,
+    parsed,
+    read_values,
+    whole,
+)
 from jaxsel.entry import MechanismEntry
 from jaxsel.errors import InputError
 from jaxsel.repetitions import parse
@@ -79,12 +87,8 @@ class Subject(NamedTuple):
             )
         return self.names[name].domain
 
-    def values(self, point: Mapping[str, Value]) -> dict[str, Any]:
-        """The typed settings of a point, without its seed.
-
-        Raises:
-          InputError: if one is outside its domain, or if a law or base lacks one.
-        """
+    def given(self, point: Mapping[str, Value]) -> dict[str, Any]:
+        """The subject's own settings at a point, as they are given; no defaults."""
         given: dict[str, Any] = {}
         inner: dict[str, dict[str, Value]] = {}
         for name, value in point.items():
@@ -96,12 +100,15 @@ class Subject(NamedTuple):
         for owner, values in inner.items():
             default = str(self.settings[owner].default).partition(":")[0]
             given[owner] = _joined(str(given.get(owner, default)), values)
-        if self.entry is not None:
-            return self.entry.read(given)
-        return {
-            name: domain.read(name, given.get(name, domain.default))
-            for name, domain in self.settings.items()
-        }
+        return given
+
+    def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Typed values of all settings, from those given.
+
+        Raises:
+          InputError: if one is outside its domain, or if a law or base lacks one.
+        """
+        return read_values(self.name, given, self.settings)
 
 
 def _joined(head: str, values: Mapping[str, Value]) -> str:

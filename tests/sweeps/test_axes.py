@@ -1,0 +1,115 @@
+"""Axes from text and from lists."""
+
+import numpy as np
+import pytest
+
+from jaxsel.domains import choice, number, numbers, parsed, whole
+from jaxsel.errors import InputError
+from jaxsel.sweeps.axes import read_grid, values_of
+
+NUMBER, WHOLE = number(), whole(at_least=1)
+LAW = parsed(str, "a law")
+
+
+@pytest.mark.parametrize(
+    ("text", "domain", "values"),
+    [
+        ("0.5,1,2", NUMBER, (0.5, 1.0, 2.0)),
+        ("0:1:5", NUMBER, (0.0, 0.25, 0.5, 0.75, 1.0)),
+        ("1:1000:log4", NUMBER, (1.0, 10.0, 100.0, 1000.0)),
+        ("0.1:0.3:3", NUMBER, (0.1, 0.2, 0.3)),
+        ("1:4", NUMBER, (1, 2, 3, 4)),
+        ("1:4", WHOLE, (1, 2, 3, 4)),
+        # Whole numbers are rounded, and each comes once.
+        ("1:10:log6", WHOLE, (1, 2, 3, 4, 6, 10)),
+        ("1:2:5", WHOLE, (1, 2)),
+        ("0,0.2:0.4:3,1", NUMBER, (0.0, 0.2, 0.3, 0.4, 1.0)),
+        ("-1:1:3", NUMBER, (-1.0, 0.0, 1.0)),
+        ("3", NUMBER, (3.0,)),
+        ("3,2,1", numbers(), ("3,2,1",)),
+        ("3,2,1;5,4", numbers(), ("3,2,1", "5,4")),
+        ("geometric,poisson", LAW, ("geometric", "poisson")),
+        ("tnb:eta=0.5,gamma=0.1", LAW, ("tnb:eta=0.5,gamma=0.1",)),
+        ("tnb:eta=0.5;poisson", LAW, ("tnb:eta=0.5", "poisson")),
+        ("race,literal", choice(("race", "literal")), ("race", "literal")),
+    ],
+)
+def test_text(text, domain, values):
+    assert values_of("it", text, domain) == values
+
+
+@pytest.mark.parametrize(
+    ("given", "domain", "values"),
+    [
+        ([0.5, 1], NUMBER, (0.5, 1)),
+        (np.array([1.0, 2.0]), NUMBER, (1.0, 2.0)),
+        (range(1, 4), WHOLE, (1, 2, 3)),
+        ([3, 2, 1], numbers(), ("3,2,1",)),
+        ([[3, 2, 1], (5, 4)], numbers(), ("3,2,1", "5,4")),
+        (np.float64(2.0), NUMBER, (2.0,)),
+    ],
+)
+def test_values(given, domain, values):
+    assert values_of("it", given, domain) == values
+
+
+@pytest.mark.parametrize(
+    ("text", "domain", "words"),
+    [
+        ("2:1", NUMBER, "empty"),
+        ("1:2:x", NUMBER, "'x'"),
+        ("1:2:0", NUMBER, "whole number"),
+        ("1:2:1.5", NUMBER, "whole number"),
+        ("0:1:log3", NUMBER, "above 0"),
+        ("1:2.5", NUMBER, "1:2.5:5"),
+        ("1,,2", NUMBER, "empty value"),
+        ("1,1", NUMBER, "twice"),
+        ("1:2:3:4", NUMBER, "no range"),
+        ("1,two", NUMBER, "two"),
+        ("1,2", number(below=2.0), "in (-inf, 2)"),
+        ([], NUMBER, "no values"),
+    ],
+)
+def test_refusals(text, domain, words):
+    with pytest.raises(InputError) as refusal:
+        values_of("it", text, domain)
+    assert words in str(refusal.value)
+    assert "it" in str(refusal.value)
+
+
+def test_a_grid_is_every_combination_the_last_fastest():
+    given = {"a": "1,2", "b": "5", "c": "7,8,9"}
+    grid = read_grid(given, lambda name: NUMBER)
+    assert grid.shape == (2, 3)
+    assert dict(grid.fixed) == {"b": 5.0}
+    points = list(grid.points())
+    assert points[1] == {"a": 1.0, "b": 5.0, "c": 8.0}
+    assert [(p["a"], p["c"]) for p in points] == [
+        (a, c) for a in (1.0, 2.0) for c in (7.0, 8.0, 9.0)
+    ]
+
+
+def test_zipped_settings_go_together():
+    grid = read_grid(
+        {"a": "1,2", "b": "3,4", "c": "5,6"}, lambda n: NUMBER, [("a", "b")]
+    )
+    assert grid.shape == (2, 2)
+    assert {(p["a"], p["b"]) for p in grid.points()} == {(1.0, 3.0), (2.0, 4.0)}
+
+
+@pytest.mark.parametrize(
+    ("zipped", "words"),
+    [
+        ([("a", "c")], "a 2, c 3"),
+        ([("a", "d")], "'d'"),
+        ([("a", "b"), ("b", "c")], "twice"),
+    ],
+)
+def test_zips_that_do_not_fit(zipped, words):
+    with pytest.raises(InputError, match=words):
+        read_grid({"a": "1,2", "b": "3,4", "c": "5,6,7"}, lambda n: NUMBER, zipped)
+
+
+def test_too_many_cells_are_refused_at_once():
+    with pytest.raises(InputError, match="at most 1000000"):
+        read_grid({name: "1:1001" for name in "ab"}, lambda name: NUMBER)
