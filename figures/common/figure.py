@@ -63,7 +63,7 @@ def load(name: str) -> registry.Result:
 
 def render(figure: Figure) -> "Canvas":
     """Draws a figure in the shared style."""
-    from figures.common import style
+    from jaxsel.pictures import style
 
     with style.applied():
         return figure.draw()

@@ -81,7 +81,7 @@ def why_drawn(figure: Figure, place: Place) -> str:
 
 def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]:
     """Simulates what a figure needs, draws it, and returns its pictures."""
-    from figures.common import style
+    from jaxsel.pictures import style
 
     for name in figure.sims:
         chosen = settings(name, place)
