@@ -62,22 +62,24 @@ def draw(axes: Axes, x, curve: Curve, marks: Marks, words: bool) -> None:
     line = dict(style.law(marks.look))
     if curve.kind == ESTIMATE:
         if exact is not None:
-            _line(axes, x, exact, line, words)
+            _line(axes, x, exact, line, words, _at_words(EXACT, marks))
         _points(axes, x, values, low, high, marks)
     elif curve.kind == LOWER:
         if exact is not None:
-            _line(axes, x, exact, line, words)
+            _line(axes, x, exact, line, words, _at_words(EXACT, marks))
         _arrows(axes, x, values, marks)
     elif curve.kind == UPPER:
         look = line | {"linestyle": marks.dash, "linewidth": 1.2}
-        _line(axes, x, values, look | _small(marks), words, "v")
+        _line(axes, x, values, look | _small(marks), words, _at_words(UPPER, marks))
     else:
-        _line(axes, x, values, line | _small(marks), words)
+        _line(axes, x, values, line | _small(marks), words, _at_words(EXACT, marks))
 
 
-def key(kind: str, marks: Marks, label: str, marked: bool = True) -> Line2D:
+def key(kind: str, marks: Marks, label: str, marked: bool, words: bool) -> Line2D:
     """The entry of a measure in the legend; lines with their markers or without."""
     look = {"color": marks.look["color"], "label": label}
+    if words and kind in (UPPER, EXACT):
+        return Line2D([], [], label=label, **_at_words(kind, marks))
     if marked and kind in (UPPER, EXACT):
         look |= _small(marks)
     if kind == UPPER:
@@ -108,13 +110,17 @@ def _small(marks: Marks) -> dict[str, Any]:
     }
 
 
-def _line(axes: Axes, x, y, look: Look, words: bool, at_words: str = "_") -> None:
-    if words:
-        size = 13.0 if at_words == "_" else 5.0
-        look = {"color": look["color"], "linestyle": "none", "marker": at_words}
-        axes.plot(x, y, **look, markersize=size, markeredgewidth=1.4)
-    else:
-        axes.plot(x, y, **look)
+def _line(axes: Axes, x, y, look: Look, words: bool, at_words: Look) -> None:
+    axes.plot(x, y, **(at_words if words else look))
+
+
+def _at_words(kind: str, marks: Marks) -> dict[str, Any]:
+    """A mark at a word instead of a line: a dash if exact, a triangle if a bound."""
+    look = {"color": marks.look["color"], "linestyle": "none", "markeredgewidth": 1.4}
+    if kind == UPPER:
+        face = marks.face or marks.look["color"]
+        return look | {"marker": "v", "markersize": 5.0, "markerfacecolor": face}
+    return look | {"marker": "_", "markersize": 13.0}
 
 
 def _points(axes: Axes, x, y, low, high, marks: Marks) -> None:

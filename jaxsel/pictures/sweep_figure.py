@@ -189,6 +189,7 @@ def _legend(dataset, chosen: Layout) -> list[Line2D]:
             marks = _marks(dataset, chosen, chosen.rows[0], 0, hue)
             entries.append(panels.hue_key(marks, text))
     told: dict[str, Line2D] = {}
+    words = not chosen.x.numeric
     for row in chosen.rows:
         for number, name in enumerate(row):
             kind = kind_of(dataset, name)
@@ -198,10 +199,12 @@ def _legend(dataset, chosen: Layout) -> list[Line2D]:
             label = WORDS[kind]
             if len(row) > 1:
                 label = told_apart(dataset, name, kind)
-            told.setdefault(label, panels.key(kind, marks, label, chosen.hue is None))
+            told.setdefault(
+                label, panels.key(kind, marks, label, chosen.hue is None, words)
+            )
             if kind in (ESTIMATE, LOWER) and f"{name}_exact" in dataset:
                 exact = (
                     "exact" if len(row) == 1 else f"{label_of(dataset[name])}, exact"
                 )
-                told.setdefault(exact, panels.key(EXACT, marks, exact, False))
+                told.setdefault(exact, panels.key(EXACT, marks, exact, False, words))
     return [*entries, *told.values()]

@@ -109,6 +109,17 @@ def test_words_have_dots_and_no_lines():
     assert len([d for d in dashes if d.get_markersize() > 10]) == 2
 
 
+def test_bounds_at_words_are_triangles_that_the_legend_shows():
+    figure = picture(sweeps.bounded_by_law().isel(epsilon=2))
+    (axes,) = figure.axes
+    assert not _lines(axes)
+    triangles = [line for line in axes.lines if line.get_marker() == "v"]
+    faces = {to_hex(line.get_markerfacecolor()) for line in triangles}
+    assert len(triangles) == len(faces) == 2
+    keys = [handle.get_marker() for handle in figure.legends[0].legend_handles]
+    assert keys[1:] == ["_", "v", "v"]
+
+
 def test_audits_point_up_and_theorems_have_dashes_of_their_own():
     sweep = sweeps.bounded()
     figure = picture(sweep)
