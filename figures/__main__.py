@@ -2,16 +2,22 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from figures import FIGURES, Figure
 from figures.common.making import Place, make, time_left, why_drawn
-from jaxsel.cli.arguments import bad_input_exits, compilation_cache, read_trials
+from jaxsel.cli.arguments import (
+    bad_input_exits,
+    compilation_cache,
+    read_settings,
+    read_trials,
+)
 from jaxsel.cli.output import print_table, say
 from jaxsel.errors import InputError
 from sims.registry import OUT
+from sims.settings import read, shown
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 FOLDER = Path(__file__).parent / "out"
@@ -37,6 +43,27 @@ def _chosen(ids: list[str], everything: bool) -> list[Figure]:
     return [FIGURES[name] for name in dict.fromkeys(ids)]
 
 
+def _print_settings(figures: list[Figure]) -> None:
+    """What can be set of each figure, and what it is in the paper's."""
+    rows = []
+    for figure in figures:
+        known = figure.settable()
+        for name, setting in sorted(known.items()):
+            meaning = f"{setting.domain.help}; {setting.domain.describe()}"
+            rows.append([figure.id, name, shown(setting.value), meaning])
+        if not known:
+            rows.append([figure.id, "none", "", ""])
+    print_table("Settings", ["figure", "name", "the paper's, or ours", "is"], rows)
+
+
+def _read_settings(texts: list[str], chosen: list[Figure]) -> dict[str, Any]:
+    """The settings that were given, each of which every chosen figure must have."""
+    given, found = read_settings(texts), {}
+    for figure in chosen if given else []:
+        found |= read(figure.id, given, figure.settable())
+    return found
+
+
 @app.command()
 def main(
     ids: Annotated[
@@ -57,19 +84,34 @@ def main(
     again: Annotated[
         bool, typer.Option("--again", help="Draw even what is up to date.")
     ] = False,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Another number than the paper's."
+        ),
+    ] = None,
+    list_settings: Annotated[
+        bool, typer.Option("--settings", help="Only list what can be set.")
+    ] = False,
 ) -> None:
     """Draw figures as PNG and PDF, running the simulations that are not stored yet.
 
-    What is up to date is left as it is.
+    What is up to date is left as it is. With --set NAME=VALUE, which may be repeated, a
+    figure is drawn with other numbers, into files of another name, and says so.
     """
+    if list_settings:
+        with bad_input_exits():
+            _print_settings(_chosen(ids or [], everything or list_them))
+        return
     if list_them:
         rows = [[f.id, f.title, ", ".join(f.sims)] for f in FIGURES.values()]
         print_table("Figures", ["id", "title", "simulations"], rows)
         return
     with bad_input_exits():
         number = None if trials is None else read_trials(trials)
-        place = Place(out, records, number, seed)
         chosen = _chosen(ids or [], everything)
+        settings = _read_settings(setting or [], chosen)
+        place = Place(out, records, number, seed, settings)
         reasons = {figure: why_drawn(figure, place) for figure in chosen}
         waiting = [figure for figure in chosen if again or reasons[figure]]
         if len(waiting) < len(chosen):

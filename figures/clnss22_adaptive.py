@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.catalogue import find_claim
+from jaxsel.pictures import style
 from jaxsel.statistics import read_moments
 from sims import clnss22_adaptive as sim
 from sims.clnss22_adaptive import RANGE, SETTINGS

@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from scipy.interpolate import PchipInterpolator
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.choosing.laws import choosing_settings
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from sims import clnss22_choosing as sim
 
 TITLE = "Cohen et al. 2022, Theorem 7: choosing among exponentially many candidates"

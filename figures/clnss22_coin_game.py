@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from scipy import special
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.selection_and_test.coin_game_laws import (
@@ -17,6 +16,7 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
     game_law,
 )
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from sims.clnss22_coin_game import BIAS, COINS, EPSILON, REVERSE_EPSILON
 from sims.registry import Result
 

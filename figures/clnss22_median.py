@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.percentile.median_laws import (
     beta_binomial_boosting,
@@ -17,6 +16,7 @@ from jaxsel.families.percentile.median_laws import (
     percentile_boosting,
 )
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from sims.clnss22_median import ALPHAS
 from sims.registry import Result
 

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights import updates as updates_of
+from jaxsel.pictures import style
 from sims.clnss22_pmw import (
     BETA,
     BETAS,

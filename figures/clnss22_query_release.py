@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.families.query_release.laws import (
@@ -16,6 +15,7 @@ from jaxsel.families.query_release.laws import (
     released_error,
 )
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from sims.clnss22_query_release import CAP_DELTA, DELTA, EPSILON, QUERIES
 
 TITLE = (

@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.repetitive_sparse_vector.laws import query_law, top_chances
 from jaxsel.intervals import clopper_pearson, mean_interval
+from jaxsel.pictures import style
 from sims.clnss22_repetitions import BETA, QUERIES, WANTED, margins, settings
 
 TITLE = "Cohen et al. 2022, Algorithm 3: how repeated Tests answer one query"

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.pictures import style
 
 TITLE = "Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive analysis"
 SIMS = ()

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.audit_bounds import epsilon_lower_bound
@@ -18,6 +17,7 @@ from jaxsel.families.selection_and_test.laws import (
     repeated_selection_law,
     top_after_bottoms,
 )
+from jaxsel.pictures import style
 from sims.clnss22_selection import (
     CALL_ROUNDS,
     EPSILON,

@@ -5,9 +5,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.clnss22_choosing import marks, smooth
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.choosing.laws import stable_settings
+from jaxsel.pictures import style
 from sims import clnss22_stable as sim
 from sims.clnss22_choosing import BETA, DELTA, EPSILON, exponential_lead
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from sims.clnss22_svt_error import (
     DELTA,
     EPSILON,

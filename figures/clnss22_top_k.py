@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.clnss22_choosing import smooth
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.confident_laws import confident_gap_bound, confident_settings
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from sims import clnss22_top_k as sim
 
 TITLE = "Cohen et al. 2022, Theorem 6: top-k selection with high confidence"

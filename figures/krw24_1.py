@@ -11,7 +11,6 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from scipy import stats
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.families.noisy_max.bounds import (
@@ -34,6 +33,7 @@ from jaxsel.families.noisy_max.group_bounds import (
     worst_group_pair,
 )
 from jaxsel.intervals import clopper_pearson_lower, clopper_pearson_upper
+from jaxsel.pictures import style
 from sims.krw24_1 import COMPOSED, COMPOSITIONS, FIXED, NOISE_SCALE, NOISE_SCALES
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 1: report noisy max"

@@ -10,11 +10,11 @@ from matplotlib.ticker import LogLocator
 
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.families.tuning.bounds.profiles import negative_binomial_profile
+from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
 from sims.krw24_2 import MEANS
 from sims.registry import Result

@@ -7,7 +7,6 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
@@ -16,6 +15,7 @@ from jaxsel.families.tuning.bounds.profiles import (
     negative_binomial_profile,
     tradeoff_profile,
 )
+from jaxsel.pictures import style
 from jaxsel.repetitions import describe, from_mean
 from sims.common.worst_rankings import NOISE_MULTIPLIER
 from sims.krw24_2 import MEANS

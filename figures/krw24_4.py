@@ -11,12 +11,12 @@ from matplotlib.ticker import LogLocator
 
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import binomial_profile, poisson_profile
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
 from sims.krw24_4 import COUNTS, MEAN
 from sims.registry import Result

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
-from figures.common import style
 from figures.common.figure import load
+from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, parse
 from sims.common.dp_sgd_runs import runs
 from sims.krw24_6 import LAWS

@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
 from jaxsel.accounting.single_run.dominating import pair_delta
+from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, parse
 from sims.common.dp_sgd_runs import LARGEST_MEAN, DpSgd, thresholds
 from sims.krw24_6 import LAWS

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from figures.common.krw24_audits import arrows, planned_event
 from figures.common.krw24_shared import BASE, DELTA, KINDS, kind
@@ -25,6 +24,7 @@ from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.generic import generic_renyi
+from jaxsel.pictures import style
 from jaxsel.repetitions import beta_binomial
 from sims.common.line_rankings import worst_rankings
 from sims.krw24_beta_binomial import GAMMAS, PURE, three_outcomes

@@ -11,12 +11,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator
 
-from figures.common import style
 from figures.common.figure import load
 from figures.common.krw24_audits import Audited, arrows, planned_event
 from figures.common.krw24_ladder import LOOKS, Ladder, ladder
 from jaxsel.audit_bounds import delta_lower_bound
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
 from sims.krw24_profile import LAWS, TARGETS
 from sims.registry import Result

@@ -5,10 +5,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.percentile.pipeline_laws import most_calls, pipeline
 from jaxsel.intervals import clopper_pearson, mean_interval
+from jaxsel.pictures import style
 from sims.lt19_adaptive_choice import (
     BINS,
     CHOOSERS,

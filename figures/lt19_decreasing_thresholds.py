@@ -5,7 +5,6 @@ import math
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from figures.lt19_privacy_cost import audited
 from jaxsel.accounting.single_run import pairs
@@ -20,6 +19,7 @@ from jaxsel.families.thresholds.decreasing_laws import (
     decreasing_threshold_pure,
 )
 from jaxsel.families.thresholds.laws import threshold_law
+from jaxsel.pictures import style
 
 TITLE = "Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run"
 SECONDS = 14

@@ -5,7 +5,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from figures.common.generalisation_losses import (
     BOTH,
@@ -29,6 +28,7 @@ from jaxsel.families.score_selection.settings import (
     margin_selection_needed,
 )
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from sims.lt19_generalisations import (
     BETA,

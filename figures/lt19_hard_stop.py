@@ -4,7 +4,6 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures.common import style
 from figures.common.figure import load
 from figures.lt19_privacy_cost import audited
 from jaxsel.families.tuning.bounds.random_stopping import (
@@ -12,6 +11,7 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
+from jaxsel.pictures import style
 
 TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
 SECONDS = 18

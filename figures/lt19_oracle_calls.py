@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.percentile.median_laws import median_failure, median_rounds
 from jaxsel.families.percentile.pipeline_laws import (
@@ -16,6 +15,7 @@ from jaxsel.families.percentile.pipeline_laws import (
     pipeline_law,
 )
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from sims.lt19_percentile import ALPHA, BASE, BETAS, DELTA, median_base, median_search
 
 TITLE = "Liu & Talwar 2019, Theorem 4.7: runs needed, beside Cohen et al. 2022"

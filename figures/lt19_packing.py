@@ -5,7 +5,6 @@ import math
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.thresholds.packing_laws import (
@@ -15,6 +14,7 @@ from jaxsel.families.thresholds.packing_laws import (
 )
 from jaxsel.families.tuning.bounds.random_stopping import stopping_law
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from sims.lt19_packing import ALPHA, EPSILON, STOP, base_laws
 
 TITLE = "Liu & Talwar 2019, Theorem D.2: what any useful selection must lose"

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.families.percentile.laws import (
     extended_law,
@@ -16,6 +15,7 @@ from jaxsel.families.percentile.laws import (
     oracle_law,
 )
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from sims.lt19_percentile import (
     BASE,
     BETA,

@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.pictures import style
 from sims.lt19_privacy_cost import SELECTORS, Selector, base_pair
 
 TITLE = "Liu & Talwar 2019: privacy cost of selection against the number of runs"

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from scipy.interpolate import PchipInterpolator
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.intervals import mean_interval
+from jaxsel.pictures import style
 from sims.lt19_selection import SELECTORS, Selector, candidates
 
 TITLE = "Liu & Talwar 2019, section 5.1: private choice among 56 real models"

@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.intervals import clopper_pearson, mean_interval
+from jaxsel.pictures import style
 from sims.lt19_utility import (
     BETA,
     CANDIDATES,

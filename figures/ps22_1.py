@@ -5,9 +5,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.errors import InputError
+from jaxsel.pictures import style
 
 TITLE = "Papernot & Steinke 2022, Figure 1: tuned accuracy with and without outliers"
 LEARNING_RATE = 0.003

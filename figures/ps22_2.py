@@ -5,10 +5,10 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from figures.common.renyi_overlay import renyi_figure
 from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
+from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
 from sims.common.tuned_laws import RHO
 from sims.ps22_2 import MEANS

@@ -4,12 +4,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from figures.common.renyi_overlay import renyi_figure
 from jaxsel.accounting.single_run import curves
 from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
+from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
 from sims.common.tuned_laws import RHO
 from sims.ps22_3 import ETAS, MEAN

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.pictures import style
 from jaxsel.repetitions import parse
 from sims.common import tuned_laws
 from sims.common.gaussian_orders import two_block_epsilon

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from figures.common.tuned_curves import NAMES, curve, stored_laws
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, success_probability
 from sims.common import tuned_laws
 from sims.ps22_6 import BASE_SUCCESS

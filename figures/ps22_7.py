@@ -10,12 +10,12 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures.common import style
 from figures.common.figure import load
 from figures.common.search_accuracy import DELTA, budget, curve, numbers_of, simulated
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import base_epsilon
 from jaxsel.families.tuning.bounds.released_search_budget import training_base
+from jaxsel.pictures import style
 from jaxsel.records import digest
 from sims.common.digits_accuracies import PAPER_RATES, AccuracyTable
 from sims.ps22_7 import RELEASED, SEARCHES, tables

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from figures.common.renyi_points import renyi_interval
 from jaxsel.accounting.single_run.divergences import renyi_divergence
@@ -14,6 +13,7 @@ from jaxsel.families.tuning.bounds.conditional import (
     conditional_part,
     fitted_tight_conditional,
 )
+from jaxsel.pictures import style
 from sims.common.tuned_laws import RHO
 from sims.ps22_8 import A
 from sims.registry import Result

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.intervals import mean_interval
+from jaxsel.pictures import style
 
 TITLE = "Zhu & Wang 2022, Figure 1(a): top 15 states by COVID-19 cases"
 SECONDS = 17

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.base import Relation
 from jaxsel.families.top_k.baseline_laws import top_stable_law
@@ -18,6 +17,7 @@ from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.intervals import mean_interval
+from jaxsel.pictures import style
 from sims import zw22_1b as sim
 
 TITLE = "Zhu & Wang 2022, Figure 1(b): recall against k on two levels"

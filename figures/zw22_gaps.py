@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.errors import InputError
 from jaxsel.families.top_k.gaps import gap_for_success_printed
 from jaxsel.intervals import clopper_pearson
+from jaxsel.pictures import style
 from sims import zw22_gaps as sim
 from sims.common import top_k_gap_needs as needs
 

@@ -8,9 +8,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 
-from figures.common import style
 from figures.common.figure import load
 from jaxsel.intervals import mean_interval
+from jaxsel.pictures import style
 
 TITLE = "Zhu & Wang 2022, Table 1: proportion of the true top k on check-ins"
 SECONDS = 38

@@ -5,8 +5,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import multi_label_numbers as numbers
-from figures.common import style
 from figures.common.figure import load
+from jaxsel.pictures import style
 
 TITLE = "Zhu & Wang 2022, Table 2: multi-label PATE, accuracy and privacy"
 SECONDS = 38

@@ -40,7 +40,7 @@ def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, st
     listed = False
     while waiting:
         name = waiting.pop()
-        path = _path(name)
+        path = file_of(name)
         if name.split(".")[:2] == ["jaxsel", "catalogue"] and not listed:
             waiting += _families()  # it finds them by listing, not by importing
             listed = True
@@ -126,7 +126,7 @@ def _root(package: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin else None
 
 
-def _path(module: str) -> Path | None:
+def file_of(module: str) -> Path | None:
     """The file of a module; None if it has none or does not exist."""
     package, *rest = module.split(".")
     root = _root(package)
@@ -145,9 +145,9 @@ def _defining(module: str, attribute: str | None) -> list[str]:
     """The modules that ``from module import attribute`` needs."""
     if attribute is None:
         return [module]
-    if _path(f"{module}.{attribute}") is not None:
+    if file_of(f"{module}.{attribute}") is not None:
         return [f"{module}.{attribute}"]
-    path = _path(module)
+    path = file_of(module)
     if path is not None and path.name == "__init__.py":
         # A package that only hands on what its modules define: the one that does.
         known = _handed_on(str(path), path.stat().st_mtime_ns)

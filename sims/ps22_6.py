@@ -7,6 +7,7 @@ fixed numbers of runs 1 to 10.
 
 import numpy as np
 
+from jaxsel.domains import numbers, probability
 from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
@@ -16,6 +17,10 @@ TRIALS = 1_000_000
 BASE_SUCCESS = 0.01
 EPSILONS = (2.5, 3.25, 4.0, 4.75, 5.5, 6.25, 7.0, 7.75)
 COUNTS = tuple(range(1, 11))
+SETTABLE = {
+    "BASE_SUCCESS": probability("chance that one run succeeds"),
+    "EPSILONS": numbers("epsilons of the simulated points", above=0.0),
+}
 
 
 def run(*, trials: int, seed: int = 0, progress: bool | None = None) -> dict:

@@ -14,6 +14,7 @@ from jaxsel import records, source_digest
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.errors import InputError
 from sims import listing
+from sims.settings import NONE, Setting, applied, settable, suffix
 
 FOLDER = Path(__file__).parent
 OUT = FOLDER / "out"
@@ -93,14 +94,37 @@ def why_stale(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return f"different: {', '.join(keys)}"
 
 
-def _configuration(sim: Sim, trials: int, seed: int) -> dict[str, Any]:
-    own = {"sim": sim.name, "trials": trials, "seed": seed}
+def settings_of(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a figure's settings that its simulation depends on.
+
+    Args:
+      name: of the simulation.
+      chosen: as for ``run``, and others.
+    """
+    if not chosen:
+        return {}
+    known = _settable(name)
+    return {each: value for each, value in chosen.items() if each in known}
+
+
+def _settable(name: str) -> dict[str, Setting]:
+    return settable([find(name).module])
+
+
+def _configuration(
+    sim: Sim, trials: int, seed: int, settings: Mapping[str, Any] = NONE
+) -> dict[str, Any]:
+    own: dict[str, Any] = {"sim": sim.name, "trials": trials, "seed": seed}
+    if settings:
+        # As it is read back: a record holds lists.
+        listed = (list(v) if isinstance(v, tuple) else v for v in settings.values())
+        own["settings"] = dict(zip(settings, listed, strict=True))
     return own | dependencies(sim.module)
 
 
-def record_path(name: str, out: Path = OUT) -> Path:
-    """Where the record of a simulation lies."""
-    return out / f"{name}.nc"
+def record_path(name: str, out: Path = OUT, settings: Mapping[str, Any] = NONE) -> Path:
+    """Where the record of a simulation lies; one of other numbers has another name."""
+    return out / f"{name}{suffix(settings)}.nc"
 
 
 def find(name: str) -> Sim:
@@ -112,13 +136,13 @@ def find(name: str) -> Sim:
     return SIMS[name]
 
 
-def load(name: str, out: Path = OUT) -> Result:
-    """The stored record of a simulation.
+def load(name: str, out: Path = OUT, settings: Mapping[str, Any] = NONE) -> Result:
+    """The stored record of a simulation, run with these settings.
 
     Raises:
       InputError: if it was not run yet.
     """
-    path = record_path(find(name).name, out)
+    path = record_path(find(name).name, out, settings)
     if not path.exists():
         raise InputError(f"{name} was not simulated yet; run python -m sims {name}")
     stored = records.read(path)
@@ -127,14 +151,19 @@ def load(name: str, out: Path = OUT) -> Result:
 
 
 def why_simulated(
-    name: str, *, trials: int | None = None, seed: int = 0, out: Path = OUT
+    name: str,
+    *,
+    trials: int | None = None,
+    seed: int = 0,
+    out: Path = OUT,
+    settings: Mapping[str, Any] = NONE,
 ) -> str:
     """Why a simulation has to be run (again), in words; "" if its record is up to date.
 
     Arguments as for ``run``.
     """
     sim = find(name)
-    path = record_path(name, out)
+    path = record_path(name, out, settings)
     if not path.exists():
         return "not simulated yet"
     trials = sim.trials if trials is None else trials
@@ -142,7 +171,7 @@ def why_simulated(
         stored = records.read(path).configuration
     except InputError:
         return "the record cannot be read"
-    return why_stale(stored, _configuration(sim, trials, seed))
+    return why_stale(stored, _configuration(sim, trials, seed, settings))
 
 
 def run(
@@ -154,6 +183,7 @@ def run(
     again: bool = False,
     progress: bool | None = None,
     say: Callable[[str], None] = lambda text: None,
+    settings: Mapping[str, Any] = NONE,
 ) -> Result:
     """Runs a simulation and stores its record, unless the same one is stored already.
 
@@ -165,22 +195,27 @@ def run(
       again: run even if the record of this very configuration exists.
       progress: as for ``jaxsel.engine.simulate``.
       say: told what is happening.
+      settings: other numbers than those of the files, from ``settings_of``.
     """
     sim = find(name)
     trials = sim.trials if trials is None else trials
-    path = record_path(name, out)
+    path = record_path(name, out, settings)
     if not again:
-        reason = why_simulated(name, trials=trials, seed=seed, out=out)
+        reason = why_simulated(
+            name, trials=trials, seed=seed, out=out, settings=settings
+        )
         if not reason:
             say(f"{name}: up to date ({path})")
-            return load(name, out)
+            return load(name, out, settings)
         if path.exists():
             say(f"{name}: its record is made again; {reason}")
     say(f"{name}: simulating, {trials} trials a cell")
-    module = importlib.import_module(sim.module)
-    found = module.run(trials=trials, seed=seed, progress=progress)
+    known = _settable(name) if settings else {}
+    with applied(settings, known):
+        module = importlib.import_module(sim.module)
+        found = module.run(trials=trials, seed=seed, progress=progress)
     arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
     values = {k: v for k, v in found.items() if not isinstance(v, np.ndarray)}
-    configuration = _configuration(sim, trials, seed)
+    configuration = _configuration(sim, trials, seed, settings)
     records.write(path, arrays=arrays, configuration=configuration, attributes=values)
-    return load(name, out)
+    return load(name, out, settings)

@@ -2,17 +2,19 @@
 
 import contextlib
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sims import listing, registry
+from sims.settings import NONE, Setting, settable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 _RECORDS: ContextVar[Path] = ContextVar("records", default=registry.OUT)
+_SETTINGS: ContextVar[Mapping[str, Any]] = ContextVar("settings", default=NONE)
 
 
 class Figure(NamedTuple):
@@ -41,29 +43,40 @@ class Figure(NamedTuple):
         """Full name of its module."""
         return f"figures.{listing.module_name(self.id)}"
 
+    def settable(self) -> dict[str, Setting]:
+        """The numbers that can be set, of its own and of its simulations, by name."""
+        return settable(
+            [self.module, *(registry.find(sim).module for sim in self.sims)]
+        )
+
     def draw(self) -> "Canvas":
         """Draws it with Matplotlib's settings as they are; see ``render``."""
         return importlib.import_module(self.module).draw()
 
 
 @contextlib.contextmanager
-def records_in(folder: str | Path) -> Iterator[None]:
-    """Inside, ``load`` reads the records of this folder."""
-    token = _RECORDS.set(Path(folder))
+def records_in(
+    folder: str | Path, settings: Mapping[str, Any] = NONE
+) -> Iterator[None]:
+    """Inside, ``load`` reads the records of this folder, run with these settings."""
+    folder_token = _RECORDS.set(Path(folder))
+    settings_token = _SETTINGS.set(settings)
     try:
         yield
     finally:
-        _RECORDS.reset(token)
+        _SETTINGS.reset(settings_token)
+        _RECORDS.reset(folder_token)
 
 
 def load(name: str) -> registry.Result:
     """The record of a simulation; InputError if it was not run yet."""
-    return registry.load(name, _RECORDS.get())
+    chosen = registry.settings_of(name, _SETTINGS.get())
+    return registry.load(name, _RECORDS.get(), chosen)
 
 
 def render(figure: Figure) -> "Canvas":
     """Draws a figure in the shared style."""
-    from figures.common import style
+    from jaxsel.pictures import style
 
     with style.applied():
         return figure.draw()

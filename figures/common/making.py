@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from figures.common.figure import Figure, records_in, render
 from jaxsel.errors import InputError
 from jaxsel.records import read
 from sims import registry
+from sims.settings import NONE, applied, suffix
 
 FORMATS = ("png", "pdf")
 
@@ -26,28 +27,39 @@ class Place(NamedTuple):
     Attributes:
       pictures, records: folders.
       trials, seed: of the simulations; None: as stored, else the simulation's own.
+      settings: other numbers than those of the files, from ``sims.settings.read``.
     """
 
     pictures: Path
     records: Path
     trials: int | None = None
     seed: int | None = None
+    settings: Mapping[str, Any] = NONE
 
 
-def settings(name: str, place: Place) -> dict[str, Any]:
-    """Trials and seed of a simulation; what is not asked for stays as it was run."""
-    path = registry.record_path(name, place.records)
+def budget(name: str, place: Place) -> dict[str, Any]:
+    """Trials, seed and settings of a simulation, as keywords of ``registry.run``.
+
+    What is not asked for of the first two stays as it was run.
+    """
+    chosen = registry.settings_of(name, place.settings)
+    path = registry.record_path(name, place.records, chosen)
     stored = {}
     if path.exists():
         with contextlib.suppress(InputError):  # what cannot be read is made again
             stored = read(path).configuration
     trials = stored.get("trials") if place.trials is None else place.trials
     seed = stored.get("seed", 0) if place.seed is None else place.seed
-    return {"trials": trials, "seed": seed}
+    return {"trials": trials, "seed": seed, "settings": chosen}
 
 
 def _made_from(figure: Figure, place: Place) -> dict[str, Any]:
-    paths = {name: registry.record_path(name, place.records) for name in figure.sims}
+    paths = {
+        name: registry.record_path(
+            name, place.records, registry.settings_of(name, place.settings)
+        )
+        for name in figure.sims
+    }
     return registry.dependencies(figure.module, without_claims=False) | {
         "records": {
             name: hashlib.sha256(path.read_bytes()).hexdigest()
@@ -57,19 +69,22 @@ def _made_from(figure: Figure, place: Place) -> dict[str, Any]:
     }
 
 
+def _stem(figure: Figure, place: Place) -> str:
+    """The name of its files, without ending; another one with other numbers."""
+    return f"{figure.id}{suffix(place.settings)}"
+
+
 def _note(figure: Figure, place: Place) -> Path:
-    return place.pictures / ".made" / f"{figure.id}.json"
+    return place.pictures / ".made" / f"{_stem(figure, place)}.json"
 
 
 def why_drawn(figure: Figure, place: Place) -> str:
     """Why a figure has to be drawn (again), in words; "" if it is up to date."""
     for name in figure.sims:
-        reason = registry.why_simulated(
-            name, out=place.records, **settings(name, place)
-        )
+        reason = registry.why_simulated(name, out=place.records, **budget(name, place))
         if reason:
             return f"the record {name}: {reason}"
-    pictures = [place.pictures / f"{figure.id}.{kind}" for kind in FORMATS]
+    pictures = [place.pictures / f"{_stem(figure, place)}.{kind}" for kind in FORMATS]
     if not all(path.exists() for path in [*pictures, _note(figure, place)]):
         return "not drawn yet"
     try:
@@ -81,15 +96,18 @@ def why_drawn(figure: Figure, place: Place) -> str:
 
 def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]:
     """Simulates what a figure needs, draws it, and returns its pictures."""
-    from figures.common import style
+    from figures.common import altered
+    from jaxsel.pictures import style
 
+    known = figure.settable() if place.settings else {}
     for name in figure.sims:
-        chosen = settings(name, place)
-        registry.run(name, out=place.records, say=say, **chosen)
+        registry.run(name, out=place.records, say=say, **budget(name, place))
     made_from = _made_from(figure, place)
-    with records_in(place.records):
+    with applied(place.settings, known), records_in(place.records, place.settings):
         drawn = render(figure)
-    written = style.save(drawn, place.pictures / figure.id, FORMATS)
+    with style.applied():
+        altered.mark(drawn, place.settings, known)
+    written = style.save(drawn, place.pictures / _stem(figure, place), FORMATS)
     note = _note(figure, place)
     note.parent.mkdir(exist_ok=True)
     note.write_text(json.dumps(made_from), encoding="utf-8")

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from figures.common import style
 from figures.common.renyi_points import RenyiInterval, renyi_interval
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
 from sims.common import gaussian_orders as orders
 from sims.registry import Result

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from figures.common import style
+from jaxsel.pictures import style
 from sims import registry
 from tests.conftest import seed
 

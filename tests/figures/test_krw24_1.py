@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from figures import krw24_1
-from figures.common import style
 from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.intervals import goodness_of_fit
+from jaxsel.pictures import style
 from sims import krw24_1 as sim
 from tests.conftest import ALPHA
 from tests.figures.sharing import record_of

@@ -6,7 +6,6 @@ import pytest
 from figures import FIGURES, krw24_2, krw24_3, krw24_4
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
-from figures.common import style
 from figures.common.figure import records_in, render
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
@@ -17,6 +16,7 @@ from jaxsel.families.tuning.bounds.profiles import (
     negative_binomial_profile,
     poisson_profile,
 )
+from jaxsel.pictures import style
 from jaxsel.repetitions import binomial, from_mean, parse, poisson
 from sims import registry
 from sims.krw24_2 import MEANS, TARGETS

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from figures import FIGURES, krw24_5
-from figures.common import style
 from figures.common.figure import render
 from jaxsel.data.download import FOLDER_VARIABLE
+from jaxsel.pictures import style
 from sims import krw24_5 as sim
 from tests.conftest import ALPHA
 from tests.figures.sharing import record_of

@@ -8,10 +8,10 @@ import pytest
 from figures import FIGURES, krw24_6, krw24_7, krw24_8
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
-from figures.common import style
 from figures.common.figure import load, records_in, render
 from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.families.tuning.bounds.heterogeneous import subsampled_gaussian_profile
+from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, parse
 from sims import krw24_6 as tuned_dp_sgd_profile
 from sims.common.dp_sgd_runs import runs, sides, thresholds

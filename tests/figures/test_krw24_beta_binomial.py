@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from figures import krw24_beta_binomial as beta
-from figures.common import style
+from jaxsel.pictures import style
 from sims import (
     krw24_beta_binomial as beta_binomial_profiles,
 )

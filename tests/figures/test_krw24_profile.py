@@ -9,10 +9,11 @@ from scipy import stats
 
 from figures import krw24_profile as figure
 from figures import krw24_profile_dp_sgd, krw24_profile_laplace
-from figures.common import krw24_ladder, style
+from figures.common import krw24_ladder
 from figures.common.krw24_ladder import LOOKS, guarantee, ladder
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.pictures import style
 from sims import krw24_profile as tuned_profiles
 from sims.common.line_rankings import worst_rankings
 from tests.conftest import ALPHA

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from figures import FIGURES, lt19_utility
-from figures.common import generalisation_losses, style
+from figures.common import generalisation_losses
 from figures.common.figure import records_in, render
 from jaxsel.families.score_selection.candidate_laws import index_law
 from jaxsel.families.score_selection.classical_laws import (
@@ -16,6 +16,7 @@ from jaxsel.families.score_selection.settings import (
     margin_selection_needed,
 )
 from jaxsel.intervals import goodness_of_fit
+from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from sims import (
     lt19_generalisations as generalisations,

@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from figures import FIGURES, ps22_2, ps22_3, ps22_4, ps22_8
-from figures.common import renyi_overlay, style
+from figures.common import renyi_overlay
 from figures.common.figure import records_in, render
 from figures.common.renyi_overlay import natural_overlay, two_block_overlay
 from figures.common.renyi_points import renyi_interval
@@ -23,6 +23,7 @@ from jaxsel.intervals import (
     clopper_pearson_upper,
     goodness_of_fit,
 )
+from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, parse
 from sims import ps22_4 as audits
 from sims import registry

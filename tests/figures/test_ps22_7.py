@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from figures import ps22_7
-from figures.common import search_accuracy, style
+from figures.common import search_accuracy
 from figures.common.search_accuracy import (
     budget,
     curve,
@@ -26,6 +26,7 @@ from jaxsel.families.tuning.bounds.released_search_budget import (
     released_budget,
     training_renyi,
 )
+from jaxsel.pictures import style
 from sims import ps22_7 as tuned_accuracy
 from sims.common import digits_accuracies
 from sims.common.digits_accuracies import AccuracyTable

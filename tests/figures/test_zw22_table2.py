@@ -5,10 +5,10 @@ import pytest
 
 from figures import FIGURES, zw22_table2
 from figures.common import multi_label_numbers as numbers
-from figures.common import style
 from figures.common.figure import load, records_in, render
 from jaxsel.data import teachers
 from jaxsel.data.download import FOLDER_VARIABLE
+from jaxsel.pictures import style
 from sims import zw22_table2 as multi_label_pate
 from sims.common import multi_label_exact as exact
 from sims.common import multi_label_votes

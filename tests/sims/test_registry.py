@@ -70,10 +70,10 @@ def test_records_on_data_sets_depend_on_the_folder_searched(monkeypatch):
 def test_a_changed_mechanism_makes_the_record_stale(tmp_path, monkeypatch):
     changed = "jaxsel.families.tuning.private_tuning"
     copy = tmp_path / "private_tuning.py"
-    path_of = source_digest._path
+    path_of = source_digest.file_of
     shutil.copy(path_of(changed), copy)
     monkeypatch.setattr(
-        source_digest, "_path", lambda name: copy if name == changed else path_of(name)
+        source_digest, "file_of", lambda name: copy if name == changed else path_of(name)
     )
     told: list[str] = []
     settings = {"trials": 500, "out": tmp_path, "progress": False, "say": told.append}

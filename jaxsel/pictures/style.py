@@ -61,6 +61,13 @@ LAWS: Mapping[str, Mapping[str, Any]] = {
 }
 """Appearance of each law of K, by the name the legends use."""
 
+_HUES = (
+    "Logarithmic η = 0", "Geometric η = 1", "Poisson", "η = 0.5", "Naive repetition",
+    "η = −0.5", "η = 2", "Binomial", "Single run", "η = 5",
+)  # fmt: skip
+HUES: tuple[Mapping[str, Any], ...] = tuple(LAWS[name] for name in _HUES)
+"""Appearances of a sweep's hues, those most easily told apart first."""
+
 NEUTRAL: Mapping[str, Any] = {"color": _GREY, "linestyle": ":"}
 
 

@@ -1,0 +1,83 @@
+"""A paper's figure with other numbers: it says so, and shows all that was simulated."""
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sims.settings import Setting, shown
+
+RED = "#b00020"
+_LETTERS = 13.0  # an inch, in the warning's type
+_MARGIN = 0.04  # beyond the outermost point, as a share of the panel
+
+
+def mark(
+    figure: Figure, chosen: Mapping[str, Any], known: Mapping[str, Setting]
+) -> None:
+    """Says above the figure, in red, which numbers are not the paper's.
+
+    Args:
+      figure: drawn with ``chosen``.
+      chosen: settings by name; none: nothing is done.
+      known: what they are in the files.
+    """
+    if not chosen:
+        return
+    for axes in figure.axes:
+        _widen(axes)
+    parts = [
+        f"{name} = {shown(value)} ({shown(known[name].value)})"
+        for name, value in chosen.items()
+    ]
+    width = int(_LETTERS * figure.get_size_inches()[0])
+    text = textwrap.fill(f"not the paper's: {', '.join(parts)}", width)
+    figure.suptitle(text, color=RED, fontsize=8.5, x=0.01, ha="left")
+
+
+def _points(axes: Axes) -> Iterator[np.ndarray]:
+    """Places of single marks, not of curves: Float["points 2"]."""
+    for line in axes.lines:
+        if _is_marks(line) and line.get_transform() == axes.transData:
+            places = np.column_stack([line.get_xdata(), line.get_ydata()])
+            yield np.asarray(places, dtype=np.float64)
+
+
+def _is_marks(line: Line2D) -> bool:
+    return line.get_linestyle() == "None" and line.get_marker() not in (
+        "None",
+        "",
+        None,
+    )
+
+
+def _widen(axes: Axes) -> None:
+    """Moves the ends of a panel, which were chosen for the paper's numbers."""
+    found = list(_points(axes))
+    if not found:
+        return
+    places = np.concatenate(found)
+    for column, get, put, scale in (
+        (0, axes.get_xlim, axes.set_xlim, axes.get_xscale()),
+        (1, axes.get_ylim, axes.set_ylim, axes.get_yscale()),
+    ):
+        if scale not in ("linear", "log"):
+            continue
+        values = places[np.isfinite(places[:, column]), column]
+        low, high = get()
+        to, back = (np.log, np.exp) if scale == "log" else (np.array, np.array)
+        values = values[values > 0.0] if scale == "log" else values
+        if not values.size or low > high:
+            continue
+        ends = np.array([to(low), to(high)])
+        reach = np.array([to(values.min()), to(values.max())])
+        margin = _MARGIN * max(ends[1] - ends[0], reach[1] - reach[0])
+        if reach[0] < ends[0]:
+            ends[0] = reach[0] - margin
+        if reach[1] > ends[1]:
+            ends[1] = reach[1] + margin
+        put(*(float(end) for end in back(ends)))

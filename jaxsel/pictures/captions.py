@@ -1,0 +1,117 @@
+"""The words of a sweep's picture: names of marks, and what was fixed, under it."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from jaxsel.pictures.layout import (
+    ESTIMATE,
+    EXACT,
+    LOWER,
+    UPPER,
+    Layout,
+    kind_of,
+    label_of,
+    shown,
+)
+
+if TYPE_CHECKING:
+    import xarray
+
+_LONGEST = 60  # letters of one fixed setting
+
+
+WORDS = {
+    ESTIMATE: "simulated",
+    LOWER: "audited, at least",
+    UPPER: "proven, at most",
+    EXACT: "exact",
+}
+"""What a mark means, by kind."""
+
+
+def caption(dataset: "xarray.Dataset", chosen: Layout) -> str:
+    """One paragraph: fixed settings, settings that go together, trials, confidence."""
+    sentences = [_fixed(dataset), _together(dataset, chosen), _marks(dataset, chosen)]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def percent(dataset: "xarray.Dataset") -> str:
+    """The confidence of intervals and audits: "95 %"; empty if it is not stored."""
+    confidence = dataset.attrs.get("confidence")
+    return "" if confidence is None else f"{100.0 * float(confidence):.6g}\u00a0%"
+
+
+def quantity(dataset: "xarray.Dataset", measures: tuple[str, ...]) -> str:
+    """What a panel shows: a measure's name, or what several have in common."""
+    if len(measures) == 1:
+        return label_of(dataset[measures[0]])
+    attributes = dataset[measures[0]].attrs
+    units = attributes.get("units", "1")
+    name = attributes.get("quantity", "bounds")
+    return name if units in ("1", "") else f"{name} ({units})"
+
+
+def told_apart(dataset: "xarray.Dataset", name: str, kind: str) -> str:
+    """A measure's name in the legend, with what its kind promises."""
+    label = label_of(dataset[name])
+    promise = {LOWER: "at least", UPPER: "at most"}.get(kind, "")
+    return f"{label}, {promise}" if promise and promise not in label else label
+
+
+def _fixed(dataset: "xarray.Dataset") -> str:
+    values: dict[str, Any] = json.loads(dataset.attrs.get("settings") or "{}")
+    for name, coordinate in dataset.coords.items():
+        if coordinate.size == 1:
+            values[str(name)] = coordinate.values.ravel()[0]
+    if not values:
+        return ""
+    parts = [f"{name} = {_short(value)}" for name, value in values.items()]
+    return f"Fixed: {', '.join(parts)}."
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value) if isinstance(value, list | dict) else shown(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _together(dataset: "xarray.Dataset", chosen: Layout) -> str:
+    """Settings that vary along an axis which is named after another one."""
+    parts = []
+    for axis in (chosen.x, chosen.y, chosen.hue, chosen.facet):
+        if axis is None:
+            continue
+        for name, coordinate in dataset.coords.items():
+            if coordinate.dims == (axis.dimension,) and str(name) != axis.name:
+                texts = [shown(value) for value in coordinate.values]
+                if len(texts) > 6:
+                    texts = [*texts[:2], "…", texts[-1]]
+                parts.append(f"with {axis.name} goes {name} = {', '.join(texts)}")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _marks(dataset: "xarray.Dataset", chosen: Layout) -> str:
+    names = [name for row in chosen.rows for name in row]
+    kinds = {kind_of(dataset, name) for name in names}
+    trials = dataset.attrs.get("trials")
+    runs = "" if trials is None else f"{int(trials):,} trials a point"
+    sure = percent(dataset)
+    intervals = any(f"{name}_low" in dataset for name in names)
+    parts = [runs] if runs else []
+    if intervals:
+        sure_of = f"exact {sure} intervals" if sure else "exact intervals"
+        parts.append(sure_of + ("" if chosen.y is None else _widest(dataset, names)))
+    if LOWER in kinds:
+        parts.append(f"audits at confidence {sure}" if sure else "audits")
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _widest(dataset: "xarray.Dataset", names: list[str]) -> str:
+    """A heat map has no bars; this is the longest that there would be."""
+    widths = [
+        float((dataset[f"{name}_high"] - dataset[f"{name}_low"]).max())
+        for name in names
+        if f"{name}_low" in dataset
+    ]
+    return f" at most {max(widths):.2g} wide"

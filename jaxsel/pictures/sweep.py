@@ -1,0 +1,41 @@
+"""A sweep's data set as a figure; see ``jaxsel.pictures.layout`` for what it must hold."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jaxsel.pictures.layout import plan
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+
+def picture(
+    dataset: "xarray.Dataset",
+    measures: Sequence[str] | None = None,
+    x: str | None = None,
+    hue: str | None = None,
+    facet: str | None = None,
+) -> "Figure":
+    """Draws a sweep.
+
+    What goes where is chosen by the axes (``layout.plan``): curves along the longest
+    numeric axis, or a heat map over two long ones.
+
+    Args:
+      dataset: a sweep.
+      measures: which to draw, in panels below each other; default all.
+      x, hue, facet: names of axes, where the choice is not wanted.
+
+    Returns:
+      A Matplotlib figure that belongs to no window; ``style.save`` writes it.
+
+    Raises:
+      InputError: for unknown names, and for axes that find no room.
+    """
+    chosen = plan(dataset, measures, x, hue, facet)
+    # Matplotlib takes a while, and a refused request need not wait for it.
+    from jaxsel.pictures import style, sweep_figure
+
+    with style.applied():
+        return sweep_figure.drawn(dataset, chosen)

@@ -1,0 +1,210 @@
+"""The panels of a sweep's figure, their shared axes, legend and caption."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from jaxsel.pictures import heat_map, panels, style
+from jaxsel.pictures.captions import WORDS, caption, quantity, told_apart
+from jaxsel.pictures.curves import along, at, curve_of
+from jaxsel.pictures.layout import (
+    ESTIMATE,
+    EXACT,
+    LOWER,
+    UPPER,
+    Axis,
+    Layout,
+    kind_of,
+    label_of,
+    shown,
+)
+from jaxsel.pictures.panels import Marks
+from jaxsel.pictures.scales import spans_decades
+
+if TYPE_CHECKING:
+    import xarray
+
+_MOST_COLUMNS = 4  # before the panels of one measure go on in the next line
+_LEAST_GAP = 0.09  # between labelled points of x, as a share of its length
+_LEGEND_WIDTH = 1.9  # inches
+
+
+def drawn(dataset: "xarray.Dataset", chosen: Layout) -> Figure:
+    """The figure of a plan, with Matplotlib's settings as they are."""
+    squeezed = dataset.squeeze(drop=False)
+    facets = 1 if chosen.facet is None else chosen.facet.values.size
+    rows, columns = len(chosen.rows), facets
+    if rows == 1:
+        # As many columns as leave the fewest places empty.
+        columns = min(
+            range(min(facets, 2), min(facets, _MOST_COLUMNS) + 1),
+            key=lambda count: (-facets % count, -count),
+        )
+        rows = math.ceil(facets / columns)
+    single = rows == columns == 1
+    legend = [] if chosen.y is not None else _legend(dataset, chosen)
+    side = _LEGEND_WIDTH if legend else 0.0
+    width, height = (4.4, 3.5) if single else (3.0, 2.5)
+    size = (max(width * columns + side, 5.2), height * rows + 0.7)
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    share_y = chosen.y is not None or (len(chosen.rows) == 1 or "row")
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=share_y)
+    for number, measures in enumerate(chosen.rows):
+        row = grid.ravel() if len(chosen.rows) == 1 else grid[number]
+        _row(squeezed, chosen, measures, list(row[:facets]))
+        for empty in row[facets:]:
+            empty.set_axis_off()
+    _label(dataset, chosen, grid, facets)
+    name = dataset.attrs.get("mechanism")
+    if name:
+        figure.suptitle(str(name), x=0.01, ha="left", fontsize=10.0, fontweight="bold")
+    if legend:
+        figure.legend(handles=legend, loc="outside right upper")
+    style.note(figure, caption(dataset, chosen))
+    return figure
+
+
+def _row(
+    dataset: "xarray.Dataset",
+    chosen: Layout,
+    measures: tuple[str, ...],
+    row: list[Axes],
+) -> None:
+    """Draws measures that share their panels, one panel a facet."""
+    if chosen.y is not None:
+        return _maps(dataset, chosen, measures[0], row)
+    hues = 1 if chosen.hue is None else chosen.hue.values.size
+    for facet, axes in enumerate(row):
+        for number, name in enumerate(measures):
+            own = chosen.hue is not None and chosen.hue.dimension in dataset[name].dims
+            for hue in range(hues if own else 1):
+                curve = curve_of(dataset, chosen, name, hue, facet)
+                marks = _marks(dataset, chosen, measures, number, hue if own else None)
+                x = panels.places(chosen.x, hue, hues if own else 1)
+                panels.draw(axes, x, curve, marks, not chosen.x.numeric)
+        _scales(axes, dataset, chosen, measures)
+    return None
+
+
+def _maps(dataset, chosen: Layout, measure: str, row: list[Axes]) -> None:
+    assert chosen.y is not None
+    norm = heat_map.norm_of(dataset[measure].values)
+    for facet, axes in enumerate(row):
+        values = at(dataset[measure], chosen.facet, facet)
+        values = along(values, dataset, (chosen.x, chosen.y))
+        mesh = heat_map.draw(axes, chosen.x, chosen.y, values, norm)
+    row[0].figure.colorbar(mesh, ax=row, label=label_of(dataset[measure]))
+
+
+def _marks(dataset, chosen: Layout, measures, number: int, hue: int | None) -> Marks:
+    """Hues have colours; without a hue the measures of a panel have them."""
+    kinds = [kind_of(dataset, name) for name in measures]
+    of_kind = kinds[:number].count(kinds[number])
+    look: dict[str, Any]
+    if hue is not None:
+        look = dict(style.HUES[hue])
+    elif chosen.hue is not None:
+        look = {"color": "#444444", "linestyle": "-", "marker": "."}
+    else:
+        look = dict(style.HUES[number % len(style.HUES)])
+    if UPPER in kinds:
+        # Dashes tell the theorems here.
+        look = look | {"linestyle": "-"}
+    dash = panels.UPPER_DASHES[of_kind % len(panels.UPPER_DASHES)]
+    return Marks(look, dash, panels.FACES[of_kind % len(panels.FACES)])
+
+
+def _scales(axes: Axes, dataset, chosen: Layout, measures: tuple[str, ...]) -> None:
+    _scale_x(axes, chosen.x)
+    values = [dataset[name].values.ravel() for name in measures]
+    values += [
+        dataset[f"{name}_exact"].values.ravel()
+        for name in measures
+        if f"{name}_exact" in dataset
+    ]
+    if spans_decades(np.concatenate(values)):
+        axes.set_yscale("log", nonpositive="clip")
+    axes.margins(y=0.08)
+
+
+def _scale_x(axes: Axes, x: Axis) -> None:
+    if not x.numeric:
+        texts = x.texts
+        long = sum(map(len, texts)) > 40
+        axes.set_xticks(
+            range(len(texts)), texts, rotation=25 if long else 0,
+            ha="right" if long else "center", rotation_mode="anchor",
+        )  # fmt: skip
+        axes.set_xlim(-0.6, len(texts) - 0.4)
+        axes.grid(False, axis="x")
+        return
+    if x.geometric:
+        axes.set_xscale("log")
+    points = np.unique(np.asarray(x.values, dtype=np.float64))
+    at = np.log(points) if x.geometric else points
+    if np.min(np.diff(at)) >= _LEAST_GAP * (at[-1] - at[0]):
+        axes.set_xticks(points, [shown(point) for point in points])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _label(dataset, chosen: Layout, grid: np.ndarray, facets: int) -> None:
+    below, left = grid[-1], grid[:, 0]
+    if len(chosen.rows) == 1 and facets < grid.size:
+        # The panels above an empty place have the axis below them.
+        for axes in grid[-2, facets - grid.size :]:
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel(chosen.x.label)
+    for axes in below:
+        axes.set_xlabel(chosen.x.label)
+    for number, axes in enumerate(left):
+        if chosen.y is not None:
+            axes.set_ylabel(chosen.y.label)
+        else:
+            measures = chosen.rows[min(number, len(chosen.rows) - 1)]
+            axes.set_ylabel(quantity(dataset, measures))
+    if chosen.facet is not None:
+        every = grid.ravel()[:facets] if len(chosen.rows) == 1 else grid[0]
+        for axes, value in zip(every, chosen.facet.values, strict=True):
+            sign = f"{chosen.facet.label} = " if chosen.facet.numeric else ""
+            axes.set_title(f"{sign}{shown(value)}")
+
+
+def _legend(dataset, chosen: Layout) -> list[Line2D]:
+    """Hues first, then what the marks mean."""
+    entries: list[Line2D] = []
+    names = [name for row in chosen.rows for name in row]
+    if chosen.hue is not None and any(
+        chosen.hue.dimension in dataset[name].dims for name in names
+    ):
+        entries.append(Line2D([], [], linestyle="none", label=chosen.hue.label))
+        for hue, text in enumerate(chosen.hue.texts):
+            marks = _marks(dataset, chosen, chosen.rows[0], 0, hue)
+            entries.append(panels.hue_key(marks, text))
+    told: dict[str, Line2D] = {}
+    words = not chosen.x.numeric
+    for row in chosen.rows:
+        for number, name in enumerate(row):
+            kind = kind_of(dataset, name)
+            marks = _marks(dataset, chosen, row, number, None)
+            if chosen.hue is not None:
+                marks = marks._replace(look={**style.HUES[0], "color": "#444444"})
+            label = WORDS[kind]
+            if len(row) > 1:
+                label = told_apart(dataset, name, kind)
+            told.setdefault(
+                label, panels.key(kind, marks, label, chosen.hue is None, words)
+            )
+            if kind in (ESTIMATE, LOWER) and f"{name}_exact" in dataset:
+                exact = (
+                    "exact" if len(row) == 1 else f"{label_of(dataset[name])}, exact"
+                )
+                told.setdefault(exact, panels.key(EXACT, marks, exact, False, words))
+    return [*entries, *told.values()]
