@@ -83,6 +83,9 @@ def sweep_command(
     x: Annotated[_Text, _option("--x", "Axis of the picture.")] = None,
     hue: Annotated[_Text, _option("--hue", "Axis told apart by colour.")] = None,
     facet: Annotated[_Text, _option("--facet", "Axis told apart by panel.")] = None,
+    sketched: Annotated[
+        bool, typer.Option("--sketch", help="A picture in letters, for terminals.")
+    ] = False,
     seed: Annotated[
         int | None, _option("--seed", "Same seed, same result, bit for bit.")
     ] = None,
@@ -113,7 +116,7 @@ def sweep_command(
             record=asked.record, **asked.numbers(),
         )  # fmt: skip
         _write(found, asked)
-        _show(found, asked, json)
+        _show(found, asked, json, sketched)
 
 
 def _asked(subject: str, settings: dict[str, str]) -> "Asked":
@@ -164,9 +167,18 @@ def _write(found: "xr.Dataset", asked: "Asked") -> None:
         tables.write_csv(found, asked.csv)
     if asked.parquet is not None:
         tables.write_parquet(found, asked.parquet)
+    if asked.plot is not None:
+        from jaxsel.pictures import style
+        from jaxsel.pictures.sweep import picture
+
+        drawn = picture(found, x=asked.x, hue=asked.hue, facet=asked.facet)
+        path = Path(asked.plot)
+        style.save(drawn, path.with_suffix(""), (path.suffix[1:],))
 
 
-def _show(found: "xr.Dataset", asked: "Asked", json: bool) -> None:
+def _show(
+    found: "xr.Dataset", asked: "Asked", json: bool, sketched: bool
+) -> None:
     from jaxsel.sweeps import tables
 
     if json:
@@ -182,6 +194,10 @@ def _show(found: "xr.Dataset", asked: "Asked", json: bool) -> None:
         say(
             f"{len(rows) - len(shown)} more rows; --record, --csv or --json has them all."
         )
+    if sketched:
+        from jaxsel.pictures.sketch import sketch
+
+        print(sketch(found, x=asked.x, hue=asked.hue, facet=asked.facet))
     for path in (asked.record, asked.csv, asked.parquet, asked.plot):
         if path is not None:
             say(f"written: {path}")
