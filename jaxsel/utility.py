@@ -5,23 +5,47 @@ its exact value follow from the tallies and from the exact law; nothing else is 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Utility = Mapping[str, np.ndarray]
 """Float64["events"] by the name of what it measures, each in [0, 1] or in scores."""
 
-MEANINGS: Mapping[str, str] = {
-    "success": "probability that the best candidate is released",
-    "quantile": "expected share of candidates (of runs, if runs are selected) that are "
-    "worse than the released one, equals counting half",
-    "regret": "expected score lost against the best candidate",
-    "released": "probability that anything is released",
-    "recall": "expected share of the true top k that is released",
-    "size": "expected number of candidates released",
+
+class Meaning(NamedTuple):
+    """What a number says.
+
+    Attributes:
+      name: a few words, for the axis of a picture.
+      meaning: what exactly it is.
+    """
+
+    name: str
+    meaning: str
+
+
+MEANINGS: Mapping[str, Meaning] = {
+    "success": Meaning(
+        "probability of success", "probability that the best candidate is released"
+    ),
+    "quantile": Meaning(
+        "expected quantile",
+        "expected share of candidates (of runs, if runs are selected) that are worse "
+        "than the released one, equals counting half",
+    ),
+    "regret": Meaning(
+        "expected regret", "expected score lost against the best candidate"
+    ),
+    "released": Meaning(
+        "probability of release", "probability that anything is released"
+    ),
+    "recall": Meaning(
+        "expected recall", "expected share of the true top k that is released"
+    ),
+    "size": Meaning("expected size", "expected number of candidates released"),
 }
-"""What is measured, by name."""
+"""What is measured, by name of the measure."""
 
 UNITS: Mapping[str, str] = {"regret": "score", "size": "candidates"}
 """Units of what is no probability or share."""

@@ -9,6 +9,7 @@ from jaxsel.pictures.layout import (
     LOWER,
     UPPER,
     Layout,
+    is_audit,
     kind_of,
     label_of,
     shown,
@@ -92,7 +93,6 @@ def _together(dataset: "xarray.Dataset", chosen: Layout) -> str:
 
 def _marks(dataset: "xarray.Dataset", chosen: Layout) -> str:
     names = [name for row in chosen.rows for name in row]
-    kinds = {kind_of(dataset, name) for name in names}
     trials = dataset.attrs.get("trials")
     runs = "" if trials is None else f"{int(trials):,} trials a point"
     sure = percent(dataset)
@@ -101,7 +101,7 @@ def _marks(dataset: "xarray.Dataset", chosen: Layout) -> str:
     if intervals:
         sure_of = f"exact {sure} intervals" if sure else "exact intervals"
         parts.append(sure_of + ("" if chosen.y is None else _widest(dataset, names)))
-    if LOWER in kinds:
+    if any(kind_of(dataset, n) == LOWER and is_audit(dataset, n) for n in names):
         parts.append(f"audits at confidence {sure}" if sure else "audits")
     text = ", ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""

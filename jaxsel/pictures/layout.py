@@ -140,6 +140,11 @@ def kind_of(dataset: "xarray.Dataset", measure: str) -> str:
     return kind
 
 
+def is_audit(dataset: "xarray.Dataset", measure: str) -> bool:
+    """Whether a lower bound is audited: it has a confidence then."""
+    return "confidence" in dataset[measure].attrs
+
+
 def shown(value: object) -> str:
     """A point of an axis, for people."""
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):

@@ -20,6 +20,7 @@ from jaxsel.pictures.layout import (
     UPPER,
     Axis,
     Layout,
+    is_audit,
     kind_of,
     label_of,
     shown,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     import xarray
 
 _MOST_COLUMNS = 4  # before the panels of one measure go on in the next line
-_LEAST_GAP = 0.09  # between labelled points of x, as a share of its length
+_LETTER, _SPACE = 0.07, 0.08  # inches of a label's letter, and between labels
 _LEGEND_WIDTH = 1.9  # inches
 
 
@@ -123,7 +124,7 @@ def _marks(dataset, chosen: Layout, measures, number: int, hue: int | None) -> M
 
 def _scales(axes: Axes, dataset, chosen: Layout, measures: tuple[str, ...]) -> None:
     _scale_x(axes, chosen.x)
-    values = [dataset[name].values.ravel() for name in measures]
+    values = [_seen(dataset, name) for name in measures]
     values += [
         dataset[f"{name}_exact"].values.ravel()
         for name in measures
@@ -132,6 +133,12 @@ def _scales(axes: Axes, dataset, chosen: Layout, measures: tuple[str, ...]) -> N
     if spans_decades(np.concatenate(values)):
         axes.set_yscale("log", nonpositive="clip")
     axes.margins(y=0.08)
+
+
+def _seen(dataset, name: str) -> np.ndarray:
+    """The values that a scale must show: a lower bound of 0 says nothing."""
+    values = np.asarray(dataset[name].values, dtype=np.float64).ravel()
+    return values[values > 0.0] if kind_of(dataset, name) == LOWER else values
 
 
 def _scale_x(axes: Axes, x: Axis) -> None:
@@ -149,8 +156,11 @@ def _scale_x(axes: Axes, x: Axis) -> None:
         axes.set_xscale("log")
     points = np.unique(np.asarray(x.values, dtype=np.float64))
     at = np.log(points) if x.geometric else points
-    if np.min(np.diff(at)) >= _LEAST_GAP * (at[-1] - at[0]):
-        axes.set_xticks(points, [shown(point) for point in points])
+    texts = [shown(point) for point in points]
+    inches = axes.get_position().width * axes.figure.get_size_inches()[0]
+    needed = _LETTER * max(map(len, texts)) + _SPACE
+    if np.min(np.diff(at)) * inches >= needed * (at[-1] - at[0]):
+        axes.set_xticks(points, texts)
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_minor_formatter(NullFormatter())
 
@@ -197,7 +207,7 @@ def _legend(dataset, chosen: Layout) -> list[Line2D]:
             if chosen.hue is not None:
                 marks = marks._replace(look={**style.HUES[0], "color": "#444444"})
             label = WORDS[kind]
-            if len(row) > 1:
+            if len(row) > 1 or (kind == LOWER and not is_audit(dataset, name)):
                 label = told_apart(dataset, name, kind)
             told.setdefault(
                 label, panels.key(kind, marks, label, chosen.hue is None, words)

@@ -213,7 +213,9 @@ def to_dataset(
     for axis in grid.axes:
         for number, name in enumerate(axis.names):
             values = np.array([place[number] for place in axis.values])
-            attrs = {"long_name": subject.domain(name).help or name}
+            attrs = {"long_name": name.replace("_", " ")}
+            if subject.domain(name).help:
+                attrs["comment"] = subject.domain(name).help
             coords[name] = (axis.names[0], values, attrs)
     variables: dict[str, Any] = {}
     for measure, columns in zip(
@@ -223,12 +225,15 @@ def to_dataset(
     ):
         for suffix, extra, values in columns:
             attrs: dict[str, Any] = {
-                "long_name": measure.meaning
+                "long_name": measure.title
                 + (f": {_SUFFIXES[suffix]}" if suffix else ""),
+                "comment": measure.meaning,
                 "units": measure.units,
                 "kind": measure.kind,
             }
-            if suffix in ("_low", "_high"):
+            if "epsilon" in measure.title:
+                attrs["quantity"] = "epsilon"
+            if suffix in ("_low", "_high") or measure.needs == "pairs":
                 attrs["confidence"] = options.confidence
             if extra:
                 names, table = _spread(values)

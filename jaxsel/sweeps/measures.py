@@ -24,13 +24,15 @@ class Measure(NamedTuple):
 
     Attributes:
       name: of its variable.
-      meaning: one line for people.
+      title: a few words, for the axis of a picture.
+      meaning: what exactly it is.
       units: "1" for probabilities, shares and epsilons.
       kind: "estimate", "exact", "lower bound" or "upper bound".
       needs: "trials" of the input itself, "pairs" of neighbours, or "" for nothing.
     """
 
     name: str
+    title: str
     meaning: str
     units: str
     kind: str
@@ -38,29 +40,36 @@ class Measure(NamedTuple):
 
 
 _UTILITY = tuple(
-    Measure(name, meaning, UNITS.get(name, "1"), ESTIMATE, "trials")
+    Measure(name, *meaning, UNITS.get(name, "1"), ESTIMATE, "trials")
     for name, meaning in MEANINGS.items()
 )
 _OUTCOMES = (
-    Measure("counts", "how often each outcome happened", "trials", ESTIMATE, "trials"),
-    Measure("frequency", "probability of each outcome", "1", ESTIMATE, "trials"),
-)
+    Measure("counts", "count", "how often each outcome happened", "trials", EXACT,
+            "trials"),
+    Measure("frequency", "frequency", "probability of each outcome", "1", ESTIMATE,
+            "trials"),
+)  # fmt: skip
 _PRIVACY = (
-    Measure("epsilon_bound", "smallest proven epsilon", "1", UPPER),
-    Measure("epsilon_bounds", "proven epsilon, by theorem", "1", UPPER),
-    Measure("audited", "audited lower bound on epsilon", "1", LOWER, "pairs"),
-    Measure("exact_epsilon", "exact epsilon on the constructed pairs", "1", EXACT),
-)
+    Measure("epsilon_bound", "proven epsilon", "smallest epsilon that a theorem proves",
+            "1", UPPER),
+    Measure("epsilon_bounds", "proven epsilon", "epsilon that each theorem proves", "1",
+            UPPER),
+    Measure("audited", "audited epsilon", "audited lower bound on epsilon, of all "
+            "constructed pairs together", "1", LOWER, "pairs"),
+    Measure("exact_epsilon", "exact epsilon", "exact epsilon on the constructed pairs",
+            "1", EXACT),
+)  # fmt: skip
 _ACCOUNT = (
     *_PRIVACY[:2],
-    Measure("attained", "epsilon that some base and ranking cost", "1", LOWER),
-    Measure("epsilon_single", "epsilon of one run, not tuned", "1", UPPER),
-)
+    Measure("attained", "attained epsilon", "exact epsilon of one base with this "
+            "guarantee, ranked adversarially: no bound for all is smaller", "1", LOWER),
+    Measure("epsilon_single", "epsilon of one run", "of one run, not tuned", "1", UPPER),
+)  # fmt: skip
 _REPETITIONS = (
-    Measure("mean_runs", "mean number of runs, E[K]", "runs", EXACT),
-    Measure("no_release", "probability that nothing is run", "1", EXACT),
-    Measure("expected_quantile", "expected quantile of the best of K runs, all different",
-            "1", EXACT),
+    Measure("mean_runs", "mean number of runs", "E[K]", "runs", EXACT),
+    Measure("no_release", "probability of no run", "P[K = 0]", "1", EXACT),
+    Measure("expected_quantile", "expected quantile", "expected quantile of the best of "
+            "K runs that are all different", "1", EXACT),
 )  # fmt: skip
 
 

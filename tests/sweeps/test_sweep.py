@@ -34,7 +34,8 @@ def test_names_units_and_provenance(found):
     assert found["mean"].values.tolist() == [2, 5]
     assert found["outcome"].values.tolist() == ["0", "1", "none"]
     assert found["success"].attrs["units"] == "1"
-    assert "best candidate" in found["success"].attrs["long_name"]
+    assert found["success"].attrs["long_name"] == "probability of success"
+    assert "best candidate" in found["success"].attrs["comment"]
     assert found.attrs["trials"] == 40_000
     assert json.loads(found.attrs["versions"])["jax"]
 
