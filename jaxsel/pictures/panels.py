@@ -20,7 +20,7 @@ from jaxsel.pictures.layout import ESTIMATE, EXACT, LOWER, UPPER, Axis
 
 UPPER_DASHES = ((0, (4, 1.6)), (0, (1, 1.2)), (0, (6, 1.4, 1, 1.4)), (0, (2, 1)))
 FACES = ("white", None, "#bdbdbd")  # of the markers of a panel's measures; None: filled
-_ARROW = 10.0  # points of 1/72 inch
+_ARROW = 9.0  # points
 _ARROW_MARKER = "$\\uparrow$"
 _SPREAD = 0.5  # of the hues at one word, in distances between words
 
@@ -133,7 +133,8 @@ def _points(axes: Axes, x, y, low, high, marks: Marks) -> None:
 
 
 def _arrows(axes: Axes, x, y, marks: Marks) -> None:
-    """A marker, and an arrow of fixed length upwards from it."""
+    """A marker, and an arrow of fixed length upwards; none from 0, which says nothing."""
+    y = np.where(np.asarray(y) > 0.0, y, np.nan)
     look: dict[str, Any] = {"color": marks.look["color"], "linestyle": "none"}
     face = marks.face or marks.look["color"]
     axes.plot(

@@ -3,7 +3,6 @@
 import numpy as np
 
 _WIDE = 10.0  # two points alone are geometric from this ratio on
-_DECADES = 1e3  # values that span so much are read from a logarithmic scale
 
 
 def is_geometric(points) -> bool:
@@ -20,17 +19,18 @@ def is_geometric(points) -> bool:
     return _unevenness(np.log(sorted_points)) < _unevenness(sorted_points)
 
 
-def spans_decades(values) -> bool:
-    """Whether the finite values are positive and span three decades or more.
+def spans_decades(values, ratio: float = 1e3) -> bool:
+    """Whether the finite values are positive and span decades.
 
     Args:
       values: Float["..."]; NaN and infinities do not count.
+      ratio: of the largest to the least, from which a logarithmic scale is read better.
     """
     finite = np.asarray(values, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
     if finite.size == 0 or not finite.min() > 0.0:
         return False
-    return bool(finite.max() >= _DECADES * finite.min())
+    return bool(finite.max() >= ratio * finite.min())
 
 
 def cell_edges(points, geometric: bool) -> np.ndarray:

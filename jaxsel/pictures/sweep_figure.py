@@ -130,7 +130,8 @@ def _scales(axes: Axes, dataset, chosen: Layout, measures: tuple[str, ...]) -> N
         for name in measures
         if f"{name}_exact" in dataset
     ]
-    if spans_decades(np.concatenate(values)):
+    bounds = all(kind_of(dataset, name) in (LOWER, UPPER) for name in measures)
+    if spans_decades(np.concatenate(values), 1e2 if bounds else 1e3):
         axes.set_yscale("log", nonpositive="clip")
     axes.margins(y=0.08)
 
@@ -157,7 +158,8 @@ def _scale_x(axes: Axes, x: Axis) -> None:
     points = np.unique(np.asarray(x.values, dtype=np.float64))
     at = np.log(points) if x.geometric else points
     texts = [shown(point) for point in points]
-    inches = axes.get_position().width * axes.figure.get_size_inches()[0]
+    # The layout comes later, and takes some of this for labels and the legend.
+    inches = 0.7 * axes.get_position().width * axes.figure.get_size_inches()[0]
     needed = _LETTER * max(map(len, texts)) + _SPACE
     if np.min(np.diff(at)) * inches >= needed * (at[-1] - at[0]):
         axes.set_xticks(points, texts)

@@ -2,11 +2,13 @@
 
 import math
 
+import jax
 import numpy as np
 import pytest
 
-from jaxsel import catalogue
-from jaxsel.families.tuning.base_laws import ordered_law
+from jaxsel import catalogue, stream
+from jaxsel.families.tuning.base_laws import ordered_law, survival
+from jaxsel.families.tuning.noised_bases import random_candidate
 
 
 def _law(name, **settings):
@@ -61,3 +63,21 @@ def test_outcomes_are_ordered_best_first():
     assert found.labels.tolist() == [1, 2, 0]
     assert found.scores.tolist() == [7.0, 7.0, 1.0]
     assert found.probabilities.tolist() == [0.3, 0.5, 0.2]
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("scores", [[0.9, 0.8, 0.5], [4.0, 0.0, -3.0], [1.0, 1.0]])
+def test_the_run_of_a_rank_is_beaten_with_that_probability(noise, scores):
+    """A fresh run of a random candidate is better with probability ``rank``."""
+    base, scale = random_candidate(noise), 0.7
+    with jax.enable_x64(True):
+        prepared = base.prepare(np.array(scores), {"noise_scale": scale})
+        ranks = np.concatenate(
+            [np.geomspace(1e-9, 0.05, 9), np.linspace(0.06, 0.999, 40)]
+        )
+        key = stream.Key(np.uint32(1), np.uint32(2), np.uint32(3))
+        found = [
+            base.at_rank(key, jax.numpy.float64(r), *prepared).score for r in ranks
+        ]
+    above = survival(noise, (np.array(found)[:, None] - scores) / scale).mean(axis=1)
+    assert above == pytest.approx(ranks, rel=1e-7)
