@@ -7,6 +7,7 @@ tests that are named run there, by default those that touch every dependency;
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -69,6 +70,8 @@ def main(arguments: list[str]) -> int:
     if _run([*pip, *wanted]) or _run([*pip, "--no-deps", "--editable", "."]):
         return 1
     _run([python, "-m", "pip", "freeze", "--exclude-editable"])
+    # As users run it: optimised, unlike the daily tests.
+    os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=3"
     return _run([python, "-m", "pytest", "-q", *given.tests])
 
 
