@@ -1,13 +1,19 @@
 """Tallies of a run, which trials they count, and how ranges of trials add up."""
 
+import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 
 from jaxsel.errors import InputError
+from jaxsel.intervals import clopper_pearson
 from jaxsel.printing import Summary, printed
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 Range = tuple[int, int]
 Ranges = tuple[Range, ...]
@@ -69,6 +75,14 @@ def read_ranges(value: object) -> Ranges:
     return tuple(found)
 
 
+class Frequencies(NamedTuple):
+    """Observed frequencies and their intervals, each Float64["cells events"]."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
 @printed
 class Tallies(NamedTuple):
     """Exact sums over trials of every cell of a grid.
@@ -116,6 +130,62 @@ class Tallies(NamedTuple):
             ranges=ranges,
             seconds=self.seconds + other.seconds,
         )
+
+    def frequencies(self, confidence: float = 0.95) -> Frequencies:
+        """How often each event happened, with exact intervals (Clopper-Pearson).
+
+        Args:
+          confidence: of each interval, in (0, 1).
+
+        Raises:
+          InputError: if these are sums of another statistic than counts of events.
+        """
+        counts = self._counts()
+        trials = np.full(counts.shape, self.trials)
+        low, high = clopper_pearson(counts, trials, confidence)
+        return Frequencies(counts / self.trials, low, high)
+
+    def to_xarray(self, confidence: float = 0.95) -> "xarray.Dataset":
+        """Counts and frequencies with named coordinates: "cell" and "outcome".
+
+        Args:
+          confidence: of each interval.
+
+        Raises:
+          InputError: as ``frequencies``.
+        """
+        import xarray as xr  # takes a second to import
+
+        found = self.frequencies(confidence)
+        dims = ("cell", "outcome")
+        sure = {"confidence": confidence}
+        return xr.Dataset(
+            {
+                "count": (dims, self._counts(), {"units": "trials"}),
+                "frequency": (dims, found.value, {"units": "1"}),
+                "frequency_low": (dims, found.low, {"units": "1"} | sure),
+                "frequency_high": (dims, found.high, {"units": "1"} | sure),
+            },
+            {"cell": range(len(found.value)), "outcome": list(self.labels)},
+            {
+                "trials": self.trials,
+                "ranges": shown(self.ranges),
+                "configuration": json.dumps(dict(self.configuration), sort_keys=True),
+            },
+        )
+
+    def to_dataframe(self, confidence: float = 0.95) -> "pandas.DataFrame":
+        """``to_xarray`` as a table: a row an outcome of a cell."""
+        return self.to_xarray(confidence).to_dataframe().reset_index()
+
+    def _counts(self) -> np.ndarray:
+        cells = self.configuration["cells"]
+        if np.shape(self.values) != (cells, len(self.labels)):
+            raise InputError(
+                f"these are sums of {self.configuration['statistic']}, not counts of "
+                "the mechanism's events"
+            )
+        return np.asarray(self.values)
 
     def summary(self) -> Summary:
         """The tallies in words, and how often each event happened in each cell."""

@@ -26,7 +26,7 @@ ALLOWED = {
     "noise": {"errors", "stream", "logarithm"},
     "statistics": HOST,
     "records": HOST,
-    "tallies": HOST,
+    "tallies": HOST | {"intervals"},
     "key_use": {"stream"},
     "data": HOST,
     "pictures": HOST,
