@@ -159,7 +159,8 @@ def _scale_x(axes: Axes, x: Axis) -> None:
     at = np.log(points) if x.geometric else points
     texts = [shown(point) for point in points]
     # The layout comes later, and takes some of this for labels and the legend.
-    inches = 0.7 * axes.get_position().width * axes.figure.get_size_inches()[0]
+    figure = axes.get_figure(root=True)
+    inches = 0.7 * axes.get_position().width * figure.get_size_inches()[0]
     needed = _LETTER * max(map(len, texts)) + _SPACE
     if np.min(np.diff(at)) * inches >= needed * (at[-1] - at[0]):
         axes.set_xticks(points, texts)

@@ -246,7 +246,9 @@ def test_numbers_edited_by_hand_are_refused(tmp_path):
     path = tmp_path / "sweep.nc"
     _counts({"epsilon": [1, 2]}, trials=1_000, record=path)
     with h5py.File(path, "r+") as file:
-        file["tallies/counts"][0] += 1
+        counts = file["tallies/counts"]
+        assert isinstance(counts, h5py.Dataset)
+        counts[0] = counts[0] + 1
     with pytest.raises(InputError, match="digest"):
         _counts({"epsilon": [1, 2]}, trials=1_000, record=path)
 
