@@ -95,6 +95,7 @@ def simulate_grid(
     seed: int = 0,
     statistic: Statistic | None = None,
     first_trial: int = 0,
+    cell_numbers: Sequence[int] | None = None,
     record: str | Path | None = None,
     progress: bool | None = None,
     performance: Performance = Performance(),
@@ -111,6 +112,9 @@ def simulate_grid(
       statistic: what to keep of a trial; default: counts of ``mechanism.event``.
       first_trial: number of the first trial, so that several processes or hosts can each
         do a range of one run; their tallies add up (``+``) to the run's.
+      cell_numbers: of each cell, the number in [0, 2**32) that its randomness is
+        addressed by, by default 0, 1, 2, ...: cells of a grid that are run apart, under
+        their numbers in it, count what they count in the whole grid.
       record: a file to resume from and to save to. A run that was killed goes on where
         its last save left off; a larger ``trials`` extends a finished run.
       progress: True, False, or None for a bar on a terminal after two seconds.
@@ -131,6 +135,7 @@ def simulate_grid(
         raise InputError(f"trials is {trials}; a run has at most 2**62")
     if not cells:
         raise InputError("the grid is empty; it must have at least one cell")
+    numbers = _cell_numbers(cell_numbers, len(cells))
 
     with jax.enable_x64(True):
         labels = mechanism.labels(*cells[0])
@@ -138,6 +143,8 @@ def simulate_grid(
             statistic = counts(mechanism.event, len(labels))
         prepared = _checked([mechanism.prepare(*cell) for cell in cells])
         configuration = _configuration(mechanism, statistic, prepared, seed)
+        if cell_numbers is not None:
+            configuration["cell_numbers"] = numbers
         plan = _plan(performance)
         step = _compile(mechanism, statistic, plan.block_size, plan.mesh)
         # Nobody else may go on from this record meanwhile.
@@ -149,7 +156,7 @@ def simulate_grid(
                 record, configuration, step, prepared, plan, first_trial, trials
             )
             state = _run(
-                step, prepared, plan, state, seed, first_trial, trials, progress,
+                step, prepared, plan, state, seed, numbers, first_trial, trials, progress,
                 lambda state: _save(write, configuration, labels, first_trial, state),
             )  # fmt: skip
     for total in statistic.totals(state.values):
@@ -184,6 +191,20 @@ def _plan(performance: Performance) -> _Plan:
     if per_call is not None:
         per_call = check_integer("blocks_per_call", per_call, 1)
     return _Plan(size, per_call, Mesh(np.asarray(devices), ("devices",)))
+
+
+def _cell_numbers(given: Sequence[int] | None, cells: int) -> list[int]:
+    if given is None:
+        return list(range(cells))
+    numbers = [check_integer("cell_numbers", number, 0) for number in given]
+    if len(numbers) != cells or len(set(numbers)) != cells:
+        raise InputError(
+            f"cell_numbers are {numbers}; they must be {cells} different numbers, one a "
+            "cell"
+        )
+    if max(numbers) >= 2**32:
+        raise InputError(f"cell_numbers reach {max(numbers)}; they must be below 2**32")
+    return numbers
 
 
 def _checked(prepared: list) -> list:
@@ -289,14 +310,15 @@ def _run(
     plan: _Plan,
     state: _State,
     seed,
+    numbers: list[int],
     first_trial,
     trials,
     progress,
     save,
 ) -> _State:
     words = [
-        tuple(np.uint32(word) for word in (seed & 0xFFFFFFFF, seed >> 32, cell))
-        for cell in range(len(prepared))
+        tuple(np.uint32(word) for word in (seed & 0xFFFFFFFF, seed >> 32, number))
+        for number in numbers
     ]
     sharding = NamedSharding(plan.mesh, P("devices"))
     replicated = NamedSharding(plan.mesh, P())

@@ -54,6 +54,43 @@ def test_seeds_and_cells_differ():
         assert not np.array_equal(found.values, tallies().values)
 
 
+def test_cells_run_apart_under_their_numbers_count_what_they_count_in_the_grid():
+    """Each has its own law, so that no other cell's tallies could pass for its."""
+    cells = [(SCORES + shift, PARAMS) for shift in np.eye(4, 5)]
+    whole = simulate_grid(noisy_max(), cells, trials=20_000, seed=3)
+    apart = simulate_grid(
+        noisy_max(), [cells[3], cells[1]], trials=20_000, seed=3, cell_numbers=(3, 1)
+    )
+    np.testing.assert_array_equal(apart.values, whole.values[[3, 1]])
+    last = simulate(noisy_max(), *cells[3], trials=20_000, seed=3)
+    assert not np.array_equal(apart.values[0], last.values[0])
+
+
+def test_cell_numbers_are_part_of_the_configuration_only_when_given():
+    cells = [(SCORES, PARAMS)] * 2
+    plain, numbered = (
+        simulate_grid(noisy_max(), cells, trials=10, **given)
+        for given in ({}, {"cell_numbers": (7, 2**32 - 1)})
+    )
+    assert "cell_numbers" not in plain.configuration
+    assert numbered.configuration["cell_numbers"] == [7, 2**32 - 1]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ((1,), "must be 2 different numbers, one a cell"),
+        ((1, 1), "must be 2 different numbers"),
+        ((-1, 0), "cell_numbers is -1"),
+        ((0, 2**32), r"cell_numbers reach 4294967296; they must be below 2\*\*32"),
+    ],
+)
+def test_bad_cell_numbers(numbers, message):
+    cells = [(SCORES, PARAMS)] * 2
+    with pytest.raises(InputError, match=message):
+        simulate_grid(noisy_max(), cells, trials=10, cell_numbers=numbers)
+
+
 def test_ranges_of_trials_add_up_across_processes():
     """Two processes, each with its own range of trials, make the run of one."""
     code = textwrap.dedent(
