@@ -216,13 +216,20 @@ class _Plan(NamedTuple):
     mesh: Mesh
 
 
-def _plan(performance: Performance) -> _Plan:
+def block_size(performance: Performance) -> int:
+    """Trials in flight a device; InputError unless a power of two."""
     devices = performance.devices or tuple(jax.local_devices())
     # On CPU a block stays in cache; a GPU wants a million lanes in flight.
     default = 8192 if devices[0].platform == "cpu" else 1 << 20
     size = check_integer("block_size", performance.block_size or default, 1)
     if size & (size - 1) or size > 2**31:
         raise InputError(f"block_size is {size}; it must be a power of two <= 2**31")
+    return size
+
+
+def _plan(performance: Performance) -> _Plan:
+    devices = performance.devices or tuple(jax.local_devices())
+    size = block_size(performance)
     per_call = performance.blocks_per_call
     if per_call is not None:
         per_call = check_integer("blocks_per_call", per_call, 1)
@@ -271,6 +278,13 @@ def _configuration(mechanism, statistic, prepared, seed) -> dict:
         "input_digest": records.digest(_stacked(prepared)),
         "seed": seed,
         "stream": "threefry2x32-20/v1",
+        **provenance(mechanism, statistic),
+    }
+
+
+def provenance(mechanism: Mechanism, statistic: Statistic) -> dict[str, str]:
+    """The part of a run's configuration that says what would compute it here."""
+    return {
         "code": source_digest.digest(mechanism, statistic, __name__),
         "jax": jax.__version__,
         "backend": jax.default_backend(),

@@ -41,8 +41,14 @@ ALLOWED = {
     "papers": HOST | {"statements"},
     # It builds what samples from an exact law, and shows laws of K.
     "entry": HOST | {"tables", "repetitions"},
+    "hosts": {"errors"},
+    "work": HOST | {"statistics", "tallies"},
     "engine": HOST
-    | {"stream", "statistics", "records", "tallies", "progress", "source_digest", "entry"},
+    | {"stream", "statistics", "records", "tallies", "progress", "source_digest", "entry",
+       "hosts", "work"},
+    # Who else does the work of an engine's call.
+    "shards": HOST | {"engine", "hosts", "records", "tallies", "work"},
+    "executors": HOST | {"engine", "hosts", "progress", "tallies", "work"},
     "families": HOST | DEVICE | STATING | THEORY | {"repetition_sampling"},
     "training": HOST
     | THEORY

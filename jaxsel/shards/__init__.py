@@ -22,8 +22,8 @@ Example:
 from jaxsel.shards.assignment import Part, Shard, share
 from jaxsel.shards.environment import from_environment, read_shard
 from jaxsel.shards.files import Command, ShardFile
-from jaxsel.shards.keeping import keeping
-from jaxsel.shards.merging import merging
+from jaxsel.shards.keep import keeping
+from jaxsel.shards.merge import merging
 
 __all__ = [
     "Command",

@@ -13,8 +13,10 @@ def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard:
     Raises:
       InputError: if it is neither, or the environment says nothing or too little.
     """
-    if text == "auto":
-        return from_environment(environment)
+    return from_environment(environment) if text == "auto" else _read(text)
+
+
+def _read(text: str) -> Shard:
     index, _, count = text.partition("/")
     try:
         shard = Shard(int(index), int(count))
@@ -54,13 +56,13 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Shard:
       InputError: if it says nothing, or not how many shards there are.
     """
     if "JAXSEL_SHARD" in environment:
-        return read_shard(environment["JAXSEL_SHARD"], {})
+        return _read(environment["JAXSEL_SHARD"])
     for own, *bounds in _ARRAYS:
         # Grid Engine says "undefined" outside of an array.
         if environment.get(own, "undefined") == "undefined":
             continue
         if "JAXSEL_SHARDS" in environment:
-            return read_shard(f"{environment[own]}/{environment['JAXSEL_SHARDS']}", {})
+            return _read(f"{environment[own]}/{environment['JAXSEL_SHARDS']}")
         if not bounds[0]:
             raise InputError(
                 f"{own} says which shard this is, but not of how many; set JAXSEL_SHARDS"
