@@ -21,13 +21,14 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxsel import records, source_digest, stream, tallies
+from jaxsel import hosts, records, source_digest, stream, tallies
 from jaxsel.base import Mechanism
 from jaxsel.entry import Built
 from jaxsel.errors import InputError, check_integer
 from jaxsel.progress import progress_bar
 from jaxsel.statistics import Statistic, counts
 from jaxsel.tallies import Tallies
+from jaxsel.work import Count, Counted, Save, Work, as_tallies, chosen_runner
 
 _MAX_TRIALS = 2**62
 _CALL_SECONDS = 0.5
@@ -41,7 +42,7 @@ class Performance(NamedTuple):
       block_size: trials in flight a device, a power of two; None chooses by backend.
       blocks_per_call: blocks a device computes in one call; None adapts to about half a
         second a call.
-      devices: the JAX devices to use; None means all.
+      devices: the JAX devices of this process to use; None means all.
     """
 
     block_size: int | None = None
@@ -145,33 +146,68 @@ def simulate_grid(
         configuration = _configuration(mechanism, statistic, prepared, seed)
         if cell_numbers is not None:
             configuration["cell_numbers"] = numbers
-        plan = _plan(performance)
-        step = _compile(mechanism, statistic, plan.block_size, plan.mesh)
-        # Nobody else may go on from this record meanwhile.
-        holding = contextlib.nullcontext(None)
-        if record is not None:
-            holding = records.writer(record)
-        with holding as write:
-            state = _resume(
-                record, configuration, step, prepared, plan, first_trial, trials
-            )
-            state = _run(
-                step, prepared, plan, state, seed, numbers, first_trial, trials, progress,
-                lambda state: _save(write, configuration, labels, first_trial, state),
-            )  # fmt: skip
-    for total in statistic.totals(state.values):
-        if np.any(total != trials):
-            raise RuntimeError(
-                f"{mechanism.name} gave outcomes outside the range of {statistic.name}"
-            )
-    ranges = ((first_trial, first_trial + trials),)
-    return Tallies(state.values, ranges, labels, configuration, state.seconds)
+        whole = Work(
+            mechanism, statistic, prepared, numbers, seed, first_trial,
+            first_trial + trials, labels, configuration, performance, progress,
+        )  # fmt: skip
+        runner = chosen_runner()
+        if runner is not None:
+            return runner(whole, record)
+        return as_tallies(whole, recorded(whole, record, count_here))
 
 
-class _State(NamedTuple):
-    done: int
-    values: Any
-    seconds: float
+def recorded(work: Work, record: str | Path | None, count: Count) -> Counted:
+    """Counts a piece of work, resumed from its record and saved to it.
+
+    Args:
+      work: what to count.
+      record: its file, or None.
+      count: what counts: ``count_here``, or what asks others to.
+
+    Raises:
+      InputError: as ``simulate_grid``, for the record.
+    """
+    hosts.check_same(repr((dict(work.configuration), work.first, work.last)))
+    with contextlib.ExitStack() as held:
+        write = None
+
+        def resumed() -> Counted:
+            nonlocal write
+            if record is None:
+                return zeros(work)
+            # Nobody else may go on from this record meanwhile.
+            write = held.enter_context(records.writer(record))
+            return _resume(record, work)
+
+        start = hosts.from_first(resumed)
+        return count(work, start, lambda counted: _save(write, work, counted))
+
+
+def count_here(work: Work, start: Counted, save: Save) -> Counted:
+    """Counts a piece of work on the devices of this process, and of those it has joined.
+
+    Args:
+      work: what to count.
+      start: where to go on from.
+      save: told how far it is, every ten seconds, at the end, and when interrupted.
+    """
+    with jax.enable_x64(True):
+        plan = _plan(work.performance)
+        step = _compile(work.mechanism, work.statistic, plan.block_size, plan.mesh)
+        return _run(step, work, plan, start, save)
+
+
+def zeros(work: Work) -> Counted:
+    """Nothing counted yet."""
+    plan = _plan(work.performance)
+    step = _compile(work.mechanism, work.statistic, plan.block_size, plan.mesh)
+    words = (np.uint32(0),) * 3
+    ends = np.zeros(plan.mesh.size, np.int64)
+    with jax.enable_x64(True):
+        shapes = jax.eval_shape(step, words, work.prepared[0], ends, ends)
+    cells = len(work.prepared)
+    values = jax.tree.map(lambda s: np.zeros((cells, *s.shape[1:]), np.int64), shapes)
+    return Counted(0, values, 0.0)
 
 
 class _Plan(NamedTuple):
@@ -180,13 +216,20 @@ class _Plan(NamedTuple):
     mesh: Mesh
 
 
-def _plan(performance: Performance) -> _Plan:
-    devices = performance.devices or tuple(jax.devices())
+def block_size(performance: Performance) -> int:
+    """Trials in flight a device; InputError unless a power of two."""
+    devices = performance.devices or tuple(jax.local_devices())
     # On CPU a block stays in cache; a GPU wants a million lanes in flight.
     default = 8192 if devices[0].platform == "cpu" else 1 << 20
     size = check_integer("block_size", performance.block_size or default, 1)
     if size & (size - 1) or size > 2**31:
         raise InputError(f"block_size is {size}; it must be a power of two <= 2**31")
+    return size
+
+
+def _plan(performance: Performance) -> _Plan:
+    devices = performance.devices or tuple(jax.local_devices())
+    size = block_size(performance)
     per_call = performance.blocks_per_call
     if per_call is not None:
         per_call = check_integer("blocks_per_call", per_call, 1)
@@ -235,6 +278,13 @@ def _configuration(mechanism, statistic, prepared, seed) -> dict:
         "input_digest": records.digest(_stacked(prepared)),
         "seed": seed,
         "stream": "threefry2x32-20/v1",
+        **provenance(mechanism, statistic),
+    }
+
+
+def provenance(mechanism: Mechanism, statistic: Statistic) -> dict[str, str]:
+    """The part of a run's configuration that says what would compute it here."""
+    return {
         "code": source_digest.digest(mechanism, statistic, __name__),
         "jax": jax.__version__,
         "backend": jax.default_backend(),
@@ -287,15 +337,6 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
     return jax.jit(sharded)
 
 
-def _zero_values(step, prepared, plan: _Plan) -> Any:
-    words = (np.uint32(0),) * 3
-    ends = np.zeros(plan.mesh.size, np.int64)
-    shapes = jax.eval_shape(step, words, prepared[0], ends, ends)
-    return jax.tree.map(
-        lambda s: np.zeros((len(prepared), *s.shape[1:]), np.int64), shapes
-    )
-
-
 def _ranges(start: int, stop: int, parts: int, block_size: int):
     """Splits trials [start, stop) into whole-block ranges, one a device."""
     first_block, last_block = start // block_size, -(-stop // block_size)
@@ -304,39 +345,33 @@ def _ranges(start: int, stop: int, parts: int, block_size: int):
     return edges[:-1], edges[1:]
 
 
-def _run(
-    step,
-    prepared,
-    plan: _Plan,
-    state: _State,
-    seed,
-    numbers: list[int],
-    first_trial,
-    trials,
-    progress,
-    save,
-) -> _State:
+def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
     words = [
-        tuple(np.uint32(word) for word in (seed & 0xFFFFFFFF, seed >> 32, number))
-        for number in numbers
+        tuple(np.uint32(w) for w in (work.seed & 0xFFFFFFFF, work.seed >> 32, number))
+        for number in work.numbers
     ]
     sharding = NamedSharding(plan.mesh, P("devices"))
     replicated = NamedSharding(plan.mesh, P())
-    cells = jax.device_put(list(zip(words, prepared, strict=True)), replicated)
-    per_block = plan.block_size * plan.mesh.size
+    cells = jax.device_put(list(zip(words, work.prepared, strict=True)), replicated)
+    # Of all processes: each has as many devices as this one.
+    devices = plan.mesh.size * hosts.count()
+    own = slice(plan.mesh.size * hosts.number(), plan.mesh.size * (hosts.number() + 1))
+    per_block = plan.block_size * devices
     blocks = plan.blocks_per_call or 1
+    trials = work.last - work.first
     saved = time.monotonic()
     first_call = True
+    shown = work.progress if hosts.number() == 0 else False
     try:
-        with progress_bar(trials, state.done, progress) as advance:
+        with progress_bar(trials, state.done, shown) as advance:
             while state.done < trials:
                 started = time.monotonic()
-                start = first_trial + state.done
+                start = work.first + state.done
                 # End on a block boundary, so that later calls start whole blocks.
                 stop = (start // per_block + blocks) * per_block
-                stop = min(stop, first_trial + trials)
-                ends = _ranges(start, stop, plan.mesh.size, plan.block_size)
-                ends = jax.device_put(ends, sharding)
+                stop = min(stop, work.last)
+                ends = _ranges(start, stop, devices, plan.block_size)
+                ends = jax.device_put(tuple(end[own] for end in ends), sharding)
                 # All cells are under way before the first is waited for.
                 sums = [step(*cell, *ends) for cell in cells]
                 # Sums over devices in integers: no order, no rounding.
@@ -344,9 +379,9 @@ def _run(
                     [jax.tree.map(lambda x: np.asarray(x).sum(axis=0), s) for s in sums]
                 )
                 spent = time.monotonic() - started
+                sums, spent = _of_all_processes(sums, spent)
                 values = jax.tree.map(np.add, state.values, sums)
-                done = stop - first_trial
-                state = _State(done, values, state.seconds + spent)
+                state = Counted(stop - work.first, values, state.seconds + spent)
                 advance(stop - start)
                 if plan.blocks_per_call is None:
                     # The first call includes compilation, so it says nothing of the rate.
@@ -363,22 +398,28 @@ def _run(
     return state
 
 
-def _resume(
-    record, configuration, step, prepared, plan, first_trial: int, trials: int
-) -> _State:
-    fresh = _State(0, _zero_values(step, prepared, plan), 0.0)
-    if record is None or not Path(record).exists():
+def _of_all_processes(sums: Any, spent: float) -> tuple[Any, float]:
+    """Sums over all processes, and their mean time: all must go on alike."""
+    if hosts.count() == 1:
+        return sums, spent
+    sums, microseconds = hosts.added((sums, np.array([spent * 1e6], np.int64)))
+    return sums, float(microseconds[0]) * 1e-6 / hosts.count()
+
+
+def _resume(record: str | Path, work: Work) -> Counted:
+    fresh = zeros(work)
+    if not Path(record).exists():
         return fresh
-    stored = records.read(record, configuration)
+    stored = records.read(record, work.configuration)
     ranges = tallies.read_ranges(stored.attribute("ranges", list))
     ((first, last),) = ranges if len(ranges) == 1 else ((-1, -1),)
-    if first != first_trial:
+    if first != work.first:
         raise InputError(
             f"{record} holds {tallies.shown(ranges)}, and this run begins at "
-            f"{first_trial}; name another file"
+            f"{work.first}; name another file"
         )
     done = last - first
-    if done > trials:
+    if last > work.last:
         raise InputError(
             f"{record} already holds {done} trials; ask for at least as many, or name "
             "another file"
@@ -391,19 +432,19 @@ def _resume(
     ]:
         raise InputError(f"{record} holds no tallies of this statistic")
     values = jax.tree.unflatten(structure, [stored.arrays[name] for name in names])
-    return _State(done, values, stored.attribute("seconds", float))
+    return Counted(done, values, stored.attribute("seconds", float))
 
 
-def _save(write, configuration, labels, first_trial: int, state: _State) -> None:
+def _save(write, work: Work, counted: Counted) -> None:
     if write is None:
         return
-    leaves = jax.tree.leaves(state.values)
+    leaves = jax.tree.leaves(counted.values)
     write(
         arrays={f"values_{i}": leaf for i, leaf in enumerate(leaves)},
-        configuration=configuration,
+        configuration=work.configuration,
         attributes={
-            "ranges": [[first_trial, first_trial + state.done]],
-            "seconds": state.seconds,
-            "labels": list(labels),
+            "ranges": [[work.first, work.first + counted.done]],
+            "seconds": counted.seconds,
+            "labels": list(work.labels),
         },
     )

@@ -1,5 +1,6 @@
 """python -m sims [NAME ...]: run simulations and store their records."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,8 @@ import typer
 
 from jaxsel.cli.arguments import bad_input_exits, compilation_cache, read_trials
 from jaxsel.cli.output import print_table, say
-from sims.registry import OUT, SIMS, run
+from jaxsel.cli.scaling import RecordOption, Scaling, ShardOption, say_kept, scaled
+from sims.registry import OUT, SIMS, check_simulates, compute, run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -26,16 +28,41 @@ def main(
         bool, typer.Option("--again", help="Run even if the record is up to date.")
     ] = False,
     out: Annotated[Path, typer.Option("--out", help="Folder of the records.")] = OUT,
+    shard: ShardOption = None,
+    record: RecordOption = None,
 ) -> None:
-    """Run the simulations behind the figures and store their records."""
+    """Run the simulations behind the figures and store their records.
+
+    With --shard only a share of their trials is run, and kept in --record; `jaxsel merge`
+    stores the records.
+    """
     if list_them:
         rows = [[sim.name, sim.module, sim.trials] for sim in SIMS.values()]
         print_table("Simulations", ["name", "module", "trials a cell"], rows)
         return
     with bad_input_exits():
-        number = None if trials is None else read_trials(trials)
-        compilation_cache()
-        for name in names or list(SIMS):
+        chosen = names or list(SIMS)
+        options = {"names": chosen, "seed": seed}
+        parted = shard is not None or record is not None
+        for name in chosen if parted else ():
+            check_simulates(name)
+        with scaled(Scaling(shard, record), "sims", options, trials) as role:
+            again |= parted
+            simulate_all(chosen, trials, seed, again, None if role.part else out)
+        if role.part is not None:
+            say_kept(role.part, json=False)
+
+
+def simulate_all(
+    names: Sequence[str], trials: str | None, seed: int, again: bool, out: Path | None
+) -> None:
+    """Runs simulations and stores their records in ``out``; None stores nothing."""
+    number = None if trials is None else read_trials(trials)
+    compilation_cache()
+    for name in names:
+        if out is None:
+            compute(name, trials=number, seed=seed)
+        else:
             run(name, trials=number, seed=seed, out=out, again=again, say=say)
 
 

@@ -174,6 +174,25 @@ def why_simulated(
     return why_stale(stored, _configuration(sim, trials, seed, settings))
 
 
+def check_simulates(name: str) -> None:
+    """InputError unless the trials of a simulation are those of ``jaxsel.engine``."""
+    if "jaxsel.engine" not in source_digest.digests([find(name).module]):
+        raise InputError(
+            f"{name} does not simulate with jaxsel.engine (it reads tables or computes "
+            "exact laws), so that there is nothing to share out; run it whole"
+        )
+
+
+def compute(
+    name: str, *, trials: int | None = None, seed: int = 0, progress: bool | None = None
+) -> dict[str, Any]:
+    """What a simulation returns, stored nowhere; arguments as for ``run``."""
+    sim = find(name)
+    module = importlib.import_module(sim.module)
+    trials = sim.trials if trials is None else trials
+    return module.run(trials=trials, seed=seed, progress=progress)
+
+
 def run(
     name: str,
     *,
@@ -210,10 +229,14 @@ def run(
         if path.exists():
             say(f"{name}: its record is made again; {reason}")
     say(f"{name}: simulating, {trials} trials a cell")
+<<<<<<< HEAD
     known = _settable(name) if settings else {}
     with applied(settings, known):
         module = importlib.import_module(sim.module)
         found = module.run(trials=trials, seed=seed, progress=progress)
+=======
+    found = compute(name, trials=trials, seed=seed, progress=progress)
+>>>>>>> h-scale
     arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
     values = {k: v for k, v in found.items() if not isinstance(v, np.ndarray)}
     configuration = _configuration(sim, trials, seed, settings)

@@ -43,8 +43,14 @@ ALLOWED = {
     # It builds what samples from an exact law, and shows laws of K.
     "entry": HOST | {"tables", "repetitions", "utility"},
     "utility": set(),
+    "hosts": {"errors"},
+    "work": HOST | {"statistics", "tallies"},
     "engine": HOST
-    | {"stream", "statistics", "records", "tallies", "progress", "source_digest", "entry"},
+    | {"stream", "statistics", "records", "tallies", "progress", "source_digest", "entry",
+       "hosts", "work"},
+    # Who else does the work of an engine's call.
+    "shards": HOST | {"engine", "hosts", "records", "tallies", "work"},
+    "executors": HOST | {"engine", "hosts", "progress", "tallies", "work"},
     "families": HOST | DEVICE | STATING | THEORY | {"repetition_sampling"},
     "training": HOST
     | THEORY
@@ -61,7 +67,7 @@ ALLOWED = {
     "sweeps": HOST
     | THEORY
     | {"auditing", "catalogue", "engine", "entry", "families.tuning", "intervals",
-       "progress", "records", "source_digest", "utility"},
+       "progress", "records", "shards", "source_digest", "utility", "work"},
 }  # fmt: skip
 # Families that a family builds on.
 FAMILIES = {

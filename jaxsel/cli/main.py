@@ -9,6 +9,7 @@ from jaxsel.cli import (
     account_command,
     claim_command,
     list_command,
+    merge_command,
     run_commands,
     show_command,
     sweep_command,
@@ -65,6 +66,7 @@ app.command("law")(run_commands.law_command)
 app.command("simulate")(run_commands.simulate_command)
 app.command("audit")(run_commands.audit_command)
 app.command("sweep", help=sweep_command.HELP)(sweep_command.sweep_command)
+app.command("merge")(merge_command.merge_command)
 app.command("validate")(validate_command.validate_command)
 app.command("bench")(validate_command.bench_command)
 

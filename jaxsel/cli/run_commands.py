@@ -16,6 +16,17 @@ from jaxsel.cli.arguments import (
     read_trials,
 )
 from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.scaling import (
+    CoordinatorOption,
+    ProcessesOption,
+    ProcessOption,
+    RecordOption,
+    Scaling,
+    SchedulerOption,
+    ShardOption,
+    say_kept,
+    scaled,
+)
 from jaxsel.errors import InputError, check_interval
 
 MechanismArgument = Annotated[
@@ -59,17 +70,20 @@ def simulate_command(
     settings: SettingsArgument = None,
     trials: TrialsOption = "1e6",
     confidence: ConfidenceOption = 0.95,
-    record: Annotated[
-        str | None,
-        typer.Option("--record", help="File to save to, and to resume from."),
-    ] = None,
+    record: RecordOption = None,
+    shard: ShardOption = None,
+    coordinator: CoordinatorOption = None,
+    processes: ProcessesOption = None,
+    process: ProcessOption = None,
+    scheduler: SchedulerOption = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Simulate a mechanism: jaxsel simulate noisy_max scores=3,2,1 epsilon=1.
 
     Prints how often each outcome happened, with exact (Clopper-Pearson) intervals, and
-    its exact probability where known.
+    its exact probability where known. With --shard it keeps a share of the trials for
+    `jaxsel merge`; docs/scaling.md says more.
     """
     from jaxsel import engine
     from jaxsel.catalogue import find_mechanism
@@ -77,10 +91,24 @@ def simulate_command(
 
     with bad_input_exits():
         check_interval("confidence", confidence, 0, 1)
-        built = find_mechanism(mechanism).build(read_settings(settings))
         number = read_trials(trials)
         compilation_cache()
-        tallies = engine.simulate(built, trials=number, seed=seed, record=record)
+        scaling = Scaling(shard, record, coordinator, processes, process, scheduler)
+        options = {
+            "mechanism": mechanism, "settings": settings, "confidence": confidence,
+            "seed": seed,
+        }  # fmt: skip
+        with scaled(scaling, "simulate", options, trials) as role:
+            built = find_mechanism(mechanism).build(read_settings(settings))
+            tallies = engine.simulate(
+                built, trials=number, seed=seed,
+                record=record if shard is None else None,
+            )  # fmt: skip
+        if role.part is not None:
+            say_kept(role.part, json)
+            return
+        if not role.prints:
+            return
         counts = tallies.values[0]
         low, high = clopper_pearson(counts, number, confidence)
         exact = None
@@ -127,6 +155,12 @@ def audit_command(
         float, typer.Option("--delta", help="Of (epsilon, delta)-DP.")
     ] = 0.0,
     confidence: ConfidenceOption = 0.95,
+    record: RecordOption = None,
+    shard: ShardOption = None,
+    coordinator: CoordinatorOption = None,
+    processes: ProcessesOption = None,
+    process: ProcessOption = None,
+    scheduler: SchedulerOption = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -140,34 +174,49 @@ def audit_command(
     from jaxsel.catalogue import find_mechanism
 
     with bad_input_exits():
-        built = find_mechanism(mechanism).build(read_settings(settings))
-        pairs = built.pairs() if pair is None else (built.pair(pair),)
         check_interval("confidence", confidence, 0, 1)
         number = read_trials(trials)
         compilation_cache()
-        rows = []
-        for each in pairs:
-            found = audit(
-                built, each, trials=number, delta=delta, seed=seed,
-                # The error probability is shared by the pairs.
-                confidence=1.0 - (1.0 - confidence) / len(pairs),
-            )  # fmt: skip
-            claim, epsilon = found.promise or (None, None)
-            rows.append(
-                {
-                    "pair": each.name,
-                    "relation": each.relation,
-                    "why": each.why,
-                    "lower_bound": found.bound.lower,
-                    "exact": found.exact,
-                    "claim": epsilon,
-                    "claim_id": claim,
-                    "event": list(found.event_labels),
-                    "direction": found.bound.direction,
-                    "refuted": found.refuted,
-                }
-            )
+        scaling = Scaling(shard, record, coordinator, processes, process, scheduler)
+        options = {
+            "mechanism": mechanism, "settings": settings, "pair": pair, "delta": delta,
+            "confidence": confidence, "seed": seed,
+        }  # fmt: skip
+        with scaled(scaling, "audit", options, trials) as role:
+            built = find_mechanism(mechanism).build(read_settings(settings))
+            pairs = built.pairs() if pair is None else (built.pair(pair),)
+            # The error probability is shared by the pairs.
+            each_confidence = 1.0 - (1.0 - confidence) / len(pairs)
+            audits = [
+                audit(
+                    built, each, trials=number, delta=delta, seed=seed,
+                    confidence=each_confidence,
+                )
+                for each in pairs
+            ]  # fmt: skip
+    if role.part is not None:
+        say_kept(role.part, json)
+        return
+    rows = []
+    for each, found in zip(pairs, audits, strict=True):
+        claim, epsilon = found.promise or (None, None)
+        rows.append(
+            {
+                "pair": each.name,
+                "relation": each.relation,
+                "why": each.why,
+                "lower_bound": found.bound.lower,
+                "exact": found.exact,
+                "claim": epsilon,
+                "claim_id": claim,
+                "event": list(found.event_labels),
+                "direction": found.bound.direction,
+                "refuted": found.refuted,
+            }
+        )
     refuted = any(row["refuted"] for row in rows)
+    if not role.prints:
+        raise typer.Exit(1 if refuted else 0)
     if json:
         print_json(
             {

@@ -160,6 +160,7 @@ def _scale_x(axes: Axes, x: Axis) -> None:
     texts = [shown(point) for point in points]
     # The layout comes later, and takes some of this for labels and the legend.
     figure = axes.get_figure(root=True)
+    assert figure is not None
     inches = 0.7 * axes.get_position().width * figure.get_size_inches()[0]
     needed = _LETTER * max(map(len, texts)) + _SPACE
     if np.min(np.diff(at)) * inches >= needed * (at[-1] - at[0]):

@@ -1,0 +1,63 @@
+"""jaxsel merge."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
+from jaxsel.errors import InputError
+
+
+def merge_command(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="One of each shard.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder of the records, of `python -m sims`."),
+    ] = None,
+    seed: UnusedSeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Print what a command run in shards would have printed: jaxsel merge out/*.nc.
+
+    The command and its settings are in the files. Tallies are those of one process, bit
+    for bit. A shard that is missing, twice there, not finished or of another run is named,
+    and no file is changed. Exit status as that of the command.
+    """
+    del seed
+    with bad_input_exits():
+        from jaxsel.shards import merging
+
+        with merging(files) as command:
+            if command is None:
+                raise InputError(
+                    f"{files[0]} was written from Python; merge it there, with "
+                    "jaxsel.shards.merging"
+                )
+            options = {**command.options, "trials": command.trials}
+            if command.name == "sims":
+                _simulations(options, out)
+                return
+            if out is not None:
+                raise InputError(f"--out is for simulations; {command.name} has none")
+            from jaxsel.cli import run_commands
+
+            commands = {
+                "simulate": run_commands.simulate_command,
+                "audit": run_commands.audit_command,
+            }
+            commands[command.name](**options, json=json)
+
+
+def _simulations(options: dict[str, Any], out: Path | None) -> None:
+    from jaxsel.cli.checkout import found_in
+
+    if not found_in("sims"):
+        raise InputError("the simulations lie in a checkout; merge them there")
+    from sims.__main__ import simulate_all
+    from sims.registry import OUT
+
+    # Again: what the files hold is to be seen, not what was stored before.
+    simulate_all(**options, again=True, out=OUT if out is None else out)

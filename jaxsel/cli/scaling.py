@@ -1,0 +1,138 @@
+"""What `simulate`, `audit` and `python -m sims` share: one run by many jobs or machines."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from jaxsel.cli.output import print_json, say
+from jaxsel.errors import InputError
+
+if TYPE_CHECKING:
+    from jaxsel.shards import ShardFile
+
+RecordOption = Annotated[
+    str | None,
+    typer.Option(
+        "--record",
+        help="File to save to, and to resume from; of a shard, {shard} is its index.",
+    ),
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        help="Do only this share, such as 3/64 (from 0), or auto in an array job; keep "
+        "it in --record, for `jaxsel merge`.",
+    ),
+]
+CoordinatorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--coordinator",
+        help="HOST:PORT of process 0, to do this run together (jax.distributed), or "
+        "auto as JAX finds it (SLURM, Open MPI, Kubernetes).",
+    ),
+]
+ProcessesOption = Annotated[
+    int | None, typer.Option("--processes", help="How many run together.")
+]
+ProcessOption = Annotated[
+    int | None, typer.Option("--process", help="Which of them this is, from 0.")
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler", help="Dask scheduler whose workers do it, tcp://HOST:PORT."
+    ),
+]
+
+
+class Scaling(NamedTuple):
+    """How a command is to be done by more than this process.
+
+    Attributes:
+      shard, record, coordinator, processes, process, scheduler: the options.
+    """
+
+    shard: str | None = None
+    record: str | None = None
+    coordinator: str | None = None
+    processes: int | None = None
+    process: int | None = None
+    scheduler: str | None = None
+
+
+class Role(NamedTuple):
+    """What this process is to do with the results of its command.
+
+    Attributes:
+      part: the shard's file, if there are only tallies to keep, and no results.
+      prints: False for all processes of a joint run but the first.
+    """
+
+    part: "ShardFile | None" = None
+    prints: bool = True
+
+
+@contextlib.contextmanager
+def scaled(
+    scaling: Scaling, name: str, options: Mapping[str, Any], trials: str | None
+) -> Iterator[Role]:
+    """Inside, simulations are done as the options say, and kept in the record.
+
+    Only ``simulate`` keeps a record itself, unless it is a shard; whatever else has a
+    record without a shard is the only shard.
+
+    Args:
+      scaling: the options.
+      name, options, trials: of the command; see ``jaxsel.shards.Command``.
+
+    Raises:
+      InputError: for options that exclude each other, or need another; and as what they
+        stand for.
+    """
+    shard, record, coordinator, processes, process, scheduler = scaling
+    ways = {"shard": shard, "coordinator": coordinator, "scheduler": scheduler}
+    if record is not None and name != "simulate" and shard is None:
+        ways["record"] = record
+    given = [f"--{way}" for way, value in ways.items() if value is not None]
+    if len(given) > 1:
+        raise InputError(
+            f"{' and '.join(given)} exclude each other for {name}; give one"
+        )
+    if coordinator is None and (processes, process) != (None, None):
+        raise InputError("--processes and --process need --coordinator; give it")
+    if shard is not None and record is None:
+        raise InputError("--shard needs a file for its tallies; give --record FILE")
+    if shard is not None or "record" in ways:
+        from jaxsel.shards import Command, keeping, read_shard
+
+        which = read_shard(shard or "0/1")
+        with keeping(which, record or "", Command(name, options, trials)) as file:
+            yield Role(part=None if shard is None else file)
+    elif coordinator is not None:
+        from jaxsel import hosts
+
+        hosts.join(coordinator, processes, process)
+        yield Role(prints=hosts.number() == 0)
+    elif scheduler is not None:
+        from jaxsel import executors
+
+        with executors.dask(scheduler) as executor, executors.using(executor):
+            yield Role()
+    else:
+        yield Role()
+
+
+def say_kept(file: "ShardFile", json: bool) -> None:
+    """Prints what a shard has kept."""
+    rows = file.counts()
+    if json:
+        print_json({"shard": str(file.shard), "record": str(file.path), "runs": rows})
+        return
+    for row in rows:
+        cells = "" if row["cells"] == 1 else f" in {row['cells']} cells"
+        say(f"{row['trials']} trials of {row['mechanism']}{cells}")
+    say(f"Shard {file.shard} is kept in {file.path}; jaxsel merge prints the results.")

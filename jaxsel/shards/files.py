@@ -1,0 +1,196 @@
+"""The file of a shard: tallies by call, range of trials and part."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxsel import records
+from jaxsel.errors import InputError
+from jaxsel.shards.assignment import Part, Shard, share
+from jaxsel.shards.environment import read_shard
+from jaxsel.tallies import Range
+from jaxsel.work import Counted, Work
+
+# What makes tallies comparable, beside what was asked for.
+_PROVENANCE = ("code", "jax", "backend")
+
+
+class Command(NamedTuple):
+    """What was typed, so that merging can print what it would have printed.
+
+    Attributes:
+      name: of the command.
+      options: its options by name, JSON-ready, without ``trials``.
+      trials: how many were asked for; a shard may be asked for more later.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    trials: str | None
+
+
+class Run(NamedTuple):
+    """What a shard keeps of the calls of one configuration.
+
+    Attributes:
+      configuration, labels: of the tallies.
+      cells: how many.
+      steps: ranges of trials that were asked for at once -> what is counted of each part
+        that this shard has of it.
+    """
+
+    configuration: Mapping[str, Any]
+    labels: tuple[str, ...]
+    cells: int
+    steps: dict[Range, list[Counted | None]]
+
+    def finished(self, shard: Shard) -> set[Range]:
+        """The steps of which this shard's parts are all counted."""
+        return {
+            step
+            for step, counted in self.steps.items()
+            for parts in [share(shard, self.cells, *step)]
+            if all(
+                each is not None and each.done == part.last - part.first
+                for part, each in zip(parts, counted, strict=True)
+            )
+        }
+
+
+class ShardFile:
+    """The tallies of one shard, as its file holds them.
+
+    Attributes:
+      path: of the file.
+      shard: whose they are.
+      command: what was run; None from Python.
+      runs: by configuration.
+    """
+
+    def __init__(self, path: Path, shard: Shard, command: Command | None):
+        self.path = path
+        self.shard = shard
+        self.command = command
+        self.runs: dict[str, Run] = {}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The configuration of the record: what must be equal to go on from it."""
+        command = self.command and [self.command.name, dict(self.command.options)]
+        return {"shard": str(self.shard), "command": command}
+
+    def run_of(self, work: Work) -> Run:
+        """What is kept of this work; a new entry if nothing is.
+
+        Raises:
+          InputError: if it was counted by other code, on another backend or JAX version.
+        """
+        key = key_of(work.configuration)
+        cells = len(work.prepared)
+        fresh = Run(work.configuration, work.labels, cells, {})
+        run = self.runs.setdefault(key, fresh)
+        differing = different(run.configuration, work.configuration)
+        if differing:
+            raise InputError(
+                f"{self.path} was counted by other code or on another machine than this "
+                f"(it differs in {differing}); name another file or remove this one"
+            )
+        return run
+
+    def counts(self) -> list[dict[str, Any]]:
+        """Of each run: mechanism, cells, and how many trials in them are counted here."""
+        return [
+            {
+                "mechanism": run.configuration["mechanism"],
+                "cells": run.cells,
+                "trials": sum(
+                    each.done * (part.cells.stop - part.cells.start)
+                    for step, counted in run.steps.items()
+                    for part, each in zip(
+                        share(self.shard, run.cells, *step), counted, strict=True
+                    )
+                    if each is not None
+                ),
+            }
+            for run in self.runs.values()
+        ]
+
+
+def add(values: Any, part: Part, counted: Counted) -> None:
+    """Adds what is counted of a part to sums over all cells, in place."""
+    for total, more in zip(
+        jax.tree.leaves(values), jax.tree.leaves(counted.values), strict=True
+    ):
+        total[part.cells] += more
+
+
+def key_of(configuration: Mapping[str, Any]) -> str:
+    """A short name of what was asked for."""
+    kept = {k: v for k, v in configuration.items() if k not in _PROVENANCE}
+    return records.digest({k: repr(v) for k, v in kept.items()})[:16]
+
+
+def different(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Which of what makes tallies comparable differs, in words; "" if nothing."""
+    return ", ".join(name for name in _PROVENANCE if one[name] != other[name])
+
+
+def write(save: Callable[..., None], file: ShardFile) -> None:
+    """Writes a shard's file; ``save`` is what ``records.writer`` yields."""
+    arrays: dict[str, np.ndarray] = {}
+    kept: list[dict[str, Any]] = []
+    for key, run in file.runs.items():
+        steps: list[Any] = []
+        for step, parts in run.steps.items():
+            steps.append([*step, [c and [c.done, c.seconds] for c in parts]])
+            for i, counted in enumerate(parts):
+                leaves = [] if counted is None else jax.tree.leaves(counted.values)
+                for j, leaf in enumerate(leaves):
+                    arrays[f"{key}_{len(steps) - 1}_{i}_{j}"] = leaf
+        kept.append(
+            {
+                "configuration": dict(run.configuration), "labels": list(run.labels),
+                "cells": run.cells, "steps": steps,
+            }
+        )  # fmt: skip
+    trials = None if file.command is None else file.command.trials
+    save(
+        arrays=arrays,
+        configuration=file.identity,
+        attributes={"runs": kept, "trials": trials},
+    )
+
+
+def read(path: Path, identity: Mapping[str, Any] | None = None) -> ShardFile:
+    """Reads a shard's file; InputError if it is none, or of another identity."""
+    stored = records.read(path)
+    configuration = stored.configuration
+    if set(configuration) != {"shard", "command"}:
+        raise InputError(f"{path} is no shard's record; it was written without a shard")
+    if identity is not None:
+        stored = records.read(path, identity)
+    command = configuration["command"]
+    if command is not None:
+        command = Command(command[0], command[1], stored.attributes["trials"])
+    file = ShardFile(path, read_shard(configuration["shard"]), command)
+    for kept in stored.attribute("runs", list):
+        key = key_of(kept["configuration"])
+        run = Run(kept["configuration"], tuple(kept["labels"]), kept["cells"], {})
+        file.runs[key] = run
+        for number, (first, last, parts) in enumerate(kept["steps"]):
+            run.steps[first, last] = [
+                done and _counted(stored, f"{key}_{number}_{i}_", *done)
+                for i, done in enumerate(parts)
+            ]
+    return file
+
+
+def _counted(stored: records.Record, prefix: str, done: int, seconds: float) -> Counted:
+    """What is kept of one part; the sums as a list, in the order of their pytree."""
+    names = (f"{prefix}{i}" for i in itertools.count())
+    here = itertools.takewhile(stored.arrays.__contains__, names)
+    return Counted(done, [stored.arrays[name] for name in here], seconds)

@@ -1,0 +1,91 @@
+"""Counting a shard's part of every call, and keeping it in the shard's file."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jaxsel import engine, hosts, records
+from jaxsel.errors import InputError
+from jaxsel.shards.assignment import Shard, cover, share
+from jaxsel.shards.files import Command, ShardFile, add, read, write
+from jaxsel.tallies import Tallies
+from jaxsel.work import Counted, Work, as_tallies, run_by
+
+
+@contextlib.contextmanager
+def keeping(
+    shard: Shard, record: str | Path, command: Command | None = None
+) -> Iterator[ShardFile]:
+    """Inside, simulations count a shard's part and keep it in its file.
+
+    What they return is a stand-in of the right shapes with no zero in it, so that what
+    comes after them runs through; only a shard that is the only one returns its tallies. A
+    shard that was killed goes on where its file left off, and may be asked for more.
+
+    Args:
+      shard: which.
+      record: its file, to resume from and to save to; "{shard}" in it becomes the index.
+      command: kept for ``merging``.
+
+    Raises:
+      InputError: for a file of another shard, command or code, one that is no shard's, or
+        one that another process is writing.
+    """
+    if hosts.count() > 1:
+        raise InputError("a shard is one process; give each of those joined its own")
+    path = Path(str(record).replace("{shard}", str(shard.index)))
+    found = ShardFile(path, shard, command)
+    with records.writer(path) as save:
+        if path.exists():
+            kept = read(path, found.identity)
+            found.runs.update(kept.runs)
+
+        def count(work: Work, given: str | Path | None) -> Tallies:
+            if given is not None:
+                raise InputError(
+                    "a run inside a shard has no record of its own; leave record out"
+                )
+            return _count(found, work, lambda: write(save, found))
+
+        with run_by(count):
+            yield found
+        write(save, found)  # a shard may have nothing to count
+
+
+def _count(file: ShardFile, work: Work, keep: Callable[[], None]) -> Tallies:
+    run = file.run_of(work)
+    values = engine.zeros(work).values
+    seconds = 0.0
+    for step in cover(work.first, work.last, run.steps):
+        parts = share(file.shard, run.cells, *step)
+        counted = run.steps.setdefault(step, [None] * len(parts))
+        for i, part in enumerate(parts):
+            piece = work.part(*part)
+
+            def save(state: Counted, counted=counted, i=i) -> None:
+                counted[i] = state
+                keep()
+
+            found = _going_on(counted[i], piece)
+            if found.done < part.last - part.first:
+                found = counted[i] = engine.count_here(piece, found, save)
+            seconds += found.seconds
+            add(values, part, found)
+    if file.shard.count == 1:
+        return as_tallies(work, Counted(work.last - work.first, values, seconds))
+    stand_in = jax.tree.map(lambda array: np.maximum(array, 1), values)
+    about = {**work.configuration, "shard": str(file.shard)}
+    return Tallies(stand_in, ((work.first, work.last),), work.labels, about, seconds)
+
+
+def _going_on(counted: Counted | None, piece: Work) -> Counted:
+    """Where to go on from, with the sums in their pytree again."""
+    fresh = engine.zeros(piece)
+    if counted is None:
+        return fresh
+    structure = jax.tree.structure(fresh.values)
+    leaves = jax.tree.leaves(counted.values)
+    return counted._replace(values=jax.tree.unflatten(structure, leaves))

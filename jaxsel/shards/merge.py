@@ -1,0 +1,125 @@
+"""Answering every call from the files of all shards."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from jaxsel import engine
+from jaxsel.errors import InputError
+from jaxsel.shards.assignment import cover, share
+from jaxsel.shards.files import Command, ShardFile, add, different, key_of, read
+from jaxsel.tallies import Tallies, shown
+from jaxsel.work import Counted, Work, as_tallies, run_by
+
+
+@contextlib.contextmanager
+def merging(paths: Sequence[str | Path]) -> Iterator[Command | None]:
+    """Inside, simulations are answered from the files of all shards, bit for bit.
+
+    Yields the command that they were made by.
+
+    Args:
+      paths: one file a shard, in any order.
+
+    Raises:
+      InputError: if a shard is missing, there twice or not finished; for files of
+        different commands, code, backends or JAX versions; for one that is no shard's; or
+        if this code is not theirs. No file is ever changed.
+    """
+    files = _all_shards([read(Path(path)) for path in paths])
+
+    def answer(work: Work, record: str | Path | None) -> Tallies:
+        if record is not None:
+            raise InputError("merged tallies come from their files; leave record out")
+        return _merged(files, work)
+
+    with run_by(answer):
+        yield files[0].command
+
+
+def _all_shards(files: list[ShardFile]) -> list[ShardFile]:
+    """The files in the order of their shards; InputError unless they are all of one run."""
+    if not files:
+        raise InputError("no file is named; name one of each shard")
+    first = files[0]
+    by_index: dict[int, ShardFile] = {}
+    for file in files:
+        if (file.command, file.shard.count) != (first.command, first.shard.count):
+            raise InputError(
+                f"{first.path} and {file.path} are shards of different runs: "
+                f"{_told(first)}, and {_told(file)}"
+            )
+        twin = by_index.setdefault(file.shard.index, file)
+        if twin is not file:
+            raise InputError(f"{twin.path} and {file.path} are both shard {file.shard}")
+    missing = [str(i) for i in range(first.shard.count) if i not in by_index]
+    if missing:
+        more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+        raise InputError(
+            f"of {first.shard.count} shards, these are missing: "
+            f"{', '.join(missing[:8])}{more}"
+        )
+    return [by_index[index] for index in sorted(by_index)]
+
+
+def _told(file: ShardFile) -> str:
+    if file.command is None:
+        return f"{file.shard}"
+    name, options, trials = file.command
+    shown_options = ", ".join(f"{key}={value}" for key, value in options.items())
+    return f"{file.shard} of {name} with {shown_options}, trials={trials}"
+
+
+def _merged(files: list[ShardFile], work: Work) -> Tallies:
+    key = key_of(work.configuration)
+    having = [file for file in files if key in file.runs]
+    if not having:
+        raise InputError(
+            f"{files[0].path} and the others hold no run of {work.mechanism.name} with "
+            "the input that this code gives it; merge with the code and data they were "
+            "counted with"
+        )
+    first = having[0].runs[key].configuration
+    for file in having:
+        differing = different(file.runs[key].configuration, first)
+        if differing:
+            raise InputError(
+                f"{having[0].path} and {file.path} were counted by different code or on "
+                f"different machines (they differ in {differing})"
+            )
+    # Where the files were made does not matter, as long as it is one code.
+    if first["code"] != work.configuration["code"]:
+        raise InputError(
+            f"{having[0].path} and the others were counted by other code than this, which "
+            "may count otherwise; merge with the code they were counted with"
+        )
+    wanted = (work.first, work.last)
+    finished = []
+    for file in files:
+        run = file.runs.get(key)
+        done = set() if run is None else run.finished(file.shard)
+        if not done.issuperset(cover(*wanted, done)):
+            raise InputError(
+                f"{file.path}, shard {file.shard}, has not finished {shown([wanted])} of "
+                f"{work.mechanism.name}; run its command again"
+            )
+        finished.append(done)
+    together = set.intersection(*finished)
+    steps = cover(*wanted, together)
+    if not together.issuperset(steps):
+        raise InputError(
+            f"{files[0].path} and the others were extended in different steps; run the "
+            "shards anew, into other files"
+        )
+    values = engine.zeros(work).values
+    seconds = 0.0
+    for file in files:
+        run = file.runs[key]
+        for step in steps:
+            parts = share(file.shard, run.cells, *step)
+            for part, counted in zip(parts, run.steps[step], strict=True):
+                assert counted is not None  # it is finished
+                add(values, part, counted)
+                seconds += counted.seconds
+    found = as_tallies(work, Counted(work.last - work.first, values, seconds))
+    return found._replace(configuration=first)
