@@ -5,6 +5,7 @@ far, with a digest, so that numbers edited by hand are refused.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,16 +31,21 @@ class State(NamedTuple):
       code: digest of the code that the facts follow from.
       store: tallies; each knows its own code.
       facts: what needs no trial.
+      asked: the sweep in words, JSON-ready.
+      shard: "3/64" of a shard; "" of a whole sweep.
     """
 
     subject: str
     code: str
     store: Store
     facts: Facts
+    asked: Mapping[str, Any]
+    shard: str
 
 
 def _columns(state: State) -> dict[str, Any]:
     """The state as lists of texts and arrays of whole numbers."""
+    rest = [state.subject, state.code, state.facts, state.asked, state.shard]
     kept = list(state.store.values())
     counts = [np.asarray(each.counts, np.int64) for each in kept]
     return {
@@ -49,11 +55,11 @@ def _columns(state: State) -> dict[str, Any]:
         "code": [each.code for each in kept],
         "events": np.array([each.size for each in counts], np.int64),
         "counts": np.concatenate(counts) if counts else np.zeros(0, np.int64),
-        "facts": [json.dumps([state.subject, state.code, state.facts], sort_keys=True)],
+        "rest": [json.dumps(rest, sort_keys=True)],
     }
 
 
-_DIMENSIONS = {"counts": "outcome_of_item", "facts": "one"}
+_DIMENSIONS = {"counts": "outcome_of_item", "rest": "one"}
 
 
 def write(path: Path, dataset: "xr.Dataset", state: State) -> None:
@@ -106,9 +112,9 @@ def read(path: Path) -> State:
             name: [str(text) for text in group[name].values]
             if group[name].dtype.kind in "OUT"
             else np.asarray(group[name].values, np.int64)
-            for name in _columns(State("", "", {}, {}))
+            for name in _columns(State("", "", {}, {}, {}, ""))
         }
-        subject, code, facts = json.loads(columns["facts"][0])
+        subject, code, facts, asked, shard = json.loads(columns["rest"][0])
     # HDF5 meets a damaged file with whatever it stumbles over.
     except Exception as error:
         raise InputError(f"{path} is no sweep, or is damaged: {error!r}") from error
@@ -127,4 +133,20 @@ def read(path: Path) -> State:
             strict=False,
         )
     }  # fmt: skip
-    return State(subject, code, store, facts)
+    return State(subject, code, store, facts, asked, shard)
+
+
+def is_sweep(path: Path) -> bool:
+    """Whether a file says that it holds a sweep, or a shard of one."""
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            return _GROUP in file
+    except OSError:
+        return False
+
+
+def no_shard(path: Path) -> InputError:
+    """The refusal of a file that holds a whole sweep."""
+    return InputError(f"{path} holds a whole sweep, and no shard of one")

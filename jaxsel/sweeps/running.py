@@ -1,30 +1,24 @@
 """sweep: measures of a mechanism, or of the account of tuning, over a grid of settings."""
 
-import contextlib
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxsel import records
 from jaxsel.engine import Performance
-from jaxsel.errors import InputError, check_integer, check_interval
 from jaxsel.progress import progress_bar
+from jaxsel.shards import Shard, read_shard
 from jaxsel.sweeps import facts as known_facts
 from jaxsel.sweeps import files
-from jaxsel.sweeps.axes import read_grid
-from jaxsel.sweeps.cells import Cell, make_cell, own_item, pair_items
-from jaxsel.sweeps.dataset import Options, to_dataset
-from jaxsel.sweeps.facts import FACT_OF, fact_key, find_fact
-from jaxsel.sweeps.measures import Measure, find_measures, known_measures
-from jaxsel.sweeps.subject import Subject, find_subject
-from jaxsel.sweeps.tallying import Item, tally
-from jaxsel.utility import MEANINGS
+from jaxsel.sweeps.dataset import to_dataset
+from jaxsel.sweeps.facts import Facts, find_fact
+from jaxsel.sweeps.files import State
+from jaxsel.sweeps.keeping import Kept, keeping
+from jaxsel.sweeps.planning import Plan, make_plan
+from jaxsel.sweeps.sharing import Part, check_parts, facts_of, joined, share_of
+from jaxsel.sweeps.tallying import Store, tally
 
 if TYPE_CHECKING:
     import xarray as xr
-
-_SAVE_SECONDS = 10.0
 
 
 def sweep(
@@ -75,121 +69,126 @@ def sweep(
         >>> found["success"].dims
         ('epsilon',)
     """
-    options = Options(
-        check_integer("trials", trials, 2),
-        check_integer("seed", seed, 0),
-        check_interval("delta", delta, 0.0, 1.0, low_open=False),
-        check_interval("confidence", confidence, 0.0, 1.0),
+    plan = make_plan(
+        subject, settings, measures, zipped, trials, seed, delta, confidence
     )
-    about = find_subject(subject)
-    grid = read_grid(settings, about.domain, zipped)
-    cells = [make_cell(about, point, options.seed) for point in grid.points()]
-    chosen = _chosen(tuple(measures), about, cells)
-    items = _items(chosen, cells, options.trials)
-    with _kept(about.name, record) as (state, keep, finish):
-        _find_facts(chosen, cells, options.delta, state, keep, progress)
-        tally(items, state.store, keep, progress=progress, performance=performance)
-        found = to_dataset(
-            about, grid, cells, chosen, options, state.store, state.facts
-        )
-        finish(found)
+    with keeping(_fresh(plan, ""), record) as kept:
+        _find_facts(plan, plan.facts, kept, progress)
+        tally(
+            plan.items, kept.state.store, kept.sometimes, progress=progress,
+            performance=performance,
+        )  # fmt: skip
+        found = _dataset(plan, kept.state.store, kept.state.facts)
+        kept.finish(found)
     return found
 
 
-def _chosen(names: tuple[str, ...], about: Subject, cells: Sequence[Cell]):
-    """The measures of these names; by default what says how good and how private."""
-    if names:
-        return find_measures(names, about, cells[0])
-    known = known_measures(about, cells[0])
-    utilities = [name for name in known if name in MEANINGS]
-    names = (*(utilities or ["frequency"] * (about.entry is not None)), "epsilon_bound")
-    return find_measures(names, about, cells[0])
+def keep_share(
+    shard: Shard | str,
+    subject: str,
+    settings: Mapping[str, Any],
+    *,
+    record: str | Path,
+    measures: Sequence[str] = (),
+    trials: float = 1_000_000,
+    seed: int = 0,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    zipped: Sequence[Sequence[str]] = (),
+    progress: bool | None = None,
+    performance: Performance = Performance(),
+) -> int:
+    """One shard's share of a sweep, kept in a file for ``merged``.
+
+    Args:
+      shard: which, as ``jaxsel.shards.Shard`` or as text, "3/64"; or "auto", from the
+        environment of an array job.
+      record: the shard's own file; a shard that was killed goes on from it.
+      subject, settings, measures, trials, seed, delta, confidence, zipped, progress,
+        performance: as for ``sweep``, and equal for all shards.
+
+    Returns:
+      How many trials it has.
+
+    Raises:
+      InputError: as ``sweep``.
+    """
+    which = read_shard(shard) if isinstance(shard, str) else shard
+    plan = make_plan(
+        subject, settings, measures, zipped, trials, seed, delta, confidence
+    )
+    items = share_of(plan.items, which)
+    with keeping(_fresh(plan, str(which)), record) as kept:
+        _find_facts(plan, facts_of(plan.facts, which), kept, progress)
+        tally(
+            items, kept.state.store, kept.sometimes, progress=progress,
+            performance=performance,
+        )  # fmt: skip
+        kept.finish(None)
+    return sum(item.last - item.first for item in items)
 
 
-def _items(
-    measures: Sequence[Measure], cells: Sequence[Cell], trials: int
-) -> list[Item]:
-    """Everything to be simulated."""
-    needs = {measure.needs for measure in measures}
-    found = [own_item(cell, trials) for cell in cells] if "trials" in needs else []
-    if "pairs" in needs:
-        for cell in cells:
-            for each in pair_items(cell, trials):
-                found += [*each.selection, *each.used]
+def merged(
+    paths: Sequence[str | Path], record: str | Path | None = None
+) -> "xr.Dataset":
+    """The sweep that all its shards make up, bit for bit that of one process.
+
+    Args:
+      paths: the files of all shards, in any order; none is changed.
+      record: a file for the whole sweep, which it can go on from.
+
+    Raises:
+      InputError: for a shard that is missing, there twice or not finished, files of
+        different sweeps, or a file that is no shard.
+    """
+    parts = [_part(Path(path)) for path in paths]
+    check_parts(parts)
+    plan = make_plan(**parts[0].asked)
+    store = joined(plan.items, parts)
+    facts = {key: value for part in parts for key, value in part.facts.items()}
+    with keeping(_fresh(plan, ""), record) as kept:
+        kept.state.store.update(store)
+        kept.state.facts.update(facts)
+        # What a shard found under other code, or not at all, is found here.
+        _find_facts(plan, plan.facts, kept, progress=False)
+        found = _dataset(plan, kept.state.store, kept.state.facts)
+        kept.finish(found)
     return found
 
 
-_Keep = Callable[[], None]
+def is_share(path: str | Path) -> bool:
+    """Whether a file is a shard of a sweep."""
+    return files.is_sweep(Path(path))
 
 
-@contextlib.contextmanager
-def _kept(
-    subject: str, record: str | Path | None
-) -> Iterator[tuple[files.State, _Keep, Callable[["xr.Dataset"], None]]]:
-    """What is known already, and two ways to save: now and then, and when finished."""
-    state = files.State(subject, known_facts.code(), {}, {})
-    if record is None:
-        yield state, lambda: None, lambda dataset: None
-        return
-    import xarray as xr
-
-    path = Path(record)
-    with records.exclusive(path) as replace:
-        if path.exists():
-            state = _gone_on_from(path, state)
-        attrs = {
-            "format": files.FORMAT,
-            "title": f"jaxsel sweep of {subject}, unfinished",
-        }
-        unfinished = xr.Dataset(attrs=attrs)
-
-        def save(dataset: "xr.Dataset" = unfinished) -> None:
-            replace(lambda name: files.write(name, dataset, state))
-
-        saved = time.monotonic()
-
-        def keep() -> None:
-            nonlocal saved
-            if time.monotonic() - saved > _SAVE_SECONDS:
-                save()
-                saved = time.monotonic()
-
-        try:
-            yield state, keep, save
-        except KeyboardInterrupt:
-            save()
-            raise
+def _part(path: Path) -> Part:
+    state = files.read(path)
+    if not state.shard:
+        raise files.no_shard(path)
+    shard = read_shard(state.shard)
+    return Part(str(path), shard, state.asked, state.code, state.store, state.facts)
 
 
-def _gone_on_from(path: Path, fresh: files.State) -> files.State:
-    found = files.read(path)
-    if found.subject != fresh.subject:
-        raise InputError(
-            f"{path} holds a sweep of {found.subject}, not of {fresh.subject}; name "
-            "another file"
-        )
-    # What follows from other code is found again; tallies are refused, they cost more.
-    return found if found.code == fresh.code else fresh._replace(store=found.store)
+def _fresh(plan: Plan, shard: str) -> State:
+    return State(plan.subject.name, known_facts.code(), {}, {}, plan.asked(), shard)
+
+
+def _dataset(plan: Plan, store: Store, facts: Facts) -> "xr.Dataset":
+    return to_dataset(
+        plan.subject, plan.grid, plan.cells, plan.measures, plan.options, store, facts
+    )
 
 
 def _find_facts(
-    measures: Sequence[Measure],
-    cells: Sequence[Cell],
-    delta: float,
-    state: files.State,
-    keep: _Keep,
-    progress: bool | None,
+    plan: Plan, wanted: Collection[str], kept: Kept, progress: bool | None
 ) -> None:
-    """Adds what needs no trial, of every cell."""
-    wanted = dict.fromkeys(FACT_OF[m.name] for m in measures if m.name in FACT_OF)
-    todo = {
-        fact_key(fact, cell, delta): (fact, cell) for fact in wanted for cell in cells
-    }
-    missing = [key for key in todo if key not in state.facts]
-    done = len(todo) - len(missing)
-    with progress_bar(len(todo), done, progress, unit="bounds") as advance:
+    """Finds what needs no trial, and is not known yet."""
+    facts = kept.state.facts
+    missing = [key for key in wanted if key not in facts]
+    done = len(wanted) - len(missing)
+    with progress_bar(len(wanted), done, progress, unit="bounds") as advance:
         for key in missing:
-            fact, cell = todo[key]
-            state.facts[key] = find_fact(fact, cell, delta)
+            fact, cell = plan.facts[key]
+            facts[key] = find_fact(fact, cell, plan.options.delta)
             advance(1)
-            keep()
+            kept.sometimes()

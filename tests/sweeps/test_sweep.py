@@ -9,7 +9,7 @@ import xarray as xr
 import jaxsel
 from jaxsel import repetitions
 from jaxsel.errors import InputError
-from jaxsel.sweeps import running, tallying
+from jaxsel.sweeps import keeping, tallying
 from jaxsel.sweeps.cells import make_cell
 from jaxsel.sweeps.subject import find_subject
 from tests.conftest import ALPHA
@@ -162,7 +162,7 @@ def test_a_killed_sweep_loses_no_cell(tmp_path, monkeypatch):
     path = tmp_path / "sweep.nc"
     settings, trials = {"epsilon": [0.5, 1, 2], "noise": ["gumbel", "laplace"]}, 4_000
     undisturbed = _counts(settings, trials=trials)
-    monkeypatch.setattr(running, "_SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(keeping, "_SAVE_SECONDS", 0.0)
     monkeypatch.setattr(tallying, "_CELLS_PER_CALL", 2)
     real, done = tallying.engine.simulate_grid, []
 

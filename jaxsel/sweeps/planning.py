@@ -1,0 +1,106 @@
+"""What a sweep is to do: its cells, what is simulated for them, what is found for them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from jaxsel.errors import check_integer, check_interval
+from jaxsel.sweeps.axes import Grid, Value, read_grid
+from jaxsel.sweeps.cells import Cell, make_cell, own_item, pair_items
+from jaxsel.sweeps.dataset import Options
+from jaxsel.sweeps.facts import FACT_OF, fact_key
+from jaxsel.sweeps.measures import Measure, find_measures, known_measures
+from jaxsel.sweeps.subject import Subject, find_subject
+from jaxsel.sweeps.tallying import Item
+from jaxsel.utility import MEANINGS
+
+
+class Plan(NamedTuple):
+    """A sweep, read and checked.
+
+    Attributes:
+      subject: what is swept.
+      grid: its axes.
+      cells: in the order of ``grid.points``.
+      measures: what is measured.
+      options: its numbers.
+      items: everything to be simulated.
+      facts: everything to be found without trials: (fact, cell) by key.
+      zipped: groups of settings whose values go together.
+    """
+
+    subject: Subject
+    grid: Grid
+    cells: Sequence[Cell]
+    measures: Sequence[Measure]
+    options: Options
+    items: Sequence[Item]
+    facts: Mapping[str, tuple[str, Cell]]
+    zipped: Sequence[Sequence[str]]
+
+    def asked(self) -> dict[str, Any]:
+        """The sweep in words, from which ``make_plan`` makes the same."""
+        settings: dict[str, list[Value]] = {k: [v] for k, v in self.grid.fixed.items()}
+        for axis in self.grid.axes:
+            for number, name in enumerate(axis.names):
+                settings[name] = [place[number] for place in axis.values]
+        return {
+            "subject": self.subject.name,
+            "settings": settings,
+            "measures": [measure.name for measure in self.measures],
+            "zipped": [list(group) for group in self.zipped],
+            **self.options._asdict(),
+        }
+
+
+def make_plan(
+    subject: str,
+    settings: Mapping[str, Any],
+    measures: Sequence[str],
+    zipped: Sequence[Sequence[str]],
+    trials: float,
+    seed: int,
+    delta: float,
+    confidence: float,
+) -> Plan:
+    """Reads a sweep; arguments and errors as for ``sweep``."""
+    options = Options(
+        check_integer("trials", trials, 2),
+        check_integer("seed", seed, 0),
+        check_interval("delta", delta, 0.0, 1.0, low_open=False),
+        check_interval("confidence", confidence, 0.0, 1.0),
+    )
+    about = find_subject(subject)
+    grid = read_grid(settings, about.domain, zipped)
+    cells = [make_cell(about, point, options.seed) for point in grid.points()]
+    chosen = _chosen(tuple(measures), about, cells)
+    wanted = dict.fromkeys(FACT_OF[m.name] for m in chosen if m.name in FACT_OF)
+    facts = {
+        fact_key(fact, cell, options.delta): (fact, cell)
+        for fact in wanted
+        for cell in cells
+    }
+    items = _items(chosen, cells, options.trials)
+    return Plan(about, grid, cells, chosen, options, items, facts, zipped)
+
+
+def _chosen(names: tuple[str, ...], about: Subject, cells: Sequence[Cell]):
+    """The measures of these names; by default what says how good and how private."""
+    if names:
+        return find_measures(names, about, cells[0])
+    known = known_measures(about, cells[0])
+    utilities = [name for name in known if name in MEANINGS]
+    names = (*(utilities or ["frequency"] * (about.entry is not None)), "epsilon_bound")
+    return find_measures(names, about, cells[0])
+
+
+def _items(
+    measures: Sequence[Measure], cells: Sequence[Cell], trials: int
+) -> list[Item]:
+    """Everything to be simulated."""
+    needs = {measure.needs for measure in measures}
+    found = [own_item(cell, trials) for cell in cells] if "trials" in needs else []
+    if "pairs" in needs:
+        for cell in cells:
+            for each in pair_items(cell, trials):
+                found += [*each.selection, *each.used]
+    return found

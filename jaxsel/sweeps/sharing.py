@@ -1,0 +1,108 @@
+"""A sweep by many jobs: which trials and which facts are whose, and what they make up."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from jaxsel.errors import InputError
+from jaxsel.shards import Shard
+from jaxsel.sweeps.tallying import Item, Kept, Store
+
+
+def share_of(items: Sequence[Item], shard: Shard) -> list[Item]:
+    """The items, or parts of them, that are this shard's.
+
+    All trials of all items, one after the other, are a line that the shards cut into
+    equal lengths.
+    """
+    total = sum(item.last - item.first for item in items)
+    start = shard.index * total // shard.count
+    stop = (shard.index + 1) * total // shard.count
+    found, at = [], 0
+    for item in items:
+        size = item.last - item.first
+        first, last = max(start - at, 0), min(stop - at, size)
+        if first < last:
+            found.append(
+                item._replace(first=item.first + first, last=item.first + last)
+            )
+        at += size
+    return found
+
+
+def facts_of(keys: Iterable[str], shard: Shard) -> set[str]:
+    """Which facts are this shard's to find: every so many-th."""
+    return {
+        key for number, key in enumerate(keys) if number % shard.count == shard.index
+    }
+
+
+class Part(NamedTuple):
+    """What one file of a sweep in shards holds.
+
+    Attributes:
+      name: of the file, for messages.
+      shard: which shard it is.
+      asked: the sweep, as all shards must have been asked for it.
+      code: of the facts.
+      store, facts: what was found.
+    """
+
+    name: str
+    shard: Shard
+    asked: Mapping[str, Any]
+    code: str
+    store: Store
+    facts: Mapping[str, Any]
+
+
+def check_parts(parts: Sequence[Part]) -> None:
+    """Refuses parts that are not all shards of one sweep, each once.
+
+    Raises:
+      InputError: naming the shard or the file.
+    """
+    first = parts[0]
+    for part in parts:
+        if part.asked != first.asked or part.shard.count != first.shard.count:
+            raise InputError(
+                f"{part.name} is a shard of another sweep than {first.name}; merge the "
+                "shards of one"
+            )
+        if part.code != first.code:
+            raise InputError(f"{part.name} was made by other code than {first.name}")
+    for index in range(first.shard.count):
+        here = [part.name for part in parts if part.shard.index == index]
+        if len(here) > 1:
+            raise InputError(f"shard {index} is there twice: {' and '.join(here)}")
+        if not here:
+            raise InputError(
+                f"shard {index} of {first.shard.count} is missing; run it, or name its "
+                "file"
+            )
+
+
+def joined(items: Sequence[Item], parts: Sequence[Part]) -> Store:
+    """The tallies of all items from those of all shards.
+
+    Raises:
+      InputError: for a shard that is not finished; it is named.
+    """
+    whole: dict[str, list[Item]] = {}
+    for item in items:
+        whole.setdefault(item.key, []).append(item)
+    found: Store = {}
+    for part in parts:
+        for own in share_of(items, part.shard):
+            kept = part.store.get((own.key, own.first))
+            if kept is None or kept.last != own.last:
+                raise InputError(
+                    f"{part.name}, shard {part.shard}, is not finished; run it again, "
+                    "and it goes on"
+                )
+            (item,) = (i for i in whole[own.key] if i.first <= own.first < i.last)
+            before = found.get((item.key, item.first))
+            if before is not None and before.code != kept.code:
+                raise InputError(f"{part.name} was made by other code than the others")
+            counts = kept.counts if before is None else before.counts + kept.counts
+            found[item.key, item.first] = Kept(item.last, kept.code, counts)
+    return found
