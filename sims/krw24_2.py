@@ -18,6 +18,7 @@ from itertools import groupby
 
 import numpy as np
 
+from jaxsel.domains import numbers
 from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.noised_bases import noised_score
@@ -33,6 +34,9 @@ from sims.common.worst_rankings import (
 
 TRIALS = 4_000_000
 MEANS = (30, 300, 3000)
+SETTABLE = {
+    "MEANS": numbers("E[K] of the geometric laws", above=1.0),
+}
 TARGETS = (0.1, 0.03, 0.01, 0.003, 0.001)  # deltas that so many trials can see
 SIDES = (0.0, 1.0 / NOISE_MULTIPLIER)  # mean of one run on the data and the neighbour
 
