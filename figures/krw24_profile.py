@@ -165,7 +165,9 @@ def _panel(axes: Axes, record: Result, base: str, row: int) -> None:
     legend = axes.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=7.0,
         title=f"ε at δ = {words.power(DELTA)}", title_fontsize=7.4,
-        handlelength=1.7, labelspacing=0.3, borderaxespad=0.0, borderpad=0.2, alignment="left", frameon=False,
+        
+        handlelength=1.7, labelspacing=0.3, borderaxespad=0.0, borderpad=0.2,
+        alignment="left", frameon=False,
     )  # fmt: skip
     for text, name in zip(legend.get_texts(), LOOKS, strict=True):
         text.set_color(LOOKS[name]["color"])
