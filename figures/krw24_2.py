@@ -27,7 +27,7 @@ NO_EFFECT = (
     "figures.common.krw24_shared.DELTA",
 )
 SECONDS = 14
-EPSILONS = np.linspace(0.0, 4.2, 211)
+EPSILONS = np.linspace(0.0, 16.8 / NOISE_MULTIPLIER, 211)
 LOW, HIGH = 1e-10, 2.0
 
 

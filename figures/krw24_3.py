@@ -98,7 +98,7 @@ def draw() -> Canvas:
             axes, MEANS, [each.epsilon for each in found], ranking,
             f"audited lower bound (95 %), {ranking} order", yerr=0.14,
         )  # fmt: skip
-    axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(0.0, 5.6))
+    axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(0.0, 22.4 / NOISE_MULTIPLIER))
     axes.set_xlabel("Expected number of runs m = 𝔼[K]")
     axes.set_ylabel(f"ε at δ = {words.power(shared.DELTA)}")
     figure.legend(loc="outside upper center", ncols=2, fontsize=7.6)

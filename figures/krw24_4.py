@@ -30,7 +30,7 @@ NO_EFFECT = (
     "sims.krw24_2.MEANS",
 )
 SECONDS = 18
-EPSILONS = np.linspace(0.0, 3.6, 181)
+EPSILONS = np.linspace(0.0, 14.4 / NOISE_MULTIPLIER, 181)
 LOW, HIGH = 1e-10, 2.0
 LARGEST_SHOWN = 24
 _SOURCES = {"renyi": "δ̂ by Lemma 14", "profile": "exact δ̂ (R-KRW-5)"}
