@@ -12,6 +12,7 @@ from sims.settings import Settings, shown
 
 RED = "#b00020"
 _LETTERS = 13.0  # an inch, in the warning's type
+_LINE, _PAD = 0.155, 0.06  # inches: of a line, and around the warning
 _MARGIN = 0.04  # beyond the outermost point, as a share of the panel
 
 
@@ -31,9 +32,27 @@ def mark(figure: Figure, chosen: Settings) -> None:
         for setting, value in chosen
     ]
     width = int(_LETTERS * figure.get_size_inches()[0])
-    told = f"not the paper's: {', '.join(parts)}; what the caption finds is the paper's"
-    text = textwrap.fill(told, width)
-    figure.suptitle(text, color=RED, fontsize=8.5, x=0.01, ha="left")
+    told = (
+        f"not the paper's: {', '.join(parts)}; findings in the caption are the paper's"
+    )
+    _note(figure, textwrap.wrap(told, width))
+
+
+def _note(figure: Figure, lines: list[str]) -> None:
+    """Text above everything, in a strip by which the figure grows."""
+    width, height = figure.get_size_inches()
+    strip = _LINE * len(lines) + 2.0 * _PAD
+    figure.set_size_inches(width, height + strip)
+    share = strip / (height + strip)
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.set(rect=(0.0, 0.0, 1.0, 1.0 - share))  # type: ignore[call-arg]
+    for legend in figure.legends:
+        legend.set_bbox_to_anchor((0.0, 0.0, 1.0, 1.0 - share), figure.transFigure)
+    figure.text(
+        _PAD / width, 1.0 - _PAD / (height + strip), "\n".join(lines),
+        color=RED, fontsize=8.5, ha="left", va="top", linespacing=1.25,
+    ).set_in_layout(False)  # fmt: skip
 
 
 def _points(axes: Axes) -> Iterator[np.ndarray]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from figures.common.figure import Figure, records_in, render
+from jaxsel import source_digest
 from jaxsel.errors import InputError
 from jaxsel.records import read
 from sims import registry
@@ -60,7 +61,11 @@ def _made_from(figure: Figure, place: Place) -> dict[str, Any]:
         )
         for name in figure.sims
     }
-    return registry.dependencies(figure.module, without_claims=False) | {
+    found = registry.dependencies(figure.module, without_claims=False)
+    if place.settings:
+        # It writes the note above the picture.
+        found["code"] |= source_digest.digests(["figures.common.altered"])
+    return found | {
         "records": {
             name: hashlib.sha256(path.read_bytes()).hexdigest()
             for name, path in paths.items()

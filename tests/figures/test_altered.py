@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
@@ -102,17 +103,27 @@ def test_the_record_and_the_picture_have_names_and_notes_of_their_own(place):
 
 
 def test_a_red_note_says_what_is_not_the_papers(place):
-    figure = Figure()
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], label="a curve")
+    figure.legend(loc="outside upper center")
+    height = figure.get_figheight()
     altered.mark(figure, place.settings)
-    assert figure._suptitle is not None
-    text = figure._suptitle.get_text()
+    (note,) = figure.texts
     assert "not the paper's: base_success = 0.05 (0.01), delta = 1e-05 (1e-06)" in (
-        " ".join(text.split())
+        " ".join(note.get_text().split())
     )
-    assert figure._suptitle.get_color() == altered.RED
+    assert note.get_color() == altered.RED
+    # It stands above everything, and the panel keeps its size.
+    assert figure.get_figheight() > height
+    FigureCanvasAgg(figure).draw()
+    box = note.get_window_extent()
+    assert box.y1 <= figure.bbox.y1
+    assert box.y0 >= figure.legends[0].get_window_extent().y1
+    assert box.y0 >= axes.get_tightbbox().y1
     plain = Figure()
     altered.mark(plain, ())
-    assert plain._suptitle is None
+    assert not plain.texts
 
 
 def test_limits_grow_until_every_point_is_shown():
