@@ -42,13 +42,18 @@ def _note(figure: Figure, lines: list[str]) -> None:
     """Text above everything, in a strip by which the figure grows."""
     width, height = figure.get_size_inches()
     strip = _LINE * len(lines) + 2.0 * _PAD
+    figure.draw_without_rendering()  # puts everything in its place
+    figure.set_layout_engine("none")
     figure.set_size_inches(width, height + strip)
-    share = strip / (height + strip)
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.set(rect=(0.0, 0.0, 1.0, 1.0 - share))  # type: ignore[call-arg]
+    share = height / (height + strip)
+    for axes in figure.axes:
+        box = axes.get_position()
+        axes.set_position((box.x0, share * box.y0, box.width, share * box.height))
+    for text in (*figure.texts, figure._supxlabel, figure._suptitle):
+        if text is not None:
+            text.set_y(share * text.get_position()[1])
     for legend in figure.legends:
-        legend.set_bbox_to_anchor((0.0, 0.0, 1.0, 1.0 - share), figure.transFigure)
+        legend.set_bbox_to_anchor((0.0, 0.0, 1.0, share), figure.transFigure)
     figure.text(
         _PAD / width, 1.0 - _PAD / (height + strip), "\n".join(lines),
         color=RED, fontsize=8.5, ha="left", va="top", linespacing=1.25,

@@ -120,7 +120,7 @@ def test_a_red_note_says_what_is_not_the_papers(place):
     box = note.get_window_extent()
     assert box.y1 <= figure.bbox.y1
     assert box.y0 >= figure.legends[0].get_window_extent().y1
-    assert box.y0 >= axes.get_tightbbox().y1
+    assert figure.legends[0].get_window_extent().y0 >= axes.get_tightbbox().y1
     plain = Figure()
     altered.mark(plain, ())
     assert not plain.texts
