@@ -49,7 +49,8 @@ def _note(figure: Figure, lines: list[str]) -> None:
     for axes in figure.axes:
         box = axes.get_position()
         axes.set_position((box.x0, share * box.y0, box.width, share * box.height))
-    for text in (*figure.texts, figure._supxlabel, figure._suptitle):
+    titles = (getattr(figure, name, None) for name in ("_supxlabel", "_suptitle"))
+    for text in (*figure.texts, *titles):
         if text is not None:
             text.set_y(share * text.get_position()[1])
     for legend in figure.legends:
