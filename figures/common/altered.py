@@ -1,42 +1,64 @@
 """A paper's figure with other numbers: it says so, and shows all that was simulated."""
 
 import textwrap
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sims.settings import Setting, shown
+from sims.settings import Settings, shown
 
 RED = "#b00020"
 _LETTERS = 13.0  # an inch, in the warning's type
+_LINE, _PAD = 0.155, 0.06  # inches: of a line, and around the warning
 _MARGIN = 0.04  # beyond the outermost point, as a share of the panel
 
 
-def mark(
-    figure: Figure, chosen: Mapping[str, Any], known: Mapping[str, Setting]
-) -> None:
+def mark(figure: Figure, chosen: Settings) -> None:
     """Says above the figure, in red, which numbers are not the paper's.
 
     Args:
       figure: drawn with ``chosen``.
-      chosen: settings by name; none: nothing is done.
-      known: what they are in the files.
+      chosen: settings; none: nothing is done.
     """
     if not chosen:
         return
     for axes in figure.axes:
         _widen(axes)
     parts = [
-        f"{name} = {shown(value)} ({shown(known[name].value)})"
-        for name, value in chosen.items()
+        f"{setting.name} = {shown(value)} ({shown(setting.value)})"
+        for setting, value in chosen
     ]
     width = int(_LETTERS * figure.get_size_inches()[0])
-    text = textwrap.fill(f"not the paper's: {', '.join(parts)}", width)
-    figure.suptitle(text, color=RED, fontsize=8.5, x=0.01, ha="left")
+    told = (
+        f"not the paper's: {', '.join(parts)}; findings in the caption are the paper's"
+    )
+    _note(figure, textwrap.wrap(told, width))
+
+
+def _note(figure: Figure, lines: list[str]) -> None:
+    """Text above everything, in a strip by which the figure grows."""
+    width, height = figure.get_size_inches()
+    strip = _LINE * len(lines) + 2.0 * _PAD
+    figure.draw_without_rendering()  # puts everything in its place
+    figure.set_layout_engine("none")
+    figure.set_size_inches(width, height + strip)
+    share = height / (height + strip)
+    for axes in figure.axes:
+        box = axes.get_position()
+        axes.set_position((box.x0, share * box.y0, box.width, share * box.height))
+    titles = (getattr(figure, name, None) for name in ("_supxlabel", "_suptitle"))
+    for text in (*figure.texts, *titles):
+        if text is not None:
+            text.set_y(share * text.get_position()[1])
+    for legend in figure.legends:
+        legend.set_bbox_to_anchor((0.0, 0.0, 1.0, share), figure.transFigure)
+    figure.text(
+        _PAD / width, 1.0 - _PAD / (height + strip), "\n".join(lines),
+        color=RED, fontsize=8.5, ha="left", va="top", linespacing=1.25,
+    ).set_in_layout(False)  # fmt: skip
 
 
 def _points(axes: Axes) -> Iterator[np.ndarray]:
