@@ -44,6 +44,7 @@ def no_compilation_cache(monkeypatch, tmp_path):
         "law",
         "simulate",
         "audit",
+        "merge",
         "validate",
         "bench",
     ],

@@ -26,6 +26,7 @@ GOALS = {
     9: "tallies identical over blocks, devices and processes",
     11: "compilation, and one program for any number of trials",
     12: "sums of clipped gradients, against jax_privacy, Opacus and the matmul peak",
+    13: "scaling: two devices, shards, joined processes, against two processes apart",
 }
 
 
@@ -49,7 +50,7 @@ def run(
       RuntimeError: if a competitor does not sample its law, or a process fails.
     """
     # Here, not above: a goal's child process imports this package too.
-    from jaxsel.bench import identity, startup
+    from jaxsel.bench import identity, scaling, startup
     from jaxsel.bench.measure import TIMED
     from jaxsel.bench.processes import run_python
 
@@ -75,6 +76,7 @@ def run(
     for goal, measure in (
         (9, identity.measure),
         (11, startup.measure_compilation),
+        (13, lambda: scaling.measure(repeats)),
     ):
         if goal in wanted:
             results += measure()

@@ -1,0 +1,164 @@
+"""Shards, joined processes and schedulers on the command line."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from jaxsel.cli import main
+from jaxsel.errors import InputError
+from tests.test_cli import no_compilation_cache as no_compilation_cache
+from tests.test_cli import run
+
+SIMULATE = ("simulate", "noisy_max", "--trials", "20001")
+AUDIT = ("audit", "fixed_repetitions", "count=5", "--trials", "4000")
+
+
+def without_seconds(text: str) -> dict:
+    document = json.loads(text)
+    document.pop("seconds", None)
+    return document
+
+
+@pytest.mark.parametrize("command", [SIMULATE, AUDIT])
+def test_merge_prints_what_the_command_prints(capsys, tmp_path, command):
+    """With the exit status: this audit refutes its claim."""
+    for index in range(3):
+        place = ("--shard", f"{index}/3", "--record", f"{tmp_path}/{{shard}}.nc")
+        code, out, _ = run(capsys, *command, *place)
+        assert code == 0
+        assert f"Shard {index}/3 is kept in {tmp_path}/{index}.nc" in out
+    files = [f"{tmp_path}/{index}.nc" for index in (2, 0, 1)]
+    merged, alone = (
+        run(capsys, *each, "--json") for each in (("merge", *files), command)
+    )
+    assert merged[0] == alone[0]
+    assert without_seconds(merged[1]) == without_seconds(alone[1])
+    # For people, too: the table, without the line that tells the time.
+    merged, alone = (run(capsys, *each)[1] for each in (("merge", *files), command))
+    assert merged.splitlines()[:-1] == alone.splitlines()[:-1]
+
+
+def test_what_a_shard_kept_as_json(capsys, tmp_path):
+    place = ("--shard", "1/4", "--record", f"{tmp_path}/a.nc", "--json")
+    _, out, _ = run(capsys, *SIMULATE, *place)
+    document = json.loads(out)
+    assert document["shard"] == "1/4"
+    assert document["runs"][0]["trials"] == 5000
+
+
+def test_the_shard_of_an_array_job(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("JOB_COMPLETION_INDEX", "2")
+    monkeypatch.setenv("JAXSEL_SHARDS", "4")
+    place = ("--shard", "auto", "--record", f"{tmp_path}/{{shard}}.nc")
+    _, out, _ = run(capsys, *SIMULATE, *place)
+    assert f"Shard 2/4 is kept in {tmp_path}/2.nc" in out
+
+
+def test_an_audit_with_a_record_prints_and_goes_on(capsys, tmp_path, monkeypatch):
+    alone = run(capsys, *AUDIT)
+    command = (*AUDIT, "--record", str(tmp_path / "audit.nc"))
+    assert run(capsys, *command) == alone
+    monkeypatch.setattr("jaxsel.engine.count_here", None)  # nothing is left to count
+    assert run(capsys, *command) == alone
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shard", "0/2"], "give --record FILE"),
+        (["--shard", "2/2", "--record", "x"], "shard is '2/2'"),
+        (["--shard", "0/2", "--scheduler", "tcp://x:1"], "exclude each other"),
+        (["--coordinator", "x:1", "--scheduler", "tcp://x:1"], "exclude each other"),
+        (["--coordinator", "x:1"], "give HOST:PORT with the number"),
+        (["--processes", "2"], "need --coordinator"),
+        (["--process", "0"], "need --coordinator"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers"),
+    ],
+)
+@pytest.mark.parametrize("command", [SIMULATE, AUDIT])
+def test_bad_options_are_one_sentence(
+    capsys, tmp_path, monkeypatch, command, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *command, *options)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_another_kind_are_refused(capsys, tmp_path):
+    from jaxsel.shards import Shard, keeping
+
+    with keeping(Shard(0, 1), tmp_path / "a.nc"):
+        pass
+    for name, message in {"a.nc": "written from Python", "b.nc": "no record"}.items():
+        code, out, err = run(capsys, "merge", str(tmp_path / name))
+        assert (code, out) == (2, "")
+        assert message in err
+    run(capsys, *SIMULATE, "--shard", "0/1", "--record", str(tmp_path / "c.nc"))
+    code, _, err = run(capsys, "merge", str(tmp_path / "c.nc"), "--out", "x")
+    assert code == 2
+    assert "--out is for simulations" in err
+
+
+def test_simulations_in_shards_are_stored_as_those_of_one_process(capsys, tmp_path):
+    from sims.__main__ import main as sims
+    from sims.registry import load
+
+    names, settings = ["clnss22-coin-game"], {"trials": "500", "seed": 2}
+    files = [str(tmp_path / f"{index}.nc") for index in range(2)]
+    for index, file in enumerate(files):
+        sims(names, False, **settings, out=tmp_path, shard=f"{index}/2", record=file)
+    with pytest.raises(InputError, match="was not simulated yet"):
+        load(names[0], tmp_path)
+    main_exit(["merge", *files, "--out", str(tmp_path / "merged")])
+    sims(names, False, **settings, out=tmp_path / "one", shard=None, record=None)
+    merged, one = (load(names[0], tmp_path / where) for where in ("merged", "one"))
+    assert merged.values == one.values
+    for name, array in one.arrays.items():
+        assert (merged.arrays[name] == array).all()
+
+
+def main_exit(arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert not stop.value.code
+
+
+def test_a_simulation_without_the_engine_has_no_shards(capsys, tmp_path):
+    command = [sys.executable, "-m", "sims", "ps22-1", "--shard", "0/2", "--record",
+               str(tmp_path / "x.nc")]  # fmt: skip
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(
+        "jaxsel: ps22-1 does not simulate with jaxsel.engine"
+    )
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_joined_processes_print_once(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [sys.executable, "-m", "jaxsel", *SIMULATE, "--json"]
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
+    record = tmp_path / "run.nc"
+    running = [
+        subprocess.Popen(
+            [*command, "--coordinator", address, "--processes", "2", "--process",
+             str(index), "--record", str(record)],
+            env=environment, stdout=subprocess.PIPE, text=True,
+        )
+        for index in range(2)
+    ]  # fmt: skip
+    first, second = (each.communicate(timeout=120)[0] for each in running)
+    assert second == ""
+    alone = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert without_seconds(first) == without_seconds(alone.stdout)
+    assert record.exists()

@@ -1,0 +1,168 @@
+"""Executors and Dask count what one process counts, though workers die."""
+
+import multiprocessing
+import os
+import signal
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxsel
+from jaxsel import executors, records
+from jaxsel.base import Mechanism, outcome_itself
+from jaxsel.engine import Performance, simulate
+from jaxsel.errors import InputError
+from jaxsel.families.noisy_max.noisy_max import noisy_max
+
+SCORES, PARAMS = np.array([0.0, 1.0, 2.0]), {"epsilon": 1.0}
+SMALL = Performance(block_size=1024)
+
+
+def noisy(**settings):
+    return simulate(
+        noisy_max(),
+        SCORES,
+        PARAMS,
+        trials=20_001,
+        seed=3,
+        performance=SMALL,
+        **settings,
+    )
+
+
+def python_mechanism(run):
+    """A Python function of the trial's first random number behind a callback."""
+
+    def sample(key, data, params):
+        shape = jax.ShapeDtypeStruct((), jnp.int32)
+        return jax.pure_callback(run, shape, key.lane, vmap_method="sequential")
+
+    return Mechanism(
+        name="python",
+        prepare=lambda data, params: ((), ()),
+        sample=sample,
+        event=outcome_itself,
+        labels=lambda data, params: ("a", "b", "c"),
+        law=None,
+        resolution=1e-9,
+    )
+
+
+def assert_same(found, expected):
+    assert found.configuration == expected.configuration
+    assert found.ranges == expected.ranges
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
+@pytest.mark.parametrize("tasks", [1, 5])
+def test_threads(tasks):
+    with ThreadPoolExecutor(2) as pool, executors.using(pool, tasks=tasks):
+        found = noisy()
+    assert_same(found, noisy())
+
+
+def test_a_pool_of_processes_with_closures_and_an_audit():
+    """Neither the mechanism nor its function can be pickled by the standard library."""
+    offset = 1
+    mechanism = python_mechanism(lambda lane: np.int32((int(lane) + offset) % 3))
+
+    def both():
+        settings = {"trials": 100, "performance": Performance(block_size=32)}
+        built = jaxsel.mechanism("fixed_repetitions", count=5)
+        audited = jaxsel.audit(built, trials=10_000)
+        return simulate(mechanism, (), (), **settings), audited
+
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, context) as pool, executors.using(pool):
+        found, audited = both()
+    expected, expected_audit = both()
+    assert_same(found, expected)
+    assert audited == expected_audit
+
+
+class Interrupting(ThreadPoolExecutor):
+    """The third task fails."""
+
+    submitted = 0
+
+    def submit(self, *arguments):
+        self.submitted += 1
+        if self.submitted == 3:
+            return super().submit(int, "no number")
+        return super().submit(*arguments)
+
+
+def test_what_was_counted_before_a_failure_is_kept_and_resumed(tmp_path):
+    record = tmp_path / "run.nc"
+    with Interrupting(1) as pool, executors.using(pool, tasks=1):
+        with pytest.raises(ValueError, match="no number"):
+            noisy(record=record)
+    ((_, done),) = records.read(record).attributes["ranges"]
+    assert 0 < done < 20_001
+    # Resumed without them: one record for all.
+    assert_same(noisy(record=record), noisy())
+
+
+def test_workers_of_other_code_are_refused(monkeypatch):
+    monkeypatch.setattr(
+        executors, "_unpacked",
+        lambda sent: (executors.pickle.loads(sent), {"code": "x", "jax": jax.__version__}),
+    )  # fmt: skip
+    with ThreadPoolExecutor(1) as pool, executors.using(pool):
+        with pytest.raises(InputError, match="a worker has another code than this"):
+            noisy()
+
+
+def test_what_cannot_be_sent_is_refused():
+    with open(os.devnull) as file:
+        mechanism = python_mechanism(lambda lane: file.fileno())
+        with ThreadPoolExecutor(1) as pool, executors.using(pool):
+            with pytest.raises(InputError, match="python cannot be sent to a worker"):
+                simulate(mechanism, (), (), trials=10)
+
+
+def test_bad_settings():
+    with pytest.raises(InputError, match="tasks is 0"), executors.using(None, tasks=0):
+        pass
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://x", ""])
+def test_a_scheduler_that_does_not_answer_is_one_sentence(address):
+    started = time.monotonic()
+    with pytest.raises(InputError, match="no Dask scheduler answers") as caught:
+        with executors.dask(address):
+            pass
+    assert "\n" not in str(caught.value)
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_dask_replaces_a_worker_that_is_killed(tmp_path):
+    from distributed import LocalCluster
+
+    marker = tmp_path / "died"
+
+    def run(lane):
+        # In the middle of the third block one worker, and only one, is killed.
+        if lane == 2 * 64 + 9 and not marker.exists() and os.getpid() != here:
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return np.int32(int(lane) % 3)
+
+    here = os.getpid()
+    settings = {"trials": 500, "performance": Performance(block_size=64)}
+    mechanism = python_mechanism(run)
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster, executors.dask(cluster.scheduler_address) as client:  # fmt: skip
+        with executors.using(client, tasks=4):
+            found = simulate(mechanism, (), (), **settings)
+    assert marker.exists(), "a worker was to be killed"
+    np.testing.assert_array_equal(
+        found.values, simulate(mechanism, (), (), **settings).values
+    )

@@ -1,0 +1,148 @@
+"""Processes joined by jax.distributed: each returns what one process returns."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import jaxsel
+from jaxsel import hosts, records
+from jaxsel.engine import simulate, simulate_grid
+from jaxsel.errors import InputError
+
+JOINED = """
+    import json, os, signal, sys
+    import numpy as np
+    from jaxsel import hosts
+    from jaxsel.errors import InputError
+    hosts.join(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    import jaxsel, jaxsel.engine
+    from jaxsel.engine import Performance, simulate, simulate_grid
+    from tests.test_hosts import CELLS, GRID
+"""
+CELLS = [(np.eye(3)[i], {"epsilon": 1.0}) for i in range(2)]
+GRID = {"trials": 30_001, "seed": 3, "first_trial": 5}
+
+
+def ended(processes: int, code: str, devices: int = 1, *arguments: str):
+    """Exit statuses and outputs of joined processes, in order."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        coordinator = f"127.0.0.1:{free.getsockname()[1]}"
+    flags = f"--xla_force_host_platform_device_count={devices}"
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    program = textwrap.dedent(JOINED) + textwrap.dedent(code)
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, coordinator, str(processes), str(index),
+             *arguments],
+            env=environment, stdout=subprocess.PIPE, text=True,
+        )
+        for index in range(processes)
+    ]  # fmt: skip
+    outputs = [each.communicate(timeout=120)[0] for each in running]
+    return [each.returncode for each in running], outputs
+
+
+def alone():
+    grid = simulate_grid(jaxsel.noisy_max(), CELLS, **GRID)
+    audited = jaxsel.audit(jaxsel.mechanism("fixed_repetitions"), trials=4000)
+    return [grid.values.tolist(), audited.bound.lower]
+
+
+COUNTING = """
+    grid = simulate_grid(jaxsel.noisy_max(), CELLS, **GRID)
+    audited = jaxsel.audit(jaxsel.mechanism("fixed_repetitions"), trials=4000)
+    print(json.dumps([grid.values.tolist(), audited.bound.lower]))
+"""
+
+
+@pytest.mark.parametrize(("processes", "devices"), [(2, 2), (4, 1)])
+def test_every_process_returns_what_one_returns(processes, devices):
+    statuses, outputs = ended(processes, COUNTING, devices)
+    assert statuses == [0] * processes
+    assert [json.loads(output) for output in outputs] == [alone()] * processes
+
+
+REFUSING = """
+    path = sys.argv[4]
+    for settings in ({"trials": 10 + hosts.number()}, {"trials": 10, "record": path}):
+        try:
+            simulate(jaxsel.noisy_max(), *CELLS[0], **settings)
+        except InputError as error:
+            print(error)
+"""
+
+
+def test_what_one_refuses_all_refuse(tmp_path):
+    """Another number of trials in one of them; a file that is no record."""
+    path = tmp_path / "notes.txt"
+    path.write_text("mine")
+    statuses, outputs = ended(2, REFUSING, 1, str(path))
+    assert statuses == [0, 0]
+    for output in outputs:
+        first, second = output.splitlines()
+        assert first.startswith("1 of 2 processes were given another run")
+        assert "notes.txt is not a jaxsel record" in second
+    assert path.read_text() == "mine"
+
+
+KILLING = """
+    jaxsel.engine._SAVE_SECONDS = 0.0
+    save, saved = jaxsel.engine._save, []
+    def save_or_die(*arguments):
+        saved.append(1)
+        if len(saved) == 3:  # what was counted since the second save is lost
+            os.kill(os.getpid(), signal.SIGKILL)
+        save(*arguments)
+    jaxsel.engine._save = save_or_die
+    simulate(jaxsel.noisy_max(), *CELLS[0], trials=2**22, record=sys.argv[4],
+             performance=Performance(8192, 2))
+"""
+RESUMING = """
+    found = simulate(jaxsel.noisy_max(), *CELLS[0], trials=300_000, record=sys.argv[4])
+    print(json.dumps(found.values.tolist()))
+"""
+
+
+def test_a_killed_run_is_resumed_together(tmp_path):
+    record = tmp_path / "run.nc"
+    statuses, _ = ended(2, KILLING, 1, str(record))
+    assert statuses[0] == -signal.SIGKILL
+    ((_, done),) = records.read(record).attributes["ranges"]
+    assert 0 < done < 300_000, "the run was to be killed midway"
+    statuses, outputs = ended(2, RESUMING, 1, str(record))
+    assert statuses == [0, 0]
+    expected = simulate(jaxsel.noisy_max(), *CELLS[0], trials=300_000)
+    for output in outputs:
+        assert json.loads(output) == expected.values.tolist()
+    ((_, done),) = records.read(record).attributes["ranges"]
+    assert done == 300_000
+
+
+def test_alone_nothing_is_communicated():
+    tree = {"a": np.arange(3)}
+    assert hosts.added(tree) is tree
+    assert hosts.from_first(lambda: 7) == 7
+    assert (hosts.count(), hosts.number()) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("auto", 2, 0), '"auto" alone'),
+        (("auto", 2), '"auto" alone'),
+        (("127.0.0.1:1",), "give HOST:PORT with the number"),
+        (("127.0.0.1:1", 2, 2), "process is 2; it must be one of 0, ..., 1"),
+        (("127.0.0.1:1", 2, -1), "process is -1"),
+    ],
+)
+def test_bad_places(arguments, message):
+    with pytest.raises(InputError, match=message):
+        hosts.join(*arguments)
