@@ -17,6 +17,15 @@ def merge_command(
         Path | None,
         typer.Option("--out", help="Folder of the records, of `python -m sims`."),
     ] = None,
+    record: Annotated[
+        str | None, typer.Option("--record", help="The whole sweep, as NetCDF.")
+    ] = None,
+    csv: Annotated[
+        str | None, typer.Option("--csv", help="The whole sweep, as CSV.")
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", help="A picture of the whole sweep.")
+    ] = None,
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -29,6 +38,16 @@ def merge_command(
     del seed
     with bad_input_exits():
         from jaxsel.shards import merging
+        from jaxsel.sweeps.files import is_sweep
+
+        if is_sweep(files[0]):
+            if out is not None:
+                raise InputError("--out is for simulations; of a sweep, give --record")
+            _sweep(files, record, csv, plot, json)
+            return
+        for option, value in {"record": record, "csv": csv, "plot": plot}.items():
+            if value is not None:
+                raise InputError(f"--{option} is for shards of a sweep; these are none")
 
         with merging(files) as command:
             if command is None:
@@ -49,6 +68,22 @@ def merge_command(
                 "audit": run_commands.audit_command,
             }
             commands[command.name](**options, json=json)
+
+
+def _sweep(
+    files: list[Path],
+    record: str | None,
+    csv: str | None,
+    plot: str | None,
+    json: bool,
+) -> None:
+    from jaxsel.cli.sweep_command import check_files, show
+    from jaxsel.sweeps import merged
+    from jaxsel.sweeps.asked import Asked
+
+    asked = Asked("", {}, record=record, csv=csv, plot=plot)
+    check_files(asked)
+    show(merged(files, record), asked, json)
 
 
 def _simulations(options: dict[str, Any], out: Path | None) -> None:

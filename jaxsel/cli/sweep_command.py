@@ -1,5 +1,6 @@
 """jaxsel sweep: measures over a grid of settings."""
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from jaxsel.cli.arguments import (
     read_trials,
 )
 from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.scaling import SchedulerOption, ShardOption
 from jaxsel.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,6 +85,8 @@ def sweep_command(
     x: Annotated[_Text, _option("--x", "Axis of the picture.")] = None,
     hue: Annotated[_Text, _option("--hue", "Axis told apart by colour.")] = None,
     facet: Annotated[_Text, _option("--facet", "Axis told apart by panel.")] = None,
+    shard: ShardOption = None,
+    scheduler: SchedulerOption = None,
     sketched: Annotated[
         bool, typer.Option("--sketch", help="A picture in letters, for terminals.")
     ] = False,
@@ -107,16 +111,18 @@ def sweep_command(
         if list(asked.measures) == ["?"]:
             _list_measures(asked, json)
             return
-        _check_files(asked)
+        check_files(asked)
         compilation_cache()
+        if shard is not None:
+            _keep_share(asked, shard, scheduler, json)
+            return
         from jaxsel.sweeps import sweep
 
-        found = sweep(
-            asked.sweep, asked.settings, measures=asked.measures, zipped=asked.zip,
-            record=asked.record, **asked.numbers(),
-        )  # fmt: skip
-        _write(found, asked)
-        _show(found, asked, json, sketched)
+        with _workers(scheduler):
+            found = sweep(
+                asked.sweep, asked.settings, record=asked.record, **asked.options()
+            )
+        show(found, asked, json, sketched)
 
 
 def _asked(subject: str, settings: dict[str, str]) -> "Asked":
@@ -145,7 +151,7 @@ def _list_measures(asked: "Asked", json: bool) -> None:
         print_table(f"Measures of {subject.name}", columns, rows)
 
 
-def _check_files(asked: "Asked") -> None:
+def check_files(asked: "Asked") -> None:
     """Before hours of work, not after."""
     for name, endings in (
         ("record", (".nc",)), ("csv", (".csv",)), ("parquet", (".parquet",)),
@@ -158,6 +164,37 @@ def _check_files(asked: "Asked") -> None:
             )
         if path is not None and Path(path).is_dir():
             raise InputError(f"--{name} is {path!r}, which is a folder")
+
+
+def _keep_share(asked: "Asked", shard: str, scheduler: str | None, json: bool) -> None:
+    from jaxsel.shards import read_shard
+    from jaxsel.sweeps import keep_share
+
+    if scheduler is not None:
+        raise InputError("--shard and --scheduler exclude each other; give one")
+    if asked.record is None:
+        raise InputError("--shard needs a file for its tallies; give --record FILE")
+    which = read_shard(shard)
+    path = asked.record.replace("{shard}", str(which.index))
+    trials = keep_share(
+        which, asked.sweep, asked.settings, record=path, **asked.options()
+    )
+    if json:
+        print_json({"shard": str(which), "record": path, "trials": trials})
+    else:
+        say(f"{trials} trials; shard {which} is kept in {path}; jaxsel merge prints the "
+            "results.")  # fmt: skip
+
+
+def _workers(scheduler: str | None) -> contextlib.AbstractContextManager[object]:
+    """Who simulates: this process, or the workers of a Dask scheduler."""
+    stack = contextlib.ExitStack()
+    if scheduler is not None:
+        from jaxsel import executors
+
+        client = stack.enter_context(executors.dask(scheduler))
+        stack.enter_context(executors.using(client))
+    return stack
 
 
 def _write(found: "xr.Dataset", asked: "Asked") -> None:
@@ -176,9 +213,11 @@ def _write(found: "xr.Dataset", asked: "Asked") -> None:
         style.save(drawn, path.with_suffix(""), (path.suffix[1:],))
 
 
-def _show(
-    found: "xr.Dataset", asked: "Asked", json: bool, sketched: bool
+def show(
+    found: "xr.Dataset", asked: "Asked", json: bool, sketched: bool = False
 ) -> None:
+    """Writes the files that are asked for, and prints the sweep."""
+    _write(found, asked)
     from jaxsel.sweeps import tables
 
     if json:

@@ -38,11 +38,12 @@ class Asked(NamedTuple):
     hue: str | None = None
     facet: str | None = None
 
-    def numbers(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """The options of ``jaxsel.sweep`` that were given."""
         names = ("trials", "seed", "delta", "confidence")
         given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value is not None}
+        found = {name: value for name, value in given.items() if value is not None}
+        return {"measures": self.measures, "zipped": self.zip} | found
 
 
 # What a file must have at each of its keys.

@@ -55,10 +55,11 @@ def _columns(state: State) -> dict[str, Any]:
         "code": [each.code for each in kept],
         "events": np.array([each.size for each in counts], np.int64),
         "counts": np.concatenate(counts) if counts else np.zeros(0, np.int64),
-        "rest": [json.dumps(rest, sort_keys=True)],
+        "rest": [json.dumps(rest)],
     }
 
 
+_TEXTS = ("key", "code", "rest")
 _DIMENSIONS = {"counts": "outcome_of_item", "rest": "one"}
 
 
@@ -110,7 +111,7 @@ def read(path: Path) -> State:
             group.load()
         columns = {
             name: [str(text) for text in group[name].values]
-            if group[name].dtype.kind in "OUT"
+            if name in _TEXTS
             else np.asarray(group[name].values, np.int64)
             for name in _columns(State("", "", {}, {}, {}, ""))
         }

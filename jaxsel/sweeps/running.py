@@ -156,11 +156,6 @@ def merged(
     return found
 
 
-def is_share(path: str | Path) -> bool:
-    """Whether a file is a shard of a sweep."""
-    return files.is_sweep(Path(path))
-
-
 def _part(path: Path) -> Part:
     state = files.read(path)
     if not state.shard:

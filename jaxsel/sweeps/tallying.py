@@ -14,8 +14,9 @@ from jaxsel.base import Mechanism
 from jaxsel.engine import Performance
 from jaxsel.errors import InputError
 from jaxsel.progress import progress_bar
+from jaxsel.work import chosen_runner
 
-_CALL_SECONDS = 2.0
+_CALL_SECONDS, _SHARED_CALL_SECONDS = 2.0, 30.0
 _CELLS_PER_CALL = 256
 _FIRST_CALL_TRIALS = 1 << 20
 # Calls end on whole blocks, which are not computed twice then.
@@ -186,7 +187,9 @@ def _tally_group(
     todo, compiled = list(group), False
     while todo:
         each = _missing(todo[0], store)
-        budget = _FIRST_CALL_TRIALS if rate is None else int(rate * _CALL_SECONDS)
+        # Many workers want much to share out.
+        seconds = _CALL_SECONDS if chosen_runner() is None else _SHARED_CALL_SECONDS
+        budget = _FIRST_CALL_TRIALS if rate is None else int(rate * seconds)
         size = min(max(1, budget // each), _CELLS_PER_CALL)
         batch = next(_batches(todo, size))
         start = todo[0].last - each

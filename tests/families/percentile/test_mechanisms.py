@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import stream
+from jaxsel import catalogue, stream
 from jaxsel.engine import simulate
 from jaxsel.errors import InputError
 from jaxsel.families.percentile.binomial_draw import binomial
@@ -300,3 +300,16 @@ def test_bad_static_settings():
         extended_above_threshold(method="fast")
     with pytest.raises(InputError, match="more samples than a number can say"):
         algorithm_4(final_epsilon=1e-6)
+
+
+def test_runs_of_different_queries_are_independent(seed):
+    """One run a query and hardly any noise: the halt at the second query needs it."""
+    built = catalogue.find_mechanism("extended_above_threshold").build(
+        {"shares": "0.5,0.5,0.5", "target": 0.45, "method": "literal", "samples": 1,
+         "shift": 1.0, "final_epsilon": 200.0}
+    )  # fmt: skip
+    assert built.mechanism.law is not None
+    law = built.mechanism.law(built.data, built.params).probabilities
+    assert law[1] > 0.2
+    tallies = simulate(built, trials=20_000, seed=seed)
+    assert goodness_of_fit(tallies.values[0], law) > ALPHA

@@ -1,0 +1,143 @@
+"""Sweeps by many jobs: every shard apart, merged as if it were one."""
+
+import json
+import shutil
+from typing import Any
+
+import pytest
+import xarray as xr
+
+import jaxsel
+from jaxsel import sweeps
+from jaxsel.errors import InputError
+from jaxsel.shards import Shard
+from jaxsel.sweeps.sharing import facts_of, share_of
+from jaxsel.sweeps.tallying import Item
+from tests.test_cli import run, run_json
+
+SETTINGS = {"epsilon": [0.5, 1], "noise": ["gumbel", "laplace"]}
+OPTIONS: Any = {"trials": 3_001, "seed": 7, "confidence": 0.9,
+           "measures": ["success", "counts", "audited", "epsilon_bound"]}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    """Five shards of four cells: most are parts of cells."""
+    folder = tmp_path_factory.mktemp("shards")
+    found = []
+    for index in (3, 0, 4, 1, 2):
+        path = folder / f"{index}.nc"
+        sweeps.keep_share(f"{index}/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
+        found.append(path)
+    return found
+
+
+def test_merged_as_if_it_were_one(paths, tmp_path):
+    whole = jaxsel.sweep("noisy_max", SETTINGS, **OPTIONS)
+    record = tmp_path / "whole.nc"
+    xr.testing.assert_identical(sweeps.merged(paths, record), whole)
+    # And it goes on from there.
+    again = jaxsel.sweep("noisy_max", SETTINGS, record=record, **OPTIONS)
+    xr.testing.assert_identical(again, whole)
+
+
+@pytest.mark.parametrize("trials", [3, 100])
+@pytest.mark.parametrize("count", [1, 2, 7, 64])
+def test_shares_are_a_partition(count, trials):
+    items = [Item(str(n), None, None, None, 0, 0, trials + n) for n in range(5)]  # type: ignore
+    shares = [share_of(items, Shard(index, count)) for index in range(count)]
+    covered = [
+        (item.key, trial)
+        for share in shares
+        for item in share
+        for trial in range(item.first, item.last)
+    ]
+    assert covered == [(i.key, t) for i in items for t in range(i.last)]
+    sizes = [sum(i.last - i.first for i in share) for share in shares]
+    assert max(sizes) - min(sizes) <= 1
+    keys = [str(n) for n in range(9)]
+    assert (
+        sorted(k for i in range(count) for k in facts_of(keys, Shard(i, count))) == keys
+    )
+
+
+def test_what_is_missing_twice_or_foreign_is_named(paths, tmp_path):
+    with pytest.raises(InputError, match="shard 3 of 5 is missing"):
+        sweeps.merged(paths[1:])
+    copy = tmp_path / "copy.nc"
+    shutil.copy(paths[0], copy)
+    with pytest.raises(InputError, match="shard 3 is there twice"):
+        sweeps.merged([*paths, copy])
+    other = tmp_path / "other.nc"
+    foreign: Any = OPTIONS | {"seed": 8}
+    sweeps.keep_share("3/5", "noisy_max", SETTINGS, record=other, **foreign)
+    with pytest.raises(InputError, match="another sweep"):
+        sweeps.merged([*paths[1:], other])
+    whole = tmp_path / "whole.nc"
+    jaxsel.sweep("noisy_max", {"epsilon": [1]}, trials=100, record=whole)
+    with pytest.raises(InputError, match="whole sweep"):
+        sweeps.merged([whole])
+    with pytest.raises(InputError, match="shard 3/5"):
+        jaxsel.sweep("noisy_max", SETTINGS, record=paths[0], **OPTIONS)
+
+
+def test_an_unfinished_shard_is_named(paths, tmp_path, monkeypatch):
+    from jaxsel.sweeps import tallying
+
+    path = tmp_path / "3.nc"
+    real, calls = tallying.engine.simulate_grid, []
+
+    def dying(*given, **options):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*given, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tallying.engine, "simulate_grid", dying)
+        patched.setattr(tallying, "_CELLS_PER_CALL", 1)
+        with pytest.raises(KeyboardInterrupt):
+            sweeps.keep_share("3/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
+    with pytest.raises(InputError, match=r"3\.nc, shard 3/5, is not finished"):
+        sweeps.merged([path, *paths[1:]])
+    # It goes on where it was.
+    sweeps.keep_share("3/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
+    xr.testing.assert_identical(sweeps.merged([path, *paths[1:]]), sweeps.merged(paths))
+
+
+def test_from_the_command_line(capsys, tmp_path):
+    words = ("noisy_max", "epsilon=0.5,1", "--trials", "1e3", "--measure", "success")
+    code, whole = run_json(capsys, "sweep", *words)
+    assert code == 0
+    record = str(tmp_path / "{shard}.nc")
+    for index in range(3):
+        code, kept = run_json(
+            capsys, "sweep", *words, "--shard", f"{index}/3", "--record", record
+        )
+        assert code == 0
+        assert kept["shard"] == f"{index}/3"
+    files = [str(tmp_path / f"{index}.nc") for index in range(3)]
+    code, found = run_json(capsys, "merge", *files)
+    assert (code, found) == (0, whole)
+    table = tmp_path / "all.csv"
+    code, out, _ = run(capsys, "merge", *files, "--csv", str(table))
+    assert code == 0
+    assert str(table) in out
+    assert len(table.read_text().splitlines()) == 3
+    code, out, err = run(capsys, "merge", *files[:2])
+    assert code == 2
+    assert "shard 2 of 3 is missing" in err
+    code, _, err = run(capsys, "sweep", *words, "--shard", "1/3")
+    assert code == 2
+    assert "--record" in err
+
+
+def test_an_account_in_shards(tmp_path):
+    settings = {"base": "gaussian", "noise_multiplier": [2, 4], "mean": [3, 30],
+                "repetitions": "geometric"}  # fmt: skip
+    paths = [tmp_path / f"{index}.nc" for index in range(2)]
+    for index, path in enumerate(paths):
+        sweeps.keep_share(Shard(index, 2), "account", settings, record=path)
+    with xr.open_dataset(paths[0], group="tallies") as group:
+        assert len(json.loads(str(group["rest"].values[0]))[2]) == 2
+    xr.testing.assert_identical(sweeps.merged(paths), jaxsel.sweep("account", settings))
