@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ class Speed(NamedTuple):
     Attributes:
       mechanism, method: which; method is "" where there is only one.
       default: whether this is what runs if nothing is said.
-      rate: trials a second on one thread, the fastest of the repeats.
+      rate: trials a second of processor time on one thread, the fastest of the repeats.
       of_limit: the time of its limit program (``counted_limit``) over its own; None if
         nothing was counted.
       over_numpy: the time of vectorised NumPy over its own: the same algorithm an operation
@@ -139,12 +140,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quiet", action="store_true")
     chosen = parser.parse_args(arguments)
     pin_to_one_cpu()
-    settings = Settings(chosen.repeats, chosen.seconds)
+    settings = Settings(chosen.repeats, chosen.seconds, time.process_time)
     rows = []
     for entry, method, built in forms(chosen.names):
         rows.append(measure(entry, method, built, settings)._asdict())
         if not chosen.quiet:
-            print(f"{entry.name} {method} measured", file=sys.stderr)
+            print(f"{entry.name} {method} measured", file=sys.stderr, flush=True)
     document = {
         "format": FORMAT,
         "machine": machine(),
