@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,29 +131,85 @@ def machine() -> dict[str, Any]:
     }
 
 
+def measure_all(
+    names: Sequence[str],
+    settings: Settings,
+    record: str | Path | None = None,
+    say: Callable[[str], object] = lambda text: None,
+) -> dict[str, Any]:
+    """The document of all forms of the mechanisms of these names; none means all.
+
+    Args:
+      names: of mechanisms.
+      settings: how long to measure each.
+      record: a JSON file that is written after every form, and gone on from.
+      say: told every form that is done.
+
+    Raises:
+      InputError: for an unknown name, or a record of something else.
+    """
+    document = {
+        "format": FORMAT,
+        "machine": machine(),
+        "repeats": settings.repeats,
+        "seconds": settings.seconds,
+        "rows": [] if record is None else _begun(Path(record)),
+    }
+    done = {(row["mechanism"], row["method"]) for row in document["rows"]}
+    for entry, method, built in forms(names):
+        if (entry.name, method) in done:
+            continue
+        document["rows"].append(measure(entry, method, built, settings)._asdict())
+        if record is not None:
+            write(Path(record), document)
+        say(f"{entry.name} {method} measured")
+    return document
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A document that ``measure_all`` wrote.
+
+    Raises:
+      InputError: if it is none.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["format"] == FORMAT:
+            return document
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is no record of speeds: {error!r}") from None
+    raise InputError(f"{path} is no record of speeds of this version")
+
+
+def write(path: Path, document: dict[str, Any]) -> None:
+    """Replaces a JSON file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _begun(path: Path) -> list[dict[str, Any]]:
+    return read(path)["rows"] if path.exists() else []
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Measures the mechanisms of the command line and prints the document."""
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--repeats", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--record")
     parser.add_argument("--quiet", action="store_true")
     chosen = parser.parse_args(arguments)
     pin_to_one_cpu()
     settings = Settings(chosen.repeats, chosen.seconds, time.process_time)
-    rows = []
-    for entry, method, built in forms(chosen.names):
-        rows.append(measure(entry, method, built, settings)._asdict())
+
+    def say(text: str) -> None:
         if not chosen.quiet:
-            print(f"{entry.name} {method} measured", file=sys.stderr, flush=True)
-    document = {
-        "format": FORMAT,
-        "machine": machine(),
-        "repeats": chosen.repeats,
-        "seconds": chosen.seconds,
-        "rows": rows,
-    }
-    print(json.dumps(document, indent=1))
+            print(text, file=sys.stderr, flush=True)
+
+    print(json.dumps(measure_all(chosen.names, settings, chosen.record, say)))
 
 
 if __name__ == "__main__":
