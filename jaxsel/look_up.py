@@ -1,8 +1,8 @@
 """Look-ups in small tables by comparison instead of a gather.
 
-A gather on CPU goes an element at a time, and takes the random words it is fused with along:
-a few comparisons of whole vectors are faster. Long tables are gathered from as usual; the
-results are the same, bit for bit.
+A gather on CPU goes an element at a time, and takes along the random words it is fused
+with: a few comparisons of whole vectors are faster. Long tables are gathered from as usual;
+the results are the same, bit for bit.
 """
 
 import jax.numpy as jnp
@@ -32,7 +32,9 @@ def position(table, value, side: str = "left") -> Int[Array, "..."]:
 
     # A loop on purpose: unrolled, it would be fused into every use of the position, and
     # the words behind the value drawn again for each.
-    return lax.fori_loop(0, table.shape[-1], add, jnp.zeros(jnp.shape(value), jnp.int32))
+    return lax.fori_loop(
+        0, table.shape[-1], add, jnp.zeros(jnp.shape(value), jnp.int32)
+    )
 
 
 def pick(table, index) -> Array:

@@ -127,7 +127,7 @@ def _size(kind: str) -> int:
 
 
 def run(lane, seed, turns: Mapping[str, Any]):
-    """The limit program: ``lane`` names the elements, ``turns`` how often loops go round."""
+    """The limit program: ``lane`` names the elements, ``turns`` the rounds of loops."""
     argument = 0.25 + lane.astype(jnp.float64) * 2.0**-13
     values = _Values(lane, argument, argument.astype(jnp.float32), argument)
     for kind, (visit, _) in _LOOPS.items():

@@ -1,7 +1,7 @@
 """Every mechanism of the catalogue, side by side with its limit and with NumPy.
 
-Run as ``python -m jaxsel.bench.mechanisms --repeats 3 --seconds 0.1 [NAME]...`` in a process
-of its own: one thread, one CPU; prints one JSON document.
+Run as ``python -m jaxsel.bench.mechanisms --repeats 3 --seconds 0.1 [NAME]...`` in a
+process of its own: one thread, one CPU; prints one JSON document.
 """
 
 import argparse
@@ -52,6 +52,8 @@ class Speed(NamedTuple):
 def forms(names: Sequence[str] = ()) -> Iterator[tuple[MechanismEntry, str, Built]]:
     """Every mechanism with every method that runs at its default settings.
 
+    The methods that run if nothing is said come first, for all mechanisms.
+
     Args:
       names: of the mechanisms; none means all.
 
@@ -61,15 +63,23 @@ def forms(names: Sequence[str] = ()) -> Iterator[tuple[MechanismEntry, str, Buil
     import jax
 
     entries = [catalogue.find_mechanism(name) for name in names]
-    for entry in entries or catalogue.mechanisms():
-        for choice in getattr(entry.settings.get("method"), "options", ("",)):
-            try:
-                built = entry.build({"method": choice} if choice else {})
-                with jax.enable_x64(True):
-                    built.mechanism.prepare(built.data, built.params)
-            except InputError:
-                continue  # no exact law, or not of this base
-            yield entry, choice, built
+    every = [
+        (entry, method)
+        for entry in entries or catalogue.mechanisms()
+        for method in getattr(entry.settings.get("method"), "options", ("",))
+    ]
+    for entry, method in sorted(every, key=lambda form: not _is_default(*form)):
+        try:
+            built = entry.build({"method": method} if method else {})
+            with jax.enable_x64(True):
+                built.mechanism.prepare(built.data, built.params)
+        except InputError:
+            continue  # no exact law, or not of this base
+        yield entry, method, built
+
+
+def _is_default(entry: MechanismEntry, method: str) -> bool:
+    return not method or method == entry.settings["method"].default
 
 
 def measure(
@@ -105,7 +115,7 @@ def measure(
     return Speed(
         entry.name,
         method,
-        not method or method == entry.settings["method"].default,
+        _is_default(entry, method),
         1.0 / times["engine"].fastest,
         1.0 / ratio(times, "engine", "limit") if counted else None,
         ratio(times, "NumPy", "engine"),
@@ -120,7 +130,9 @@ def machine() -> dict[str, Any]:
     described = Path("/proc/cpuinfo")
     if described.exists():
         lines = described.read_text(encoding="utf-8").splitlines()
-        models = [line.partition(":")[2].strip() for line in lines if "model name" in line]
+        models = [
+            line.partition(":")[2].strip() for line in lines if "model name" in line
+        ]
         name = models[0] if models else name
     return {
         "processor": name,

@@ -231,9 +231,9 @@ def _while(settings, values, taints):
     state = _settled(*body, taints[first:second], taints[second:])
 
     def proceed(carry):
-        return _walk(*condition, [*values[:first], *carry[0]], [*taints[:first], *state])[
-            0
-        ][0]
+        return _walk(
+            *condition, [*values[:first], *carry[0]], [*taints[:first], *state]
+        )[0][0]
 
     def once(carry):
         parts, total = carry

@@ -88,8 +88,7 @@ def time_all(samplers: Mapping[str, Sampler], settings: Settings) -> dict[str, T
         with it would mean nothing.
     """
     trials = {
-        name: _trials_for(sampler, settings)
-        for name, sampler in samplers.items()
+        name: _trials_for(sampler, settings) for name, sampler in samplers.items()
     }
     spent: dict[str, list[float]] = {name: [] for name in samplers}
     tallies: dict[str, Any] = dict.fromkeys(samplers, 0)

@@ -8,8 +8,8 @@ from jax import lax
 from jax.scipy import special
 from jaxtyping import Array
 
-from jaxsel import noise as noises
 from jaxsel import look_up, stream
+from jaxsel import noise as noises
 from jaxsel.base import factory
 from jaxsel.errors import (
     InputError,
