@@ -20,7 +20,8 @@ from jaxsel.bench.operations import ARITHMETIC, HASH, SHORT_LOG, TRANSCENDENTAL
 from jaxsel.bench.timing import Sampler
 from jaxsel.logarithm import log
 
-_LANES = 2048
+# Elements of a round of a loop.
+LANES = 2048
 _SIDE_BY_SIDE = 4
 # Trials of a call: counts are rounded to one round of a loop in this many.
 BLOCK = 2**15
@@ -29,10 +30,11 @@ _BESIDE = 2
 
 
 class _Values(NamedTuple):
-    """What the loops work on: the lane of each element, and three running results."""
+    """What the loops work on: lanes, arguments and running maxima of the elements."""
 
     lane: Any
-    argument: Any
+    argument_single: Any
+    argument_double: Any
     single: Any
     double: Any
 
@@ -57,7 +59,7 @@ def _elementwise(function: Callable, double: bool) -> Callable:
         del seed
         # Arguments in (1/4, 3/4) that differ from round to round.
         shift = number.astype(dtype) * dtype(2.0**-34)
-        argument = values.argument if double else values.argument.astype(dtype)
+        argument = getattr(values, f"argument_{name}")
         total = jnp.maximum(getattr(values, name), function(argument + shift))
         return values._replace(**{name: total})
 
@@ -123,13 +125,14 @@ def rounds(counts: Mapping[str, float], trials: int) -> dict[str, np.int32]:
 
 
 def _size(kind: str) -> int:
-    return _LANES * _SIDE_BY_SIDE * _LOOPS[kind][1]
+    return LANES * _SIDE_BY_SIDE * _LOOPS[kind][1]
 
 
 def run(lane, seed, turns: Mapping[str, Any]):
     """The limit program: ``lane`` names the elements, ``turns`` the rounds of loops."""
     argument = 0.25 + lane.astype(jnp.float64) * 2.0**-13
-    values = _Values(lane, argument, argument.astype(jnp.float32), argument)
+    single = argument.astype(jnp.float32)
+    values = _Values(lane, single, argument, single, argument)
     for kind, (visit, _) in _LOOPS.items():
 
         def body(number, values, visit=visit):
@@ -148,7 +151,7 @@ _program = jax.jit(run)
 def limit_of(counts: Mapping[str, float]) -> Sampler:
     """A sampler that does the counted operations of its "trials"."""
     seeds = itertools.count(1)
-    lane = np.arange(_LANES, dtype=np.uint32)
+    lane = np.arange(LANES, dtype=np.uint32)
 
     def repeat(trials: int):
         with jax.enable_x64(True):
