@@ -5,6 +5,7 @@ process of its own: one thread, one CPU; prints one JSON document.
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -34,7 +35,7 @@ class Speed(NamedTuple):
       of_limit: the time of its limit program (``counted_limit``) over its own; None if
         nothing was counted.
       over_numpy: the time of vectorised NumPy over its own: the same algorithm an operation
-        at a time, or inversion of the exact law for method "law".
+        at a time, or inversion of the exact law for method "law"; None if NumPy cannot.
       operations: mean a trial by kind (``operations``).
       float64: how many of them are in float64.
     """
@@ -44,7 +45,7 @@ class Speed(NamedTuple):
     default: bool
     rate: float
     of_limit: float | None
-    over_numpy: float
+    over_numpy: float | None
     operations: dict[str, float]
     float64: float
 
@@ -110,7 +111,8 @@ def measure(
     if method == "law" and mechanism.law is not None:
         samplers["NumPy"] = inverse_cdf(mechanism.law(data, params).probabilities)
     else:
-        samplers["NumPy"] = numpy_form(mechanism, data, params)
+        with contextlib.suppress(TypeError):  # no such form
+            samplers["NumPy"] = numpy_form(mechanism, data, params)
     times = time_all(samplers, settings)
     return Speed(
         entry.name,
@@ -118,7 +120,7 @@ def measure(
         _is_default(entry, method),
         1.0 / times["engine"].fastest,
         1.0 / ratio(times, "engine", "limit") if counted else None,
-        ratio(times, "NumPy", "engine"),
+        ratio(times, "NumPy", "engine") if "NumPy" in times else None,
         counted,
         float64_operations(counted),
     )

@@ -27,6 +27,9 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
     Args:
       mechanism: what runs.
       data, params: its input, as for ``simulate``.
+
+    Raises:
+      TypeError: for a mechanism that uses JAX's own generator, which NumPy has not.
     """
     generator = new_generator()
 
@@ -53,6 +56,8 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
         block = jaxpr_in_numpy.runner(
             events, lane, prepared, watch={stream.threefry_rounds.__name__: two_words}
         )
+
+        block(lane, prepared)  # raises here what cannot be done
 
     def run(trials: int) -> np.ndarray:
         tallies = np.zeros(count, dtype=np.int64)
