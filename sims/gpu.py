@@ -220,7 +220,8 @@ def networks(work: Work) -> Iterator[tuple[str, dict]]:
 
 def _keep(path: Path, leaves: list) -> None:
     part = path.with_name(f".{path.name}.part.npz")
-    np.savez(part, **{f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)})
+    arrays: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(leaves)}
+    np.savez(part, **arrays)
     part.replace(path)
 
 

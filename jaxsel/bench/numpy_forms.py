@@ -15,6 +15,7 @@ from jaxsel import stream
 from jaxsel.base import Mechanism
 from jaxsel.bench import jaxpr_in_numpy
 from jaxsel.bench.numpy_samplers import new_generator
+from jaxsel.bench.operations import THREEFRY
 from jaxsel.bench.timing import Sampler
 
 # Trials of a block: arrays of them stay in cache, and hide what a call of NumPy costs.
@@ -54,7 +55,7 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
     with jax.enable_x64(True):
         prepared = jax.tree.map(np.asarray, mechanism.prepare(data, params))
         block = jaxpr_in_numpy.runner(
-            events, lane, prepared, watch={stream.threefry_rounds.__name__: two_words}
+            events, lane, prepared, watch={THREEFRY: two_words}
         )
 
         block(lane, prepared)  # raises here what cannot be done

@@ -36,8 +36,9 @@ KINDS = (
 )
 _PLACE = {kind: place for place, kind in enumerate(KINDS)}
 # Jitted functions that count as one operation an element.
+THREEFRY = "threefry_rounds"
 _NAMED = {
-    stream.threefry_rounds.__name__: HASH,
+    THREEFRY: HASH,
     "join": SHORT_LOG,
 }
 _MOVES = {
@@ -92,7 +93,7 @@ def count(function: Callable[..., Any], *args: Any) -> dict[str, float]:
     cost = found[0]
     if not isinstance(cost, np.ndarray):
         # It runs once: compiling it well would take longer than running it badly.
-        quick = {"xla_backend_optimization_level": 0}
+        quick: Any = {"xla_backend_optimization_level": 0}
         compiled = jax.jit(over).lower(*words).compile(compiler_options=quick)
         cost = np.asarray(compiled(*words)).mean(axis=0)
     return {kind: float(n) for kind, n in zip(KINDS, cost, strict=True) if n}
@@ -296,7 +297,8 @@ def _cond(settings, values, taints):
 
         return call
 
-    out, cost = lax.switch(values[0], [run(branch) for branch in branches], *values[1:])
+    calls = [run(branch) for branch in branches]
+    out, cost = lax.switch(values[0], calls, *values[1:])
     same = all(isinstance(c, np.ndarray) and np.array_equal(c, costs[0]) for c in costs)
     merged = [taints[0] or any(column) for column in zip(*tainted, strict=True)]
     return out, merged, costs[0] if same else cost
