@@ -288,16 +288,16 @@ def _cond(settings, values, taints):
     tainted: list[list[bool]] = []
     costs: list[Any] = []
 
-    def run(branch):
+    def run(jaxpr, consts):
         def call(*inputs):
-            out, found, cost = _walk(*branch, inputs, taints[1:])
+            out, found, cost = _walk(jaxpr, consts, inputs, taints[1:])
             tainted.append(found)
             costs.append(cost)
             return out, jnp.asarray(cost)
 
         return call
 
-    calls = [run(branch) for branch in branches]
+    calls = [run(*branch) for branch in branches]
     out, cost = lax.switch(values[0], calls, *values[1:])
     same = all(isinstance(c, np.ndarray) and np.array_equal(c, costs[0]) for c in costs)
     merged = [taints[0] or any(column) for column in zip(*tainted, strict=True)]
