@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: reproduce test test-lowest test-newest faults lint docs measure bench validate clean
+.PHONY: reproduce test test-lowest test-newest faults lint docs measure bench gpu validate clean
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -51,6 +51,12 @@ measure: $(VENV)/installed
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	$(BIN)/jaxsel bench
+
+# On a machine with a GPU; a run that is killed, or bounded by MINUTES, goes on.
+MINUTES ?= inf
+gpu: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[cuda]"
+	$(BIN)/python -m sims.gpu --minutes $(MINUTES)
 
 docs: $(VENV)/installed
 	$(BIN)/python -m jaxsel.catalogue.document docs/catalogue

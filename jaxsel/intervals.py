@@ -10,7 +10,6 @@ from fractions import Fraction
 
 import numpy as np
 import scipy.special
-import scipy.stats
 from numpy.typing import ArrayLike
 
 from jaxsel.errors import (
@@ -366,8 +365,8 @@ def _sequential_chi_square(counts: np.ndarray, probabilities: np.ndarray) -> flo
     if counts.size < 2:
         return 1.0
     p = binomial_p_value(counts[:-1], rest_counts[:-1], (probabilities / rest)[:-1])
-    statistic = scipy.stats.chi2.isf(p, 1).sum()
-    return float(scipy.stats.chi2.sf(statistic, counts.size - 1))
+    statistic = scipy.special.chdtri(1, p).sum()
+    return float(scipy.special.chdtrc(counts.size - 1, statistic))
 
 
 def goodness_of_fit(counts: ArrayLike, probabilities: ArrayLike) -> float:

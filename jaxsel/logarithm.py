@@ -5,6 +5,7 @@ numbers, which noise never meets. Taking the number apart is useful by itself: w
 fraction is known better than the number (1 - t for a tiny t), it can be put in its place.
 """
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Float32
@@ -28,6 +29,8 @@ def split(x: Float32[Array, "..."]) -> tuple[Array, Array]:
     return exponent.astype(jnp.float32), mantissa - 1
 
 
+# Its own jit: who reads a trace finds the logarithms by this name. XLA inlines it.
+@jax.jit
 def join(exponent: Array, fraction: Array) -> Float32[Array, "..."]:
     """The logarithm of 2^e (1 + f), to about 1e-7 of itself."""
     f, f2 = fraction, fraction * fraction

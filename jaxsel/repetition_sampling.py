@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxsel import noise, stream
+from jaxsel import look_up, noise, stream
 from jaxsel import repetitions as laws
 from jaxsel.errors import InputError, check_choice
 
@@ -139,9 +139,7 @@ def prepare_count(law: laws.Repetitions) -> dict[str, np.ndarray]:
 def sample_count(key: stream.Key, table: Mapping[str, Any]) -> Int[Array, ""]:
     """K by inversion of its distribution function."""
     number = _number(key, 0)
-    position = jnp.searchsorted(
-        jnp.asarray(table["cdf"]), noise.uniform(number), side="left"
-    )
+    position = look_up.position(table["cdf"], noise.uniform(number))
     last = table["cdf"].shape[-1] - 1
     first = jnp.asarray(table["first"])
     return first + jnp.minimum(position, last).astype(first.dtype)

@@ -15,6 +15,7 @@ words. The built-in generator runs a rolled loop on CPU and is several times slo
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -61,7 +62,14 @@ def threefry_2x32(first, second, x0, x1) -> tuple[Array, Array]:
       Two UInt32 words.
     """
     words = (_u32(word) for word in (first, second, x0, x1))
-    first, second, x0, x1 = jnp.broadcast_arrays(*words)
+    return threefry_rounds(*jnp.broadcast_arrays(*words))
+
+
+# Its own jit: a program that draws a hundred times traces and lowers the rounds once, and
+# who reads a trace finds the draws by this name. XLA inlines it.
+@jax.jit
+def threefry_rounds(first, second, x0, x1) -> tuple[Array, Array]:
+    """``threefry_2x32`` of UInt32 arrays of one shape."""
     third = lax.bitwise_xor(lax.bitwise_xor(first, second), np.uint32(_PARITY))
     keys = (first, second, third)
     # lax operations on equal shapes: a hundred jnp operators take long to trace.

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, UInt32
 
-from jaxsel import stream
+from jaxsel import look_up, stream
 from jaxsel.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.errors import InputError, check_probability_vector
 
@@ -97,7 +97,7 @@ def alias_sample(table: Alias, first, second) -> Int[Array, "..."]:
     """
     count = table.low.shape[-1]
     cell, rest = _multiply(first, count)
-    high, low = jnp.asarray(table.high)[cell], jnp.asarray(table.low)[cell]
+    high, low = look_up.pick(table.high, cell), look_up.pick(table.low, cell)
     own = (second < high) | ((second == high) & (rest < low))
     return jnp.where(own, cell, low & jnp.uint32(_mask(count))).astype(jnp.int32)
 

@@ -14,8 +14,8 @@ from jax import lax
 
 from jaxsel import stream
 from jaxsel.base import Mechanism
+from jaxsel.bench import jaxpr_in_numpy
 from jaxsel.catalogue import mechanisms
-from tests import jaxpr_in_numpy
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 
 # A room is a file or a folder of jaxsel; each may import those named.
 HOST = {"errors", "domains", "printing", "base"}
-DEVICE = {"stream", "logarithm", "noise", "statistics"}
+DEVICE = {"stream", "logarithm", "noise", "statistics", "look_up"}
 STATING = {"checking", "statements", "papers", "entry", "intervals", "utility"}
 THEORY = {"accounting.numerics", "accounting.single_run", "repetitions"}
 ALLOWED = {
@@ -21,6 +21,7 @@ ALLOWED = {
     "source_digest": set(),
     "stream": set(),
     "logarithm": set(),
+    "look_up": set(),
     "domains": {"errors"},
     "base": {"domains", "printing"},
     "noise": {"errors", "stream", "logarithm"},
@@ -35,8 +36,8 @@ ALLOWED = {
     "repetitions": HOST,
     "accounting.numerics": set(),
     "accounting.single_run": HOST | {"accounting.numerics"},
-    "repetition_sampling": HOST | {"noise", "stream", "repetitions"},
-    "tables": HOST | {"stream"},
+    "repetition_sampling": HOST | {"look_up", "noise", "stream", "repetitions"},
+    "tables": HOST | {"look_up", "stream"},
     "checking": HOST,
     "statements": HOST,
     "papers": HOST | {"statements"},

@@ -8,11 +8,13 @@ nothing is compared with a different computation.
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from jaxsel.bench.results import GoalResult
 from jaxsel.errors import InputError, check_choice, check_integer, check_positive
 
-__all__ = ["GOALS", "GoalResult", "run"]
+__all__ = ["GOALS", "GoalResult", "run", "run_mechanisms"]
 
 GOALS = {
     1: "random words, against jax.random.bits",
@@ -83,3 +85,47 @@ def run(
             if progress:
                 print(f"goal {goal} measured in fresh processes", file=sys.stderr)
     return sorted(results, key=lambda result: result.goal)
+
+
+def run_mechanisms(
+    names: Sequence[str] = (),
+    *,
+    record: str | Path | None = None,
+    repeats: int = 3,
+    seconds: float = 0.1,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Mechanisms of the catalogue against their limits and NumPy, in a fresh process.
+
+    Args:
+      names: of mechanisms; none means all.
+      record: a JSON file that is written after every form, and gone on from.
+      repeats: timed repeats of each candidate, at least 1.
+      seconds: aimed duration of one repeat, > 0.
+      progress: tell on standard error what is done.
+
+    Returns:
+      The document of ``jaxsel.bench.mechanisms``: machine, versions, and a row a form.
+
+    Raises:
+      InputError: for an unknown mechanism, a setting out of range, or a record of
+        something else.
+      RuntimeError: if what is timed does not sample its law.
+    """
+    from jaxsel import catalogue
+    from jaxsel.bench import mechanisms
+    from jaxsel.bench.processes import run_python
+
+    found = [catalogue.find_mechanism(name).name for name in names]
+    arguments = [
+        *found,
+        "--repeats", str(check_integer("repeats", repeats, 1)),
+        "--seconds", str(check_positive("seconds", seconds)),
+    ]  # fmt: skip
+    if record is not None:
+        if Path(record).exists():
+            mechanisms.read(Path(record))
+        arguments += ["--record", str(record)]
+    if not progress:
+        arguments.append("--quiet")
+    return json.loads(run_python("jaxsel.bench.mechanisms", *arguments))

@@ -12,7 +12,6 @@ BLOCK = 8192
 
 def simulated(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
     """Trials of a mechanism by ``simulate``, a fresh seed a call, all in one block call."""
-    assert mechanism.law is not None
     seeds = itertools.count(1)
 
     def run(trials: int):
@@ -23,4 +22,5 @@ def simulated(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
         )  # fmt: skip
         return tallies.values[0]
 
-    return Sampler(run, BLOCK, mechanism.law(data, params).probabilities)
+    law = None if mechanism.law is None else mechanism.law(data, params).probabilities
+    return Sampler(run, BLOCK, law)

@@ -205,7 +205,7 @@ def machine() -> dict[str, str]:
     }
 
 
-def _provenance(name: str, setting: Setting, images: ImageSet, seed: int) -> dict:
+def provenance(name: str, setting: Setting, images: ImageSet, seed: int) -> dict:
     arrays = (images.images, images.labels, images.test_images, images.test_labels)
     return {
         "name": name,
@@ -259,7 +259,7 @@ def run(
     import jax
 
     images = _images(setting.images)
-    record = _provenance(name, setting, images, seed)
+    record = provenance(name, setting, images, seed)
     rates = np.geomspace(PAPER_RATES[0], _HIGHEST_RATE, setting.rates)
     total = setting.rates * setting.seeds
     part = Path(out) / f"{name}_accuracies.partial.json"

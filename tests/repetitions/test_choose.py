@@ -99,7 +99,7 @@ def test_means_that_no_law_has_are_refused(family, mean, fixed, message):
 
 @pytest.mark.parametrize("text", ["geometric", "logarithmic", "tnb:eta=-0.5"])
 def test_mean_one_is_one_run_for_sure(text):
-    law = parse(f"{text}{',' if ':' in text else ':'}mean=1")
+    law = laws.parse(f"{text}{',' if ':' in text else ':'}mean=1")
     assert law.mean == 1.0
     assert law.pmf([1, 2]) == pytest.approx([1.0, 0.0], abs=1e-15)
 

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxsel import noise, stream
+from jaxsel import look_up, noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import check_choice, check_integer, check_interval
 from jaxsel.families.percentile.find_threshold import prepare_search, search_thresholds
@@ -148,7 +148,7 @@ def _draw_one_by_one(key: stream.Key, found, data, params) -> Released:
         count, _, _ = state
         run = stream.at_round(key, count.astype(jnp.int64))
         rank = noise.uniform(noise.number(run, 0)) * at_least[-1]
-        position = jnp.searchsorted(at_least, rank, side="left").astype(jnp.int32)
+        position = look_up.position(at_least, rank)
         good = (position <= last) & (position < at_least.size)
         stopped = noise.uniform(noise.number(run, 1)) <= params["stop"]
         at = jnp.where(good, position, at_least.size)
@@ -170,7 +170,7 @@ def _draw(key: stream.Key, found, data, params) -> Released:
     none_found = found.query == jnp.asarray(data["share"]).shape[-1]
     released = passed & (count <= params["max_draws"]) & (good > 0.0) & ~none_found
     rank = noise.uniform(noise.number(key, 2)) * good
-    position = jnp.searchsorted(jnp.asarray(data["at_least"]), rank, side="left")
+    position = look_up.position(data["at_least"], rank)
     position = jnp.minimum(position, jnp.asarray(data["last"])[found.query])
     labels = jnp.asarray(data["label"])
     label = jnp.where(released, labels[jnp.maximum(position, 0)], labels[-1])

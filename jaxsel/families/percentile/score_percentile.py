@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import noise, stream
+from jaxsel import look_up, noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
 from jaxsel.errors import check_choice, check_params, check_probability_vector
 from jaxsel.families.percentile.score_percentile_laws import (
@@ -92,7 +92,7 @@ def _literal(key, rank, at_least, count):
     """The outcome at which the counts, from the best on, reach the rank."""
 
     def run(i, found):
-        outcome = jnp.searchsorted(at_least, _uniform(key, i))
+        outcome = look_up.position(at_least, _uniform(key, i))
         return found.at[outcome].add(1)
 
     found = lax.fori_loop(0, count, run, jnp.zeros(at_least.shape, jnp.int64))
@@ -107,4 +107,4 @@ def _jump(key, rank, at_least, count):
         return total + noise.exponential(noise.number(key, i)) / left
 
     total = lax.fori_loop(0, rank, add, jnp.float64(0.0))
-    return jnp.searchsorted(at_least, -jnp.expm1(-total)).astype(jnp.int32)
+    return look_up.position(at_least, -jnp.expm1(-total))

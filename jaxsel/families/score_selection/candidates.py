@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
-from jaxsel import noise, stream
+from jaxsel import look_up, noise, stream
 from jaxsel.base import factory
 from jaxsel.errors import InputError, check_params
 from jaxsel.families.score_selection.candidate_laws import NoisyCandidates, index_law
@@ -55,8 +55,8 @@ def _uniform(key: stream.Key, draw: int) -> Array:
 
 def _chosen(table: Array, u: Array) -> Array:
     """First index whose cumulative weight reaches u times the last one."""
-    index = jnp.searchsorted(table, u * table[-1], side="left")
-    return jnp.minimum(index, table.shape[-1] - 1).astype(jnp.int32)
+    index = look_up.position(table, u * table[-1])
+    return jnp.minimum(index, table.shape[-1] - 1)
 
 
 def _above(y: Array, data) -> Array:

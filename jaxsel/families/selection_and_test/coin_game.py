@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel import noise
+from jaxsel import look_up, noise
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import (
     InputError,
@@ -123,7 +123,7 @@ def coin_game(*, method: str = "jump", event: str = "place") -> Mechanism:
             hazard = hazards[jnp.minimum(number, rows - 1)]
             clock = noise.exponential(noise.number(key, number))
             reached = hazard[jnp.minimum(game.end + 1, size)] + clock
-            found = jnp.searchsorted(hazard, reached, side="left") - 1
+            found = look_up.position(hazard, reached) - 1
             place = jnp.where(game.end >= size, size, found).astype(jnp.int32)
             return Game(place, shown(game.bits, place, size))
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel import noise, stream
+from jaxsel import look_up, noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import (
     InputError,
@@ -256,11 +256,7 @@ def program(
 def _place(at_least: Array, rank: Array) -> Array:
     """Which outcome has this tail rank: the number of better ones."""
     last = at_least.shape[-1] - 1
-    if last < 64:
-        found = jnp.sum(at_least <= rank, dtype=jnp.int32)
-    else:
-        found = jnp.searchsorted(at_least, rank, side="right").astype(jnp.int32)
-    return jnp.minimum(found, last)
+    return jnp.minimum(look_up.position(at_least, rank, "right"), last)
 
 
 def _select_literal(key, state: State, table: Array, rounds: Array) -> Array:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import noise, stream
+from jaxsel import look_up, noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice
 from jaxsel.families.thresholds.decreasing_laws import (
@@ -151,7 +151,7 @@ def _literal(base: Base, key, data, params) -> Selection:
 
 def _jump(base: Base, key, data, params) -> Selection:
     level_key = stream.fold(key, _LEVEL_TAG)
-    level = jnp.searchsorted(jnp.asarray(params["reached"]), _uniform(level_key, 0))
+    level = look_up.position(params["reached"], _uniform(level_key, 0))
     none = level.astype(jnp.int64) > params["levels"]
     rank = _uniform(level_key, 1) * jnp.asarray(params["passing"])[level]
     run = base.at_rank(stream.fold(key, _OUTPUT_TAG), rank, data, params["base"])

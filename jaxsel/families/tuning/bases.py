@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxsel import noise, stream
+from jaxsel import look_up, noise, stream
 from jaxsel.base import factory
 from jaxsel.errors import InputError, check_finite, check_params
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
@@ -92,12 +92,12 @@ def _finite_base(
     def at_rank(key, rank, data, params):
         del key, params
         last = data["score"].shape[-1] - 1
-        position = jnp.searchsorted(jnp.asarray(data["at_least"]), rank, side="right")
+        position = look_up.position(data["at_least"], rank, "right")
         position = jnp.minimum(position, last)
         return Draw(
             order=-position.astype(rank.dtype),
-            score=jnp.asarray(data["score"])[position],
-            label=jnp.asarray(data["label"])[position],
+            score=look_up.pick(data["score"], position),
+            label=look_up.pick(data["label"], position),
         )
 
     def draw(key, data, params):

@@ -8,8 +8,8 @@ from jax import lax
 from jax.scipy import special
 from jaxtyping import Array
 
+from jaxsel import look_up, stream
 from jaxsel import noise as noises
-from jaxsel import stream
 from jaxsel.base import factory
 from jaxsel.errors import (
     InputError,
@@ -114,7 +114,7 @@ def _laplace_at_rank(key, rank, scale, tables) -> Draw:
     d, upper, lower = (jnp.asarray(tables[name]) for name in ("d", "upper", "lower"))
     count = d.shape[-1]
     # i scores are at least y: count rank = i - (e^(y + upper_i) - e^(lower_i - y))/2.
-    i = jnp.searchsorted(jnp.asarray(tables["tail"]), rank, side="right")
+    i = look_up.position(tables["tail"], rank, "right")
     half = count * rank - i.astype(rank.dtype)
     root = jnp.sqrt(half * half + jnp.exp(upper[i] + lower[i]))
     y = jnp.where(
@@ -127,9 +127,9 @@ def _laplace_at_rank(key, rank, scale, tables) -> Draw:
     uniform = noises.uniform(noises.number(key, 0))
     u = uniform * (mass_above + mass_below)
     from_above = u < mass_above
-    above = jnp.searchsorted(upper[1:], jnp.log(u) - y, side="left")
+    above = look_up.position(upper[1:], jnp.log(u) - y)
     rest = jnp.log(jnp.maximum(u - mass_above, 0.0)) + y
-    below = count - 1 - jnp.searchsorted(lower[:-1][::-1], rest, side="left")
+    below = count - 1 - look_up.position(lower[:-1][::-1], rest)
     position = jnp.where(from_above, jnp.minimum(above, i - 1), jnp.maximum(below, i))
     position = jnp.clip(position, 0, count - 1)
     score = scale * y
@@ -190,7 +190,7 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
 
     def finish(z, data):
         value = data["score"] + data["scale"] * z
-        label = jnp.searchsorted(jnp.asarray(data["edges"]), value, side="right")
+        label = look_up.position(data["edges"], value, "right")
         return Draw(sign * value, sign * value, label.astype(jnp.int32))
 
     def draw(key, data, params):

@@ -67,9 +67,8 @@ _WITH_SETTINGS: dict[str, Callable] = {
 }
 
 
-@np.errstate(all="ignore")
-def run(function: Callable, *args: Any, watch: Watch) -> None:
-    """Runs ``function(*args)``.
+def run(function: Callable, *args: Any, watch: Watch) -> list[np.ndarray]:
+    """Runs ``function(*args)`` and returns the leaves of what it returns.
 
     Args:
       function: of JAX arrays.
@@ -77,9 +76,24 @@ def run(function: Callable, *args: Any, watch: Watch) -> None:
       watch: for jitted functions, by name, what is called instead: with a number that
         tells the place of the call, and the arguments in NumPy.
     """
+    return runner(function, *args, watch=watch)(*args)
+
+
+def runner(
+    function: Callable, *args: Any, watch: Watch
+) -> Callable[..., list[np.ndarray]]:
+    """Traces ``function(*args)`` once; what it returns takes arguments of such shapes.
+
+    Arguments as for ``run``.
+    """
     closed = jax.make_jaxpr(function)(*args)
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(args)]
-    _evaluate(closed.jaxpr, closed.consts, leaves, watch)
+
+    @np.errstate(all="ignore")
+    def again(*args: Any) -> list[np.ndarray]:
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(args)]
+        return _evaluate(closed.jaxpr, closed.consts, leaves, watch)
+
+    return again
 
 
 def _evaluate(jaxpr, consts, args, watch: Watch) -> list[np.ndarray]:
@@ -137,9 +151,16 @@ def _while(settings, inputs, watch):
     split = settings["cond_nconsts"], settings["body_nconsts"]
     first, second = inputs[: split[0]], inputs[split[0] : sum(split)]
     carry = inputs[sum(split) :]
-    while _evaluate(condition.jaxpr, condition.consts, [*first, *carry], watch)[0]:
-        carry = _evaluate(body.jaxpr, body.consts, [*second, *carry], watch)
-    return carry
+    while True:
+        (on,) = _evaluate(condition.jaxpr, condition.consts, [*first, *carry], watch)
+        if not np.any(on):
+            return carry
+        found = _evaluate(body.jaxpr, body.consts, [*second, *carry], watch)
+        # Of a batch of loops, those that have ended stay as they are.
+        carry = [
+            np.where(on.reshape(on.shape + (1,) * (new.ndim - on.ndim)), new, old)
+            for new, old in zip(found, carry, strict=True)
+        ]
 
 
 def _scan(settings, inputs, watch):

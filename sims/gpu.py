@@ -1,0 +1,299 @@
+"""python -m sims.gpu: what only a GPU does in reasonable time, in pieces that resume.
+
+Four pieces: tallies of every mechanism against the same seed on the CPU; trials a second;
+a billion trials of each family; and the networks of Papernot & Steinke 2022, Figure 7, in
+the paper's setting, all runs side by side. What is done is kept in one folder, so a call
+that is killed, or that ends after ``--minutes``, is gone on with by the same call.
+"""
+
+import argparse
+import datetime
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxsel import catalogue, records
+from jaxsel.bench import mechanisms as bench
+from jaxsel.bench.checks import chi_square_p_value
+from jaxsel.data.images import load_images
+from jaxsel.engine import Performance, simulate
+from jaxsel.entry import MechanismEntry
+from jaxsel.errors import InputError
+from sims.common import digits_accuracies
+from sims.common.digits_accuracies import Setting
+from sims.registry import OUT
+
+_SEED = 20260101
+_STEPS = 100  # of training, between two saves
+UNFINISHED = 75  # exit status: go on with the same command
+
+
+class Scale(NamedTuple):
+    """How much to run.
+
+    Attributes:
+      mechanisms: names; () means all of the catalogue.
+      compared: trials whose tallies are compared with the CPU's.
+      seconds: a mechanism, to measure its rate.
+      trials: of one mechanism of each family.
+      networks: what to train.
+    """
+
+    mechanisms: tuple[str, ...]
+    compared: int
+    seconds: float
+    trials: int
+    networks: Setting
+
+
+FULL = Scale((), 2**22, 1.0, 10**9, Setting("mnist", 1.1, 60, 40, 3))
+SMALL = Scale(("noisy_max",), 2**13, 0.01, 2**15, Setting("digits", 3.0, 1, 3, 2))
+
+
+class OutOfTime(Exception):
+    """This call has run long enough; what is done is saved."""
+
+
+class Work(NamedTuple):
+    """A piece of work under way.
+
+    Attributes:
+      scale: how much.
+      folder: where everything is kept.
+      until: when to stop, seconds of ``time.monotonic``.
+      done: what of this piece is there already.
+    """
+
+    scale: Scale
+    folder: Path
+    until: float
+    done: frozenset[str] = frozenset()
+
+    def look_at_the_clock(self) -> None:
+        """Raises OutOfTime if it is time."""
+        if time.monotonic() > self.until:
+            raise OutOfTime
+
+    def entries(self) -> list[MechanismEntry]:
+        """The mechanisms of this scale."""
+        names = self.scale.mechanisms
+        named = [catalogue.find_mechanism(name) for name in names]
+        return named or list(catalogue.mechanisms())
+
+    def entries_left(self) -> list[MechanismEntry]:
+        """Those that this piece has not done yet."""
+        return [entry for entry in self.entries() if entry.name not in self.done]
+
+
+def _devices() -> tuple[Any, ...]:
+    import jax
+
+    return tuple(jax.devices())
+
+
+def compare(work: Work) -> Iterator[tuple[str, dict]]:
+    """How many trials of a mechanism end otherwise than on the CPU, same seed."""
+    import jax
+
+    here = _devices()
+    ways = [Performance(devices=here), Performance(devices=(jax.devices("cpu")[0],))]
+    if here[0].platform == "cpu":
+        ways[0] = Performance(block_size=1024)
+    for entry in work.entries_left():
+        built = entry.build({})
+        found = [
+            simulate(
+                built, trials=work.scale.compared, seed=_SEED, progress=False,
+                performance=way,
+            ).values[0]
+            for way in ways
+        ]  # fmt: skip
+        moved = int(np.abs(found[0] - found[1]).sum()) // 2
+        yield entry.name, {"trials": work.scale.compared, "different": moved}
+
+
+def rates(work: Work) -> Iterator[tuple[str, dict]]:
+    """Trials a second of every mechanism, compiled, on all devices."""
+    for entry in work.entries_left():
+        built = entry.build({})
+        trials, spent = 2**14, 0.0
+        while spent < work.scale.seconds:
+            trials *= 2
+            for _ in range(2):  # the first call may compile
+                start = time.perf_counter()
+                simulate(built, trials=trials, seed=_SEED, progress=False)
+                spent = time.perf_counter() - start
+        yield entry.name, {"trials_a_second": trials / spent}
+
+
+def billion(work: Work) -> Iterator[tuple[str, dict]]:
+    """Many trials of the first mechanism of each family, against its exact law."""
+    families: dict[str, MechanismEntry] = {}
+    for entry in work.entries():
+        families.setdefault(entry.make.__module__.split(".")[2], entry)
+    for family, entry in families.items():
+        if family in work.done:
+            continue
+        built = entry.build({})
+        kept = work.folder / f"{entry.name}.nc"
+        row: dict[str, Any] = {"mechanism": entry.name, "trials": work.scale.trials}
+        tallies, done = None, _trials_in(kept)
+        while tallies is None or done < work.scale.trials:
+            # What a record holds is not run again.
+            done = min(work.scale.trials, max(2**20, 2 * done))
+            tallies = simulate(built, trials=done, seed=_SEED, record=kept)
+            work.look_at_the_clock()
+        if built.mechanism.law is not None:
+            law = built.mechanism.law(built.data, built.params).probabilities
+            row["p_value"] = chi_square_p_value(tallies.values[0], law)
+        yield family, row
+
+
+def _trials_in(record: Path) -> int:
+    if not record.exists():
+        return 0
+    ((first, last),) = records.read(record).attribute("ranges", list)
+    return last - first
+
+
+def networks(work: Work) -> Iterator[tuple[str, dict]]:
+    """Trains every learning rate from every seed, all side by side."""
+    if "table" in work.done:
+        return
+    import jax
+    import jax.numpy as jnp
+
+    from jaxsel.training import dp_sgd, runs
+    from jaxsel.training.network import network
+
+    setting = work.scale.networks
+    images = load_images(setting.images)
+    record = digits_accuracies.provenance(setting.images, setting, images, 0)
+    record["made_by"] = "python -m sims.gpu: training.runs, all networks side by side"
+    learning = np.geomspace(*digits_accuracies.PAPER_RATES, setting.rates)
+    seeds, places = np.meshgrid(
+        np.arange(setting.seeds), np.arange(setting.rates), indexing="ij"
+    )
+    rows = runs.addresses(seeds.ravel().tolist(), places.ravel().tolist())
+    model = network("strided", images.classes)
+    how = dp_sgd.recipe(
+        len(images.labels), record["batch_size"],
+        noise_multiplier=setting.noise_multiplier,
+    )  # fmt: skip
+    data = (jnp.asarray(images.images), jnp.asarray(images.labels))
+    state = runs.begin(model, data[0][0], rows)
+    leaves, structure = jax.tree.flatten(state)
+    kept = work.folder / "networks.npz"
+    if kept.exists():
+        with np.load(kept) as saved:
+            leaves = [jnp.asarray(saved[f"leaf_{i}"]) for i in range(len(leaves))]
+        state = jax.tree.unflatten(structure, leaves)
+    each = jnp.asarray(np.tile(learning, setting.seeds), jnp.float32)
+    while (done := int(state.step[0])) < record["steps"]:
+        steps = min(_STEPS, record["steps"] - done)
+        state = runs.advance(model, how, data, state, rows, each, jnp.int32(steps))
+        _keep(kept, jax.tree.leaves(state))
+        print(f"networks: step {done + steps} of {record['steps']}", file=sys.stderr)
+        work.look_at_the_clock()
+    if bool(jnp.any(state.overflow)):
+        raise RuntimeError("a batch did not fit; the networks are void")
+    held_out = (jnp.asarray(images.test_images), jnp.asarray(images.test_labels))
+    right = jax.vmap(lambda params: dp_sgd.accuracy(model, params, held_out))
+    correct = np.asarray(right(state.params))
+    yield (
+        "table",
+        record
+        | {
+            "date": datetime.date.today().isoformat(),
+            "device": _devices()[0].device_kind,
+            "learning_rates": learning.tolist(),
+            "correct": np.reshape(correct, (setting.seeds, setting.rates)).T.tolist(),
+        },
+    )
+
+
+def _keep(path: Path, leaves: list) -> None:
+    part = path.with_name(f".{path.name}.part.npz")
+    arrays: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(leaves)}
+    np.savez(part, **arrays)
+    part.replace(path)
+
+
+PIECES: dict[str, Callable[[Work], Iterator[tuple[str, dict]]]] = {
+    "compare": compare,
+    "rates": rates,
+    "billion": billion,
+    "networks": networks,
+}
+
+
+def run(scale: Scale, folder: Path, minutes: float = math.inf) -> dict[str, Any] | None:
+    """Runs all pieces, or goes on with them.
+
+    Args:
+      scale: how much.
+      folder: where everything is kept; another scale's is refused.
+      minutes: when to stop; the work in hand is finished first.
+
+    Returns:
+      The record, machine and versions included; None if there is more to do.
+
+    Raises:
+      InputError: if the folder holds the work of another scale or machine.
+    """
+    path = folder / "record.json"
+    here = {"device": _devices()[0].device_kind, "devices": len(_devices())}
+    wanted = json.loads(json.dumps({"scale": scale, "machine": here}))
+    document = wanted | {"measured_on": bench.machine()}
+    document["pieces"] = {name: {} for name in PIECES}
+    if path.exists():
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if {name: document.get(name) for name in wanted} != wanted:
+            raise InputError(
+                f"{path} is of another scale or machine; name another folder"
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + 60.0 * minutes
+    try:
+        for name, piece in PIECES.items():
+            rows = document["pieces"][name]
+            for key, row in piece(Work(scale, folder, until, frozenset(rows))):
+                rows[key] = row
+                bench.write(path, document)
+                print(f"{name}: {key}", file=sys.stderr, flush=True)
+                if time.monotonic() > until:
+                    return None
+    except OutOfTime:
+        return None
+    return document
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints the record; the status is 75 if there is more to do, 2 for bad input."""
+    parser = argparse.ArgumentParser("sims.gpu", description=__doc__)
+    parser.add_argument("--small", action="store_true", help="a minute, on any machine")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="then stop")
+    parser.add_argument("--out", type=Path, help="folder of the work")
+    given = parser.parse_args(arguments)
+    scale = SMALL if given.small else FULL
+    folder = given.out or OUT / ("gpu_small" if given.small else "gpu")
+    try:
+        document = run(scale, folder, given.minutes)
+    except InputError as error:
+        print(f"sims.gpu: {error}", file=sys.stderr)
+        return 2
+    if document is None:
+        print("sims.gpu: not finished; the same command goes on", file=sys.stderr)
+        return UNFINISHED
+    print(json.dumps(document, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
