@@ -157,7 +157,9 @@ def _epsilon_report(
         counts, counts_neighbour, delta, confidence, events, tallies.selection
     )
     exact = _exact(found, lambda p, q: epsilon_at_delta(p, q, delta))
-    return _report(found, tallies.trials, "epsilon", delta, bound, exact, tallies.labels)
+    return _report(
+        found, tallies.trials, "epsilon", delta, bound, exact, tallies.labels
+    )
 
 
 def audit_delta(

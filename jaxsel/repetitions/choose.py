@@ -25,7 +25,6 @@ from jaxsel.repetitions.negative_binomial import (
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.restricted import CAPPED, CONDITIONED, capped, conditioned
 
-
 # The limit gamma = 1 is one run for sure; from here it cannot be told apart.
 _NEXT_TO_ONE = 1.0 - 2.0**-53
 
