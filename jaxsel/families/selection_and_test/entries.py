@@ -188,7 +188,8 @@ def _interleaved_guarantee(values: Values, pair: Pair) -> Guarantee:
 def _make_game(values: Values) -> Built:
     from jaxsel.families.selection_and_test.coin_game import coin_game
 
-    pair = _game_pairs(values)[0]
+    # The settings' own biases; the other pair is made from epsilon alone.
+    (pair,) = (pair for pair in _game_pairs(values) if pair.name == "small")
     mechanism = coin_game(method=values["method"], event=values["event"])
     return Built(mechanism, pair.data, dict(pair.params))
 
