@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
@@ -118,11 +119,11 @@ def test_workers_of_other_code_are_refused(monkeypatch):
 
 
 def test_what_cannot_be_sent_is_refused():
-    with open(os.devnull) as file:
-        mechanism = python_mechanism(lambda lane: file.fileno())
-        with ThreadPoolExecutor(1) as pool, executors.using(pool):
-            with pytest.raises(InputError, match="python cannot be sent to a worker"):
-                simulate(mechanism, (), (), trials=10)
+    lock = threading.Lock()
+    mechanism = python_mechanism(lambda lane: np.int32(lock.locked()))
+    with ThreadPoolExecutor(1) as pool, executors.using(pool):
+        with pytest.raises(InputError, match="python cannot be sent to a worker"):
+            simulate(mechanism, (), (), trials=10)
 
 
 def test_bad_settings():
