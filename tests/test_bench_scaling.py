@@ -16,20 +16,24 @@ def test_every_way_counts_and_is_set_against_two_apart():
 
 
 def test_a_run_killed_twice_is_equal_and_a_wrong_one_is_told(capsys, monkeypatch):
-    """Of three families; the last third of the trials comes from the third process."""
-    small = ["--trials", "2e6", "--save-seconds", "0", "--blocks-per-call", "8"]
-    monkeypatch.setattr(killed, "MECHANISMS", ("noisy_max", "threshold_selection"))
-    assert killed.main(small) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert all(line.endswith(": equal") for line in lines)
+    small = ["--trials", "1e7", "--save-seconds", "0", "--blocks-per-call", "2"]
     monkeypatch.setattr(killed, "MECHANISMS", ("private_tuning",))
+    found = []
     right = killed.killed_and_resumed
 
-    def wrong(mechanism, trials, pace):
-        found, kills = right(mechanism, trials, pace)
-        assert 0 < kills[0] < kills[1] < trials
-        return found + np.eye(*found.shape, dtype=np.int64), kills
+    def kept(*arguments):
+        found.append(right(*arguments))
+        return found[0]
 
+    def wrong(*arguments):
+        ((tallies, kills),) = found
+        return tallies + np.eye(*tallies.shape, dtype=np.int64), kills
+
+    monkeypatch.setattr(killed, "killed_and_resumed", kept)
+    assert killed.main(small) == 0
+    assert capsys.readouterr().out.endswith(": equal\n")
+    ((_, kills),) = found
+    assert 0 < kills[0] < kills[1] < 10_000_000
     monkeypatch.setattr(killed, "killed_and_resumed", wrong)
     assert killed.main(small) == 1
     assert capsys.readouterr().out.endswith(": DIFFERENT\n")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from jaxsel.bench.results import GoalResult, at_least
 
-_TRIALS = 2**29
+_TRIALS = 2**28
 _LEAST = 0.95
 _APART = "two processes apart"
 # Way -> how many processes it consists of, of one thread each; devices have one each.
