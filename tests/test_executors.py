@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
@@ -103,8 +104,13 @@ def test_what_was_counted_before_a_failure_is_kept_and_resumed(tmp_path):
             noisy(record=record)
     ((_, done),) = records.read(record).attributes["ranges"]
     assert 0 < done < 20_001
-    # Resumed without them: one record for all.
-    assert_same(noisy(record=record), noisy())
+    twin = tmp_path / "twin.nc"
+    twin.write_bytes(record.read_bytes())
+    # Resumed with an executor or without: one record for both.
+    with ThreadPoolExecutor(1) as pool, executors.using(pool):
+        resumed = noisy(record=twin)
+    for found in (resumed, noisy(record=record)):
+        assert_same(found, noisy())
 
 
 def test_workers_of_other_code_are_refused(monkeypatch):
@@ -118,11 +124,11 @@ def test_workers_of_other_code_are_refused(monkeypatch):
 
 
 def test_what_cannot_be_sent_is_refused():
-    with open(os.devnull) as file:
-        mechanism = python_mechanism(lambda lane: file.fileno())
-        with ThreadPoolExecutor(1) as pool, executors.using(pool):
-            with pytest.raises(InputError, match="python cannot be sent to a worker"):
-                simulate(mechanism, (), (), trials=10)
+    lock = threading.Lock()
+    mechanism = python_mechanism(lambda lane: np.int32(lock.locked()))
+    with ThreadPoolExecutor(1) as pool, executors.using(pool):
+        with pytest.raises(InputError, match="python cannot be sent to a worker"):
+            simulate(mechanism, (), (), trials=10)
 
 
 def test_bad_settings():

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,15 +26,29 @@ import jaxsel, jaxsel.engine
 from jaxsel.cli.arguments import compilation_cache
 compilation_cache()
 jaxsel.engine._SAVE_SECONDS = float(sys.argv[4])
+blocks = int(sys.argv[5]) or None
 found = jaxsel.simulate(
     jaxsel.mechanism(sys.argv[1]), trials=int(sys.argv[2]), record=sys.argv[3] or None,
-    progress=False)
+    progress=False, performance=jaxsel.Performance(blocks_per_call=blocks))
 print(json.dumps(found.values.tolist()))
 """
 
 
-def _command(mechanism: str, trials: int, record: str, every: float) -> list[str]:
-    return [sys.executable, "-c", _CHILD, mechanism, str(trials), record, str(every)]
+class Pace(NamedTuple):
+    """How often a run saves.
+
+    Attributes:
+      seconds: between saves, at least.
+      blocks: of trials between saves, at least; 0 for about half a second of them.
+    """
+
+    seconds: float
+    blocks: int
+
+
+def _command(mechanism: str, trials: int, record: str, pace: Pace) -> list[str]:
+    settings = [mechanism, str(trials), record, str(pace.seconds), str(pace.blocks)]
+    return [sys.executable, "-c", _CHILD, *settings]
 
 
 def _done(record: Path) -> int:
@@ -47,24 +62,31 @@ def _done(record: Path) -> int:
 
 
 def killed_and_resumed(
-    mechanism: str, trials: int, every: float
+    mechanism: str, trials: int, pace: Pace
 ) -> tuple[np.ndarray, list[int]]:
     """Tallies of a run killed past a third and past two thirds; where it was killed.
 
     Args:
       mechanism: name in the catalogue, at its defaults.
       trials: of the run.
-      every: seconds between saves.
+      pace: of saving.
+
+    Raises:
+      RuntimeError: if it ended before it could be killed: it takes more trials.
     """
     record = Path(tempfile.mkdtemp()) / "run.nc"
-    command = _command(mechanism, trials, str(record), every)
+    command = _command(mechanism, trials, str(record), pace)
     kills = []
     for share in (1, 2):
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             while process.poll() is None and _done(record) < share * trials // 3:
-                time.sleep(0.01)
+                time.sleep(0.02)
             process.send_signal(signal.SIGKILL)
         kills.append(_done(record))
+        if kills[-1] >= trials:
+            raise RuntimeError(
+                f"{mechanism} ended before it was killed; take more trials"
+            )
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return np.asarray(json.loads(ended.stdout)), kills
 
@@ -74,13 +96,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="jaxsel.bench.killed", description=__doc__)
     parser.add_argument("--trials", default="1e8")
     parser.add_argument("--save-seconds", type=float, default=1.0)
+    parser.add_argument("--blocks-per-call", type=int, default=0)
     chosen = parser.parse_args(arguments)
+    pace = Pace(chosen.save_seconds, chosen.blocks_per_call)
     trials = whole(at_least=1).read("trials", chosen.trials)
     all_equal = True
     for mechanism in MECHANISMS:
-        found, kills = killed_and_resumed(mechanism, trials, chosen.save_seconds)
+        found, kills = killed_and_resumed(mechanism, trials, pace)
         straight = subprocess.run(
-            _command(mechanism, trials, "", chosen.save_seconds),
+            _command(mechanism, trials, "", pace),
             stdout=subprocess.PIPE, text=True, check=True,
         )  # fmt: skip
         equal = np.array_equal(found, np.asarray(json.loads(straight.stdout)))

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 from jaxsel.bench.results import GoalResult, at_least
 
-_TRIALS = 2**26
+_TRIALS = 2**28
 _LEAST = 0.95
 _APART = "two processes apart"
-# Way -> how many processes it consists of; each has one thread but the one of two devices.
+# Way -> how many processes it consists of, of one thread each; devices have one each.
 _WAYS = {
     _APART: 2,
     "two shards": 2,
@@ -25,7 +25,7 @@ _WAYS = {
     "two devices": 1,
 }
 _ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-_TWO_DEVICES = f"{_ONE_THREAD} --xla_force_host_platform_device_count=2"
+_TWO_DEVICES = "--xla_force_host_platform_device_count=2"
 
 
 def measure(repeats: int = 5, trials: int = _TRIALS) -> list[GoalResult]:

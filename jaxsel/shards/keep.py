@@ -52,7 +52,8 @@ def keeping(
 
         with run_by(count):
             yield found
-        write(save, found)  # a shard may have nothing to count
+        if not path.exists():
+            write(save, found)  # this shard had nothing to count
 
 
 def _count(file: ShardFile, work: Work, keep: Callable[[], None]) -> Tallies:
