@@ -17,6 +17,7 @@ FIGURES: dict[str, Figure] = {
         constants["TITLE"],
         constants.get("SIMS", (name,)),
         constants.get("SECONDS", 5.0),
+        constants.get("NO_EFFECT", ()),
     )
     for name, constants in listing.files(Path(__file__).parent, "TITLE").items()
 }

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,7 +17,7 @@ from jaxsel.cli.arguments import (
 from jaxsel.cli.output import print_table, say
 from jaxsel.errors import InputError
 from sims.registry import OUT
-from sims.settings import read, shown
+from sims.settings import Settings, read, shown
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 FOLDER = Path(__file__).parent / "out"
@@ -48,7 +48,7 @@ def _print_settings(figures: list[Figure]) -> None:
     rows = []
     for figure in figures:
         known = figure.settable()
-        for name, setting in sorted(known.items()):
+        for name, setting in known.items():
             meaning = f"{setting.domain.help}; {setting.domain.describe()}"
             rows.append([figure.id, name, shown(setting.value), meaning])
         if not known:
@@ -56,12 +56,13 @@ def _print_settings(figures: list[Figure]) -> None:
     print_table("Settings", ["figure", "name", "the paper's, or ours", "is"], rows)
 
 
-def _read_settings(texts: list[str], chosen: list[Figure]) -> dict[str, Any]:
-    """The settings that were given, each of which every chosen figure must have."""
-    given, found = read_settings(texts), {}
-    for figure in chosen if given else []:
-        found |= read(figure.id, given, figure.settable())
-    return found
+def _read_settings(texts: list[str], chosen: list[Figure]) -> dict[Figure, Settings]:
+    """The settings that were given, for each figure, all of which must have them."""
+    given = read_settings(texts)
+    return {
+        figure: read(figure.id, given, figure.settable()) if given else ()
+        for figure in chosen
+    }
 
 
 @app.command()
@@ -111,8 +112,9 @@ def main(
         number = None if trials is None else read_trials(trials)
         chosen = _chosen(ids or [], everything)
         settings = _read_settings(setting or [], chosen)
-        place = Place(out, records, number, seed, settings)
-        reasons = {figure: why_drawn(figure, place) for figure in chosen}
+        place = Place(out, records, number, seed)
+        places = {f: place._replace(settings=settings[f]) for f in chosen}
+        reasons = {figure: why_drawn(figure, places[figure]) for figure in chosen}
         waiting = [figure for figure in chosen if again or reasons[figure]]
         if len(waiting) < len(chosen):
             say(
@@ -124,7 +126,7 @@ def main(
         for done, figure in enumerate(waiting, start=1):
             if reasons[figure].startswith(("the code", "different")):
                 say(f"{figure.id}: drawn again; {reasons[figure]}")
-            picture, *_ = make(figure, place, say)
+            picture, *_ = make(figure, places[figure], say)
             left = time_left(waiting[:done], waiting[done:], time.monotonic() - started)
             say(f"{done} of {len(waiting)}, {left}: {picture} and .pdf")
 

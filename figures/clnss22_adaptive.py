@@ -111,17 +111,17 @@ def draw() -> Canvas:
     style.note(
         figure,
         f"Population: {values['source']}, {int(values['cells'])} cells; "
-        f"{int(values['rows'])} rows are drawn from it. The analyst asks m random queries, "
-        "weighs each by how far its answer lies from the population's, and asks last for "
-        "the cells with a positive vote. Multiplicative weights: ε = "
-        f"{standard:g} (Theorem 9) and {improved:g} (Theorem 11) with respect to the rows, "
-        f"δ = 0, threshold {sim.THRESHOLD:g}, at most {sim.ANSWERS} answers from the rows; "
-        f"Theorem 11's halts after {sim.FAILURES} failed batches, and then answers from "
-        "its hypothesis, right or wrong; "
-        "for so few rows no epsilon of use leaves answers of use, and what Theorems 10 and "
-        "12 prove is empty: what is seen is the algorithm, not the theorem. Red: exact "
-        "mean total variation distance of the rows from the population, which exact "
-        f"answers reveal as m grows. {int(values['trials']):,} analyses a point, 95 % "
-        "intervals.",
+        f"{int(values['rows'])} rows are drawn from it. The analyst asks m random "
+        "queries, weighs each by how far its answer lies from the population's, and "
+        "asks last for the cells with a positive vote. Multiplicative weights: ε = "
+        f"{standard:g} (Theorem 9) and {improved:g} (Theorem 11) with respect to the "
+        f"rows, δ = 0, threshold {sim.THRESHOLD:g}, at most {sim.ANSWERS} answers from "
+        f"the rows; Theorem 11's halts after {sim.FAILURES} failed batches, and then "
+        "answers from its hypothesis, right or wrong; "
+        "for so few rows no epsilon of use leaves answers of use, and what Theorems 10 "
+        "and 12 prove is empty: what is seen is the algorithm, not the theorem. Red: "
+        "exact mean total variation distance of the rows from the population, which "
+        f"exact answers reveal as m grows. {int(values['trials']):,} analyses a point, "
+        "95 % intervals.",
     )
     return figure

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from scipy.interpolate import PchipInterpolator
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.families.choosing.laws import choosing_settings
 from jaxsel.intervals import clopper_pearson
@@ -132,12 +133,13 @@ def draw() -> Canvas:
     style.note(
         figure,
         f"One candidate leads m − 1 equal ones; ε = {sim.EPSILON:g} in all, δ = "
-        "10⁻⁶ for the choosing mechanism (noise TLap(ε/3, δβ/(5k)), up to "
-        f"⌈4/β⌉ runs of each candidate, β = {sim.BETA:g}), δ = 0 for the exponential "
-        "mechanism. The truncated noise ends, so that beyond some m more candidates do "
-        "not matter; before that the exponential mechanism needs less. "
-        "Lines: exact laws. Points: simulated, identical candidates as one group; "
-        "bars: between the last lead surely too small and the first surely enough, on "
-        f"a grid, 95 % each, {int(record.values['trials']):,} selections a lead.",
+        f"{words.power(sim.DELTA)} for the choosing mechanism (noise TLap(ε/3, "
+        f"δβ/(5k)), up to ⌈4/β⌉ runs of each candidate, β = {sim.BETA:g}), δ = 0 for "
+        "the exponential mechanism. The truncated noise ends, so that beyond some m "
+        "more candidates do not matter; before that the exponential mechanism needs "
+        "less. Lines: exact laws. Points: simulated, identical candidates as one "
+        "group; bars: between the last lead surely too small and the first surely "
+        f"enough, on a grid, 95 % each, {int(record.values['trials']):,} selections a "
+        "lead.",
     )
     return figure

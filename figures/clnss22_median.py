@@ -9,7 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
+from figures.common import words
 from figures.common.figure import load
+from jaxsel.domains import positive, probability, whole
 from jaxsel.families.percentile.median_laws import (
     beta_binomial_boosting,
     median_failure,
@@ -31,7 +33,12 @@ _LOOKS: tuple[dict[str, Any], ...] = (
 _NAMES = ("¼", "½", "1", "2", "ln 10⁴ ≈ 9.2")
 _STOPPING: dict[str, Any] = {"color": "#000000", "linestyle": "--", "marker": "x"}
 _BETAS = ((0.1, "-"), (1e-2, "--"), (1e-4, ":"))
-_EPSILON, _DELTA, _THRESHOLDS = 0.5, 1e-6, 100  # of the percentile search
+EPSILON, DELTA, THRESHOLDS = 0.5, 1e-6, 100  # of the percentile search
+SETTABLE = {
+    "EPSILON": positive("epsilon of the base, in the right panel"),
+    "DELTA": probability("delta of Theorem 4.7"),
+    "THRESHOLDS": whole("of Theorem 4.7", at_least=2),
+}
 _LEAST = 5e-5
 
 
@@ -102,10 +109,10 @@ def _calls(axes: Axes) -> None:
     for beta, pattern in _BETAS:
         power = {0.1: "0.1", 1e-2: "0.01", 1e-4: "10⁻⁴"}[beta]
         # Its slack must be below 2: alpha epsilon < 2.
-        some = alphas[alphas * _EPSILON < 1.9]
+        some = alphas[alphas * EPSILON < 1.9]
         theirs = [
             percentile_boosting(
-                beta, float(a), _EPSILON, _DELTA, thresholds=_THRESHOLDS
+                beta, float(a), EPSILON, DELTA, thresholds=THRESHOLDS
             ).log_max_calls / math.log(10.0)
             for a in some
         ]  # fmt: skip
@@ -134,7 +141,8 @@ def draw() -> Canvas:
         "(LT Algorithm 2) 3ε. Left: lines are exact laws, points are simulated, "
         f"{trials:,} executions each, 95 % intervals. Right: the T of Theorem 4, and "
         "the runs that Liu & Talwar's Theorem 4.7 asks for with one candidate "
-        f"(Algorithm 5, then 1; as corrected, ε = {_EPSILON:g}, δ = 10⁻⁶, "
-        f"{_THRESHOLDS} thresholds), for equal privacy; the axis counts digits.",
+        f"(Algorithm 5, then 1; as corrected, ε = {EPSILON:g}, δ = "
+        f"{words.power(DELTA)}, {THRESHOLDS} thresholds), for equal privacy; the axis "
+        "counts digits.",
     )
     return figure

@@ -130,11 +130,11 @@ def draw() -> Canvas:
     style.note(
         figure,
         f"{values['source']}: n = {rows:,} rows in |X| = {cells} cells; "
-        f"({EPSILON:g}, {DELTA:g})-DP in all, learning rate 4g in the first two panels. "
-        "Each query asks for the cells that the hypothesis holds too rarely, the one that "
-        "errs most. Lines: proved errors and most updates, constants included. Points: "
-        f"quantiles of {int(values['trials']):,} interactions with these settings (at "
-        "probability 1 − β, 95 % intervals); in the last panel means, and the whole range, "
-        "with noise of g/80.",
+        f"({EPSILON:g}, {DELTA:g})-DP in all, learning rate 4g in the first two "
+        "panels. Each query asks for the cells that the hypothesis holds too rarely, "
+        "the one that errs most. Lines: proved errors and most updates, constants "
+        f"included. Points: quantiles of {int(values['trials']):,} interactions with "
+        "these settings (at probability 1 − β, 95 % intervals); in the last panel "
+        "means, and the whole range, with noise of g/80.",
     )
     return figure

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.families.query_release.laws import (
@@ -136,17 +137,17 @@ def draw() -> Canvas:
     _left(left, record)
     _right(right, record)
     left.set_title(f"k = {QUERIES}, ε = {EPSILON:g}, δ = {DELTA:g}", pad=14)
-    right.set_title(f"ε = {EPSILON:g}, δ = 10⁻⁶", pad=14)
+    right.set_title(f"ε = {EPSILON:g}, δ = {words.power(CAP_DELTA)}", pad=14)
     style.legend(left, loc="upper right")
     style.legend(right, loc="upper left", fontsize=7)
     trials = int(record.values["trials"])
     style.note(
         figure,
-        "The inner mechanism of the paper (Ghazi, Kumar & Manurangsi 2021) is replaced by "
-        "the Gaussian mechanism. Lines: exact laws; vertical lines: caps, never exceeded. "
-        f"Points: {trials:,} simulated releases with 95 % limits. Inner ε instead of ε/3: "
-        "the error has one law on all data, so selecting by it costs no ε. Corrected "
-        "Gaussian: one vector, and the true answers with chance (δ/2)/(1 + e^ε), where it "
-        "errs most.",
+        "The inner mechanism of the paper (Ghazi, Kumar & Manurangsi 2021) is replaced "
+        "by the Gaussian mechanism. Lines: exact laws; vertical lines: caps, never "
+        f"exceeded. Points: {trials:,} simulated releases with 95 % limits. Inner ε "
+        "instead of ε/3: the error has one law on all data, so selecting by it costs "
+        "no ε. Corrected Gaussian: one vector, and the true answers with chance "
+        "(δ/2)/(1 + e^ε), where it errs most.",
     )
     return figure

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
+from jaxsel.domains import probability, whole
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.pictures import style
@@ -13,6 +15,11 @@ TITLE = "Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive analysi
 SIMS = ()
 
 CELLS, QUERIES, ALPHA = 2**20, 10**6, 0.1
+SETTABLE = {
+    "CELLS": whole("of the universe", at_least=2),
+    "QUERIES": whole("how many", at_least=2),
+    "ALPHA": probability("error"),
+}
 LEAST = 1e5  # of log10 beta, where the displays are drawn to
 DEEPEST = 300.0  # float64 ends there; settings with constants are drawn to it
 DIGITS = np.geomspace(0.31, LEAST, 200)  # log10(1/beta)
@@ -77,10 +84,10 @@ def draw() -> Canvas:
     right.set_ylabel("Rows n, constants as derived")
     style.note(
         figure,
-        f"α = {ALPHA:g}, |X| = 2²⁰, m = {QUERIES:,} queries. Left: "
-        "the displays of the theorems (corrected: CL-E16; δ = αβ: CL-E21). Right: rows for "
-        "error α on the rows themselves with probability 1 − β, every constant spelled "
-        "out, ε = α and δ = αβ, learning rate 4g; generalisation to the population costs "
-        "a further constant.",
+        f"α = {ALPHA:g}, |X| = {words.power(CELLS, 2)}, m = {QUERIES:,} queries. Left: "
+        "the displays of the theorems (corrected: CL-E16; δ = αβ: CL-E21). Right: rows "
+        "for error α on the rows themselves with probability 1 − β, every constant "
+        "spelled out, ε = α and δ = αβ, learning rate 4g; generalisation to the "
+        "population costs a further constant.",
     )
     return figure

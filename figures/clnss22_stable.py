@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.clnss22_choosing import marks, smooth
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.families.choosing.laws import stable_settings
 from jaxsel.pictures import style
@@ -97,9 +98,9 @@ def draw() -> Canvas:
     style.note(
         figure,
         f"k candidates share the best score and lead m − k equal ones; ε = {EPSILON:g} "
-        f"and δ = 10⁻⁶ in all, β = {BETA:g}. Stable selection clips scores at the "
-        "(k+1)-th largest and adds truncated Laplace noise; a lead may shrink by 2, "
-        "hence rate ε/6 (at ε/3, as printed, it is not (ε, δ)-DP: "
+        f"and δ = {words.power(DELTA)} in all, β = {BETA:g}. Stable selection clips "
+        "scores at the (k+1)-th largest and adds truncated Laplace noise; a lead may "
+        "shrink by 2, hence rate ε/6 (at ε/3, as printed, it is not (ε, δ)-DP: "
         "CL-Thm8-index-printed). The test releases the best if half its lead over the "
         "second passes with Laplace noise 1/ε, and needs k = 1. Exponential mechanism: "
         "δ = 0. Lines: exact laws. Points: simulated; bars: between the last lead "

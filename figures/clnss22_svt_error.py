@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.intervals import clopper_pearson
 from jaxsel.pictures import style
@@ -102,7 +103,9 @@ def draw() -> Canvas:
         axes.set_xlim(0.0, CONFIDENCES[-1])
         axes.set_xlabel("log(1/β), β the failure probability")
         axes.set_ylim(0.0, None)
-        axes.set_title(f"({EPSILON:g}, 10⁻⁶)-DP" if delta else f"{EPSILON:g}-DP")
+        axes.set_title(
+            f"({EPSILON:g}, {words.power(delta)})-DP" if delta else f"{EPSILON:g}-DP"
+        )
     panels[0].set_ylabel("Error: half the zone where answers may be wrong")
     handles, labels = panels[1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)

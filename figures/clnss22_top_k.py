@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.clnss22_choosing import smooth
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.confident_laws import confident_gap_bound, confident_settings
@@ -16,6 +17,7 @@ from jaxsel.pictures import style
 from sims import clnss22_top_k as sim
 
 TITLE = "Cohen et al. 2022, Theorem 6: top-k selection with high confidence"
+NO_EFFECT = ("sims.clnss22_choosing",)
 
 _BLUE, _ORANGE, _BLACK = "#0072b2", "#d55e00", "#000000"
 _PEELING = {"color": _BLACK, "linestyle": "-", "marker": "p"}
@@ -96,8 +98,8 @@ def draw() -> Canvas:
         figure,
         "The k best of m candidates lead all others by the same amount, and a release "
         f"fails unless it is just them; left m = {sim.CANDIDATES}, k = {sim.K}, right "
-        f"m = {LARGE_CANDIDATES:,}, k = {LARGE_K}; ε = {sim.EPSILON:g}, δ = 10⁻⁶ "
-        "in all. Peeling: k exponential "
+        f"m = {LARGE_CANDIDATES:,}, k = {LARGE_K}; ε = {sim.EPSILON:g}, δ = "
+        f"{words.power(sim.DELTA)} in all. Peeling: k exponential "
         "mechanisms, pure or advanced composition, whichever is better; its lead grows "
         f"by 2/ε_r = {slopes[0]:.3g} and {slopes[1]:.3g} for each unit of log(1/β). "
         "Theorem 6 (corrected constants) draws up to 4/β sets, each at a sixth of the "

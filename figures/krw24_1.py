@@ -11,8 +11,10 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from scipy import stats
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.domains import probability
 from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_epsilon,
@@ -39,6 +41,9 @@ from sims.krw24_1 import COMPOSED, COMPOSITIONS, FIXED, NOISE_SCALE, NOISE_SCALE
 TITLE = "Koskela, Redberg & Wang 2024, Figure 1: report noisy max"
 SECONDS = 21
 PAPER_DELTA = 1e-6
+SETTABLE = {
+    "PAPER_DELTA": probability("delta of the first panel"),
+}
 CANDIDATES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 300, 1000, 3000, 10_000)
 SEARCHED = (2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10_000)  # pairs take a while
 RELEASES = (1, 2, 3, 5, 10, 20, 30, 50, 100)
@@ -210,14 +215,7 @@ def _by_candidates(axes: Axes, delta: float) -> None:
     axes.set_xscale("log")
     axes.set_xlim(CANDIDATES[0] / 1.15, CANDIDATES[-1] * 1.15)
     axes.set_xlabel("number of candidates m")
-    axes.set_ylabel(f"ε at δ = {_power(delta)}")
-
-
-def _power(delta: float) -> str:
-    digits = str(round(-np.log10(delta))).translate(
-        str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-    )
-    return f"10⁻{digits}"
+    axes.set_ylabel(f"ε at δ = {words.power(delta)}")
 
 
 def draw() -> Canvas:
@@ -229,9 +227,13 @@ def draw() -> Canvas:
     (paper, seen), (scale, repeat) = figure.subplots(2, 2)
 
     _by_candidates(paper, PAPER_DELTA)
-    paper.set_title(f"σ = {NOISE_SCALE:g}, δ = {_power(PAPER_DELTA)}, as in the paper")
+    paper.set_title(
+        f"σ = {NOISE_SCALE:g}, δ = {words.power(PAPER_DELTA)}, which trials cannot see"
+    )
     _by_candidates(seen, delta)
-    seen.set_title(f"σ = {NOISE_SCALE:g}, δ = {_power(delta)}, which trials can see")
+    seen.set_title(
+        f"σ = {NOISE_SCALE:g}, δ = {words.power(delta)}, which trials can see"
+    )
     sizes = record.arrays["groups_pairs"][:, :2].sum(axis=1)
     for name in ("groups", "single"):
         _marks(seen, sizes, audited(record, name).lower, name)
@@ -248,7 +250,7 @@ def draw() -> Canvas:
     points = audited(record, "scales")
     _marks(scale, NOISE_SCALES, np.array(NOISE_SCALES) * points.lower, "groups")
     scale.set(xscale="log", xlabel="noise standard deviation σ")
-    scale.set_ylabel(f"ε · σ at δ = {_power(delta)}")
+    scale.set_ylabel(f"ε · σ at δ = {words.power(delta)}")
     scale.set_title(f"noise: m = {FIXED} candidates")
     _ticks(scale.xaxis, NOISE_SCALES)
 
@@ -256,7 +258,7 @@ def draw() -> Canvas:
     _curves(repeat, RELEASES, table, ("renyi", "profile", "sharp", "groups"))
     _marks(repeat, COMPOSITIONS, audited_compositions(record).lower, "groups")
     repeat.set(xscale="log", yscale="log", xlabel="number k of winners released")
-    repeat.set_ylabel(f"ε at δ = {_power(delta)}")
+    repeat.set_ylabel(f"ε at δ = {words.power(delta)}")
     repeat.set_title(f"composition: m = {COMPOSED} candidates, σ = {NOISE_SCALE:g}")
     _ticks(repeat.xaxis, COMPOSITIONS)
     _ticks(repeat.yaxis, (1, 2, 5, 10, 20, 50, 100))
@@ -274,9 +276,9 @@ def draw() -> Canvas:
         figure,
         "Gaussian noise N(0, σ²) on scores of sensitivity 1. Composition: Theorem 3.3 "
         "with the k-wise profile (E-KRW-3), k times Theorem 3.1, and the sharpened "
-        "profile's dominating pair composed k times. Two groups: the scores of one fall "
-        "by 1 while the others rise by 1; sizes and lead lose the most. No valid bound "
-        f"lies below an exact curve. Audits: {trials:,} trials a side (fewer for "
+        "profile's dominating pair composed k times. Two groups: the scores of one "
+        "fall by 1 while the others rise by 1; sizes and lead lose the most. No valid "
+        f"bound lies below an exact curve. Audits: {trials:,} trials a side (fewer for "
         "k\u00a0>\u00a01), each at 95 % confidence.",
     )
     return figure

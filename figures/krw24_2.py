@@ -10,18 +10,24 @@ from matplotlib.ticker import LogLocator
 
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.families.tuning.bounds.profiles import negative_binomial_profile
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
+from sims.common.worst_rankings import NOISE_MULTIPLIER
 from sims.krw24_2 import MEANS
 from sims.registry import Result
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 2: profiles, geometric K"
+NO_EFFECT = (
+    "sims.common.tuned_laws",
+    "figures.common.krw24_shared.DELTA",
+)
 SECONDS = 14
-EPSILONS = np.linspace(0.0, 4.2, 211)
+EPSILONS = np.linspace(0.0, 16.8 / NOISE_MULTIPLIER, 211)
 LOW, HIGH = 1e-10, 2.0
 
 
@@ -65,7 +71,7 @@ def _as_printed(axes: Axes, record: Result) -> None:
                 ha="center", va="center",
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
             )  # fmt: skip
-    axes.set_title("Both bounds as printed, m = 30, 300, 3000")
+    axes.set_title(f"Both bounds as printed, m = {', '.join(map(str, MEANS))}")
 
 
 def _one_mean(axes: Axes, record: Result, row: int) -> None:
@@ -102,11 +108,12 @@ def draw() -> Canvas:
     trials = int(record.values["trials"])
     style.note(
         figure,
-        "Base: Gaussian mechanism, sensitivity 1, σ = 4; K geometric (η = 1). Exact "
-        "and audited: N(0, 1) against N(1/4, 1), the worse direction. Natural order: "
-        "larger outputs are better. Adversarial order: at each ε the worst ranking "
-        f"that a search found. Audited: {trials:,} trials a side and ranking, at "
-        "epsilons with exact δ near 0.1 to 0.001; events planned on exact laws, each "
-        "bound at 95 %.",
+        f"Base: Gaussian mechanism, sensitivity 1, σ = {NOISE_MULTIPLIER:g}; K "
+        "geometric (η = 1). Exact and audited: N(0, 1) against "
+        f"N({words.fraction(1.0 / NOISE_MULTIPLIER)}, 1), the worse direction. Natural "
+        "order: larger outputs are better. Adversarial order: at each ε the worst "
+        f"ranking that a search found. Audited: {trials:,} trials a side and ranking, "
+        "at epsilons with exact δ near 0.1 to 0.001; events planned on exact laws, "
+        "each bound at 95 %.",
     )
     return figure

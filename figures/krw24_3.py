@@ -7,6 +7,7 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
@@ -21,6 +22,7 @@ from sims.common.worst_rankings import NOISE_MULTIPLIER
 from sims.krw24_2 import MEANS
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 3: epsilon against the mean of K"
+NO_EFFECT = ("sims.common.tuned_laws",)
 SIMS = ("krw24-2",)
 
 LOW, HIGH = 3.0, 1e5
@@ -96,18 +98,20 @@ def draw() -> Canvas:
             axes, MEANS, [each.epsilon for each in found], ranking,
             f"audited lower bound (95 %), {ranking} order", yerr=0.14,
         )  # fmt: skip
-    axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(0.0, 5.6))
+    axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(0.0, 22.4 / NOISE_MULTIPLIER))
     axes.set_xlabel("Expected number of runs m = 𝔼[K]")
-    axes.set_ylabel("ε at δ = 10⁻⁶")
+    axes.set_ylabel(f"ε at δ = {words.power(shared.DELTA)}")
     figure.legend(loc="outside upper center", ncols=2, fontsize=7.6)
     trials = int(record.values["trials"])
     style.note(
         figure,
-        "Base: Gaussian mechanism, sensitivity 1, σ = 4; K geometric (η = 1). The "
-        "false corollary is refuted at σ = 1 and m = 10⁷, not by this base. Exact and "
-        "audited: N(0, 1) against N(1/4, 1), the worse direction; adversarial order: "
-        "the worst ranking that a search found at each dot. Audited: "
-        f"{trials:,} trials a side cannot see δ = 10⁻⁶ itself, the bound comes from a "
-        "likelier event; ranking and event planned on exact laws.",
+        f"Base: Gaussian mechanism, sensitivity 1, σ = {NOISE_MULTIPLIER:g}; K "
+        "geometric (η = 1). The false corollary is refuted at σ = 1 and m = 10⁷, not "
+        "by this base. Exact and audited: N(0, 1) against "
+        f"N({words.fraction(1.0 / NOISE_MULTIPLIER)}, 1), the worse direction; "
+        "adversarial order: the worst ranking that a search found at each dot. "
+        f"Audited: {trials:,} trials a side cannot see δ = {words.power(shared.DELTA)} "
+        "itself, the bound comes from a likelier event; ranking and event planned on "
+        "exact laws.",
     )
     return figure

@@ -11,6 +11,7 @@ from matplotlib.ticker import LogLocator
 
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
@@ -18,12 +19,18 @@ from jaxsel.families.tuning.bounds.profiles import binomial_profile, poisson_pro
 from jaxsel.intervals import clopper_pearson
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
+from sims.common.worst_rankings import NOISE_MULTIPLIER
 from sims.krw24_4 import COUNTS, MEAN
 from sims.registry import Result
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 4: binomial K"
+NO_EFFECT = (
+    "sims.common.tuned_laws",
+    "figures.common.krw24_shared.DELTA",
+    "sims.krw24_2.MEANS",
+)
 SECONDS = 18
-EPSILONS = np.linspace(0.0, 3.6, 181)
+EPSILONS = np.linspace(0.0, 14.4 / NOISE_MULTIPLIER, 181)
 LOW, HIGH = 1e-10, 2.0
 LARGEST_SHOWN = 24
 _SOURCES = {"renyi": "δ̂ by Lemma 14", "profile": "exact δ̂ (R-KRW-5)"}
@@ -45,7 +52,7 @@ def _look(row: int) -> dict:
 
 
 def _name(row: int) -> str:
-    return "Poisson(10)" if row == len(COUNTS) else f"Bin({COUNTS[row]}, 10/n)"
+    return f"Poisson({MEAN})" if row == len(COUNTS) else f"Bin({COUNTS[row]}, {MEAN}/n)"
 
 
 def theorem_claim(law: Repetitions, epsilon: np.ndarray) -> np.ndarray:
@@ -162,8 +169,9 @@ def draw() -> Canvas:
     trials = int(record.values["trials"])
     style.note(
         figure,
-        "Base: Gaussian mechanism, sensitivity 1, σ = 4; K ~ Bin(n, 10/n) or "
-        "Poisson(10). Exact and audited: N(0, 1) against N(1/4, 1), the worse "
+        f"Base: Gaussian mechanism, sensitivity 1, σ = {NOISE_MULTIPLIER:g}; "
+        f"K ~ Bin(n, {MEAN}/n) or Poisson({MEAN}). Exact and audited: N(0, 1) against "
+        f"N({words.fraction(1.0 / NOISE_MULTIPLIER)}, 1), the worse "
         "direction. Natural order: larger outputs are better. Adversarial order: at "
         f"each ε the worst ranking that a search found. Audited: {trials:,} trials a "
         "side and ranking, events planned on exact laws, each bound at 95 %. Last row: "

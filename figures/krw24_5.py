@@ -121,8 +121,8 @@ def _against_the_paper(record) -> str:
     return (
         "The paper says that tuned OPS-PTR outperforms the baselines if its cost is "
         f"computed by Theorem 5.2. Here {_LOOKS[best][0]} has the lowest error at "
-        f"{wins[best]} of {sum(wins.values())} points, tuned OPS-PTR with Theorem 5.2 at "
-        f"{wins['KRW-Cor6.2']}. "
+        f"{wins[best]} of {sum(wins.values())} points, tuned OPS-PTR with Theorem 5.2 "
+        f"at {wins['KRW-Cor6.2']}. "
     )
 
 
@@ -141,15 +141,15 @@ def draw() -> Canvas:
     style.note(
         figure,
         f"{_against_the_paper(record)}"
-        f"(ε, δ)-DP, δ = {values['delta']:g}, for one added or removed record; rows scaled "
-        "to norm 1 and targets to [−1, 1] by public constants. Tuned OPS-PTR: "
-        f"K geometric of mean {values['mean_runs']}, λ uniform on {len(grid)} points from "
-        f"{grid[0]:g} to {grid[-1]:,.0f}; trained on 60 % of the records, scored by a "
-        "private release of second moments of 20 %. Theorem 5.2 through Corollary 6.2; "
-        "Liu & Talwar's Theorem 3.4 as printed (its proof has a gap, LT-E13). The others "
-        "fix λ beforehand and train on both parts. All constants as corrected (E-OPS-1, "
-        f"E-OPS-2). Points: {int(values['trials']):,} fits each, 95 % intervals; an error "
-        "above twice that of predicting the mean counts as twice."
+        f"(ε, δ)-DP, δ = {values['delta']:g}, for one added or removed record; rows "
+        "scaled to norm 1 and targets to [−1, 1] by public constants. Tuned OPS-PTR: "
+        f"K geometric of mean {values['mean_runs']}, λ uniform on {len(grid)} points "
+        f"from {grid[0]:g} to {grid[-1]:,.0f}; trained on 60 % of the records, scored "
+        "by a private release of second moments of 20 %. Theorem 5.2 through Corollary "
+        "6.2; Liu & Talwar's Theorem 3.4 as printed (its proof has a gap, LT-E13). The "
+        "others fix λ beforehand and train on both parts. All constants as corrected "
+        f"(E-OPS-1, E-OPS-2). Points: {int(values['trials']):,} fits each, 95 % "
+        "intervals; an error above twice that of predicting the mean counts as twice."
         + (
             " Stand-in data: the paper's UCI sets were not at hand (set JAXSEL_DATA)."
             if bundled

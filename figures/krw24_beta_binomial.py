@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from figures.common.krw24_audits import arrows, planned_event
 from figures.common.krw24_shared import BASE, DELTA, KINDS, kind
@@ -27,11 +28,17 @@ from jaxsel.families.tuning.bounds.generic import generic_renyi
 from jaxsel.pictures import style
 from jaxsel.repetitions import beta_binomial
 from sims.common.line_rankings import worst_rankings
+from sims.common.worst_rankings import NOISE_MULTIPLIER
 from sims.krw24_beta_binomial import GAMMAS, PURE, three_outcomes
 from sims.krw24_profile import BASES
 from sims.registry import Result
 
 TITLE = "Cohen et al. 2022, Theorem 1, against the envelope: beta-binomial K"
+NO_EFFECT = (
+    "sims.common.tuned_laws",
+    "sims.krw24_2.MEANS",
+    "sims.krw24_profile",
+)
 SECONDS = 26
 RUNS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)  # tau of the curves
 PURE_RUNS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 100, 10_000)
@@ -157,7 +164,9 @@ def _gaussian(axes: Axes, record: Result, row: int) -> None:
             f"{last[name]:.2f}", (RUNS[-1], last[name] + shift), ha="right", fontsize=7,
             color=color, va="center",
         )  # fmt: skip
-    axes.set_title(f"Gaussian, σ = 4, δ = 10⁻⁶: {_TITLES[row]}")
+    axes.set_title(
+        f"Gaussian, σ = {NOISE_MULTIPLIER:g}, δ = {words.power(DELTA)}: {_TITLES[row]}"
+    )
 
 
 def _pure(axes: Axes, record: Result) -> None:

@@ -11,17 +11,25 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator
 
+from figures.common import words
 from figures.common.figure import load
 from figures.common.krw24_audits import Audited, arrows, planned_event
 from figures.common.krw24_ladder import LOOKS, Ladder, ladder
+from figures.common.krw24_shared import DELTA
 from jaxsel.audit_bounds import delta_lower_bound
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
-from sims.krw24_profile import LAWS, TARGETS
+from sims.common.worst_rankings import NOISE_MULTIPLIER
+from sims.krw24_profile import LAPLACE_SCALE, LAWS, SAMPLING_RATE, STEP_NOISE, TARGETS
 from sims.registry import Result
 
 TITLE = "What tuning really costs: Gaussian base, from audits to claims"
+NO_EFFECT = (
+    "sims.common.tuned_laws",
+    "sims.krw24_2.MEANS",
+    "sims.krw24_profile",
+)
 SECONDS = 35
 _TITLES = (
     "K geometric, 𝔼[K] = 10",
@@ -47,11 +55,14 @@ _RUNGS = {
     "anti-aligned": "score = −loss",
     "independent": "score = noise",
 }
+_SHIFT, _LOSS = (words.fraction(1.0 / x) for x in (NOISE_MULTIPLIER, LAPLACE_SCALE))
 _BASES = {
-    "gaussian": "Gaussian mechanism, sensitivity 1, σ = 4: N(0, 1) against N(1/4, 1)",
-    "laplace": "Laplace mechanism, ε = 1/4: Laplace(1) around 0 and around 1/4",
-    "dp-sgd": "one step of DP-SGD, q = 0.1, noise multiplier 1: 0.9 N(0, 1) + "
-    "0.1 N(1, 1) against N(0, 1)",
+    "gaussian": f"Gaussian mechanism, sensitivity 1, σ = {NOISE_MULTIPLIER:g}: N(0, 1) "
+    f"against N({_SHIFT}, 1)",
+    "laplace": f"Laplace mechanism, ε = {_LOSS}: Laplace(1) around 0 and around {_LOSS}",
+    "dp-sgd": f"one step of DP-SGD, q = {SAMPLING_RATE:g}, noise multiplier "
+    f"{STEP_NOISE:g}: {1.0 - SAMPLING_RATE:g} N(0, 1) + {SAMPLING_RATE:g} "
+    f"N({words.fraction(1.0 / STEP_NOISE)}, 1) against N(0, 1)",
 }
 _LOWEST = {"gaussian": 1e-8, "laplace": 1e-4, "dp-sgd": 1e-8}  # delta that is shown
 
@@ -153,8 +164,10 @@ def _panel(axes: Axes, record: Result, base: str, row: int) -> None:
         _name_the_gap(axes, found)
     legend = axes.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=7.0,
-        title="ε at δ = 10⁻⁶", title_fontsize=7.4, handlelength=1.7, labelspacing=0.3,
-        borderaxespad=0.0, borderpad=0.2, alignment="left", frameon=False,
+        title=f"ε at δ = {words.power(DELTA)}", title_fontsize=7.4,
+        
+        handlelength=1.7, labelspacing=0.3, borderaxespad=0.0, borderpad=0.2,
+        alignment="left", frameon=False,
     )  # fmt: skip
     for text, name in zip(legend.get_texts(), LOOKS, strict=True):
         text.set_color(LOOKS[name]["color"])

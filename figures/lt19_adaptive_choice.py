@@ -94,12 +94,13 @@ def draw() -> Canvas:
     trials = int(record.values["trials"])
     style.note(
         figure,
-        f"A run takes a random size from 1 to {SIZES} and is ε₁-DP for one replaced point: "
-        f"{ITERATIONS} steps of Lloyd's algorithm on noisy counts and sums (Blum et al. "
-        "2005; 600 points), or eigenvectors of a noisy covariance matrix (1,000 points), "
-        "0.8 ε₁, and a noisy score, 0.2 ε₁. Synthetic data. Loss: mean capped squared "
-        f"distance, or mean squared length missed. {trials:,} choices a point, 95 % "
-        "intervals. Theorem 4.7, which the paper names here, would ask for about "
-        f"10^{_log_runs_of_theorem_4_7(3.0):.0f} runs at ε = 3; Algorithm 2 keeps its aim.",
+        f"A run takes a random size from 1 to {SIZES} and is ε₁-DP for one replaced "
+        f"point: {ITERATIONS} steps of Lloyd's algorithm on noisy counts and sums "
+        "(Blum et al. 2005; 600 points), or eigenvectors of a noisy covariance matrix "
+        "(1,000 points), 0.8 ε₁, and a noisy score, 0.2 ε₁. Synthetic data. Loss: mean "
+        f"capped squared distance, or mean squared length missed. {trials:,} choices a "
+        "point, 95 % intervals. Theorem 4.7, which the paper names here, would ask for "
+        f"about 10^{_log_runs_of_theorem_4_7(3.0):.0f} runs at ε = 3; Algorithm 2 "
+        "keeps its aim.",
     )
     return figure

@@ -22,6 +22,7 @@ from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.pictures import style
 
 TITLE = "Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run"
+NO_EFFECT = ("sims.lt19_privacy_cost",)
 SECONDS = 14
 
 _ORANGE, _BLUE, _GREEN, _PURPLE = "#d55e00", "#0072b2", "#009e73", "#aa4499"
@@ -129,12 +130,14 @@ def draw() -> Canvas:
     trials = int(record.values["trials"])
     style.note(
         figure,
-        "Left: one run is randomised response with ε₁ = 1, scored by its answer; "
-        "Algorithm 6 lowers the threshold from 1 to 0 in R steps, each with probability γ "
-        "after a failure; Algorithm 1 keeps it at 1. Right: one run returns the better of "
-        f"two models with probability (1 ± {record.values['shift']:g})/2; of N runs the "
-        "one of median score is released, or of uniformly random rank up to the median. "
-        f"Open marks: audited lower bounds (95 %) from {trials:,} releases a side (right: "
+        f"Left: one run is randomised response with ε₁ = {record.values['epsilon']:g}, "
+        "scored by its answer; "
+        "Algorithm 6 lowers the threshold from 1 to 0 in R steps, each with "
+        "probability γ after a failure; Algorithm 1 keeps it at 1. Right: one run "
+        "returns the better of two models with probability (1 ± "
+        f"{record.values['shift']:g})/2; of N runs the one of median score is "
+        "released, or of uniformly random rank up to the median. Open marks: audited "
+        f"lower bounds (95 %) from {trials:,} releases a side (right: "
         f"{max(1, trials // 10):,}); losses on events too rare to be seen escape them.",
     )
     return figure

@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from figures.common.generalisation_losses import (
     BOTH,
@@ -206,10 +207,10 @@ def draw() -> Canvas:
     style.note(
         figure,
         f"Random stopping (Algorithm 2) over noisy candidates with γ = β/(2K), β = "
-        f"{BETA:g}, at total ε = {EPSILON:g} (ε/3 a run); δ = 10⁻⁶ in the lower "
-        "panels' random stopping and in A_dist, none elsewhere. Upper right: scores 0, "
-        "−10, …, −190, of sensitivity 1 but for the last; the sharp shift is (3s/ε) "
-        "log(4K/β²), with γ = β/(4K). Lower left: K − 1 equal "
+        f"{BETA:g}, at total ε = {EPSILON:g} (ε/3 a run); δ = {words.power(DELTA)} in "
+        "the lower panels' random stopping and in A_dist, none elsewhere. Upper right: "
+        "scores 0, −10, …, −190, of sensitivity 1 but for the last; the sharp shift is "
+        "(3s/ε) log(4K/β²), with γ = β/(4K). Lower left: K − 1 equal "
         "candidates of sensitivity 1 behind the best; truncated Laplace noise. Lower "
         f"right: ten lists of whole numbers in [0, {HIGH}], shaped like normal laws, "
         "medians 500, 475, …; neighbours differ in one value of each list; from "

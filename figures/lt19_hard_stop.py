@@ -6,6 +6,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common.figure import load
 from figures.lt19_privacy_cost import audited
+from jaxsel.domains import positive
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps_pure,
     hard_stop_steps_sharp,
@@ -14,8 +15,12 @@ from jaxsel.families.tuning.bounds.random_stopping import (
 from jaxsel.pictures import style
 
 TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
+NO_EFFECT = ("sims.lt19_privacy_cost",)
 SECONDS = 18
 SLACK = 0.1  # epsilon_0 of Theorem 3.5
+SETTABLE = {
+    "SLACK": positive("epsilon_0 of Theorem 3.5"),
+}
 _GAMMAS = {0.3: "#3aa0dd", 0.03: "#d55e00", 0.003: "#aa4499", 0.0003: "#000000"}
 
 
@@ -113,10 +118,11 @@ def draw() -> Canvas:
     style.legend(right, loc="upper right")
     style.note(
         figure,
-        "Random stopping with probability γ after each run, and at most T runs; one run "
-        f"is ε₁-DP with ε₁ = {epsilon:g}; ε₀ = {SLACK:g}; X = 2(1 + γ)²/(ε₀γ²). Left: "
-        "largest pure ε over all ε₁-DP runs, exact; a short hard stop is nearly a fixed "
-        "number of runs, whose loss is Tε₁. Audited: on the three-outcome pair that shows "
-        f"most at each T, {int(record.values['trials']):,} selections a side.",
+        "Random stopping with probability γ after each run, and at most T runs; one "
+        f"run is ε₁-DP with ε₁ = {epsilon:g}; ε₀ = {SLACK:g}; X = 2(1 + γ)²/(ε₀γ²). "
+        "Left: largest pure ε over all ε₁-DP runs, exact; a short hard stop is nearly "
+        "a fixed number of runs, whose loss is Tε₁. Audited: on the three-outcome pair "
+        f"that shows most at each T, {int(record.values['trials']):,} selections a "
+        "side.",
     )
     return figure

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.families.percentile.median_laws import median_failure, median_rounds
 from jaxsel.families.percentile.pipeline_laws import (
@@ -19,6 +20,11 @@ from jaxsel.pictures import style
 from sims.lt19_percentile import ALPHA, BASE, BETAS, DELTA, median_base, median_search
 
 TITLE = "Liu & Talwar 2019, Theorem 4.7: runs needed, beside Cohen et al. 2022"
+NO_EFFECT = (
+    "sims.lt19_percentile.SLACK",
+    "sims.lt19_percentile.BETA",
+    "sims.lt19_percentile.QUERIES",
+)
 SIMS = ("lt19-percentile",)
 _SEARCH = {"color": "#009e73", "linestyle": "-", "marker": "^"}
 _BOOST = {"color": "#aa4499", "linestyle": "-", "marker": "D"}
@@ -135,10 +141,11 @@ def draw() -> Canvas:
     style.note(
         figure,
         "One candidate (K of them need K times as many runs, of both), "
-        f"ε₁ = {BASE:g}, R = 5 thresholds, δ = 10⁻⁶ (Theorem 4 is pure). Right: exact "
-        f"failure probabilities and {trials:,} simulated runs each with 95 % "
-        "intervals; for Theorem 4.7 on 21 equally likely scores (good enough: at least "
-        "the median less 1/4), for Theorem 4 in its worst case. The simulation draws "
-        "each count of N runs as one binomial number: nobody could make the runs.",
+        f"ε₁ = {BASE:g}, R = 5 thresholds, δ = {words.power(DELTA)} (Theorem 4 is "
+        f"pure). Right: exact failure probabilities and {trials:,} simulated runs each "
+        "with 95 % intervals; for Theorem 4.7 on 21 equally likely scores (good "
+        "enough: at least the median less 1/4), for Theorem 4 in its worst case. The "
+        "simulation draws each count of N runs as one binomial number: nobody could "
+        "make the runs.",
     )
     return figure

@@ -18,12 +18,13 @@ from jaxsel.pictures import style
 from sims.lt19_packing import ALPHA, EPSILON, STOP, base_laws
 
 TITLE = "Liu & Talwar 2019, Theorem D.2: what any useful selection must lose"
+_CHANCE = f"1/({1.0 / STOP:.3g}K)"
 _LOOKS = {
     "algorithm-2": (
-        "LT Algorithm 2, γ = 1/(10K): exact", style.look("Geometric η = 1"),
+        f"LT Algorithm 2, γ = {_CHANCE}: exact", style.look("Geometric η = 1"),
     ),
     "algorithm-1": (
-        "LT Algorithm 1, γ = 1/(10K): exact",
+        f"LT Algorithm 1, γ = {_CHANCE}: exact",
         {"color": "#009e73", "linestyle": "-", "marker": "o"},
     ),
 }  # fmt: skip
@@ -110,11 +111,11 @@ def draw() -> Canvas:
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
     style.note(
         figure,
-        f"On D₀ all K mechanisms (ε = {EPSILON:g}) succeed with probability 1/(2√K); on "
-        "Dⱼ, Δ = ⌈(1/2 + α) ln(K)/ε⌉ neighbours away, mechanism j nearly always and the "
-        f"others hardly ever; α = {ALPHA:g}. Shown is ln(P[j on Dⱼ]/P[j on D₀])/(Δε); "
-        "useful (thick lines): j is chosen on Dⱼ with probability K^−α at least. Ties go "
-        "to the lowest index, and j is the highest. Points: "
+        f"On D₀ all K mechanisms (ε = {EPSILON:g}) succeed with probability 1/(2√K); "
+        "on Dⱼ, Δ = ⌈(1/2 + α) ln(K)/ε⌉ neighbours away, mechanism j nearly always and "
+        f"the others hardly ever; α = {ALPHA:g}. Shown is ln(P[j on Dⱼ]/P[j on "
+        "D₀])/(Δε); useful (thick lines): j is chosen on Dⱼ with probability K^−α at "
+        "least. Ties go to the lowest index, and j is the highest. Points: "
         f"{int(values['trials']):,} selections a side, 95 % intervals.",
     )
     return figure

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.families.percentile.laws import (
     extended_law,
@@ -158,7 +159,7 @@ def draw() -> Canvas:
     four, five = (settings(f"Algorithm {n}", QUERIES).samples for n in (4, 5))
     style.note(
         figure,
-        "All are (1, 10⁻⁶)-DP, Algorithm 3 purely, over bases with "
+        f"All are (1, {words.power(DELTA)})-DP, Algorithm 3 purely, over bases with "
         f"ε₁ = {BASE:g}; target p* = 1/2 (dotted), ε₀ = {SLACK:g}, β = {BETA:g}. "
         f"N = {_power(four)} (Algorithm 4) and {_power(five)} (Algorithm 5) at "
         f"{QUERIES} queries, Λ and Δ as corrected (LT-E4 to LT-E9); a count of N runs "

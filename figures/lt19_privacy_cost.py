@@ -1,5 +1,6 @@
 """Liu & Talwar 2019: what selection costs, against how many runs it makes."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -114,12 +115,14 @@ def draw() -> Canvas:
     axes.set_ylabel("Total pure ε, in units of the ε₁ of one run")
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    odds = "e" if epsilon == 1.0 else f"{math.exp(epsilon):.3g}"
     style.note(
         figure,
-        "One run has three outcomes and ε₁ = 1: the best is e times as likely on the "
-        f"neighbour, the middle one (probability {values['middle']:g} there) e times as "
-        "rare; Algorithm 1 accepts both and has no last draw. Selection is that of "
-        f"Cohen et al. (CL). Points: {int(values['trials']):,} selections a side; losses "
-        "on events too rare to be seen escape them.",
+        f"One run has three outcomes and ε₁ = {epsilon:g}: the best is {odds} times as "
+        "likely on the "
+        f"neighbour, the middle one (probability {values['middle']:g} there) {odds} "
+        "times as rare; Algorithm 1 accepts both and has no last draw. Selection is "
+        f"that of Cohen et al. (CL). Points: {int(values['trials']):,} selections a "
+        "side; losses on events too rare to be seen escape them.",
     )
     return figure

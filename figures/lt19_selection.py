@@ -8,10 +8,11 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from scipy.interpolate import PchipInterpolator
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.intervals import mean_interval
 from jaxsel.pictures import style
-from sims.lt19_selection import SELECTORS, Selector, candidates
+from sims.lt19_selection import DELTA, MEAN_RUNS, SELECTORS, Selector, candidates
 
 TITLE = "Liu & Talwar 2019, section 5.1: private choice among 56 real models"
 SECONDS = 23
@@ -38,9 +39,15 @@ _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "eta=2": ("η = 2: 4ε₁", style.look("η = 2")),
     "eta=0": ("Logarithmic η = 0: 2ε₁", style.look("Logarithmic η = 0")),
     "eta=-0.5": ("η = −0.5: 1.5ε₁", style.look("η = −0.5")),
-    "poisson": ("Poisson: (ε, 10⁻⁶), Theorem 6", style.look("Poisson")),
-    "binomial": ("Binomial: (ε, 10⁻⁶), Lemma 7", style.look("Binomial")),
-    "naive": ("Naive repetition: 56ε₁", style.look("Naive repetition")),
+    "poisson": (
+        f"Poisson: (ε, {words.power(DELTA)}), Theorem 6",
+        style.look("Poisson"),
+    ),
+    "binomial": (
+        f"Binomial: (ε, {words.power(DELTA)}), Lemma 7",
+        style.look("Binomial"),
+    ),
+    "naive": (f"Naive repetition: {MEAN_RUNS}ε₁", style.look("Naive repetition")),
 }
 
 
@@ -158,9 +165,10 @@ def draw() -> Canvas:
         f"{models['test'].size} models of scikit-learn's digits; one run draws a model "
         f"and adds Laplace noise of scale 1/(nε₁) to its accuracy on n = "
         f"{models['n_validation']} validation examples (Lemma 5.1). All laws of K have "
-        f"mean {mean_runs}; Algorithm 1 stops with probability 1/{mean_runs} after each "
-        "failure, and its thresholds are fixed beforehand. The model and its noisy score "
-        "are released; if nothing is, a random model is taken. Pure ε-DP unless marked. "
-        f"Lines: exact laws. Points: {trials:,} selections each, 95 % intervals.",
+        f"mean {mean_runs}; Algorithm 1 stops with probability 1/{mean_runs} after "
+        "each failure, and its thresholds are fixed beforehand. The model and its "
+        "noisy score are released; if nothing is, a random model is taken. Pure ε-DP "
+        f"unless marked. Lines: exact laws. Points: {trials:,} selections each, 95 % "
+        "intervals.",
     )
     return figure

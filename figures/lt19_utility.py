@@ -8,6 +8,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common.figure import load
+from jaxsel.domains import positive
 from jaxsel.intervals import clopper_pearson, mean_interval
 from jaxsel.pictures import style
 from sims.lt19_utility import (
@@ -23,6 +24,9 @@ from sims.lt19_utility import (
 TITLE = "Liu & Talwar 2019: utility of private selection at equal total epsilon"
 SECONDS = 12
 LARGE = 15.0  # a loss above this is a failure, in the second panel
+SETTABLE = {
+    "LARGE": positive("a loss above this is a failure"),
+}
 _DENSE = np.geomspace(EPSILONS[0], EPSILONS[-1], 33)
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "exponential mechanism": (

@@ -6,11 +6,15 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from figures.common.figure import load
+from jaxsel.domains import positive
 from jaxsel.errors import InputError
 from jaxsel.pictures import style
 
 TITLE = "Papernot & Steinke 2022, Figure 1: tuned accuracy with and without outliers"
 LEARNING_RATE = 0.003
+SETTABLE = {
+    "LEARNING_RATE": positive("the one drawn, of those simulated"),
+}
 _SERIES = {
     "without_outliers": ("without outliers", "#0072b2", "o"),
     "with_outliers": ("with outliers", "#d55e00", "s"),
@@ -94,9 +98,9 @@ def draw() -> Canvas:
     )
     style.note(
         figure,
-        "The paper finds the best α around 8 with outliers, and accuracy that falls with "
-        f"α without. Here the outliers cost a tenth of accuracy, but the best mean is "
-        f"{seen}: the tuned α does not give them away, though the curves differ. "
+        "The paper finds the best α around 8 with outliers, and accuracy that falls "
+        "with α without. Here the outliers cost a tenth of accuracy, but the best mean "
+        f"is {seen}: the tuned α does not give them away, though the curves differ. "
         f"Lines: mean of {values['runs']:,} runs of SGD; bands: the middle 80 % of "
         "runs; thick: within two standard errors of the best (runs are paired). "
         f"Learning rate {LEARNING_RATE:g}, mini-batches of {values['batch']}, "

@@ -14,6 +14,7 @@ from sims.common.tuned_laws import RHO
 from sims.ps22_2 import MEANS
 
 TITLE = "Papernot & Steinke 2022, Figure 2: Renyi bounds, logarithmic K"
+NO_EFFECT = ("sims.common.tuned_laws.DELTA",)
 ORDERS = 1.0 + np.geomspace(0.02, 29.0, 300)
 POINTS = np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0])
 TOP = 6.5
@@ -62,10 +63,10 @@ def draw() -> Canvas:
         claim_label="Corollary 4 (claim)",
         top=TOP,
         note=(
-            "Base algorithm: 0.1-zCDP; K logarithmic (η = 0). Gaussian pair: N(0, 1) "
-            "against N(√0.2, 1), the best of K runs by the score above each panel; left, "
-            "the worse of that score and its mirror image. Points: bins of the released "
-            "output, where they resolve the exact curve to 5 %; all limits of a pair hold "
-            "together."
+            f"Base algorithm: {RHO:g}-zCDP; K logarithmic (η = 0). Gaussian pair: N(0, "
+            f"1) against N(√{2.0 * RHO:g}, 1), the best of K runs by the score above "
+            "each panel; left, the worse of that score and its mirror image. Points: "
+            "bins of the released output, where they resolve the exact curve to 5 %; "
+            "all limits of a pair hold together."
         ),
     )

@@ -15,6 +15,7 @@ from sims.common.tuned_laws import RHO
 from sims.ps22_3 import ETAS, MEAN
 
 TITLE = "Papernot & Steinke 2022, Figure 3: Renyi bounds, laws of K of mean 10"
+NO_EFFECT = ("sims.common.tuned_laws.DELTA",)
 ORDERS = 1.0 + np.geomspace(0.02, 49.0, 300)
 POINTS = np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0])
 TOP = 9.0
@@ -49,12 +50,14 @@ def _claims(axes: Axes) -> None:
         MEAN * RHO * ORDERS,
         "Naive repetition",
         **_SOLID,
-        label="K = 10 (naive repetition)",
+        label=f"K = {MEAN} (naive repetition)",
     )
     for eta, name in zip(ETAS, _NAMES, strict=False):
-        style.line(axes, ORDERS, claim(eta, ORDERS), name, label=f"E[K] = 10 {name}")
+        style.line(
+            axes, ORDERS, claim(eta, ORDERS), name, label=f"E[K] = {MEAN} {name}"
+        )
     style.line(
-        axes, ORDERS, poisson_claim(ORDERS), "Poisson", label="E[K] = 10 Poisson"
+        axes, ORDERS, poisson_claim(ORDERS), "Poisson", label=f"E[K] = {MEAN} Poisson"
     )
 
 
@@ -72,10 +75,10 @@ def draw() -> Canvas:
         claim_label="Corollary 4, Theorem 6,\ncomposition (claims)",
         top=TOP,
         note=(
-            "Base algorithm: 0.1-zCDP. Theorem 6 with δ̂ from Lemma 14. Gaussian pair: "
-            "N(0, 1) against N(√0.2, 1), the best of K runs by the score above each panel; "
-            "left, the worse of that score and its mirror image. Points: bins of the "
-            "released output, where they resolve the exact curve to 5 %; all limits of a "
-            "pair hold together."
+            f"Base algorithm: {RHO:g}-zCDP. Theorem 6 with δ̂ from Lemma 14. Gaussian "
+            f"pair: N(0, 1) against N(√{2.0 * RHO:g}, 1), the best of K runs by the "
+            "score above each panel; left, the worse of that score and its mirror "
+            "image. Points: bins of the released output, where they resolve the exact "
+            "curve to 5 %; all limits of a pair hold together."
         ),
     )

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.pictures import style
@@ -89,7 +90,7 @@ def draw() -> Canvas:
             clip_on=False, zorder=3,
         )  # fmt: skip
     axes.set(xlim=(0.0, RIGHT), ylim=(1.0, TOP), yscale="log")
-    axes.set_xlabel("ε for (ε, 1e−06)-DP")
+    axes.set_xlabel(f"ε for (ε, {words.scientific(tuned_laws.DELTA)})-DP")
     axes.set_ylabel("Expected number of repetitions 𝔼[K]")
     grey = style.LAWS["Single run"]["color"]
     marks = [
@@ -109,8 +110,9 @@ def draw() -> Canvas:
     trials = int(record.values["trials"])
     style.note(
         figure,
-        "Base 0.1-zCDP. Claims: Corollary 4, Theorem 6 with δ̂ by Lemma 14 (Poisson), "
-        "composition (naive). Exact and audited: N(0, 1) against N(√0.2, 1), the score "
+        f"Base {tuned_laws.RHO:g}-zCDP. Claims: Corollary 4, Theorem 6 with δ̂ by "
+        "Lemma 14 (Poisson), composition (naive). Exact and audited: N(0, 1) against "
+        f"N(√{2.0 * tuned_laws.RHO:g}, 1), the score "
         "prefers outputs above a cut, then small ones; cut and event planned on exact "
         f"laws, {trials:,} trials a side, each bound at 95 %.",
     )

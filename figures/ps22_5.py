@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from figures.common.tuned_curves import NAMES, curve, stored_laws
+from jaxsel.domains import number, positive
 from jaxsel.intervals import mean_interval
 from jaxsel.pictures import style
 from jaxsel.repetitions import expected_quantile
@@ -15,6 +17,10 @@ from sims.common import tuned_laws
 TITLE = "Papernot & Steinke 2022, Figure 5: expected quantile against privacy"
 
 LOW, HIGH = 3.0, 7.0
+SETTABLE = {
+    "LOW": number("epsilon where curves begin", at_least=0.0),
+    "HIGH": positive("epsilon where curves end"),
+}
 _UNIT = 2**30  # the fixed point of the stored sums
 
 
@@ -56,14 +62,15 @@ def draw() -> Canvas:
             NAMES[found["name"]],
         )  # fmt: skip
     axes.set(xlim=(LOW, HIGH), ylim=(0.5, 1.005))
-    axes.set_xlabel("Privacy ε for (ε, 1e−06)-DP")
+    axes.set_xlabel(f"Privacy ε for (ε, {words.scientific(tuned_laws.DELTA)})-DP")
     axes.set_ylabel("Expected quantile = 1 − 𝔼[1/(K+1)]")
     style.legend(axes, loc="lower right", ncols=2)
     trials = int(record.values["trials"])
     style.note(
         figure,
-        "Base 0.1-zCDP. Lines: Corollary 4 (negative binomial), Theorem 6 with δ̂ by "
-        f"Lemma 14 (Poisson), as printed. Points: {trials:,} trials each, 95 % intervals. "
-        "The paper's legend shows one of η\u00a0=\u00a0±0.5; both are drawn.",
+        f"Base {tuned_laws.RHO:g}-zCDP. Lines: Corollary 4 (negative binomial), "
+        f"Theorem 6 with δ̂ by Lemma 14 (Poisson), as printed. Points: {trials:,} "
+        "trials each, 95 % intervals. The paper's legend shows one of "
+        "η\u00a0=\u00a0±0.5; both are drawn.",
     )
     return figure

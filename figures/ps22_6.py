@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from figures.common.tuned_curves import NAMES, curve, stored_laws
+from jaxsel.domains import number, positive
 from jaxsel.intervals import clopper_pearson
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, success_probability
@@ -16,6 +18,10 @@ from sims.ps22_6 import BASE_SUCCESS
 TITLE = "Papernot & Steinke 2022, Figure 6: success probability against privacy"
 
 LOW, HIGH = 0.0, 8.0
+SETTABLE = {
+    "LOW": number("epsilon where curves begin", at_least=0.0),
+    "HIGH": positive("epsilon where curves end"),
+}
 NAIVE = "naive"
 
 
@@ -75,16 +81,19 @@ def draw() -> Canvas:
             names[each["name"]],
         )  # fmt: skip
     axes.set(xlim=(LOW, HIGH), ylim=(-0.005, 1.01))
-    axes.set_xlabel("Privacy loss bound ε for (ε, 1e−06)-DP")
-    axes.set_ylabel("Success probability = 1 − f(1 − 1/100)")
+    axes.set_xlabel(
+        f"Privacy loss bound ε for (ε, {words.scientific(tuned_laws.DELTA)})-DP"
+    )
+    share = words.fraction(BASE_SUCCESS)
+    axes.set_ylabel(f"Success probability = 1 − f(1 − {share})")
     style.legend(axes, loc="upper left")
     trials = int(record.values["trials"])
     style.note(
         figure,
-        "Base 0.1-zCDP, succeeds with probability 1/100. Lines: Corollary 4 (negative "
-        "binomial), Theorem 6 with δ̂ by Lemma 14 (Poisson; below E[K] = 1 corrected, "
-        f"E-PS-1), composition (naive). Points: {trials:,} trials each, exact 95 % "
-        "intervals. η = −0.5 saturates at √(1/100). The paper's legend shows one of "
-        "η\u00a0=\u00a0±0.5; both are drawn.",
+        f"Base {tuned_laws.RHO:g}-zCDP, succeeds with probability {share}. Lines: "
+        "Corollary 4 (negative binomial), Theorem 6 with δ̂ by Lemma 14 (Poisson; "
+        f"below E[K] = 1 corrected, E-PS-1), composition (naive). Points: {trials:,} "
+        f"trials each, exact 95 % intervals. η = −0.5 saturates at √({share}). The "
+        "paper's legend shows one of η\u00a0=\u00a0±0.5; both are drawn.",
     )
     return figure

@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from figures.common import words
 from figures.common.figure import load
 from figures.common.search_accuracy import DELTA, budget, curve, numbers_of, simulated
 from jaxsel.errors import InputError
@@ -30,8 +31,8 @@ NAMES = {
 }
 AXES = {
     "released": "Privacy budget, as the\nreleased code computes it",
-    "theorem": "ε at δ = 10⁻⁵, Theorem 2\n(Poisson: Theorem 6)",
-    "envelope": "ε at δ = 10⁻⁵, envelope\nbound (this project)",
+    "theorem": f"ε at δ = {words.power(DELTA)}, Theorem 2\n(Poisson: Theorem 6)",
+    "envelope": f"ε at δ = {words.power(DELTA)}, envelope\nbound (this project)",
 }
 _NOT_PRIVATE = "#b00020"
 
@@ -152,9 +153,10 @@ def _caption(trials: int, rows) -> str:
     return (
         f"{missing}A search draws K networks of the table on the left, uniformly, and "
         "keeps the most accurate; none counts as 0. Grey: the paper's learning rates; "
-        "ours go on, since shorter training wants larger ones. Lines: exact means; points: "
-        f"{trials} searches each, 95 % intervals. E[K] of Poisson is 100γ. The released "
-        "code plots the least tuned Rényi bound over orders, an ε at δ between 0.03 and "
-        "0.3 only (R-PS-4), with a formula that fails at γ = 0.5 (E-PS-5) and for Poisson "
-        "means below 1 (E-PS-1); dotted: the same by Theorem 2 and the corrected Theorem 6."
+        "ours go on, since shorter training wants larger ones. Lines: exact means; "
+        f"points: {trials} searches each, 95 % intervals. E[K] of Poisson is 100γ. The "
+        "released code plots the least tuned Rényi bound over orders, an ε at δ "
+        "between 0.03 and 0.3 only (R-PS-4), with a formula that fails at γ = 0.5 "
+        "(E-PS-5) and for Poisson means below 1 (E-PS-1); dotted: the same by Theorem "
+        "2 and the corrected Theorem 6."
     )

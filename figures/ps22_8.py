@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from figures.common.renyi_points import renyi_interval
 from jaxsel.accounting.single_run.divergences import renyi_divergence
@@ -19,6 +20,7 @@ from sims.ps22_8 import A
 from sims.registry import Result
 
 TITLE = "Papernot & Steinke 2022, Figure 8: conditional sampling"
+NO_EFFECT = ("sims.common.tuned_laws.DELTA",)
 
 RIGHT, TOP = 25.0, 6.0
 ORDERS = np.concatenate(
@@ -107,8 +109,9 @@ def draw() -> Canvas:
     trials = int(record.values["trials"])
     style.note(
         figure,
-        "Upper: Corollary 16 (2) with both divergences 0.1 times their order, from order "
-        "2 on, where it holds. Lower: the pair of Appendix D.2 with a = 1/4 (not stated "
+        f"Upper: Corollary 16 (2) with both divergences {RHO:g} times their order, "
+        "from order 2 on, where it holds. Lower: the pair of Appendix D.2 with a = "
+        f"{words.fraction(A)} (not stated "
         f"in the paper). Points: threshold selection, {trials:,} trials a side.",
     )
     return figure

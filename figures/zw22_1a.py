@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.intervals import mean_interval
 from jaxsel.pictures import style
@@ -155,13 +156,13 @@ def draw() -> Canvas:
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
     seen = findings(record)
-    delta = f"{values['delta']:.0e}".replace("1e-0", "10⁻").replace("6", "⁶")
+    delta = words.power(values["delta"])
     style.note(
         figure,
         f"({values['epsilon']:g}, {delta})-DP for the {values['window']} days of a "
         f"window; {int(values['trials']):,} releases a day, 95 % intervals. In every "
-        "window EM-CDP is above StableTopK above TS (followed by exponential mechanisms, "
-        "as the paper says) above LD (composed as in the paper) for "
+        "window EM-CDP is above StableTopK above TS (followed by exponential "
+        "mechanisms, as the paper says) above LD (composed as in the paper) for "
         f"{_said(seen['order'])}; the recall of all four rises through all windows for "
         f"{_said(seen['rising'])}. "
         f"Data: {values['source']}.",

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.base import Relation
 from jaxsel.families.top_k.baseline_laws import top_stable_law
@@ -136,8 +137,8 @@ def draw() -> Canvas:
     style.note(
         figure,
         f"{values['bins']:,} bins, k of them count {values['count']}, the rest 0; "
-        f"({values['epsilon']:g}, 10⁻⁶)-DP a query. Lines: exact laws; shaded: one "
-        "standard deviation of a query's recall; points: means of "
+        f"({values['epsilon']:g}, {words.power(sim.DELTA)})-DP a query. Lines: exact "
+        "laws; shaded: one standard deviation of a query's recall; points: means of "
         f"{int(values['trials']):,} simulated queries, 95 % intervals. Top Stable "
         "(sizes tested from k downwards) does not fall with k here, unlike in the "
         f"paper: its threshold grows from {_threshold(sizes[0])} to "

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.errors import InputError
 from jaxsel.families.top_k.gaps import gap_for_success_printed
@@ -115,7 +116,7 @@ def _one_test(axes: Axes, record) -> None:
         _marks(axes, record, sim.EPSILONS, at, rows, look, _MARKS[kind])
     axes.set(xscale="log", yscale="log", xlabel="privacy ε of the test")
     axes.set_ylabel("gap needed, votes")
-    axes.set_title("one test, δ = 10⁻⁶")
+    axes.set_title(f"one test, δ = {words.power(needs.DELTA)}")
     axes.legend(loc="upper right", fontsize=7.0)
     axes.set_ylim(top=axes.get_ylim()[1] * 6.0)
     _ticks(axes, sim.EPSILONS)
@@ -132,7 +133,7 @@ def _many_tests(axes: Axes, record) -> None:
         _marks(axes, record, sim.RELEASES, at, rows, look, _MARKS[noise])
     axes.set(xscale="log", yscale="log", xlabel="number of tests")
     axes.set_ylabel("gap needed, votes")
-    axes.set_title("many tests, (1, 10⁻⁶)-DP in total")
+    axes.set_title(f"many tests, {_total()} in total")
     axes.legend(loc="upper left", fontsize=7.5)
     _ticks(axes, (1, 10, 100, 1000))
 
@@ -155,6 +156,10 @@ def _selections(axes: Axes, record, candidates: int) -> None:
     _ticks(axes, (1, 10, 100, 1000))
 
 
+def _total() -> str:
+    return f"({needs.EPSILON:g}, {words.power(needs.DELTA)})-DP"
+
+
 def _ticks(axes: Axes, values) -> None:
     axes.set_xticks(values, [f"{value:g}" for value in values])
     axes.set_xticks([], minor=True)
@@ -174,13 +179,14 @@ def draw() -> Canvas:
     trials = int(record.values["trials"])
     style.note(
         figure,
-        "Success is with probability 0.95. Top: the set is released (Algorithms 4 and "
-        "5); the printed Gaussian noise is known to be (ε, δ)-DP for ε < 1; in total "
-        "means all tests together, half of δ for their failures, best conversion of the "
-        "Renyi curves. Bottom: one gap exceeds all others, (1, 10⁻⁶)-DP in total; a "
-        "curve ends where Renyi orders up to 8,000 do not suffice. Composed profile: "
-        "Theorem 3.2 of Koskela, Redberg & Wang 2024, sharpened. Curves are exact at the "
-        f"stated noise; points with 95 % intervals: from {trials:,} trials at each of "
-        f"{len(record.arrays['factors'])} gaps around.",
+        f"Success is with probability {1.0 - needs.FAILURE:g}. Top: the set is "
+        "released (Algorithms 4 and 5); the printed Gaussian noise is known to be (ε, "
+        "δ)-DP for ε < 1; in total means all tests together, half of δ for their "
+        "failures, best conversion of the Renyi curves. Bottom: one gap exceeds all "
+        f"others, {_total()} in total; a curve ends where Renyi orders up to 8,000 do "
+        "not suffice. Composed profile: Theorem 3.2 of Koskela, Redberg & Wang 2024, "
+        "sharpened. Curves are exact at the stated noise; points with 95 % intervals: "
+        f"from {trials:,} trials at each of {len(record.arrays['factors'])} gaps "
+        "around.",
     )
     return figure

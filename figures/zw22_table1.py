@@ -157,10 +157,10 @@ def draw() -> Canvas:
     style.note(
         figure,
         "Mean proportion of the true top k that is released, (ε, 1/users)-DP; small: "
-        f"95 % interval over {int(values['trials']):,} trials; bold: not to be told from "
-        "the row's best. StableTopK: Algorithm 3, r = 0, half of δ for the test. LD, TS: "
-        "limited domain and Top Stable; “as coded” reads each gap one place too low, as "
-        "the authors' code does, which voids its guarantee. Italic: published by "
-        f"Carvalho et al. 2020, on the full data. Data: {sources}.",
+        f"95 % interval over {int(values['trials']):,} trials; bold: not to be told "
+        "from the row's best. StableTopK: Algorithm 3, r = 0, half of δ for the test. "
+        "LD, TS: limited domain and Top Stable; “as coded” reads each gap one place "
+        "too low, as the authors' code does, which voids its guarantee. Italic: "
+        f"published by Carvalho et al. 2020, on the full data. Data: {sources}.",
     )
     return figure

@@ -5,6 +5,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import multi_label_numbers as numbers
+from figures.common import words
 from figures.common.figure import load
 from jaxsel.pictures import style
 
@@ -58,7 +59,14 @@ def _table(axes, record) -> None:
         for head, end in zip(_HEADS, ends, strict=True):
             axes.text(end, -1.1, head, ha="right", **size)
     middle = (_NOISE + _EPSILON[1]) / 2.0 + 0.015
-    axes.text(middle, -0.1, "ε at δ = 1e−06", ha="center", weight="bold", **size)
+    axes.text(
+        middle,
+        -0.1,
+        f"ε at δ = {words.scientific(record.values['delta'])}",
+        ha="center",
+        weight="bold",
+        **size,
+    )
     rule(-0.6, 0.5, _NOISE + 0.02, _EPSILON[1])
     axes.text(0.0, -1.1, "Mechanism", **size)
     axes.text(_NOISE, -1.1, "noise scale", ha="right", **size)
@@ -85,7 +93,7 @@ def _table(axes, record) -> None:
 
 def _curves(axes, record, number: int) -> None:
     scenario = numbers.scenarios(record)[number]
-    words = {"tau": record.values["tau"], "labels": scenario.truth.shape[1]}
+    known = {"tau": record.values["tau"], "labels": scenario.truth.shape[1]}
     none, majority = numbers.references(scenario)
     small = {"fontsize": 7.0, "color": "#666666"}
     for value in (majority.accuracy, none.accuracy):
@@ -95,7 +103,7 @@ def _curves(axes, record, number: int) -> None:
         103.0, none.accuracy - 0.006, "no label at all", ha="right", va="top", **small
     )
     for name, look in LOOKS.items():
-        label = _LABELS[name].format(**words)
+        label = _LABELS[name].format(**known)
         x, y = numbers.curve(scenario, name)
         style.line(axes, x, y, look, label=label)
         found = numbers.points(record, number, name)
@@ -108,7 +116,10 @@ def _curves(axes, record, number: int) -> None:
     axes.set_xticks([0.5, 1, 2, 5, 10, 20, 50, 100])
     axes.set_xticklabels(["0.5", "1", "2", "5", "10", "20", "50", "100"])
     axes.minorticks_off()
-    axes.set_xlabel(f"ε of {scenario.truth.shape[0]} queries at δ = 1e−06")
+    axes.set_xlabel(
+        f"ε of {scenario.truth.shape[0]} queries "
+        f"at δ = {words.scientific(record.values['delta'])}"
+    )
     about = record.values["scenarios"][number]
     wrong = [100.0 * about[f"false_{side}"] for side in ("positive", "negative")]
     axes.set_title(
@@ -155,18 +166,19 @@ def _caption(record) -> str:
     )
     if all(each["simulated"] for each in about):
         kinds = (
-            "No images here: votes are SIMULATED from the true attributes, at the error "
-            "rates above"
+            "No images here: votes are SIMULATED from the true attributes, at the "
+            "error rates above"
         )
     return (
         f"{made}{scenario.source.split(',')[0]}: {queries} queries, {labels} labels, "
-        f"{scenario.teachers} teachers. {kinds}; half of a score's variance is shared by "
-        "all teachers, a tenth by all queries. Accuracy is that of the labels, not of a "
-        "student. A set that StableTopK keeps back counts as no label; “answered” is the "
-        "share of queries with a set released. First row: the paper's noise and δ_t = "
-        "1e−09; Gumbel noise of equal Rényi slope; PATE with as much noise as leaves it "
-        "as accurate as the first row. Curves: exact accuracy, ε by tight conversion. "
-        f"Points and table: {trials:,} trials, 95 % intervals of accuracies at most "
-        f"±{_widest(record):.4f}. The numbers of the paper's Table 2 are not in the text "
-        "at hand."
+        f"{scenario.teachers} teachers. {kinds}; half of a score's variance is shared "
+        "by all teachers, a tenth by all queries. Accuracy is that of the labels, not "
+        "of a student. A set that StableTopK keeps back counts as no label; “answered” "
+        "is the share of queries with a set released. First row: the paper's noise and "
+        f"δ_t = {words.scientific(record.values['delta_t'])}; Gumbel noise of equal "
+        "Rényi slope; PATE with as much noise as leaves it as accurate as the first "
+        "row. Curves: exact accuracy, ε by tight conversion. Points and table: "
+        f"{trials:,} trials, 95 % intervals of accuracies at most "
+        f"±{_widest(record):.4f}. The numbers of the paper's Table 2 are not in the "
+        "text at hand."
     )

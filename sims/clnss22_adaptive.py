@@ -8,6 +8,7 @@ the one that the answers suggest.
 import numpy as np
 from scipy import stats
 
+from jaxsel.domains import positive, whole
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.multiplicative_weights.adaptive_analysis import (
     PROTECTIONS,
@@ -23,6 +24,11 @@ RANGE = (-2.0, 3.0)  # of all values, but with chance below 1e-12
 # A total epsilon of 46, pure: 40 for the sparse vector, 6 for 60 answers. So few rows bear
 # no less, if answers are to be of use.
 THRESHOLD, RATE = 0.08, 0.24
+SETTABLE = {
+    "ROWS": whole("drawn from the population", at_least=10),
+    "THRESHOLD": positive("of the mechanisms"),
+    "RATE": positive("of learning"),
+}
 ANSWERS, ANSWER = 60, 0.1  # how many, and epsilon of each
 VECTOR = 40.0 / ANSWERS  # epsilon of each restarted sparse vector
 FAILURES, GAMMA = 60, 1.0

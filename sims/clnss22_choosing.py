@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from jaxsel.domains import positive, probability
 from jaxsel.engine import simulate_grid
 from jaxsel.families.choosing.choosing import choosing_mechanism
 from jaxsel.families.choosing.laws import choosing_settings, needed_lead
@@ -19,6 +20,11 @@ from jaxsel.families.noisy_max.noisy_max import noisy_max
 TRIALS = 200_000
 
 EPSILON, DELTA, BETA = 1.0, 1e-6, 0.1
+SETTABLE = {
+    "EPSILON": positive("epsilon in all"),
+    "DELTA": probability("delta in all"),
+    "BETA": probability("of a failure"),
+}
 FACTORS = (0.9, 0.94, 0.97, 1.0, 1.03, 1.06, 1.1)
 BITS = (4, 16, 32, 64, 128)  # log2 of the number of candidates
 BOUND_BITS = 64  # the same, where k varies

@@ -10,6 +10,7 @@ import math
 import numpy as np
 from scipy import special
 
+from jaxsel.domains import positive, probability
 from jaxsel.engine import simulate_grid
 from jaxsel.families.selection_and_test.coin_game import coin_game
 
@@ -18,6 +19,11 @@ EPSILON = 0.5
 COINS = 12  # after which a game of randomised response is nearly certain to be over
 REVERSE_EPSILON = 0.5
 BIAS = 0.05
+SETTABLE = {
+    "EPSILON": positive("of the favoured direction"),
+    "REVERSE_EPSILON": positive("of the small coins"),
+    "BIAS": probability("that a small coin shows 1"),
+}
 NUMBERS = (1, 3, 10, 20, 40, 60, 80, 100, 120, 140)
 
 

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from jaxsel import repetitions as laws
+from jaxsel.domains import numbers
 from jaxsel.engine import simulate_grid
 from jaxsel.families.percentile.better_than_median import better_than_median
 from jaxsel.families.percentile.median_laws import median_failure
@@ -19,6 +20,9 @@ TRIALS = 1_000_000
 LEAST = 1e-4
 ALPHAS = (0.25, 0.5, 1.0, 2.0, math.log(1.0 / LEAST))
 FAILURES = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # aimed at
+SETTABLE = {
+    "FAILURES": numbers("failure probabilities of the points", above=0.0, below=0.5),
+}
 _COIN = (0.5, 0.5)
 
 

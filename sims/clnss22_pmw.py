@@ -8,6 +8,7 @@ rarely, which errs most; one trial is one interaction.
 import numpy as np
 
 from jaxsel.base import Mechanism
+from jaxsel.domains import numbers, positive, probability, whole
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights import updates as updates_of
@@ -23,6 +24,13 @@ QUERIES = (20, 60, 200, 600)
 BETA = 0.01  # where the number of queries varies
 BETAS = (0.3, 0.1, 0.03, 0.01)  # 1000 trials bound their quantiles on both sides
 MANY = 200  # queries where beta varies
+SETTABLE = {
+    "EPSILON": positive("epsilon in all"),
+    "DELTA": probability("delta in all"),
+    "BETA": probability("of a failure"),
+    "QUERIES": numbers("of the points in the left panel", at_least=1.0),
+    "MANY": whole("queries where beta varies", at_least=1),
+}
 EDGES = tuple((np.arange(1, 2001) / 4000).tolist())  # of bins of the largest error
 GAPS = (0.05, 0.08, 0.13, 0.2, 0.3, 0.45)  # least errors of an update
 LONG = 500  # queries where updates are counted

@@ -8,6 +8,7 @@ import functools
 
 import numpy as np
 
+from jaxsel.domains import positive, probability, whole
 from jaxsel.engine import simulate_grid
 from jaxsel.families.query_release.laws import query_release
 from jaxsel.families.query_release.query_release import Answers, query_release_mechanism
@@ -21,6 +22,12 @@ LEVELS = tuple(
 )  # shares of the cap
 REPAIRED = (1, 3, 10, 30, 100, 300, 1000, 3000)  # numbers of queries
 CAP_DELTA = 1e-6  # of the caps by number of queries
+SETTABLE = {
+    "EPSILON": positive("epsilon in all"),
+    "DELTA": probability("delta of the left panel"),
+    "QUERIES": whole("of the left panel", at_least=1),
+    "CAP_DELTA": probability("delta of the right panel"),
+}
 
 
 def _corrected(outcome: Answers):

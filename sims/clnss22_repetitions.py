@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from jaxsel.domains import probability, whole
 from jaxsel.engine import simulate_grid
 from jaxsel.families.repetitive_sparse_vector.error_laws import needed_margin
 from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
@@ -24,6 +25,11 @@ from jaxsel.statistics import combine, counts, sums
 TRIALS = 300_000
 
 WANTED, QUERIES, BETA = 50, 2000, 1e-3
+SETTABLE = {
+    "WANTED": whole("answers above the threshold, k", at_least=1),
+    "QUERIES": whole("m", at_least=1),
+    "BETA": probability("of a failure"),
+}
 LEVELS = (-48.0, -40.0, -34.0, -28.0, -24.0, -20.0, -17.0, -14.0, -11.0, -8.0, -5.0,
           -2.0, 2.0)  # fmt: skip
 

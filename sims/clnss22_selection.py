@@ -18,6 +18,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.pairs import LawPair
+from jaxsel.domains import positive, probability, whole
 from jaxsel.engine import simulate_grid
 from jaxsel.families.selection_and_test.program import Select, Tests, program
 
@@ -30,6 +31,12 @@ QUIET = 0.2
 CALLS = (1, 2, 3)  # c
 CALL_ROUNDS = 30
 WIDE = 0.1  # chance of the middle outcome in the calls series
+SETTABLE = {
+    "EPSILON": positive("epsilon of one run"),
+    "QUIET": probability("of top in the first Tests"),
+    "CALL_ROUNDS": whole("tau of the simulated calls", at_least=1),
+    "WIDE": probability("of the middle outcome in the calls series"),
+}
 
 
 def candidate(middle: float = 0.005) -> LawPair:

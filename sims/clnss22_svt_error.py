@@ -22,6 +22,7 @@ import numpy as np
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run import closed_forms
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.domains import numbers, positive, probability, whole
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.repetitive_sparse_vector.error_laws import (
     needed_margin,
@@ -46,6 +47,13 @@ TRIALS = 30_000
 QUERIES, WANTED = 2000, 50
 EPSILON, DELTA = 1.0, 1e-6
 BETAS = (0.3, 0.03, 0.003)
+SETTABLE = {
+    "QUERIES": whole("how many", at_least=2),
+    "WANTED": whole("to be found", at_least=1),
+    "EPSILON": positive("epsilon in all"),
+    "DELTA": probability("delta of the left panel"),
+    "BETAS": numbers("failure probabilities of the points", above=0.0, below=1.0),
+}
 SPARSE = (("standard", DELTA), ("standard", 0.0), ("once", 0.0))
 REPETITIVE = (("least", DELTA), ("tuned", DELTA), ("least", 0.0), ("tuned", 0.0))
 

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsel.base import Mechanism, Relation
+from jaxsel.domains import positive
 from jaxsel.engine import simulate_grid
 from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.patterns import SparseNoise
@@ -31,6 +32,9 @@ from jaxsel.families.sparse_vector.sparse import sparse_vector
 
 TRIALS = 500_000
 EPSILON = 1.0
+SETTABLE = {
+    "EPSILON": positive("epsilon that is claimed"),
+}
 CUTOFF = 2
 _FAR_BELOW = -1e6  # a query that is never above, on either side
 

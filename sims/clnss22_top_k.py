@@ -9,6 +9,7 @@ import functools
 
 import numpy as np
 
+from jaxsel.domains import positive, probability, whole
 from jaxsel.engine import simulate_grid
 from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.confident_laws import (
@@ -23,6 +24,12 @@ TRIALS = 20_000
 
 EPSILON, DELTA = 1.0, 1e-6
 CANDIDATES, K = 20, 5
+SETTABLE = {
+    "EPSILON": positive("epsilon in all"),
+    "DELTA": probability("delta in all"),
+    "CANDIDATES": whole("m of the left panel", at_least=3),
+    "K": whole("k of the left panel", at_least=1),
+}
 PEELING_BETAS = (0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4)
 CONFIDENT_BETAS = (0.8, 0.4, 0.2, 0.1)  # T = 4/beta sets are drawn at most
 

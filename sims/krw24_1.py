@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxsel.base import Pair
+from jaxsel.domains import positive, probability, whole
 from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.composition import composition
 from jaxsel.families.noisy_max.group_bounds import (
@@ -31,6 +32,12 @@ NOISE_SCALES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 FIXED = 100  # candidates where the noise varies
 COMPOSITIONS = (1, 3, 10, 30, 100)
 COMPOSED = 10  # candidates where the number of releases varies
+SETTABLE = {
+    "DELTA": probability("delta that trials can see"),
+    "NOISE_SCALE": positive("where it does not vary"),
+    "FIXED": whole("candidates where the noise varies", at_least=2),
+    "COMPOSED": whole("candidates where the number of releases varies", at_least=2),
+}
 
 
 def _cells(pairs: Sequence[Pair]) -> list:

@@ -18,7 +18,9 @@ from itertools import groupby
 
 import numpy as np
 
+from jaxsel.domains import numbers
 from jaxsel.engine import simulate_grid
+from jaxsel.errors import InputError
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.noised_bases import noised_score
 from jaxsel.families.tuning.private_tuning import private_tuning
@@ -33,10 +35,13 @@ from sims.common.worst_rankings import (
 
 TRIALS = 4_000_000
 MEANS = (30, 300, 3000)
+SETTABLE = {
+    "MEANS": numbers("E[K] of the geometric laws", above=1.0),
+}
 TARGETS = (0.1, 0.03, 0.01, 0.003, 0.001)  # deltas that so many trials can see
 SIDES = (0.0, 1.0 / NOISE_MULTIPLIER)  # mean of one run on the data and the neighbour
 
-_EPSILONS = np.linspace(0.0, 4.0, 101)
+_EPSILONS = np.linspace(0.0, 16.0 / NOISE_MULTIPLIER, 101)
 _NATURAL_BINS = 64
 _TAIL = 1e-6  # mass of the tuned output outside the inner bins, a side and an end
 
@@ -56,7 +61,14 @@ def natural_edges(law: Repetitions) -> np.ndarray:
 def planned_rankings(law: Repetitions) -> list[Ranking]:
     """One ranking for each of TARGETS, with an exact delta just below it."""
     found = worst_rankings(law, _EPSILONS)
-    return [next(each for each in found if each.delta <= t) for t in TARGETS]
+    chosen = [next((r for r in found if r.delta <= t), None) for t in TARGETS]
+    kept = [each for each in chosen if each is not None]
+    if len(kept) < len(TARGETS):
+        raise InputError(
+            f"no epsilon up to {_EPSILONS[-1]:g} has a delta of {TARGETS[-1]:g} for "
+            f"{describe(law)} and noise multiplier {NOISE_MULTIPLIER:g}"
+        )
+    return kept
 
 
 def _padded(laws: list[np.ndarray]) -> np.ndarray:

@@ -11,12 +11,16 @@ import numpy as np
 
 from jaxsel import repetition_sampling as sampling
 from jaxsel.base import FiniteLaw, Mechanism
+from jaxsel.domains import whole
 from jaxsel.engine import simulate_grid
 from jaxsel.repetitions import Repetitions, binomial, describe, poisson
 from sims.krw24_2 import profile_tallies
 
 TRIALS = 4_000_000
 MEAN = 10
+SETTABLE = {
+    "MEAN": whole("E[K] of all laws", at_least=2, at_most=11),
+}
 COUNTS = (12, 15, 20, 50, 1000)  # n of Bin(n, MEAN/n)
 LARGEST = 40  # numbers of runs from here on are counted together
 PROFILED = (12, 20)  # those whose privacy is simulated, beside Poisson

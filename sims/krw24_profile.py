@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsel import domains
 from jaxsel.accounting.single_run.score_pairs import (
     ScorePair,
     gaussian_pair,
@@ -29,6 +30,7 @@ from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.line_rankings import CELLS, Ranking, natural_ranking, worst_rankings
+from sims.common.worst_rankings import NOISE_MULTIPLIER
 
 TRIALS = 1_500_000
 
@@ -47,10 +49,21 @@ class LineBase(NamedTuple):
     largest: float
 
 
+LAPLACE_SCALE = 4.0
+STEP_NOISE, SAMPLING_RATE = 1.0, 0.1
+SETTABLE = {
+    "LAPLACE_SCALE": domains.number("of the Laplace mechanism", at_least=1.0),
+    "STEP_NOISE": domains.number(
+        "noise multiplier of the step of DP-SGD", at_least=0.5
+    ),
+    "SAMPLING_RATE": domains.probability("of the step of DP-SGD"),
+}
 BASES: dict[str, LineBase] = {
-    "gaussian": LineBase(gaussian_pair(4.0), (0,), 2.0),
-    "laplace": LineBase(laplace_pair(4.0), (0,), 1.6),
-    "dp-sgd": LineBase(subsampled_gaussian_pair(1.0, 0.1), (0, 1), 2.4),
+    "gaussian": LineBase(gaussian_pair(NOISE_MULTIPLIER), (0,), 2.0),
+    "laplace": LineBase(laplace_pair(LAPLACE_SCALE), (0,), 1.6),
+    "dp-sgd": LineBase(
+        subsampled_gaussian_pair(STEP_NOISE, SAMPLING_RATE), (0, 1), 2.4
+    ),
 }
 LAWS = (
     "geometric:mean=10",

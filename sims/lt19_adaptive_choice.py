@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.base import Mechanism
+from jaxsel.domains import numbers, positive, whole
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.score_selection.analysis_settings import (
     composed_epsilon,
@@ -36,6 +37,12 @@ BINS = 100
 _FEW = Performance(block_size=32)
 CLUSTERS, RANK = 3, 2  # the truth
 PRICE = 0.02  # of a cluster or a component, in the score
+SETTABLE = {
+    "TOTALS": numbers("total epsilons", above=0.0),
+    "SIZES": whole("how many there are to choose from", at_least=3),
+    "MEAN_RUNS": whole("of Algorithm 2, on average", at_least=1),
+    "PRICE": positive("of a cluster or a component, in the score"),
+}
 ITERATIONS = 3
 
 

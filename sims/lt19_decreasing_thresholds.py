@@ -6,6 +6,7 @@ probabilities (1 +- e)/2. What is tallied is the output. A trial is one release.
 """
 
 from jaxsel.accounting.single_run.pairs import bernoulli, randomised_response
+from jaxsel.domains import positive, probability
 from jaxsel.engine import simulate_grid
 from jaxsel.families.percentile.score_percentile import score_percentile
 from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
@@ -17,6 +18,10 @@ EPSILON = 1.0
 GAMMAS = (0.3, 1.0)  # chance to lower the threshold
 LEVELS = (0, 1, 2, 3, 4, 6, 8)  # R
 SHIFT = 0.1  # e: one run is log((1 + e)/(1 - e))-DP
+SETTABLE = {
+    "EPSILON": positive("epsilon of one run"),
+    "SHIFT": probability("by which a run tells two models apart"),
+}
 RANKS = ("median", "random")
 COUNTS = (1, 11, 51, 101, 201, 401, 801)  # N
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import special
 
 from jaxsel.base import Mechanism, factory
+from jaxsel.domains import positive, probability
 from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.score_selection.candidate_laws import noisy_candidates
@@ -36,6 +37,11 @@ from jaxsel.families.score_selection.stopping import candidate_stopping
 TRIALS = 300_000
 
 EPSILON, DELTA, BETA = 1.0, 1e-6, 0.1
+SETTABLE = {
+    "EPSILON": positive("epsilon in all"),
+    "DELTA": probability("delta in all, where there is one"),
+    "BETA": probability("of a failure"),
+}
 LADDER = -np.arange(60.0)
 DECOYS = (1.0, 4.0, 16.0, 64.0, 256.0)  # sensitivity of the decoy
 MARGIN_COUNTS = (10, 100, 1000, 10**4, 10**5, 10**6)

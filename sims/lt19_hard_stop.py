@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.pairs import LawPair
+from jaxsel.domains import numbers, positive
 from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
@@ -19,6 +20,10 @@ TRIALS = 4_000_000
 EPSILON = 0.5
 GAMMA = 0.03
 STEPS = (1, 2, 4, 8, 15, 30, 60, 120, 240)  # T
+SETTABLE = {
+    "EPSILON": positive("epsilon of one run"),
+    "STEPS": numbers("T of the audited points", at_least=1.0),
+}
 _SPREAD = 4.0  # standard deviations that the planned audit allows for
 
 

@@ -7,6 +7,7 @@ was selected, on D_0 and on D_j. A trial is one selection.
 
 import numpy as np
 
+from jaxsel import domains
 from jaxsel import repetitions as laws
 from jaxsel.engine import simulate_grid
 from jaxsel.families.thresholds.packing_laws import packing_law, packing_successes
@@ -18,6 +19,11 @@ TRIALS = 4_000_000
 EPSILON = 0.01  # of one mechanism
 ALPHA = 0.1
 STOP = 0.1  # K gamma: 10 K runs on average
+SETTABLE = {
+    "EPSILON": domains.positive("epsilon of one mechanism"),
+    "ALPHA": domains.number("of Theorem D.2", above=0.0, below=0.5),
+    "STOP": domains.number("K times the stopping probability", above=0.0, below=1.0),
+}
 CANDIDATES = (10, 30, 100, 300, 1000)
 ALGORITHMS = ("algorithm-1", "algorithm-2")
 

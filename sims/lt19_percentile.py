@@ -8,6 +8,7 @@ Theorem 4) on a base whose median one wants to reach.
 import numpy as np
 
 from jaxsel import repetitions as laws
+from jaxsel.domains import positive, probability, whole
 from jaxsel.engine import simulate_grid
 from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
 from jaxsel.families.percentile.find_threshold import find_percentile_threshold
@@ -29,6 +30,13 @@ TRIALS = 200_000
 
 BASE, SLACK, DELTA, BETA = 0.1, 0.1, 1e-6, 0.1  # epsilon_1, epsilon_0, delta, beta
 QUERIES = 10
+SETTABLE = {
+    "BASE": positive("epsilon_1, of one run"),
+    "SLACK": positive("epsilon_0"),
+    "DELTA": probability("delta in all"),
+    "BETA": probability("of a failure"),
+    "QUERIES": whole("of a stream of equal shares", at_least=1),
+}
 ORACLE = {"target": 0.5, "base_epsilon": BASE, "final_epsilon": 1.0}
 LADDER = np.linspace(-8.0, 5.0, 27)  # log-odds of the shares, one query each
 EQUAL = np.linspace(-10.0, 6.0, 9)  # log-odds of the streams of equal shares
@@ -38,7 +46,7 @@ MECHANISMS = {
     "Algorithm 5": find_percentile_threshold(),
 }
 BETAS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
-ALPHA = 10.0  # epsilon_0/epsilon_1 at epsilon_0 = 1
+ALPHA = 1.0 / BASE  # epsilon_0/epsilon_1 at epsilon_0 = 1
 
 
 def settings(name: str, queries: int) -> PercentileTest:

@@ -15,6 +15,7 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.pairs import LawPair, three_outcome
 from jaxsel.base import Mechanism
+from jaxsel.domains import positive, probability
 from jaxsel.engine import simulate_grid
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
@@ -23,6 +24,10 @@ from jaxsel.families.tuning.private_tuning import private_tuning
 TRIALS = 1_500_000
 EPSILON = 1.0  # of one run
 MIDDLE = 0.006  # probability of the middle outcome where it is rare
+SETTABLE = {
+    "EPSILON": positive("epsilon of one run"),
+    "MIDDLE": probability("of the middle outcome where it is rare"),
+}
 CALLS = (2, 4, 8, 16, 32, 64)  # expected; of Algorithm 1, at most
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.base import Mechanism
+from jaxsel.domains import probability, whole
 from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.laws import threshold_pure
@@ -33,6 +34,10 @@ TRIALS = 1_000_000
 MEAN_RUNS = 56  # of every law of K: as many as there are candidates
 STOP_PROBABILITY = 1.0 / MEAN_RUNS  # Algorithm 1 then makes at most 56 runs on average
 DELTA = 1e-6  # for the laws of K without a bound that is free of delta
+SETTABLE = {
+    "MEAN_RUNS": whole("E[K] of all laws of K", at_least=2),
+    "DELTA": probability("of the laws that need one"),
+}
 _TOTALS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.base import Mechanism
+from jaxsel.domains import numbers, probability, whole
 from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
@@ -24,6 +25,11 @@ CANDIDATES = 100
 BETA = 0.1
 GAMMA = BETA / (2.0 * CANDIDATES)  # LT-E18
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+SETTABLE = {
+    "CANDIDATES": whole("how many scores", at_least=10),
+    "BETA": probability("of a failure"),
+    "EPSILONS": numbers("total epsilons", above=0.0),
+}
 # Few good candidates: the share that loses less than x grows like x^2. In whole tenths.
 _SHARE = (np.arange(CANDIDATES) + 0.5) / CANDIDATES
 TENTHS = np.round(1000.0 * (1.0 - np.sqrt(_SHARE))).astype(np.int64)

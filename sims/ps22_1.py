@@ -24,6 +24,7 @@ What comes out, beside the exact minimiser (`optimum_accuracy`):
 import numpy as np
 from scipy.optimize import minimize
 
+from jaxsel.domains import numbers, whole
 from jaxsel.errors import check_integer
 from jaxsel.progress import progress_bar
 
@@ -33,6 +34,11 @@ ALPHAS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0
 ALPHAS += (10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0)
 LEARNING_RATES = (0.001, 0.003, 0.01)
 BATCH, EPOCHS = 8, 100
+SETTABLE = {
+    "LEARNING_RATES": numbers("of gradient descent", above=0.0),
+    "BATCH": whole("examples of a step", at_least=1),
+    "EPOCHS": whole("passes over the data", at_least=1),
+}
 
 
 def data_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:

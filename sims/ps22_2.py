@@ -5,11 +5,15 @@ its outputs (see ``sims.common.gaussian_orders``). One trial is one execution of
 algorithm.
 """
 
+from jaxsel.domains import numbers
 from jaxsel.repetitions import from_mean
 from sims.common.renyi_tallies import renyi_tallies
 
 TRIALS = 4_000_000
 MEANS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
+SETTABLE = {
+    "MEANS": numbers("E[K] of the laws", above=1.0),
+}
 
 
 def run(*, trials: int, seed: int = 0, progress: bool | None = None) -> dict:

@@ -5,11 +5,15 @@ its outputs (see ``sims.common.gaussian_orders``). One trial is one execution of
 algorithm.
 """
 
+from jaxsel.domains import whole
 from jaxsel.repetitions import from_mean
 from sims.common.renyi_tallies import renyi_tallies
 
 TRIALS = 4_000_000
 MEAN = 10
+SETTABLE = {
+    "MEAN": whole("E[K] of all laws", at_least=2),
+}
 ETAS = (0.0, 1.0, 5.0)
 
 

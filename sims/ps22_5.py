@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsel import noise
+from jaxsel.domains import numbers
 from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import Base, Draw
 from jaxsel.families.tuning.private_tuning import private_tuning
@@ -20,6 +21,9 @@ from sims.common import tuned_laws
 
 TRIALS = 1_000_000
 EPSILONS = (3.25, 3.75, 4.25, 4.75, 5.25, 5.75, 6.25, 6.75)
+SETTABLE = {
+    "EPSILONS": numbers("epsilons of the simulated points", above=0.0),
+}
 
 
 @functools.cache

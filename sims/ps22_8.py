@@ -8,6 +8,7 @@ search; what is tallied is the output, on both sides.
 import numpy as np
 
 from jaxsel.accounting.single_run.pairs import tight_conditional
+from jaxsel.domains import number, numbers
 from jaxsel.engine import simulate_grid
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
@@ -17,6 +18,10 @@ from sims.common.tuned_laws import RHO
 TRIALS = 4_000_000
 ORDERS = (2.0, 3.0, 4.5, 7.0, 10.0, 14.0, 18.0, 22.0)
 A = 0.25  # the paper does not state a; this is the largest that it allows
+SETTABLE = {
+    "ORDERS": numbers("orders of the simulated points", above=1.0),
+    "A": number("of the pair of Appendix D.2", above=0.0, at_most=0.25),
+}
 SCORES = (1.0, 1.0, 0.0)  # S is what scores at least 1
 
 

@@ -14,7 +14,7 @@ from jaxsel import records, source_digest
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.errors import InputError
 from sims import listing
-from sims.settings import NONE, Setting, applied, settable, suffix
+from sims.settings import Settings, applied, of_module, suffix
 
 FOLDER = Path(__file__).parent
 OUT = FOLDER / "out"
@@ -94,35 +94,25 @@ def why_stale(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return f"different: {', '.join(keys)}"
 
 
-def settings_of(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a figure's settings that its simulation depends on.
-
-    Args:
-      name: of the simulation.
-      chosen: as for ``run``, and others.
-    """
-    if not chosen:
-        return {}
-    known = _settable(name)
-    return {each: value for each, value in chosen.items() if each in known}
-
-
-def _settable(name: str) -> dict[str, Setting]:
-    return settable([find(name).module])
+def settings_of(name: str, chosen: Settings) -> Settings:
+    """Those of a figure's settings that its simulation depends on."""
+    return of_module(find(name).module, chosen)
 
 
 def _configuration(
-    sim: Sim, trials: int, seed: int, settings: Mapping[str, Any] = NONE
+    sim: Sim, trials: int, seed: int, settings: Settings = ()
 ) -> dict[str, Any]:
     own: dict[str, Any] = {"sim": sim.name, "trials": trials, "seed": seed}
     if settings:
         # As it is read back: a record holds lists.
-        listed = (list(v) if isinstance(v, tuple) else v for v in settings.values())
-        own["settings"] = dict(zip(settings, listed, strict=True))
+        own["settings"] = {
+            setting.name: list(value) if isinstance(value, tuple) else value
+            for setting, value in settings
+        }
     return own | dependencies(sim.module)
 
 
-def record_path(name: str, out: Path = OUT, settings: Mapping[str, Any] = NONE) -> Path:
+def record_path(name: str, out: Path = OUT, settings: Settings = ()) -> Path:
     """Where the record of a simulation lies; one of other numbers has another name."""
     return out / f"{name}{suffix(settings)}.nc"
 
@@ -136,7 +126,7 @@ def find(name: str) -> Sim:
     return SIMS[name]
 
 
-def load(name: str, out: Path = OUT, settings: Mapping[str, Any] = NONE) -> Result:
+def load(name: str, out: Path = OUT, settings: Settings = ()) -> Result:
     """The stored record of a simulation, run with these settings.
 
     Raises:
@@ -156,7 +146,7 @@ def why_simulated(
     trials: int | None = None,
     seed: int = 0,
     out: Path = OUT,
-    settings: Mapping[str, Any] = NONE,
+    settings: Settings = (),
 ) -> str:
     """Why a simulation has to be run (again), in words; "" if its record is up to date.
 
@@ -183,7 +173,7 @@ def run(
     again: bool = False,
     progress: bool | None = None,
     say: Callable[[str], None] = lambda text: None,
-    settings: Mapping[str, Any] = NONE,
+    settings: Settings = (),
 ) -> Result:
     """Runs a simulation and stores its record, unless the same one is stored already.
 
@@ -210,8 +200,7 @@ def run(
         if path.exists():
             say(f"{name}: its record is made again; {reason}")
     say(f"{name}: simulating, {trials} trials a cell")
-    known = _settable(name) if settings else {}
-    with applied(settings, known):
+    with applied(settings):
         module = importlib.import_module(sim.module)
         found = module.run(trials=trials, seed=seed, progress=progress)
     arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}

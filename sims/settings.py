@@ -19,17 +19,14 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import CodeType, MappingProxyType
+from types import CodeType
 from typing import Any, NamedTuple
 
 from jaxsel import source_digest
 from jaxsel.domains import Domain, Numbers, nearest
 from jaxsel.errors import InputError
-
-NONE: Mapping[str, Any] = MappingProxyType({})
-"""No setting: the paper's numbers."""
 
 # They hold no number of a figure, and what they hold must be there once.
 _MACHINERY = (
@@ -75,6 +72,10 @@ class Setting(NamedTuple):
         if not isinstance(self.domain, Numbers):
             return found
         numbers = tuple(float(each) for each in found)
+        if len(numbers) != len(self.value):
+            raise InputError(
+                f"{self.name} is {given}; it must be {len(self.value)} numbers"
+            )
         if all(isinstance(each, int) for each in self.value):
             if any(each != int(each) for each in numbers):
                 raise InputError(f"{self.name} is {given}; it must be whole numbers")
@@ -82,31 +83,50 @@ class Setting(NamedTuple):
         return numbers
 
 
-def settable(modules: Iterable[str]) -> dict[str, Setting]:
+class Chosen(NamedTuple):
+    """A setting with another value than the one in its file."""
+
+    setting: Setting
+    value: Any
+
+
+Settings = tuple[Chosen, ...]
+"""By name; none: everything as the files say."""
+
+
+def settable(modules: Sequence[str], without: Sequence[str] = ()) -> dict[str, Setting]:
     """What can be set of these modules and of all that they import, by name.
 
     Args:
-      modules: full names, such as "figures.ps22_6".
+      modules: full names, such as "figures.ps22_6"; what they declare themselves hides
+        what others call by the same name.
+      without: modules, or single constants such as "sims.krw24_2.MEANS", left out.
+
+    Raises:
+      ValueError: if two other modules call different numbers by one name.
     """
     code = source_digest.digests(modules, without_claims=False)
     found: dict[str, Setting] = {}
-    for module in code:
-        if not _is_reloaded(module):
+    for module in dict.fromkeys([*modules, *code]):
+        if not _is_reloaded(module) or module in without:
             continue
         for constant, domain in _declared(module).items():
             name = constant.lower()
-            if name in found:
+            if f"{module}.{constant}" in without:
+                continue
+            if name not in found:
+                value = getattr(importlib.import_module(module), constant)
+                found[name] = Setting(name, module, domain, value)
+            elif found[name].module not in modules:
                 raise ValueError(
                     f"{name} is settable in {found[name].module} and {module}"
                 )
-            value = getattr(importlib.import_module(module), constant)
-            found[name] = Setting(name, module, domain, value)
-    return found
+    return dict(sorted(found.items()))
 
 
 def read(
     owner: str, given: Mapping[str, Any], known: Mapping[str, Setting]
-) -> dict[str, Any]:
+) -> Settings:
     """The values meant by texts; those that the files say anyway are dropped.
 
     Args:
@@ -117,8 +137,8 @@ def read(
     Raises:
       InputError: for an unknown name or a value that may not be taken.
     """
-    chosen = {}
-    for name, text in given.items():
+    chosen = []
+    for name, text in sorted(given.items()):
         if name not in known:
             raise InputError(
                 f"{owner} has no setting {name!r}; it has: {', '.join(known) or 'none'}"
@@ -126,15 +146,22 @@ def read(
             )
         value = known[name].read(text)
         if value != known[name].value:
-            chosen[name] = value
-    return dict(sorted(chosen.items()))
+            chosen.append(Chosen(known[name], value))
+    return tuple(chosen)
 
 
-def suffix(chosen: Mapping[str, Any]) -> str:
+def of_module(module: str, chosen: Settings) -> Settings:
+    """Those that a module, or something that it imports, declares."""
+    code = source_digest.digests([module]) if chosen else {}
+    return tuple(each for each in chosen if each.setting.module in code)
+
+
+def suffix(chosen: Settings) -> str:
     """What the files made with these settings are called after their own name."""
     if not chosen:
         return ""
-    text = ",".join(f"{name}={shown(value, '_')}" for name, value in chosen.items())
+    parts = (f"{each.setting.name}={shown(each.value, '_')}" for each in chosen)
+    text = ",".join(parts)
     if len(text) > _LONGEST:
         text = hashlib.sha256(text.encode()).hexdigest()[:16]
     return f"+{text}"
@@ -147,19 +174,13 @@ def shown(value: Any, between: str = ", ") -> str:
 
 
 @contextlib.contextmanager
-def applied(chosen: Mapping[str, Any], known: Mapping[str, Setting]) -> Iterator[None]:
-    """Inside, modules are imported as if their files said these numbers.
-
-    Args:
-      chosen: from ``read``; none: nothing is done.
-      known: from ``settable``.
-    """
+def applied(chosen: Settings) -> Iterator[None]:
+    """Inside, modules are imported as if their files said these numbers."""
     if not chosen:
         yield
         return
     by_module: dict[str, dict[str, Any]] = {}
-    for name, value in chosen.items():
-        setting = known[name]
+    for setting, value in chosen:
         by_module.setdefault(setting.module, {})[setting.constant] = value
     finder = _Finder(by_module)
     before = _taken_out()
@@ -184,8 +205,8 @@ def _declared(module: str) -> Mapping[str, Domain]:
     """A module's SETTABLE; what declares none is not imported."""
     path = source_digest.file_of(module)
     if path is None or "SETTABLE" not in path.read_text(encoding="utf-8"):
-        return NONE
-    return getattr(importlib.import_module(module), "SETTABLE", NONE)
+        return {}
+    return getattr(importlib.import_module(module), "SETTABLE", {})
 
 
 def _taken_out() -> dict[str, Any]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from jaxsel.base import Mechanism
 from jaxsel.data.covid import KINDS, covid_available, generated_covid, load_covid
+from jaxsel.domains import positive, probability, whole
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.top_k.baselines import (
     advanced_composition_share,
@@ -38,6 +39,12 @@ TRIALS = 4000
 
 EPSILON, DELTA = 0.1, 1e-6  # of a window
 K, WINDOW, WINDOWS = 15, 10, 4
+SETTABLE = {
+    "EPSILON": positive("epsilon of a window"),
+    "DELTA": probability("delta of a window"),
+    "K": whole("states released", at_least=1, at_most=40),
+    "WINDOW": whole("days of a window", at_least=1, at_most=10),
+}
 SHOWN = WINDOW * WINDOWS
 _FAST = Performance(block_size=1024)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxsel.base import Mechanism
 from jaxsel.data.histograms import two_level_histogram
+from jaxsel.domains import positive, probability, whole
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.top_k.calibration import (
     StableTopK,
@@ -26,6 +27,12 @@ TRIALS = 1000
 
 EPSILON, DELTA = 0.15, 1e-6
 BINS, COUNT = 15_000, 700
+SETTABLE = {
+    "EPSILON": positive("epsilon of a query"),
+    "DELTA": probability("delta of a query"),
+    "BINS": whole("bins of the histogram", at_least=3000),
+    "COUNT": whole("of a full bin", at_least=1),
+}
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 1500)
 METHODS: Mapping[str, Mechanism] = {
     "EM-CDP": exponential_top_k(),

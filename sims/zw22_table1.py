@@ -23,6 +23,7 @@ from jaxsel.data.histograms import (
     load_check_ins,
     zipf_histogram,
 )
+from jaxsel.domains import numbers
 from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.top_k.baselines import limited_domain_share
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
@@ -36,6 +37,10 @@ from jaxsel.statistics import counts
 TRIALS = 4000
 SIZES = (3, 10, 50)
 EPSILONS = (0.4, 0.8, 1.0)
+SETTABLE = {
+    "SIZES": numbers("k of the rows", at_least=1.0),
+    "EPSILONS": numbers("epsilons of the rows", above=0.0),
+}
 STAND_IN = 20_000  # places of a generated histogram
 _FAST = Performance(block_size=256)
 

@@ -1,41 +1,38 @@
 """A paper's figure with other numbers: it says so, and shows all that was simulated."""
 
 import textwrap
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sims.settings import Setting, shown
+from sims.settings import Settings, shown
 
 RED = "#b00020"
 _LETTERS = 13.0  # an inch, in the warning's type
 _MARGIN = 0.04  # beyond the outermost point, as a share of the panel
 
 
-def mark(
-    figure: Figure, chosen: Mapping[str, Any], known: Mapping[str, Setting]
-) -> None:
+def mark(figure: Figure, chosen: Settings) -> None:
     """Says above the figure, in red, which numbers are not the paper's.
 
     Args:
       figure: drawn with ``chosen``.
-      chosen: settings by name; none: nothing is done.
-      known: what they are in the files.
+      chosen: settings; none: nothing is done.
     """
     if not chosen:
         return
     for axes in figure.axes:
         _widen(axes)
     parts = [
-        f"{name} = {shown(value)} ({shown(known[name].value)})"
-        for name, value in chosen.items()
+        f"{setting.name} = {shown(value)} ({shown(setting.value)})"
+        for setting, value in chosen
     ]
     width = int(_LETTERS * figure.get_size_inches()[0])
-    text = textwrap.fill(f"not the paper's: {', '.join(parts)}", width)
+    told = f"not the paper's: {', '.join(parts)}; what the caption finds is the paper's"
+    text = textwrap.fill(told, width)
     figure.suptitle(text, color=RED, fontsize=8.5, x=0.01, ha="left")
 
 

@@ -2,28 +2,28 @@
 
 import contextlib
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sims import listing, registry
-from sims.settings import NONE, Setting, settable
+from sims.settings import Setting, Settings, settable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 _RECORDS: ContextVar[Path] = ContextVar("records", default=registry.OUT)
-_SETTINGS: ContextVar[Mapping[str, Any]] = ContextVar("settings", default=NONE)
+_SETTINGS: ContextVar[Settings] = ContextVar("settings", default=())
 
 
 class Figure(NamedTuple):
     """One figure, as its file in ``figures`` declares it.
 
     The file defines ``TITLE``, ``SIMS`` if it reads other records than that of its own
-    name, ``SECONDS`` if it is not quick, and ``draw()``, which makes the figure from
-    records (read with ``load``) and from claims, bounds and exact laws; it never
-    simulates.
+    name, ``SECONDS`` if it is not quick, ``NO_EFFECT`` if what it imports has settings
+    that do not matter here, and ``draw()``, which makes the figure from records (read
+    with ``load``) and from claims, bounds and exact laws; it never simulates.
 
     Attributes:
       id: what the command line calls it, and the name of its files.
@@ -31,12 +31,15 @@ class Figure(NamedTuple):
       sims: names of the simulations whose records it reads.
       seconds: about how long it takes, simulations included, on one core; for the order
         of drawing and for saying how long the others will take.
+      no_effect: modules, or constants of theirs, that declare numbers settable which do
+        not change it.
     """
 
     id: str
     title: str
     sims: tuple[str, ...]
     seconds: float = 5.0
+    no_effect: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
@@ -45,9 +48,8 @@ class Figure(NamedTuple):
 
     def settable(self) -> dict[str, Setting]:
         """The numbers that can be set, of its own and of its simulations, by name."""
-        return settable(
-            [self.module, *(registry.find(sim).module for sim in self.sims)]
-        )
+        sims = (registry.find(name).module for name in self.sims)
+        return settable([self.module, *sims], self.no_effect)
 
     def draw(self) -> "Canvas":
         """Draws it with Matplotlib's settings as they are; see ``render``."""
@@ -55,9 +57,7 @@ class Figure(NamedTuple):
 
 
 @contextlib.contextmanager
-def records_in(
-    folder: str | Path, settings: Mapping[str, Any] = NONE
-) -> Iterator[None]:
+def records_in(folder: str | Path, settings: Settings = ()) -> Iterator[None]:
     """Inside, ``load`` reads the records of this folder, run with these settings."""
     folder_token = _RECORDS.set(Path(folder))
     settings_token = _SETTINGS.set(settings)

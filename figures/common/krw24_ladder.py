@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from figures.common.krw24_shared import DELTA, KINDS, renyi_delta
+from figures.common.krw24_shared import BASE, DELTA, KINDS, renyi_delta
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
@@ -30,7 +30,7 @@ from jaxsel.families.tuning.bounds.profiles import ProfileBound, profile_bounds
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.line_rankings import worst_rankings
-from sims.krw24_profile import BASES
+from sims.krw24_profile import BASES, LAPLACE_SCALE, SAMPLING_RATE, STEP_NOISE
 
 _POINTS = 65  # epsilons of a curve
 _EVERY = 2  # at each second of them a worst ranking is sought
@@ -106,11 +106,11 @@ def guarantee(base: str) -> BaseGuarantee:
     """What the bounds know of one of ``sims.krw24_profile.BASES``."""
     match base:
         case "gaussian":
-            return curves.gaussian(4.0)
+            return BASE
         case "laplace":
-            return curves.laplace(4.0)
+            return curves.laplace(LAPLACE_SCALE)
         case _:
-            return _subsampled(1.0, 0.1, BASES[base].pair)
+            return _subsampled(STEP_NOISE, SAMPLING_RATE, BASES[base].pair)
 
 
 _REACH = {"gaussian": 3.6, "laplace": 1.8, "dp-sgd": 7.2}

@@ -12,6 +12,7 @@ from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import RenyiCurve, log_delta_at_order
 from jaxsel.accounting.single_run.score_pairs import reversed_pair
+from jaxsel.domains import probability
 from jaxsel.families.tuning.attained.adversarial_orders import adversarial_epsilon
 from jaxsel.families.tuning.attained.exact_profile import (
     exact_tuned_epsilon,
@@ -23,6 +24,9 @@ from sims.common.worst_rankings import NOISE_MULTIPLIER, PAIR, worst_rankings
 
 BASE = curves.gaussian(NOISE_MULTIPLIER)
 DELTA = 1e-6
+SETTABLE = {
+    "DELTA": probability("delta at which epsilons are compared"),
+}
 
 _CURVE_POINTS = 61
 assert BASE.profile is not None

@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from figures.common.figure import Figure, records_in, render
 from jaxsel.errors import InputError
 from jaxsel.records import read
 from sims import registry
-from sims.settings import NONE, applied, suffix
+from sims.settings import Settings, applied, suffix
 
 FORMATS = ("png", "pdf")
 
@@ -34,7 +34,7 @@ class Place(NamedTuple):
     records: Path
     trials: int | None = None
     seed: int | None = None
-    settings: Mapping[str, Any] = NONE
+    settings: Settings = ()
 
 
 def budget(name: str, place: Place) -> dict[str, Any]:
@@ -99,14 +99,13 @@ def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]
     from figures.common import altered
     from jaxsel.pictures import style
 
-    known = figure.settable() if place.settings else {}
     for name in figure.sims:
         registry.run(name, out=place.records, say=say, **budget(name, place))
     made_from = _made_from(figure, place)
-    with applied(place.settings, known), records_in(place.records, place.settings):
+    with applied(place.settings), records_in(place.records, place.settings):
         drawn = render(figure)
     with style.applied():
-        altered.mark(drawn, place.settings, known)
+        altered.mark(drawn, place.settings)
     written = style.save(drawn, place.pictures / _stem(figure, place), FORMATS)
     note = _note(figure, place)
     note.parent.mkdir(exist_ok=True)

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
+from jaxsel.domains import probability
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.released_search_budget import (
@@ -20,6 +21,9 @@ from sims.common.digits_accuracies import AccuracyTable
 from sims.ps22_7 import SEARCHES
 
 DELTA = 1e-5
+SETTABLE = {
+    "DELTA": probability("delta of a search"),
+}
 _DENSE = 121
 
 

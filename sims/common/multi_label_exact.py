@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.conversions import mironov_epsilon_at_order
+from jaxsel.domains import probability
 from jaxsel.families.top_k.baselines import labels_renyi
 from jaxsel.families.top_k.calibration import calibrate
 from jaxsel.families.top_k.curves import (
@@ -26,6 +27,10 @@ from sims.common.multi_label_votes import TAU, Scenario
 
 DELTA = 1e-6
 DELTA_T = 1e-9
+SETTABLE = {
+    "DELTA": probability("delta of all queries"),
+    "DELTA_T": probability("delta of one test"),
+}
 SELECTION, TEST = 50.0, 60.0  # the paper's noise
 _NEGLIGIBLE = 1e-9  # queries that are surely kept back need no law of the size
 

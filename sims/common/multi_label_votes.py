@@ -14,11 +14,17 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.data import celeba, teachers
+from jaxsel.domains import whole
 from jaxsel.families.top_k.votes import scaled_votes
 
 QUERIES = 600
 TEACHERS = 800
 TAU = 8  # labels that a teacher may vote for in PATE-tau; the paper does not say
+SETTABLE = {
+    "QUERIES": whole("images to be labelled", at_least=10),
+    "TEACHERS": whole("who vote", at_least=10),
+    "TAU": whole("labels that a teacher of PATE-tau may vote for", at_least=1),
+}
 SEPARATIONS = (1.5, 4.0)
 IMAGE_SHARE = 0.5
 TEACHER_SHARE = 0.1

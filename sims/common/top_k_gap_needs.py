@@ -12,6 +12,7 @@ import numpy as np
 from scipy import optimize, special
 
 from jaxsel.accounting.single_run.closed_forms import laplace_renyi
+from jaxsel.domains import positive, probability
 from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
 from jaxsel.families.noisy_max.composition_bounds import dominated_composition_epsilon
 from jaxsel.families.top_k.calibration import calibrate
@@ -24,6 +25,11 @@ from jaxsel.families.top_k.gaps import gap_for_success
 
 EPSILON, DELTA = 1.0, 1e-6  # of all releases together
 FAILURE = 0.05
+SETTABLE = {
+    "EPSILON": positive("epsilon of all releases"),
+    "DELTA": probability("delta of a test, or of all releases"),
+    "FAILURE": probability("of a test or a selection"),
+}
 # Report noisy max by its noise, and how it is accounted for.
 SELECTIONS = {
     "gumbel": "gumbel",

@@ -17,11 +17,15 @@ import numpy as np
 
 from jaxsel.accounting.single_run.score_orders import MergedOrder, order_pieces
 from jaxsel.accounting.single_run.score_pairs import LineLaw, gaussian_pair
+from jaxsel.domains import number
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.attained.merging import best_merger, merging_grid
 from jaxsel.repetitions import Repetitions
 
 NOISE_MULTIPLIER = 4.0
+SETTABLE = {
+    "NOISE_MULTIPLIER": number("of the Gaussian mechanism", at_least=1.0),
+}
 PAIR = gaussian_pair(NOISE_MULTIPLIER)
 
 _CELLS = 300

@@ -73,7 +73,9 @@ def test_a_changed_mechanism_makes_the_record_stale(tmp_path, monkeypatch):
     path_of = source_digest.file_of
     shutil.copy(path_of(changed), copy)
     monkeypatch.setattr(
-        source_digest, "file_of", lambda name: copy if name == changed else path_of(name)
+        source_digest,
+        "file_of",
+        lambda name: copy if name == changed else path_of(name),
     )
     told: list[str] = []
     settings = {"trials": 500, "out": tmp_path, "progress": False, "say": told.append}

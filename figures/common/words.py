@@ -1,0 +1,28 @@
+"""Numbers as the figures write them."""
+
+import math
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def power(number: float, base: int = 10) -> str:
+    """10⁻⁶ for 1e-6, 2·10⁻⁵ for 2e-5; numbers from a thousandth to a thousand as such."""
+    if base == 10 and 1e-3 < number < 1e3 and math.log10(number) % 1.0 != 0.0:
+        return f"{number:g}"
+    exponent = math.floor(math.log(number, base) + 1e-9)
+    mantissa = number / float(base) ** exponent
+    times = "" if math.isclose(mantissa, 1.0) else f"{mantissa:.4g}·"
+    return f"{times}{base}{str(exponent).translate(_RAISED)}"
+
+
+def scientific(number: float) -> str:
+    """1e−06 for 1e-6."""
+    return f"{number:g}".replace("-", "−")
+
+
+def fraction(number: float) -> str:
+    """1/4 for 0.25; 0.3 for 0.3, whose inverse is not whole."""
+    inverse = 1.0 / number
+    if inverse > 1.5 and math.isclose(inverse, round(inverse), rel_tol=1e-9):
+        return f"1/{round(inverse)}"
+    return f"{number:.3g}"
