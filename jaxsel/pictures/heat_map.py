@@ -1,4 +1,4 @@
-"""A measure over two numeric axes: colours that keep their order in grey, and contours."""
+"""A measure over two numeric axes: colours that keep their order in grey, contours."""
 
 import numpy as np
 from matplotlib import patheffects
