@@ -161,11 +161,9 @@ def _scale_x(axes: Axes, x: Axis) -> None:
     at = np.log(points) if x.geometric else points
     texts = [shown(point) for point in points]
     # The layout comes later, and takes some of this for labels and the legend.
-    inches = (
-        0.7
-        * axes.get_position().width
-        * axes.get_figure(root=True).get_size_inches()[0]
-    )
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    inches = 0.7 * axes.get_position().width * figure.get_size_inches()[0]
     needed = _LETTER * max(map(len, texts)) + _SPACE
     room = needed * (at[-1] - at[0]) / inches
     fitting = _apart(at, room)
