@@ -1,4 +1,4 @@
-"""A measure over two numeric axes: colours that keep their order in grey, and contours."""
+"""A measure over two numeric axes: colours that keep their order in grey, contours."""
 
 import numpy as np
 from matplotlib import patheffects
@@ -11,6 +11,7 @@ from jaxsel.pictures.scales import cell_edges, spans_decades
 
 COLOURS = "cividis"
 _CONTOURS = 6
+_WIDE = 30.0  # from this ratio on equal steps of colour would leave most cells alike
 
 
 def norm_of(values) -> Normalize:
@@ -24,7 +25,8 @@ def norm_of(values) -> Normalize:
     low, high = (
         (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     )
-    return LogNorm(low, high) if spans_decades(values) else Normalize(low, high)
+    wide = spans_decades(values, _WIDE)
+    return LogNorm(low, high) if wide else Normalize(low, high)
 
 
 def draw(axes: Axes, x: Axis, y: Axis, values, norm: Normalize):
@@ -71,7 +73,8 @@ def _levels(norm: Normalize, table) -> np.ndarray:
     if table.count() == 0 or table.min() == table.max():
         return np.array([])
     if isinstance(norm, LogNorm):
-        locator = LogLocator(numticks=_CONTOURS)
+        # Over many decades it leaves out the steps between them.
+        locator = LogLocator(subs=(1.0, 2.0, 5.0), numticks=2 * _CONTOURS)
     else:
         locator = MaxNLocator(_CONTOURS)
     low, high = float(table.min()), float(table.max())

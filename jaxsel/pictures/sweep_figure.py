@@ -133,6 +133,8 @@ def _scales(axes: Axes, dataset, chosen: Layout, measures: tuple[str, ...]) -> N
     bounds = all(kind_of(dataset, name) in (LOWER, UPPER) for name in measures)
     if spans_decades(np.concatenate(values), 1e2 if bounds else 1e3):
         axes.set_yscale("log", nonpositive="clip")
+    else:
+        axes.ticklabel_format(axis="y", useOffset=False)
     axes.margins(y=0.08)
 
 
@@ -163,10 +165,22 @@ def _scale_x(axes: Axes, x: Axis) -> None:
     assert figure is not None
     inches = 0.7 * axes.get_position().width * figure.get_size_inches()[0]
     needed = _LETTER * max(map(len, texts)) + _SPACE
-    if np.min(np.diff(at)) * inches >= needed * (at[-1] - at[0]):
-        axes.set_xticks(points, texts)
+    room = needed * (at[-1] - at[0]) / inches
+    fitting = _apart(at, room)
+    # Decades name an axis that has some; one that has none is named by its own points.
+    if len(fitting) == len(points) or (x.geometric and points[-1] < 100.0 * points[0]):
+        axes.set_xticks(points[fitting], [texts[number] for number in fitting])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _apart(places: np.ndarray, room: float) -> list[int]:
+    """Which increasing places are kept, so that each is that far from the last."""
+    kept = [0]
+    for number in range(1, places.size):
+        if places[number] - places[kept[-1]] >= room * (1.0 - 1e-9):
+            kept.append(number)
+    return kept
 
 
 def _label(dataset, chosen: Layout, grid: np.ndarray, facets: int) -> None:

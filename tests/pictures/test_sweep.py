@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from matplotlib.collections import QuadMesh
-from matplotlib.colors import to_hex
+from matplotlib.colors import LogNorm, to_hex
 from matplotlib.container import ErrorbarContainer
 from matplotlib.contour import QuadContourSet
 from matplotlib.lines import Line2D
@@ -183,6 +183,56 @@ def test_a_map_of_missing_and_of_equal_values_can_be_drawn():
     picture(sweep).canvas.draw()
     sweep["success"][:] = 0.25
     picture(sweep).canvas.draw()
+
+
+def _along(name: str, values):
+    """A sweep along one axis of these values."""
+    values = np.asarray(values, dtype=float)
+    return sweeps.dataset(
+        {name: values}, sweeps.estimate((name,), np.linspace(0.2, 0.8, values.size))
+    )
+
+
+def test_an_axis_of_less_than_two_decades_is_named_by_its_points():
+    (axes,) = picture(_along("eta", [0.4, 0.5, 0.7, 1, 1.25, 1.5, 2, 3, 4, 6, 8])).axes
+    axes.figure.canvas.draw()
+    shown = [
+        text for text in axes.xaxis.get_ticklabels(which="both") if text.get_text()
+    ]
+    assert next(text.get_text() for text in shown) == "0.4"
+    assert 4 <= len(shown) <= 8
+    boxes = [text.get_window_extent() for text in shown]
+    for first, second in itertools.pairwise(boxes):
+        assert first.x1 < second.x0
+    (axes,) = picture(_along("mean", np.geomspace(2, 2000, 19))).axes
+    axes.figure.canvas.draw()
+    assert "10^{2}" in " ".join(t.get_text() for t in axes.xaxis.get_ticklabels())
+
+
+def test_nearly_equal_values_are_written_out():
+    sweep = _along("gamma", [0.1, 0.2, 0.4])
+    for name in ("success", "success_low", "success_high", "success_exact"):
+        sweep[name][:] = 0.5 + 1e-6 * sweep[name]
+    (axes,) = picture(sweep).axes
+    axes.figure.canvas.draw()
+    assert axes.yaxis.get_offset_text().get_text() == ""
+
+
+def test_a_map_over_a_decade_and_a_half_has_logarithmic_colours():
+    sweep = sweeps.heat_map()
+    values = np.geomspace(0.2, 9.0, sweep["success"].size)
+    sweep["success"][:] = values.reshape(sweep["success"].shape)
+    axes = picture(sweep).axes[0]
+    (mesh,) = [c for c in axes.collections if isinstance(c, QuadMesh)]
+    assert isinstance(mesh.norm, LogNorm)
+    (contours,) = [c for c in axes.collections if isinstance(c, QuadContourSet)]
+    assert {0.5, 1.0, 2.0, 5.0} <= set(contours.levels)
+    sweep["success"][:] = np.linspace(1.0, 9.0, values.size).reshape(
+        sweep["success"].shape
+    )
+    axes = picture(sweep).axes[0]
+    (mesh,) = [c for c in axes.collections if isinstance(c, QuadMesh)]
+    assert not isinstance(mesh.norm, LogNorm)
 
 
 def test_small_probabilities_have_a_logarithmic_scale():
