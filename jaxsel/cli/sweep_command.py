@@ -14,6 +14,7 @@ from jaxsel.cli.arguments import (
     read_trials,
 )
 from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.domains import nearest
 from jaxsel.errors import InputError
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def sweep_command(
             _list_measures(asked, json)
             return
         _check_files(asked)
+        _check_axes(asked)
         compilation_cache()
         from jaxsel.sweeps import sweep
 
@@ -115,8 +117,12 @@ def sweep_command(
             asked.sweep, asked.settings, measures=asked.measures, zipped=asked.zip,
             record=asked.record, **asked.numbers(),
         )  # fmt: skip
-        _write(found, asked)
-        _show(found, asked, json, sketched)
+        _write_tables(found, asked)
+        _show(found, json)
+        # A picture that is refused must not cost the numbers.
+        _draw(found, asked, sketched and not json)
+        if not json:
+            _say_what_was_written(asked)
 
 
 def _asked(subject: str, settings: dict[str, str]) -> "Asked":
@@ -160,25 +166,31 @@ def _check_files(asked: "Asked") -> None:
             raise InputError(f"--{name} is {path!r}, which is a folder")
 
 
-def _write(found: "xr.Dataset", asked: "Asked") -> None:
+def _check_axes(asked: "Asked") -> None:
+    """Axes that a picture is asked for: likewise."""
+    from jaxsel.sweeps.axes import read_grid
+    from jaxsel.sweeps.subject import find_subject
+
+    grid = read_grid(asked.settings, find_subject(asked.sweep).domain, asked.zip)
+    known = [name for axis in grid.axes for name in axis.names] + ["theorem", "outcome"]
+    for name in (asked.x, asked.hue, asked.facet):
+        if name is not None and name not in known:
+            raise InputError(
+                f"the sweep has no axis {name!r}{nearest(name, known)}; it has: "
+                f"{', '.join(known)}"
+            )
+
+
+def _write_tables(found: "xr.Dataset", asked: "Asked") -> None:
     from jaxsel.sweeps import tables
 
     if asked.csv is not None:
         tables.write_csv(found, asked.csv)
     if asked.parquet is not None:
         tables.write_parquet(found, asked.parquet)
-    if asked.plot is not None:
-        from jaxsel.pictures import style
-        from jaxsel.pictures.sweep import picture
-
-        drawn = picture(found, x=asked.x, hue=asked.hue, facet=asked.facet)
-        path = Path(asked.plot)
-        style.save(drawn, path.with_suffix(""), (path.suffix[1:],))
 
 
-def _show(
-    found: "xr.Dataset", asked: "Asked", json: bool, sketched: bool
-) -> None:
+def _show(found: "xr.Dataset", json: bool) -> None:
     from jaxsel.sweeps import tables
 
     if json:
@@ -194,10 +206,23 @@ def _show(
         say(
             f"{len(rows) - len(shown)} more rows; --record, --csv or --json has them all."
         )
+
+
+def _draw(found: "xr.Dataset", asked: "Asked", sketched: bool) -> None:
     if sketched:
         from jaxsel.pictures.sketch import sketch
 
         print(sketch(found, x=asked.x, hue=asked.hue, facet=asked.facet))
+    if asked.plot is not None:
+        from jaxsel.pictures import style
+        from jaxsel.pictures.sweep import picture
+
+        drawn = picture(found, x=asked.x, hue=asked.hue, facet=asked.facet)
+        path = Path(asked.plot)
+        style.save(drawn, path.with_suffix(""), (path.suffix[1:],))
+
+
+def _say_what_was_written(asked: "Asked") -> None:
     for path in (asked.record, asked.csv, asked.parquet, asked.plot):
         if path is not None:
             say(f"written: {path}")

@@ -82,6 +82,11 @@ def sweep(
         check_interval("confidence", confidence, 0.0, 1.0),
     )
     about = find_subject(subject)
+    if about.entry is None and options.delta > 0.0:
+        raise InputError(
+            f"delta is {delta:g}, but the delta of an account is one of its settings; "
+            f"give delta={delta:g} among them"
+        )
     grid = read_grid(settings, about.domain, zipped)
     cells = [make_cell(about, point, options.seed) for point in grid.points()]
     chosen = _chosen(tuple(measures), about, cells)
