@@ -16,6 +16,7 @@ from jaxsel.cli.arguments import (
 )
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.scaling import SchedulerOption, ShardOption
+from jaxsel.domains import nearest
 from jaxsel.errors import InputError
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def sweep_command(
             _list_measures(asked, json)
             return
         check_files(asked)
+        _check_axes(asked)
         compilation_cache()
         if shard is not None:
             _keep_share(asked, shard, scheduler, json)
@@ -197,27 +199,43 @@ def _workers(scheduler: str | None) -> contextlib.AbstractContextManager[object]
     return stack
 
 
-def _write(found: "xr.Dataset", asked: "Asked") -> None:
+def _check_axes(asked: "Asked") -> None:
+    """Axes that a picture is asked for: likewise."""
+    from jaxsel.sweeps.axes import read_grid
+    from jaxsel.sweeps.subject import find_subject
+
+    grid = read_grid(asked.settings, find_subject(asked.sweep).domain, asked.zip)
+    known = [name for axis in grid.axes for name in axis.names] + ["theorem", "outcome"]
+    for name in (asked.x, asked.hue, asked.facet):
+        if name is not None and name not in known:
+            raise InputError(
+                f"the sweep has no axis {name!r}{nearest(name, known)}; it has: "
+                f"{', '.join(known)}"
+            )
+
+
+def _write_tables(found: "xr.Dataset", asked: "Asked") -> None:
     from jaxsel.sweeps import tables
 
     if asked.csv is not None:
         tables.write_csv(found, asked.csv)
     if asked.parquet is not None:
         tables.write_parquet(found, asked.parquet)
-    if asked.plot is not None:
-        from jaxsel.pictures import style
-        from jaxsel.pictures.sweep import picture
-
-        drawn = picture(found, x=asked.x, hue=asked.hue, facet=asked.facet)
-        path = Path(asked.plot)
-        style.save(drawn, path.with_suffix(""), (path.suffix[1:],))
 
 
 def show(
     found: "xr.Dataset", asked: "Asked", json: bool, sketched: bool = False
 ) -> None:
     """Writes the files that are asked for, and prints the sweep."""
-    _write(found, asked)
+    _write_tables(found, asked)
+    _print(found, json)
+    # A picture that is refused must not cost the numbers.
+    _draw(found, asked, sketched and not json)
+    if not json:
+        _say_what_was_written(asked)
+
+
+def _print(found: "xr.Dataset", json: bool) -> None:
     from jaxsel.sweeps import tables
 
     if json:
@@ -233,10 +251,23 @@ def show(
         say(
             f"{len(rows) - len(shown)} more rows; --record, --csv or --json has them all."
         )
+
+
+def _draw(found: "xr.Dataset", asked: "Asked", sketched: bool) -> None:
     if sketched:
         from jaxsel.pictures.sketch import sketch
 
         print(sketch(found, x=asked.x, hue=asked.hue, facet=asked.facet))
+    if asked.plot is not None:
+        from jaxsel.pictures import style
+        from jaxsel.pictures.sweep import picture
+
+        drawn = picture(found, x=asked.x, hue=asked.hue, facet=asked.facet)
+        path = Path(asked.plot)
+        style.save(drawn, path.with_suffix(""), (path.suffix[1:],))
+
+
+def _say_what_was_written(asked: "Asked") -> None:
     for path in (asked.record, asked.csv, asked.parquet, asked.plot):
         if path is not None:
             say(f"written: {path}")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jaxsel.errors import check_integer, check_interval
+from jaxsel.errors import InputError, check_integer, check_interval
 from jaxsel.sweeps.axes import Grid, Value, read_grid
 from jaxsel.sweeps.cells import Cell, make_cell, own_item, pair_items
 from jaxsel.sweeps.dataset import Options
@@ -70,6 +70,11 @@ def make_plan(
         check_interval("confidence", confidence, 0.0, 1.0),
     )
     about = find_subject(subject)
+    if about.entry is None and options.delta > 0.0:
+        raise InputError(
+            f"delta is {delta:g}, but the delta of an account is one of its settings; "
+            f"give delta={delta:g} among them"
+        )
     grid = read_grid(settings, about.domain, zipped)
     cells = [make_cell(about, point, options.seed) for point in grid.points()]
     chosen = _chosen(tuple(measures), about, cells)

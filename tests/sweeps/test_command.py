@@ -6,6 +6,7 @@ import json
 import pytest
 import xarray as xr
 
+from jaxsel.sweeps import running
 from tests.test_cli import run, run_json
 
 GRID = ("noisy_max", "epsilon=0.5:2:3", "noise=gumbel,laplace", "--trials", "2e3")
@@ -135,3 +136,39 @@ def test_json_is_json_where_nothing_is_known(capsys):
     assert code == 0
     assert json.loads(out)["cells"]
     assert "Infinity" not in out
+
+
+def test_an_axis_that_is_none_is_refused_before_the_work(capsys, monkeypatch):
+    def worked(*arguments, **options):
+        raise AssertionError("it was simulated first")
+
+    monkeypatch.setattr(running, "tally", worked)
+    for option in ("--x", "--hue", "--facet"):
+        code, out, err = run(
+            capsys, "sweep", "noisy_max", "epsilon=1,2", option, "epsilonn"
+        )
+        assert (code, out) == (2, "")
+        assert "no axis 'epsilonn'; did you mean epsilon?" in err
+
+
+def test_a_picture_that_is_refused_does_not_cost_the_numbers(capsys, tmp_path):
+    table, picture = tmp_path / "a.csv", tmp_path / "a.png"
+    code, out, err = run(
+        capsys, "sweep", "noisy_max", "epsilon=1", "--measure", "success", "--trials",
+        "100", "--csv", str(table), "--plot", str(picture),
+    )  # fmt: skip
+    assert code == 2
+    assert "there is no curve" in err
+    assert "exact 0.5065" in out
+    assert table.exists()
+    assert not picture.exists()
+
+
+def test_one_document_and_nothing_else(capsys, tmp_path):
+    code, out, err = run(
+        capsys, "sweep", "account", "mean=2,3", "--json", "--sketch", "--plot",
+        str(tmp_path / "a.png"),
+    )  # fmt: skip
+    assert code == 0
+    assert len(json.loads(out)["cells"]) == 2
+    assert "written" not in out + err

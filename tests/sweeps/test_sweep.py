@@ -214,6 +214,7 @@ def test_long_cells_are_done_in_parts(monkeypatch):
         ("noisy_max", {"epsilon": -1}, {}, "epsilon is -1"),
         ("account", {"repetitions": "poisson", "eta": 1}, {}, "eta"),
         ("account", {"seed": 1}, {}, "no setting 'seed'"),
+        ("account", {}, {"delta": 1e-5}, "give delta=1e-05 among them"),
         ("noisy_max", {}, {"trials": 0.5}, "trials"),
         ("noisy_max", {}, {"confidence": 1.0}, "confidence"),
     ],
