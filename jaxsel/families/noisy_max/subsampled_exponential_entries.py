@@ -11,7 +11,7 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.base import Budget, Pair, Relation
 from jaxsel.checking import at_most
 from jaxsel.domains import choice, numbers, positive, whole
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.entry import Built, MechanismEntry, Values, guarantee
 from jaxsel.errors import InputError, check_params
 from jaxsel.papers import LBP
 from jaxsel.utility import by_scores
@@ -82,12 +82,8 @@ def _make(values: Values) -> Built:
 def _pairs(values: Values) -> tuple[Pair, ...]:
     first, params = np.eye(len(values["scores"]))[0], {"epsilon": values["epsilon"]}
     behind, why = -2.0 / values["epsilon"] * first, "one, behind, rises while all fall"
-    sides = behind + first, behind + (1.0 - first)
-    return (Pair("opposed", *sides, Relation.GENERAL, params, why),)
-
-
-def _guarantee(values: Values, pair: Pair) -> Guarantee:
-    return guarantee("LBP-privacy", epsilon=values["epsilon"])
+    others = behind + (1.0 - first)
+    return (Pair("opposed", behind + first, others, Relation.GENERAL, params, why),)
 
 
 ENTRIES = (
@@ -99,7 +95,7 @@ ENTRIES = (
         {"scores": SCORES, "draws": DRAWS, "epsilon": EPSILON, "method": METHOD},
         _make,
         _pairs,
-        _guarantee,
+        lambda values, pair: guarantee("LBP-privacy", epsilon=values["epsilon"]),
         elsewhere={"scores": "1,1,0.5", "draws": 2, "epsilon": 0.7},
         utility=by_scores,
     ),
