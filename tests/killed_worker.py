@@ -1,0 +1,44 @@
+"""``python -m tests.killed_worker MARKER``: Dask loses a worker in the middle of a run.
+
+Exit status 0 if the tallies are those of this process alone. In a process of its own: what
+a cluster leaves behind must not hold up others.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from jaxsel import executors
+from jaxsel.engine import Performance, simulate
+from tests.test_executors import python_mechanism
+
+
+def main(marker: Path) -> int:
+    """Runs it; the marker is written by the worker that dies."""
+    from distributed import LocalCluster
+
+    here = os.getpid()
+
+    def run(lane):
+        # In the middle of the third block one worker, and only one, is killed.
+        if lane == 2 * 64 + 9 and not marker.exists() and os.getpid() != here:
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return np.int32(int(lane) % 3)
+
+    settings = {"trials": 500, "performance": Performance(block_size=64)}
+    mechanism = python_mechanism(run)
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster, executors.dask(cluster.scheduler_address) as client:  # fmt: skip
+        with executors.using(client, tasks=4):
+            found = simulate(mechanism, (), (), **settings)
+    alone = simulate(mechanism, (), (), **settings)
+    return 0 if np.array_equal(found.values, alone.values) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
