@@ -15,7 +15,7 @@ from jaxsel.sweeps.files import State
 from jaxsel.sweeps.keeping import Kept, keeping
 from jaxsel.sweeps.planning import Plan, make_plan
 from jaxsel.sweeps.sharing import Part, check_parts, facts_of, joined, share_of
-from jaxsel.sweeps.tallying import Store, tally
+from jaxsel.sweeps.tallying import Item, Store, tally
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,11 +73,7 @@ def sweep(
         subject, settings, measures, zipped, trials, seed, delta, confidence
     )
     with keeping(_fresh(plan, ""), record) as kept:
-        _find_facts(plan, plan.facts, kept, progress)
-        tally(
-            plan.items, kept.state.store, kept.sometimes, progress=progress,
-            performance=performance,
-        )  # fmt: skip
+        _do(plan, plan.facts, plan.items, kept, progress, performance)
         found = _dataset(plan, kept.state.store, kept.state.facts)
         kept.finish(found)
     return found
@@ -119,11 +115,8 @@ def keep_share(
     )
     items = share_of(plan.items, which)
     with keeping(_fresh(plan, str(which)), record) as kept:
-        _find_facts(plan, facts_of(plan.facts, which), kept, progress)
-        tally(
-            items, kept.state.store, kept.sometimes, progress=progress,
-            performance=performance,
-        )  # fmt: skip
+        facts = facts_of(plan.facts, which)
+        _do(plan, facts, items, kept, progress, performance)
         kept.finish(None)
     return sum(item.last - item.first for item in items)
 
@@ -172,6 +165,22 @@ def _dataset(plan: Plan, store: Store, facts: Facts) -> "xr.Dataset":
     return to_dataset(
         plan.subject, plan.grid, plan.cells, plan.measures, plan.options, store, facts
     )
+
+
+def _do(
+    plan: Plan,
+    facts: Collection[str],
+    items: Sequence[Item],
+    kept: Kept,
+    progress: bool | None,
+    performance: Performance,
+) -> None:
+    """Finds these facts and simulates these items, whole sweeps and shares alike."""
+    _find_facts(plan, facts, kept, progress)
+    tally(
+        items, kept.state.store, kept.sometimes, progress=progress,
+        performance=performance,
+    )  # fmt: skip
 
 
 def _find_facts(

@@ -87,16 +87,15 @@ def _groups(items: Iterable[Item], store: Store) -> list[list[Item]]:
     found: dict[Hashable, list[Item]] = {}
     with jax.enable_x64(True):
         for item in items:
-            kept = store.get((item.key, item.first))
-            start = item.first if kept is None else kept.last
-            if start >= item.last:
+            missing = _missing(item, store)
+            if missing <= 0:
                 continue
             group = (
                 item.mechanism,
                 _shapes(item),
                 item.seed,
                 item.first,
-                start,
+                item.last - missing,
                 item.last,
             )
             found.setdefault(group, []).append(item)
