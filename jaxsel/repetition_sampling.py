@@ -58,12 +58,13 @@ def _truncated_negative_binomial(key, p) -> Rank:
     v = jnp.where(upper, 1 - t, t)
     s = jnp.where(upper, t, 1 - t)
     growth = jnp.expm1(-eta * big_l)  # gamma^eta - 1
+    # log(1 + s (gamma^eta - 1)): the first form near 0, also where gamma is near 1 and
+    # growth near 0; the second where its argument v + s gamma^eta may be near 0.
     near = jnp.log1p(s * growth)
-    far = jnp.log(v + s * (1 + growth))
+    far = jnp.log(v + s * jnp.exp(-eta * big_l))
+    inverse = jnp.where(s * growth > -0.5, near, far)
     safe_eta = jnp.where(eta == 0, 1.0, eta)
-    log_ratio = jnp.where(
-        eta == 0, big_l * s, -jnp.where(upper, near, far) / safe_eta
-    )  # log(w / gamma)
+    log_ratio = jnp.where(eta == 0, big_l * s, -inverse / safe_eta)  # log(w / gamma)
     u = gamma * jnp.expm1(log_ratio) / p["one_minus_gamma"]
     return Rank(jnp.minimum(u, 1.0), jnp.zeros_like(upper))
 

@@ -25,14 +25,19 @@ from jaxsel.repetitions.negative_binomial import (
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.restricted import CAPPED, CONDITIONED, capped, conditioned
 
+# The limit gamma = 1 is one run for sure; from here it cannot be told apart.
+_NEXT_TO_ONE = 1.0 - 2.0**-53
+
 
 def _gamma_from_mean(eta: float, mean: float) -> float:
     """The gamma for which D(eta, gamma) has this mean; E[K] decreases in gamma."""
-    if mean <= 1.0:
+    if mean < 1.0:
         raise InputError(
             f"mean is {mean:g}; a truncated negative binomial law runs at least once, "
-            "so its mean is > 1 (for exactly one run use point_mass:count=1)"
+            "so its mean is >= 1"
         )
+    if mean == 1.0:
+        return _NEXT_TO_ONE
     if eta == 1.0 and 1.0 / mean >= SMALLEST_GAMMA:
         return 1.0 / mean
     excess = mean - 1.0
@@ -49,9 +54,9 @@ def _gamma_from_mean(eta: float, mean: float) -> float:
             f"{SMALLEST_GAMMA:g}, so lower the mean or raise eta"
         )
     if too_large(low) > 0:
-        return 1.0 - 2.0**-53
+        return _NEXT_TO_ONE
     root = optimize.brentq(too_large, low, high, xtol=1e-15)
-    return min(math.exp(-math.exp(root)), 1.0 - 2.0**-53)  # type: ignore[arg-type]
+    return min(math.exp(-math.exp(root)), _NEXT_TO_ONE)  # type: ignore[arg-type]
 
 
 def _negative_binomial_from_mean(mean: float, eta: float) -> Repetitions:

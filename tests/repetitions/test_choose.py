@@ -65,9 +65,9 @@ def test_gamma_agrees_with_dp_accounting(shape, mean):
     [
         ("normal", 10, {}, "law of K is .normal.; did you mean binomial"),
         ("conditioned", 10, {}, "law of K is 'conditioned'; it must be one of"),
-        ("geometric", 1.0, {}, "its mean is > 1"),
-        ("logarithmic", 0.5, {}, "its mean is > 1"),
-        ("tnb", 1.0, {"eta": -0.5}, "its mean is > 1"),
+        ("geometric", 0.99, {}, "its mean is >= 1"),
+        ("logarithmic", 0.5, {}, "its mean is >= 1"),
+        ("tnb", 0.9, {"eta": -0.5}, "its mean is >= 1"),
         ("geometric", math.nan, {}, "mean is nan"),
         ("geometric", math.inf, {}, "mean is inf"),
         ("geometric", 1e301, {}, "mean stays below 1e.300"),
@@ -95,6 +95,13 @@ def test_gamma_agrees_with_dp_accounting(shape, mean):
 def test_means_that_no_law_has_are_refused(family, mean, fixed, message):
     with pytest.raises(InputError, match=message):
         laws.from_mean(family, mean, **fixed)
+
+
+@pytest.mark.parametrize("text", ["geometric", "logarithmic", "tnb:eta=-0.5"])
+def test_mean_one_is_one_run_for_sure(text):
+    law = laws.parse(f"{text}{',' if ':' in text else ':'}mean=1")
+    assert law.mean == 1.0
+    assert law.pmf([1, 2]) == pytest.approx([1.0, 0.0], abs=1e-15)
 
 
 @pytest.mark.parametrize(
