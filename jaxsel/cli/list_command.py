@@ -107,6 +107,7 @@ def _repetitions() -> list[Row]:
         "poisson:mean=10",
         "binomial:count=20,mean=10",
         "beta_binomial:count=20,gamma=1",
+        "pmf:1=0.2,3=0.5,11=0.3",
         "poisson:mean=10,conditioned=30",
         "geometric:gamma=0.1,capped=50",
     )

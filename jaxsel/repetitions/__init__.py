@@ -4,7 +4,7 @@ A law is a :class:`Repetitions` record of numbers and pure functions, made by a 
 of its family, by :func:`from_mean`, or from text by :func:`parse`.
 """
 
-from jaxsel.repetitions.choose import FAMILIES, describe, from_mean, parse
+from jaxsel.repetitions.choose import FAMILIES, describe, from_mean, parse, save
 from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
 from jaxsel.repetitions.negative_binomial import (
     geometric,
@@ -19,6 +19,7 @@ from jaxsel.repetitions.summaries import (
     quantile_table,
     success_probability,
 )
+from jaxsel.repetitions.table import pmf, table_law
 
 __all__ = [
     "FAMILIES",
@@ -33,10 +34,13 @@ __all__ = [
     "geometric",
     "logarithmic",
     "parse",
+    "pmf",
     "point_mass",
     "poisson",
     "quantile",
     "quantile_table",
+    "save",
     "success_probability",
+    "table_law",
     "truncated_negative_binomial",
 ]

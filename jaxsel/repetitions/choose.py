@@ -1,7 +1,9 @@
 """A law of K from its family and mean, or from a line of text."""
 
 import math
+import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from scipy import optimize
@@ -14,6 +16,7 @@ from jaxsel.domains import (
     positive,
 )
 from jaxsel.errors import InputError
+from jaxsel.repetitions import files
 from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
 from jaxsel.repetitions.negative_binomial import (
     SMALLEST_GAMMA,
@@ -24,6 +27,7 @@ from jaxsel.repetitions.negative_binomial import (
 )
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.restricted import CAPPED, CONDITIONED, capped, conditioned
+from jaxsel.repetitions.table import pmf
 
 # The limit gamma = 1 is one run for sure; from here it cannot be told apart.
 _NEXT_TO_ONE = 1.0 - 2.0**-53
@@ -114,7 +118,10 @@ _ALIASES = {"tnb": "truncated_negative_binomial"}
 _MEAN = positive("E[K], in base runs")
 _RESTRICTIONS = {"conditioned": conditioned, "capped": capped}
 _LIMITS = {"conditioned": CONDITIONED, "capped": CAPPED}
-FAMILIES = (*_FACTORIES, *_RESTRICTIONS)
+_TABLE, _FILE = "pmf", "file"
+FAMILIES = (*_FACTORIES, _TABLE, *_RESTRICTIONS)
+_PROBABILITY = number("P[K = count], one for each count", at_least=0.0, at_most=1.0)
+_CALL = re.compile(r"^\s*(\w+)\s*\((.*)\)\s*$", re.DOTALL)
 
 
 def family_parameters(family: str) -> Mapping[str, Domain]:
@@ -123,6 +130,8 @@ def family_parameters(family: str) -> Mapping[str, Domain]:
     Raises:
       InputError: for an unknown family.
     """
+    if family == _TABLE:
+        return {"COUNT": _PROBABILITY, **_LIMITS}
     return {**_family(family)[1].parameters, "mean": _MEAN, **_LIMITS}
 
 
@@ -149,7 +158,7 @@ def _family(name: str) -> tuple[str, _Family]:
     if name not in _FACTORIES:
         raise InputError(
             f"the law of K is {name!r}{nearest(name, _FACTORIES)}; it must be one of: "
-            f"{', '.join(_FACTORIES)}"
+            f"{', '.join(_FACTORIES)}, {_TABLE}, {_FILE}"
         )
     return name, _FACTORIES[name]
 
@@ -187,25 +196,81 @@ def from_mean(family: str, mean: float, **fixed: float) -> Repetitions:
 
 
 def parse(text: str) -> Repetitions:
-    """A law from text such as "geometric:mean=10" or "tnb:eta=0.5,gamma=0.01".
+    """A law from text: "geometric:mean=10", "tnb(eta=0.5, gamma=0.01)", "pmf:1=0.2,3=0.8".
 
     After the family's own parameters, or the mean with what must be fixed beside it,
-    ``conditioned=M`` and ``capped=M`` restrict the law, in the order given.
+    ``conditioned=M`` and ``capped=M`` restrict the law, in the order given. "file:PATH"
+    reads it from a file (``jaxsel.repetitions.save``).
 
     Raises:
       InputError: if the text does not name one law; the message says what is allowed.
     """
+    if call := _CALL.match(text):
+        text = f"{call[1]}:{call[2]}"
     head, _, tail = text.strip().partition(":")
-    name, entry = _family(head.strip())
+    name = head.strip()
+    if name == _FILE:
+        return files.read(tail.strip(), parse)
+    if name == _TABLE:
+        law, restrictions = _table(text, _items(text, tail, "COUNT=PROBABILITY, ..."))
+    else:
+        name, entry = _family(name)
+        law, restrictions = _of_family(
+            name, entry, text, _items(text, tail, _usage(name))
+        )
+    for key, value in restrictions.items():
+        law = _RESTRICTIONS[key](law, value)  # type: ignore[arg-type]
+    return law
+
+
+def _items(text: str, tail: str, usage: str) -> dict[str, str]:
+    """What is written after the colon, by name."""
     written: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in tail.split(","))):
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals or key in written:
+            name = text.partition(":")[0].strip()
             raise InputError(
-                f"{item!r} in {text!r} must be one name=number; {name} takes "
-                f"{_usage(name)}"
+                f"{item!r} in {_shortened(text)!r} must be one name=number; {name} takes "
+                f"{usage}"
             )
         written[key] = value
+    return written
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _restrictions(written: dict[str, str]) -> dict[str, float]:
+    """Takes them out of what is written."""
+    return {
+        key: _LIMITS[key].read(key, written.pop(key))
+        for key in [*written]
+        if key in _RESTRICTIONS
+    }
+
+
+def _table(text: str, written: dict[str, str]) -> tuple[Repetitions, dict[str, float]]:
+    restrictions = _restrictions(written)
+    table = {}
+    for key, value in written.items():
+        if not key.isdecimal():
+            raise InputError(
+                f"{key!r} in {_shortened(text)!r} is no count; write pmf:1=0.2,3=0.8 with "
+                f"whole numbers, and optionally {' or '.join(_RESTRICTIONS)}"
+            )
+        table[int(key)] = _PROBABILITY.read(f"P[K = {key}]", value)
+    if len(table) < len(written):
+        raise InputError(f"{_shortened(text)!r} has a count twice")
+    if not table:
+        raise InputError("pmf has no probabilities; write pmf:1=0.2,3=0.8")
+    return pmf(table), restrictions
+
+
+def _of_family(
+    name: str, entry: _Family, text: str, written: dict[str, str]
+) -> tuple[Repetitions, dict[str, float]]:
     known = family_parameters(name)
     unknown = [key for key in written if key not in known]
     if unknown:
@@ -213,21 +278,30 @@ def parse(text: str) -> Repetitions:
             f"{name} has no parameter {unknown[0]!r}{nearest(unknown[0], known)}; it "
             f"takes {_usage(name)}; and optionally {' or '.join(_RESTRICTIONS)}"
         )
+    restrictions = _restrictions(written)
     values = {key: known[key].read(key, value) for key, value in written.items()}
-    restrictions = {key: values.pop(key) for key in [*values] if key in _RESTRICTIONS}
     if set(values) == set(entry.parameters):
-        law = entry.factory(**values)
-    elif set(values) == {*entry.fixed, "mean"}:
-        law = from_mean(name, **values)
-    else:
-        given = ", ".join(values) or "no parameters"
-        raise InputError(
-            f"{text!r} gives {given}; {name} takes {_usage(name)}; and optionally "
-            f"{' or '.join(_RESTRICTIONS)}"
-        )
-    for key, value in restrictions.items():
-        law = _RESTRICTIONS[key](law, value)  # type: ignore[arg-type]
-    return law
+        return entry.factory(**values), restrictions
+    if set(values) == {*entry.fixed, "mean"}:
+        return from_mean(name, **values), restrictions
+    given = ", ".join(values) or "no parameters"
+    raise InputError(
+        f"{text!r} gives {given}; {name} takes {_usage(name)}; and optionally "
+        f"{' or '.join(_RESTRICTIONS)}"
+    )
+
+
+def save(law: Repetitions, path: str | Path) -> None:
+    """Writes a law to a file that "file:PATH" reads wherever a law of K is taken.
+
+    Args:
+      law: of K.
+      path: of the file; an old one is replaced.
+
+    Raises:
+      InputError: if the file cannot be written.
+    """
+    files.save(law, path, describe)
 
 
 def describe(law: Repetitions) -> str:

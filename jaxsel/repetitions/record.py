@@ -71,6 +71,8 @@ class Repetitions(NamedTuple):
     def summary(self) -> Summary:
         """The law by its family, and its first numbers."""
         given = ", ".join(f"{key}={value:g}" for key, value in self.parameters.items())
+        if len(self.parameters) > 8:
+            given = f"{len(self.parameters)} counts"
         of = (
             f" of another: {self.inner.summary().sentence[10:-1]}" if self.inner else ""
         )

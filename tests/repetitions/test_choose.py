@@ -198,6 +198,7 @@ def test_families():
         "poisson",
         "binomial",
         "beta_binomial",
+        "pmf",
         "conditioned",
         "capped",
     )
