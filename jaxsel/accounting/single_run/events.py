@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
-from jaxsel.accounting.single_run.curves import (
-    BaseGuarantee,
-    from_profile,
-    from_renyi,
-    gaussian,
+from jaxsel.accounting.single_run.curves import BaseGuarantee, from_renyi, gaussian
+from jaxsel.accounting.single_run.loss_distributions import (
+    INTERVAL,
+    from_loss_distribution,
 )
+from jaxsel.accounting.single_run.relations import ADD_OR_REMOVE_ONE, relation_name
 from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 
 if TYPE_CHECKING:
     import dp_accounting
 
-
-_INTERVAL = 1e-4  # of the discretised privacy loss, dp-accounting's default
 # Points of the discretised loss of one step and of all, by estimate: seconds, and 2 GiB.
 _MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
 _MOST_STEPS = 2**20  # more take minutes, and a finer interval
@@ -58,32 +56,10 @@ def renyi_from_orders(orders: Sequence[float], values: Sequence[float]) -> Renyi
     return curve
 
 
-def _tail_sums(pmf: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """delta(epsilon) of one direction of a privacy loss distribution."""
-    dense = pmf.to_dense_pmf()
-    masses = np.asarray(dense._probs, dtype=np.float64)
-    losses = (dense._lower_loss + np.arange(masses.size)) * dense._discretization
-    # Losses below 0 do not enter at epsilon >= 0, and e^-loss might overflow there.
-    masses, losses = masses[losses > 0.0], losses[losses > 0.0]
-    above = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
-    others = np.append(np.cumsum((masses * np.exp(-losses))[::-1])[::-1], 0.0)
-    singular = float(dense._infinity_mass)
-
-    def profile(epsilon: np.ndarray) -> np.ndarray:
-        epsilon = np.asarray(epsilon, dtype=np.float64)
-        place = np.searchsorted(losses, epsilon, side="right")
-        with np.errstate(over="ignore", invalid="ignore"):
-            gap = above[place] - np.exp(epsilon) * others[place]
-        gap = np.where(place < losses.size, gap, 0.0)
-        return np.clip(gap + singular, 0.0, 1.0)[()]
-
-    return profile
-
-
 def from_event(
     event: "dp_accounting.DpEvent",
     *,
-    relation: "dp_accounting.NeighboringRelation | None" = None,
+    relation: "dp_accounting.NeighboringRelation | str | None" = None,
     name: str = "",
 ) -> BaseGuarantee:
     """The guarantee of a DpEvent, by its privacy loss distribution and its Renyi curve.
@@ -100,15 +76,14 @@ def from_event(
       event (then inf if the PLD has mass at infinite loss).
 
     Raises:
-      InputError: if dp-accounting has no privacy loss distribution for the event, or
-        the event is not private.
+      InputError: if dp-accounting has no privacy loss distribution for the event, the
+        event is not private, or there is no such relation.
     """
     import dp_accounting
     from dp_accounting import pld
 
-    relation = relation or dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
-
-    accountant = pld.PLDAccountant(relation, _INTERVAL)
+    relation = _relation(relation)
+    accountant = pld.PLDAccountant(relation, INTERVAL)
     try:
         accountant.compose(event)
     except dp_accounting.UnsupportedEventError as error:
@@ -117,14 +92,21 @@ def from_event(
         ) from None
     if math.isinf(accountant.get_epsilon(1.0 - 1e-9)):
         raise InputError(f"{event} is not private: it has a step without noise")
-    loss = accountant._pld
-    forward = _tail_sums(loss._pmf_remove)
-    backward = None if loss._symmetric else _tail_sums(loss._pmf_add)
     try:
         renyi = _moments(event, relation)
     except dp_accounting.UnsupportedEventError:
         renyi = None
-    return from_profile(name or str(event), forward, backward, renyi=renyi)
+    return from_loss_distribution(
+        accountant._pld, relation=relation, name=name or str(event), renyi=renyi
+    )
+
+
+def _relation(relation: object) -> Any:
+    """dp-accounting's own relation; adding or removing a record by default."""
+    import dp_accounting
+
+    name = relation_name(relation) or ADD_OR_REMOVE_ONE
+    return dp_accounting.NeighboringRelation[name.upper()]
 
 
 def _moments(event: Any, relation: Any) -> RenyiCurve:
@@ -146,7 +128,7 @@ def _too_large(noise_multiplier: float, renyi: RenyiCurve) -> bool:
     """Whether the losses of DP-SGD, at dp-accounting's interval, are too many."""
     one = 0.5 / noise_multiplier**2 + 10.0 / noise_multiplier
     all_steps = 2.0 * renyi_to_epsilon(renyi, _NEGLIGIBLE).epsilon
-    return one > _MOST_OF_ONE * _INTERVAL or all_steps > _MOST_OF_ALL * _INTERVAL
+    return one > _MOST_OF_ONE * INTERVAL or all_steps > _MOST_OF_ALL * INTERVAL
 
 
 @functools.lru_cache(maxsize=16)
@@ -215,7 +197,8 @@ def dp_sgd(
         )
     name = f"dp_sgd:noise_multiplier={noise_multiplier!r},{text}"
     if rate == 1.0:
-        return gaussian(noise_multiplier / math.sqrt(number))._replace(name=name)
+        whole = gaussian(noise_multiplier / math.sqrt(number))
+        return whole._replace(name=name, relation=ADD_OR_REMOVE_ONE)
     import dp_accounting
 
     event = dp_accounting.SelfComposedDpEvent(
@@ -226,5 +209,12 @@ def dp_sgd(
     )
     renyi = _moments(event, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
     if number > _MOST_STEPS or _too_large(noise_multiplier, renyi):
-        return from_renyi(name, renyi)
-    return from_event(event, name=name)
+        return from_renyi(name, renyi)._replace(relation=ADD_OR_REMOVE_ONE)
+    return from_event(event, name=name)._replace(
+        # n runs are one of n times the steps.
+        composed=lambda count: dp_sgd(
+            noise_multiplier=noise_multiplier,
+            sampling_probability=rate,
+            steps=number * count,
+        )
+    )
