@@ -6,7 +6,7 @@ so is everything computed from them.
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,8 +82,8 @@ def from_event(
     import dp_accounting
     from dp_accounting import pld
 
-    relation = _relation(relation)
-    accountant = pld.PLDAccountant(relation, INTERVAL)
+    neighbours = _relation(relation)
+    accountant = pld.PLDAccountant(neighbours, INTERVAL)
     try:
         accountant.compose(event)
     except dp_accounting.UnsupportedEventError as error:
@@ -93,11 +93,11 @@ def from_event(
     if math.isinf(accountant.get_epsilon(1.0 - 1e-9)):
         raise InputError(f"{event} is not private: it has a step without noise")
     try:
-        renyi = _moments(event, relation)
+        renyi = _moments(event, neighbours)
     except dp_accounting.UnsupportedEventError:
         renyi = None
     return from_loss_distribution(
-        accountant._pld, relation=relation, name=name or str(event), renyi=renyi
+        accountant._pld, relation=neighbours, name=name or str(event), renyi=renyi
     )
 
 
@@ -131,6 +131,90 @@ def _too_large(noise_multiplier: float, renyi: RenyiCurve) -> bool:
     return one > _MOST_OF_ONE * INTERVAL or all_steps > _MOST_OF_ALL * INTERVAL
 
 
+def check_noise(name: str, value: float) -> float:
+    """A noise multiplier that dp-accounting's formulas take."""
+    return check_interval(
+        name, value, _LEAST_NOISE, _MOST_NOISE, low_open=False, high_open=False
+    )
+
+
+def _schedule(
+    sampling_probability: float | None,
+    steps: int | None,
+    dataset_size: int | None,
+    batch_size: float | None,
+    epochs: float | None,
+) -> tuple[float, int, str]:
+    """Sampling probability, steps, and what was given, as text."""
+    if (batch_size is None) != (dataset_size is None) or (
+        (batch_size is None) == (sampling_probability is None)
+        or (steps is None) == (epochs is None)
+    ):
+        raise InputError(
+            "DP-SGD takes noise_multiplier, then sampling_probability or dataset_size and "
+            "batch_size, and steps or epochs"
+        )
+    if dataset_size is not None and batch_size is not None:
+        size = check_integer("dataset_size", dataset_size, 1)
+        batch = check_interval("batch_size", batch_size, 0.0, size, high_open=False)
+        inverse, text = size / batch, f"dataset_size={size},batch_size={batch:g}"
+        rate = batch / size
+    else:
+        given = 0.0 if sampling_probability is None else sampling_probability
+        rate = check_interval("sampling_probability", given, 0.0, 1.0, high_open=False)
+        inverse, text = 1.0 / rate, f"sampling_probability={rate!r}"
+    if epochs is None:
+        number = check_integer("steps", steps, 1)
+        return rate, number, f"{text},steps={number}"
+    passes = check_positive("epochs", epochs)
+    check_interval("the number of steps", passes * inverse, 0.0, 1e300)
+    number = math.ceil(passes * inverse * (1.0 - 1e-12))
+    return rate, number, f"{text},epochs={passes:g}"
+
+
+@functools.lru_cache(maxsize=16)
+def dp_sgd_phases(
+    phases: tuple[tuple[float, float, int], ...], *, name: str = ""
+) -> BaseGuarantee:
+    """DP-SGD whose noise or sampling changes on the way; neighbours as in dp_sgd.
+
+    Args:
+      phases: noise multiplier, sampling probability and steps of each, in order; checked.
+      name: for messages.
+    """
+    import dp_accounting
+
+    name = name or "dp_sgd in phases: " + "; ".join(
+        f"noise_multiplier={noise!r},sampling_probability={rate!r},steps={steps}"
+        for noise, rate, steps in phases
+    )
+    if all(rate == 1.0 for _, rate, _ in phases):
+        precision = sum(steps / noise**2 for noise, _, steps in phases)
+        whole = gaussian(1.0 / math.sqrt(precision))
+        return whole._replace(name=name, relation=ADD_OR_REMOVE_ONE)
+    event = dp_accounting.ComposedDpEvent(
+        [
+            dp_accounting.SelfComposedDpEvent(
+                dp_accounting.PoissonSampledDpEvent(
+                    rate, dp_accounting.GaussianDpEvent(noise)
+                ),
+                steps,
+            )
+            for noise, rate, steps in phases
+        ]
+    )
+    renyi = _moments(event, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    least = min(noise for noise, _, _ in phases)
+    if sum(steps for _, _, steps in phases) > _MOST_STEPS or _too_large(least, renyi):
+        return from_renyi(name, renyi)._replace(relation=ADD_OR_REMOVE_ONE)
+    return from_event(event, name=name)._replace(
+        # n runs are one of n times the steps, in whatever order they are made.
+        composed=lambda count: dp_sgd_phases(
+            tuple((noise, rate, steps * count) for noise, rate, steps in phases)
+        )
+    )
+
+
 @functools.lru_cache(maxsize=16)
 def dp_sgd(
     *,
@@ -150,71 +234,17 @@ def dp_sgd(
     Args:
       noise_multiplier: standard deviation of the noise over the clipping norm, in
         [1e-3, 1e9].
-      sampling_probability, steps: of each step, and how many; or
-      dataset_size, batch_size, epochs: with probability batch_size/dataset_size and
-        epochs dataset_size/batch_size steps, rounded up.
+      sampling_probability: of each step; or
+      dataset_size, batch_size: it is batch_size/dataset_size.
+      steps: how many; or
+      epochs: as many as epochs over the sampling probability, rounded up.
 
     Raises:
       InputError: if values are missing, given both ways, or out of range.
     """
-    noise_multiplier = check_interval(
-        "noise_multiplier",
-        noise_multiplier,
-        _LEAST_NOISE,
-        _MOST_NOISE,
-        low_open=False,
-        high_open=False,
+    noise_multiplier = check_noise("noise_multiplier", noise_multiplier)
+    rate, number, text = _schedule(
+        sampling_probability, steps, dataset_size, batch_size, epochs
     )
-    by_step = (sampling_probability, steps)
-    by_epoch = (dataset_size, batch_size, epochs)
-    if (
-        sampling_probability is not None
-        and steps is not None
-        and set(by_epoch) == {None}
-    ):
-        rate = check_interval(
-            "sampling_probability", sampling_probability, 0.0, 1.0, high_open=False
-        )
-        number = check_integer("steps", steps, 1)
-        text = f"sampling_probability={rate!r},steps={number}"
-    elif (
-        dataset_size is not None
-        and batch_size is not None
-        and epochs is not None
-        and by_step == (None, None)
-    ):
-        size = check_integer("dataset_size", dataset_size, 1)
-        batch = check_interval("batch_size", batch_size, 0.0, size, high_open=False)
-        passes = check_positive("epochs", epochs)
-        total = passes * size / batch
-        check_interval("the number of steps", total, 0.0, 1e300)
-        rate, number = batch / size, math.ceil(total * (1.0 - 1e-12))
-        text = f"dataset_size={size},batch_size={batch:g},epochs={passes:g}"
-    else:
-        raise InputError(
-            "DP-SGD takes noise_multiplier and either sampling_probability and steps, "
-            "or dataset_size, batch_size and epochs"
-        )
     name = f"dp_sgd:noise_multiplier={noise_multiplier!r},{text}"
-    if rate == 1.0:
-        whole = gaussian(noise_multiplier / math.sqrt(number))
-        return whole._replace(name=name, relation=ADD_OR_REMOVE_ONE)
-    import dp_accounting
-
-    event = dp_accounting.SelfComposedDpEvent(
-        dp_accounting.PoissonSampledDpEvent(
-            rate, dp_accounting.GaussianDpEvent(noise_multiplier)
-        ),
-        number,
-    )
-    renyi = _moments(event, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
-    if number > _MOST_STEPS or _too_large(noise_multiplier, renyi):
-        return from_renyi(name, renyi)._replace(relation=ADD_OR_REMOVE_ONE)
-    return from_event(event, name=name)._replace(
-        # n runs are one of n times the steps.
-        composed=lambda count: dp_sgd(
-            noise_multiplier=noise_multiplier,
-            sampling_probability=rate,
-            steps=number * count,
-        )
-    )
+    return dp_sgd_phases(((noise_multiplier, rate, number),), name=name)

@@ -21,13 +21,14 @@ from jaxsel.accounting.single_run.relations import relation_name
 from jaxsel.errors import InputError, check_positive
 
 if TYPE_CHECKING:
-    import dp_accounting
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 INTERVAL = 1e-4
 """Of the discretised privacy loss: the default of dp-accounting."""
 
-_NEGLIGIBLE = 1e-20  # mass of P at either end that is moved up, the upper one to infinity
+_NEGLIGIBLE = (
+    1e-20  # mass of P at either end that is moved up, the upper one to infinity
+)
 _REACH = 700.0  # e^loss must stay finite; larger losses count as infinite
 _MOST_POINTS = 2**22  # of a composed distribution: a second and half a gigabyte
 _UNIT = 2.0**-53
@@ -148,11 +149,13 @@ def composed_distribution(
     if releases == 1:
         return found
     size = max(
-        float(np.linalg.norm(pmf._probs))
+        float(np.linalg.norm(pmf.to_dense_pmf()._probs))
         for one in ones
         for pmf in (one._pmf_remove, one._pmf_add)
     )
-    both = [found._pmf_remove] if found._symmetric else [found._pmf_remove, found._pmf_add]
+    both = (
+        [found._pmf_remove] if found._symmetric else [found._pmf_remove, found._pmf_add]
+    )
     return PrivacyLossDistribution(*(_rounded_up(pmf, releases, size) for pmf in both))
 
 

@@ -23,9 +23,8 @@ from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 from jaxsel.repetitions import Repetitions, describe
 
 STATEMENTS = {
-    "JX-Composition": "profiles of the searches composed as privacy loss distributions; "
-    "this project",
-    "composed-renyi": "Renyi bounds added up (Mironov 2017, Proposition 1), of",
+    "JX-Composition": "profiles composed as privacy loss distributions; this project",
+    "composed-renyi": "Renyi bounds added up (Mironov 2017, Proposition 1)",
     "composed-sum": "epsilons and deltas added up (Dwork & Roth 2014, Theorem 3.16)",
 }
 """Every bound on a composition by id."""
@@ -93,15 +92,35 @@ def checked(releases: Sequence[Release]) -> str | None:
     return common_relation((each.base.name, each.base.relation) for each in releases)
 
 
-def release_pairs(release: Release) -> tuple[DominatingPair, ...] | None:
-    """Dominating pairs of one of these releases; None where none are known."""
-    if release.base.pairs is None:
+Part = tuple[tuple[DominatingPair, ...], int]
+
+
+def release_part(release: Release) -> Part | None:
+    """Dominating pairs of a release, and how often it is made; None if none are known.
+
+    What has its own guarantee of so many runs, as Gaussian noise does, is made once.
+    """
+    base, law, times = release
+    if law is None and times > 1 and base.composed is not None:
+        base, times = base.composed(times), 1
+    if base.pairs is None or (law is not None and not math.isfinite(law.mean)):
         return None
-    if release.repetitions is None:
-        return release.base.pairs()
-    if not math.isfinite(release.repetitions.mean):
-        return None
-    return tuned_pairs(release.base, release.repetitions)
+    return (base.pairs() if law is None else tuned_pairs(base, law)), times
+
+
+def release_parts(releases: Sequence[Release]) -> list[Part]:
+    """Dominating pairs of every release.
+
+    Raises:
+      InputError: if one has none.
+    """
+    found = []
+    for release in releases:
+        part = release_part(release)
+        if part is None:
+            raise InputError(f"{release.describe()} has no privacy loss distribution")
+        found.append(part)
+    return found
 
 
 def composed_epsilon(releases: Sequence[Release], delta: float) -> float:
@@ -113,13 +132,11 @@ def composed_epsilon(releases: Sequence[Release], delta: float) -> float:
       InputError: as ``checked``.
     """
     checked(releases)
-    parts = []
-    for release in releases:
-        pairs = release_pairs(release)
-        if pairs is None:
-            return math.inf
-        parts.append((pairs, release.times))
-    return float(composed_distribution(parts).get_epsilon_for_delta(delta))
+    parts = [release_part(release) for release in releases]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return math.inf
+    return float(composed_distribution(known).get_epsilon_for_delta(delta))
 
 
 def composed_renyi_epsilon(
@@ -148,27 +165,37 @@ def composed_renyi_epsilon(
         return math.inf, []
 
     def total(order: np.ndarray) -> np.ndarray:
-        return sum(times * np.asarray(curve(order)) for curve, times in curves)
+        return np.sum([times * curve(order) for curve, times in curves], axis=0)
 
     # delta = lost + (1 - lost) times the delta of the good parts
     found = renyi_to_epsilon(total, (delta - lost) / (1.0 - lost))
-    theorems = dict.fromkeys(name(found.order) for name in names)
+    theorems = [name(found.order) for name in names]
     return found.epsilon, [name for name in theorems if name != "none"]
 
 
-def summed_epsilon(releases: Sequence[Release], delta: float) -> float:
-    """Sum of the epsilons of all releases, each at an equal share of delta.
+def summed_epsilon(
+    releases: Sequence[Release], delta: float
+) -> tuple[float, list[str]]:
+    """Sum of the epsilons of all releases at equal shares of delta, and whose they are.
 
     Each is the best that is proved of that release alone.
     """
     share = delta / sum(release.times for release in releases)
-    total = 0.0
+    total, names = 0.0, []
     for base, law, times in releases:
         if law is None:
             total += times * base_epsilon(base, share)
         else:
-            total += times * account(base, law, share, attain=False).best.epsilon
-    return total
+            best = account(base, law, share, attain=False).best
+            total += times * best.epsilon
+            names.append(best.theorem)
+    return total, names
+
+
+def _of(theorem: str, names: Sequence[str]) -> str:
+    """A statement with the theorems that it starts from."""
+    listed = ", ".join(dict.fromkeys(names))
+    return STATEMENTS[theorem] + (f"; of {listed}" if listed else "")
 
 
 def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
@@ -187,14 +214,13 @@ def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
     """
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     relation = checked(releases)
-    summed = summed_epsilon(releases, delta)
-    renyi, theorems = composed_renyi_epsilon(releases, delta)
-    of = STATEMENTS["composed-renyi"]
-    of = f"{of} {', '.join(theorems)}" if theorems else of.removesuffix(", of")
-    found = [
-        ProvenEpsilon(summed, "composed-sum", STATEMENTS["composed-sum"]),
-        ProvenEpsilon(renyi, "composed-renyi", of),
-    ]
+    found = []
+    for theorem, solve in (
+        ("composed-sum", summed_epsilon),
+        ("composed-renyi", composed_renyi_epsilon),
+    ):
+        epsilon, names = solve(releases, delta)
+        found.append(ProvenEpsilon(epsilon, theorem, _of(theorem, names)))
     if delta > 0.0:  # at 0 it is the sum of the largest losses, which stands above
         epsilon = composed_epsilon(releases, delta)
         statement = STATEMENTS["JX-Composition"]

@@ -108,7 +108,9 @@ def _released(
     return tuple(composing.composed_pair(pair, count) for pair in pairs)
 
 
-def tuned_profiles(base: BaseGuarantee, repetitions: Repetitions) -> tuple[Profile, ...]:
+def tuned_profiles(
+    base: BaseGuarantee, repetitions: Repetitions
+) -> tuple[Profile, ...]:
     """Bounds on delta(epsilon) of the best of K runs, one a direction.
 
     Args:
