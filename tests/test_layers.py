@@ -63,6 +63,9 @@ ALLOWED = {
     "auditing": HOST
     | {"engine", "audit_bounds", "accounting.single_run", "entry", "catalogue",
        "key_use", "records"},
+    "plan_checks": HOST
+    | {"accounting.single_run", "auditing", "engine", "families.tuning", "intervals",
+       "repetition_sampling", "tallies"},
     "validation": HOST | {"catalogue"},
     "measuring": HOST | {"catalogue", "validation"},
     "sweeps": HOST

@@ -97,7 +97,7 @@ def base_epsilon(base: BaseGuarantee, delta: float) -> float:
     return found
 
 
-def _composition(
+def composition(
     base: BaseGuarantee, law: Repetitions, delta: float
 ) -> Callable[[], float] | None:
     """Epsilon of releasing as many runs as K can be; None if they are too many.
@@ -138,7 +138,7 @@ def _candidates(
 ) -> dict[str, Callable[[], float]]:
     """Every bound on the tuned epsilon at delta, by theorem; failures not set aside."""
     found = _pure(base, law)
-    released = _composition(base, law, delta)
+    released = composition(base, law, delta)
     if released is not None:
         found["composition"] = released
     if base.pairs is not None and math.isfinite(law.mean):

@@ -1,0 +1,182 @@
+"""A base whose noise is left open: one run for every amount of noise."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from scipy import interpolate
+
+from jaxsel.accounting.single_run.base_text import parse_base
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.errors import InputError
+
+# What may be left open, and whether more of it is more private.
+OPEN = {
+    "noise_multiplier": True,
+    "noise_scale": True,
+    "mu": False,
+    "rho": False,
+    "epsilon": False,
+}
+_DIGITS = 4  # of the noise that is returned
+_CLOSE = 1e-3  # of its logarithm: the noise exceeds the least by no more
+_MOST = 1e6  # noise, and one over the least
+
+
+class BaseFamily(NamedTuple):
+    """One run for every amount of noise.
+
+    Attributes:
+      text: of the base, without the setting that is open.
+      name: of that setting.
+      more_is_more_private: False for mu, rho and epsilon.
+      known: value -> the guarantee of one run, of those that were asked for.
+    """
+
+    text: str
+    name: str
+    more_is_more_private: bool
+    known: dict[float, BaseGuarantee]
+
+    def at(self, value: float) -> BaseGuarantee:
+        """The guarantee of one run; that of DP-SGD takes a second, and is kept."""
+        if value not in self.known:
+            self.known[value] = parse_base(self._text(repr(value)))
+        return self.known[value]
+
+    def _text(self, value: str) -> str:
+        return f"{self.text}{',' if ':' in self.text else ':'}{self.name}={value}"
+
+    def written(self, value: float) -> str:
+        """The base with this value, as text."""
+        return self._text(f"{value:g}")
+
+
+def open_base(text: str) -> BaseFamily | BaseGuarantee:
+    """Reads a base with or without its noise.
+
+    Args:
+      text: as for ``parse_base``; one of noise_multiplier, noise_scale, mu, rho and
+        epsilon may be missing.
+
+    Raises:
+      InputError: if nothing or too much is missing, or a number is out of range.
+    """
+    text = text.strip().rstrip(",:")
+    complaints = []
+    try:
+        return parse_base(text)
+    except InputError as error:
+        complaints.append(str(error))
+    for name, more in OPEN.items():
+        family = BaseFamily(text, name, more, {})
+        try:
+            family.at(1.0)
+        except InputError as error:
+            complaints.append(str(error))
+            continue
+        return family
+    # What is said of a number is more to the point than what is said of the form.
+    raise InputError(min(complaints, key=lambda said: said.startswith("base is")))
+
+
+def _rounded(value: float, up: bool) -> float:
+    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
+    steps = math.ceil(value / unit - 1e-9) if up else math.floor(value / unit + 1e-9)
+    return float(f"{steps * unit:.{_DIGITS}g}")
+
+
+def least_noise(
+    family: BaseFamily, cost: Callable[[BaseGuarantee], float], epsilon: float
+) -> float:
+    """The least noise, to four digits and a thousandth, with a cost of at most epsilon.
+
+    Args:
+      family: of bases; those that are known already are tried first.
+      cost: base -> epsilon of what is released; it falls as noise grows.
+      epsilon: > 0.
+
+    Returns:
+      The value of the open setting. ``cost`` was evaluated there, and is at most epsilon.
+
+    Raises:
+      InputError: if even the most noise that is tried costs more.
+    """
+    sign = 1.0 if family.more_is_more_private else -1.0
+    found: dict[float, float] = {}
+
+    def excess(value: float) -> float:
+        """log(cost / epsilon); against the log of noise its slope is about -1."""
+        if value not in found:
+            here = cost(family.at(value))
+            found[value] = (
+                math.log(max(here, 1e-12) / epsilon) if math.isfinite(here) else 5.0
+            )
+        return found[value]
+
+    def ends() -> tuple[float, float]:
+        """log noise of the most that is too little, and of the least that is enough."""
+        places = {sign * math.log(value): value for value in found}
+        low = max((x for x, v in places.items() if found[v] > 0.0), default=-math.inf)
+        high = min((x for x, v in places.items() if found[v] <= 0.0), default=math.inf)
+        return low, high
+
+    _try_known(family, sign, excess)
+    for _ in range(100):
+        low, high = ends()
+        if high - low <= _CLOSE:
+            break
+        guess = _guess(sign, found, low, high)
+        if abs(guess) > math.log(_MOST):
+            raise InputError(
+                f"epsilon {epsilon:g} is not reached for any {family.name} from "
+                f"{1 / _MOST:g} to {_MOST:g}; take another epsilon, a larger delta or "
+                "fewer runs"
+            )
+        value = _rounded(math.exp(sign * guess), sign > 0.0)
+        if value in found:  # rounding leaves nothing between
+            break
+        # Short of the target by less than it is worth to look for.
+        if -_CLOSE < excess(value) <= 0.0:
+            return value
+    value = _rounded(math.exp(sign * ends()[1]), sign > 0.0)
+    step = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
+    while excess(value) > 0.0:
+        value = float(f"{value + sign * step:.{_DIGITS}g}")
+    return value
+
+
+def _try_known(
+    family: BaseFamily, sign: float, excess: Callable[[float], float]
+) -> None:
+    """Evaluates known bases, by bisection, or the first one."""
+    values = sorted(family.known, key=lambda value: sign * value) or [1.0]
+    low, high = 0, len(values) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if excess(values[middle]) > 0 else (low, middle)
+    for place in (low - 1, low, low + 1):  # neighbours, to interpolate between
+        if 0 <= place < len(values):
+            excess(values[place])
+
+
+def _guess(sign: float, found: dict[float, float], low: float, high: float) -> float:
+    """log noise where the cost should be epsilon, and a little more."""
+    points = sorted((sign * math.log(value), over) for value, over in found.items())
+    if not math.isfinite(low):
+        return high + points[0][1] - 0.1
+    if not math.isfinite(high):
+        return low + points[-1][1] + 0.1
+    # The inverse, through the nearest points, as a polynomial in the excess.
+    near = sorted(points, key=lambda point: abs(point[1]))[:4]
+    overs = [over for _, over in near]
+    if len(set(overs)) == len(near) and 5.0 not in overs:
+        guess = float(
+            interpolate.barycentric_interpolate(overs, [x for x, _ in near], 0.0)
+        )
+    else:
+        guess = 0.5 * (low + high)
+    margin = min(0.25 * _CLOSE, 0.25 * (high - low))
+    if not low < guess < high:
+        guess = 0.5 * (low + high)
+    return min(max(guess + margin, low + margin), high - margin)

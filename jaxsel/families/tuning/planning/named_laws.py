@@ -1,0 +1,132 @@
+"""The families of laws of K with a name, each with the mean that meets a wish."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.planning.wishes import Wishes
+from jaxsel.repetitions import Repetitions, from_mean
+
+_MOST_MEAN = 1e6
+_SHAPES = (-0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)  # eta
+
+
+def _negative_binomial(eta: float) -> Callable[[float], Repetitions]:
+    return lambda mean: from_mean("truncated_negative_binomial", mean, eta=eta)
+
+
+_NAMES = {0.0: "logarithmic", 1.0: "geometric"}
+FAMILIES: Mapping[str, Callable[[float], Repetitions]] = {
+    _NAMES.get(eta, f"tnb:eta={eta:g}"): _negative_binomial(eta) for eta in _SHAPES
+} | {"poisson": lambda mean: from_mean("poisson", mean)}
+"""Name -> E[K] -> the law; what a plan chooses from, besides the best law of all."""
+
+
+class Fitted(NamedTuple):
+    """The law of one family that meets the wishes."""
+
+    family: str
+    law: Repetitions
+
+
+def _least(condition: Callable[[float], bool], low: float, high: float) -> float:
+    """The least mean, to 1e-9, with a condition that stays true; inf without one."""
+    if not condition(high):
+        return np.inf
+    if condition(low):
+        return low
+    while high / low > 1.0 + 1e-9:
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if condition(middle) else (middle, high)
+    return high
+
+
+def fitted(family: str, wishes: Wishes) -> Fitted | None:
+    """The cheapest law of a family that is good enough; the best one afforded if all are.
+
+    Cost and quality both increase with E[K] in every family, so that the least mean that
+    is good enough costs least in privacy, too.
+
+    Returns:
+      None if no law of the family is both good enough and afforded.
+    """
+    make = FAMILIES[family]
+
+    def law(mean: float) -> Repetitions | None:
+        try:
+            return make(mean)
+        except InputError:
+            return None  # the family does not reach so far
+
+    def too_dear(mean: float) -> bool:
+        found = law(mean)
+        return found is None or not wishes.afforded(found)
+
+    def good_enough(mean: float) -> bool:
+        found = law(mean)
+        return found is not None and wishes.good_enough(found)
+
+    low = 1.0
+    if wishes.runs is None and wishes.runs_95 is None:
+        high = _MOST_MEAN
+        if not wishes.asks_for_quality:
+            raise InputError(
+                "nothing says how far the search may go; give runs, runs_95, rank, or "
+                "good with a chance"
+            )
+    else:
+        high = min(_least(too_dear, low, _MOST_MEAN), _MOST_MEAN)
+    while law(high) is None and high > low:
+        high = low + (high - low) / 2.0
+    if wishes.asks_for_quality or wishes.none is not None:
+        mean = _least(good_enough, low, high)
+        if np.isinf(mean):
+            return None
+        # Without a wish for quality more runs are better, as long as they are afforded.
+        high = mean if wishes.asks_for_quality else high
+    # Few digits where they do; the end that bisection found may lie on its other side.
+    for mean in (*(_rounded_up(high, digits) for digits in (4, 6, 9)), high):
+        for near in (mean, mean * (1.0 - 1e-8)):
+            found = law(near)
+            if found and wishes.afforded(found) and wishes.good_enough(found):
+                return Fitted(family, found)
+    return None
+
+
+def most_runs(
+    family: str, wishes: Wishes, affordable: Callable[[Repetitions], bool]
+) -> Fitted | None:
+    """The law of a family with the largest E[K], to a thousandth, that can be paid.
+
+    Args:
+      family: one of FAMILIES.
+      wishes: for the law, beside its price.
+      affordable: law -> whether it can be paid; what is dearer has more runs.
+    """
+    make = FAMILIES[family]
+
+    def good(mean: float) -> bool:
+        try:
+            law = make(mean)
+        except InputError:
+            return False
+        return wishes.afforded(law) and affordable(law)
+
+    low, high = 1.0, 2.0
+    if not good(low):
+        return None
+    while high < _MOST_MEAN and good(high):
+        low, high = high, 2.0 * high
+    while high / low > 1.001:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if good(middle) else (low, middle)
+    law = make(low)
+    return Fitted(family, law) if wishes.good_enough(law) else None
+
+
+def _rounded_up(mean: float, digits: int) -> float:
+    unit = 10.0 ** (math.floor(math.log10(mean)) + 1 - digits)
+    return float(f"{math.ceil(mean / unit - 1e-6) * unit:.{digits}g}")

@@ -1,0 +1,241 @@
+"""A search for a budget: the noise of one run, the law of K, and what else could be had.
+
+Two of three are given, the third is found: epsilon, the noise of one run, how many runs.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
+from jaxsel.domains import number
+from jaxsel.errors import InputError
+from jaxsel.families.tuning import accountant
+from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.families.tuning.planning.base_family import (
+    BaseFamily,
+    least_noise,
+    open_base,
+)
+from jaxsel.families.tuning.planning.named_laws import (
+    FAMILIES,
+    Fitted,
+    fitted,
+    most_runs,
+)
+from jaxsel.families.tuning.planning.wishes import Utility, Wishes, utility
+from jaxsel.repetitions import Repetitions, from_mean
+from jaxsel.repetitions.summaries import expected_quantile
+
+_QUICK = 2048  # points of the envelope while searching: an upper bound, too
+_EPSILON = number("of the search", above=0.0)
+_DELTA = number("of the search", at_least=0.0, below=1.0)
+
+
+class Choice(NamedTuple):
+    """One way to spend the budget.
+
+    Attributes:
+      name: the family of its law of K, or what it is.
+      base: one run, as text.
+      noise: value of the base's setting that was open; NaN where it was given.
+      law: of K.
+      epsilon: proved of the search at the plan's delta.
+      theorem: that proves it.
+      utility: what to expect.
+    """
+
+    name: str
+    base: str
+    noise: float
+    law: Repetitions
+    epsilon: float
+    theorem: str
+    utility: Utility
+
+
+class Budget(NamedTuple):
+    """What a plan starts from.
+
+    Attributes:
+      base: one run for every noise, or the run itself.
+      text: of the base, as it was given.
+      delta: of the search.
+      epsilon: of the search; None to find the least.
+      wishes: for the law of K.
+    """
+
+    base: BaseFamily | BaseGuarantee
+    text: str
+    delta: float
+    epsilon: float | None
+    wishes: Wishes
+
+
+def quick_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> float:
+    """An upper bound on epsilon that is near the best one, in hundredths of a second."""
+    if base.pairs is None or base.core is not None or delta == 0.0:
+        return accountant.account(base, law, delta, attain=False).best.epsilon
+    return envelope_epsilon(base_envelopes(base, law, count=_QUICK), delta)
+
+
+def read_budget(
+    base: str, delta: float, epsilon: float | None, wishes: Wishes
+) -> Budget:
+    """Reads what is given: two of epsilon, the noise and the runs, or all three.
+
+    Raises:
+      InputError: if two of them are missing, or a number is out of range.
+    """
+    delta = _DELTA.read("delta", delta)
+    epsilon = None if epsilon is None else _EPSILON.read("epsilon", epsilon)
+    run = open_base(base)
+    open_noise, bounded = isinstance(run, BaseFamily), _bounded(wishes)
+    if open_noise and epsilon is None:
+        raise InputError(
+            f"base {base!r} leaves {run.name} open, and there is no epsilon; give one "
+            "of the two"
+        )
+    if open_noise and not bounded:
+        raise InputError(
+            f"base {base!r} leaves {run.name} open, and nothing says how far the search "
+            "may go; give runs, runs_95, rank, or good with a chance"
+        )
+    if not open_noise and epsilon is None and not bounded:
+        raise InputError(
+            "neither an epsilon is given nor how far the search may go; give one of them"
+        )
+    # Where the winner is made as good as possible, it need not be as good as another.
+    if bounded and not wishes.asks_for_quality and (open_noise or epsilon is None):
+        wishes = wishes._replace(rank=_rank_of_geometric(wishes))
+    return Budget(run, base, delta, epsilon, wishes)
+
+
+def _bounded(wishes: Wishes) -> bool:
+    return (
+        wishes.runs is not None or wishes.runs_95 is not None or wishes.asks_for_quality
+    )
+
+
+def _rank_of_geometric(wishes: Wishes) -> float:
+    """What a plan asks for if nothing else is: the rank of geometric K as afforded."""
+    found = fitted("geometric", wishes)
+    if found is None:
+        raise InputError(
+            "no geometric law of K runs so little; take more runs or a larger runs_95"
+        )
+    # A little less, so that rounding does not exclude that law itself.
+    return (1.0 - expected_quantile(found.law)) * (1.0 + 1e-9)
+
+
+def choices(budget: Budget) -> list[Choice]:
+    """The best law of each named family, the best choice first.
+
+    Raises:
+      InputError: if no family meets the wishes.
+    """
+    base, epsilon, delta = budget.base, budget.epsilon, budget.delta
+    found = []
+    for family in FAMILIES:
+        if isinstance(base, BaseFamily):
+            law = fitted(family, budget.wishes)
+            if law is not None and epsilon is not None:
+                found.append(with_least_noise(base, law, delta, epsilon, budget.wishes))
+            continue
+        if epsilon is None:
+            law = fitted(family, budget.wishes)
+        else:
+            law = most_runs(
+                family, budget.wishes,
+                functools.partial(_affordable, base, delta, epsilon),
+            )  # fmt: skip
+        if law is not None:
+            found.append(accounted(law, base, budget.text, math.nan, budget))
+    if not found:
+        raise InputError(_nothing(budget))
+    return sorted(found, key=functools.partial(_badness, budget))
+
+
+def _affordable(
+    base: BaseGuarantee, delta: float, epsilon: float, law: Repetitions
+) -> bool:
+    return quick_epsilon(base, law, delta) <= epsilon
+
+
+def _badness(budget: Budget, choice: Choice) -> float:
+    """What a plan makes least: the noise, epsilon, or the chance of a bad winner."""
+    if isinstance(budget.base, BaseFamily):
+        return choice.noise if budget.base.more_is_more_private else -choice.noise
+    if budget.epsilon is None:
+        return choice.epsilon
+    expected = choice.utility
+    return -(expected.expected_quantile if math.isnan(expected.hit) else expected.hit)
+
+
+def _nothing(budget: Budget) -> str:
+    """Why no choice is left, and what would do."""
+    wishes, base = budget.wishes, budget.base
+    if budget.epsilon is not None and not isinstance(base, BaseFamily):
+        one = accountant.base_epsilon(base, budget.delta)
+        if one > budget.epsilon:
+            return (
+                f"epsilon is {budget.epsilon:g}, and one run alone costs {one:.4g} at "
+                f"delta = {budget.delta:g}; take epsilon above that, or more noise"
+            )
+    if wishes.asks_for_quality:
+        # K that varies least gets furthest with few runs.
+        law = fitted("poisson", wishes._replace(runs=None, runs_95=None))
+        if law is not None:
+            needed = utility(law.law, wishes.good)
+            return (
+                "no law of K with a name is as good and runs so little; Poisson K is from "
+                f"runs = {needed.mean_runs:.4g} with runs-95 = {needed.runs_95} on"
+            )
+    return "no law of K with a name meets these wishes; relax one of them"
+
+
+def with_least_noise(
+    base: BaseFamily, law: Fitted, delta: float, epsilon: float, wishes: Wishes
+) -> Choice:
+    """The least noise with which the best of K runs keeps epsilon."""
+    noise = least_noise(base, lambda run: quick_epsilon(run, law.law, delta), epsilon)
+    budget = Budget(base, base.text, delta, epsilon, wishes)
+    return accounted(law, base.at(noise), base.written(noise), noise, budget)
+
+
+def accounted(
+    law: Fitted, base: BaseGuarantee, text: str, noise: float, budget: Budget
+) -> Choice:
+    """A choice with the least epsilon that is proved of it."""
+    found = accountant.account(base, law.law, budget.delta, attain=False).best
+    return Choice(
+        law.family, text, noise, law.law, found.epsilon, found.theorem,
+        utility(law.law, budget.wishes.good),
+    )  # fmt: skip
+
+
+def score_noise(law: Repetitions, delta: float, epsilon: float) -> float:
+    """Standard deviation of the noise on a count that scores a run.
+
+    One person is in the training part or in the validation part, so that the search
+    costs the larger of two totals (Liu & Talwar 2019, Section 5.1); this noise makes the
+    second at most epsilon, too.
+
+    Args:
+      law: of K.
+      delta: of the search.
+      epsilon: of the search.
+    """
+    family = BaseFamily("gaussian", "noise_multiplier", True, {1.0: gaussian(1.0)})
+    return least_noise(family, lambda run: quick_epsilon(run, law, delta), epsilon)
+
+
+def with_mean(choice: Choice, mean: float) -> Fitted:
+    """The law of the same family with another E[K].
+
+    Raises:
+      InputError: if there is none.
+    """
+    if choice.name in FAMILIES:
+        return Fitted(choice.name, FAMILIES[choice.name](mean))
+    return Fitted("geometric", from_mean("geometric", mean))

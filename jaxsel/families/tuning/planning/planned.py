@@ -1,0 +1,196 @@
+"""``jaxsel.plan``: what to run for a privacy budget."""
+
+import math
+from typing import NamedTuple
+
+from jaxsel.families.tuning.planning.alternatives import alternatives
+from jaxsel.families.tuning.planning.base_family import BaseFamily
+from jaxsel.families.tuning.planning.plan import (
+    Budget,
+    Choice,
+    choices,
+    read_budget,
+    score_noise,
+)
+from jaxsel.families.tuning.planning.wishes import read_wishes
+from jaxsel.printing import Summary, printed, rounded_up
+from jaxsel.repetitions import Repetitions, describe, parse
+from jaxsel.repetitions.summaries import expected_quantile
+
+COLUMNS = (
+    "choice", "noise", "law of K", "epsilon", "E[K]", "95 % of K", "expected quantile",
+    "chance to hit", "theorem",
+)  # fmt: skip
+
+
+def short(law: Repetitions) -> str:
+    """A law in a table's cell: its family and its mean, or the number of runs."""
+    if law.family == "point_mass":
+        return f"point_mass:count={law.mean:g}"
+    if law.family == "truncated_negative_binomial":
+        return f"tnb:eta={law.parameters['eta']:g},mean={law.mean:.6g}"
+    return f"{law.family}:mean={law.mean:.6g}"
+
+
+@printed
+class Plan(NamedTuple):
+    """What to run for a budget.
+
+    Attributes:
+      budget: what was asked.
+      epsilon: proved of the search, at ``budget.delta``.
+      chosen: the base, its noise, the law of K, and what to expect of the winner.
+      score_noise: standard deviation of the noise on a count that scores a run, so that
+        one person in the validation part costs no more; NaN at delta = 0.
+      choices: the best law of every family that meets the wishes, best first.
+      alternatives: what else the budget could have bought, each with its price.
+    """
+
+    budget: Budget
+    epsilon: float
+    chosen: Choice
+    score_noise: float
+    choices: tuple[Choice, ...]
+    alternatives: tuple[Choice, ...]
+
+    def sentences(self) -> list[str]:
+        """What to run, and what it gives, in words; epsilon is rounded up."""
+        chosen, found = self.chosen, self.chosen.utility
+        delta, good = self.budget.delta, self.budget.wishes.good
+        said = [
+            f"Run {chosen.base} with K from {short(chosen.law)}: the best run is "
+            f"({rounded_up(self.epsilon):g}, {delta:g})-differentially private, by "
+            f"{chosen.theorem}.",
+            f"It takes {found.mean_runs:.4g} runs on average, at most {found.runs_95} in "
+            f"95 searches of 100, and the winner is at quantile "
+            f"{found.expected_quantile:.4g} of the candidates on average.",
+        ]
+        if good is not None:
+            said.append(
+                f"It is among the best {good:g} with probability {found.hit:.4g}."
+            )
+        if found.none > 0.0:
+            said.append(
+                f"With probability {found.none:.3g} nothing is run or released."
+            )
+        if math.isfinite(self.score_noise):
+            said.append(
+                f"Gaussian noise of {self.score_noise:.4g} on the number of validation "
+                "examples that a run gets right keeps the same epsilon for those examples."
+            )
+        said.append("Keep K, the other runs and their scores secret.")
+        return said
+
+    def summary(self) -> Summary:
+        """The plan in words, and what else could be done."""
+        rows = [row(choice) for choice in (*self.choices, *self.alternatives)]
+        return Summary("\n".join(self.sentences()), COLUMNS, rows)
+
+    def as_record(self) -> dict:
+        """Names and numbers, ready for JSON."""
+        wishes = self.budget.wishes
+        return {
+            "base": self.chosen.base,
+            "noise": self.chosen.noise,
+            "law": describe(self.chosen.law),
+            "epsilon": self.epsilon,
+            "delta": self.budget.delta,
+            "theorem": self.chosen.theorem,
+            "score_noise": self.score_noise,
+            **self.chosen.utility._asdict(),
+            "wishes": wishes._asdict(),
+            "choices": [_record(choice) for choice in self.choices],
+            "alternatives": [_record(choice) for choice in self.alternatives],
+        }
+
+
+def row(choice: Choice) -> list:
+    """A choice as a row of ``COLUMNS``."""
+    found = choice.utility
+    hit = None if math.isnan(found.hit) else found.hit
+    noise = None if math.isnan(choice.noise) else choice.noise
+    return [
+        choice.name, noise, short(choice.law), rounded_up(choice.epsilon),
+        found.mean_runs, found.runs_95, found.expected_quantile, hit, choice.theorem,
+    ]  # fmt: skip
+
+
+def _record(choice: Choice) -> dict:
+    return {
+        "name": choice.name,
+        "base": choice.base,
+        "noise": choice.noise,
+        "law": describe(choice.law),
+        "epsilon": choice.epsilon,
+        "theorem": choice.theorem,
+        **choice.utility._asdict(),
+    }
+
+
+def plan(
+    base: str,
+    *,
+    delta: float = 1e-6,
+    epsilon: float | None = None,
+    runs: float | None = None,
+    runs_95: int | None = None,
+    rank: float | None = None,
+    rank_of: str | Repetitions | None = None,
+    good: float | None = None,
+    chance: float | None = None,
+    none: float | None = None,
+) -> Plan:
+    """What to run for a budget: the noise of one run, the law of K, the noise on scores.
+
+    Of epsilon, the noise of a run and the runs, two are given and one is found: the least
+    noise, the least epsilon, or the law with the best winner (if all are given, within
+    both limits). Where nothing is said of
+    the winner, it has to be as good, in expected rank, as that of a geometric K with
+    the runs that are allowed.
+
+    Args:
+      base: one run, as for ``account``; its noise is left out to be found, as in
+        "dp_sgd:dataset_size=60000,batch_size=600,epochs=60" or "gaussian".
+      delta: of the search, in [0, 1).
+      epsilon: of the search; None to find the least.
+      runs: E[K] at most.
+      runs_95: number of runs that 95 searches of 100 do not exceed.
+      rank: expected rank of the winner, from the top, at most: 1 less its quantile.
+      rank_of: in place of rank: a law of K whose winner is good enough.
+      good: share of the candidates that counts as good.
+      chance: that the winner is among these, at least.
+      none: chance that nothing is released, at most.
+
+    Raises:
+      InputError: for wishes that cannot be met, with the nearest that can, or numbers out
+        of range.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.plan("gaussian", epsilon=3, runs=50, good=0.05)
+        >>> found.epsilon <= 3
+        True
+    """
+    if rank_of is not None:
+        law = parse(rank_of) if isinstance(rank_of, str) else rank_of
+        least = (1.0 - expected_quantile(law)) * (1.0 + 1e-9)
+        rank = least if rank is None else min(rank, least)
+    wishes = read_wishes(
+        runs=runs, runs_95=runs_95, rank=rank, good=good, chance=chance, none=none
+    )
+    budget = read_budget(base, delta, epsilon, wishes)
+    found = choices(budget)
+    chosen = found[0]
+    # What a runner-up may cost: what was allowed, or what the plan costs.
+    allowed = chosen.epsilon if budget.epsilon is None else budget.epsilon
+    noise = math.nan
+    if budget.delta > 0.0:
+        noise = score_noise(chosen.law, budget.delta, max(allowed, chosen.epsilon))
+    others = alternatives(budget, chosen, allowed)
+    return Plan(budget, chosen.epsilon, chosen, noise, tuple(found), tuple(others))
+
+
+def single_run(found: Plan):
+    """The guarantee of one run of a plan's choice."""
+    base = found.budget.base
+    return base.at(found.chosen.noise) if isinstance(base, BaseFamily) else base
