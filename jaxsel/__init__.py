@@ -45,6 +45,13 @@ if TYPE_CHECKING:
     from jaxsel.base import Pair as Pair
     from jaxsel.base import Relation as Relation
     from jaxsel.base import Verdict as Verdict
+    from jaxsel.composition import CompositionCost as CompositionCost
+    from jaxsel.composition import compose as compose
+    from jaxsel.composition import guarantee_of as guarantee_of
+    from jaxsel.composition import (
+        privacy_loss_distribution as privacy_loss_distribution,
+    )
+    from jaxsel.composition import release as release
     from jaxsel.engine import Performance as Performance
     from jaxsel.engine import simulate as simulate
     from jaxsel.engine import simulate_grid as simulate_grid
@@ -60,6 +67,7 @@ if TYPE_CHECKING:
     from jaxsel.families.tuning.planning.planned import plan as plan
     from jaxsel.families.tuning.private_tuning import Selection as Selection
     from jaxsel.families.tuning.private_tuning import private_tuning as private_tuning
+    from jaxsel.grid import account_grid as account_grid
     from jaxsel.public import TuningCost as TuningCost
     from jaxsel.public import account as account
     from jaxsel.public import claim as claim
@@ -78,6 +86,7 @@ _PUBLIC = {
     "Audit": "auditing:Audit",
     "Budget": "base:Budget",
     "Claim": "base:Claim",
+    "CompositionCost": "composition:CompositionCost",
     "Erratum": "base:Erratum",
     "FiniteLaw": "base:FiniteLaw",
     "InputError": "errors:InputError",
@@ -92,17 +101,22 @@ _PUBLIC = {
     "Validation": "validation:Validation",
     "Verdict": "base:Verdict",
     "account": "public:account",
+    "account_grid": "grid:account_grid",
     "audit": "auditing:audit",
     "audit_delta": "auditing:audit_delta",
     "bases": "families.tuning.bases",
     "claim": "public:claim",
+    "compose": "composition:compose",
     "from_law": "tables:from_law",
+    "guarantee_of": "composition:guarantee_of",
     "mechanism": "public:mechanism",
     "noised_score": "families.tuning.noised_bases:noised_score",
     "noisy_max": "families.noisy_max.noisy_max:noisy_max",
     "plan": "families.tuning.planning.planned:plan",
     "private_tuning": "families.tuning.private_tuning:private_tuning",
+    "privacy_loss_distribution": "composition:privacy_loss_distribution",
     "random_candidate": "families.tuning.noised_bases:random_candidate",
+    "release": "composition:release",
     "simulate": "engine:simulate",
     "simulate_grid": "engine:simulate_grid",
     "sweep": "sweeps.running:sweep",

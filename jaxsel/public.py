@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxsel import catalogue
-from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.base import Claim
+from jaxsel.composition import guarantee_of, privacy_loss_distribution, release
 from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
 from jaxsel.printing import Summary, printed, rounded_up
 from jaxsel.repetitions import Repetitions, parse
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 
 def mechanism(name: str, /, **settings: Any) -> Built:
@@ -68,6 +71,7 @@ class TuningCost(NamedTuple):
         one base with this privacy profile: ``attained_from``.) NaN if not searched for,
         or none is known.
       needed: what would make an epsilon provable, where none is; None elsewhere.
+      guarantee: of one run.
     """
 
     base: str
@@ -78,11 +82,22 @@ class TuningCost(NamedTuple):
     attained: float
     attained_from: str = "guarantee"
     needed: accountant.Needed | None = None
+    guarantee: BaseGuarantee | None = None
 
     @property
     def best(self) -> accountant.ProvenEpsilon:
         """The smallest proven epsilon."""
         return self.bounds[0]
+
+    def privacy_loss_distribution(
+        self, interval: float | None = None
+    ) -> "PrivacyLossDistribution":
+        """The search in dp-accounting's terms, to be composed with other releases.
+
+        See ``jaxsel.privacy_loss_distribution``.
+        """
+        searched = release(self.guarantee, self.law)
+        return privacy_loss_distribution(searched, interval=interval)
 
     def sentences(self) -> list[str]:
         """What is proved, and what is not, in words; epsilons are rounded up."""
@@ -150,7 +165,7 @@ class TuningCost(NamedTuple):
 
 
 def account(
-    base: BaseGuarantee | str,
+    base: object,
     repetitions: Repetitions | str,
     delta: float = 1e-6,
     *,
@@ -160,7 +175,8 @@ def account(
 
     Args:
       base: guarantee of one run, made by ``jaxsel.accounting.single_run.curves`` or from
-        text as on the command line: "gaussian:noise_multiplier=4" (``jaxsel list bases``).
+        text as on the command line: "gaussian:noise_multiplier=4" (``jaxsel list bases``);
+        or what another library has: see ``jaxsel.guarantee_of``.
       repetitions: law of K, made by ``jaxsel.repetitions`` or from text:
         "geometric:mean=100"; the runs and the best of them are independent given K.
       delta: in [0, 1).
@@ -169,7 +185,7 @@ def account(
     Raises:
       InputError: for text of another form, a delta out of range, or a K that is always 0.
     """
-    guarantee = parse_base(base) if isinstance(base, str) else base
+    guarantee = guarantee_of(base)
     law = parse(repetitions) if isinstance(repetitions, str) else repetitions
     found = accountant.account(guarantee, law, delta, attain=attain)
     return TuningCost(
@@ -181,4 +197,5 @@ def account(
         found.attained,
         found.attained_from,
         found.needed,
+        guarantee,
     )

@@ -1,6 +1,7 @@
 """jaxsel account: what tuning costs in privacy."""
 
 import math
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -8,6 +9,7 @@ from typer.core import TyperCommand
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.errors import InputError
 
 HELP = """What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
 
@@ -23,6 +25,11 @@ run alone would cost, and the runners-up. Exit status 1 if nothing is proved; th
 what is needed. The guarantee covers the released run and nothing else: K, the other runs
 and their scores stay secret (unless the theorem is "composition"). The score of a run must
 be part of what that run's guarantee covers, or be computed from public data.
+
+Several searches on the same data: --times 16 for equal ones, --search FILE.toml (repeated,
+or one file with tables [[search]] of base, repetitions and times, and [[beside]] of base
+and times) for others, --beside BASE for anything else that is released. --grid 12 sets a
+fixed grid, every candidate once, beside a random search of the same mean.
 
 --base is one of:
 
@@ -45,25 +52,76 @@ class AccountCommand(TyperCommand):
         return super().get_help(ctx)
 
 
+def _composed(
+    base: str | None,
+    repetitions: str | None,
+    delta: float,
+    times: int,
+    search: list[Path] | None,
+    beside: list[str] | None,
+    grid: int | None,
+    json: bool,
+) -> bool:
+    """Answers for several releases, or for a grid, if they are asked for."""
+    if grid is None and times == 1 and not search and not beside:
+        return False
+    from jaxsel.cli import composition_answer as answers
+
+    if grid is not None:
+        if times != 1 or search or beside:
+            raise InputError("--grid goes with --base and --repetitions alone")
+        answers.answer_grid(base, repetitions, grid, delta, json)
+    else:
+        releases = answers.gather(base, repetitions, times, search, beside)
+        answers.answer_composition(releases, delta, json)
+    return True
+
+
 def account_command(
     base: Annotated[
-        str, typer.Option("--base", metavar="TEXT", help="One run; forms above.")
-    ],
+        str | None, typer.Option("--base", metavar="TEXT", help="One run; forms above.")
+    ] = None,
     repetitions: Annotated[
-        str, typer.Option("--repetitions", metavar="TEXT", help="How K is drawn.")
-    ],
+        str | None,
+        typer.Option("--repetitions", metavar="TEXT", help="How K is drawn."),
+    ] = None,
     delta: Annotated[
         float, typer.Option("--delta", help="In [0, 1); 0 asks for pure privacy.")
     ] = 1e-6,
+    times: Annotated[
+        int, typer.Option("--times", help="So many such searches, on the same data.")
+    ] = 1,
+    search: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--search", metavar="FILE.toml", help="More searches; repeatable."
+        ),
+    ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--beside", metavar="BASE", help="Released as it is, too; repeatable."
+        ),
+    ] = None,
+    grid: Annotated[
+        int | None,
+        typer.Option("--grid", help="So many candidates once each, compared."),
+    ] = None,
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """What does tuning cost? The best proven (epsilon, delta) of the best of K runs."""
     del seed
+    with bad_input_exits():
+        if _composed(base, repetitions, delta, times, search, beside, grid, json):
+            return
     from jaxsel.public import account
     from jaxsel.repetitions import describe
 
     with bad_input_exits():
+        if base is None or repetitions is None:
+            missing = "--base" if base is None else "--repetitions"
+            raise InputError(f"{missing} is missing; see jaxsel account --help")
         found = account(base, repetitions, delta)
     proved = math.isfinite(found.best.epsilon)
     if json:

@@ -31,6 +31,13 @@ GOOD = {
     "dp_sgd:dataset_size=40,batch_size=4,noise_multiplier=3,epochs=0.7": dp_sgd(
         dataset_size=40, batch_size=4, noise_multiplier=3.0, epochs=0.7
     ),
+    # the words of Opacus and of TensorFlow Privacy
+    "dp_sgd:sample_rate=0.1,sigma=3,epochs=0.7": dp_sgd(
+        sampling_probability=0.1, noise_multiplier=3.0, steps=7
+    ),
+    "dp_sgd:n=40,batch_size=4,noise_multiplier=3,num_steps=7": dp_sgd(
+        sampling_probability=0.1, noise_multiplier=3.0, steps=7
+    ),
 }
 
 
@@ -49,6 +56,7 @@ def test_parses_to_the_guarantee(text):
 
 def test_every_listed_form_is_tried():
     families = {text.strip().partition(":")[0].strip() for text in GOOD}
+    families.add("opacus")  # it reads a file: test_opacus.py
     assert families == {form.partition(":")[0] for form in FORMS}
     for form, meaning in FORMS.items():
         assert len(meaning) > 5
@@ -142,6 +150,8 @@ def test_unreadable_files(tmp_path):
         "dp_sgd:sampling_probability=0.1,noise_multiplier=3,steps=7,epochs=1",
         "dp_sgd:sampling_probability=2,noise_multiplier=3,steps=7",
         "unknown:epsilon=1",
+        "dp_sgd:q=0.1,sampling_rate=0.1,sigma=3,steps=7",
+        "dp_sgd:q=0.1,batch_size=3,sigma=3,steps=7",
     ],
 )
 def test_bad_text_is_one_sentence(text):

@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jaxsel.accounting.single_run import curves, events
+from jaxsel.accounting.single_run.base_words import spelled
 from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.opacus import read_opacus
+from jaxsel.domains import nearest
 from jaxsel.errors import InputError
 
 
@@ -23,6 +26,10 @@ _FORMS = (
           events.dp_sgd, "DP-SGD with Poisson subsampling, add or remove one record"),
     _Form("dp_sgd", ("sampling_probability", "noise_multiplier", "steps"),
           events.dp_sgd, "the same, by sampling probability and steps"),
+    _Form("dp_sgd", ("sampling_probability", "noise_multiplier", "epochs"),
+          events.dp_sgd, "the same, by sampling probability and epochs"),
+    _Form("dp_sgd", ("dataset_size", "batch_size", "noise_multiplier", "steps"),
+          events.dp_sgd, "the same, by batch size and steps"),
     _Form("gaussian", ("noise_multiplier",), curves.gaussian,
           "Gaussian noise; its standard deviation over the sensitivity"),
     _Form("laplace", ("noise_scale",), curves.laplace,
@@ -42,6 +49,7 @@ FORMS: Mapping[str, str] = {
 } | {
     "points:EPSILON=DELTA,...": "several (epsilon, delta) guarantees of the same run",
     "points:FILE": "the same, two columns epsilon and delta in a text or CSV file",
+    "opacus:FILE": "DP-SGD by the history of an Opacus accountant, as JSON",
 }
 """Every form that parse_base reads, with its meaning."""
 
@@ -51,8 +59,9 @@ def parameter_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for form in _FORMS for name in form.names))
 
 
-def _wrong(text: object) -> InputError:
-    return InputError(f"base is {text!r}; it must look like one of: {'  '.join(FORMS)}")
+def _wrong(text: object, hint: str = "") -> InputError:
+    forms = "  ".join(FORMS)
+    return InputError(f"base is {text!r}{hint}; it must look like one of: {forms}")
 
 
 def _pairs(text: str, rest: str) -> list[tuple[str, float]]:
@@ -118,9 +127,14 @@ def parse_base(text: str) -> BaseGuarantee:
         except ValueError:
             raise _wrong(text) from None
         return curves.points([e for e, _ in listed], [d for _, d in listed])
-    given = _pairs(text, rest)
-    values = dict(given)
-    for form in _FORMS:
-        if form.family == family and sorted(form.names) == sorted(n for n, _ in given):
+    if family == "opacus" and rest:
+        return read_opacus(Path(rest))
+    forms = [form for form in _FORMS if form.family == family]
+    if not forms:
+        raise _wrong(text, nearest(family, [form.family for form in _FORMS]))
+    known = tuple(dict.fromkeys(name for form in forms for name in form.names))
+    values = spelled(family, _pairs(text, rest), known)
+    for form in forms:
+        if set(form.names) == set(values):
             return form.make(**values)
     raise _wrong(text)

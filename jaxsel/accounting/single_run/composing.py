@@ -34,7 +34,7 @@ def _step(loss: np.ndarray) -> float:
     return float(2.0 * size.max() / _LATTICE)
 
 
-def _on_lattice(
+def on_lattice(
     loss: np.ndarray, first: np.ndarray, step: float
 ) -> tuple[int, np.ndarray]:
     """(lowest index, masses of P) on the lattice; both masses of every atom kept."""
@@ -70,7 +70,7 @@ def composed_pair(pair: DominatingPair, count: int) -> DominatingPair:
     loss, first = np.maximum(pair.loss[finite], -_REACH), pair.first[finite]
     singular = -math.expm1(count * math.log1p(-beyond))
     step = _step(loss)
-    low, masses = _on_lattice(loss, first, step)
+    low, masses = on_lattice(loss, first, step)
     composed, lowest = masses, low * count
     if masses.size * count <= _FEW:
         for _ in range(count - 1):

@@ -57,6 +57,8 @@ class BaseGuarantee(NamedTuple):
         ``attaining`` have the profile, and maybe not the Renyi curve.
       core, failure: if core is given, both laws are mixtures of a pair that satisfies
         ``core``, with weight 1 - failure, and of anything, with weight failure.
+      relation: which data sets are neighbours, one of ``relations.RELATIONS``; None where
+        it holds for whatever relation its sensitivity or statement is meant for.
     """
 
     name: str
@@ -69,6 +71,7 @@ class BaseGuarantee(NamedTuple):
     attaining: Callable[[], tuple[DominatingPair, ...] | None] | None = None
     composed: "Callable[[int], BaseGuarantee] | None" = None
     more_than_pairs: bool = False
+    relation: str | None = None
 
     def summary(self) -> Summary:
         """The base by name, and its Renyi bound at a few orders."""

@@ -6,25 +6,23 @@ so is everything computed from them.
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
-from jaxsel.accounting.single_run.curves import (
-    BaseGuarantee,
-    from_profile,
-    from_renyi,
-    gaussian,
+from jaxsel.accounting.single_run.curves import BaseGuarantee, from_renyi, gaussian
+from jaxsel.accounting.single_run.loss_distributions import (
+    INTERVAL,
+    from_loss_distribution,
 )
+from jaxsel.accounting.single_run.relations import ADD_OR_REMOVE_ONE, relation_name
 from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 
 if TYPE_CHECKING:
     import dp_accounting
 
-
-_INTERVAL = 1e-4  # of the discretised privacy loss, dp-accounting's default
 # Points of the discretised loss of one step and of all, by estimate: seconds, and 2 GiB.
 _MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
 _MOST_STEPS = 2**20  # more take minutes, and a finer interval
@@ -58,32 +56,10 @@ def renyi_from_orders(orders: Sequence[float], values: Sequence[float]) -> Renyi
     return curve
 
 
-def _tail_sums(pmf: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """delta(epsilon) of one direction of a privacy loss distribution."""
-    dense = pmf.to_dense_pmf()
-    masses = np.asarray(dense._probs, dtype=np.float64)
-    losses = (dense._lower_loss + np.arange(masses.size)) * dense._discretization
-    # Losses below 0 do not enter at epsilon >= 0, and e^-loss might overflow there.
-    masses, losses = masses[losses > 0.0], losses[losses > 0.0]
-    above = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
-    others = np.append(np.cumsum((masses * np.exp(-losses))[::-1])[::-1], 0.0)
-    singular = float(dense._infinity_mass)
-
-    def profile(epsilon: np.ndarray) -> np.ndarray:
-        epsilon = np.asarray(epsilon, dtype=np.float64)
-        place = np.searchsorted(losses, epsilon, side="right")
-        with np.errstate(over="ignore", invalid="ignore"):
-            gap = above[place] - np.exp(epsilon) * others[place]
-        gap = np.where(place < losses.size, gap, 0.0)
-        return np.clip(gap + singular, 0.0, 1.0)[()]
-
-    return profile
-
-
 def from_event(
     event: "dp_accounting.DpEvent",
     *,
-    relation: "dp_accounting.NeighboringRelation | None" = None,
+    relation: "dp_accounting.NeighboringRelation | str | None" = None,
     name: str = "",
 ) -> BaseGuarantee:
     """The guarantee of a DpEvent, by its privacy loss distribution and its Renyi curve.
@@ -100,15 +76,14 @@ def from_event(
       event (then inf if the PLD has mass at infinite loss).
 
     Raises:
-      InputError: if dp-accounting has no privacy loss distribution for the event, or
-        the event is not private.
+      InputError: if dp-accounting has no privacy loss distribution for the event, the
+        event is not private, or there is no such relation.
     """
     import dp_accounting
     from dp_accounting import pld
 
-    relation = relation or dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
-
-    accountant = pld.PLDAccountant(relation, _INTERVAL)
+    neighbours = _relation(relation)
+    accountant = pld.PLDAccountant(neighbours, INTERVAL)
     try:
         accountant.compose(event)
     except dp_accounting.UnsupportedEventError as error:
@@ -117,14 +92,21 @@ def from_event(
         ) from None
     if math.isinf(accountant.get_epsilon(1.0 - 1e-9)):
         raise InputError(f"{event} is not private: it has a step without noise")
-    loss = accountant._pld
-    forward = _tail_sums(loss._pmf_remove)
-    backward = None if loss._symmetric else _tail_sums(loss._pmf_add)
     try:
-        renyi = _moments(event, relation)
+        renyi = _moments(event, neighbours)
     except dp_accounting.UnsupportedEventError:
         renyi = None
-    return from_profile(name or str(event), forward, backward, renyi=renyi)
+    return from_loss_distribution(
+        accountant._pld, relation=neighbours, name=name or str(event), renyi=renyi
+    )
+
+
+def _relation(relation: object) -> Any:
+    """dp-accounting's own relation; adding or removing a record by default."""
+    import dp_accounting
+
+    name = relation_name(relation) or ADD_OR_REMOVE_ONE
+    return dp_accounting.NeighboringRelation[name.upper()]
 
 
 def _moments(event: Any, relation: Any) -> RenyiCurve:
@@ -146,7 +128,91 @@ def _too_large(noise_multiplier: float, renyi: RenyiCurve) -> bool:
     """Whether the losses of DP-SGD, at dp-accounting's interval, are too many."""
     one = 0.5 / noise_multiplier**2 + 10.0 / noise_multiplier
     all_steps = 2.0 * renyi_to_epsilon(renyi, _NEGLIGIBLE).epsilon
-    return one > _MOST_OF_ONE * _INTERVAL or all_steps > _MOST_OF_ALL * _INTERVAL
+    return one > _MOST_OF_ONE * INTERVAL or all_steps > _MOST_OF_ALL * INTERVAL
+
+
+def check_noise(name: str, value: float) -> float:
+    """A noise multiplier that dp-accounting's formulas take."""
+    return check_interval(
+        name, value, _LEAST_NOISE, _MOST_NOISE, low_open=False, high_open=False
+    )
+
+
+def _schedule(
+    sampling_probability: float | None,
+    steps: int | None,
+    dataset_size: int | None,
+    batch_size: float | None,
+    epochs: float | None,
+) -> tuple[float, int, str]:
+    """Sampling probability, steps, and what was given, as text."""
+    if (batch_size is None) != (dataset_size is None) or (
+        (batch_size is None) == (sampling_probability is None)
+        or (steps is None) == (epochs is None)
+    ):
+        raise InputError(
+            "DP-SGD takes noise_multiplier, then sampling_probability or dataset_size and "
+            "batch_size, and steps or epochs"
+        )
+    if dataset_size is not None and batch_size is not None:
+        size = check_integer("dataset_size", dataset_size, 1)
+        batch = check_interval("batch_size", batch_size, 0.0, size, high_open=False)
+        inverse, text = size / batch, f"dataset_size={size},batch_size={batch:g}"
+        rate = batch / size
+    else:
+        given = 0.0 if sampling_probability is None else sampling_probability
+        rate = check_interval("sampling_probability", given, 0.0, 1.0, high_open=False)
+        inverse, text = 1.0 / rate, f"sampling_probability={rate!r}"
+    if epochs is None:
+        number = check_integer("steps", steps, 1)
+        return rate, number, f"{text},steps={number}"
+    passes = check_positive("epochs", epochs)
+    check_interval("the number of steps", passes * inverse, 0.0, 1e300)
+    number = math.ceil(passes * inverse * (1.0 - 1e-12))
+    return rate, number, f"{text},epochs={passes:g}"
+
+
+@functools.lru_cache(maxsize=16)
+def dp_sgd_phases(
+    phases: tuple[tuple[float, float, int], ...], *, name: str = ""
+) -> BaseGuarantee:
+    """DP-SGD whose noise or sampling changes on the way; neighbours as in dp_sgd.
+
+    Args:
+      phases: noise multiplier, sampling probability and steps of each, in order; checked.
+      name: for messages.
+    """
+    import dp_accounting
+
+    name = name or "dp_sgd in phases: " + "; ".join(
+        f"noise_multiplier={noise!r},sampling_probability={rate!r},steps={steps}"
+        for noise, rate, steps in phases
+    )
+    if all(rate == 1.0 for _, rate, _ in phases):
+        precision = sum(steps / noise**2 for noise, _, steps in phases)
+        whole = gaussian(1.0 / math.sqrt(precision))
+        return whole._replace(name=name, relation=ADD_OR_REMOVE_ONE)
+    event = dp_accounting.ComposedDpEvent(
+        [
+            dp_accounting.SelfComposedDpEvent(
+                dp_accounting.PoissonSampledDpEvent(
+                    rate, dp_accounting.GaussianDpEvent(noise)
+                ),
+                steps,
+            )
+            for noise, rate, steps in phases
+        ]
+    )
+    renyi = _moments(event, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    least = min(noise for noise, _, _ in phases)
+    if sum(steps for _, _, steps in phases) > _MOST_STEPS or _too_large(least, renyi):
+        return from_renyi(name, renyi)._replace(relation=ADD_OR_REMOVE_ONE)
+    return from_event(event, name=name)._replace(
+        # n runs are one of n times the steps, in whatever order they are made.
+        composed=lambda count: dp_sgd_phases(
+            tuple((noise, rate, steps * count) for noise, rate, steps in phases)
+        )
+    )
 
 
 @functools.lru_cache(maxsize=16)
@@ -168,63 +234,17 @@ def dp_sgd(
     Args:
       noise_multiplier: standard deviation of the noise over the clipping norm, in
         [1e-3, 1e9].
-      sampling_probability, steps: of each step, and how many; or
-      dataset_size, batch_size, epochs: with probability batch_size/dataset_size and
-        epochs dataset_size/batch_size steps, rounded up.
+      sampling_probability: of each step; or
+      dataset_size, batch_size: it is batch_size/dataset_size.
+      steps: how many; or
+      epochs: as many as epochs over the sampling probability, rounded up.
 
     Raises:
       InputError: if values are missing, given both ways, or out of range.
     """
-    noise_multiplier = check_interval(
-        "noise_multiplier",
-        noise_multiplier,
-        _LEAST_NOISE,
-        _MOST_NOISE,
-        low_open=False,
-        high_open=False,
+    noise_multiplier = check_noise("noise_multiplier", noise_multiplier)
+    rate, number, text = _schedule(
+        sampling_probability, steps, dataset_size, batch_size, epochs
     )
-    by_step = (sampling_probability, steps)
-    by_epoch = (dataset_size, batch_size, epochs)
-    if (
-        sampling_probability is not None
-        and steps is not None
-        and set(by_epoch) == {None}
-    ):
-        rate = check_interval(
-            "sampling_probability", sampling_probability, 0.0, 1.0, high_open=False
-        )
-        number = check_integer("steps", steps, 1)
-        text = f"sampling_probability={rate!r},steps={number}"
-    elif (
-        dataset_size is not None
-        and batch_size is not None
-        and epochs is not None
-        and by_step == (None, None)
-    ):
-        size = check_integer("dataset_size", dataset_size, 1)
-        batch = check_interval("batch_size", batch_size, 0.0, size, high_open=False)
-        passes = check_positive("epochs", epochs)
-        total = passes * size / batch
-        check_interval("the number of steps", total, 0.0, 1e300)
-        rate, number = batch / size, math.ceil(total * (1.0 - 1e-12))
-        text = f"dataset_size={size},batch_size={batch:g},epochs={passes:g}"
-    else:
-        raise InputError(
-            "DP-SGD takes noise_multiplier and either sampling_probability and steps, "
-            "or dataset_size, batch_size and epochs"
-        )
     name = f"dp_sgd:noise_multiplier={noise_multiplier!r},{text}"
-    if rate == 1.0:
-        return gaussian(noise_multiplier / math.sqrt(number))._replace(name=name)
-    import dp_accounting
-
-    event = dp_accounting.SelfComposedDpEvent(
-        dp_accounting.PoissonSampledDpEvent(
-            rate, dp_accounting.GaussianDpEvent(noise_multiplier)
-        ),
-        number,
-    )
-    renyi = _moments(event, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
-    if number > _MOST_STEPS or _too_large(noise_multiplier, renyi):
-        return from_renyi(name, renyi)
-    return from_event(event, name=name)
+    return dp_sgd_phases(((noise_multiplier, rate, number),), name=name)

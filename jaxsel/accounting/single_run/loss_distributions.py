@@ -1,0 +1,250 @@
+"""Privacy loss distributions of dp-accounting: from dominating pairs, composed, and back.
+
+A dominating pair goes onto the lattice of multiples of an interval by connecting the dots
+(Doroshenko et al. 2022): every atom is shared out between its two neighbours so that both
+its masses stay, which dominates. What is cut off goes to larger losses, those at the top to
+infinity. So the divergences of the result are never below those of the pair, at any real
+epsilon, nor are those of its compositions (docs/composition.md).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxsel.accounting.single_run.composing import on_lattice
+from jaxsel.accounting.single_run.conversions import RenyiCurve
+from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
+from jaxsel.accounting.single_run.dominating import DominatingPair
+from jaxsel.accounting.single_run.relations import relation_name
+from jaxsel.errors import InputError, check_positive
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+INTERVAL = 1e-4
+"""Of the discretised privacy loss: the default of dp-accounting."""
+
+_NEGLIGIBLE = (
+    1e-20  # mass of P at either end that is moved up, the upper one to infinity
+)
+_REACH = 700.0  # e^loss must stay finite; larger losses count as infinite
+_MOST_POINTS = 2**22  # of a composed distribution: a second and half a gigabyte
+_UNIT = 2.0**-53
+
+
+def _trimmed(pair: DominatingPair) -> tuple[np.ndarray, np.ndarray, float]:
+    """Finite losses, their masses under P, and the mass at infinite loss."""
+    finite = (pair.loss <= _REACH) & (pair.first > 0.0)
+    loss, mass = np.maximum(pair.loss[finite], -_REACH), pair.first[finite]
+    beyond = float(np.sum(pair.first[pair.loss > _REACH]))
+    if loss.size == 0:
+        return np.zeros(1), np.zeros(1), 1.0
+    top = np.searchsorted(np.cumsum(mass[::-1]), _NEGLIGIBLE, side="right")
+    top = min(int(top), loss.size - 1)
+    beyond += float(np.sum(mass[loss.size - top :]))
+    loss, mass = loss[: loss.size - top], mass[: loss.size - top].copy()
+    bottom = int(np.searchsorted(np.cumsum(mass), _NEGLIGIBLE, side="right"))
+    bottom = min(bottom, loss.size - 1)
+    mass[bottom] += np.sum(mass[:bottom])
+    return loss[bottom:], mass[bottom:], min(beyond, 1.0)
+
+
+def _width(pair: DominatingPair) -> float:
+    loss, _, _ = _trimmed(pair)
+    return float(loss[-1] - loss[0])
+
+
+def interval_for(parts: Sequence[tuple[tuple[DominatingPair, ...], int]]) -> float:
+    """The interval at which these, composed, stay within memory: INTERVAL or more.
+
+    Args:
+      parts: pairs of each release, one a direction, and how often it is made.
+    """
+    widths = [max(_width(pair) for pair in pairs) * times for pairs, times in parts]
+    return max(INTERVAL, sum(widths) / _MOST_POINTS)
+
+
+def _probabilities(pair: DominatingPair, interval: float) -> Any:
+    from dp_accounting.pld.pld_pmf import DensePLDPmf
+
+    loss, mass, beyond = _trimmed(pair)
+    low, masses = on_lattice(loss, mass, interval)
+    return DensePLDPmf(interval, low, masses, beyond, True)
+
+
+def loss_distribution(
+    pairs: tuple[DominatingPair, ...], interval: float = INTERVAL
+) -> "PrivacyLossDistribution":
+    """The privacy loss distribution of a release, pessimistic in every direction.
+
+    Args:
+      pairs: dominating pairs: of removing a record, then of adding one; or a single one
+        that serves both directions.
+      interval: its losses are multiples of this; > 0.
+
+    Returns:
+      dp-accounting's own type, ready to be composed with others of the same interval.
+
+    Raises:
+      InputError: if the interval is not positive, or needs too many points.
+    """
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+    interval = check_positive("interval", interval)
+    if max(_width(pair) for pair in pairs) > interval * 4 * _MOST_POINTS:
+        raise InputError(
+            f"interval is {interval:g}; losses spread too far for it, so take one of at "
+            f"least {interval_for([(pairs, 1)]):.2g}"
+        )
+    return PrivacyLossDistribution(*(_probabilities(pair, interval) for pair in pairs))
+
+
+def _rounded_up(pmf: Any, releases: int, size: float) -> Any:
+    """What a Fourier transform may have lost, added to infinite loss.
+
+    Its error is at most about u log2(n) of the Euclidean norm of what is transformed,
+    and at most sqrt(n) times that in sum; a power multiplies it by the exponent, since
+    no coefficient exceeds 1. Negative masses, which are such errors, become 0.
+    """
+    from dp_accounting.pld.pld_pmf import DensePLDPmf
+
+    dense = pmf.to_dense_pmf()
+    masses = np.maximum(np.asarray(dense._probs, dtype=np.float64), 0.0)
+    points = max(masses.size, 2)
+    lost = 4.0 * _UNIT * releases * math.log2(points) * math.sqrt(points) * size
+    beyond = min(float(dense._infinity_mass) + lost, 1.0)
+    return DensePLDPmf(dense._discretization, dense._lower_loss, masses, beyond, True)
+
+
+def composed_distribution(
+    parts: Sequence[tuple[tuple[DominatingPair, ...], int]],
+    interval: float | None = None,
+) -> "PrivacyLossDistribution":
+    """The privacy loss distribution of releases on the same data, one after another.
+
+    Args:
+      parts: pairs of each release, as in loss_distribution, and how often it is made; a
+        later release may depend on the outcomes of earlier ones.
+      interval: as in loss_distribution; ``interval_for`` by default.
+
+    Returns:
+      A pessimistic distribution, its directions in the same order.
+
+    Raises:
+      InputError: as loss_distribution.
+    """
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+    interval = interval_for(parts) if interval is None else interval
+    ones = [loss_distribution(pairs, interval) for pairs, _ in parts]
+    found = None
+    for one, (_, times) in zip(ones, parts, strict=True):
+        many = one if times == 1 else one.self_compose(times)
+        found = many if found is None else found.compose(many)
+    if found is None:
+        raise InputError("nothing is released; give at least one release")
+    releases = sum(times for _, times in parts)
+    if releases == 1:
+        return found
+    size = max(
+        float(np.linalg.norm(pmf.to_dense_pmf()._probs))
+        for one in ones
+        for pmf in (one._pmf_remove, one._pmf_add)
+    )
+    both = (
+        [found._pmf_remove] if found._symmetric else [found._pmf_remove, found._pmf_add]
+    )
+    return PrivacyLossDistribution(*(_rounded_up(pmf, releases, size) for pmf in both))
+
+
+def loss_pairs(distribution: "PrivacyLossDistribution") -> tuple[DominatingPair, ...]:
+    """The pairs of a privacy loss distribution, one a direction (one if symmetric).
+
+    They are right at epsilon >= 0. Masses of P' at losses below 0, which enter only at
+    negative epsilon, are those of the distribution and may carry its rounding magnified.
+    """
+    pmfs = [distribution._pmf_remove]
+    if not distribution._symmetric:
+        pmfs.append(distribution._pmf_add)
+    found = []
+    for pmf in pmfs:
+        dense = pmf.to_dense_pmf()
+        masses = np.maximum(np.asarray(dense._probs, dtype=np.float64), 0.0)
+        loss = (dense._lower_loss + np.arange(masses.size)) * dense._discretization
+        seen = (masses > 0.0) & (np.abs(loss) <= _REACH)
+        beyond = float(dense._infinity_mass) + float(np.sum(masses[loss > _REACH]))
+        loss, masses = loss[seen], masses[seen]
+        found.append(
+            DominatingPair(
+                np.append(loss, math.inf),
+                np.append(masses, beyond),
+                np.append(masses * np.exp(-loss), 0.0),
+            )
+        )
+    return tuple(found)
+
+
+def from_loss_distribution(
+    distribution: "PrivacyLossDistribution",
+    *,
+    relation: object = None,
+    name: str = "",
+    renyi: RenyiCurve | None = None,
+) -> BaseGuarantee:
+    """The guarantee of a privacy loss distribution of dp-accounting.
+
+    Args:
+      distribution: a pessimistic one; its "remove" direction comes first.
+      relation: that of the neighbours it was made for, by name or dp-accounting's own;
+        None if it is not known.
+      name: for messages.
+      renyi: bound on both Renyi divergences; by default that of the distribution.
+
+    Raises:
+      InputError: if it is an optimistic estimate, which bounds nothing from above, or not
+        such a distribution, or there is no such relation.
+    """
+    for pmf in (
+        getattr(distribution, "_pmf_remove", None),
+        getattr(distribution, "_pmf_add", None),
+    ):
+        if pmf is None:
+            raise InputError(
+                f"{type(distribution).__name__} is no privacy loss distribution of "
+                "dp-accounting; give a PrivacyLossDistribution"
+            )
+        if not pmf._pessimistic_estimate:
+            raise InputError(
+                "the privacy loss distribution is an optimistic estimate; make it with "
+                "pessimistic_estimate=True"
+            )
+    forward = tail_sums(distribution._pmf_remove)
+    backward = None if distribution._symmetric else tail_sums(distribution._pmf_add)
+    known = from_profile(
+        name or "a privacy loss distribution", forward, backward, renyi=renyi
+    )
+    return known._replace(relation=relation_name(relation))
+
+
+def tail_sums(pmf: Any) -> Any:
+    """delta(epsilon), for epsilon >= 0, of one direction of a distribution."""
+    dense = pmf.to_dense_pmf()
+    masses = np.asarray(dense._probs, dtype=np.float64)
+    losses = (dense._lower_loss + np.arange(masses.size)) * dense._discretization
+    # Losses below 0 do not enter at epsilon >= 0, and e^-loss might overflow there.
+    masses, losses = masses[losses > 0.0], losses[losses > 0.0]
+    above = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
+    others = np.append(np.cumsum((masses * np.exp(-losses))[::-1])[::-1], 0.0)
+    singular = float(dense._infinity_mass)
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        place = np.searchsorted(losses, epsilon, side="right")
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = above[place] - np.exp(epsilon) * others[place]
+        gap = np.where(place < losses.size, gap, 0.0)
+        return np.clip(gap + singular, 0.0, 1.0)[()]
+
+    return profile

@@ -1,0 +1,168 @@
+"""jaxsel account of several searches, or of a grid: reads them, and prints the answer."""
+
+import math
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.composition import CompositionCost, compose, release, releases_from
+from jaxsel.domains import nearest
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.composing_searches import Release
+from jaxsel.grid import GridCost, account_grid
+from jaxsel.repetitions import describe
+
+_TABLES = ("search", "beside")
+
+
+def read_searches(path: Path) -> list[Release]:
+    """The releases that a TOML file lists.
+
+    Tables [[search]] with base, repetitions and times, and [[beside]] with base and times;
+    or, of a single search, its keys alone. A search without repetitions and a [[beside]]
+    with them are refused, since they are probably not what is meant.
+
+    Raises:
+      InputError: if the file cannot be read, is no TOML, or lists no releases.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+    tables = {name: document.pop(name) for name in _TABLES if name in document}
+    if document and tables:
+        key = next(iter(document))
+        raise InputError(
+            f"{path} has {key!r} beside its tables{nearest(key, _TABLES)}; put it into "
+            "[[search]] or [[beside]]"
+        )
+    if not tables:
+        tables = {"search": [document]}
+    found = []
+    for name, rows in tables.items():
+        if not isinstance(rows, list):
+            raise InputError(f"{path}: write [[{name}]], in double brackets")
+        for row in rows:
+            try:
+                found.append(_row(name, row))
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from None
+    return found
+
+
+def _row(table: str, row: dict[str, Any]) -> Release:
+    if (table == "search") != ("repetitions" in row):
+        wrong = "needs" if table == "search" else "has no"
+        raise InputError(f"a [[{table}]] {wrong} repetitions, the law of K")
+    (found,) = releases_from([row])
+    return found
+
+
+def gather(
+    base: str | None,
+    repetitions: str | None,
+    times: int,
+    searches: list[Path] | None,
+    beside: list[str] | None,
+) -> list[Release]:
+    """Every release that the options name.
+
+    Raises:
+      InputError: if none is named, or as release and read_searches.
+    """
+    found = []
+    if base is not None and repetitions is not None:
+        found.append(release(base, repetitions, times))
+    elif base is not None or repetitions is not None or times != 1:
+        raise InputError(
+            "--base, --repetitions and --times say one search; give --base and "
+            "--repetitions both"
+        )
+    for path in searches or []:
+        found += read_searches(path)
+    found += [release(text) for text in beside or []]
+    return found
+
+
+def _released(each: Release) -> dict[str, Any]:
+    law = each.repetitions
+    return {
+        "base": each.base.name,
+        "repetitions": None if law is None else describe(law),
+        "mean_repetitions": 1.0 if law is None else law.mean,
+        "times": each.times,
+        "relation": each.base.relation,
+    }
+
+
+def _document(found: CompositionCost) -> dict[str, Any]:
+    return {
+        "releases": [_released(each) for each in found.releases],
+        "delta": found.delta,
+        "epsilon": found.best.epsilon,
+        "theorem": found.best.theorem,
+        "relation": found.relation,
+        "bounds": found.bounds,
+    }
+
+
+def answer_composition(releases: list[Release], delta: float, json: bool) -> None:
+    """Prints what the releases cost together; exit status 1 if nothing is proved."""
+    found = compose(releases, delta)
+    if json:
+        print_json(_document(found))
+    else:
+        _say(found)
+    if not math.isfinite(found.best.epsilon):
+        raise typer.Exit(1)
+
+
+def _say(found: CompositionCost | GridCost) -> None:
+    for sentence in found.sentences():
+        say(sentence)
+    summary = found.summary()
+    print_table("Every bound that applies", summary.columns, summary.rows)
+
+
+def answer_grid(
+    base: str | None, repetitions: str | None, grid: int, delta: float, json: bool
+) -> None:
+    """Prints what a grid costs beside a random search.
+
+    Raises:
+      InputError: as account_grid.
+    """
+    if base is None:
+        raise InputError("--grid needs --base: what one run guarantees")
+    found = account_grid(base, grid, delta, repetitions=repetitions)
+    if json:
+        random = found.random
+        print_json(
+            {
+                "grid": {
+                    **_document(found.every),
+                    "candidates": found.candidates,
+                    "covers": "every run with its score",
+                },
+                "random": {
+                    "base": random.base,
+                    "repetitions": describe(random.law),
+                    "mean_repetitions": random.law.mean,
+                    "delta": random.delta,
+                    "epsilon": random.best.epsilon,
+                    "theorem": random.best.theorem,
+                    "bounds": random.bounds,
+                    "probability_that_a_candidate_is_tried": found.tried,
+                    "covers": "the best run; K, the other runs and their scores are secret",
+                },
+            }
+        )
+    else:
+        _say(found)
+    if not math.isfinite(min(found.every.best.epsilon, found.random.best.epsilon)):
+        raise typer.Exit(1)

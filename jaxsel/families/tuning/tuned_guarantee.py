@@ -1,0 +1,183 @@
+"""What a whole search guarantees, as the guarantee of one run of something larger.
+
+The best of K runs is a release like any other: it has a profile in each direction, hence
+dominating pairs, and a Renyi curve. So it can be composed with others, be the base of
+another search, or go to dp-accounting as a privacy loss distribution. Every number is an
+upper bound, of one direction each; docs/composition.md has the proof.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run import composing
+from jaxsel.accounting.single_run.conversions import RenyiCurve
+from jaxsel.accounting.single_run.curves import BaseGuarantee, from_pairs
+from jaxsel.accounting.single_run.dominating import (
+    DominatingPair,
+    pair_delta,
+    pair_from_profile,
+    reversed_pair,
+)
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.bounds.approximate import thinned
+from jaxsel.families.tuning.bounds.envelope import (
+    Envelope,
+    envelope_log_delta,
+    pair_envelope,
+)
+from jaxsel.families.tuning.bounds.renyi import tuned_curves
+from jaxsel.repetitions import Repetitions, describe
+
+Profile = Callable[[np.ndarray], np.ndarray]
+
+_KNOTS = 2048  # of a tuned profile, in each direction
+
+
+class TunedRenyi(NamedTuple):
+    """A bound on the Renyi divergences of the good part of a search, and what is left.
+
+    Attributes:
+      curve: order -> bound in both directions; inf where none is known.
+      failure: weight of the other part, of which nothing is known.
+      theorem: order -> id of the bound that is least there.
+    """
+
+    curve: RenyiCurve
+    failure: float
+    theorem: Callable[[float], str]
+
+
+def _least(curves: dict[str, RenyiCurve], failure: float, prefix: str) -> TunedRenyi:
+    def curve(order: np.ndarray) -> np.ndarray:
+        order = np.asarray(order, dtype=np.float64)
+        found = np.full(order.shape, math.inf)
+        for each in curves.values():
+            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+                value = np.asarray(each(order), dtype=np.float64)
+            found = np.minimum(found, np.where(np.isnan(value), math.inf, value))
+        return found[()]
+
+    def theorem(order: float) -> str:
+        at = {name: float(each(np.asarray(order))) for name, each in curves.items()}
+        known = {name: value for name, value in at.items() if not math.isnan(value)}
+        return prefix + min(known, key=lambda name: known[name]) if known else "none"
+
+    return TunedRenyi(curve, failure, theorem)
+
+
+def tuned_renyi(base: BaseGuarantee, repetitions: Repetitions) -> TunedRenyi:
+    """The least of all Renyi bounds on the best of K runs, order by order.
+
+    A base that may fail is treated by Lemma 20 of Papernot & Steinke (2022), if that
+    covers the law of K.
+    """
+    failure, prefix = 0.0, ""
+    if base.core is not None:
+        try:
+            thin = thinned(repetitions, base.failure)
+        except InputError:
+            thin = None  # this law of K is not covered in closed form
+        if thin is not None:
+            failure, prefix = thin.delta, "PS-Lem20+"
+            base, repetitions = base.core, thin.repetitions
+    curves = {
+        name: build()
+        for name, build in tuned_curves(base, repetitions).items()
+        # Without a trade-off the supremum of Lemma 7 would be a search, not a bound.
+        if name != "PS-Lem7" or base.tradeoff is not None
+    }
+    return _least(curves, failure, prefix)
+
+
+def _released(
+    base: BaseGuarantee, pairs: tuple[DominatingPair, ...], law: Repetitions
+) -> tuple[DominatingPair, ...] | None:
+    """Pairs of releasing as many runs as K can be; None if they are too many."""
+    count = law.maximum
+    if count is None or count > composing.MOST:
+        return None
+    if count == 1:
+        return pairs
+    if base.composed is not None:
+        composed = base.composed(count).pairs
+        return None if composed is None else composed()
+    return tuple(composing.composed_pair(pair, count) for pair in pairs)
+
+
+def tuned_profiles(
+    base: BaseGuarantee, repetitions: Repetitions
+) -> tuple[Profile, ...]:
+    """Bounds on delta(epsilon) of the best of K runs, one a direction.
+
+    Args:
+      base: guarantee of one run.
+      repetitions: law of K, which stays secret.
+
+    Returns:
+      epsilon >= 0 -> the least of the known bounds on the hockey-stick divergence, not
+      increasing: of removing a record, then of adding one; or one function for both.
+
+    Raises:
+      InputError: if the base has no dominating pair, K is always 0, or its mean is
+        infinite.
+    """
+    if base.pairs is None:
+        raise InputError(f"{base.name} has no profile, so that nothing follows from it")
+    if not 0.0 < repetitions.mean < math.inf:
+        raise InputError(
+            f"E[K] is {repetitions.mean:g}; a search needs a mean above 0 and finite"
+        )
+    pairs = base.pairs()
+    envelopes = tuple(pair_envelope(pair, repetitions) for pair in pairs)
+    released = _released(base, pairs, repetitions)
+    if released is not None and len(released) == len(pairs):
+        each = tuple((pair,) for pair in released)
+    else:  # all of them cover a direction whichever it is
+        each = (released or (),) * len(pairs)
+
+    def profile(envelope: Envelope, all_runs: tuple[DominatingPair, ...]) -> Profile:
+        def delta(epsilon: np.ndarray) -> np.ndarray:
+            epsilon = np.asarray(epsilon, dtype=np.float64)
+            found = np.exp(envelope_log_delta((envelope,), epsilon))
+            if all_runs:
+                worst = np.max([pair_delta(pair, epsilon) for pair in all_runs], axis=0)
+                found = np.minimum(found, worst)
+            return np.clip(found, 0.0, 1.0)[()]
+
+        return delta
+
+    return tuple(map(profile, envelopes, each))
+
+
+def tuned_pairs(
+    base: BaseGuarantee, repetitions: Repetitions
+) -> tuple[DominatingPair, ...]:
+    """Dominating pairs of the best of K runs, one a direction (one if symmetric).
+
+    The dots of both directions are connected at once: H_r(A || A') at r >= 1 is bounded by
+    one profile, and at r < 1 by the other, since it is 1 - r + r H_(1/r)(A' || A).
+
+    Raises:
+      InputError: as tuned_profiles.
+    """
+    profiles = tuned_profiles(base, repetitions)
+    pair = pair_from_profile(*profiles, count=_KNOTS)
+    return (pair,) if len(profiles) == 1 else (pair, reversed_pair(pair))
+
+
+def tuned_guarantee(base: BaseGuarantee, repetitions: Repetitions) -> BaseGuarantee:
+    """The guarantee of the best of K runs, as that of one run of something larger.
+
+    Raises:
+      InputError: as tuned_profiles, when its pairs are first built.
+    """
+    renyi = tuned_renyi(base, repetitions)
+    build = functools.cache(lambda: tuned_pairs(base, repetitions))
+    name = f"{describe(repetitions)} runs of {base.name}"
+    known = from_pairs(name, build, renyi=renyi.curve if renyi.failure == 0.0 else None)
+    # These pairs dominate; that some search has this profile is not known.
+    return known._replace(attaining=None, relation=base.relation)

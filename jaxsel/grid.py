@@ -1,0 +1,89 @@
+"""A fixed grid of candidates beside a random search: what each costs and covers."""
+
+import math
+from typing import NamedTuple
+
+from jaxsel.composition import CompositionCost, compose, guarantee_of, release
+from jaxsel.errors import check_integer
+from jaxsel.printing import Summary, printed, rounded_up
+from jaxsel.public import TuningCost, account
+from jaxsel.repetitions import Repetitions, from_mean, parse
+
+
+@printed
+class GridCost(NamedTuple):
+    """Every candidate once, beside random candidates a random number of times.
+
+    Attributes:
+      candidates: how many the grid has.
+      every: each candidate trained once, all of it released.
+      random: the best of K runs released, every run with a candidate drawn at random.
+      tried: chance that the random search tries a given candidate at all.
+    """
+
+    candidates: int
+    every: CompositionCost
+    random: TuningCost
+    tried: float
+
+    def sentences(self) -> list[str]:
+        """What each costs and covers; epsilons are rounded up."""
+        grid, random, delta = self.every.best, self.random.best, self.random.delta
+        first = (
+            f"The grid, each of {self.candidates} candidates once: "
+            f"({rounded_up(grid.epsilon):g}, {delta:g})-differentially private, by "
+            f"{grid.theorem}. It covers all {self.candidates} runs with their scores: all "
+            "may be published."
+        )
+        second = (
+            f"A random candidate in each of K runs, E[K] = {self.random.law.mean:.6g}: "
+            f"({rounded_up(random.epsilon):g}, {delta:g})-differentially private, by "
+            f"{random.theorem}. It covers the best run only: keep K, the other runs and "
+            f"their scores secret. A given candidate is tried with probability "
+            f"{self.tried:.3g}."
+        )
+        if not math.isfinite(grid.epsilon) or not math.isfinite(random.epsilon):
+            return [first, second]
+        cheaper = grid.epsilon < random.epsilon
+        name = "The grid" if cheaper else "The random search"
+        return [first, second, f"{name} costs less."]
+
+    def summary(self) -> Summary:
+        """Both, with every bound that applies."""
+        rows = [
+            [name, bound.epsilon, bound.theorem]
+            for name, bounds in (
+                ("grid", self.every.bounds), ("random", self.random.bounds),
+            )
+            for bound in bounds
+        ]  # fmt: skip
+        columns = ("search", "epsilon", "theorem")
+        return Summary("\n".join(self.sentences()), columns, rows)
+
+
+def account_grid(
+    base: object,
+    candidates: int,
+    delta: float = 1e-6,
+    *,
+    repetitions: Repetitions | str | None = None,
+) -> GridCost:
+    """A fixed grid of candidates beside a random search of the same size.
+
+    Args:
+      base: what one run guarantees, whichever its candidate; as in ``guarantee_of``.
+      candidates: of the grid, >= 1.
+      delta: in [0, 1).
+      repetitions: law of K of the random search; geometric by default, with as many runs
+        on average as the grid has.
+
+    Raises:
+      InputError: as compose and account.
+    """
+    count = check_integer("grid", candidates, 1)
+    law = parse(repetitions) if isinstance(repetitions, str) else repetitions
+    law = from_mean("geometric", float(count)) if law is None else law
+    guarantee = guarantee_of(base)
+    every = compose([release(guarantee, None, count)], delta)
+    random = account(guarantee, law, delta)
+    return GridCost(count, every, random, float(law.pgf_gap(1.0 / count)))
