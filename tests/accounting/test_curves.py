@@ -88,8 +88,6 @@ def test_parse(text, want):
         "zcdp:rho=x",
         "zcdp:rho=-1",
         "zcdp:rho=nan",
-        "zcdp:epsilon=1",
-        "zcdp:rho=1,rho=2",
         "approximate:epsilon=1",
         "gaussian:noise_multiplier=0",
         "unknown:rho=1",
@@ -99,3 +97,15 @@ def test_parse_refuses(text):
     with pytest.raises(InputError) as caught:
         parse_base(text)
     assert "must" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("zcdp:epsilon=1", "no parameter 'epsilon'; it takes rho"),
+        ("zcdp:rho=1,rho=2", "give it once"),
+    ],
+)
+def test_parse_names_what_is_wrong(text, sentence):
+    with pytest.raises(InputError, match=sentence):
+        parse_base(text)
