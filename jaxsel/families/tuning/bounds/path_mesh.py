@@ -1,0 +1,154 @@
+"""Triangles that cover the paths of all rankings, for docs/priced.md.
+
+A ranking is a path u -> u' from (0, 0) to (1, 1): the chances of a better run on either
+side. All paths stay between two trade-off curves, 1 - T(1 - u) <= u' <= T(u). A mesh is a
+polygon around that region, cut into columns of u and each column into triangles; a
+function on it is quadratic on every triangle and continuous, hence given by its values at
+the corners and at the middles of the edges.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
+from jaxsel.repetitions import Repetitions
+
+_THICKNESS = 1e-5  # of the polygon at least, on either side of u' = u
+_WEIGHT = 0.5  # of the law of K in the spacing of the columns; the rest to sqrt(u)
+
+
+class PathMesh(NamedTuple):
+    """A mesh of "triangles" triangles in "columns" columns.
+
+    Attributes:
+      edges: Float["columns + 1"], ends of the columns, from 0 to 1.
+      corners: Float["triangles 3 2"], (u, u') of each corner.
+      column: Int["triangles"].
+      nodes: Int["triangles 6"], numbers of the values at the corners 0, 1, 2 and at the
+        middles of the edges 01, 12, 20.
+      count: of nodes.
+      slopes: Float["triangles 3 2"], gradients of the barycentric coordinates.
+      start, end: (nodes, weights) that give the value at (0, 0) and at (1, 1).
+    """
+
+    edges: np.ndarray
+    corners: np.ndarray
+    column: np.ndarray
+    nodes: np.ndarray
+    count: int
+    slopes: np.ndarray
+    start: tuple[np.ndarray, np.ndarray]
+    end: tuple[np.ndarray, np.ndarray]
+
+
+def gradients(mesh: PathMesh, place: tuple[float, float, float]) -> list[np.ndarray]:
+    """Gradients of the six basis functions of every triangle, at a barycentric place.
+
+    Returns:
+      Six Float["triangles 2"].
+    """
+    found = [(4.0 * place[v] - 1.0) * mesh.slopes[:, v] for v in range(3)]
+    for p, q in ((0, 1), (1, 2), (2, 0)):
+        found.append(
+            4.0 * (place[p] * mesh.slopes[:, q] + place[q] * mesh.slopes[:, p])
+        )
+    return found
+
+
+def _columns(law: Repetitions, count: int) -> np.ndarray:
+    """Ends of the columns, dense where the best of K is likely to be met."""
+    u = np.append(0.0, np.geomspace(1e-9, 1.0, 20_001))
+    reached = np.asarray(law.pgf_gap(u))
+    travelled = _WEIGHT * reached / reached[-1] + (1.0 - _WEIGHT) * np.sqrt(u)
+    ends = np.interp(np.linspace(0.0, 1.0, count + 1), travelled, u)
+    ends[0], ends[-1] = 0.0, 1.0
+    return ends
+
+
+def _above(
+    curve: Callable[[np.ndarray], np.ndarray], kinks: np.ndarray, ends: np.ndarray
+) -> np.ndarray:
+    """Heights at the ends whose chords lie above a concave curve with these kinks."""
+    heights = np.asarray(curve(ends), dtype=np.float64)
+    inside = kinks[(kinks > 0.0) & (kinks < 1.0)]
+    chord = np.interp(inside, ends, heights)
+    over = np.maximum(np.asarray(curve(inside)) - chord, 0.0)
+    # Piecewise linear, so that between kinks nothing is higher.
+    place = np.clip(np.searchsorted(ends, inside, side="right") - 1, 0, ends.size - 2)
+    gap = np.zeros(ends.size - 1)
+    np.maximum.at(gap, place, over)
+    raised = heights.copy()
+    raised[:-1] = np.maximum(raised[:-1], heights[:-1] + gap)
+    raised[1:] = np.maximum(raised[1:], heights[1:] + gap)
+    return raised
+
+
+def _value_at(lower: float, upper: float, rows: int, at: float, first: int, step: int):
+    """(nodes, weights) of a point on a vertical edge that is cut into ``rows``."""
+    place = (at - lower) / (upper - lower) * rows
+    row = min(int(place), rows - 1)
+    part = place - row
+    weights = np.array([
+        (1.0 - part) * (1.0 - 2.0 * part), 4.0 * part * (1.0 - part),
+        part * (2.0 * part - 1.0),
+    ])  # fmt: skip
+    return first + step * (2 * row + np.arange(3)), weights
+
+
+def path_mesh(
+    pair: DominatingPair, law: Repetitions, *, columns: int, rows: int
+) -> PathMesh:
+    """The mesh of one direction.
+
+    Args:
+      pair: (P, P'), dominating; its trade-off bounds the paths.
+      law: of K.
+      columns: of u.
+      rows: cells across the region in each column, two triangles each.
+    """
+    ends = _columns(law, columns)
+    tradeoff = pair_tradeoff(pair)
+    kinks = np.cumsum(pair.first)
+    margin = 1e-12 + _THICKNESS
+    upper = np.maximum(_above(tradeoff, kinks, ends), ends) + margin
+    below = _above(tradeoff, kinks, 1.0 - ends[::-1])[::-1]
+    lower = np.minimum(1.0 - below, ends) - margin
+    # Every second line of this grid holds corners, the others middles of edges.
+    halves = np.repeat(ends, 2)[:-1]
+    halves[1::2] = 0.5 * (ends[:-1] + ends[1:])
+    low, high = (np.interp(halves, ends, curve) for curve in (lower, upper))
+    across = np.linspace(0.0, 1.0, 2 * rows + 1)
+    grid_u = np.repeat(halves[:, None], across.size, axis=1)
+    grid_v = low[:, None] + (high - low)[:, None] * across
+    number = np.arange(grid_u.size).reshape(grid_u.shape)
+
+    def block(i: int, j: int) -> np.ndarray:
+        return number[i : i + 2 * columns - 1 : 2, j : j + 2 * rows - 1 : 2].ravel()
+
+    a, b, c, d = (block(i, j) for i, j in ((0, 0), (0, 2), (2, 0), (2, 2)))
+    ab, ac, bd, cd, ad = (
+        block(i, j) for i, j in ((0, 1), (1, 0), (1, 2), (2, 1), (1, 1))
+    )
+    nodes = np.concatenate([
+        np.stack([a, c, d, ac, cd, ad], axis=1), np.stack([a, d, b, ad, bd, ab], axis=1)
+    ])  # fmt: skip
+    points = np.stack([grid_u.ravel(), grid_v.ravel()], axis=1)
+    corners = points[nodes[:, :3]]
+    first, second = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    area = first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]
+    one = np.stack([second[:, 1], -second[:, 0]], axis=1) / area[:, None]
+    two = np.stack([-first[:, 1], first[:, 0]], axis=1) / area[:, None]
+    column = np.tile(np.repeat(np.arange(columns), rows), 2)
+    width = across.size
+    return PathMesh(
+        edges=ends,
+        corners=corners,
+        column=column,
+        nodes=nodes,
+        count=grid_u.size,
+        slopes=np.stack([-one - two, one, two], axis=1),
+        start=_value_at(lower[0], upper[0], rows, 0.0, 0, 1),
+        end=_value_at(lower[-1], upper[-1], rows, 1.0, grid_u.size - width, 1),
+    )
