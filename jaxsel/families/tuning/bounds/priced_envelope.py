@@ -39,7 +39,7 @@ LEAST_DELTA = 1e-3
 
 _WORKERS = 2  # programs solved at a time; more do not help, since they share the memory
 _TRIES = 8  # of epsilon, for one delta
-_NEAR = 2e-3  # relative, of delta, at which an epsilon is near enough
+_NEAR = 5e-3  # relative, of delta, at which an epsilon is near enough for a chord
 
 
 class Resolution(NamedTuple):
@@ -160,6 +160,17 @@ def _crossing(left: _Point, right: _Point, delta: float) -> float:
     return left.epsilon + math.log1p(part * math.expm1(right.epsilon - left.epsilon))
 
 
+def _guess(known: list[_Point], delta: float) -> float:
+    """Where delta may be reached: log delta is nearly a parabola in epsilon."""
+    near = sorted(known, key=lambda point: abs(math.log(point.delta / delta)))[:3]
+    heights = [math.log(point.delta / delta) for point in near]
+    found = 0.0
+    for i, point in enumerate(near):  # Lagrange's polynomial of the inverse, at 0
+        others = [height for j, height in enumerate(heights) if j != i]
+        found += point.epsilon * math.prod(h / (h - heights[i]) for h in others)
+    return found
+
+
 def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> float:
     """The least epsilon found at which delta is proved.
 
@@ -191,20 +202,16 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
     left = at(0.0)
     if left.delta <= delta:
         return 0.0
+    known = [left, right]
     for _ in range(_TRIES):
-        # On a logarithmic scale delta(epsilon) is nearly straight.
-        fall = math.log(left.delta / max(right.delta, 1e-300))
-        part = math.log(left.delta / delta) / fall
         # Neither end may come so near that nothing is learned.
-        middle = at(left.epsilon + min(max(part, 0.02), 0.98) * (
-            right.epsilon - left.epsilon
-        ))  # fmt: skip
+        width = right.epsilon - left.epsilon
+        guess = min(max(_guess(known, delta), left.epsilon + 0.02 * width),
+                    right.epsilon - 0.02 * width)  # fmt: skip
+        middle = at(guess)
+        known.append(middle)
         left, right = (middle, right) if middle.delta > delta else (left, middle)
-        if (
-            right.delta >= delta * (1.0 - _NEAR)
-            or left.delta <= delta * (1.0 + _NEAR)
-            or right.epsilon - left.epsilon <= _NEAR * right.epsilon
-        ):
+        if abs(math.log(max(middle.delta, 1e-300) / delta)) <= _NEAR or width <= _NEAR:
             break
     return min(_crossing(left, right, delta), right.epsilon)
 
