@@ -108,7 +108,9 @@ DEFENDED = {
     ("catalogue", "auditing"),
 }
 # Anything may be used by the outermost rooms.
-OUTER = {"cli", "bench", "public", "composition", "grid", "__init__", "__main__"}
+OUTER = {
+    "cli", "bench", "public", "composition", "grid", "reporting", "__init__", "__main__",
+}  # fmt: skip
 NO_JAX = (
     "accounting",
     "data",

@@ -1,5 +1,6 @@
 """What a statement says, in plain text; each format escapes it and sets it in its way."""
 
+import math
 from typing import NamedTuple
 
 from jaxsel.printing import rounded_up
@@ -13,6 +14,7 @@ class Contents(NamedTuple):
     Attributes:
       title: a line.
       headline: the guarantee in one sentence.
+      numbers: the few that matter most, with short names.
       paragraph: sentences for a paper, the headline among them.
       rows: names and values of a table.
       notes: what the numbers mean.
@@ -21,6 +23,7 @@ class Contents(NamedTuple):
 
     title: str
     headline: str
+    numbers: tuple[tuple[str, str], ...]
     paragraph: tuple[str, ...]
     rows: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
@@ -55,11 +58,21 @@ def contents(statement: Statement) -> Contents:
     return Contents(
         _TITLES[statement.subject.kind],
         headline,
+        tuple(_numbers(statement)),
         tuple(sentence for sentence in paragraph if sentence),
         tuple(_rows(statement)),
         _notes(statement),
         statement.references,
     )
+
+
+def _numbers(statement: Statement):
+    yield "ε", _epsilon(statement)
+    yield "δ", number(statement.subject.delta)
+    for fpr, tpr in statement.rates:
+        yield f"true positives at {100.0 * fpr:g}\u00a0% false", words.percent(tpr)
+    yield "advantage", number(statement.advantage, 3)
+    yield "nearest Gaussian, μ", number(statement.mu, 4)
 
 
 def _epsilon(statement: Statement) -> str:
@@ -97,7 +110,7 @@ def _released(statement: Statement) -> str:
 def _headline(statement: Statement) -> str:
     subject = statement.subject
     return (
-        f"This is (ε, δ)-differentially private with ε = {_epsilon(statement)} and "
+        f"The release is (ε, δ)-differentially private with ε = {_epsilon(statement)} and "
         f"δ = {number(subject.delta)}, by {subject.proof.theorem} ({statement.source}); "
         f"neighbouring data sets: {words.relation_words(subject.relation)}."
     )
@@ -105,7 +118,7 @@ def _headline(statement: Statement) -> str:
 
 def _alone(statement: Statement) -> str:
     single = statement.single
-    if single is None or not statement.searches or not single < float("inf"):
+    if single is None or not statement.searches or not math.isfinite(single):
         return ""
     return (
         f"One run, released without a search, has ε = {rounded_up(single):g} at the same "
@@ -138,8 +151,8 @@ def _secret(statement: Statement) -> str:
         return "The theorem covers all runs with their scores, and K: none is secret."
     if not statement.searches:
         return ""
-    search = len(statement.searches) > 1 or statement.searches[0].times > 1
-    of = "of each search K" if search else "K"
+    several = sum(each.times for each in statement.searches) > 1
+    of = "of each search K" if several else "K"
     seed = "The seed, " if statement.subject.kind == "search" else ""
     of = of if seed else of[0].upper() + of[1:]
     return (

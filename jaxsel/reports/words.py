@@ -62,7 +62,11 @@ def base_words(name: str) -> str:
     values = rest.replace(",", ", ")
     if family not in ("points", "opacus"):
         values = values.replace("_", " ").replace("=", " = ")
-    values = re.sub(r"(\d)\.0(?=,|$)", r"\1", values)
+    values = re.sub(
+        r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])",
+        lambda found: f"{float(found[0]):.6g}",
+        values,
+    )
     if len(values) > _LONGEST:
         values = values[: _LONGEST - 1] + "…"
     return f"{_BASES[family]} ({values})"
