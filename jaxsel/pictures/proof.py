@@ -9,7 +9,8 @@ from scipy import special
 from jaxsel.pictures import style
 
 PROVEN, GAUSSIAN = style.law("Logarithmic η = 0"), style.law("Geometric η = 1")
-INK, FAINT = "#000000", "#7f7f7f"
+# Black itself would be left to whoever shows the picture.
+INK, FAINT = "#010101", "#7f7f7f"
 
 
 class Drawn(NamedTuple):

@@ -30,6 +30,8 @@ class Contents(NamedTuple):
     references: tuple[str, ...]
 
 
+_RARE = 1e-6  # a chance of no release that need not be spoken of
+
 _TITLES = {
     "account": "Privacy statement",
     "plan": "Privacy statement of a planned search",
@@ -102,8 +104,14 @@ def _released(statement: Statement) -> str:
          each.repetitions is not None),
         default=0.0,
     )  # fmt: skip
-    if zero > 0.0:
-        text += f" With probability {zero:.3g} nothing is run or released."
+    if zero > _RARE:
+        each = (
+            "In a search, with"
+            if len(statement.subject.parts) == 1
+            and sum(release.times for release in statement.searches) > 1
+            else "With"
+        )
+        text += f" {each} probability {zero:.3g} nothing is run or released."
     return text
 
 

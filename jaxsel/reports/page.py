@@ -24,7 +24,9 @@ h2 { font-size: 1.1rem; margin: 2rem 0 0.6rem; }
 .headline { background: var(--panel); border-left: 0.3rem solid var(--proven);
   padding: 0.8rem 1rem; margin: 0 0 1.2rem; font-size: 1.05rem; }
 .numbers { display: grid; gap: 0.8rem; margin: 0 0 1.2rem; padding: 0;
-  grid-template-columns: repeat(auto-fit, minmax(8.6rem, 1fr)); }
+  grid-template-columns: repeat(2, 1fr); }
+@media (min-width: 34rem) { .numbers { grid-template-columns: repeat(3, 1fr); } }
+@media (min-width: 60rem) { .numbers { grid-template-columns: repeat(6, 1fr); } }
 .numbers div { border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.6rem 0.8rem;
   display: flex; flex-direction: column; justify-content: space-between; }
 .numbers dt { font-size: 0.8rem; color: var(--faint); }
@@ -75,6 +77,7 @@ def _pictures(statement: Statement) -> str:
         proof.GAUSSIAN["color"]: "var(--gaussian)",
         proof.FAINT: "var(--faint)",
         proof.INK: "var(--ink)",
+        "#000000": "var(--ink)",
         "#e3e3e3": "var(--line)",
     }
     shown = (

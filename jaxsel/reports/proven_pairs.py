@@ -1,8 +1,8 @@
 """The least that is proved about a release at every epsilon, as dominating pairs.
 
 Pairs come from the tuned profile of each search, or from composed privacy loss
-distributions; what other theorems prove, at a grid of deltas, is put into them. Every
-pair dominates: what is computed from it is an upper bound.
+distributions; what other theorems prove, Renyi bounds and profiles and single points, is
+put into them. Every pair dominates: what is computed from it is an upper bound.
 """
 
 import math
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from jaxsel.accounting.single_run.conversions import log_delta_at_order
 from jaxsel.accounting.single_run.dominating import (
     LARGEST_EPSILON,
     DominatingPair,
@@ -21,18 +22,22 @@ from jaxsel.accounting.single_run.loss_distributions import (
     composed_distribution,
     from_loss_distribution,
 )
-from jaxsel.families.tuning.accountant import account, base_epsilon, releases_all
+from jaxsel.families.tuning.accountant import account, releases_all
+from jaxsel.families.tuning.bounds.profiles import profile_bounds
 from jaxsel.families.tuning.composing_searches import (
+    ComposedRenyi,
     Release,
-    composed_renyi_epsilon,
+    composed_renyi,
     release_part,
 )
+from jaxsel.families.tuning.tuned_guarantee import Profile
 
 Pairs = tuple[DominatingPair, ...]
 Point = tuple[float, float]
 
-# Where every theorem is asked: closer where attacks are read off.
-_DELTAS = np.concatenate([np.geomspace(1e-12, 3e-5, 6), np.geomspace(2e-4, 0.3, 10)])
+_DELTAS = (1e-9, 1e-6, 1e-3, 0.03)  # where every theorem is asked
+_ORDERS = 1.0 + np.exp(np.linspace(-5.0, 8.0, 105))
+_KNOTS = 512  # where other bounds are looked at, besides the losses of the pairs
 
 
 def proven_pairs(
@@ -43,21 +48,26 @@ def proven_pairs(
     Args:
       releases: searches, and what stands beside them.
       points: (epsilon, delta) that are proved besides.
-      all_runs: of a single search: every run is released, and K.
+      all_runs: of a single search with a bounded K: every run is released, and K.
 
     Returns:
       One pair for each direction, or one for both.
     """
+    known = [*points]
     if all_runs:
         ((base, law, _),) = releases
         assert law is not None
         assert law.maximum is not None
-        wide: Sequence[Release] = [Release(base, None, law.maximum)]
+        known += _points(releases[0], all_runs)
+        releases = [Release(base, None, law.maximum)]
+        profiles = []
+    elif len(releases) == 1 and releases[0].times == 1:
+        known += _points(releases[0], all_runs)
+        profiles = _profiles(releases[0])
     else:
-        wide = releases
-    found = _known(wide)
-    known = [*points, *_points(releases, all_runs)]
-    return found if not known else _with_points(found, known)
+        profiles = []
+    profiles.append(renyi_profile(composed_renyi(releases)))
+    return _least(_known(releases), known, profiles)
 
 
 def _known(releases: Sequence[Release]) -> Pairs:
@@ -73,54 +83,67 @@ def _known(releases: Sequence[Release]) -> Pairs:
     return pairs()
 
 
-def _points(releases: Sequence[Release], all_runs: bool) -> list[Point]:
-    """What each theorem proves at a few deltas."""
-    found = []
-    for delta in _DELTAS.tolist():
-        if len(releases) > 1 or releases[0].times > 1:
-            found.append((composed_renyi_epsilon(releases, delta)[0], delta))
-            continue
-        (base, law, _) = releases[0]
-        if law is None:
-            found.append((base_epsilon(base, delta), delta))
-            continue
-        bounds = account(base, law, delta, attain=False).bounds
-        found += [
-            (bound.epsilon, delta)
-            for bound in bounds
-            if not all_runs or releases_all(bound.theorem)
-        ]
-    return found
+def _points(release: Release, all_runs: bool) -> list[Point]:
+    """What each theorem about a search proves at a few deltas."""
+    base, law, _ = release
+    if law is None:
+        return []
+    return [
+        (bound.epsilon, delta)
+        for delta in _DELTAS
+        for bound in account(base, law, delta, attain=False).bounds
+        if not all_runs or releases_all(bound.theorem)
+    ]
 
 
-def _with_points(pairs: Pairs, points: Iterable[Point]) -> Pairs:
-    """The pairs, made smaller where a point lies below their profile.
+def _profiles(release: Release) -> list[Profile]:
+    """Bounds on the profile of a search, in both directions, from theorems."""
+    base, law, _ = release
+    if law is None or base.profile is None:
+        return []
+    return [bound.delta for bound in profile_bounds(base, law)]
 
-    A point holds for both directions.
+
+def renyi_profile(known: ComposedRenyi) -> Profile:
+    """epsilon >= 0 -> a delta that the Renyi bounds give, at one of many orders."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        bounds = np.asarray(known.curve(_ORDERS), dtype=np.float64)
+        largest = float(known.curve(np.asarray(math.inf)))
+    bounds = np.where(np.isnan(bounds), math.inf, bounds)
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        levels = np.asarray(epsilon, dtype=np.float64)
+        with np.errstate(over="ignore", under="ignore"):
+            logs = log_delta_at_order(_ORDERS, bounds, levels[..., None])
+            good = np.exp(np.minimum(np.min(logs, axis=-1), 0.0))
+        good = np.where(levels >= largest, 0.0, good)
+        return known.lost + (1.0 - known.lost) * good
+
+    return profile
+
+
+def _least(pairs: Pairs, points: Iterable[Point], profiles: Iterable[Profile]) -> Pairs:
+    """The pairs, made smaller where a point or a profile lies below theirs.
+
+    Points and profiles hold for both directions.
     """
     listed = np.array(
         [each for each in points if each[0] <= LARGEST_EPSILON], dtype=np.float64
     ).reshape(-1, 2)
-    worst = np.max([pair_delta(pair, listed[:, 0]) for pair in pairs], axis=0)
-    lower = listed[worst > listed[:, 1]]
-    if lower.size == 0:
-        return pairs
-    losses = np.concatenate([np.abs(pair.loss) for pair in pairs])
+    listed = listed[np.argsort(listed[:, 0])]
+    losses = np.abs(np.concatenate([pair.loss for pair in pairs]))
     losses = losses[np.isfinite(losses) & (losses <= LARGEST_EPSILON)]
-    knots = np.unique(np.concatenate([[0.0], losses, lower[:, 0]]))
-    order = np.argsort(lower[:, 0])
-    ranked, least = lower[order, 0], np.minimum.accumulate(lower[order, 1])
-    place = np.searchsorted(ranked, knots, side="right")
-    proved = np.append(1.0, least)[place]
-    profiles = [np.minimum(pair_delta(pair, knots), proved) for pair in pairs]
-    # Sums may break the order by a few units in the last place: round upwards.
-    profiles = [
-        np.clip(np.maximum.accumulate(each[::-1])[::-1], 0.0, 1.0) for each in profiles
-    ]
-    pair = pair_from_points(knots, *profiles)
+    last = max(losses.max(initial=0.0), 2.0 * listed[:, 0].max(initial=1.0))
+    grid = np.linspace(0.0, min(last, LARGEST_EPSILON), _KNOTS)
+    knots = np.unique(np.concatenate([grid, losses, listed[:, 0]]))
+    place = np.searchsorted(listed[:, 0], knots, side="right")
+    proved = np.append(1.0, np.minimum.accumulate(listed[:, 1]))[place]
+    for each in profiles:
+        proved = np.minimum(proved, each(knots))
+    before = [pair_delta(pair, knots) for pair in pairs]
+    if np.all(np.max(before, axis=0) <= proved):
+        return pairs
+    # No delta is above that of a smaller epsilon.
+    after = [np.minimum.accumulate(np.minimum(each, proved)) for each in before]
+    pair = pair_from_points(knots, *(np.clip(each, 0.0, 1.0) for each in after))
     return (pair,) if len(pairs) == 1 else (pair, reversed_pair(pair))
-
-
-def infinite_mass(pairs: Pairs) -> float:
-    """The largest mass at infinite loss of any direction."""
-    return max(float(np.sum(pair.first[pair.loss == math.inf])) for pair in pairs)

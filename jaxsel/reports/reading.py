@@ -14,11 +14,13 @@ import numpy as np
 
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.relations import ADD_OR_REMOVE_ONE
 from jaxsel.errors import InputError, check_interval
 from jaxsel.families.tuning.accountant import ProvenEpsilon, account
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.repetitions import Repetitions, parse
 from jaxsel.reports.statement import Part, Subject
+from jaxsel.reports.words import theorem_words
 
 RELEASE = "release.json"
 """Name of the file that a finished search leaves in its folder."""
@@ -124,6 +126,10 @@ def plan_subject(record: Mapping[str, Any]) -> Subject:
         value = record.get(name)
         if isinstance(value, int | float):
             facts.append((words, f"{value:.4g}"))
+    hit, wishes = record.get("hit"), record.get("wishes")
+    good = wishes.get("good") if isinstance(wishes, Mapping) else None
+    if isinstance(hit, int | float) and isinstance(good, int | float):
+        facts.append((f"Chance to hit the best {good:g}", f"{hit:.4g}"))
     noise = record.get("score_noise")
     if isinstance(noise, int | float) and math.isfinite(noise):
         facts.append(
@@ -174,8 +180,12 @@ def search_subject(record: Mapping[str, Any]) -> Subject:
         Part("training images", (training,)),
         Part("validation images", (validation,)),
     )
-    relation = parse_base(base).relation if base is not None else "add_or_remove_one"
-    return Subject("search", parts, delta, proof, relation, _winner(record))
+    relation = ADD_OR_REMOVE_ONE if base is None else training.base.relation
+    facts = _winner(record)
+    if other.theorem != proof.theorem:
+        source, _ = theorem_words(other.theorem, other.statement)
+        facts = (("Theorem, validation images", f"{other.theorem}: {source}"), *facts)
+    return Subject("search", parts, delta, proof, relation, facts)
 
 
 # Nothing is known of one run; the proof is put in as a point.

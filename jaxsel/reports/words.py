@@ -45,6 +45,9 @@ _LONGEST = 160  # of the parameters of a base, before they are cut
 
 def upwards(number: float, digits: int = 3) -> float:
     """A number with so many digits, never below it."""
+    nearest = float(f"{number:.{digits}g}")
+    if nearest == number:  # 0.001 has no end in binary, and stays as it was written
+        return nearest
     context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
     return float(context.create_decimal(decimal.Decimal(number)))
 
