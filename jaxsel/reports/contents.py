@@ -124,14 +124,19 @@ def _headline(statement: Statement) -> str:
     )
 
 
-def _alone(statement: Statement) -> str:
+def _single(statement: Statement) -> str:
+    """Epsilon of one run without a search, where that is known and something else."""
     single = statement.single
     if single is None or not statement.searches or not math.isfinite(single):
         return ""
-    return (
-        f"One run, released without a search, has ε = {rounded_up(single):g} at the same "
-        "δ."
-    )
+    return f"{rounded_up(single):g}"
+
+
+def _alone(statement: Statement) -> str:
+    single = _single(statement)
+    if not single:
+        return ""
+    return f"One run, released without a search, has ε = {single} at the same δ."
 
 
 def _attacks(statement: Statement) -> str:
@@ -185,11 +190,8 @@ def _rows(statement: Statement):
         for release in part.releases:
             yield name, words.release_words(release)
     yield "Secret", _kept(statement)
-    if statement.single is not None and statement.searches:
-        yield (
-            "One run, no search",
-            f"ε = {rounded_up(statement.single):g} at the same δ",
-        )
+    if single := _single(statement):
+        yield "One run, no search", f"ε = {single} at the same δ"
     for fpr, tpr in statement.rates:
         name = f"True positives at {100.0 * fpr:g}\u00a0% false positives"
         yield name, f"at most {words.percent(tpr)}"

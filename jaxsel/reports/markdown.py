@@ -4,12 +4,12 @@ import re
 
 from jaxsel.reports.contents import Contents
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~^])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~^$&])")
 
 
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is, in a paragraph or in a cell."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split(" ")).replace("\n", " "))
+    return _SPECIAL.sub(r"\\\1", text.replace("\n", " "))
 
 
 def markdown(found: Contents) -> str:
