@@ -80,7 +80,8 @@ def latex(found: Contents) -> str:
     It needs no package.
     """
     rows = "\n".join(
-        rf"{escaped(name)} & {escaped(value)} \\" for name, value in found.rows
+        rf"\raggedright {escaped(name)} & \raggedright {escaped(value)} \tabularnewline"
+        for name, value in found.rows
     )
     works = "".join(f"% {escaped(work)}\n" for work in found.references)
     paragraph = "\n".join(map(escaped, found.paragraph))
@@ -89,7 +90,7 @@ def latex(found: Contents) -> str:
 {paragraph}
 
 \\begin{{table}}[ht]
-\\centering
+\\centering\\small
 \\begin{{tabular}}{{p{{0.28\\linewidth}}p{{0.64\\linewidth}}}}
 \\hline
 {rows}

@@ -136,7 +136,8 @@ def plan_subject(record: Mapping[str, Any]) -> Subject:
             (
                 "Noise on a count that scores a run",
                 f"standard deviation {noise:.4g}: records that validate, and do not "
-                "train, have the same ε and δ",
+                "train, have the same ε and δ; what attacks can do is said of those "
+                "that train",
             )
         )
     part = Part("", (release,))
