@@ -97,3 +97,15 @@ def test_a_rate_outside_is_refused(rate):
     (pair,) = curves.pure(1.0).pairs()  # type: ignore[misc]
     with pytest.raises(InputError, match="false positive rate"):
         attacks.true_positive_rate([pair], rate)
+
+
+def test_the_worst_of_several_pairs_counts_wherever_it_stands():
+    small, large = (curves.gaussian(noise).pairs() for noise in (4.0, 2.0))
+    assert small is not None
+    for pairs in (small + large, large + small):
+        np.testing.assert_allclose(attacks.gaussian_mu(pairs), 0.5, rtol=1e-3)
+        np.testing.assert_allclose(
+            attacks.true_positive_rate(pairs, 0.01),
+            stats.norm.cdf(stats.norm.ppf(0.01) + 0.5),
+            rtol=1e-3,
+        )

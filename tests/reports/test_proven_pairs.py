@@ -8,9 +8,13 @@ from jaxsel.accounting.single_run.dominating import pair_delta
 from jaxsel.composition import compose, release
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
+from jaxsel.families.tuning.composing_searches import (
+    composed_renyi,
+    composed_renyi_epsilon,
+)
 from jaxsel.repetitions import parse
 from jaxsel.reports import attacks
-from jaxsel.reports.proven_pairs import proven_pairs
+from jaxsel.reports.proven_pairs import proven_pairs, renyi_profile
 
 SEARCHES = [
     ("gaussian:noise_multiplier=4", "geometric:mean=10"),
@@ -72,3 +76,22 @@ def test_all_runs_are_the_composition_of_as_many_as_there_can_be():
     )
     # More is learnt from nine runs than from the best of them.
     assert attacks.advantage(proven_pairs([search])) <= attacks.advantage(found)
+
+
+def test_a_search_whose_runs_may_fail_fails_as_often_as_one_of_them_does():
+    """Ranked first, a failure that gives the record away is released whenever it is met."""
+    search = release("approximate:epsilon=0.1,delta=1e-3", "geometric:mean=10")
+    met = float(parse("geometric:mean=10").pgf_gap(1e-3))
+    for delta in (
+        attacks.profile(proven_pairs([search]), 20.0),
+        renyi_profile(composed_renyi([search]))(np.array(20.0)),
+    ):
+        assert met * (1 - 1e-9) <= delta <= 10.0 * 1e-3 * (1 + 1e-9)
+
+
+def test_renyi_bounds_at_many_orders_are_those_at_the_best_one():
+    searches = [release("gaussian:noise_multiplier=8", "poisson:mean=10", 4)]
+    profile = renyi_profile(composed_renyi(searches))
+    for delta in (1e-8, 1e-4):
+        epsilon, _ = composed_renyi_epsilon(searches, delta)
+        assert delta * (1 - 1e-6) <= profile(np.array(epsilon)) <= 1.05 * delta
