@@ -106,9 +106,9 @@ def plan_command(
 
 
 def _plot(found: "Plan", path: Path) -> None:
-    from jaxsel.families.tuning.accountant import base_epsilon
     from jaxsel.families.tuning.planning.frontier import frontiers
     from jaxsel.families.tuning.planning.planned import single_run
+    from jaxsel.families.tuning.proofs import base_epsilon
     from jaxsel.pictures.plan import Planned, write
 
     delta = found.budget.delta
