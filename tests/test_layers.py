@@ -109,8 +109,16 @@ DEFENDED = {
 }
 # Anything may be used by the outermost rooms.
 OUTER = {
-    "cli", "bench", "public", "composition", "grid", "reporting", "__init__", "__main__",
-}  # fmt: skip
+    "cli",
+    "bench",
+    "public",
+    "composition",
+    "delta_cost",
+    "grid",
+    "reporting",
+    "__init__",
+    "__main__",
+}
 NO_JAX = (
     "accounting",
     "data",

@@ -22,7 +22,6 @@ from jaxsel.accounting.single_run.loss_distributions import (
     composed_distribution,
     from_loss_distribution,
 )
-from jaxsel.families.tuning.accountant import account, releases_all
 from jaxsel.families.tuning.bounds.profiles import profile_bounds
 from jaxsel.families.tuning.composing_searches import (
     ComposedRenyi,
@@ -30,6 +29,7 @@ from jaxsel.families.tuning.composing_searches import (
     composed_renyi,
     release_part,
 )
+from jaxsel.families.tuning.proofs import proofs, releases_all
 from jaxsel.families.tuning.tuned_guarantee import Profile
 
 Pairs = tuple[DominatingPair, ...]
@@ -89,10 +89,12 @@ def _points(release: Release, all_runs: bool) -> list[Point]:
     if law is None:
         return []
     return [
-        (bound.epsilon, delta)
+        (proof.epsilon(delta), delta)
+        for name, proof in proofs(base, law).items()
+        # The pairs have it, and it takes seconds.
+        if not name.endswith("JX-Priced") and (not all_runs or releases_all(name))
         for delta in _DELTAS
-        for bound in account(base, law, delta, attain=False).bounds
-        if not all_runs or releases_all(bound.theorem)
+        if delta >= proof.least_delta
     ]
 
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.accountant import ProvenEpsilon, base_epsilon, releases_all
+from jaxsel.families.tuning.accountant import ProvenEpsilon
 from jaxsel.families.tuning.composing_searches import Release
+from jaxsel.families.tuning.proofs import base_epsilon, releases_all
 from jaxsel.reports import attacks, words
 from jaxsel.reports.proven_pairs import Pairs, proven_pairs
 

@@ -6,7 +6,7 @@ import pytest
 
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.composition import release
-from jaxsel.families.tuning import accountant, composing_searches
+from jaxsel.families.tuning import composing_searches, proofs
 from jaxsel.repetitions import parse
 from jaxsel.reports import words
 
@@ -92,7 +92,7 @@ def test_releases_in_words():
     )
 
 
-ALL = {**accountant.STATEMENTS, **composing_searches.STATEMENTS}
+ALL = {**proofs.STATEMENTS, **composing_searches.STATEMENTS}
 
 
 @pytest.mark.parametrize("theorem", [*ALL, "PS-Lem20+PS-Thm2", "KRW-Cor6.2"])

@@ -18,7 +18,7 @@ from jaxsel.families.tuning.bounds.envelope import (
     envelope_epsilon,
     envelope_log_delta,
 )
-from jaxsel.families.tuning.bounds.path_certificate import certified
+from jaxsel.families.tuning.bounds.path_certificate import _convex, certified
 from jaxsel.families.tuning.bounds.path_mesh import gradients, path_mesh
 from jaxsel.families.tuning.bounds.path_program import (
     Price,
@@ -159,6 +159,87 @@ def test_the_price_is_summed_exactly():
 
 
 # --- The certificate ---------------------------------------------------------------------
+
+
+def _sampled_bound(pair, law, mesh, epsilon, price, values, parts, generator):
+    """(4) of docs/priced.md with each largest value over many points, from below."""
+    triangles = np.arange(mesh.column.size)
+    steepest = np.diff(price.values[-2:])[0] / np.diff(price.knots[-2:])[0]
+    columns = mesh.edges.size - 1
+    kappa = np.full((columns, parts), -np.inf)
+    # Corners and edges, too: what is largest is often there.
+    places = [*np.eye(3), *generator.dirichlet(np.full(3, 0.3), 150)]
+    steep = []
+    for place in places:
+        basis = np.array(gradients(mesh, tuple(place)))
+        steep.append(np.einsum("tq,qtc->tc", values[mesh.nodes], basis))
+        steepest = max(steepest, float(np.max(steep[-1][:, 1])))
+    ratios = np.concatenate([price.knots, price.knots[-1] * np.array([1.5, 10.0])])
+    cost = np.interp(ratios, price.knots, price.values)
+    cost += steepest * np.maximum(ratios - price.knots[-1], 0.0)
+    for place, slope in zip(places, steep, strict=True):
+        point = np.einsum("v,tvc->tc", place, mesh.corners)
+        inside = (point >= 0.0) & (point <= 1.0)
+        a = law.pgf_derivative_tail(np.clip(point, 0.0, 1.0))
+        gain = np.maximum(a[:, :1] - math.exp(epsilon) * ratios * a[:, 1:], 0.0)
+        over = np.max(slope[:, :1] + slope[:, 1:] * ratios + gain - cost, axis=1)
+        width = np.diff(mesh.edges)[mesh.column]
+        part = (point[:, 0] - mesh.edges[mesh.column]) / width * parts
+        part = np.clip(part.astype(int), 0, parts - 1)
+        seen = triangles[np.all(inside, axis=1)]
+        np.maximum.at(kappa, (mesh.column[seen], part[seen]), over[seen])
+    weights, beyond = price_weights(pair, price.knots)
+    first = weights @ price.values + beyond * steepest
+    ends = values[mesh.start[0]] @ mesh.start[1] - values[mesh.end[0]] @ mesh.end[1]
+    return first + ends + np.sum(kappa * np.diff(mesh.edges)[:, None] / parts)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.01, 0.3])
+def test_the_certificate_is_not_below_what_many_points_say(scale):
+    generator, parts = np.random.default_rng(4), 4
+    for law in (parse("geometric:mean=8"), parse("poisson:mean=3")):
+        first = np.append(generator.dirichlet(np.ones(4)) * 0.95, [0.05, 0.0])
+        second = np.append(generator.dirichlet(np.ones(4)) * 0.8, [0.0, 0.2])
+        pair, epsilon = pair_from_laws(first, second), 0.2
+        mesh = path_mesh(pair, law, columns=5, rows=2)
+        price, values = proposal(pair, law, mesh, ratio_knots(pair, 8), epsilon)
+        values = values + scale * generator.normal(size=values.size)
+        bend = scale * (price.knots - 1.0) ** 2  # convex, as what it is added to
+        price = _convex(price._replace(values=price.values + bend))
+        found = certified(pair, law, mesh, epsilon, price, values, parts=parts)
+        sampled = _sampled_bound(
+            pair, law, mesh, epsilon, price, values, parts, generator
+        )
+        assert sampled <= found + 1e-12
+        assert sampled > found - 0.3 * abs(found)  # near, so that little may be missing
+
+
+def test_a_price_is_made_convex_from_below():
+    generator = np.random.default_rng(5)
+    knots = np.append(0.0, np.cumsum(generator.exponential(size=11)))
+    for _ in range(20):
+        price = Price(knots, generator.normal(size=12), 0.0)
+        convex = _convex(price)
+        slopes = np.diff(convex.values) / np.diff(convex.knots)
+        assert np.all(np.diff(slopes) >= 0.0)
+        assert np.all(
+            np.interp(knots, convex.knots, convex.values) <= price.values + 1e-12
+        )
+
+
+def test_a_price_that_is_not_convex_proves_what_its_convex_part_proves():
+    """Only a convex price may be charged to the dominating pair: ties average ratios."""
+    generator, law = np.random.default_rng(6), parse("geometric:mean=4")
+    pair = pair_from_laws(*generator.dirichlet(np.ones(5), 2))
+    mesh = path_mesh(pair, law, columns=5, rows=2)
+    price, values = proposal(pair, law, mesh, ratio_knots(pair, 10), 0.2)
+    raised = price.values + 0.2 * (np.arange(price.knots.size) % 2)
+    bent = price._replace(values=raised)
+    found = [
+        certified(pair, law, mesh, 0.2, each, values, parts=4)
+        for each in (bent, _convex(bent))
+    ]
+    assert found[0] == found[1]
 
 
 def _paths(first, second, generator):

@@ -251,6 +251,8 @@ def priced_profiles(
 def _profile(direction: PricedDirection, epsilons: np.ndarray) -> Profile:
     """The chords between the bounds at some epsilons, and the envelope."""
     deltas = np.array([direction.delta(epsilon) for epsilon in epsilons.tolist()])
+    # What is proved at an epsilon is proved at every larger one.
+    deltas = np.minimum.accumulate(deltas)
 
     def profile(epsilon: npt.ArrayLike) -> np.ndarray:
         epsilon = np.asarray(epsilon, dtype=np.float64)
