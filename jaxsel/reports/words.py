@@ -24,7 +24,8 @@ REFERENCES = {
     "Mironov 2017": "I. Mironov. Rényi Differential Privacy. CSF 2017.",
     "Dwork & Roth 2014": "C. Dwork and A. Roth. The Algorithmic Foundations of "
     "Differential Privacy. 2014.",
-    "jaxsel": "jaxsel, docs/envelope.md and docs/composition.md, with the proofs.",
+    "jaxsel": "jaxsel: docs/envelope.md, docs/priced.md and docs/composition.md have the "
+    "proofs.",
 }
 """What the sources of theorems cite, in full."""
 

@@ -94,7 +94,7 @@ def test_latex_is_balanced_and_needs_no_package(found):
         "paragraph", "begin", "end", "centering", "linewidth", "hline", "caption", "cdot",
         "varepsilon", "delta", "mu", "eta", "gamma", "tau", "Phi", "le", "ge", "times",
         "ldots", "ss", "textbackslash", "textasciicircum", "textasciitilde",
-        "textasciigrave", "raggedright", "tabularnewline",
+        "textasciigrave", "raggedright", "tabularnewline", "small",
     }  # fmt: skip
     assert set(re.findall(r"\\([a-zA-Z]+)", body)) <= known
 
