@@ -222,6 +222,12 @@ def _notes(statement: Statement) -> tuple[str, ...]:
         f"Φ(Φ^-1(x) + μ), by more than {number(statement.floor, 2)}. The release itself "
         "may be closer to a Gaussian of a smaller μ than could be proved.",
     ]
+    if statement.searches and not statement.all_runs:
+        found.insert(
+            1,
+            "Rates, advantage and μ use the least δ that any theorem proves at each ε, "
+            "the priced envelope of jaxsel among them, not the theorem named alone.",
+        )
     if len(statement.subject.parts) > 1:
         found.append(
             "A record is used in one of the ways named above; the numbers are those of "

@@ -57,7 +57,7 @@ class Statement(NamedTuple):
     Attributes:
       subject: what it is about.
       source, theorem: where the theorem stands, and what it says.
-      references: the works that the source names.
+      references: the works that the source names, and where the proofs of the profile are.
       all_runs: whether every run may be released, and K.
       single: epsilon of one run at the same delta; None for several releases, inf if
         none is known.
@@ -164,6 +164,9 @@ def state(subject: Subject) -> Statement:
     pairs = _pairs(subject, all_runs)
     floor = attacks.floor_of(pairs)
     source, theorem = words.theorem_words(proof.theorem, proof.statement)
+    searched = any(each.repetitions is not None for each in releases)
+    # The rates rest on the priced envelope, whatever theorem gives epsilon.
+    works = words.references(f"{source}; jaxsel" if searched else source)
     rates = np.geomspace(_LEAST_RATE, 1.0, _POINTS)
     epsilons = np.linspace(0.0, _reach(proof.epsilon), _POINTS)
     found = attacks.true_positive_rate(pairs, FALSE_POSITIVE_RATES)
@@ -171,7 +174,7 @@ def state(subject: Subject) -> Statement:
         subject,
         source,
         theorem,
-        words.references(source),
+        works,
         all_runs,
         base_epsilon(releases[0].base, delta) if alone else None,
         attacks.gaussian_mu(pairs, floor),
