@@ -66,6 +66,8 @@ ALLOWED = {
     "plan_checks": HOST
     | {"accounting.single_run", "auditing", "engine", "families.tuning", "intervals",
        "repetition_sampling", "tallies"},
+    # Draws, and finds what a theorem says.
+    "reports": HOST | THEORY | {"catalogue", "families.tuning", "pictures"},
     "validation": HOST | {"catalogue"},
     "measuring": HOST | {"catalogue", "validation"},
     "sweeps": HOST
@@ -113,6 +115,7 @@ OUTER = {
     "composition",
     "delta_cost",
     "grid",
+    "reporting",
     "__init__",
     "__main__",
 }
@@ -124,6 +127,7 @@ NO_JAX = (
     "audit_bounds",
     "records",
     "pictures",
+    "reports",
     "base",
     "domains",
     "statements",
