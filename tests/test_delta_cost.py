@@ -118,3 +118,14 @@ def test_digits_are_rounded_to_the_safe_side():
         assert digits_down(number) <= number <= digits_up(number)
         assert digits_up(number) - digits_down(number) <= 1.01e-3 * number
     assert digits_up(0.25) == digits_down(0.25) == 0.25
+
+
+def test_a_search_fails_if_any_of_its_runs_does():
+    """However large epsilon is: P[some of K runs fails] = 1 - E[(1 - failure)^K]."""
+    law = jaxsel.repetitions.parse("geometric:mean=20")
+    base = jaxsel.guarantee_of("approximate:epsilon=0.5,delta=1e-3")
+    k = np.arange(1, 5000)
+    failing = np.sum(0.05 * 0.95 ** (k - 1) * -np.expm1(k * np.log1p(-1e-3)))
+    for name, proof in proofs(base, law).items():
+        if name.startswith("PS-Lem20+"):
+            assert proof.delta(50.0) == pytest.approx(failing, rel=1e-9), name

@@ -15,7 +15,6 @@ from jaxsel.accounting.single_run.dominating import pair_from_laws, reversed_pai
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.catalogue import all_claims
 from jaxsel.errors import InputError
-from jaxsel.families.tuning import accountant as module
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds import priced_envelope

@@ -19,8 +19,9 @@ from jaxsel.accounting.single_run.dominating import (
     reversed_pair,
 )
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.accountant import ROUNDING, account, releases_all
+from jaxsel.families.tuning.accountant import ROUNDING, account
 from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
+from jaxsel.families.tuning.proofs import releases_all
 
 BASES = (
     curves.gaussian(0.2),

@@ -26,6 +26,11 @@ def _split(pair: DominatingPair) -> tuple[np.ndarray, np.ndarray]:
     )  # type: ignore[return-value]
 
 
+def _attaining(base: BaseGuarantee) -> tuple[DominatingPair, ...] | None:
+    """Pairs of laws that have the guarantee, not only dominate what has it."""
+    return None if base.attaining is None else base.attaining()
+
+
 def attained_epsilon(
     base: BaseGuarantee, repetitions: Repetitions, delta: float
 ) -> float:
@@ -46,7 +51,7 @@ def attained_epsilon(
     Raises:
       InputError: if delta is out of range or K is always 0.
     """
-    pairs = None if base.attaining is None else base.attaining()
+    pairs = _attaining(base)
     if pairs is None:
         return math.nan
     # At a mass of just delta, rounding must not decide for what exceeds it.
@@ -72,7 +77,7 @@ def attained_delta(
     Raises:
       InputError: if K is always 0.
     """
-    pairs = None if base.attaining is None else base.attaining()
+    pairs = _attaining(base)
     if pairs is None:
         return math.nan
     return max(_delta(*_split(pair), repetitions, epsilon, start) for pair in pairs)

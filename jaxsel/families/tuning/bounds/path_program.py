@@ -51,6 +51,8 @@ def slope_at(law: Repetitions, u: np.ndarray) -> np.ndarray:
 def ratio_knots(pair: DominatingPair, count: int) -> np.ndarray:
     """About ``count`` ratios p'/p, from 0, dense where P has its mass."""
     finite = np.isfinite(pair.loss) & (pair.first > 0.0)
+    if not np.any(finite):  # every output tells the sides apart
+        return np.array([0.0, 1.0])
     loss = pair.loss[finite]
     reached = np.cumsum(pair.first[finite])
     ends = np.interp(
@@ -62,7 +64,8 @@ def ratio_knots(pair: DominatingPair, count: int) -> np.ndarray:
         np.linspace(ends[1], ends[2], max(dense, 2)),
         np.linspace(ends[2], ends[3], rest + 1)[1:],
     ])  # fmt: skip
-    return np.append(0.0, np.unique(np.exp(-losses)))
+    found = np.unique(np.append(0.0, np.exp(-losses)))
+    return found if found.size > 1 else np.array([0.0, 1.0])
 
 
 def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, float]:
