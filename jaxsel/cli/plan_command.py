@@ -13,7 +13,7 @@ from jaxsel.cli.arguments import (
     read_trials,
 )
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.errors import InputError
+from jaxsel.errors import InputError, check_positive
 
 if TYPE_CHECKING:
     from jaxsel.families.tuning.planning.planned import Plan
@@ -110,6 +110,24 @@ def plan_command(
             "--plot", metavar="FILE", help="Epsilon against the winner's rank."
         ),
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            help="The law of K to a file, which --repetitions file:FILE reads.",
+        ),
+    ] = None,
+    compute: Annotated[
+        _Number,
+        typer.Option(
+            "--compute",
+            help="What all runs may cost on average, in any unit: hours, say.",
+        ),
+    ] = None,
+    price: Annotated[
+        float, typer.Option("--price", help="Of one run, in the unit of --compute.")
+    ] = 1.0,
     json: JsonOption = False,
 ) -> None:
     """What can I run for my privacy budget? Noise, law of K, how good the winner is."""
@@ -117,6 +135,7 @@ def plan_command(
         search = {
             "--runs": runs, "--runs-95": runs_95, "--good": good, "--chance": chance,
             "--rank": rank, "--rank-of": rank_of, "--none": none, "--plot": plot,
+            "--save": save, "--compute": compute,
             "--check": check or None,
         }  # fmt: skip
         given = [name for name, value in search.items() if value is not None]
@@ -133,6 +152,7 @@ def plan_command(
                 raise InputError(
                     f"{name} is for a plan without --base; give one of both"
                 )
+        runs = _affordable_runs(runs, compute, price)
         found = plan(
             base, delta=delta, epsilon=epsilon, runs=runs, runs_95=runs_95, rank=rank,
             rank_of=rank_of, good=good, chance=chance, none=none,
@@ -143,13 +163,37 @@ def plan_command(
             checked = check_plan(found, trials=read_trials(trials), seed=seed)
         if plot is not None:
             _plot(found, plot)
+        if save is not None:
+            from jaxsel.repetitions import save as save_law
+
+            save_law(found.chosen.law, save)
     if json:
         document = found.as_record()
+        if compute is not None:
+            document["compute"] = price * found.chosen.law.mean
         print_json(document | ({"check": checked} if checked else {}))
     else:
         _say(found, checked)
+        if compute is not None:
+            say(
+                f"Compute: {price * found.chosen.law.mean:.4g} of {compute:g} on average, "
+                f"at {price:g} a run."
+            )
+        if save is not None:
+            say(f"The law of K is kept: --repetitions file:{save} reads it.")
     if checked is not None and not checked.passed:
         raise typer.Exit(1)
+
+
+def _affordable_runs(
+    runs: float | None, compute: float | None, price: float
+) -> float | None:
+    """E[K] at most: what is asked for, and what the compute pays for."""
+    check_positive("price", price)
+    if compute is None:
+        return runs
+    paid = check_positive("compute", compute) / price
+    return paid if runs is None else min(runs, paid)
 
 
 def _plan_releases(
@@ -188,16 +232,17 @@ def _plan_releases(
 
 def _plot(found: "Plan", path: Path) -> None:
     from jaxsel.families.tuning.accountant import base_epsilon
-    from jaxsel.families.tuning.planning.frontier import frontiers
+    from jaxsel.families.tuning.planning.frontier import frontiers, limit
     from jaxsel.families.tuning.planning.planned import single_run
-    from jaxsel.pictures.plan import Planned, write
+    from jaxsel.pictures.plan import Planned, highest_epsilon, write
 
-    delta = found.budget.delta
+    delta, expected = found.budget.delta, found.chosen.utility
     planned = Planned(
-        found.chosen.base, delta, found.epsilon,
-        found.chosen.utility.expected_quantile, base_epsilon(single_run(found), delta),
+        found.chosen.base, delta, found.epsilon, expected.expected_quantile,
+        base_epsilon(single_run(found), delta), found.budget.wishes.good,
+        1.0 - expected.hit,
     )  # fmt: skip
-    write(planned, frontiers(found), path)
+    write(planned, frontiers(found), path, limit(found, highest_epsilon(planned)))
 
 
 def _say(found: "Plan", checked: "PlanCheck | None") -> None:
