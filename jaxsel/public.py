@@ -10,6 +10,7 @@ from jaxsel.base import Claim
 from jaxsel.composition import guarantee_of, privacy_loss_distribution, release
 from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
+from jaxsel.families.tuning.proofs import releases_all
 from jaxsel.printing import Summary, printed, rounded_up
 from jaxsel.repetitions import Repetitions, parse
 
@@ -124,7 +125,7 @@ class TuningCost(NamedTuple):
             )
         if not math.isfinite(best.epsilon):
             return found
-        if accountant.releases_all(best.theorem):
+        if releases_all(best.theorem):
             found.append(
                 "This covers the release of all runs with their scores, and of K: none "
                 "of it need be secret."

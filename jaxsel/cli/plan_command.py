@@ -231,9 +231,9 @@ def _plan_releases(
 
 
 def _plot(found: "Plan", path: Path) -> None:
-    from jaxsel.families.tuning.accountant import base_epsilon
     from jaxsel.families.tuning.planning.frontier import frontiers, limit
     from jaxsel.families.tuning.planning.planned import single_run
+    from jaxsel.families.tuning.proofs import base_epsilon
     from jaxsel.pictures.plan import Planned, highest_epsilon, write
 
     delta, expected = found.budget.delta, found.chosen.utility

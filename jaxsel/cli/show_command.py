@@ -129,7 +129,7 @@ def _base(form: str, text: str) -> dict[str, Any]:
 
     if ":" not in text:
         return {"form": form, "meaning": FORMS[form]}
-    from jaxsel.families.tuning.accountant import base_epsilon
+    from jaxsel.families.tuning.proofs import base_epsilon
 
     base = parse_base(text)
     deltas = (0.0, 1e-9, 1e-6, 1e-3)

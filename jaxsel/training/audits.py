@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
 from jaxsel.audit_bounds import epsilon_lower_bound
 from jaxsel.errors import InputError, check_finite, check_integer
-from jaxsel.families.tuning.accountant import base_epsilon
+from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.training.canaries import (
     Data,
     Indifferent,

@@ -18,7 +18,8 @@ from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
 from jaxsel.accounting.single_run.relations import common_relation
 from jaxsel.errors import InputError, check_integer, check_interval
-from jaxsel.families.tuning.accountant import ProvenEpsilon, account, base_epsilon
+from jaxsel.families.tuning.accountant import ProvenEpsilon, account
+from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 from jaxsel.repetitions import Repetitions, describe
 

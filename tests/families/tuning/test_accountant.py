@@ -16,8 +16,9 @@ from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.catalogue import all_claims
 from jaxsel.errors import InputError
 from jaxsel.families.tuning import accountant as module
-from jaxsel.families.tuning.accountant import STATEMENTS, account, base_epsilon
+from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.proofs import STATEMENTS, base_epsilon
 
 DELTAS = (1e-10, 1e-3)
 

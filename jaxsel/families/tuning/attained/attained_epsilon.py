@@ -7,8 +7,11 @@ import numpy as np
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
+from jaxsel.families.tuning.attained.ranked_laws import Ranking, ranked_delta
 from jaxsel.repetitions import Repetitions
 
+_ROUNDS, _GAIN = 4, 1e-3  # of the search for a delta
+_LEAST_DELTA, _MOST_DELTA = 1e-280, 0.999
 _LARGE = 2e-3  # atoms above this mass are split
 # Shares of a split atom: fine at the start, where a ranking may need a small piece.
 _SHARES = np.diff(np.concatenate([[0.0], np.geomspace(1e-13, 1.0, 400)]))
@@ -51,3 +54,46 @@ def attained_epsilon(
     return max(
         finite_adversarial(*_split(pair), repetitions, above).epsilon for pair in pairs
     )
+
+
+def attained_delta(
+    base: BaseGuarantee, repetitions: Repetitions, epsilon: float, start: float
+) -> float:
+    """Exact delta at epsilon of one base with this guarantee, under a ranking found.
+
+    Args:
+      base, repetitions: as of attained_epsilon.
+      epsilon: >= 0.
+      start: a delta to begin the search at, in (0, 1]; best a bound.
+
+    Returns:
+      The delta; NaN if no pair of laws is known to have the guarantee.
+
+    Raises:
+      InputError: if K is always 0.
+    """
+    pairs = None if base.attaining is None else base.attaining()
+    if pairs is None:
+        return math.nan
+    return max(_delta(*_split(pair), repetitions, epsilon, start) for pair in pairs)
+
+
+def _delta(
+    first: np.ndarray,
+    second: np.ndarray,
+    repetitions: Repetitions,
+    epsilon: float,
+    start: float,
+) -> float:
+    """The delta of the rankings that cost most at deltas near it."""
+    level, found = start, 0.0
+    for _ in range(_ROUNDS):
+        within = min(max(level, _LEAST_DELTA), _MOST_DELTA)
+        worst = finite_adversarial(first, second, repetitions, within)
+        ranking = Ranking(worst.ranking, worst.tied)
+        p, q = first / first.sum(), second / second.sum()
+        level = ranked_delta(p, q, ranking, repetitions, epsilon)
+        if level <= found * (1.0 + _GAIN):
+            break
+        found = level
+    return max(found, level)

@@ -103,6 +103,14 @@ def ranked_law(q: np.ndarray, ranking: Ranking, repetitions: Repetitions) -> np.
     return np.append(share * tuned[group], tuned[-1])
 
 
+def _tuned(side: np.ndarray, ranking: Ranking, repetitions: Repetitions) -> np.ndarray:
+    """``ranked_law`` without mass lost to underflow."""
+    law = ranked_law(side, ranking, repetitions)
+    possible = np.append(side[ranking.order] > 0.0, False)
+    law = np.where(possible, np.maximum(law, _LEAST), law)
+    return law / law.sum()
+
+
 def ranked_epsilon(
     first: np.ndarray,
     second: np.ndarray,
@@ -115,11 +123,20 @@ def ranked_epsilon(
     Exact; where the smaller of two tuned masses is below the least float64, a little
     less than exact.
     """
+    one, two = (_tuned(side, ranking, repetitions) for side in (first, second))
+    return epsilon_at_delta(one, two, delta)
 
-    def tuned(side: np.ndarray) -> np.ndarray:
-        law = ranked_law(side, ranking, repetitions)
-        possible = np.append(side[ranking.order] > 0.0, False)
-        law = np.where(possible, np.maximum(law, _LEAST), law)
-        return law / law.sum()
 
-    return epsilon_at_delta(tuned(first), tuned(second), delta)
+def ranked_delta(
+    first: np.ndarray,
+    second: np.ndarray,
+    ranking: Ranking,
+    repetitions: Repetitions,
+    epsilon: float,
+) -> float:
+    """Delta at epsilon >= 0, in both directions, of the tuned laws under a ranking."""
+    one, two = (_tuned(side, ranking, repetitions) for side in (first, second))
+    return max(
+        float(np.sum(np.maximum(a - np.exp(epsilon) * b, 0.0)))
+        for a, b in ((one, two), (two, one))
+    )

@@ -96,7 +96,7 @@ def _failure(
             ours = ends[0] + (ends[1] - ends[0]) * (u - low[:, 0]) / span
             theirs = value + slope * (v - middle)
             basis = gradients(mesh, tuple(piece[number]))
-            steep = sum(nodal[:, q, None] * basis[q] for q in range(6))
+            steep = np.einsum("tq,qtc->tc", nodal, np.array(basis))
             gain = ours[:, None] - ratio * price.knots * theirs[:, None]
             total = (
                 steep[:, :1] + steep[:, 1:] * price.knots + np.maximum(gain, 0.0)
@@ -138,7 +138,7 @@ def certified(
     for number in range(3):
         place = tuple(np.eye(3)[number])
         basis = gradients(mesh, place)
-        rise = sum(values[mesh.nodes[:, q]] * basis[q][:, 1] for q in range(6))
+        rise = np.einsum("tq,qt->t", values[mesh.nodes], np.array(basis)[:, :, 1])
         steepest = max(steepest, float(np.max(rise)))
     weights, beyond = price_weights(pair, price.knots)
     paid = float(weights @ price.values) + beyond * steepest

@@ -16,6 +16,7 @@ from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeof
 from jaxsel.repetitions import Repetitions
 
 _THICKNESS = 1e-5  # of the polygon at least, on either side of u' = u
+_CROWDED = 1.4  # rows near the upper edge, where the worst paths run: a power
 _WEIGHT = 0.5  # of the law of K in the spacing of the columns; the rest to sqrt(u)
 
 
@@ -85,16 +86,22 @@ def _above(
     return raised
 
 
-def _value_at(lower: float, upper: float, rows: int, at: float, first: int, step: int):
-    """(nodes, weights) of a point on a vertical edge that is cut into ``rows``."""
-    place = (at - lower) / (upper - lower) * rows
-    row = min(int(place), rows - 1)
-    part = place - row
+def _value_at(heights: np.ndarray, at: float, first: int):
+    """(nodes, weights) of a point on a vertical edge with corners at these heights."""
+    row = int(np.clip(np.searchsorted(heights, at) - 1, 0, heights.size - 2))
+    part = (at - heights[row]) / (heights[row + 1] - heights[row])
     weights = np.array([
         (1.0 - part) * (1.0 - 2.0 * part), 4.0 * part * (1.0 - part),
         part * (2.0 * part - 1.0),
     ])  # fmt: skip
-    return first + step * (2 * row + np.arange(3)), weights
+    return first + 2 * row + np.arange(3), weights
+
+
+def _with_middles(lines: np.ndarray) -> np.ndarray:
+    """Lines with the middles between neighbours, along the first axis."""
+    found = np.repeat(lines, 2, axis=0)[:-1]
+    found[1::2] = 0.5 * (lines[:-1] + lines[1:])
+    return found
 
 
 def path_mesh(
@@ -115,13 +122,11 @@ def path_mesh(
     upper = np.maximum(_above(tradeoff, kinks, ends), ends) + margin
     below = _above(tradeoff, kinks, 1.0 - ends[::-1])[::-1]
     lower = np.minimum(1.0 - below, ends) - margin
+    share = 1.0 - np.linspace(1.0, 0.0, rows + 1) ** _CROWDED
+    heights = lower[:, None] + (upper - lower)[:, None] * share
     # Every second line of this grid holds corners, the others middles of edges.
-    halves = np.repeat(ends, 2)[:-1]
-    halves[1::2] = 0.5 * (ends[:-1] + ends[1:])
-    low, high = (np.interp(halves, ends, curve) for curve in (lower, upper))
-    across = np.linspace(0.0, 1.0, 2 * rows + 1)
-    grid_u = np.repeat(halves[:, None], across.size, axis=1)
-    grid_v = low[:, None] + (high - low)[:, None] * across
+    grid_v = _with_middles(_with_middles(heights).T).T
+    grid_u = np.repeat(_with_middles(ends)[:, None], 2 * rows + 1, axis=1)
     number = np.arange(grid_u.size).reshape(grid_u.shape)
 
     def block(i: int, j: int) -> np.ndarray:
@@ -141,7 +146,7 @@ def path_mesh(
     one = np.stack([second[:, 1], -second[:, 0]], axis=1) / area[:, None]
     two = np.stack([-first[:, 1], first[:, 0]], axis=1) / area[:, None]
     column = np.tile(np.repeat(np.arange(columns), rows), 2)
-    width = across.size
+    width = 2 * rows + 1
     return PathMesh(
         edges=ends,
         corners=corners,
@@ -149,6 +154,6 @@ def path_mesh(
         nodes=nodes,
         count=grid_u.size,
         slopes=np.stack([-one - two, one, two], axis=1),
-        start=_value_at(lower[0], upper[0], rows, 0.0, 0, 1),
-        end=_value_at(lower[-1], upper[-1], rows, 1.0, grid_u.size - width, 1),
+        start=_value_at(heights[0], 0.0, 0),
+        end=_value_at(heights[-1], 1.0, grid_u.size - width),
     )

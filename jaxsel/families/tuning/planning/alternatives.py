@@ -5,7 +5,7 @@ import math
 from jaxsel.accounting.single_run import composing
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.errors import InputError
-from jaxsel.families.tuning import accountant
+from jaxsel.families.tuning import proofs
 from jaxsel.families.tuning.planning.base_family import BaseFamily, least_noise
 from jaxsel.families.tuning.planning.named_laws import Fitted
 from jaxsel.families.tuning.planning.plan import (
@@ -59,9 +59,9 @@ def _released(budget: Budget, count: int, epsilon: float, name: str) -> Choice |
 
     def cost(base: BaseGuarantee) -> float:
         if count == 1:
-            return accountant.base_epsilon(base, delta)
-        solve = accountant.composition(base, law, delta)
-        return math.inf if solve is None else solve()
+            return proofs.base_epsilon(base, delta)
+        all_of_them = proofs.composition(base, law)
+        return math.inf if all_of_them is None else all_of_them.epsilon(delta)
 
     base, text, noise = budget.base, budget.text, math.nan
     if isinstance(base, BaseFamily):

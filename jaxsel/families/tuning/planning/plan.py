@@ -24,6 +24,7 @@ from jaxsel.families.tuning.planning.named_laws import (
     most_runs,
 )
 from jaxsel.families.tuning.planning.wishes import Utility, Wishes, utility
+from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.repetitions import Repetitions, from_mean
 from jaxsel.repetitions.summaries import expected_quantile
 
@@ -176,7 +177,7 @@ def _nothing(budget: Budget) -> str:
     """Why no choice is left, and what would do."""
     wishes, base = budget.wishes, budget.base
     if budget.epsilon is not None and not isinstance(base, BaseFamily):
-        one = accountant.base_epsilon(base, budget.delta)
+        one = base_epsilon(base, budget.delta)
         if one > budget.epsilon:
             return (
                 f"epsilon is {budget.epsilon:g}, and one run alone costs {one:.4g} at "

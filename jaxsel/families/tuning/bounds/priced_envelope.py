@@ -1,0 +1,264 @@
+"""The priced envelope: what tuning costs at large delta, for every ranking and every K.
+
+A result of this project, novelty against later literature not established; the proof is
+in docs/priced.md. The envelope lets whoever ranks the outputs choose another ranking for
+every output. Here a convex price lambda of the likelihood ratio s = q'/q makes them pay
+for what they use of it, and W(u, u') bounds what one path of ranks can still gain:
+
+  delta(epsilon) <= E_P[lambda(p'/p)] + W(0, 0) - W(1, 1) + what the inequality
+  W_u + s W_u' + [a(u) - e^epsilon s a(u')]_+ <= lambda(s) lacks, added up over u,
+
+with a(u) = f'(1 - u) and f the generating function of K. The least of this and of the
+envelope is taken, so that it is never above the envelope.
+"""
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.dominating import DominatingPair
+from jaxsel.errors import check_interval
+from jaxsel.families.tuning.bounds.envelope import (
+    Envelope,
+    base_envelopes,
+    envelope_epsilon,
+    envelope_log_delta,
+)
+from jaxsel.families.tuning.bounds.path_certificate import certified
+from jaxsel.families.tuning.bounds.path_mesh import PathMesh, path_mesh
+from jaxsel.families.tuning.bounds.path_program import proposal, ratio_knots
+from jaxsel.repetitions import Repetitions
+
+LEAST_DELTA = 1e-3
+"""Below, the mesh is too coarse for the price to gain much, and the envelope is near."""
+
+_WORKERS = 2  # programs solved at a time; more do not help, since they share the memory
+_TRIES = 8  # of epsilon, for one delta
+_NEAR = 5e-3  # relative, of delta, at which an epsilon is near enough for a chord
+
+
+class Resolution(NamedTuple):
+    """How fine the program is; any gives a bound.
+
+    Attributes:
+      columns, rows: of the mesh.
+      knots: of the price.
+      parts: of the edges of triangles, for the certificate.
+    """
+
+    columns: int
+    rows: int
+    knots: int
+    parts: int
+
+
+FINE = Resolution(columns=24, rows=6, knots=30, parts=12)
+QUICK = Resolution(columns=20, rows=6, knots=26, parts=12)
+
+
+class PricedDirection:
+    """The bound in one direction; what was computed is kept.
+
+    Args:
+      pair: dominates the base's laws in that direction.
+      repetitions: law of K, with a finite mean.
+      envelope: of the same two.
+      resolution: of the program.
+    """
+
+    def __init__(
+        self,
+        pair: DominatingPair,
+        repetitions: Repetitions,
+        envelope: Envelope,
+        resolution: Resolution = FINE,
+    ) -> None:
+        self.envelope = envelope
+        self._pair, self._law, self._resolution = pair, repetitions, resolution
+        self._mesh: PathMesh | None = None
+        self._knots = ratio_knots(pair, resolution.knots)
+        self._found: dict[float, float] = {}
+
+    def priced(self, epsilon: float) -> float:
+        """The price's own bound on delta(epsilon), epsilon >= 0; it may exceed 1."""
+        if epsilon not in self._found:
+            self._found[epsilon] = self._solve(epsilon)
+        return self._found[epsilon]
+
+    def _solve(self, epsilon: float) -> float:
+        size = self._resolution
+        if self._mesh is None:
+            self._mesh = path_mesh(
+                self._pair, self._law, columns=size.columns, rows=size.rows
+            )
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            price, values = proposal(
+                self._pair, self._law, self._mesh, self._knots, epsilon
+            )
+            if not (np.all(np.isfinite(price.values)) and np.all(np.isfinite(values))):
+                return math.inf  # the program was not solved; the envelope stands
+            found = certified(
+                self._pair, self._law, self._mesh, epsilon, price, values,
+                parts=size.parts,
+            )  # fmt: skip
+        return found if math.isfinite(found) else math.inf
+
+    def delta(self, epsilon: float) -> float:
+        """The least of the price's bound, of the envelope and of 1."""
+        enveloped = float(np.exp(envelope_log_delta((self.envelope,), epsilon)))
+        return max(0.0, min(1.0, enveloped, self.priced(epsilon)))
+
+
+def priced_directions(
+    base: BaseGuarantee, repetitions: Repetitions, resolution: Resolution = FINE
+) -> tuple[PricedDirection, ...]:
+    """The priced envelopes of both directions (one, if the base's pair is symmetric).
+
+    Args:
+      base: guarantee of one run.
+      repetitions: law of K, which stays secret.
+      resolution: of the programs.
+
+    Raises:
+      InputError: if the base has no dominating pair, or E[K] is 0 or infinite.
+    """
+    envelopes = base_envelopes(base, repetitions)
+    assert base.pairs is not None  # or there were no envelopes
+    return tuple(
+        PricedDirection(pair, repetitions, envelope, resolution)
+        for pair, envelope in zip(base.pairs(), envelopes, strict=True)
+    )
+
+
+def priced_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> float:
+    """A proven bound on delta(epsilon) in both directions, never above the envelope.
+
+    Args:
+      directions: from priced_directions.
+      epsilon: >= 0.
+
+    Raises:
+      InputError: if epsilon is negative or infinite.
+    """
+    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    return max(each.delta(epsilon) for each in directions)
+
+
+class _Point(NamedTuple):
+    epsilon: float
+    delta: float
+
+
+def _crossing(left: _Point, right: _Point, delta: float) -> float:
+    """Where the chord is at delta: delta(epsilon) is convex in e^epsilon."""
+    part = (left.delta - delta) / (left.delta - right.delta)
+    return left.epsilon + math.log1p(part * math.expm1(right.epsilon - left.epsilon))
+
+
+def _guess(known: list[_Point], delta: float) -> float:
+    """Where delta may be reached: log delta is nearly a parabola in epsilon."""
+    near = sorted(known, key=lambda point: abs(math.log(point.delta / delta)))[:3]
+    heights = [math.log(point.delta / delta) for point in near]
+    found = 0.0
+    for i, point in enumerate(near):  # Lagrange's polynomial of the inverse, at 0
+        others = [height for j, height in enumerate(heights) if j != i]
+        found += point.epsilon * math.prod(h / (h - heights[i]) for h in others)
+    return found
+
+
+def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> float:
+    """The least epsilon found at which delta is proved.
+
+    delta(epsilon) of the tuned algorithm is convex in e^epsilon, so that between two
+    proven values the chord is proved, too.
+
+    Args:
+      directions: from priced_directions.
+      delta: in [0, 1).
+
+    Returns:
+      That epsilon, at most the envelope's. Below LEAST_DELTA it is the envelope's.
+
+    Raises:
+      InputError: if delta is out of range.
+    """
+    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+    enveloped = envelope_epsilon(tuple(each.envelope for each in directions), delta)
+    if delta < LEAST_DELTA or not 0.0 < enveloped < math.inf:
+        return enveloped
+
+    def at(epsilon: float) -> _Point:
+        return _Point(epsilon, priced_delta(directions, epsilon))
+
+    # What is proved at the envelope's epsilon says how far below it one can get.
+    right = at(enveloped)
+    if right.delta > delta * (1.0 - _NEAR):
+        return enveloped
+    left = at(0.0)
+    if left.delta <= delta:
+        return 0.0
+    known = [left, right]
+    for _ in range(_TRIES):
+        # Neither end may come so near that nothing is learned.
+        width = right.epsilon - left.epsilon
+        guess = min(max(_guess(known, delta), left.epsilon + 0.02 * width),
+                    right.epsilon - 0.02 * width)  # fmt: skip
+        middle = at(guess)
+        known.append(middle)
+        left, right = (middle, right) if middle.delta > delta else (left, middle)
+        if abs(math.log(max(middle.delta, 1e-300) / delta)) <= _NEAR or width <= _NEAR:
+            break
+    return min(_crossing(left, right, delta), right.epsilon)
+
+
+Profile = Callable[[np.ndarray], np.ndarray]
+
+_POINTS = 12  # of a curve, beside epsilon = 0
+
+
+def priced_profiles(
+    directions: tuple[PricedDirection, ...], count: int = _POINTS
+) -> tuple[Profile, ...]:
+    """Bounds on delta(epsilon), one a direction, from prices at ``count`` epsilons.
+
+    Args:
+      directions: from priced_directions.
+      count: epsilons at which prices are found, evenly from 0 to where the envelope is
+        at LEAST_DELTA.
+
+    Returns:
+      epsilon >= 0 -> the least of the envelope and of the chords, in e^epsilon, between
+      what is proved at those epsilons; not increasing.
+    """
+    tasks = []
+    for each in directions:
+        last = envelope_epsilon((each.envelope,), LEAST_DELTA)
+        if 0.0 < last < math.inf:
+            tasks += [(each, e) for e in np.linspace(0.0, last, count + 1).tolist()]
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        list(pool.map(lambda task: task[0].priced(task[1]), tasks))
+    points = {id(each): [] for each in directions}
+    for each, epsilon in tasks:
+        points[id(each)].append(epsilon)
+    return tuple(_profile(each, np.array(points[id(each)])) for each in directions)
+
+
+def _profile(direction: PricedDirection, epsilons: np.ndarray) -> Profile:
+    """The chords between the bounds at some epsilons, and the envelope."""
+    deltas = np.array([direction.delta(epsilon) for epsilon in epsilons.tolist()])
+
+    def profile(epsilon: npt.ArrayLike) -> np.ndarray:
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        found = np.exp(envelope_log_delta((direction.envelope,), epsilon))
+        if epsilons.size:
+            chord = np.interp(np.exp(np.minimum(epsilon, epsilons[-1])),
+                              np.exp(epsilons), deltas)  # fmt: skip
+            found = np.minimum(found, chord)
+        return np.clip(found, 0.0, 1.0)[()]
+
+    return profile
