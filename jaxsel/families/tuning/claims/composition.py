@@ -150,7 +150,7 @@ def _renyi_epsilon(
 
 
 def _renyi_cases(budget: Budget) -> Iterator[Case]:
-    small = budget._replace(cases=budget.cases // 50)
+    small = budget._replace(cases=budget.cases // 100)
     generator = np.random.default_rng(budget.seed + 3)
     choices = [law for law in _LAWS[:4] if law.family != "binomial"]
     for index, pair in enumerate(approximate_pairs(small)):
@@ -161,14 +161,16 @@ def _renyi_cases(budget: Budget) -> Iterator[Case]:
             failure=pair.delta,
             renyi=lambda order: np.full_like(order, np.inf),
         )
-        # Just above what two searches fail with, and far above it.
-        lost = -np.expm1(2.0 * np.log1p(-float(law.pgf_gap(pair.delta))))
-        for delta in (1.01 * lost, min(lost + 0.1, 0.9 + 0.1 * lost)):
+        # Below what two searches fail with, just above it, and far above it.
+        lost = float(-np.expm1(2.0 * np.log1p(-float(law.pgf_gap(pair.delta)))))
+        for delta in (0.9 * lost, 1.01 * lost, min(lost + 0.1, 0.9 + 0.1 * lost)):
             if not delta < 1.0:
                 continue
             claimed, _ = composed_renyi_epsilon([Release(base, law, 2)], delta)
             joint = _searches((pair.first, pair.second), (law, law), generator)
             observed = epsilon_at_delta(*joint, delta)
+            if np.isinf(claimed) and np.isinf(observed):
+                continue  # nothing is claimed, and nothing holds
             yield claimed, observed, f"{delta=}, {law.family}, {pair.where}"
 
 
