@@ -52,6 +52,8 @@ if TYPE_CHECKING:
         privacy_loss_distribution as privacy_loss_distribution,
     )
     from jaxsel.composition import release as release
+    from jaxsel.delta_cost import DeltaCost as DeltaCost
+    from jaxsel.delta_cost import account_delta as account_delta
     from jaxsel.engine import Performance as Performance
     from jaxsel.engine import simulate as simulate
     from jaxsel.engine import simulate_grid as simulate_grid
@@ -89,6 +91,7 @@ _PUBLIC = {
     "Budget": "base:Budget",
     "Claim": "base:Claim",
     "CompositionCost": "composition:CompositionCost",
+    "DeltaCost": "delta_cost:DeltaCost",
     "Erratum": "base:Erratum",
     "FiniteLaw": "base:FiniteLaw",
     "InputError": "errors:InputError",
@@ -104,6 +107,7 @@ _PUBLIC = {
     "Validation": "validation:Validation",
     "Verdict": "base:Verdict",
     "account": "public:account",
+    "account_delta": "delta_cost:account_delta",
     "account_grid": "grid:account_grid",
     "audit": "auditing:audit",
     "audit_delta": "auditing:audit_delta",

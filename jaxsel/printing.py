@@ -1,5 +1,6 @@
 """How results look to people: a sentence and a small table, as text or as HTML."""
 
+import decimal
 import html
 import math
 from collections.abc import Sequence
@@ -32,6 +33,21 @@ def cell(item: Any) -> str:
 def rounded_up(epsilon: float) -> float:
     """Four decimals, never below the proven number."""
     return math.ceil(epsilon * 1e4) / 1e4 if math.isfinite(epsilon) else epsilon
+
+
+def digits_up(number: float, digits: int = 4) -> float:
+    """So many significant digits, never below the number."""
+    return _to_digits(number, digits, decimal.ROUND_CEILING)
+
+
+def digits_down(number: float, digits: int = 4) -> float:
+    """So many significant digits, never above the number."""
+    return _to_digits(number, digits, decimal.ROUND_FLOOR)
+
+
+def _to_digits(number: float, digits: int, rounding: str) -> float:
+    context = decimal.Context(prec=digits, rounding=rounding)
+    return float(context.create_decimal_from_float(number))
 
 
 def _cells(summary: Summary) -> tuple[list[list[str]], int]:

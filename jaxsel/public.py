@@ -1,7 +1,6 @@
 """What people ask for by name: a mechanism, a claim, the price of tuning."""
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxsel import catalogue
@@ -11,7 +10,7 @@ from jaxsel.composition import guarantee_of, privacy_loss_distribution, release
 from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.proofs import releases_all
-from jaxsel.printing import Summary, printed, rounded_up
+from jaxsel.printing import Summary, digits_down, digits_up, printed, rounded_up
 from jaxsel.repetitions import Repetitions, parse
 
 if TYPE_CHECKING:
@@ -48,12 +47,6 @@ def claim(identity: str) -> Claim:
       InputError: if there is none.
     """
     return catalogue.find_claim(identity)
-
-
-def _rounded(number: float, side: Callable[[float], int]) -> float:
-    """Three digits, rounded to one side."""
-    scale = 10.0 ** (2 - math.floor(math.log10(number)))
-    return side(number * scale) / scale
 
 
 @printed
@@ -151,12 +144,12 @@ class TuningCost(NamedTuple):
                 "or runs with pure privacy."
             )
         pure = "with delta = 0" if needed.run == 0.0 else (
-            f"with delta <= {_rounded(needed.run, math.floor):g}"
+            f"with delta <= {digits_down(needed.run, 3):g}"
         )  # fmt: skip
         return (
             f"No epsilon is proved at delta = {delta:g}: one run fails with probability "
             f"{needed.failure:.3g}, and the best of K more often. Take delta >= "
-            f"{_rounded(needed.delta, math.ceil):g}, or runs {pure}."
+            f"{digits_up(needed.delta, 3):g}, or runs {pure}."
         )
 
     def summary(self) -> Summary:

@@ -26,6 +26,8 @@ what is needed. The guarantee covers the released run and nothing else: K, the o
 and their scores stay secret (unless the theorem is "composition"). The score of a run must
 be part of what that run's guarantee covers, or be computed from public data.
 
+--epsilon asks the other way round: the smallest delta that is proved at that epsilon.
+
 Several searches on the same data: --times 16 for equal ones, --search FILE.toml (repeated,
 or one file with tables [[search]] of base, repetitions and times, and [[beside]] of base
 and times) for others, --beside BASE for anything else that is released. --grid 12 sets a
@@ -77,6 +79,46 @@ def _composed(
     return True
 
 
+def _check(base: str | None, repetitions: str | None) -> tuple[str, str]:
+    if base is None or repetitions is None:
+        missing = "--base" if base is None else "--repetitions"
+        raise InputError(f"{missing} is missing; see jaxsel account --help")
+    return base, repetitions
+
+
+def _asked_for_delta(
+    base: str | None, repetitions: str | None, epsilon: float, json: bool
+) -> bool:
+    """Answers with the smallest delta at an epsilon."""
+    from jaxsel.delta_cost import account_delta
+    from jaxsel.repetitions import describe
+
+    found = account_delta(*_check(base, repetitions), epsilon)
+    if json:
+        print_json(
+            {
+                "base": found.base,
+                "repetitions": describe(found.law),
+                "mean_repetitions": found.law.mean,
+                "epsilon": epsilon,
+                "delta": found.best.delta,
+                "theorem": found.best.theorem,
+                "single_run_delta": found.single,
+                "attained_delta": found.attained,
+                "bounds": found.bounds,
+            }
+        )
+    else:
+        for sentence in found.sentences():
+            say(sentence)
+        if found.best.delta < 1.0:
+            columns = ["delta", "theorem", "by"]
+            print_table("Every bound that applies", columns, found.bounds)
+    if found.best.delta >= 1.0:
+        raise typer.Exit(1)
+    return True
+
+
 def account_command(
     base: Annotated[
         str | None, typer.Option("--base", metavar="TEXT", help="One run; forms above.")
@@ -86,8 +128,14 @@ def account_command(
         typer.Option("--repetitions", metavar="TEXT", help="How K is drawn."),
     ] = None,
     delta: Annotated[
-        float, typer.Option("--delta", help="In [0, 1); 0 asks for pure privacy.")
-    ] = 1e-6,
+        float | None,
+        typer.Option(
+            "--delta", help="In [0, 1); 0 asks for pure privacy.  [default: 1e-06]"
+        ),
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", help="Asks for delta there, instead.")
+    ] = None,
     times: Annotated[
         int, typer.Option("--times", help="So many such searches, on the same data.")
     ] = 1,
@@ -113,16 +161,24 @@ def account_command(
     """What does tuning cost? The best proven (epsilon, delta) of the best of K runs."""
     del seed
     with bad_input_exits():
-        if _composed(base, repetitions, delta, times, search, beside, grid, json):
+        if epsilon is not None and delta is not None:
+            raise InputError("give --delta or --epsilon, not both")
+        delta = 1e-6 if delta is None else delta
+        if epsilon is None:
+            asked = _composed(
+                base, repetitions, delta, times, search, beside, grid, json
+            )
+        else:
+            if grid is not None or times != 1 or search or beside:
+                raise InputError("--epsilon goes with --base and --repetitions alone")
+            asked = _asked_for_delta(base, repetitions, epsilon, json)
+        if asked:
             return
     from jaxsel.public import account
     from jaxsel.repetitions import describe
 
     with bad_input_exits():
-        if base is None or repetitions is None:
-            missing = "--base" if base is None else "--repetitions"
-            raise InputError(f"{missing} is missing; see jaxsel account --help")
-        found = account(base, repetitions, delta)
+        found = account(*_check(base, repetitions), delta)
     proved = math.isfinite(found.best.epsilon)
     if json:
         print_json(

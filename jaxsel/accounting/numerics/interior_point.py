@@ -1,37 +1,74 @@
 """Linear programs with few unknowns and many constraints, nearly solved, quickly.
 
 A predictor-corrector interior point method (Mehrotra 1992) on the normal equations, which
-are small and dense here: HiGHS takes five to ten times as long on the same programs. What
-it returns is nearly feasible and nearly optimal, and must be checked by whoever uses it.
+are small and dense here. What it returns is nearly feasible and nearly optimal, and must be
+checked by whoever uses it.
 """
 
+from typing import Protocol
+
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 _STEPS = 60
 _SHORT_OF_THE_EDGE = 0.995
+_FEASIBLE = 1e-8
+
+
+class Constraints(Protocol):
+    """The left sides of constraints that are linear in the unknowns, as a matrix A."""
+
+    def times(self, unknowns: np.ndarray) -> np.ndarray:
+        """A @ unknowns, Float["constraints"]."""
+        ...
+
+    def transposed(self, prices: np.ndarray) -> np.ndarray:
+        """A.T @ prices, Float["unknowns"]."""
+        ...
+
+    def normal(self, weights: np.ndarray) -> np.ndarray:
+        """A.T @ diag(weights) @ A, Float["unknowns unknowns"]."""
+        ...
+
+
+class DenseConstraints:
+    """Constraints as a matrix, Float["constraints unknowns"]."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self.matrix = matrix
+
+    def times(self, unknowns: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        return self.matrix @ unknowns
+
+    def transposed(self, prices: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        return self.matrix.T @ prices
+
+    def normal(self, weights: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        return self.matrix.T @ (weights[:, None] * self.matrix)
 
 
 def _longest(values: np.ndarray, direction: np.ndarray) -> float:
     """The longest step, at most 1, that keeps all values positive."""
-    falling = direction < 0.0
-    if not np.any(falling):
-        return 1.0
-    return float(min(1.0, np.min(-values[falling] / direction[falling])))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.where(direction < 0.0, -values / direction, 1.0)
+    return float(min(1.0, np.min(steps)))
 
 
 def nearly_solved(
     cost: np.ndarray,
-    matrix: sparse.csr_matrix,
+    constraints: Constraints,
     limits: np.ndarray,
     *,
     relative_gap: float = 1e-2,
 ) -> np.ndarray:
-    """About the x that minimises cost @ x subject to matrix @ x <= limits.
+    """About the x that minimises cost @ x subject to A x <= limits.
 
     Args:
       cost: Float["unknowns"].
-      matrix: Float["constraints unknowns"], sparse.
+      constraints: A.
       limits: Float["constraints"].
       relative_gap: between the values of the program and of its dual, at which it is near
         enough; the value itself is ten times nearer by then.
@@ -39,20 +76,18 @@ def nearly_solved(
     Returns:
       Float["unknowns"]; the best that was reached if the gap was not.
     """
-    rows, unknowns = matrix.shape
-    transposed = matrix.T.tocsr()
+    rows, unknowns = limits.size, cost.size
     x = np.zeros(unknowns)
-    slack = np.maximum(limits - matrix @ x, 1.0)
+    slack = np.maximum(limits - constraints.times(x), 1.0)
     price = np.full(rows, float(np.sum(np.abs(cost))) / rows)
     for _ in range(_STEPS):
-        primal = matrix @ x + slack - limits
-        dual = transposed @ price + cost
+        primal = constraints.times(x) + slack - limits
+        dual = constraints.transposed(price) + cost
         gap = float(slack @ price)
-        value = float(cost @ x)
-        if np.max(np.abs(primal)) < 1e-8 and gap <= relative_gap * abs(value):
+        near = gap <= relative_gap * abs(float(cost @ x))
+        if near and np.max(np.abs(primal)) < _FEASIBLE:
             break
-        weights = sparse.diags(price / slack)
-        normal = (transposed @ weights @ matrix).toarray()
+        normal = constraints.normal(price / slack)
         normal[np.diag_indices(unknowns)] += 1e-13 * np.trace(normal) / unknowns + 1e-12
         try:
             factor = linalg.cho_factor(normal, check_finite=False)
@@ -67,9 +102,10 @@ def nearly_solved(
             slack=slack,
             price=price,
         ):
-            right = -dual - transposed @ ((complement + price * primal) / slack)
+            inner = (complement + price * primal) / slack
+            right = -dual - constraints.transposed(inner)
             along = linalg.cho_solve(factor, right, check_finite=False)
-            of_slack = -primal - matrix @ along
+            of_slack = -primal - constraints.times(along)
             return along, of_slack, (complement - price * of_slack) / slack
 
         _, of_slack, of_price = step(-slack * price)
@@ -82,10 +118,8 @@ def nearly_solved(
         )
         if not np.all(np.isfinite(along)):
             break
-        forward = min(1.0, _SHORT_OF_THE_EDGE * _longest(slack, of_slack))
+        forward = _SHORT_OF_THE_EDGE * _longest(slack, of_slack)
         x = x + forward * along
         slack = slack + forward * of_slack
-        price = (
-            price + min(1.0, _SHORT_OF_THE_EDGE * _longest(price, of_price)) * of_price
-        )
+        price = price + _SHORT_OF_THE_EDGE * _longest(price, of_price) * of_price
     return x

@@ -24,10 +24,10 @@ from jaxsel.accounting.single_run.dominating import (
 )
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.approximate import thinned
-from jaxsel.families.tuning.bounds.envelope import (
-    Envelope,
-    envelope_log_delta,
-    pair_envelope,
+from jaxsel.families.tuning.bounds.priced_envelope import (
+    Resolution,
+    priced_directions,
+    priced_profiles,
 )
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.repetitions import Repetitions, describe
@@ -109,13 +109,16 @@ def _released(
 
 
 def tuned_profiles(
-    base: BaseGuarantee, repetitions: Repetitions
+    base: BaseGuarantee,
+    repetitions: Repetitions,
+    resolution: Resolution | None = None,
 ) -> tuple[Profile, ...]:
     """Bounds on delta(epsilon) of the best of K runs, one a direction.
 
     Args:
       base: guarantee of one run.
       repetitions: law of K, which stays secret.
+      resolution: of the priced envelope, which takes ten seconds unless it is coarse.
 
     Returns:
       epsilon >= 0 -> the least of the known bounds on the hockey-stick divergence, not
@@ -132,17 +135,17 @@ def tuned_profiles(
             f"E[K] is {repetitions.mean:g}; a search needs a mean above 0 and finite"
         )
     pairs = base.pairs()
-    envelopes = tuple(pair_envelope(pair, repetitions) for pair in pairs)
+    priced = priced_profiles(priced_directions(base, repetitions, resolution))
     released = _released(base, pairs, repetitions)
     if released is not None and len(released) == len(pairs):
         each = tuple((pair,) for pair in released)
     else:  # all of them cover a direction whichever it is
         each = (released or (),) * len(pairs)
 
-    def profile(envelope: Envelope, all_runs: tuple[DominatingPair, ...]) -> Profile:
+    def profile(one: Profile, all_runs: tuple[DominatingPair, ...]) -> Profile:
         def delta(epsilon: np.ndarray) -> np.ndarray:
             epsilon = np.asarray(epsilon, dtype=np.float64)
-            found = np.exp(envelope_log_delta((envelope,), epsilon))
+            found = one(epsilon)
             if all_runs:
                 worst = np.max([pair_delta(pair, epsilon) for pair in all_runs], axis=0)
                 found = np.minimum(found, worst)
@@ -150,7 +153,7 @@ def tuned_profiles(
 
         return delta
 
-    return tuple(map(profile, envelopes, each))
+    return tuple(map(profile, priced, each))
 
 
 def tuned_pairs(

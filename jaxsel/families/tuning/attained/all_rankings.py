@@ -15,6 +15,7 @@ from jaxsel.families.tuning.attained.ranked_laws import (
     Ranking,
     masses_between,
     ranked_epsilon,
+    ranked_law,
 )
 from jaxsel.repetitions import Repetitions
 
@@ -99,3 +100,19 @@ def worst_of_all(
             if found > epsilon + 1e-12 * max(epsilon, 1.0):
                 epsilon, best, gained = found, ranking, True
     return epsilon, best
+
+
+def worst_delta_of_all(
+    first: np.ndarray, second: np.ndarray, repetitions: Repetitions, epsilon: float
+) -> float:
+    """The largest delta at epsilon, of the first from the second, over all rankings.
+
+    Args:
+      first, second: the two laws, of at most FEW outcomes.
+      repetitions: law of K.
+      epsilon: >= 0.
+    """
+    one, two = (_tuned(side, repetitions) for side in (first, second))
+    ranking = _longest(one, two, epsilon)
+    laws = [ranked_law(side, ranking, repetitions) for side in (first, second)]
+    return float(np.sum(np.maximum(laws[0] - math.exp(epsilon) * laws[1], 0.0)))

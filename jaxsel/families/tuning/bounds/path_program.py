@@ -86,82 +86,126 @@ def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, 
     return weights, beyond + max(0.0, 1.0 - float(np.sum(mass * ratio)))
 
 
-class _Rows:
-    """Constraints, gathered."""
+class _PathConstraints:
+    """The inequality at six points of each triangle, at every knot and beyond the last.
 
-    def __init__(self) -> None:
-        self.parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        self.limits: list[np.ndarray] = []
-        self.count = 0
+    Unknowns are W at the nodes, the price at the knots, and its last slope. Constraints
+    come in three groups: Float["triangles places knots"], the inequality; then
+    Float["triangles corners"], W_u' at most the last slope; then Float["knots - 1"], slopes
+    of the price that do not fall. All is summed by triangle, never as one large matrix.
+    """
 
-    def add(
-        self, columns: list[np.ndarray], values: list[np.ndarray], limits: np.ndarray
+    def __init__(
+        self, mesh: PathMesh, law: Repetitions, epsilon: float, knots: np.ndarray
     ) -> None:
-        """len(limits) constraints; each list holds one array an unknown."""
-        rows = self.count + np.arange(limits.size)
-        for column, value in zip(columns, values, strict=True):
-            self.parts.append((rows, column, value))
-        self.limits.append(limits)
-        self.count += limits.size
-
-    def matrix(self, unknowns: int) -> sparse.csr_matrix:
-        rows, columns, values = (
-            np.concatenate(part) for part in zip(*self.parts, strict=True)
+        triangles, places = mesh.nodes.shape[0], len(_PLACES)
+        # Float["triangles places nodes"]: what a node adds to W_u and to W_u'.
+        steep = np.array([gradients(mesh, place) for place in _PLACES])
+        steep = steep.transpose(2, 0, 1, 3)
+        self._along, self._across = steep[..., 0].copy(), steep[..., 1].copy()
+        self._scale = 1.0 / (1.0 + knots)
+        self._knots, self._nodes, self._count = knots, mesh.nodes, mesh.count
+        self._pinned = int(mesh.end[0][0])  # W is known but for a constant
+        points = np.einsum("pv,tvc->tpc", np.array(_PLACES), mesh.corners)
+        ours, theirs = slope_at(law, points[..., 0]), slope_at(law, points[..., 1])
+        gain = ours[..., None] - math.exp(epsilon) * knots * theirs[..., None]
+        self._shapes = (triangles, places, knots.size), (triangles, 3)
+        self._ends = np.cumsum([math.prod(shape) for shape in self._shapes])
+        flat = np.zeros(triangles * 3 + knots.size - 1)
+        limits = -np.maximum(gain, 0.0) * self._scale
+        self.limits = np.concatenate([limits.ravel(), flat])
+        self._convexity = self._second_differences(knots)
+        held = np.arange(self._nodes.size)
+        self._gather = sparse.csr_matrix(
+            (np.ones(held.size), (self._nodes.ravel(), held)),
+            shape=(mesh.count, held.size),
         )
-        return sparse.csr_matrix(
-            (values, (rows, columns)), shape=(self.count, unknowns)
+
+    @staticmethod
+    def _second_differences(knots: np.ndarray) -> np.ndarray:
+        """Float["knots - 1, knots + 1"]: by how much slopes fall; the last one given."""
+        steps = np.append(np.diff(knots), 1.0)
+        slopes = np.zeros((knots.size, knots.size + 1))
+        inner = np.arange(knots.size - 1)
+        slopes[inner, inner], slopes[inner, inner + 1] = (
+            -1.0 / steps[:-1],
+            1.0 / steps[:-1],
+        )
+        slopes[-1, -1] = 1.0
+        falls = slopes[:-1] - slopes[1:]
+        return falls / np.max(np.abs(falls), axis=1, keepdims=True)
+
+    def _parts(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        first, second = self._ends
+        return (
+            rows[:first].reshape(self._shapes[0]),
+            rows[first:second].reshape(self._shapes[1]),
+            rows[second:],
         )
 
+    def _scatter(self, by_node: np.ndarray) -> np.ndarray:
+        """Sums over triangles of Float["triangles nodes ..."], by node."""
+        return self._gather @ by_node.reshape(self._nodes.size, -1)
 
-def _inequalities(
-    rows: _Rows, mesh: PathMesh, law: Repetitions, epsilon: float, knots: np.ndarray
-) -> None:
-    """The inequality at six points of each triangle, at every knot and beyond the last."""
-    triangles = mesh.nodes.shape[0]
-    ratio = math.exp(epsilon)
-    last = np.full(triangles, mesh.count + knots.size)
-    for place in _PLACES:
-        point = np.einsum("v,tvc->tc", np.array(place), mesh.corners)
-        ours, theirs = slope_at(law, point[:, 0]), slope_at(law, point[:, 1])
-        basis = gradients(mesh, place)
-        used = [q for q in range(6) if np.any(basis[q] != 0.0)]
-        nodes = [mesh.nodes[:, q] for q in used]
-        for number, s in enumerate(knots.tolist()):
-            scale = 1.0 / (1.0 + s)
-            gain = np.maximum(0.0, ours - ratio * s * theirs)
-            price = np.full(triangles, mesh.count + number)
-            rows.add(
-                [*nodes, price],
-                [
-                    *((basis[q][:, 0] + s * basis[q][:, 1]) * scale for q in used),
-                    np.full(triangles, -scale),
-                ],
-                -gain * scale,
-            )
-        if max(place) == 1.0:
-            rows.add(
-                [*nodes, last],
-                [*(basis[q][:, 1] for q in used), np.full(triangles, -1.0)],
-                np.zeros(triangles),
-            )
+    def times(self, unknowns: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        nodal = unknowns[: self._count].copy()
+        nodal[self._pinned] = 0.0
+        values = nodal[self._nodes]
+        along = np.einsum("tpq,tq->tp", self._along, values)
+        across = np.einsum("tpq,tq->tp", self._across, values)
+        price, last = unknowns[self._count : -1], unknowns[-1]
+        rows = along[..., None] + across[..., None] * self._knots - price
+        return np.concatenate([
+            (rows * self._scale).ravel(),
+            (across[:, :3] - last).ravel(),
+            self._convexity @ unknowns[self._count :],
+        ])  # fmt: skip
 
+    def transposed(self, prices: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        rows, steepest, falls = self._parts(prices)
+        rows = rows * self._scale
+        across = rows @ self._knots
+        across[:, :3] += steepest
+        by_node = np.einsum("tp,tpq->tq", rows.sum(axis=2), self._along)
+        by_node += np.einsum("tp,tpq->tq", across, self._across)
+        nodal = self._scatter(by_node)[:, 0]
+        nodal[self._pinned] = 0.0
+        of_price = np.append(-rows.sum(axis=(0, 1)), -np.sum(steepest))
+        return np.concatenate([nodal, of_price + self._convexity.T @ falls])
 
-def _convexity(rows: _Rows, count: int, knots: np.ndarray) -> None:
-    """Slopes of the price do not fall."""
-    steps = np.diff(knots)
-    for k in range(1, knots.size):
-        left = 1.0 / steps[k - 1]
-        if k < knots.size - 1:
-            right = 1.0 / steps[k]
-            columns, values = (k - 1, k, k + 1), (-left, left + right, -right)
-        else:
-            columns, values = (k - 1, k, k + 1), (-left, left, -1.0)
-        scale = 1.0 / max(abs(value) for value in values)
-        rows.add(
-            [np.array([count + column]) for column in columns],
-            [np.array([value * scale]) for value in values],
-            np.zeros(1),
+    def normal(self, weights: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        rows, steepest, falls = self._parts(weights)
+        rows = rows * self._scale**2
+        moments = [rows @ self._knots**power for power in range(3)]
+        moments[2][:, :3] += steepest
+        size, count = self._count + self._knots.size + 1, self._count
+        found = np.zeros((size, size))
+        block = np.einsum("tp,tpq,tpr->tqr", moments[0], self._along, self._along)
+        mixed = np.einsum("tp,tpq,tpr->tqr", moments[1], self._along, self._across)
+        block += mixed + mixed.transpose(0, 2, 1)
+        block += np.einsum("tp,tpq,tpr->tqr", moments[2], self._across, self._across)
+        one, other = np.broadcast_arrays(
+            self._nodes[:, :, None], self._nodes[:, None, :]
         )
+        nodal = sparse.csr_matrix(
+            (block.ravel(), (one.ravel(), other.ravel())), shape=(count, count)
+        )
+        found[:count, :count] = nodal.toarray()
+        coupled = np.zeros((*self._nodes.shape, self._knots.size + 1))
+        coupled[..., :-1] = -np.einsum("tpk,tpq->tqk", rows, self._along)
+        coupled[..., :-1] -= np.einsum("tpk,tpq->tqk", rows * self._knots, self._across)
+        coupled[..., -1] = -np.einsum("tp,tpq->tq", steepest, self._across[:, :3])
+        found[:count, count:] = self._scatter(coupled)
+        found[count:, :count] = found[:count, count:].T
+        price = np.diag(np.append(rows.sum(axis=(0, 1)), np.sum(steepest)))
+        price += self._convexity.T @ (falls[:, None] * self._convexity)
+        found[count:, count:] = price
+        found[self._pinned, :] = found[:, self._pinned] = 0.0
+        found[self._pinned, self._pinned] = 1.0
+        return found
 
 
 def proposal(
@@ -172,19 +216,14 @@ def proposal(
     epsilon: float,
 ) -> tuple[Price, np.ndarray]:
     """A price, and W at the nodes of the mesh, that nearly minimise the bound."""
-    rows = _Rows()
-    _inequalities(rows, mesh, law, epsilon, knots)
-    _convexity(rows, mesh.count, knots)
-    unknowns = mesh.count + knots.size + 1
-    cost = np.zeros(unknowns)
+    constraints = _PathConstraints(mesh, law, epsilon, knots)
+    cost = np.zeros(mesh.count + knots.size + 1)
     weights, beyond = price_weights(pair, knots)
     cost[mesh.count : -1], cost[-1] = weights, beyond
     np.add.at(cost, mesh.start[0], mesh.start[1])
     np.add.at(cost, mesh.end[0], -mesh.end[1])
-    # W is known but for a constant: its value at one node is 0.
-    free = np.delete(np.arange(unknowns), mesh.end[0][0])
-    matrix = rows.matrix(unknowns).tocsc()[:, free].tocsr()
-    found = np.zeros(unknowns)
-    found[free] = nearly_solved(cost[free], matrix, np.concatenate(rows.limits))
+    cost[mesh.end[0][0]] = 0.0
+    found = nearly_solved(cost, constraints, constraints.limits)
+    found[mesh.end[0][0]] = 0.0
     price = Price(knots, found[mesh.count : -1], float(found[-1]))
     return price, found[: mesh.count]

@@ -58,7 +58,7 @@ class Resolution(NamedTuple):
 
 
 FINE = Resolution(columns=24, rows=6, knots=30, parts=12)
-QUICK = Resolution(columns=20, rows=6, knots=26, parts=12)
+"""About half a second for each epsilon and direction."""
 
 
 class PricedDirection:
@@ -76,7 +76,7 @@ class PricedDirection:
         pair: DominatingPair,
         repetitions: Repetitions,
         envelope: Envelope,
-        resolution: Resolution = FINE,
+        resolution: Resolution,
     ) -> None:
         self.envelope = envelope
         self._pair, self._law, self._resolution = pair, repetitions, resolution
@@ -115,14 +115,14 @@ class PricedDirection:
 
 
 def priced_directions(
-    base: BaseGuarantee, repetitions: Repetitions, resolution: Resolution = FINE
+    base: BaseGuarantee, repetitions: Repetitions, resolution: Resolution | None = None
 ) -> tuple[PricedDirection, ...]:
     """The priced envelopes of both directions (one, if the base's pair is symmetric).
 
     Args:
       base: guarantee of one run.
       repetitions: law of K, which stays secret.
-      resolution: of the programs.
+      resolution: of the programs; FINE if not given.
 
     Raises:
       InputError: if the base has no dominating pair, or E[K] is 0 or infinite.
@@ -130,7 +130,7 @@ def priced_directions(
     envelopes = base_envelopes(base, repetitions)
     assert base.pairs is not None  # or there were no envelopes
     return tuple(
-        PricedDirection(pair, repetitions, envelope, resolution)
+        PricedDirection(pair, repetitions, envelope, resolution or FINE)
         for pair, envelope in zip(base.pairs(), envelopes, strict=True)
     )
 
@@ -251,6 +251,8 @@ def priced_profiles(
 def _profile(direction: PricedDirection, epsilons: np.ndarray) -> Profile:
     """The chords between the bounds at some epsilons, and the envelope."""
     deltas = np.array([direction.delta(epsilon) for epsilon in epsilons.tolist()])
+    # What is proved at an epsilon is proved at every larger one.
+    deltas = np.minimum.accumulate(deltas)
 
     def profile(epsilon: npt.ArrayLike) -> np.ndarray:
         epsilon = np.asarray(epsilon, dtype=np.float64)

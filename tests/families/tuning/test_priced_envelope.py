@@ -1,0 +1,344 @@
+"""The priced envelope: its certificate, its bars, and how it is asked."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from jaxsel.accounting.numerics.interior_point import DenseConstraints, nearly_solved
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds import priced_envelope as priced
+from jaxsel.families.tuning.bounds.envelope import (
+    base_envelopes,
+    envelope_epsilon,
+    envelope_log_delta,
+)
+from jaxsel.families.tuning.bounds.path_certificate import _convex, certified
+from jaxsel.families.tuning.bounds.path_mesh import gradients, path_mesh
+from jaxsel.families.tuning.bounds.path_program import (
+    Price,
+    _PathConstraints,
+    price_weights,
+    proposal,
+    ratio_knots,
+)
+from jaxsel.repetitions import parse
+
+COARSE = priced.Resolution(columns=8, rows=3, knots=14, parts=6)
+
+
+def delta_of(noise: float, law: str, epsilon: float) -> float:
+    directions = priced.priced_directions(curves.gaussian(noise), parse(law))
+    return priced.priced_delta(directions, epsilon)
+
+
+@pytest.mark.parametrize(
+    ("noise", "law", "epsilon", "attained", "bar"),
+    [
+        (4.0, "geometric:mean=3", 0.1254, 0.1000, 0.104),
+        (4.0, "geometric:mean=3", 0.2, 0.0765, 0.0805),
+        (4.0, "geometric:mean=3", 0.3223, 0.0460, 0.0495),
+        (8.0, "poisson:mean=30", 0.5, 0.0207, 0.0245),
+        (8.0, "poisson:mean=30", 0.3, 0.0500, 0.054),
+    ],
+)
+def test_bars(noise, law, epsilon, attained, bar):
+    assert attained < delta_of(noise, law, epsilon) <= bar
+
+
+# --- The program and its solver ----------------------------------------------------------
+
+
+def test_the_solver_agrees_with_highs():
+    generator = np.random.default_rng(0)
+    for _ in range(5):
+        matrix = generator.normal(size=(60, 7))
+        limits = generator.uniform(0.5, 2.0, 60)
+        cost = -matrix.T @ generator.uniform(0.0, 1.0, 60)  # so that it is bounded
+        found = nearly_solved(cost, DenseConstraints(matrix), limits, relative_gap=1e-9)
+        best = optimize.linprog(cost, matrix, limits, bounds=(None, None))
+        assert np.all(matrix @ found <= limits + 1e-6)
+        assert cost @ found == pytest.approx(best.fun, rel=1e-6)
+
+
+def test_constraints_summed_by_triangle_are_those_of_the_inequality():
+    """Against the matrix written out, row by row, from the inequality itself."""
+    law, epsilon = parse("geometric:mean=5"), 0.4
+    pair = curves.gaussian(1.0).pairs()[0]
+    mesh = path_mesh(pair, law, columns=3, rows=2)
+    knots = ratio_knots(pair, 6)
+    constraints = _PathConstraints(mesh, law, epsilon, knots)
+    size = mesh.count + knots.size + 1
+    generator = np.random.default_rng(1)
+    unknowns = generator.normal(size=size)
+    unknowns[mesh.end[0][0]] = 0.0
+    matrix = np.stack([constraints.times(row) for row in np.eye(size)], axis=1)
+    prices = generator.uniform(size=constraints.limits.size)
+    assert constraints.times(unknowns) == pytest.approx(matrix @ unknowns)
+    assert constraints.transposed(prices) == pytest.approx(matrix.T @ prices)
+    normal = matrix.T @ (prices[:, None] * matrix)
+    normal[mesh.end[0][0], mesh.end[0][0]] = 1.0
+    assert constraints.normal(prices) == pytest.approx(normal)
+    # The inequality at the first corner of each triangle.
+    values, price = unknowns[: mesh.count], unknowns[mesh.count : -1]
+    basis = gradients(mesh, (1.0, 0.0, 0.0))
+    steep = sum(values[mesh.nodes[:, q], None] * basis[q] for q in range(6))
+    slopes = law.pgf_derivative_tail(np.clip(mesh.corners[:, 0], 0.0, 1.0))
+    gain = slopes[:, :1] - math.exp(epsilon) * knots * slopes[:, 1:]
+    over = steep[:, :1] + steep[:, 1:] * knots + np.maximum(gain, 0.0) - price
+    shape = (mesh.nodes.shape[0], 6, knots.size)
+    first = np.prod(shape)
+    left = (constraints.times(unknowns) - constraints.limits)[:first].reshape(shape)
+    assert left[:, 0] == pytest.approx(over / (1.0 + knots))
+
+
+def test_basis_functions_are_quadratic_interpolation():
+    law, pair = parse("poisson:mean=4"), curves.gaussian(2.0).pairs()[0]
+    mesh = path_mesh(pair, law, columns=4, rows=3)
+
+    def value(points):
+        u, v = points[..., 0], points[..., 1]
+        return 1.0 + 2.0 * u - v + 0.5 * u * u - 3.0 * u * v + 0.25 * v * v
+
+    middles = [
+        0.5 * (mesh.corners[:, p] + mesh.corners[:, q])
+        for p, q in ((0, 1), (1, 2), (2, 0))
+    ]
+    places = np.concatenate([mesh.corners, np.stack(middles, axis=1)], axis=1)
+    nodal = np.zeros(mesh.count)
+    nodal[mesh.nodes] = value(places)
+    assert nodal[mesh.nodes] == pytest.approx(value(places))  # shared nodes agree
+    place = (0.2, 0.5, 0.3)
+    point = np.einsum("v,tvc->tc", np.array(place), mesh.corners)
+    found = sum(
+        nodal[mesh.nodes[:, q], None] * basis
+        for q, basis in enumerate(gradients(mesh, place))
+    )
+    u, v = point[:, 0], point[:, 1]
+    assert found[:, 0] == pytest.approx(2.0 + u - 3.0 * v)
+    assert found[:, 1] == pytest.approx(-1.0 - 3.0 * u + 0.5 * v)
+    for at, (nodes, weights) in ((0.0, mesh.start), (1.0, mesh.end)):
+        assert nodal[nodes] @ weights == pytest.approx(value(np.array([at, at])))
+
+
+@pytest.mark.parametrize("noise", [0.7, 4.0])
+def test_the_mesh_covers_every_path(noise):
+    pair, law = curves.gaussian(noise).pairs()[0], parse("geometric:mean=30")
+    mesh = path_mesh(pair, law, columns=10, rows=2)
+    tradeoff, u = pair_tradeoff(pair), np.linspace(0.0, 1.0, 4001)
+    high = [mesh.corners[mesh.column == c] for c in range(10)]
+    for c, corners in enumerate(high):
+        inside = u[(u >= mesh.edges[c]) & (u <= mesh.edges[c + 1])]
+        points = corners.reshape(-1, 2)
+        ends = [points[points[:, 0] == end] for end in mesh.edges[[c, c + 1]]]
+        top = [points[:, 1].max() for points in ends]
+        bottom = [points[:, 1].min() for points in ends]
+        edges = mesh.edges[[c, c + 1]]
+        assert np.all(np.interp(inside, edges, top) >= tradeoff(inside))
+        assert np.all(np.interp(inside, edges, bottom) <= 1 - tradeoff(1 - inside))
+
+
+def test_the_price_is_summed_exactly():
+    generator = np.random.default_rng(2)
+    first = np.append(generator.dirichlet(np.ones(6)) * 0.9, [0.1, 0.0])
+    second = np.append(generator.dirichlet(np.ones(6)) * 0.8, [0.0, 0.2])
+    pair = pair_from_laws(first, second)
+    knots = np.array([0.0, 0.5, 1.0, 2.0])
+    values, slope = np.array([0.3, -0.1, 0.0, 1.0]), 1.5
+    weights, beyond = price_weights(pair, knots)
+    with np.errstate(divide="ignore"):
+        ratio = second[:-1] / first[:-1]
+    price = np.interp(ratio, knots, values) + slope * np.maximum(ratio - 2.0, 0.0)
+    expected = first[:-1] @ price + slope * 0.2
+    assert weights @ values + beyond * slope == pytest.approx(expected)
+
+
+# --- The certificate ---------------------------------------------------------------------
+
+
+def _sampled_bound(pair, law, mesh, epsilon, price, values, parts, generator):
+    """(4) of docs/priced.md with each largest value over many points, from below."""
+    triangles = np.arange(mesh.column.size)
+    steepest = np.diff(price.values[-2:])[0] / np.diff(price.knots[-2:])[0]
+    columns = mesh.edges.size - 1
+    kappa = np.full((columns, parts), -np.inf)
+    # Corners and edges, too: what is largest is often there.
+    places = [*np.eye(3), *generator.dirichlet(np.full(3, 0.3), 150)]
+    steep = []
+    for place in places:
+        basis = np.array(gradients(mesh, tuple(place)))
+        steep.append(np.einsum("tq,qtc->tc", values[mesh.nodes], basis))
+        steepest = max(steepest, float(np.max(steep[-1][:, 1])))
+    ratios = np.concatenate([price.knots, price.knots[-1] * np.array([1.5, 10.0])])
+    cost = np.interp(ratios, price.knots, price.values)
+    cost += steepest * np.maximum(ratios - price.knots[-1], 0.0)
+    for place, slope in zip(places, steep, strict=True):
+        point = np.einsum("v,tvc->tc", place, mesh.corners)
+        inside = (point >= 0.0) & (point <= 1.0)
+        a = law.pgf_derivative_tail(np.clip(point, 0.0, 1.0))
+        gain = np.maximum(a[:, :1] - math.exp(epsilon) * ratios * a[:, 1:], 0.0)
+        over = np.max(slope[:, :1] + slope[:, 1:] * ratios + gain - cost, axis=1)
+        width = np.diff(mesh.edges)[mesh.column]
+        part = (point[:, 0] - mesh.edges[mesh.column]) / width * parts
+        part = np.clip(part.astype(int), 0, parts - 1)
+        seen = triangles[np.all(inside, axis=1)]
+        np.maximum.at(kappa, (mesh.column[seen], part[seen]), over[seen])
+    weights, beyond = price_weights(pair, price.knots)
+    first = weights @ price.values + beyond * steepest
+    ends = values[mesh.start[0]] @ mesh.start[1] - values[mesh.end[0]] @ mesh.end[1]
+    return first + ends + np.sum(kappa * np.diff(mesh.edges)[:, None] / parts)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.01, 0.3])
+def test_the_certificate_is_not_below_what_many_points_say(scale):
+    generator, parts = np.random.default_rng(4), 4
+    for law in (parse("geometric:mean=8"), parse("poisson:mean=3")):
+        first = np.append(generator.dirichlet(np.ones(4)) * 0.95, [0.05, 0.0])
+        second = np.append(generator.dirichlet(np.ones(4)) * 0.8, [0.0, 0.2])
+        pair, epsilon = pair_from_laws(first, second), 0.2
+        mesh = path_mesh(pair, law, columns=5, rows=2)
+        price, values = proposal(pair, law, mesh, ratio_knots(pair, 8), epsilon)
+        values = values + scale * generator.normal(size=values.size)
+        bend = scale * (price.knots - 1.0) ** 2  # convex, as what it is added to
+        price = _convex(price._replace(values=price.values + bend))
+        found = certified(pair, law, mesh, epsilon, price, values, parts=parts)
+        sampled = _sampled_bound(
+            pair, law, mesh, epsilon, price, values, parts, generator
+        )
+        assert sampled <= found + 1e-12
+        assert sampled > found - 0.3 * abs(found)  # near, so that little may be missing
+
+
+def test_a_price_is_made_convex_from_below():
+    generator = np.random.default_rng(5)
+    knots = np.append(0.0, np.cumsum(generator.exponential(size=11)))
+    for _ in range(20):
+        price = Price(knots, generator.normal(size=12), 0.0)
+        convex = _convex(price)
+        slopes = np.diff(convex.values) / np.diff(convex.knots)
+        assert np.all(np.diff(slopes) >= 0.0)
+        assert np.all(
+            np.interp(knots, convex.knots, convex.values) <= price.values + 1e-12
+        )
+
+
+def test_a_price_that_is_not_convex_proves_what_its_convex_part_proves():
+    """Only a convex price may be charged to the dominating pair: ties average ratios."""
+    generator, law = np.random.default_rng(6), parse("geometric:mean=4")
+    pair = pair_from_laws(*generator.dirichlet(np.ones(5), 2))
+    mesh = path_mesh(pair, law, columns=5, rows=2)
+    price, values = proposal(pair, law, mesh, ratio_knots(pair, 10), 0.2)
+    raised = price.values + 0.2 * (np.arange(price.knots.size) % 2)
+    bent = price._replace(values=raised)
+    found = [
+        certified(pair, law, mesh, 0.2, each, values, parts=4)
+        for each in (bent, _convex(bent))
+    ]
+    assert found[0] == found[1]
+
+
+def _paths(first, second, generator):
+    """Every strict ranking of the outcomes, each cut into pieces at random."""
+    for order in itertools.permutations(range(first.size)):
+        yield first[list(order)], second[list(order)]
+    parts = generator.dirichlet(np.ones(3), first.size)
+    p, q = (first[:, None] * parts).ravel(), (second[:, None] * parts).ravel()
+    for _ in range(200):
+        order = generator.permutation(p.size)
+        yield p[order], q[order]
+
+
+@pytest.mark.parametrize(
+    "law",
+    ["geometric:mean=4", "poisson:mean=6", "point_mass:count=2"],
+)
+def test_no_ranking_of_three_outcomes_costs_more_whatever_the_price(law):
+    generator = np.random.default_rng(3)
+    law, near = parse(law), 0.0
+    for epsilon in (0.0, 0.3, 0.9):
+        first, second = generator.dirichlet(np.ones(3), 2)
+        pair = pair_from_laws(first, second)
+        mesh = path_mesh(pair, law, columns=8, rows=3)
+        knots = ratio_knots(pair, 14)
+        price, values = proposal(pair, law, mesh, knots, epsilon)
+        bounds = [certified(pair, law, mesh, epsilon, price, values, parts=6)]
+        for scale in (0.01, 0.1):
+            spoilt = Price(
+                knots, price.values + scale * generator.normal(size=knots.size), -1.0
+            )
+            moved = values + 0.1 * scale * generator.normal(size=values.size)
+            bounds.append(certified(pair, law, mesh, epsilon, spoilt, moved, parts=6))
+        for p, q in _paths(first, second, generator):
+            one, two = tuned_law(p, law), tuned_law(q, law)
+            exact = float(np.sum(np.maximum(one - math.exp(epsilon) * two, 0.0)))
+            assert min(bounds) >= exact
+            near = max(near, exact / bounds[0])
+    assert near > 0.8  # so that a bound a fifth smaller would fail
+
+
+def test_any_resolution_is_a_bound_and_finer_is_smaller():
+    base, law = curves.gaussian(4.0), parse("geometric:mean=3")
+    found = [
+        priced.priced_delta(priced.priced_directions(base, law, size), 0.3223)
+        for size in (priced.Resolution(4, 2, 6, 3), COARSE, priced.FINE)
+    ]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] > 0.0460  # attained
+
+
+def test_laws_of_every_kind():
+    """A table, a law that may be 0, one run: never above the envelope, never below 0."""
+    base = curves.approximate(0.5, 1e-3)
+    for law in (parse("pmf:0=0.3,2=0.5,7=0.2"), parse("poisson:mean=1"),
+                parse("point_mass:count=1")):  # fmt: skip
+        directions = priced.priced_directions(base, law, COARSE)
+        envelope = np.exp(envelope_log_delta(base_envelopes(base, law), 0.3))
+        found = priced.priced_delta(directions, 0.3)
+        assert 0.0 < found <= envelope
+    # One run is its own profile: nothing can be below that.
+    assert found == pytest.approx(float(base.profile(np.asarray(0.3))), rel=0.05)
+
+
+# --- Asked for ------------------------------------------------------------------------
+
+
+def test_epsilon_and_delta_are_each_other_s_inverse():
+    base, law = curves.gaussian(4.0), parse("geometric:mean=30")
+    directions = priced.priced_directions(base, law)
+    epsilon = priced.priced_epsilon(directions, 0.1)
+    assert 0.495 < epsilon < 0.52  # a ranking attains the one; the envelope is 0.942
+    assert priced.priced_delta(directions, epsilon) == pytest.approx(0.1, rel=3e-3)
+    # Far down it is the envelope's, and nothing is solved.
+    bounds = base_envelopes(base, law)
+    assert priced.priced_epsilon(directions, 1e-6) == envelope_epsilon(bounds, 1e-6)
+
+
+def test_profiles_are_chords_below_the_envelope():
+    base, law = curves.gaussian(8.0), parse("geometric:mean=30")
+    directions = priced.priced_directions(base, law, COARSE)
+    (profile,) = priced.priced_profiles(directions, count=4)
+    epsilons = np.linspace(0.0, 2.0, 101)
+    found = profile(epsilons)
+    envelope = np.exp(envelope_log_delta(base_envelopes(base, law), epsilons))
+    assert np.all(found <= envelope + 1e-15)
+    assert np.all(np.diff(found) <= 1e-15)
+    assert np.min(found / envelope) < 0.3
+    # Between two prices the chord is above the price that was not asked for.
+    for epsilon in (0.11, 0.37):
+        assert float(profile(np.asarray(epsilon))) >= 0.97 * directions[0].delta(
+            epsilon
+        )
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.inf, math.nan])
+def test_bad_epsilons(epsilon):
+    directions = priced.priced_directions(
+        curves.gaussian(4.0), parse("geometric:mean=3"), COARSE
+    )
+    with pytest.raises(InputError):
+        priced.priced_delta(directions, epsilon)
