@@ -8,8 +8,18 @@ from dp_accounting import dp_event
 from scipy import stats
 
 import jaxsel
+from jaxsel import repetitions
+from jaxsel.accounting.single_run.curves import from_pairs
+from jaxsel.accounting.single_run.divergences import hockey_stick
+from jaxsel.accounting.single_run.dominating import (
+    pair_delta,
+    pair_from_laws,
+    reversed_pair,
+)
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.tuned_guarantee import tuned_profiles
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds import priced_envelope
+from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_profiles
 
 
 def _gaussian_delta(mu: float, epsilon: float) -> float:
@@ -19,6 +29,29 @@ def _gaussian_delta(mu: float, epsilon: float) -> float:
         normal(mu / 2 - epsilon / mu)
         - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu)
     )
+
+
+@pytest.fixture(autouse=True)
+def _coarse(monkeypatch):
+    """Programs of the priced envelope that take less time: larger bounds."""
+    coarse = priced_envelope.Resolution(columns=4, rows=2, knots=4, parts=2)
+    monkeypatch.setattr(priced_envelope, "FINE", coarse)
+
+
+def test_a_search_has_a_pair_in_each_direction():
+    """A base that favours one direction: the other is bounded, too."""
+    first, second = np.array([0.3, 0.7]), np.array([0.02, 0.98])
+    one = pair_from_laws(first, second)
+    base = from_pairs("a pair", lambda: (one, reversed_pair(one)))
+    law = repetitions.geometric(0.3)
+    pairs = tuned_pairs(base, law)
+    assert len(pairs) == 2
+    sides = tuned_law(first, law), tuned_law(second, law)
+    levels = np.array([0.0, 0.3, 1.0, 2.0])
+    for pair, exact in zip(pairs, (sides, sides[::-1]), strict=True):
+        assert np.all(pair_delta(pair, levels) >= hockey_stick(*exact, levels) - 1e-12)
+    # Each direction is bounded by itself: together they are not symmetric.
+    assert not np.allclose(pair_delta(pairs[0], levels), pair_delta(pairs[1], levels))
 
 
 def _by(cost, theorem: str) -> float:
