@@ -20,11 +20,11 @@ from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.audit_bounds import epsilon_lower_bound
-from jaxsel.families.tuning.accountant import base_epsilon
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.generic import generic_renyi
+from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.pictures import style
 from jaxsel.repetitions import beta_binomial
 from sims.common.line_rankings import worst_rankings

@@ -14,8 +14,8 @@ from figures.common import words
 from figures.common.figure import load
 from figures.common.search_accuracy import DELTA, budget, curve, numbers_of, simulated
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.accountant import base_epsilon
 from jaxsel.families.tuning.bounds.released_search_budget import training_base
+from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.pictures import style
 from jaxsel.records import digest
 from sims.common.digits_accuracies import PAPER_RATES, AccuracyTable

@@ -3,7 +3,8 @@
 ``mechanism`` builds a mechanism of the catalogue by name, ``simulate`` runs seeded trials
 of it and keeps exact tallies, ``audit`` bounds its privacy loss from below on a
 neighbouring pair, ``claim`` finds a published statement, ``validate`` puts it to the test,
-``account`` says what private tuning costs, and ``plan`` what to run for a budget. Every
+``account`` says what private tuning costs, ``plan`` what to run for a budget, and
+``report`` states what is proved, for a paper. Every
 result prints as a sentence and a table. Nothing is imported before it is used.
 
 Example:
@@ -76,6 +77,8 @@ if TYPE_CHECKING:
     from jaxsel.public import mechanism as mechanism
     from jaxsel.release_plans import ReleasePlan as ReleasePlan
     from jaxsel.release_plans import plan_releases as plan_releases
+    from jaxsel.reporting import report as report
+    from jaxsel.reports.report import Report as Report
     from jaxsel.sweeps.running import sweep as sweep
     from jaxsel.tables import from_law as from_law
     from jaxsel.tallies import Tallies as Tallies
@@ -101,6 +104,7 @@ _PUBLIC = {
     "Plan": "families.tuning.planning.planned:Plan",
     "Relation": "base:Relation",
     "ReleasePlan": "release_plans:ReleasePlan",
+    "Report": "reports.report:Report",
     "Selection": "families.tuning.private_tuning:Selection",
     "Tallies": "tallies:Tallies",
     "TuningCost": "public:TuningCost",
@@ -125,6 +129,7 @@ _PUBLIC = {
     "privacy_loss_distribution": "composition:privacy_loss_distribution",
     "random_candidate": "families.tuning.noised_bases:random_candidate",
     "release": "composition:release",
+    "report": "reporting:report",
     "simulate": "engine:simulate",
     "simulate_grid": "engine:simulate_grid",
     "sweep": "sweeps.running:sweep",

@@ -45,6 +45,7 @@ def no_compilation_cache(monkeypatch, tmp_path):
         "simulate",
         "audit",
         "merge",
+        "report",
         "validate",
         "bench",
     ],

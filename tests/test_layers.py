@@ -71,6 +71,8 @@ ALLOWED = {
     | {"accounting.single_run", "entry", "families.noisy_max", "families.top_k"},
     "release_plans": HOST
     | {"accounting.single_run", "catalogue", "entry", "release_curves"},
+    # Draws, and finds what a theorem says.
+    "reports": HOST | THEORY | {"catalogue", "families.tuning", "pictures"},
     "validation": HOST | {"catalogue"},
     "measuring": HOST | {"catalogue", "validation"},
     "sweeps": HOST
@@ -118,6 +120,7 @@ OUTER = {
     "composition",
     "delta_cost",
     "grid",
+    "reporting",
     "__init__",
     "__main__",
 }
@@ -129,6 +132,7 @@ NO_JAX = (
     "audit_bounds",
     "records",
     "pictures",
+    "reports",
     "base",
     "domains",
     "statements",

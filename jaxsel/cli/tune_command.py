@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from jaxsel.cli.arguments import JsonOption, bad_input_exits
-from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.output import plain, print_json, print_table, say
 from jaxsel.errors import InputError, check_choice
 from jaxsel.printing import rounded_up
 from jaxsel.progress import progress_bar
@@ -78,6 +78,32 @@ def _say_winner(
     )
 
 
+def _document(
+    data: str, plan: "SearchPlan", images: "ImageSet", winner: Any, correct: int
+) -> dict[str, Any]:
+    """What the search releases, and what is proved of it."""
+    from jaxsel import repetitions as laws
+    from jaxsel.training.plan import run_base
+
+    found, base = plan.guarantee, run_base(plan)
+    return {
+        "data": data,
+        "base": None if base is None else base.name,
+        "repetitions": laws.describe(plan.repetitions),
+        "candidates": len(plan.candidates),
+        "winner": winner.candidate,
+        "noisy_validation_accuracy": winner.score / plan.validation_size,
+        "validation_size": plan.validation_size,
+        "score_noise": plan.score_noise,
+        "test_accuracy": correct / len(images.test_labels),
+        "epsilon": found.epsilon,
+        "delta": found.delta,
+        "theorem": found.theorem,
+        "statement": found.statement,
+        "single_run_epsilon": found.single_epsilon,
+    }
+
+
 def tune_command(
     data: Annotated[
         str, typer.Option("--data", help="digits, mnist or fashion_mnist.")
@@ -128,7 +154,8 @@ def tune_command(
             "--folder",
             help="Where to save, so that the same command with the same --seed goes on "
             "after a kill. Holds secrets: made for its owner alone, and refused if it is "
-            "there and open to others.",
+            "there and open to others. At the end release.json in it holds what is "
+            "released, for jaxsel report.",
         ),
     ] = None,
     save: Annotated[
@@ -153,6 +180,7 @@ def tune_command(
     from jaxsel.data.images import load_images
     from jaxsel.training import draws
     from jaxsel.training import search as searching
+    from jaxsel.training.checkpoints import save_release
     from jaxsel.training.network import STRIDES, network
     from jaxsel.training.plan import plan_search, read_numbers, read_rates
 
@@ -192,21 +220,10 @@ def tune_command(
         correct = searching.correct_on_test(winner, images, model)
         if save is not None and winner.params is not None:
             np.savez(save, **_named(winner.params))  # type: ignore[arg-type]
+        document = _document(data, plan, images, winner, correct)
+        if folder is not None:
+            save_release(folder, plain(document))
     if json:
-        document = {
-            "data": data,
-            "repetitions": laws.describe(plan.repetitions),
-            "candidates": len(plan.candidates),
-            "winner": winner.candidate,
-            "noisy_validation_accuracy": winner.score / plan.validation_size,
-            "validation_size": plan.validation_size,
-            "score_noise": plan.score_noise,
-            "test_accuracy": correct / len(images.test_labels),
-            "epsilon": plan.guarantee.epsilon,
-            "delta": plan.guarantee.delta,
-            "theorem": plan.guarantee.theorem,
-            "single_run_epsilon": plan.guarantee.single_epsilon,
-        }
         if reveal:
             document["revealed_runs"] = winner.runs
         print_json(document)

@@ -14,6 +14,9 @@ from jaxsel.repetitions import describe
 from jaxsel.training.dp_sgd import State
 from jaxsel.training.plan import SearchPlan
 
+RELEASE = "release.json"
+"""Name of the file of what a finished search releases."""
+
 
 class Saved(NamedTuple):
     """Where a search stands.
@@ -45,6 +48,24 @@ def _make_private(path: Path) -> None:
             f"{path} is open to others (mode {found.st_mode & 0o777:o}), and the folder of "
             "a search holds secrets; give a folder that does not exist yet, or chmod 700"
         )
+
+
+def save_release(folder: str | Path, record: dict[str, Any]) -> None:
+    """Leaves what a finished search releases in its folder, as ``RELEASE``.
+
+    Args:
+      folder: of the search; made, for its owner alone, where no run was made.
+      record: ready for JSON; nothing secret.
+
+    Raises:
+      InputError: if the folder cannot be written, or is open to others.
+    """
+    path = Path(folder).expanduser().absolute()
+    try:
+        _make_private(path)
+        (path / RELEASE).write_text(json.dumps(record, indent=2) + "\n")
+    except OSError as error:
+        raise InputError(f"{path} cannot be used as a folder: {error}") from None
 
 
 class Checkpoints:

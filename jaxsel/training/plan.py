@@ -96,6 +96,21 @@ class SearchPlan(NamedTuple):
     guarantee: Guarantee
 
 
+def run_base(plan: SearchPlan) -> curves.BaseGuarantee | None:
+    """The guarantee of any run for the training part; None if candidates differ in it."""
+    first, *others = (
+        (each.noise_multiplier, each.batch_size, each.steps) for each in plan.candidates
+    )
+    if any(other != first for other in others):
+        return None
+    noise, batch_size, steps = first
+    return dp_sgd(
+        sampling_probability=batch_size / plan.training_size,
+        noise_multiplier=noise,
+        steps=steps,
+    )
+
+
 def learning_rates(low: float, high: float, count: int) -> tuple[float, ...]:
     """A logarithmic grid, ends included.
 

@@ -8,9 +8,9 @@ from scipy.optimize import brentq
 from jaxsel import catalogue, repetitions
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.families.tuning.accountant import base_epsilon
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
+from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.subject import find_subject
 

@@ -9,7 +9,7 @@ from scipy import optimize, stats
 
 from jaxsel.accounting.single_run.curves import gaussian
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.accountant import base_epsilon
+from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.intervals import goodness_of_fit
 from jaxsel.training.one_run_audit import (
     guess_membership,

@@ -95,3 +95,31 @@ def test_no_compiled_program_is_kept_unless_asked(capsys, monkeypatch, tmp_path)
     run([*SMALL, "--seed", "3"], capsys)
     assert jax.config.jax_compilation_cache_dir == before
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_finished_search_can_be_reported_and_tells_no_secret(capsys, tmp_path):
+    folder = tmp_path / "search"
+    several = [*SMALL, "--noise-multipliers", "2,3"]
+    for arguments in (SMALL, several):
+        options = [*arguments, "--seed", "3", "--folder", str(folder)]
+        out, _ = run([*options, "--json", "--reveal"], capsys)
+        document = json.loads(out)
+        text = (folder / "release.json").read_text()
+        kept = json.loads(text)
+        assert "revealed_runs" not in kept
+        assert kept == {k: v for k, v in document.items() if k != "revealed_runs"}
+        assert (kept["base"] is None) == (arguments is several)
+        out, _ = run(["report", "--folder", str(folder)], capsys)
+        assert "the seed, K, the other runs" in out
+        assert f"ε = {np.ceil(document['epsilon'] * 1e4) / 1e4:g}" in out
+        folder = tmp_path / "another"
+
+
+def test_a_search_without_runs_leaves_that_it_released_nothing(capsys, tmp_path):
+    folder = tmp_path / "search"
+    none = [*SMALL, "--repetitions", "poisson:mean=0.001", "--seed", "3"]
+    run([*none, "--folder", str(folder)], capsys)
+    assert json.loads((folder / "release.json").read_text())["winner"] is None
+    assert folder.stat().st_mode & 0o077 == 0
+    out, _ = run(["report", "--folder", str(folder)], capsys)
+    assert "none: K was 0" in out

@@ -5,6 +5,7 @@ are small and dense here. What it returns is nearly feasible and nearly optimal,
 checked by whoever uses it.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy import linalg
 _STEPS = 60
 _SHORT_OF_THE_EDGE = 0.995
 _FEASIBLE = 1e-8
+_RIDGES = (1e-12, 1e-10, 1e-8, 1e-6)
 
 
 class Constraints(Protocol):
@@ -57,6 +59,25 @@ def _longest(values: np.ndarray, direction: np.ndarray) -> float:
     return float(min(1.0, np.min(steps)))
 
 
+def _solver(normal: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Solves with a matrix that is positive definite but for rounding; None if not.
+
+    Its rows are scaled to a diagonal of ones, and as little is added to that as it takes.
+    """
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(normal), 1e-300))
+    scaled = normal * scale * scale[:, None]
+    for ridge in _RIDGES:
+        scaled[np.diag_indices_from(scaled)] = 1.0 + ridge
+        try:
+            factor = linalg.cho_factor(scaled, check_finite=False)
+        except linalg.LinAlgError:
+            continue
+        return lambda right: (
+            scale * linalg.cho_solve(factor, scale * right, check_finite=False)
+        )
+    return None
+
+
 def nearly_solved(
     cost: np.ndarray,
     constraints: Constraints,
@@ -76,8 +97,8 @@ def nearly_solved(
     Returns:
       Float["unknowns"]; the best that was reached if the gap was not.
     """
-    rows, unknowns = limits.size, cost.size
-    x = np.zeros(unknowns)
+    rows = limits.size
+    x = np.zeros(cost.size)
     slack = np.maximum(limits - constraints.times(x), 1.0)
     price = np.full(rows, float(np.sum(np.abs(cost))) / rows)
     for _ in range(_STEPS):
@@ -87,16 +108,13 @@ def nearly_solved(
         near = gap <= relative_gap * abs(float(cost @ x))
         if near and np.max(np.abs(primal)) < _FEASIBLE:
             break
-        normal = constraints.normal(price / slack)
-        normal[np.diag_indices(unknowns)] += 1e-13 * np.trace(normal) / unknowns + 1e-12
-        try:
-            factor = linalg.cho_factor(normal, check_finite=False)
-        except linalg.LinAlgError:
+        solve = _solver(constraints.normal(price / slack))
+        if solve is None:
             break
 
         def step(
             complement: np.ndarray,
-            factor=factor,
+            solve=solve,
             primal=primal,
             dual=dual,
             slack=slack,
@@ -104,7 +122,7 @@ def nearly_solved(
         ):
             inner = (complement + price * primal) / slack
             right = -dual - constraints.transposed(inner)
-            along = linalg.cho_solve(factor, right, check_finite=False)
+            along = solve(right)
             of_slack = -primal - constraints.times(along)
             return along, of_slack, (complement - price * of_slack) / slack
 

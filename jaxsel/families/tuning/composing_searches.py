@@ -7,12 +7,12 @@ them is taken: docs/composition.md.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
@@ -140,10 +140,22 @@ def composed_epsilon(releases: Sequence[Release], delta: float) -> float:
     return float(composed_distribution(known).get_epsilon_for_delta(delta))
 
 
-def composed_renyi_epsilon(
-    releases: Sequence[Release], delta: float
-) -> tuple[float, list[str]]:
-    """Epsilon at delta of the sum of the Renyi bounds, and whose they are.
+class ComposedRenyi(NamedTuple):
+    """The Renyi bounds of several releases, added up.
+
+    Attributes:
+      curve: order -> bound on both Renyi divergences of the good parts.
+      lost: probability that a part of which nothing is known is met.
+      theorems: order -> ids of the bounds on searches that are least there.
+    """
+
+    curve: RenyiCurve
+    lost: float
+    theorems: Callable[[float], list[str]]
+
+
+def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
+    """The sum of the Renyi bounds of releases.
 
     Parts of which nothing is known (failures of a base, Lemma 20 of Papernot & Steinke
     2022) are set aside first: with probability prod (1 - failure) there are none.
@@ -161,17 +173,27 @@ def composed_renyi_epsilon(
             curve, failure = base.renyi, 0.0
         curves.append((curve, release.times))
         kept += release.times * math.log1p(-failure)
-    lost = -math.expm1(kept)
-    if delta < lost:
-        return math.inf, []
 
     def total(order: np.ndarray) -> np.ndarray:
         return np.sum([times * curve(order) for curve, times in curves], axis=0)
 
+    def theorems(order: float) -> list[str]:
+        found = [name(order) for name in names]
+        return [name for name in found if name != "none"]
+
+    return ComposedRenyi(total, -math.expm1(kept), theorems)
+
+
+def composed_renyi_epsilon(
+    releases: Sequence[Release], delta: float
+) -> tuple[float, list[str]]:
+    """Epsilon at delta of the sum of the Renyi bounds, and whose they are."""
+    total, lost, theorems = composed_renyi(releases)
+    if delta < lost:
+        return math.inf, []
     # delta = lost + (1 - lost) times the delta of the good parts
     found = renyi_to_epsilon(total, (delta - lost) / (1.0 - lost))
-    theorems = [name(found.order) for name in names]
-    return found.epsilon, [name for name in theorems if name != "none"]
+    return found.epsilon, theorems(found.order)
 
 
 def summed_epsilon(

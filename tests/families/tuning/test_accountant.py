@@ -18,9 +18,18 @@ from jaxsel.errors import InputError
 from jaxsel.families.tuning import accountant as module
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds import priced_envelope
+from jaxsel.families.tuning.bounds.profiles import epsilon_at
 from jaxsel.families.tuning.proofs import STATEMENTS, base_epsilon
 
 DELTAS = (1e-10, 1e-3)
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch):
+    """Any resolution is a bound; a coarse one is quick."""
+    size = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
+    monkeypatch.setattr(priced_envelope, "FINE", size)
 
 
 quick = functools.partial(account, attain=False)
@@ -195,7 +204,7 @@ def test_two_points_are_better_than_one():
 
 def test_base_epsilon_agrees_with_the_closed_form():
     for noise, delta in itertools.product((0.5, 4.0), (1e-9, 1e-3)):
-        want = module.epsilon_at(curves.gaussian(noise).profile, delta)
+        want = epsilon_at(curves.gaussian(noise).profile, delta)
         assert base_epsilon(curves.gaussian(noise), delta) == want
 
 

@@ -161,14 +161,18 @@ def test_the_price_is_summed_exactly():
 # --- The certificate ---------------------------------------------------------------------
 
 
-def _sampled_bound(pair, law, mesh, epsilon, price, values, parts, generator):
+def _sampled_bound(pair, law, mesh, epsilon, price, values, parts):
     """(4) of docs/priced.md with each largest value over many points, from below."""
     triangles = np.arange(mesh.column.size)
     steepest = np.diff(price.values[-2:])[0] / np.diff(price.knots[-2:])[0]
     columns = mesh.edges.size - 1
     kappa = np.full((columns, parts), -np.inf)
-    # Corners and edges, too: what is largest is often there.
-    places = [*np.eye(3), *generator.dirichlet(np.full(3, 0.3), 150)]
+    size = 3 * parts  # the corners of the pieces are among these points
+    places = [
+        np.array([size - i - j, i, j]) / size
+        for i in range(size + 1)
+        for j in range(size + 1 - i)
+    ]
     steep = []
     for place in places:
         basis = np.array(gradients(mesh, tuple(place)))
@@ -196,8 +200,8 @@ def _sampled_bound(pair, law, mesh, epsilon, price, values, parts, generator):
 
 @pytest.mark.parametrize("scale", [0.0, 0.01, 0.3])
 def test_the_certificate_is_not_below_what_many_points_say(scale):
-    generator, parts = np.random.default_rng(4), 4
-    for law in (parse("geometric:mean=8"), parse("poisson:mean=3")):
+    generator, parts = np.random.default_rng(4), 8
+    for law in (parse("poisson:mean=3"), parse("geometric:mean=4")):
         first = np.append(generator.dirichlet(np.ones(4)) * 0.95, [0.05, 0.0])
         second = np.append(generator.dirichlet(np.ones(4)) * 0.8, [0.0, 0.2])
         pair, epsilon = pair_from_laws(first, second), 0.2
@@ -207,11 +211,9 @@ def test_the_certificate_is_not_below_what_many_points_say(scale):
         bend = scale * (price.knots - 1.0) ** 2  # convex, as what it is added to
         price = _convex(price._replace(values=price.values + bend))
         found = certified(pair, law, mesh, epsilon, price, values, parts=parts)
-        sampled = _sampled_bound(
-            pair, law, mesh, epsilon, price, values, parts, generator
-        )
+        sampled = _sampled_bound(pair, law, mesh, epsilon, price, values, parts)
         assert sampled <= found + 1e-12
-        assert sampled > found - 0.3 * abs(found)  # near, so that little may be missing
+        assert sampled > 0.95 * found  # near, so that little may be missing
 
 
 def test_a_price_is_made_convex_from_below():

@@ -28,7 +28,7 @@ def _epsilon(
 ) -> float:
     """Epsilon at delta, as ``jaxsel tune`` accounts for one run."""
     from jaxsel.accounting.single_run.events import dp_sgd
-    from jaxsel.families.tuning.accountant import base_epsilon
+    from jaxsel.families.tuning.proofs import base_epsilon
 
     base = dp_sgd(
         noise_multiplier=noise_multiplier,

@@ -1,0 +1,81 @@
+"""``jaxsel.report``: a statement of what is proved, for a paper."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxsel.composition import CompositionCost
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.composing_searches import Release
+from jaxsel.families.tuning.planning.planned import Plan
+from jaxsel.public import TuningCost
+from jaxsel.reports.reading import (
+    plan_subject,
+    read_json,
+    read_search,
+    search_subject,
+)
+from jaxsel.reports.report import Report
+from jaxsel.reports.statement import Part, Subject, state
+
+
+def report(of: object) -> Report:
+    """What is proved of a search, and what any attack can still do, ready for a paper.
+
+    Args:
+      of: what ``account``, ``compose`` or ``plan`` returned; or a file with what ``jaxsel
+        plan --json`` or ``jaxsel tune --json`` printed, or that as a mapping; or the
+        folder of a finished search.
+
+    Returns:
+      A report with ``markdown()``, ``latex()``, ``html()`` and ``write(folder)``; its
+      ``statement`` has the numbers, each an upper bound.
+
+    Raises:
+      InputError: if it is none of these, or no epsilon is proved.
+
+    Example:
+        >>> import jaxsel
+        >>> cost = jaxsel.account("gaussian:noise_multiplier=8", "geometric:mean=3")
+        >>> found = jaxsel.report(cost)
+        >>> found.statement.mu >= 1 / 8
+        True
+    """
+    return Report(state(_subject(of)))
+
+
+def _subject(of: object) -> Subject:
+    if isinstance(of, TuningCost):
+        if of.guarantee is None:
+            raise InputError("the account has no guarantee of one run; make it anew")
+        part = Part("", (Release(of.guarantee, of.law),))
+        return Subject("account", (part,), of.delta, of.best, of.guarantee.relation)
+    if isinstance(of, CompositionCost):
+        part = Part("", of.releases)
+        return Subject("account", (part,), of.delta, of.best, of.relation)
+    if isinstance(of, Plan):
+        return plan_subject(of.as_record())
+    if isinstance(of, str | Path):
+        path = Path(of).expanduser()
+        if path.is_dir():
+            return search_subject(read_search(path))
+        return _record_subject(
+            read_json(path, "what jaxsel plan --json or jaxsel tune --json printed")
+        )
+    if isinstance(of, Mapping):
+        return _record_subject(of)
+    raise InputError(
+        f"a report is made of an account, a composition, a plan, a file or the folder of a "
+        f"search, not of a {type(of).__name__}"
+    )
+
+
+def _record_subject(record: Mapping[str, Any]) -> Subject:
+    if "winner" in record:
+        return search_subject(record)
+    if "law" in record:
+        return plan_subject(record)
+    raise InputError(
+        "that is neither a plan (jaxsel plan --json) nor a finished search (jaxsel tune "
+        "--json)"
+    )

@@ -1,0 +1,1 @@
+"""Statements of what is proved about a search, to paste into a paper."""

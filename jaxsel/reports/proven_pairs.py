@@ -1,0 +1,151 @@
+"""The least that is proved about a release at every epsilon, as dominating pairs.
+
+Pairs come from the tuned profile of each search, or from composed privacy loss
+distributions; what other theorems prove, Renyi bounds and profiles and single points, is
+put into them. Every pair dominates: what is computed from it is an upper bound.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from jaxsel.accounting.single_run.conversions import log_delta_at_order
+from jaxsel.accounting.single_run.dominating import (
+    LARGEST_EPSILON,
+    DominatingPair,
+    pair_delta,
+    pair_from_points,
+    reversed_pair,
+)
+from jaxsel.accounting.single_run.loss_distributions import (
+    composed_distribution,
+    from_loss_distribution,
+)
+from jaxsel.families.tuning.bounds.profiles import profile_bounds
+from jaxsel.families.tuning.composing_searches import (
+    ComposedRenyi,
+    Release,
+    composed_renyi,
+    release_part,
+)
+from jaxsel.families.tuning.proofs import proofs, releases_all
+from jaxsel.families.tuning.tuned_guarantee import Profile
+
+Pairs = tuple[DominatingPair, ...]
+Point = tuple[float, float]
+
+_DELTAS = (1e-9, 1e-6, 1e-3, 0.03)  # where every theorem is asked
+_ORDERS = 1.0 + np.exp(np.linspace(-5.0, 8.0, 105))
+_KNOTS = 512  # where other bounds are looked at, besides the losses of the pairs
+
+
+def proven_pairs(
+    releases: Sequence[Release], points: Iterable[Point] = (), *, all_runs: bool = False
+) -> Pairs:
+    """Dominating pairs of some releases from the same data, one a direction.
+
+    Args:
+      releases: searches, and what stands beside them.
+      points: (epsilon, delta) that are proved besides.
+      all_runs: of a single search with a bounded K: every run is released, and K.
+
+    Returns:
+      One pair for each direction, or one for both.
+    """
+    known = [*points]
+    if all_runs:
+        ((base, law, _),) = releases
+        assert law is not None
+        assert law.maximum is not None
+        known += _points(releases[0], all_runs)
+        releases = [Release(base, None, law.maximum)]
+        profiles = []
+    elif len(releases) == 1 and releases[0].times == 1:
+        known += _points(releases[0], all_runs)
+        profiles = _profiles(releases[0])
+    else:
+        profiles = []
+    profiles.append(renyi_profile(composed_renyi(releases)))
+    return _least(_known(releases), known, profiles)
+
+
+def _known(releases: Sequence[Release]) -> Pairs:
+    """What the profiles say; everything may be lost where none is known."""
+    parts = [release_part(release) for release in releases]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return (pair_from_points([0.0], [1.0]),)
+    if len(known) == 1 and known[0][1] == 1:
+        return known[0][0]
+    pairs = from_loss_distribution(composed_distribution(known)).pairs
+    assert pairs is not None
+    return pairs()
+
+
+def _points(release: Release, all_runs: bool) -> list[Point]:
+    """What each theorem about a search proves at a few deltas."""
+    base, law, _ = release
+    if law is None:
+        return []
+    return [
+        (proof.epsilon(delta), delta)
+        for name, proof in proofs(base, law).items()
+        # The pairs have it, and it takes seconds.
+        if not name.endswith("JX-Priced") and (not all_runs or releases_all(name))
+        for delta in _DELTAS
+        if delta >= proof.least_delta
+    ]
+
+
+def _profiles(release: Release) -> list[Profile]:
+    """Bounds on the profile of a search, in both directions, from theorems."""
+    base, law, _ = release
+    if law is None or base.profile is None:
+        return []
+    return [bound.delta for bound in profile_bounds(base, law)]
+
+
+def renyi_profile(known: ComposedRenyi) -> Profile:
+    """epsilon >= 0 -> a delta that the Renyi bounds give, at one of many orders."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        bounds = np.asarray(known.curve(_ORDERS), dtype=np.float64)
+        largest = float(known.curve(np.asarray(math.inf)))
+    bounds = np.where(np.isnan(bounds), math.inf, bounds)
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        levels = np.asarray(epsilon, dtype=np.float64)
+        with np.errstate(over="ignore", under="ignore"):
+            logs = log_delta_at_order(_ORDERS, bounds, levels[..., None])
+            good = np.exp(np.minimum(np.min(logs, axis=-1), 0.0))
+        good = np.where(levels >= largest, 0.0, good)
+        return known.lost + (1.0 - known.lost) * good
+
+    return profile
+
+
+def _least(pairs: Pairs, points: Iterable[Point], profiles: Iterable[Profile]) -> Pairs:
+    """The pairs, made smaller where a point or a profile lies below theirs.
+
+    Points and profiles hold for both directions.
+    """
+    listed = np.array(
+        [each for each in points if each[0] <= LARGEST_EPSILON], dtype=np.float64
+    ).reshape(-1, 2)
+    listed = listed[np.argsort(listed[:, 0])]
+    losses = np.abs(np.concatenate([pair.loss for pair in pairs]))
+    losses = losses[np.isfinite(losses) & (losses <= LARGEST_EPSILON)]
+    last = max(losses.max(initial=0.0), 2.0 * listed[:, 0].max(initial=1.0))
+    grid = np.linspace(0.0, min(last, LARGEST_EPSILON), _KNOTS)
+    knots = np.unique(np.concatenate([grid, losses, listed[:, 0]]))
+    place = np.searchsorted(listed[:, 0], knots, side="right")
+    proved = np.append(1.0, np.minimum.accumulate(listed[:, 1]))[place]
+    for each in profiles:
+        proved = np.minimum(proved, each(knots))
+    before = [pair_delta(pair, knots) for pair in pairs]
+    if np.all(np.max(before, axis=0) <= proved):
+        return pairs
+    # No delta is above that of a smaller epsilon.
+    after = [np.minimum.accumulate(np.minimum(each, proved)) for each in before]
+    pair = pair_from_points(knots, *(np.clip(each, 0.0, 1.0) for each in after))
+    return (pair,) if len(pairs) == 1 else (pair, reversed_pair(pair))

@@ -1,0 +1,218 @@
+"""What a plan or a finished search left as JSON, as the subject of a statement.
+
+Of the file the bases, the law of K and delta are believed; what they prove is worked out
+again, and the file must not promise more.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxsel.accounting.single_run.base_text import parse_base
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.relations import ADD_OR_REMOVE_ONE
+from jaxsel.errors import InputError, check_interval
+from jaxsel.families.tuning.accountant import ProvenEpsilon, account
+from jaxsel.families.tuning.composing_searches import Release
+from jaxsel.repetitions import Repetitions, parse
+from jaxsel.reports.statement import Part, Subject
+from jaxsel.reports.words import theorem_words
+
+RELEASE = "release.json"
+"""Name of the file that a finished search leaves in its folder."""
+
+_ROUNDING = 1e-6  # a file's epsilon may be so much smaller, relatively
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """A file with one JSON object.
+
+    Raises:
+      InputError: if it cannot be read, or is something else.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise InputError(f"{path} is not JSON; give {what}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is JSON, but no object; give {what}")
+    return found
+
+
+def read_search(path: str | Path) -> dict[str, Any]:
+    """What a finished search released: its folder, or the JSON of jaxsel tune.
+
+    Raises:
+      InputError: if there is none, or the search in the folder is not finished.
+    """
+    path = Path(path).expanduser()
+    if not path.is_dir():
+        return read_json(
+            path, "the folder of a search, or what jaxsel tune --json says"
+        )
+    if not (path / RELEASE).exists():
+        if (path / "search.json").exists():
+            raise InputError(
+                f"the search in {path} is not finished; the same jaxsel tune with the "
+                "same seed goes on with it"
+            )
+        raise InputError(f"{path} is not the folder of a search of jaxsel tune")
+    return read_json(path / RELEASE, "the folder of a search")
+
+
+def read_plan(path: str | Path) -> dict[str, Any]:
+    """What ``jaxsel plan --json`` printed to a file.
+
+    Raises:
+      InputError: if it is something else.
+    """
+    what = "what jaxsel plan --json printed"
+    found = read_json(Path(path).expanduser(), what)
+    if "law" not in found:
+        raise InputError(f"{path} is no plan; give {what}")
+    return found
+
+
+def _field(record: Mapping[str, Any], name: str, kind: type, what: str) -> Any:
+    value = record.get(name)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind):
+        raise InputError(f"{what} has no {name!r}, or not as it was written")
+    return value
+
+
+def _proved(
+    base: str, law: Repetitions, delta: float, promised: float, what: str
+) -> tuple[Release, ProvenEpsilon]:
+    """One search of a file, and what is proved about it now.
+
+    Raises:
+      InputError: if that is more than the file promises.
+    """
+    release = Release(parse_base(base), law)
+    best = account(release.base, law, delta, attain=False).best
+    if not best.epsilon <= promised * (1.0 + _ROUNDING):
+        raise InputError(
+            f"{what} promises epsilon = {promised:.6g}, and {best.epsilon:.6g} is proved "
+            f"of {base}; make it anew"
+        )
+    return release, best
+
+
+def plan_subject(record: Mapping[str, Any]) -> Subject:
+    """The subject of a plan's record, as ``jaxsel plan --json`` prints it.
+
+    Raises:
+      InputError: if it is no such record, or promises more than is proved.
+    """
+    what = "the plan"
+    base, text = (_field(record, name, str, what) for name in ("base", "law"))
+    law = parse(text)
+    delta = _delta(record, what)
+    epsilon = _field(record, "epsilon", float, what)
+    release, best = _proved(base, law, delta, epsilon, what)
+    facts = [("Runs on average", f"{law.mean:.4g}")]
+    for name, words in (
+        ("runs_95", "Runs in 95 of 100 searches, at most"),
+        ("expected_quantile", "Quantile of the winner, expected"),
+    ):
+        value = record.get(name)
+        if isinstance(value, int | float):
+            facts.append((words, f"{value:.4g}"))
+    hit, wishes = record.get("hit"), record.get("wishes")
+    good = wishes.get("good") if isinstance(wishes, Mapping) else None
+    if isinstance(hit, int | float) and isinstance(good, int | float):
+        facts.append((f"Chance to hit the best {good:g}", f"{hit:.4g}"))
+    noise = record.get("score_noise")
+    if isinstance(noise, int | float) and math.isfinite(noise):
+        facts.append(
+            (
+                "Noise on a count that scores a run",
+                f"standard deviation {noise:.4g}: records that validate, and do not "
+                "train, have the same ε and δ; what attacks can do is said of those "
+                "that train",
+            )
+        )
+    part = Part("", (release,))
+    return Subject("plan", (part,), delta, best, release.base.relation, tuple(facts))
+
+
+def _delta(record: Mapping[str, Any], what: str) -> float:
+    return check_interval(
+        "delta", _field(record, "delta", float, what), 0.0, 1.0, low_open=False
+    )
+
+
+def search_subject(record: Mapping[str, Any]) -> Subject:
+    """The subject of what a finished search released.
+
+    A record trains or validates: the proof is for both, and so are all numbers.
+
+    Raises:
+      InputError: if it is no such record, or promises more than is proved.
+    """
+    what = "the search"
+    law = parse(_field(record, "repetitions", str, what))
+    delta = _delta(record, what)
+    epsilon = _field(record, "epsilon", float, what)
+    noise = _field(record, "score_noise", float, what)
+    theorem, statement = (
+        _field(record, name, str, what) for name in ("theorem", "statement")
+    )
+    base = record.get("base")
+    if base is None:  # candidates of different privacy: the theorem gives one point
+        training = Release(_MIXED, law)
+        proof = ProvenEpsilon(epsilon, theorem, statement)
+    else:
+        base = _field(record, "base", str, what)
+        training, proof = _proved(base, law, delta, epsilon, what)
+    count = f"gaussian:noise_multiplier={noise!r}"
+    validation, other = _proved(count, law, delta, epsilon, what)
+    # The larger of the two is what both parts have; its theorem is the training part's.
+    proof = proof._replace(epsilon=max(proof.epsilon, other.epsilon))
+    parts = (
+        Part("training images", (training,)),
+        Part("validation images", (validation,)),
+    )
+    relation = ADD_OR_REMOVE_ONE if base is None else training.base.relation
+    facts = _winner(record)
+    if other.theorem != proof.theorem:
+        source, _ = theorem_words(other.theorem, other.statement)
+        facts = (("Theorem, validation images", f"{other.theorem}: {source}"), *facts)
+    return Subject("search", parts, delta, proof, relation, facts)
+
+
+# Nothing is known of one run; the proof is put in as a point.
+_MIXED = BaseGuarantee(
+    "DP-SGD with candidates that differ in privacy",
+    renyi=lambda order: np.full(np.shape(order), math.inf)[()],
+)
+
+
+def _winner(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What a search released, as names and values."""
+    found = [("Data", str(record.get("data", "not said")))]
+    winner = record.get("winner")
+    if not isinstance(winner, Mapping):
+        return (*found, ("Winner", "none: K was 0"))
+    settings = ", ".join(
+        f"{str(name).replace('_', ' ')} {value:.4g}"
+        for name, value in winner.items()
+        if isinstance(value, int | float)
+    )
+    found.append(("Winner", settings))
+    for name, words in (
+        ("noisy_validation_accuracy", "Validation accuracy, with noise (private)"),
+        ("test_accuracy", "Test accuracy (test images taken to be public)"),
+    ):
+        value = record.get(name)
+        if isinstance(value, int | float):
+            found.append((words, f"{value:.4f}"))
+    return tuple(found)

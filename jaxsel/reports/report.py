@@ -1,0 +1,67 @@
+"""A statement in every format, and as files."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from jaxsel.errors import InputError
+from jaxsel.printing import Summary, printed
+from jaxsel.reports import latex, markdown
+from jaxsel.reports.contents import Contents, contents
+from jaxsel.reports.statement import Statement
+
+
+@printed
+class Report(NamedTuple):
+    """What is proved of a release, ready to be pasted into a paper.
+
+    Attributes:
+      statement: the numbers, each an upper bound.
+    """
+
+    statement: Statement
+
+    @property
+    def contents(self) -> Contents:
+        """The text of every format."""
+        return contents(self.statement)
+
+    def markdown(self) -> str:
+        """A heading, a paragraph, a table, and what the numbers mean."""
+        return markdown.markdown(self.contents)
+
+    def latex(self) -> str:
+        """A paragraph and a table for the body of a document; no package is needed."""
+        return latex.latex(self.contents)
+
+    def html(self) -> str:
+        """One page with its pictures, which loads nothing."""
+        from jaxsel.reports.page import page
+
+        return page(self.statement, self.contents)
+
+    def write(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes report.md, report.tex and report.html; returns their paths.
+
+        Args:
+          folder: made if need be; files of these names in it are replaced.
+
+        Raises:
+          InputError: if it cannot be written.
+        """
+        folder = Path(folder).expanduser()
+        texts = {"md": self.markdown, "tex": self.latex, "html": self.html}
+        written = []
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for ending, make in texts.items():
+                path = folder / f"report.{ending}"
+                path.write_text(make(), encoding="utf-8")
+                written.append(path)
+        except OSError as error:
+            raise InputError(f"cannot write to {folder}: {error.strerror}") from None
+        return tuple(written)
+
+    def summary(self) -> Summary:
+        """The paragraph, and the table."""
+        found = self.contents
+        return Summary(" ".join(found.paragraph), ("what", "value"), found.rows)

@@ -1,0 +1,194 @@
+"""The numbers of a statement: what is proved, and what any attack can still do."""
+
+import importlib.metadata
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.accountant import ProvenEpsilon
+from jaxsel.families.tuning.composing_searches import Release
+from jaxsel.families.tuning.proofs import base_epsilon, releases_all
+from jaxsel.reports import attacks, words
+from jaxsel.reports.proven_pairs import Pairs, proven_pairs
+
+FALSE_POSITIVE_RATES = (0.001, 0.01)
+_POINTS = 241  # of a drawn curve
+_LEAST_RATE = 1e-5  # that is drawn
+
+
+class Part(NamedTuple):
+    """Records that are used in one way, and what is released from them.
+
+    Attributes:
+      records: which, such as "training images"; empty if all records are alike.
+      releases: what is released.
+      points: (epsilon, delta) that are proved of it.
+    """
+
+    records: str
+    releases: tuple[Release, ...]
+    points: tuple[tuple[float, float], ...] = ()
+
+
+class Subject(NamedTuple):
+    """What a statement is about.
+
+    Attributes:
+      kind: "account", "plan" or "search".
+      parts: one for each way in which records are used; a record is used in one of them.
+      delta: that of the proof.
+      proof: the smallest proven epsilon, of every part.
+      relation: which data sets are neighbours; None if nothing says.
+      facts: further names and values, to be shown as they are.
+    """
+
+    kind: str
+    parts: tuple[Part, ...]
+    delta: float
+    proof: ProvenEpsilon
+    relation: str | None
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+class Statement(NamedTuple):
+    """What is proved, in numbers; each is an upper bound.
+
+    Attributes:
+      subject: what it is about.
+      source, theorem: where the theorem stands, and what it says.
+      references: the works that the source names, and where the proofs of the profile are.
+      all_runs: whether every run may be released, and K.
+      single: epsilon of one run at the same delta; None for several releases, inf if
+        none is known.
+      mu, floor: no test has a true positive rate above that of mu-Gaussian differential
+        privacy plus floor.
+      rates: false positive rates, and the largest true positive rate at each.
+      advantage: the largest true less false positive rate.
+      epsilons, deltas: Float[np.ndarray, "points"], the proven profile.
+      false_positives, true_positives: Float[np.ndarray, "points"], the trade-off.
+      versions: of this package and of what it computes with.
+    """
+
+    subject: Subject
+    source: str
+    theorem: str
+    references: tuple[str, ...]
+    all_runs: bool
+    single: float | None
+    mu: float
+    floor: float
+    rates: tuple[tuple[float, float], ...]
+    advantage: float
+    epsilons: np.ndarray
+    deltas: np.ndarray
+    false_positives: np.ndarray
+    true_positives: np.ndarray
+    versions: tuple[tuple[str, str], ...]
+
+    @property
+    def searches(self) -> tuple[Release, ...]:
+        """The releases that select the best of several runs."""
+        first = self.subject.parts[0].releases
+        return tuple(each for each in first if each.repetitions is not None)
+
+    def as_record(self) -> dict:
+        """Names and numbers, ready for JSON."""
+        subject = self.subject
+        return {
+            "kind": subject.kind,
+            "epsilon": subject.proof.epsilon,
+            "delta": subject.delta,
+            "theorem": subject.proof.theorem,
+            "source": self.source,
+            "statement": self.theorem,
+            "references": list(self.references),
+            "relation": subject.relation,
+            "released": [
+                {
+                    "records": part.records,
+                    "releases": [words.release_words(each) for each in part.releases],
+                }
+                for part in subject.parts
+            ],
+            "all_runs_released": self.all_runs,
+            "single_run_epsilon": self.single,
+            "gaussian_mu": self.mu,
+            "gaussian_floor": self.floor,
+            "true_positive_rates": [
+                {"false_positive_rate": fpr, "true_positive_rate": tpr}
+                for fpr, tpr in self.rates
+            ],
+            "advantage": self.advantage,
+            "facts": dict(subject.facts),
+            "versions": dict(self.versions),
+        }
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """Name and version of what the numbers were computed with."""
+    found = []
+    for name in ("jaxsel", "jax", "dp-accounting"):
+        try:
+            found.append((name, importlib.metadata.version(name)))
+        except importlib.metadata.PackageNotFoundError:
+            found.append((name, "not installed"))
+    return tuple(found)
+
+
+def _pairs(subject: Subject, all_runs: bool) -> Pairs:
+    """Dominating pairs of every part: a record may be in any of them."""
+    found: list = []
+    for part in subject.parts:
+        points = (*part.points, (subject.proof.epsilon, subject.delta))
+        found += proven_pairs(part.releases, points, all_runs=all_runs)
+    return tuple(found)
+
+
+def state(subject: Subject) -> Statement:
+    """Works out a statement.
+
+    Raises:
+      InputError: if no epsilon is proved.
+    """
+    proof, delta = subject.proof, subject.delta
+    if not np.isfinite(proof.epsilon):
+        raise InputError(
+            f"no epsilon is proved at delta = {delta:g}, so that there is nothing to "
+            "state; take a larger delta (jaxsel account says what is needed)"
+        )
+    releases = subject.parts[0].releases
+    alone = len(releases) == 1 and releases[0].times == 1
+    # Of several parts the theorem is that of the first; another may not cover all runs.
+    all_runs = alone and len(subject.parts) == 1 and releases_all(proof.theorem)
+    pairs = _pairs(subject, all_runs)
+    floor = attacks.floor_of(pairs)
+    source, theorem = words.theorem_words(proof.theorem, proof.statement)
+    searched = any(each.repetitions is not None for each in releases)
+    # The rates rest on the priced envelope, whatever theorem gives epsilon.
+    works = words.references(f"{source}; jaxsel" if searched else source)
+    rates = np.geomspace(_LEAST_RATE, 1.0, _POINTS)
+    epsilons = np.linspace(0.0, _reach(proof.epsilon), _POINTS)
+    found = attacks.true_positive_rate(pairs, FALSE_POSITIVE_RATES)
+    return Statement(
+        subject,
+        source,
+        theorem,
+        works,
+        all_runs,
+        base_epsilon(releases[0].base, delta) if alone else None,
+        attacks.gaussian_mu(pairs, floor),
+        floor,
+        tuple(zip(FALSE_POSITIVE_RATES, found.tolist(), strict=True)),
+        attacks.advantage(pairs),
+        epsilons,
+        attacks.profile(pairs, epsilons),
+        rates,
+        attacks.true_positive_rate(pairs, rates),
+        versions(),
+    )
+
+
+def _reach(epsilon: float) -> float:
+    """The largest epsilon to draw."""
+    return max(4.0 / 3.0 * epsilon, 0.1)
