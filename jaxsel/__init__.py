@@ -75,6 +75,8 @@ if TYPE_CHECKING:
     from jaxsel.public import account as account
     from jaxsel.public import claim as claim
     from jaxsel.public import mechanism as mechanism
+    from jaxsel.release_plans import ReleasePlan as ReleasePlan
+    from jaxsel.release_plans import plan_releases as plan_releases
     from jaxsel.reporting import report as report
     from jaxsel.reports.report import Report as Report
     from jaxsel.sweeps.running import sweep as sweep
@@ -101,6 +103,7 @@ _PUBLIC = {
     "Performance": "engine:Performance",
     "Plan": "families.tuning.planning.planned:Plan",
     "Relation": "base:Relation",
+    "ReleasePlan": "release_plans:ReleasePlan",
     "Report": "reports.report:Report",
     "Selection": "families.tuning.private_tuning:Selection",
     "Tallies": "tallies:Tallies",
@@ -121,6 +124,7 @@ _PUBLIC = {
     "noised_score": "families.tuning.noised_bases:noised_score",
     "noisy_max": "families.noisy_max.noisy_max:noisy_max",
     "plan": "families.tuning.planning.planned:plan",
+    "plan_releases": "release_plans:plan_releases",
     "private_tuning": "families.tuning.private_tuning:private_tuning",
     "privacy_loss_distribution": "composition:privacy_loss_distribution",
     "random_candidate": "families.tuning.noised_bases:random_candidate",

@@ -77,6 +77,19 @@ def test_the_readme_states_what_tuning_costs():
     )
 
 
+def test_the_readme_states_what_a_budget_buys():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    found = jaxsel.plan(
+        "dp_sgd:dataset_size=60000,batch_size=600,epochs=60", epsilon=3.0, delta=1e-6,
+        runs=50, good=0.05,
+    )  # fmt: skip
+    said = [" ".join(sentence.split()) for sentence in found.sentences()]
+    assert f"{said[0]} {said[2]}" in readme.replace("> ", "")
+    noises = {choice.name: choice.noise for choice in found.alternatives}
+    assert f"had noise {noises['one run, no search']:g}" in readme
+    assert f"need {noises['35 runs, all of them released']:g}" in readme
+
+
 def test_the_readme_states_how_many_candidates():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     base = dp_sgd(sampling_probability=16384 / 50000, noise_multiplier=21.1, steps=250)

@@ -66,6 +66,11 @@ ALLOWED = {
     "plan_checks": HOST
     | {"accounting.single_run", "auditing", "engine", "families.tuning", "intervals",
        "repetition_sampling", "tallies"},
+    # What is known of one release, and how many fit a budget.
+    "release_curves": HOST
+    | {"accounting.single_run", "entry", "families.noisy_max", "families.top_k"},
+    "release_plans": HOST
+    | {"accounting.single_run", "catalogue", "entry", "release_curves"},
     # Draws, and finds what a theorem says.
     "reports": HOST | THEORY | {"catalogue", "families.tuning", "pictures"},
     "validation": HOST | {"catalogue"},

@@ -5,8 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, bad_input_exits, read_trials
+from jaxsel.cli.arguments import (
+    JsonOption,
+    bad_input_exits,
+    complete_mechanisms,
+    read_settings,
+    read_trials,
+)
 from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.errors import InputError, check_positive
 
 if TYPE_CHECKING:
     from jaxsel.families.tuning.planning.planned import Plan
@@ -27,16 +34,40 @@ be as good, in expected rank, as that of a geometric K with the runs that are al
 
 Prints the plan, the best law of each family, and what else the budget could have bought:
 one run without a search, every run released, fewer runs with less noise, more runs with
-more. Keep K, the other runs and their scores secret."""
+more. Keep K, the other runs and their scores secret.
+
+jaxsel plan --mechanism stable_top_k --epsilon 3 --delta 1e-6 --releases 100
+
+With --mechanism, a name of jaxsel list mechanisms, the noise is found with which so many
+releases of it keep the budget: its epsilon, rho or noise scale, the theorem, the neighbours
+that it is for, and the commands that simulate and audit one release."""
 
 _Number = float | None
 
 
 def plan_command(
     base: Annotated[
-        str,
+        str | None,
         typer.Option("--base", metavar="TEXT", help="One run, its noise given or not."),
-    ],
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            "--mechanism",
+            metavar="NAME",
+            help="In place of --base: what is released.",
+            autocompletion=complete_mechanisms,
+        ),
+    ] = None,
+    releases: Annotated[
+        int | None, typer.Option("--releases", help="Of --mechanism; 1 by default.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A setting of --mechanism; repeatable."
+        ),
+    ] = None,
     epsilon: Annotated[
         _Number, typer.Option("--epsilon", help="Of the search.")
     ] = None,
@@ -79,13 +110,49 @@ def plan_command(
             "--plot", metavar="FILE", help="Epsilon against the winner's rank."
         ),
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            help="The law of K to a file, which --repetitions file:FILE reads.",
+        ),
+    ] = None,
+    compute: Annotated[
+        _Number,
+        typer.Option(
+            "--compute",
+            help="What all runs may cost on average, in any unit: hours, say.",
+        ),
+    ] = None,
+    price: Annotated[
+        float, typer.Option("--price", help="Of one run, in the unit of --compute.")
+    ] = 1.0,
     json: JsonOption = False,
 ) -> None:
     """What can I run for my privacy budget? Noise, law of K, how good the winner is."""
+    if base is None:
+        search = {
+            "--runs": runs, "--runs-95": runs_95, "--good": good, "--chance": chance,
+            "--rank": rank, "--rank-of": rank_of, "--none": none, "--plot": plot,
+            "--save": save, "--compute": compute,
+            "--check": check or None,
+        }  # fmt: skip
+        given = [name for name, value in search.items() if value is not None]
+        _plan_releases(mechanism, epsilon, delta, releases, set_, given, json)
+        return
     from jaxsel.families.tuning.planning.planned import plan
 
     checked = None
     with bad_input_exits():
+        for name, value in (
+            ("--mechanism", mechanism), ("--releases", releases), ("--set", set_)
+        ):  # fmt: skip
+            if value is not None:
+                raise InputError(
+                    f"{name} is for a plan without --base; give one of both"
+                )
+        runs = _affordable_runs(runs, compute, price)
         found = plan(
             base, delta=delta, epsilon=epsilon, runs=runs, runs_95=runs_95, rank=rank,
             rank_of=rank_of, good=good, chance=chance, none=none,
@@ -96,27 +163,86 @@ def plan_command(
             checked = check_plan(found, trials=read_trials(trials), seed=seed)
         if plot is not None:
             _plot(found, plot)
+        if save is not None:
+            from jaxsel.repetitions import save as save_law
+
+            save_law(found.chosen.law, save)
     if json:
         document = found.as_record()
+        if compute is not None:
+            document["compute"] = price * found.chosen.law.mean
         print_json(document | ({"check": checked} if checked else {}))
     else:
         _say(found, checked)
+        if compute is not None:
+            say(
+                f"Compute: {price * found.chosen.law.mean:.4g} of {compute:g} on average, "
+                f"at {price:g} a run."
+            )
+        if save is not None:
+            say(f"The law of K is kept: --repetitions file:{save} reads it.")
     if checked is not None and not checked.passed:
         raise typer.Exit(1)
 
 
+def _affordable_runs(
+    runs: float | None, compute: float | None, price: float
+) -> float | None:
+    """E[K] at most: what is asked for, and what the compute pays for."""
+    check_positive("price", price)
+    if compute is None:
+        return runs
+    paid = check_positive("compute", compute) / price
+    return paid if runs is None else min(runs, paid)
+
+
+def _plan_releases(
+    mechanism: str | None,
+    epsilon: float | None,
+    delta: float,
+    releases: int | None,
+    settings: list[str] | None,
+    of_a_search: list[str],
+    json: bool,
+) -> None:
+    from jaxsel.release_plans import plan_releases
+
+    with bad_input_exits():
+        if mechanism is None:
+            raise InputError(
+                "nothing says what is run; give --base for a search, or --mechanism"
+            )
+        if of_a_search:
+            raise InputError(
+                f"{of_a_search[0]} is for a search: a plan with --mechanism has none"
+            )
+        if epsilon is None:
+            raise InputError("--mechanism needs --epsilon: the budget of all releases")
+        found = plan_releases(
+            mechanism, epsilon=epsilon, delta=delta,
+            releases=1 if releases is None else releases,
+            settings=read_settings(settings),
+        )  # fmt: skip
+    if json:
+        print_json(found.as_record())
+        return
+    for sentence in found.sentences():
+        say(sentence)
+
+
 def _plot(found: "Plan", path: Path) -> None:
-    from jaxsel.families.tuning.planning.frontier import frontiers
+    from jaxsel.families.tuning.planning.frontier import frontiers, limit
     from jaxsel.families.tuning.planning.planned import single_run
     from jaxsel.families.tuning.proofs import base_epsilon
-    from jaxsel.pictures.plan import Planned, write
+    from jaxsel.pictures.plan import Planned, highest_epsilon, write
 
-    delta = found.budget.delta
+    delta, expected = found.budget.delta, found.chosen.utility
     planned = Planned(
-        found.chosen.base, delta, found.epsilon,
-        found.chosen.utility.expected_quantile, base_epsilon(single_run(found), delta),
+        found.chosen.base, delta, found.epsilon, expected.expected_quantile,
+        base_epsilon(single_run(found), delta), found.budget.wishes.good,
+        1.0 - expected.hit,
     )  # fmt: skip
-    write(planned, frontiers(found), path)
+    write(planned, frontiers(found), path, limit(found, highest_epsilon(planned)))
 
 
 def _say(found: "Plan", checked: "PlanCheck | None") -> None:

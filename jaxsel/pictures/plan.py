@@ -1,10 +1,12 @@
 """The picture of a plan: what quality costs, one curve a family of laws of K."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from jaxsel.pictures import style
 
@@ -16,6 +18,7 @@ _LOOKS = {
     "tnb:eta=5": "η = 5",
     "poisson": "Poisson",
 }
+_LEAST_MISS = 1e-6  # what is drawn of chances
 
 
 class Curve(Protocol):
@@ -36,6 +39,35 @@ class Curve(Protocol):
         """Of the winner, along the curve."""
         ...
 
+    @property
+    def miss(self) -> np.ndarray:
+        """Chance that no good candidate wins, along the curve; NaN if none is good."""
+        ...
+
+
+class Bound(Protocol):
+    """What no law of K with so many runs can do better."""
+
+    @property
+    def runs(self) -> float:
+        """E[K] at most."""
+        ...
+
+    @property
+    def epsilon(self) -> np.ndarray:
+        """Of a search."""
+        ...
+
+    @property
+    def rank(self) -> np.ndarray:
+        """Of its winner, at least."""
+        ...
+
+    @property
+    def miss(self) -> np.ndarray:
+        """Chance that no good candidate wins, at least."""
+        ...
+
 
 class Planned(NamedTuple):
     """What a plan is, for its picture.
@@ -45,6 +77,8 @@ class Planned(NamedTuple):
       delta, epsilon: of the search.
       quantile: of the winner, expected.
       one_run: epsilon of a run without search.
+      good: share of the candidates that is good; None where nothing says.
+      miss: chance that no good candidate wins.
     """
 
     base: str
@@ -52,40 +86,106 @@ class Planned(NamedTuple):
     epsilon: float
     quantile: float
     one_run: float
+    good: float | None = None
+    miss: float = math.nan
 
 
-def draw(planned: Planned, curves: Iterable[Curve]):
-    """A figure: epsilon along x, the rank of the winner from the top along y, inverted."""
-    with style.applied():
-        figure, (axes,) = style.panels(width=6.4, height=4.4)
-        for curve in curves:
-            style.line(axes, curve.epsilon, 1.0 - curve.quantile, _LOOKS[curve.family])
-        axes.axvline(
-            planned.one_run, label="One run, no search", color="#444444", linestyle=":"
-        )
+def _panel(
+    axes: Axes,
+    planned: Planned,
+    curves: Sequence[tuple[str, np.ndarray, np.ndarray]],
+    bound: tuple[np.ndarray, np.ndarray, float] | None,
+    star: float,
+) -> None:
+    """Epsilon along x, what is better the less of it up y."""
+    for name, epsilon, value in curves:
+        style.line(axes, epsilon, value, name)
+    if bound is not None:
+        epsilon, least, runs = bound
         axes.plot(
-            [planned.epsilon], [1.0 - planned.quantile], label="The plan", zorder=4,
-            marker="*", markersize=11, color="#000000", linestyle="none",
+            epsilon, least, label=f"Limit, E[K] ≤ {runs:.4g}", color="#000000",
+            linestyle="-.", linewidth=1.2,
         )  # fmt: skip
-        axes.set_yscale("log")
-        axes.invert_yaxis()
-        # What costs far more than the plan would hide the rest.
-        ends = planned.one_run, planned.epsilon
-        axes.set_xlim(0.9 * min(ends), 2.5 * max(ends))
-        axes.set_xlabel(f"ε of the search at δ = {planned.delta:g}")
-        axes.set_ylabel("expected rank of the winner, 1 − quantile")
-        axes.set_title("What a better winner costs")
-        style.legend(axes, loc="lower right")
-        style.note(
-            figure,
-            f"One run: {planned.base}. Upper right is a better winner for more privacy; "
-            "along a curve E[K] grows from 1 to ten times the plan's.",
+    axes.axvline(
+        planned.one_run, label="One run, no search", color="#444444", linestyle=":"
+    )
+    axes.plot(
+        [planned.epsilon], [star], label="The plan", zorder=4, marker="*",
+        markersize=11, color="#000000", linestyle="none",
+    )  # fmt: skip
+    axes.set_yscale("log")
+    axes.invert_yaxis()
+    # What costs far more than the plan would hide the rest.
+    ends = planned.one_run, planned.epsilon
+    axes.set_xlim(0.8 * min(ends), highest_epsilon(planned))
+    axes.set_xlabel(f"ε of the search at δ = {planned.delta:g}")
+
+
+def highest_epsilon(planned: Planned) -> float:
+    """The right end of the picture."""
+    return 2.5 * max(planned.one_run, planned.epsilon)
+
+
+def draw(planned: Planned, curves: Sequence[Curve], bound: Bound | None = None):
+    """A figure: epsilon along x, the rank of the winner from the top along y, inverted.
+
+    Where the plan says which candidates are good, a second panel has the chance that none
+    of them wins.
+    """
+    two = planned.good is not None
+    with style.applied():
+        figure, axes = style.panels(
+            2 if two else 1, width=10.6 if two else 6.4, height=4.6
         )
+        _panel(
+            axes[0], planned,
+            [(_LOOKS[c.family], c.epsilon, 1.0 - c.quantile) for c in curves],
+            None if bound is None else (bound.epsilon, bound.rank, bound.runs),
+            1.0 - planned.quantile,
+        )  # fmt: skip
+        axes[0].set_ylabel("expected rank of the winner, 1 − quantile")
+        axes[0].set_title("What a better winner costs")
+        if two:
+            _panel(
+                axes[1], planned,
+                [(_LOOKS[c.family], c.epsilon, c.miss) for c in curves],
+                None if bound is None else (bound.epsilon, bound.miss, bound.runs),
+                planned.miss,
+            )  # fmt: skip
+            axes[1].set_ylim(1.3, max(_LEAST_MISS, _least(curves, bound, planned)))
+            axes[1].set_ylabel(f"chance to miss the best {planned.good:g}")
+            axes[1].set_title("What a surer winner costs")
+        style.legend(axes[0], loc="lower right")
+        words = (
+            f"One run: {planned.base}. Upper right is a better winner for more privacy "
+            "spent; along a curve E[K] grows from 1 to ten times the plan's."
+        )
+        if bound is not None:
+            words += (
+                " Limit: no law of K with so few runs does better if its ε holds for every "
+                "run with this guarantee (group privacy, after Talwar 2025)."
+            )
+        style.note(figure, words)
     return figure
 
 
-def write(planned: Planned, curves: Iterable[Curve], path: str | Path) -> Path:
+def _least(curves: Sequence[Curve], bound: Bound | None, planned: Planned) -> float:
+    """The least chance that is worth an axis."""
+    seen = [planned.miss, *(float(np.min(curve.miss)) for curve in curves)]
+    if bound is not None:
+        within = bound.epsilon <= highest_epsilon(planned)
+        seen.append(float(np.min(bound.miss[within])))
+    return 0.5 * min(seen)
+
+
+def write(
+    planned: Planned,
+    curves: Sequence[Curve],
+    path: str | Path,
+    bound: Bound | None = None,
+) -> Path:
     """Draws a plan to a file of any kind that Matplotlib writes, by its ending."""
     path = Path(path)
     kind = path.suffix[1:] or "png"
-    return style.save(draw(planned, curves), path.with_suffix(""), (kind,))[0]
+    figure = draw(planned, curves, bound)
+    return style.save(figure, path.with_suffix(""), (kind,))[0]

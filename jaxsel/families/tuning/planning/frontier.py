@@ -1,10 +1,11 @@
-"""What quality costs, family by family, at the noise of a plan."""
+"""What quality costs, family by family, at the noise of a plan; and what nothing can do."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxsel.errors import InputError
+from jaxsel.families.tuning.planning.limit import least_miss, least_rank
 from jaxsel.families.tuning.planning.named_laws import FAMILIES
 from jaxsel.families.tuning.planning.plan import quick_epsilon
 from jaxsel.families.tuning.planning.planned import Plan, single_run
@@ -21,17 +22,42 @@ class Frontier(NamedTuple):
       family: its name.
       epsilon: Float[np.ndarray, "points"], proved of the search.
       quantile: Float[np.ndarray, "points"], of the winner, expected.
+      miss: Float[np.ndarray, "points"], chance that no good candidate wins; NaN unless the
+        plan says which are good.
     """
 
     family: str
     epsilon: np.ndarray
     quantile: np.ndarray
+    miss: np.ndarray
+
+
+class Limit(NamedTuple):
+    """What no law of K with so few runs can do better; see ``limit``.
+
+    Attributes:
+      runs: E[K] at most.
+      epsilon: Float[np.ndarray, "points"], of a search.
+      rank: Float[np.ndarray, "points"], of its winner from the top, at least.
+      miss: Float[np.ndarray, "points"], chance that no good candidate wins, at least; NaN
+        unless the plan says which are good.
+    """
+
+    runs: float
+    epsilon: np.ndarray
+    rank: np.ndarray
+    miss: np.ndarray
+
+
+def most_runs_shown(found: Plan) -> float:
+    """E[K] at the end of the curves."""
+    return 10.0 * max(found.chosen.law.mean, 2.0)
 
 
 def frontiers(found: Plan) -> tuple[Frontier, ...]:
     """Epsilon and the winner's expected quantile, E[K] from 1 to ten times the plan's."""
-    base, delta = single_run(found), found.budget.delta
-    most = 10.0 * max(found.chosen.law.mean, 2.0)
+    base, delta, good = single_run(found), found.budget.delta, found.budget.wishes.good
+    most = most_runs_shown(found)
     drawn = []
     for family in SHOWN:
         points = []
@@ -40,8 +66,26 @@ def frontiers(found: Plan) -> tuple[Frontier, ...]:
                 law = FAMILIES[family](mean)
             except InputError:
                 continue
-            points.append((quick_epsilon(base, law, delta), expected_quantile(law)))
+            miss = np.nan if good is None else float(law.pgf(np.asarray(1.0 - good)))
+            cost = quick_epsilon(base, law, delta)
+            points.append((cost, expected_quantile(law), miss))
         if points:
-            epsilon, quantile = np.array(points).T
-            drawn.append(Frontier(family, epsilon, quantile))
+            drawn.append(Frontier(family, *np.array(points).T))
     return tuple(drawn)
+
+
+def limit(found: Plan, highest: float) -> Limit | None:
+    """The limit of privacy, from a tenth of the plan's epsilon to the highest drawn.
+
+    Returns:
+      None if the base has no trade-off curve.
+    """
+    base, delta, good = single_run(found), found.budget.delta, found.budget.wishes.good
+    if base.tradeoff is None:
+        return None
+    runs = most_runs_shown(found)
+    epsilon = np.geomspace(0.1 * min(found.epsilon, highest), highest, 100)
+    miss = np.full(epsilon.shape, np.nan)
+    if good is not None:
+        miss = least_miss(base, epsilon, delta, runs, good)[:, 0]
+    return Limit(runs, epsilon, least_rank(base, epsilon, delta, runs), miss)

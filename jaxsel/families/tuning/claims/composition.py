@@ -1,0 +1,265 @@
+"""Several searches on the same data, against laws that are enumerated exactly.
+
+Derived in docs/composition.md. The pairs are finite, so that a search of one of them has
+an exact law, and two searches have the product; the second ranks its outcomes by what the
+first released, as adaptive composition allows.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.composing import composed_pair
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, hockey_stick
+from jaxsel.accounting.single_run.dominating import (
+    DominatingPair,
+    pair_delta,
+    pair_from_laws,
+    pair_from_profile,
+    reversed_pair,
+)
+from jaxsel.accounting.single_run.loss_distributions import (
+    composed_distribution,
+    tail_sums,
+)
+from jaxsel.base import Budget, Relation
+from jaxsel.checking import Case, at_most
+from jaxsel.domains import number, positive, probability, whole
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds.priced_envelope import Resolution
+from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, base_pairs
+from jaxsel.families.tuning.composing_searches import (
+    Release,
+    composed_renyi_epsilon,
+)
+from jaxsel.families.tuning.tuned_guarantee import tuned_profiles
+from jaxsel.papers import JX
+from jaxsel.repetitions import Repetitions
+
+Times = Annotated[int, whole("searches", at_least=1, at_most=10_000)]
+_UNKNOWN = "novelty not established"
+_SELDOM_MANY = laws.pmf({0: 0.8, 10: 0.2})  # two on average
+_COARSE = Resolution(columns=4, rows=2, knots=4, parts=2)
+_LEVELS = np.array([0.0, 0.05, 0.3, 1.0, 2.0, 3.5])
+_LAWS = (
+    laws.geometric(0.2),
+    laws.truncated_negative_binomial(0.0, 0.05),
+    laws.poisson(1.5),
+    laws.binomial(6, 0.5),
+    laws.pmf({1: 0.2, 3: 0.5, 11: 0.3}),
+    laws.point_mass(3),
+)
+
+
+def _exact(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Delta at each level; 0 where nothing but rounding is left."""
+    found = hockey_stick(first / first.sum(), second / second.sum(), _LEVELS)
+    return np.where(found < 1e-13, 0.0, found)
+
+
+def _guarantee(first: np.ndarray, second: np.ndarray) -> BaseGuarantee:
+    """Of a base with these two laws, and no more."""
+    pair = pair_from_laws(first, second)
+    return curves.from_pairs("a pair", lambda: (pair, reversed_pair(pair)))
+
+
+def _pairs(base: BaseGuarantee, law: Repetitions) -> tuple[DominatingPair, ...]:
+    """As ``tuned_pairs``, from coarser programs: larger, and sooner there."""
+    profiles = tuned_profiles(base, law, _COARSE)
+    pair = pair_from_profile(*profiles, count=2048)
+    return (pair,) if len(profiles) == 1 else (pair, reversed_pair(pair))
+
+
+def _searches(
+    sides: tuple[np.ndarray, np.ndarray],
+    repetitions: tuple[Repetitions, Repetitions],
+    generator: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Laws of what two searches release; the first decides how the second ranks."""
+    one = [tuned_law(side, repetitions[0]) for side in sides]
+    orders = [generator.permutation(sides[0].size) for _ in one[0]]
+    both = [
+        np.concatenate(
+            [
+                mass * tuned_law(side[order], repetitions[1])
+                for mass, order in zip(law, orders, strict=True)
+            ]
+        )
+        for law, side in zip(one, sides, strict=True)
+    ]
+    return both[0] / both[0].sum(), both[1] / both[1].sum()
+
+
+# --- Loss distributions ---------------------------------------------------------------
+
+
+def _delta(
+    *,
+    epsilon: Annotated[float, number("of all searches", at_least=0.0)] = 1.0,
+    mean: Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)] = 3.0,
+    noise_scale: Annotated[float, number("of a run", above=0.1, below=1e3)] = 8.0,
+    times: Times = 4,
+) -> float:
+    """Delta at epsilon of equal searches of a Gaussian run, for every ranking.
+
+    Their profiles as privacy loss distributions, composed."""
+    pairs = _pairs(curves.gaussian(noise_scale), laws.geometric(1.0 / mean))
+    found = composed_distribution([(pairs, times)])
+    return float(found.get_delta_for_epsilon(epsilon))
+
+
+def _delta_cases(budget: Budget) -> Iterator[Case]:
+    small = budget._replace(cases=budget.cases // 100)
+    generator = np.random.default_rng(budget.seed + 2)
+    tried = (*base_pairs(small), *approximate_pairs(small))[::2]
+    for index, pair in enumerate(tried):
+        sides, base = (pair.first, pair.second), _guarantee(pair.first, pair.second)
+        law = _LAWS[index % len(_LAWS)]
+        other = law if index % 2 else _LAWS[(index + 2) % len(_LAWS)]
+        if other is law:
+            parts = [(_pairs(base, law), 2)]
+        else:
+            parts = [(_pairs(base, law), 1), (_pairs(base, other), 1)]
+        composed = composed_distribution(parts)
+        joint = _searches(sides, (law, other), generator)
+        for name, pmf, exact in (
+            ("first from second", composed._pmf_remove, joint),
+            ("second from first", composed._pmf_add, joint[::-1]),
+        ):
+            claimed = np.asarray(tail_sums(pmf)(_LEVELS))
+            observed = _exact(*exact)
+            # The level with the least room, which is where a bound would break.
+            worst = int(np.argmin(claimed - observed))
+            yield (
+                float(claimed[worst]),
+                float(observed[worst]),
+                f"{name}, epsilon={_LEVELS[worst]:g}, {law.family} and {other.family}, "
+                f"{pair.where}",
+            )
+
+
+# --- Renyi curves ---------------------------------------------------------------------
+
+
+def _renyi_epsilon(
+    *,
+    delta: Annotated[float, probability("of all searches")] = 1e-6,
+    epsilon: Annotated[float, positive("of the good part of a run")] = 0.1,
+    failure: Annotated[float, number("of a run", at_least=0.0, below=1.0)] = 1e-9,
+    mean: Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)] = 3.0,
+    times: Times = 4,
+) -> float:
+    """Epsilon at delta of equal searches of an (epsilon, failure)-DP run.
+
+    Failures are set aside search by search, and the Renyi bounds of the rest add up."""
+    base = curves.approximate(epsilon, failure) if failure else curves.pure(epsilon)
+    search = Release(base, laws.geometric(1.0 / mean), times)
+    return composed_renyi_epsilon([search], delta)[0]
+
+
+def _renyi_cases(budget: Budget) -> Iterator[Case]:
+    small = budget._replace(cases=budget.cases // 100)
+    generator = np.random.default_rng(budget.seed + 3)
+    choices = [law for law in _LAWS[:4] if law.family != "binomial"]
+    for index, pair in enumerate(approximate_pairs(small)):
+        law = choices[index % len(choices)]
+        core = _guarantee(pair.core.first, pair.core.second)
+        base = _guarantee(pair.first, pair.second)._replace(
+            core=core,
+            failure=pair.delta,
+            renyi=lambda order: np.full_like(order, np.inf),
+        )
+        # Below what two searches fail with, just above it, and far above it.
+        lost = float(-np.expm1(2.0 * np.log1p(-float(law.pgf_gap(pair.delta)))))
+        for delta in (0.9 * lost, 1.01 * lost, min(lost + 0.1, 0.9 + 0.1 * lost)):
+            if not delta < 1.0:
+                continue
+            claimed, _ = composed_renyi_epsilon([Release(base, law, 2)], delta)
+            joint = _searches((pair.first, pair.second), (law, law), generator)
+            observed = epsilon_at_delta(*joint, delta)
+            if np.isinf(claimed) and np.isinf(observed):
+                continue  # nothing is claimed, and nothing holds
+            yield claimed, observed, f"{delta=}, {law.family}, {pair.where}"
+
+
+# --- All runs released ----------------------------------------------------------------
+
+
+def _released_delta(
+    *,
+    epsilon: Annotated[float, number("of the search", at_least=0.0)] = 1.0,
+    most: Annotated[int, whole("runs, K at most", at_least=1, at_most=64)] = 8,
+    pure: Annotated[float, positive("epsilon of a run")] = 0.3,
+) -> float:
+    """Delta at epsilon of releasing that many runs, hence of the best of K of them."""
+    pair = composed_pair(_response(pure), most)
+    return float(pair_delta(pair, epsilon))
+
+
+def _response(epsilon: float):
+    (pair,) = curves.pure(epsilon).pairs()  # type: ignore[misc]
+    return pair
+
+
+def _released_cases(budget: Budget) -> Iterator[Case]:
+    small = budget._replace(cases=budget.cases // 20)
+    bounded = [law for law in _LAWS if law.maximum is not None]
+    for index, pair in enumerate((*base_pairs(small), *approximate_pairs(small))):
+        law, sides = bounded[index % len(bounded)], (pair.first, pair.second)
+        count = 2 + index % 2
+        every = sides
+        for _ in range(count - 1):
+            every = tuple(
+                np.outer(one, side).ravel()
+                for one, side in zip(every, sides, strict=True)
+            )
+        claimed = pair_delta(composed_pair(pair_from_laws(*sides), count), _LEVELS)
+        observed = _exact(*every)
+        worst = int(np.argmin(claimed - observed))
+        where = f"epsilon={_LEVELS[worst]:g}, {pair.where}"
+        yield float(claimed[worst]), float(observed[worst]), f"{count} runs, {where}"
+        if index % 4:
+            continue
+        if index % 8 == 0:
+            law = _SELDOM_MANY
+        profile, _ = tuned_profiles(_guarantee(*sides), law, _COARSE)
+        claimed = profile(_LEVELS)
+        observed = _exact(*(tuned_law(side, law) for side in sides))
+        worst = int(np.argmin(claimed - observed))
+        where = f"epsilon={_LEVELS[worst]:g}, {law.family}, {pair.where}"
+        yield float(claimed[worst]), float(observed[worst]), f"the best, {where}"
+
+
+STATEMENTS = (
+    JX.privacy(
+        "JX-Compose-profiles",
+        f"{_UNKNOWN}; docs/composition.md, Sections 2 to 4",
+        "Searches on the same data, a later one chosen by what earlier ones released, "
+        "have at most the delta of their composed privacy loss distributions, in each "
+        "direction.",
+        Relation.BASE,
+        _delta,
+        at_most(_delta_cases, 1e-12),
+    ),
+    JX.privacy(
+        "JX-Compose-renyi",
+        f"{_UNKNOWN}; docs/composition.md, Section 6",
+        "Where runs may fail, the chance that one of any search does is set aside first, "
+        "and what is left has the sum of the searches' Renyi bounds.",
+        Relation.BASE,
+        _renyi_epsilon,
+        at_most(_renyi_cases),
+    ),
+    JX.privacy(
+        "JX-Compose-released",
+        f"{_UNKNOWN}; docs/composition.md, Section 5",
+        "If K is at most n, the best of K runs has at most the delta of n composed runs.",
+        Relation.BASE,
+        _released_delta,
+        at_most(_released_cases, 1e-12),
+    ),
+)

@@ -1,0 +1,332 @@
+"""Noise for many releases of a mechanism: each answer by another route."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+from scipy import optimize, special, stats
+
+import jaxsel
+from jaxsel import catalogue
+from jaxsel.accounting.single_run.pure_composition import composed_pure_epsilon
+from jaxsel.base import Relation
+from jaxsel.cli.main import main
+from jaxsel.errors import InputError
+from jaxsel.families.top_k.calibration import stable_top_k_calibration
+from jaxsel.release_curves import known_curve
+from jaxsel.release_plans import NEIGHBOURS, composed, one_release, plan_releases
+
+
+def _responses(epsilon: float, count: int):
+    """dp-accounting's loss of so many randomised responses, on a lattice of their own."""
+    right = float(special.expit(epsilon))
+    one = pld_pmf.create_pmf({1: right, -1: 1.0 - right}, epsilon, 0.0, True)
+    return privacy_loss_distribution.PrivacyLossDistribution(one).self_compose(count)
+
+
+def _gaussian_delta(mu: float, epsilon: float) -> float:
+    """Balle & Wang 2018, Theorem 8."""
+    normal = stats.norm.cdf
+    return float(
+        normal(mu / 2 - epsilon / mu)
+        - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu)
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 100])
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 2.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 0.01])
+def test_pure_composition_is_that_of_randomised_response(epsilon, count, delta):
+    found = composed_pure_epsilon(epsilon, count, delta)
+    right = np.arange(count + 1)
+    first = stats.binom.pmf(right, count, special.expit(epsilon))
+    second = first[::-1]
+    spent = np.sum(np.maximum(first - math.exp(found) * second, 0.0))
+    assert spent <= delta * (1 + 1e-6) + 1e-14
+    if found > 0.0:
+        assert spent == pytest.approx(delta, rel=1e-5, abs=1e-13)
+    pld = _responses(epsilon, count).get_epsilon_for_delta(delta)
+    assert found == pytest.approx(pld, rel=1e-5, abs=1e-6)
+
+
+def test_pure_composition_at_its_ends():
+    assert composed_pure_epsilon(0.5, 8, 0.0) == 4.0
+    assert composed_pure_epsilon(0.5, 1, 0.999) == 0.0
+    assert composed_pure_epsilon(400.0, 3, 1e-6) == pytest.approx(1200.0)
+    # Many small ones are one Gaussian with mu = sqrt(count) epsilon.
+    many = composed_pure_epsilon(1e-3, 100_000, 1e-6)
+    assert _gaussian_delta(math.sqrt(0.1), many) == pytest.approx(1e-6, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "factor"),
+    [
+        ("above_threshold", {}, 1.0),
+        ("sparse_vector", {"cutoff": 3}, 1.0),
+        ("noisy_max", {"noise": "laplace", "relation": "monotone"}, 1.0),
+        ("noisy_max", {"noise": "exponential"}, 1.0),
+        ("private_tuning", {"repetitions": "tnb:eta=2,mean=5"}, 4.0),  # eta + 2
+        ("selections", {"calls": 2}, 5.0),  # 2 calls + gamma
+    ],
+)
+def test_pure_mechanisms_by_the_loss_distribution(name, settings, factor):
+    found = plan_releases(name, epsilon=2.0, delta=1e-6, releases=40, settings=settings)
+    (epsilon,) = found.found.values()
+    assert found.epsilon <= 2.0
+    pure = factor * epsilon
+    assert _responses(pure, 40).get_epsilon_for_delta(1e-6) <= 2.0 * (1 + 1e-6)
+    assert _responses(1.01 * pure, 40).get_epsilon_for_delta(1e-6) > 2.0
+
+
+def test_nothing_is_gained_at_delta_zero():
+    found = plan_releases("sparse", epsilon=3.0, delta=0.0, releases=100)
+    assert found.found["epsilon"] == pytest.approx(0.03, rel=1e-5)
+    assert found.epsilon <= 3.0
+
+
+def _range_moment(epsilon: float, order: float) -> float:
+    """Largest Renyi divergence of two outcomes with losses t - epsilon and t."""
+
+    def negative(t: float) -> float:
+        low = t - epsilon
+        # p + q = 1 on either side, with these losses.
+        second = -math.expm1(low) / (math.exp(t) - math.exp(low))
+        masses = np.array([1.0 - second, second])
+        return -math.log(float(np.sum(masses * np.exp(order * np.array([low, t]))))) / (
+            order - 1.0
+        )
+
+    found = optimize.minimize_scalar(
+        negative, bounds=(1e-9, epsilon - 1e-9), method="bounded",
+        options={"xatol": 1e-10},
+    )  # fmt: skip
+    return -float(found.fun)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "range_of"),
+    [
+        ("noisy_max", {}, lambda found: found["epsilon"]),
+        ("noisy_max", {"relation": "monotone"}, lambda found: found["epsilon"]),
+        ("largest_gap", {}, lambda found: found["epsilon"]),
+        ("exponential_top_k", {"k": 1}, lambda found: 1.0 / found["noise_scale"]),
+        (
+            "exponential_top_k", {"k": 1, "relation": "general"},
+            lambda found: 2.0 / found["noise_scale"],
+        ),
+    ],
+)  # fmt: skip
+def test_gumbel_noise_by_the_worst_pair_of_its_range(name, settings, range_of):
+    count, delta, target = 50, 1e-6, 2.0
+    found = plan_releases(
+        name, epsilon=target, delta=delta, releases=count, settings=settings
+    )
+    one = range_of(found.found)
+
+    def cost(epsilon: float) -> float:
+        """By hand, order by order: an upper bound."""
+        orders = np.linspace(2.0, 40.0, 381)
+        return min(
+            count * _range_moment(epsilon, a)
+            + math.log1p(-1.0 / a)
+            - math.log(a * delta) / (a - 1.0)
+            for a in orders.tolist()
+        )
+
+    assert cost(one) == pytest.approx(target, rel=1e-4)
+    assert cost(1.01 * one) > target
+    # The zCDP of the theorem alone is never less, and no worse than that by much.
+    assert count * one**2 / 8.0 == pytest.approx(
+        count * _range_moment(one, 10.0) / 10.0, rel=0.02
+    )
+
+
+def test_gumbel_noise_is_never_below_what_an_attack_attains():
+    """The same two outcomes every time, composed exactly."""
+    found = plan_releases("noisy_max", epsilon=2.0, delta=1e-6, releases=50)
+    epsilon = found.found["epsilon"]
+    seen = np.arange(51)
+    for t in np.linspace(0.05, 0.95, 19) * epsilon:
+        low = t - epsilon
+        second = -math.expm1(low) / (math.exp(t) - math.exp(low))
+        first = stats.binom.pmf(seen, 50, second * math.exp(t))
+        other = stats.binom.pmf(seen, 50, second)
+        assert np.sum(np.maximum(first - math.exp(2.0) * other, 0.0)) <= 1e-6
+
+
+@pytest.mark.parametrize("releases", [1, 30])
+def test_stable_top_k_is_its_calibration(releases):
+    plan = plan_releases("stable_top_k", epsilon=1.5, delta=1e-6, releases=releases)
+    known = stable_top_k_calibration(1.5, 1e-6, releases=releases, conversion="sharp")
+    assert plan.found["rho"] == pytest.approx(known.rho, rel=1e-5)
+    assert plan.settings["delta_t"] == known.delta_t
+    assert plan.scales["test_scale"] == pytest.approx(known.test_scale, rel=1e-5)
+    fixed = plan_releases("fixed_top_k", epsilon=1.5, delta=1e-6, releases=releases)
+    tight = stable_top_k_calibration(1.5, 1e-6, releases=releases, conversion="tight")
+    assert fixed.found["rho"] == pytest.approx(tight.rho, rel=1e-5)
+
+
+def test_tests_for_a_gap_by_hand():
+    plan = plan_releases("propose_test_release", epsilon=1.0, releases=20)
+    rho = 20 / (2.0 * plan.found["noise_scale"] ** 2)
+    assert plan.settings["delta_t"] == 0.5 * 1e-6 / 20
+    orders = np.linspace(2.0, 200.0, 200_000)
+
+    def cost(rho: float) -> float:
+        bound = rho * orders + np.log1p(-1.0 / orders)
+        return float(np.min(bound - np.log(orders * 0.5e-6) / (orders - 1.0)))
+
+    assert cost(rho) == pytest.approx(1.0, rel=1e-5)
+    assert cost(1.02 * rho) > 1.0
+
+
+def test_labels_of_teachers_are_one_gaussian():
+    plan = plan_releases(
+        "noisy_labels", epsilon=3.0, delta=1e-5, releases=100,
+        settings={"votes": "9,8,7,1,2"},
+    )  # fmt: skip
+    mu = math.sqrt(5 * 100) / plan.found["noise_scale"]
+    assert _gaussian_delta(mu, 3.0) <= 1e-5
+    assert _gaussian_delta(1.01 * mu, 3.0) > 1e-5
+
+
+@pytest.mark.parametrize("relation", ["general", "monotone"])
+def test_gaussian_noisy_max_against_its_exact_law(relation):
+    """Two candidates: the sharpened profile is exact, and composes as one Gaussian."""
+    plan = plan_releases(
+        "noisy_max", epsilon=1.0, delta=1e-5, releases=25,
+        settings={"noise": "gaussian", "relation": relation, "scores": "0,0"},
+    )  # fmt: skip
+    assert plan.proof.theorem.startswith("KRW-Thm3.3-dominated")
+    scale = plan.found["noise_scale"]
+    # Of one Gaussian with all scores, an upper bound.
+    length = math.sqrt(2.0) if relation == "general" else math.sqrt(0.5)
+    assert _gaussian_delta(5 * length / scale / 1.001, 1.0) > 0.5e-5
+    # Which of two wins is one bit: 25 bits, exactly, are a lower bound.
+    move = (2.0 if relation == "general" else 1.0) / (math.sqrt(2.0) * scale)
+    wins = np.arange(26)
+    for start in np.linspace(-4.0, 4.0, 33):
+        law = [
+            stats.binom.pmf(wins, 25, stats.norm.cdf(start + side * move))
+            for side in (0.0, 1.0)
+        ]
+        for first, second in (law, law[::-1]):
+            spent = np.sum(np.maximum(first - math.e * second, 0.0))
+            assert spent <= 1e-5
+
+
+def test_more_releases_need_more_noise():
+    for name, setting, sign in (
+        ("noisy_max", "epsilon", -1),
+        ("stable_top_k", "rho", -1),
+        ("noisy_labels", "noise_scale", 1),
+    ):
+        values = [
+            plan_releases(name, epsilon=1.0, releases=count).found[setting]
+            for count in (1, 2, 20)
+        ]
+        assert values == sorted(values, reverse=sign < 0), name
+
+
+def test_every_mechanism_keeps_the_budget_or_says_why_not(subtests):
+    planned = 0
+    for entry in catalogue.mechanisms():
+        with subtests.test(entry.name):
+            try:
+                plan = plan_releases(entry.name, epsilon=1.3, releases=3)
+            except InputError:
+                continue
+            planned += 1
+            assert not entry.broken
+            assert plan.epsilon <= 1.3
+            values = entry.read(plan.settings)
+            again = composed(one_release(entry, values), 3, 1e-6)
+            assert again == plan.proof
+            # An epsilon of one release is one of every pair, at delta = 0.
+            for pair in entry.make_pairs(values):
+                promise = catalogue.promised(entry, values, pair)
+                one = one_release(entry, values)
+                assert promise is None or not promise.epsilon > one.pure
+    assert planned >= 30
+
+
+def test_neighbours_are_those_of_the_setting():
+    general = plan_releases("noisy_max", epsilon=1.0)
+    monotone = plan_releases(
+        "noisy_max", epsilon=1.0, settings={"relation": "monotone"}
+    )
+    assert general.proof.relation is Relation.GENERAL
+    assert monotone.proof.relation is Relation.MONOTONE
+    assert NEIGHBOURS[Relation.MONOTONE] in str(monotone)
+    # At the same promise, half of the noise.
+    assert general.scales["noise_scale"] == pytest.approx(
+        2.0 * monotone.scales["noise_scale"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("noisy_mox", {}, "there is no mechanism 'noisy_mox'; did you mean noisy_max"),
+        ("fixed_repetitions", {}, "is broken"),
+        ("query_release", {}, "no pure epsilon or Renyi curve is known"),
+        ("dp_sgd", {}, "no pure epsilon or Renyi curve is known"),
+        ("noisy_max", {"epsilon": 0}, "epsilon is 0"),
+        ("noisy_max", {"delta": 1.0}, "delta is 1"),
+        ("noisy_max", {"releases": 0}, "releases is 0"),
+        ("noisy_max", {"settings": {"epsiln": 1}}, "did you mean epsilon"),
+        ("noisy_max", {"settings": {"scores": "a"}}, "scores is 'a'"),
+        ("noisy_max", {"settings": {"epsilon": 1}}, "nothing is left to find"),
+        ("noisy_max", {"settings": {"noise": "gaussian"}, "delta": 0.0},
+         "no pure epsilon or Renyi curve"),
+        ("stable_top_k", {"delta": 0.0}, "no pure epsilon or Renyi curve"),
+        ("stable_top_k", {"settings": {"delta_t": 0.1}}, "at delta = 1e-06"),
+        ("noisy_max", {"epsilon": 1e-13, "delta": 0.0}, "take a larger epsilon"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_planned_is_one_sentence(name, options, message):
+    with pytest.raises(InputError, match=message):
+        plan_releases(name, **({"epsilon": 1.0} | options))
+
+
+def test_the_curve_of_an_open_mechanism_needs_its_noise():
+    values = catalogue.find_mechanism("noisy_max").read({})
+    with pytest.raises(InputError, match="needs a value of 'epsilon'"):
+        known_curve("noisy_max", values)
+
+
+def test_from_the_command_line(capsys):
+    line = "plan --mechanism stable_top_k --epsilon 3 --delta 1e-6 --releases 100"
+    with pytest.raises(SystemExit) as ended:
+        main([*line.split()])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert "100 releases of stable_top_k are (3, 1e-06)" in text
+    assert "jaxsel audit stable_top_k delta_t=5e-09 rho=" in text
+    with pytest.raises(SystemExit):
+        main([*line.split(), "--set", "max_size=3", "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["settings"]["max_size"] == "3"
+    assert document["epsilon"] <= 3.0
+    assert document["proof"]["neighbours"] == "monotone"
+    assert jaxsel.plan_releases is plan_releases
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--epsilon 1", "give --base for a search, or --mechanism"),
+        ("--mechanism noisy_max", "needs --epsilon"),
+        ("--mechanism noisy_max --epsilon 1 --runs 3", "--runs is for a search"),
+        ("--mechanism noisy_max --base gaussian --epsilon 1", "give one of both"),
+        ("--mechanism nothing --epsilon 1", "there is no mechanism"),
+        ("--mechanism noisy_max --epsilon 1 --set scores", "write name=value"),
+    ],
+)
+def test_bad_usage_exits_with_two(line, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", *line.split()])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
