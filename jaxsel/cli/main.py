@@ -10,6 +10,7 @@ from jaxsel.cli import (
     claim_command,
     list_command,
     merge_command,
+    optimal_command,
     plan_command,
     run_commands,
     show_command,
@@ -48,7 +49,8 @@ def jaxsel_command(
     candidates without leaking the data.
 
     `jaxsel plan` says what to run for a budget, `jaxsel account` what private tuning
-    costs, and `jaxsel tune` does it. To explore, start with `jaxsel list mechanisms`,
+    costs, `jaxsel optimal` which random number of runs costs least, and `jaxsel tune`
+    does it. To explore, start with `jaxsel list mechanisms`,
     then `jaxsel simulate private_tuning` or `jaxsel audit fixed_repetitions`. Ids such as
     PS-Thm2 name statements of papers; `jaxsel list claims` lists them and `jaxsel show
     PS-Thm2` explains one.
@@ -61,6 +63,7 @@ app.command("account", cls=account_command.AccountCommand)(
     account_command.account_command
 )
 app.command("plan", help=plan_command.HELP)(plan_command.plan_command)
+app.command("optimal", help=optimal_command.HELP)(optimal_command.optimal_command)
 app.command("tune")(tune_command.tune_command)
 app.command("list")(list_command.list_command)
 app.command("show")(show_command.show_command)

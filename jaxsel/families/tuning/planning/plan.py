@@ -107,7 +107,7 @@ def read_budget(
         )
     # Where the winner is made as good as possible, it need not be as good as another.
     if bounded and not wishes.asks_for_quality and (open_noise or epsilon is None):
-        wishes = wishes._replace(rank=_rank_of_geometric(wishes))
+        wishes = wishes._replace(rank=rank_of_geometric(wishes))
     return Budget(run, base, delta, epsilon, wishes)
 
 
@@ -117,7 +117,7 @@ def _bounded(wishes: Wishes) -> bool:
     )
 
 
-def _rank_of_geometric(wishes: Wishes) -> float:
+def rank_of_geometric(wishes: Wishes) -> float:
     """What a plan asks for if nothing else is: the rank of geometric K as afforded."""
     found = fitted("geometric", wishes)
     if found is None:
