@@ -4,7 +4,8 @@
 of it and keeps exact tallies, ``audit`` bounds its privacy loss from below on a
 neighbouring pair, ``claim`` finds a published statement, ``validate`` puts it to the test,
 ``account`` says what private tuning costs, ``plan`` what to run for a budget, and
-``optimal`` which law of K costs least. Every result prints as a sentence and a table. Nothing is imported before it is used.
+``optimal`` which law of K costs least. Every result prints as a sentence and a table.
+Nothing is imported before it is used.
 
 Example:
     >>> import jaxsel

@@ -28,6 +28,7 @@ _DENSE = 4000  # counts up to it one by one
 _RATIO = 1.001  # of the ends of a block
 _SPLITS, _PIECES, _MANY = 8, 8, 200_000  # of blocks whose bound is too low
 _LARGEST = 1e16  # beyond it a count is not told from the next
+_ENOUGH = 700.0  # an epsilon at which only infinite losses are left
 _ROUNDING = 1e-10  # of the sums, relatively: they have some thousand terms
 
 
@@ -55,6 +56,23 @@ class Functional(NamedTuple):
         epsilon = self.epsilon if epsilon is None else epsilon
         first, second = self._sums(counts)
         return first - math.exp(epsilon) * second + self._wished(counts, counts)
+
+    def root(self, delta: float, counts: np.ndarray) -> float:
+        """epsilon at which the least of ``value`` is delta, for these counts; 0 at least."""
+        first, second = self._sums(counts)
+        rest = self._wished(counts, counts)
+
+        def excess(epsilon: float) -> float:
+            return float(np.min(first - math.exp(epsilon) * second + rest)) - delta
+
+        if excess(0.0) <= 0.0:
+            return 0.0
+        high = max(self.epsilon, 1e-3)
+        while excess(high) > 0.0:
+            high *= 2.0
+            if high > _ENOUGH:
+                return _ENOUGH
+        return float(optimize.brentq(excess, 0.0, high, xtol=1e-11))
 
     def _sums(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What A and what B contribute, a few counts at a time."""

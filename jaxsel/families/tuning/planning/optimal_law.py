@@ -18,12 +18,12 @@ from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.planning.linear_wishes import (
     Price,
-    Row,
     refuse_infeasible,
     rows,
 )
 from jaxsel.families.tuning.planning.optimal_certificate import (
     Functional,
+    looked_at,
     lower_epsilon,
 )
 from jaxsel.families.tuning.planning.optimal_program import Program, Solved
@@ -35,7 +35,7 @@ _DELTA = number("of the search", above=0.0, below=1.0)
 MOST = 10_000  # largest K where nothing limits the runs
 _DENSE, _SPARSE, _FARTHEST = 13, 28, 1500  # counts to start with
 _STEPS = 40
-_SHORT = (3e-6, 1e-4, 3e-3)
+_SHORT = (3e-6, 3e-5, 3e-4, 3e-3)  # of epsilon
 _LOOSE = 0.3  # accuracy of delta while epsilon is far
 _FAINT = 1e-12  # what the solver leaves of zero; K = 1 may matter at 1e-8
 _ENOUGH = 700.0  # an epsilon at which only infinite losses are left
@@ -108,26 +108,39 @@ def _root(
     return float(optimize.brentq(excess, low, high, xtol=1e-11))
 
 
-def _least(program: Program, epsilon: float, accuracy: float) -> Solved:
-    """The law of least epsilon over the program's cells, from an epsilon on.
+def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, float]:
+    """The law of least epsilon over the program's cells, searched from an epsilon on.
 
     From the law that is best at one epsilon to the epsilon at which that law has delta:
-    Newton's method, as the law is best to first order.
+    Newton's method, as the law is best to first order. Where least delta jumps, as for
+    bases with few outcomes, between what the multipliers exclude and what was reached.
+
+    Returns:
+      The solution found at the last epsilon, whose law is the best; and that law's
+      epsilon.
     """
-    solved = program.solve(epsilon, _LOOSE)
+    low, high, best = 0.0, math.inf, None
+    aim, share = epsilon, 1.0
     for _ in range(_STEPS):
-        reached = _root(program, solved.counts, solved.weights, solved.epsilon)
-        if math.isinf(reached):
+        solved = program.solve(aim, max(accuracy, min(_LOOSE, share)))
+        reached = _root(program, solved.counts, solved.weights, aim)
+        if reached < high or best is None:
+            high, best = reached, solved
+        if math.isinf(high):
             raise InputError(
                 f"delta = {program.delta:g} is less than what outcomes of infinite loss "
                 "alone cost; take a larger delta or fewer runs"
             )
-        moved = abs(reached - solved.epsilon)
-        share = moved / reached if reached > 0.0 else 0.0
-        solved = program.solve(reached, max(accuracy, min(_LOOSE, share)))
-        if reached == 0.0 or share <= accuracy:
+        if solved.value > program.delta:
+            excluded = solved.functional.root(program.delta, looked_at(program.most))
+            low = min(max(low, aim, excluded), high)
+        share = abs(reached - aim) / max(reached, 1e-9)
+        telling = abs(solved.value / program.delta - 1.0) < 0.5
+        if high - low <= accuracy * high or (share <= accuracy and telling):
             break
-    return solved
+        newton = solved.value > 0.5 * program.delta and low < reached < high * 1.01
+        aim = reached if newton and reached != aim else 0.5 * (low + high)
+    return best, high
 
 
 def _importance(found: Side, epsilon: float, counts: np.ndarray, weights: np.ndarray):
@@ -200,15 +213,15 @@ def optimal_law(
     positive = counts[(counts > 0.0) & (counts <= _FARTHEST)]
     start = positive, (1.0 / positive) / np.sum(1.0 / positive)
     program = Program(sides, asked, delta, wishes.most, counts, start)
-    solved = _least(program, _root(program, *start, 1.0), 1e-4)
+    solved, _ = _least(program, _root(program, *start, 1.0), 1e-4)
     sides = _sides(pairs, effort, sides, solved)
     fine = Program(
         sides, asked, delta, wishes.most, program.counts,
         (solved.counts, solved.weights),
     )  # fmt: skip
-    solved = _least(fine, solved.epsilon, 1e-5)
+    solved, reached = _least(fine, solved.epsilon, 1e-5)
     law = _cleaned(fine, solved)
-    found, lower = _certified(fine, solved)
+    found, lower = _certified(fine, solved, reached)
     return Found(
         law,
         envelope_epsilon(base_envelopes(base, law), delta),
@@ -219,17 +232,16 @@ def optimal_law(
     )
 
 
-def _certified(program: Program, solved: Solved) -> tuple[Functional, float]:
-    """The best bound for every law, from multipliers a little below the epsilon found.
+def _certified(
+    program: Program, solved: Solved, reached: float
+) -> tuple[Functional, float]:
+    """The best bound for every law, from multipliers a little below the epsilon reached.
 
     There least delta exceeds delta a little: by more than the bound falls short of it.
     """
-    best = (
-        solved.functional,
-        lower_epsilon(solved.functional, program.delta, program.most),
-    )
+    best = solved.functional, 0.0
     for short in _SHORT:
-        again = program.solve(solved.epsilon * (1.0 - short), 1e-6)
+        again = program.solve(reached * (1.0 - short), 1e-6)
         lower = lower_epsilon(again.functional, program.delta, program.most)
         if lower > best[1]:
             best = again.functional, lower

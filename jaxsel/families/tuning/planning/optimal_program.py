@@ -23,6 +23,8 @@ from jaxsel.families.tuning.planning.optimal_sides import Side, powers
 _TIGHT = 1e-9  # wishes are met with this to spare, so that rounding breaks none
 _TOLERANCE = 1e-9
 _ROUNDS = 60
+_LARGE = 1e4  # of the entries of a row
+_INFEASIBLE = 2  # a status of linprog
 
 
 class Cuts(NamedTuple):
@@ -134,7 +136,7 @@ class Program:
             if over <= least and not priced:
                 break
             solved = self._solve(epsilon)
-        if columns:
+        if columns and solved.value <= 10.0 * self.delta:
             self._forget(solved)
         return solved
 
@@ -196,29 +198,32 @@ class Program:
     def _solve(self, epsilon: float) -> Solved:
         counts, sides = self.counts, self.sides
         size, cells = counts.size, [each.loss.size for each in sides]
-        # Unknown: weights, the parts of all cells, and delta; in units of delta.
+        runs = np.maximum(counts, 1.0)
+        # Unknown: k w_k, the parts of all cells, and delta; in units of delta.
         starts = size + np.cumsum([0, *cells])
         total = int(starts[-1]) + 1
-        tables, bounds = [], []
-        blocks = []
+        tables, bounds, blocks = [], [], []
         for place, (each, cuts) in enumerate(zip(sides, self._cuts, strict=True)):
             scale = each.mass[cuts.cell] / self.delta
             ratio = np.exp(epsilon - each.loss[cuts.cell])
-            table = scale[:, None] * (
+            table = (scale[:, None] / runs) * (
                 powers(each.x[cuts.point], counts)
                 - ratio[:, None] * powers(each.other[cuts.point], counts)
             )
+            # A row of large numbers is made smaller: the solver's tolerance is absolute.
+            small = _LARGE / np.maximum(np.max(np.abs(table), axis=1), _LARGE)
             row = np.arange(cuts.cell.size)
             part = sparse.coo_matrix(
-                (-np.ones(row.size), (row, starts[place] - size + cuts.cell)),
+                (-small, (row, starts[place] - size + cuts.cell)),
                 shape=(row.size, total - size),
             )
-            tables.append(sparse.hstack([sparse.csr_matrix(table), part]))
+            table = sparse.csr_matrix(small[:, None] * table)
+            tables.append(sparse.hstack([table, part]))
             bounds.append(np.zeros(row.size))
-            blocks.append((scale, scale * ratio))
+            blocks.append(small)
         for place, each in enumerate(sides):
             row = np.zeros(total)
-            row[:size] = each.singular / self.delta * counts
+            row[:size] = each.singular / self.delta * (counts > 0.0)
             row[starts[place] : starts[place + 1]] = 1.0
             row[-1] = -1.0
             tables.append(sparse.csr_matrix(row))
@@ -226,31 +231,20 @@ class Program:
         for wish in self.wishes:
             row = np.zeros(total)
             scale = max(wish.most, 1e-6)
-            row[:size] = wish.price(counts) / scale
+            row[:size] = wish.price(counts) / runs / scale
             tables.append(sparse.csr_matrix(row))
             bounds.append(np.array([wish.most * (1.0 - _TIGHT) / scale]))
         cost = np.zeros(total)
         cost[-1] = 1.0
         equal = np.zeros(total)
-        equal[:size] = 1.0
-        found = optimize.linprog(
+        equal[:size] = 1.0 / runs
+        found = _highs(
             cost,
-            A_ub=sparse.vstack(tables).tocsr(),
-            b_ub=np.concatenate(bounds),
-            A_eq=sparse.csr_matrix(equal),
-            b_eq=[1.0],
-            method="highs",
-            options={
-                "primal_feasibility_tolerance": _TOLERANCE,
-                "dual_feasibility_tolerance": _TOLERANCE,
-            },
+            sparse.vstack(tables).tocsr(),
+            np.concatenate(bounds),
+            sparse.csr_matrix(equal),
         )
-        if found.status != 0:
-            raise InputError(
-                "no law of K was found that meets the wishes with a little to spare; "
-                "relax one of them"
-            )
-        weights = np.maximum(found.x[:size], 0.0)
+        weights = np.maximum(found.x[:size], 0.0) / runs
         return Solved(
             epsilon,
             counts,
@@ -263,7 +257,7 @@ class Program:
         self,
         epsilon: float,
         multipliers: np.ndarray,
-        blocks: list[tuple[np.ndarray, np.ndarray]],
+        scales: list[np.ndarray],
     ) -> Functional:
         """The multipliers as a bound for every law, made exactly valid where rounded."""
         multipliers = np.maximum(multipliers, 0.0)
@@ -273,7 +267,7 @@ class Program:
         shares = shares / max(shares.sum(), 1e-300)
         points = []
         for place, (each, cuts) in enumerate(zip(self.sides, self._cuts, strict=True)):
-            part = multipliers[ends[place] - sizes[place] : ends[place]]
+            part = multipliers[ends[place] - sizes[place] : ends[place]] * scales[place]
             # Of one cell the multipliers sum to at most that of its direction.
             held = np.bincount(cuts.cell, part, minlength=each.loss.size)
             fit = np.minimum(1.0, shares[place] / np.maximum(held, 1e-300))
@@ -287,7 +281,7 @@ class Program:
             seen = (first > 0.0) | (second > 0.0)
             points.append((each.x[seen], each.other[seen], first[seen], second[seen]))
         wished = multipliers[ends[-1] + len(self.sides) :]
-        scales = np.array([max(wish.most, 1e-6) for wish in self.wishes])
+        units = np.array([max(wish.most, 1e-6) for wish in self.wishes])
         x, other, first, second = (
             np.concatenate(each) for each in zip(*points, strict=True)
         )
@@ -298,5 +292,43 @@ class Program:
             first,
             second,
             self.wishes,
-            wished * self.delta / scales if len(self.wishes) else np.zeros(0),
+            wished * self.delta / units if len(self.wishes) else np.zeros(0),
         )
+
+
+def _highs(
+    cost: np.ndarray,
+    table: sparse.csr_matrix,
+    bounds: np.ndarray,
+    equal: sparse.csr_matrix,
+) -> optimize.OptimizeResult:
+    """A solution of the linear program, more tolerant if it must be.
+
+    Raises:
+      InputError: if there is none.
+    """
+    for tolerance in (_TOLERANCE, 1e-7):
+        for method in ("highs-ds", "highs-ipm"):
+            found = optimize.linprog(
+                cost,
+                A_ub=table,
+                b_ub=bounds,
+                A_eq=equal,
+                b_eq=[1.0],
+                method=method,
+                options={
+                    "primal_feasibility_tolerance": tolerance,
+                    "dual_feasibility_tolerance": tolerance,
+                },
+            )
+            if found.status == 0:
+                return found
+            if found.status == _INFEASIBLE:
+                raise InputError(
+                    "no law of K was found that meets the wishes with a little to spare; "
+                    "relax one of them"
+                )
+    raise InputError(
+        "the linear program for the law of K was not solved; take a larger delta, or "
+        "fewer runs"
+    )
