@@ -103,6 +103,11 @@ def _least(row: Row, others: Sequence[Row], counts: np.ndarray) -> float:
     return float(found.fun) if found.status == 0 else math.inf
 
 
+def least_runs(wishes: Wishes, found: Sequence[Row]) -> float:
+    """The least E[K] of a law that meets the wishes."""
+    return _least(Row("E[K]", lambda k: 1.0 * k, 0.0), found, feasible_counts(wishes))
+
+
 def refuse_infeasible(wishes: Wishes, found: Sequence[Row]) -> None:
     """Refuses wishes that no law of K meets together.
 

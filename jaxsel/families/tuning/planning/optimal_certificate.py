@@ -58,7 +58,7 @@ class Functional(NamedTuple):
         return first - math.exp(epsilon) * second + self._wished(counts, counts)
 
     def root(self, delta: float, counts: np.ndarray) -> float:
-        """epsilon at which the least of ``value`` is delta, for these counts; 0 at least."""
+        """epsilon >= 0 at which the least of ``value`` over these counts is delta."""
         first, second = self._sums(counts)
         rest = self._wished(counts, counts)
 

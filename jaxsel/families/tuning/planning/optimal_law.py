@@ -18,6 +18,7 @@ from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.planning.linear_wishes import (
     Price,
+    least_runs,
     refuse_infeasible,
     rows,
 )
@@ -36,6 +37,7 @@ MOST = 10_000  # largest K where nothing limits the runs
 _DENSE, _SPARSE, _FARTHEST = 13, 28, 1500  # counts to start with
 _STEPS = 40
 _SHORT = (3e-6, 3e-5, 3e-4, 3e-3)  # of epsilon
+_NEAR, _SOME = 0.9, 0.1  # share of epsilon, weight of what is added there
 _LOOSE = 0.3  # accuracy of delta while epsilon is far
 _FAINT = 1e-12  # what the solver leaves of zero; K = 1 may matter at 1e-8
 _ENOUGH = 700.0  # an epsilon at which only infinite losses are left
@@ -126,11 +128,9 @@ def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, f
         reached = _root(program, solved.counts, solved.weights, aim)
         if reached < high or best is None:
             high, best = reached, solved
-        if math.isinf(high):
-            raise InputError(
-                f"delta = {program.delta:g} is less than what outcomes of infinite loss "
-                "alone cost; take a larger delta or fewer runs"
-            )
+        if math.isinf(high):  # with this law outcomes of infinite loss cost too much
+            aim, share = 1.5 * aim, 1.0
+            continue
         if solved.value > program.delta:
             excluded = solved.functional.root(program.delta, looked_at(program.most))
             low = min(max(low, aim, excluded), high)
@@ -144,16 +144,21 @@ def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, f
 
 
 def _importance(found: Side, epsilon: float, counts: np.ndarray, weights: np.ndarray):
-    """losses -> what they add to delta by unit of mass, under a law."""
+    """losses -> what they add to delta by unit of mass, under a law.
+
+    With a little of what they add at a smaller epsilon: the best law over coarse cells
+    gains between them, and its successor adds where it adds nothing.
+    """
     first = powers(found.x, counts) @ weights
     second = powers(found.other, counts) @ weights
 
     def gain(loss: np.ndarray) -> np.ndarray:
         best = np.zeros(loss.size)
         for start in range(0, loss.size, 512):
-            part = np.exp(epsilon - loss[start : start + 512])
-            most = np.max(first - part[:, None] * second, axis=1)
-            best[start : start + 512] = np.maximum(most, 0.0)
+            for level, weight in ((epsilon, 1.0), (_NEAR * epsilon, _SOME)):
+                part = np.exp(level - loss[start : start + 512])
+                most = np.max(first - part[:, None] * second, axis=1)
+                best[start : start + 512] += weight * np.maximum(most, 0.0)
         return best
 
     return gain
@@ -208,12 +213,16 @@ def optimal_law(
     asked = rows(wishes, prices)
     refuse_infeasible(wishes, asked)
     pairs = base.pairs()
+    _refuse_infinite(pairs, delta, least_runs(wishes, asked))
     counts = _counts(wishes.most, wishes)
     sides = tuple(side(pair, effort.coarse, effort.points) for pair in pairs)
     positive = counts[(counts > 0.0) & (counts <= _FARTHEST)]
     start = positive, (1.0 / positive) / np.sum(1.0 / positive)
     program = Program(sides, asked, delta, wishes.most, counts, start)
-    solved, _ = _least(program, _root(program, *start, 1.0), 1e-4)
+    first = _root(program, *start, 1.0)
+    if math.isinf(first):
+        first = max(0.0, *(float(each.loss[-1]) for each in sides)) + 1.0
+    solved, _ = _least(program, first, 1e-4)
     sides = _sides(pairs, effort, sides, solved)
     fine = Program(
         sides, asked, delta, wishes.most, program.counts,
@@ -230,6 +239,22 @@ def optimal_law(
         wishes,
         found,
     )
+
+
+def _refuse_infinite(
+    pairs: Sequence[DominatingPair], delta: float, runs: float
+) -> None:
+    """Refuses a delta that outcomes of infinite loss exceed with the fewest runs.
+
+    Their share of the envelope's delta is E[K] times their mass, at every epsilon.
+    """
+    mass = max(float(np.sum(pair.first[pair.loss == np.inf])) for pair in pairs)
+    if mass * runs >= delta:
+        raise InputError(
+            f"what is asked takes {runs:.4g} runs on average, which makes delta "
+            f"{mass * runs:.3g} for outcomes of infinite loss alone; delta = {delta:g} "
+            "must be larger"
+        )
 
 
 def _certified(

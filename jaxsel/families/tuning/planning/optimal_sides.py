@@ -91,7 +91,7 @@ def _groups(
     if importance is not None:
         density = mass * importance(loss) / width
         share = share + width * np.cbrt(np.maximum(density, 0.0))
-        share = share / share.sum() + 0.15 * width / width.sum()
+        share = share / share.sum() + 0.1 * width / width.sum()
     place = np.cumsum(share) / share.sum()
     raw = np.minimum((place * cells).astype(int), cells - 1)
     return np.unique(raw, return_inverse=True)[1]
