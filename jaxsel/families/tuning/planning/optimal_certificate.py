@@ -16,6 +16,7 @@ minimum is over all whole numbers: one by one at first, then by blocks, then by 
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ class Functional(NamedTuple):
             high *= 2.0
             if high > _ENOUGH:
                 return _ENOUGH
-        return float(optimize.brentq(excess, 0.0, high, xtol=1e-11))
+        return _crossing(excess, high)
 
     def _sums(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What A and what B contribute, a few counts at a time."""
@@ -81,7 +82,8 @@ class Functional(NamedTuple):
             (self.first @ powers(self.x, part), self.second @ powers(self.other, part))
             for part in np.split(counts, range(step, counts.size, step))
         ]
-        return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+        first, second = zip(*parts, strict=True)
+        return np.concatenate(first), np.concatenate(second)
 
     def _wished(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Least sum_i lambda_i (g_i(k) - m_i) for k between the ends of each block."""
@@ -90,6 +92,14 @@ class Functional(NamedTuple):
             least = wish.price(right if wish.falls else left)
             total += multiplier * (least - wish.most)
         return total
+
+
+def _crossing(excess: Callable[[float], float], high: float) -> float:
+    """Where a function that falls from 0 to ``high`` vanishes."""
+    found = optimize.root_scalar(
+        excess, bracket=(0.0, high), method="brentq", xtol=1e-11
+    )
+    return float(found.root)
 
 
 class Terms(NamedTuple):
@@ -129,7 +139,9 @@ def terms(found: Functional, most: int | None) -> Terms:
     end = _DENSE if most is None else min(_DENSE, most)
     counts = np.arange(end + 1.0)
     first, second = found._sums(counts)
-    parts = [(first, second, found._wished(counts, counts))]
+    parts: list[tuple[np.ndarray, ...]] = [
+        (first, second, found._wished(counts, counts))
+    ]
     last = _tail_start(found) if most is None else float(most)
     if last > end:
         edges = [float(end)]
@@ -251,10 +263,7 @@ def lower_epsilon(found: Functional, delta: float, most: int | None) -> float:
         return high
     if each.least(0.0) <= delta:
         return 0.0
-    root = optimize.brentq(
-        lambda epsilon: each.least(epsilon) - delta, 0.0, high, xtol=1e-10
-    )
-    low = float(root)
+    low = _crossing(lambda epsilon: each.least(epsilon) - delta, high)
     while each.least(low) <= delta:
         low -= 1e-9
     return max(low, 0.0)

@@ -107,7 +107,10 @@ def _root(
         low, high = high, 2.0 * high
         if high > _ENOUGH:
             return math.inf
-    return float(optimize.brentq(excess, low, high, xtol=1e-11))
+    found = optimize.root_scalar(
+        excess, bracket=(low, high), method="brentq", xtol=1e-11
+    )
+    return float(found.root)
 
 
 def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, float]:
@@ -140,6 +143,11 @@ def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, f
             break
         newton = solved.value > 0.5 * program.delta and low < reached < high * 1.01
         aim = reached if newton and reached != aim else 0.5 * (low + high)
+    if best is None or math.isinf(high):
+        raise InputError(
+            f"no law of K was found that costs delta = {program.delta:g} at any epsilon; "
+            "take a larger delta or fewer runs"
+        )
     return best, high
 
 

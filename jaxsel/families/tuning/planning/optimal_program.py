@@ -240,7 +240,7 @@ class Program:
         equal[:size] = 1.0 / runs
         found = _highs(
             cost,
-            sparse.vstack(tables).tocsr(),
+            sparse.csr_matrix(sparse.vstack(tables)),
             np.concatenate(bounds),
             sparse.csr_matrix(equal),
         )
