@@ -46,7 +46,11 @@ class Price(NamedTuple):
 
 
 def rows(wishes: Wishes, prices: Sequence[Price] = ()) -> tuple[Row, ...]:
-    """The inequalities of wishes; a largest K is none of them, but a set of counts."""
+    """The inequalities of wishes; a largest K is none of them, but a set of counts.
+
+    Raises:
+      InputError: for a price that is negative or falls.
+    """
     found = []
     if wishes.rank is not None:
         found.append(
@@ -77,8 +81,18 @@ def rows(wishes: Wishes, prices: Sequence[Price] = ()) -> tuple[Row, ...]:
         end = wishes.runs_95
         found.append(Row(f"P[K > {end}]", lambda k: 1.0 * (k > end), 0.05))
     for each in prices:
+        _check_price(each, feasible_counts(wishes))
         found.append(Row(each.name, each.price, each.most))
     return tuple(found)
+
+
+def _check_price(each: Price, counts: np.ndarray) -> None:
+    """Refuses a price that is negative or falls: the certificate could not bound it."""
+    found = np.asarray(each.price(counts), dtype=np.float64)
+    if found.shape != counts.shape or not np.all(np.isfinite(found)):
+        raise InputError(f"{each.name} must have a finite value for each count")
+    if np.any(found < 0.0) or np.any(np.diff(found) < 0.0):
+        raise InputError(f"{each.name} must be >= 0 and must not fall with more runs")
 
 
 def feasible_counts(wishes: Wishes) -> np.ndarray:

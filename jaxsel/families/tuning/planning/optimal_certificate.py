@@ -28,6 +28,7 @@ from jaxsel.families.tuning.planning.optimal_sides import powers
 _DENSE = 4000  # counts up to it one by one
 _RATIO = 1.001  # of the ends of a block
 _SPLITS, _PIECES, _MANY = 8, 8, 200_000  # of blocks whose bound is too low
+_FALLING = 40.0  # over T: a count from which k (1 - T)^(k-1) has long been falling
 _LARGEST = 1e16  # beyond it a count is not told from the next
 _ENOUGH = 700.0  # an epsilon at which only infinite losses are left
 _ROUNDING = 1e-10  # of the sums, relatively: they have some thousand terms
@@ -129,6 +130,10 @@ def looked_at(most: int | None) -> np.ndarray:
 
 def terms(found: Functional, most: int | None) -> Terms:
     """Bounds for every k in {0, 1, ...}, or up to ``most``."""
+    # A smaller T makes the bound smaller; then the tail knows where all else falls.
+    found = found._replace(
+        other=np.where(found.other < _FALLING / _LARGEST, 0.0, found.other)
+    )
     # A point at x = 0 that loses is left out: each share may be made smaller.
     ahead = (found.x == 0.0) & (found.other == 0.0)
     if found.first[ahead].sum() < math.exp(found.epsilon) * found.second[ahead].sum():
@@ -157,7 +162,7 @@ def _tail_start(found: Functional) -> float:
     """A count beyond which every k (1 - T)^(k-1) with T > 0 falls, and far beyond."""
     low = found.other[found.other > 0.0]
     least = float(low.min()) if low.size else 1.0
-    return min(max(1e7, 40.0 / least), _LARGEST)
+    return min(max(1e7, _FALLING / least), _LARGEST)
 
 
 def _split_blocks(

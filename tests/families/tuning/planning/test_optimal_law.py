@@ -246,6 +246,22 @@ def test_a_price_of_ones_own_is_met():
     assert free.epsilon < found.lower
 
 
+def test_a_price_that_falls_is_refused():
+    prices = (Price(lambda k: 1.0 / (k + 1.0), 0.5),)
+    with pytest.raises(InputError, match="must not fall"):
+        optimal_law(curves.gaussian(4.0), 1e-6, Wishes(rank=0.2), prices=prices)
+
+
+def test_a_tiny_mass_where_the_first_law_has_none_keeps_the_certificate():
+    pair = pair_from_laws([0.5, 0.3, 0.2, 0.0], [0.2, 0.3, 0.5 - 1e-20, 1e-20])
+    other = pair_from_laws([0.2, 0.3, 0.5 - 1e-20, 1e-20], [0.5, 0.3, 0.2, 0.0])
+    base = curves.from_pairs("four outcomes", lambda: (pair, other))
+    found = optimal_law(base, 1e-3, Wishes(runs=4.0, rank=0.26))
+    assert found.lower <= found.epsilon <= found.lower * (1.0 + 1e-3)
+    bounds = base_envelopes(base, found.law)
+    assert found.epsilon == envelope_epsilon(bounds, 1e-3)
+
+
 # --- Wishes that cannot be met, and what is printed ------------------------------------
 
 
