@@ -19,6 +19,7 @@ from jaxsel.families.tuning.bounds.envelope import (
 from jaxsel.families.tuning.planning.linear_wishes import Price, rows
 from jaxsel.families.tuning.planning.optimal import Optimal, optimal
 from jaxsel.families.tuning.planning.optimal_certificate import (
+    _blocks,
     lower_epsilon,
     terms,
 )
@@ -47,7 +48,8 @@ def _strictly_met(found: Found) -> bool:
     counts = np.array([float(k) for k in law.parameters])
     weights = np.array(list(law.parameters.values()))
     met = [math.fsum(weights * row.price(counts)) <= row.most for row in rows(wishes)]
-    return all(met) and (wishes.most is None or counts.max() <= wishes.most)
+    capped = wishes.most is None or counts.max() <= wishes.most
+    return all(met) and capped and wishes.afforded(law) and wishes.good_enough(law)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +165,23 @@ def test_the_terms_of_the_certificate_bound_every_count():
         assert lower_epsilon(found.functional, found.delta, found.wishes.most) == (
             found.lower
         )
+
+
+def test_blocks_bound_all_of_their_counts():
+    functional = _found(runs=30, rank=RANK).functional
+    left = np.array([1.0, 3.0, 10.0, 40.0, 200.0, 1000.0, 30_000.0])
+    right = np.floor(left * 1.7) + 1.0
+    first, second, rest = _blocks(functional, left, right)
+    for index, (low, high) in enumerate(zip(left, right, strict=True)):
+        inside = np.arange(low, high + 1.0)
+        exact_first, exact_second = functional._sums(inside)
+        wished = functional._wished(inside, inside)
+        # Each part by itself, so that slack in one hides nothing in another.
+        assert first[index] <= exact_first.min() * (1.0 + 1e-12)
+        assert second[index] >= exact_second.max() * (1.0 - 1e-12)
+        # One price falls and the other rises: at the ends both are exact.
+        assert rest[index] <= wished.min() + 1e-15
+        assert rest[index] >= wished.min() - abs(wished).max()
 
 
 # --- Three outcomes: every point of x and every count stand in one program -------------
