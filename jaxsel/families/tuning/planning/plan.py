@@ -153,7 +153,7 @@ def choices(budget: Budget) -> list[Choice]:
             found.append(accounted(law, base, budget.text, math.nan, budget))
     if not found:
         raise InputError(_nothing(budget))
-    return sorted(found, key=functools.partial(_badness, budget))
+    return sorted(found, key=functools.partial(badness, budget))
 
 
 def _affordable(
@@ -162,7 +162,7 @@ def _affordable(
     return quick_epsilon(base, law, delta) <= epsilon
 
 
-def _badness(budget: Budget, choice: Choice) -> float:
+def badness(budget: Budget, choice: Choice) -> float:
     """What a plan makes least: the noise, epsilon, or the chance of a bad winner."""
     if isinstance(budget.base, BaseFamily):
         return choice.noise if budget.base.more_is_more_private else -choice.noise

@@ -24,6 +24,7 @@ from jaxsel.families.tuning.planning.optimal_certificate import (
     terms,
 )
 from jaxsel.families.tuning.planning.optimal_law import Found, optimal_law
+from jaxsel.families.tuning.planning.optimal_sides import powers
 from jaxsel.families.tuning.planning.wishes import Wishes, read_wishes
 from jaxsel.repetitions import (
     Repetitions,
@@ -184,6 +185,27 @@ def test_blocks_bound_all_of_their_counts():
         assert rest[index] >= wished.min() - abs(wished).max()
 
 
+def test_blocks_know_the_peak_inside():
+    functional = _found(runs=30, rank=RANK).functional
+    one = functional._replace(
+        x=np.array([0.01]), other=np.array([0.02]),
+        first=np.array([1.0]), second=np.array([1.0]),
+    )  # fmt: skip
+    _, second, _ = _blocks(one, np.array([20.0]), np.array([120.0]))
+    counts = np.arange(20.0, 121.0)
+    highest = np.max(counts * 0.98 ** (counts - 1.0))
+    assert highest <= second[0] <= 1.001 * highest
+
+
+def test_no_run_has_no_slope_and_costs_nothing():
+    x = np.array([0.0, 0.3, 1.0])
+    found = powers(x, np.array([0.0, 1.0, 2.0, 5.0]))
+    np.testing.assert_array_equal(found[:, 0], 0.0)
+    np.testing.assert_array_equal(found[:, 1], 1.0)
+    np.testing.assert_allclose(found[:, 2], 2.0 * (1.0 - x))
+    np.testing.assert_allclose(found[:, 3], 5.0 * (1.0 - x) ** 4)
+
+
 # --- Three outcomes: every point of x and every count stand in one program -------------
 
 
@@ -251,6 +273,18 @@ def test_infinite_loss_costs_at_least_its_mass_and_is_refused_below_it():
     assert found.lower <= found.epsilon <= found.lower * (1.0 + 1e-4)
     with pytest.raises(InputError, match="infinite loss"):
         optimal_law(base, 1e-8, Wishes(runs=10.0, rank=0.2))
+
+
+def test_infinite_losses_are_in_the_certificate():
+    first, second = [0.5, 0.297, 0.2, 0.003], [0.2, 0.3, 0.5, 0.0]
+    pairs = (pair_from_laws(first, second), pair_from_laws(second, first))
+    base = curves.from_pairs("may fail", lambda: pairs)
+    found = optimal_law(base, 0.03, Wishes(runs=4.0, rank=0.26))
+    assert found.lower <= found.epsilon <= found.lower * (1.0 + 2e-4)
+    sure = curves.from_pairs(
+        "does not", lambda: (pair_from_laws([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]),)
+    )
+    assert optimal_law(sure, 0.03, Wishes(runs=4.0, rank=0.26)).epsilon < found.lower
 
 
 def test_a_price_of_ones_own_is_met():
