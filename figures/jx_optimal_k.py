@@ -40,7 +40,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
     "poisson": {"color": "#009e73", "linestyle": "-."},
     "one": {"color": "#7f7f7f", "linestyle": ":"},
 }
-_MEAN_LOOKS = {
+_MEAN_LOOKS: dict[float, dict[str, Any]] = {
     5.0: {"color": "#3aa0dd", "marker": "^"},
     30.0: {"color": "#000000", "marker": "o"},
     200.0: {"color": "#aa4499", "marker": "s"},
@@ -130,15 +130,15 @@ def _laws(axes: Axes) -> None:
         law = optimum(NOISE, mean).law
         counts = np.array([float(k) for k in law.parameters])
         below = np.cumsum(list(law.parameters.values()))
-        look = {"color": _MEAN_LOOKS[mean]["color"]}
+        color = _MEAN_LOOKS[mean]["color"]
         axes.step(
             np.append(1.0, counts), np.append(0.0, below), where="post",
-            label=f"m = {mean:g}", **look,
+            label=f"m = {mean:g}", color=color,
         )  # fmt: skip
         k = np.unique(np.geomspace(1.0, 3000.0, 300).round())
         axes.plot(
             k, np.asarray(geometric(1.0 / mean).cdf(k)), linestyle=":", linewidth=1.2,
-            **look,
+            color=color,
         )  # fmt: skip
     axes.plot([], [], color="#7f7f7f", linestyle=":", label="geometric, mean m")
     axes.set(xscale="log", xlim=(1.0, 3000.0), ylim=(0.0, 1.02), xlabel="k")

@@ -13,7 +13,7 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as stop:
         main([*arguments])
     captured = capsys.readouterr()
-    return stop.value.code or 0, captured.out, captured.err
+    return int(stop.value.code or 0), captured.out, captured.err
 
 
 def test_the_law_is_printed_saved_and_accounted(capsys, tmp_path):
