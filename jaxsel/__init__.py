@@ -4,8 +4,8 @@
 of it and keeps exact tallies, ``audit`` bounds its privacy loss from below on a
 neighbouring pair, ``claim`` finds a published statement, ``validate`` puts it to the test,
 ``account`` says what private tuning costs, ``plan`` what to run for a budget, and
-``report`` states what is proved, for a paper. Every
-result prints as a sentence and a table. Nothing is imported before it is used.
+``optimal`` which law of K costs least, and ``report`` states what is proved, for a paper.
+Every result prints as a sentence and a table. Nothing is imported before it is used.
 
 Example:
     >>> import jaxsel
@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from jaxsel.families.tuning import bases as bases
     from jaxsel.families.tuning.noised_bases import noised_score as noised_score
     from jaxsel.families.tuning.noised_bases import random_candidate as random_candidate
+    from jaxsel.families.tuning.planning.optimal import Optimal as Optimal
+    from jaxsel.families.tuning.planning.optimal import optimal as optimal
     from jaxsel.families.tuning.planning.planned import Plan as Plan
     from jaxsel.families.tuning.planning.planned import plan as plan
     from jaxsel.families.tuning.private_tuning import Selection as Selection
@@ -99,6 +101,7 @@ _PUBLIC = {
     "FiniteLaw": "base:FiniteLaw",
     "InputError": "errors:InputError",
     "Mechanism": "base:Mechanism",
+    "Optimal": "families.tuning.planning.optimal:Optimal",
     "Pair": "base:Pair",
     "Performance": "engine:Performance",
     "Plan": "families.tuning.planning.planned:Plan",
@@ -123,6 +126,7 @@ _PUBLIC = {
     "mechanism": "public:mechanism",
     "noised_score": "families.tuning.noised_bases:noised_score",
     "noisy_max": "families.noisy_max.noisy_max:noisy_max",
+    "optimal": "families.tuning.planning.optimal:optimal",
     "plan": "families.tuning.planning.planned:plan",
     "plan_releases": "release_plans:plan_releases",
     "private_tuning": "families.tuning.private_tuning:private_tuning",

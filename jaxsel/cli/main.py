@@ -10,6 +10,7 @@ from jaxsel.cli import (
     claim_command,
     list_command,
     merge_command,
+    optimal_command,
     plan_command,
     report_command,
     run_commands,
@@ -49,9 +50,10 @@ def jaxsel_command(
     candidates without leaking the data.
 
     `jaxsel plan` says what to run for a budget, `jaxsel account` what private tuning
-    costs, `jaxsel tune` does it, and `jaxsel report` states it for a paper. To explore,
-    start with `jaxsel list mechanisms`, then `jaxsel simulate private_tuning` or `jaxsel
-    audit fixed_repetitions`. Ids such as PS-Thm2 name statements of papers; `jaxsel list
+    costs, `jaxsel optimal` which random number of runs costs least, `jaxsel tune` does it,
+    and `jaxsel report` states it for a paper. To explore, start with `jaxsel list
+    mechanisms`, then `jaxsel simulate private_tuning` or `jaxsel audit
+    fixed_repetitions`. Ids such as PS-Thm2 name statements of papers; `jaxsel list
     claims` lists them and `jaxsel show PS-Thm2` explains one.
 
     Exit status: 0 fine, 1 a claim fell or no epsilon is proved, 2 bad usage.
@@ -63,6 +65,7 @@ app.command("account", cls=account_command.AccountCommand)(
 )
 app.command("plan", help=plan_command.HELP)(plan_command.plan_command)
 app.command("report", help=report_command.HELP)(report_command.report_command)
+app.command("optimal", help=optimal_command.HELP)(optimal_command.optimal_command)
 app.command("tune")(tune_command.tune_command)
 app.command("list")(list_command.list_command)
 app.command("show")(show_command.show_command)

@@ -99,6 +99,16 @@ def plan_command(
     none: Annotated[
         _Number, typer.Option("--none", help="Chance of no release, at most.")
     ] = None,
+    optimal: Annotated[
+        bool,
+        typer.Option(
+            "--optimal", help="Try the law of K that costs least, too: 10 s longer."
+        ),
+    ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="Write the law of K: file:FILE."),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Simulate the search, and audit it.")
     ] = False,
@@ -155,8 +165,12 @@ def plan_command(
         runs = _affordable_runs(runs, compute, price)
         found = plan(
             base, delta=delta, epsilon=epsilon, runs=runs, runs_95=runs_95, rank=rank,
-            rank_of=rank_of, good=good, chance=chance, none=none,
+            rank_of=rank_of, good=good, chance=chance, none=none, optimal=optimal,
         )  # fmt: skip
+        if save is not None:
+            from jaxsel import repetitions
+
+            repetitions.save(found.chosen.law, save)
         if check:
             from jaxsel.plan_checks import check_plan
 

@@ -53,8 +53,17 @@ def fitted(family: str, wishes: Wishes) -> Fitted | None:
     Returns:
       None if no law of the family is both good enough and afforded.
     """
-    make = FAMILIES[family]
+    return _fitted(family, FAMILIES[family], wishes)
 
+
+def fitted_negative_binomial(eta: float, wishes: Wishes) -> Fitted | None:
+    """The same for truncated negative binomial laws of any shape eta."""
+    return _fitted(f"tnb:eta={eta:g}", _negative_binomial(eta), wishes)
+
+
+def _fitted(
+    family: str, make: Callable[[float], Repetitions], wishes: Wishes
+) -> Fitted | None:
     def law(mean: float) -> Repetitions | None:
         try:
             return make(mean)

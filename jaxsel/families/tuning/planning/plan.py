@@ -108,7 +108,7 @@ def read_budget(
         )
     # Where the winner is made as good as possible, it need not be as good as another.
     if bounded and not wishes.asks_for_quality and (open_noise or epsilon is None):
-        wishes = wishes._replace(rank=_rank_of_geometric(wishes))
+        wishes = wishes._replace(rank=rank_of_geometric(wishes))
     return Budget(run, base, delta, epsilon, wishes)
 
 
@@ -118,7 +118,7 @@ def _bounded(wishes: Wishes) -> bool:
     )
 
 
-def _rank_of_geometric(wishes: Wishes) -> float:
+def rank_of_geometric(wishes: Wishes) -> float:
     """What a plan asks for if nothing else is: the rank of geometric K as afforded."""
     found = fitted("geometric", wishes)
     if found is None:
@@ -154,7 +154,7 @@ def choices(budget: Budget) -> list[Choice]:
             found.append(accounted(law, base, budget.text, math.nan, budget))
     if not found:
         raise InputError(_nothing(budget))
-    return sorted(found, key=functools.partial(_badness, budget))
+    return sorted(found, key=functools.partial(badness, budget))
 
 
 def _affordable(
@@ -163,7 +163,7 @@ def _affordable(
     return quick_epsilon(base, law, delta) <= epsilon
 
 
-def _badness(budget: Budget, choice: Choice) -> float:
+def badness(budget: Budget, choice: Choice) -> float:
     """What a plan makes least: the noise, epsilon, or the chance of a bad winner."""
     if isinstance(budget.base, BaseFamily):
         return choice.noise if budget.base.more_is_more_private else -choice.noise

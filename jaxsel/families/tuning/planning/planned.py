@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from jaxsel.families.tuning.planning.alternatives import alternatives
 from jaxsel.families.tuning.planning.base_family import BaseFamily
+from jaxsel.families.tuning.planning.optimal_choice import with_optimal
 from jaxsel.families.tuning.planning.plan import (
     Budget,
     Choice,
@@ -139,6 +140,7 @@ def plan(
     good: float | None = None,
     chance: float | None = None,
     none: float | None = None,
+    optimal: bool = False,
 ) -> Plan:
     """What to run for a budget: the noise of one run, the law of K, the noise on scores.
 
@@ -160,6 +162,7 @@ def plan(
       good: share of the candidates that counts as good.
       chance: that the winner is among these, at least.
       none: chance that nothing is released, at most.
+      optimal: look for the law of K that costs least, too, some ten seconds longer.
 
     Raises:
       InputError: for wishes that cannot be met, with the nearest that can, or numbers out
@@ -180,6 +183,8 @@ def plan(
     )
     budget = read_budget(base, delta, epsilon, wishes)
     found = choices(budget)
+    if optimal:
+        found = with_optimal(budget, found)
     chosen = found[0]
     # What a runner-up may cost: what was allowed, or what the plan costs.
     allowed = chosen.epsilon if budget.epsilon is None else budget.epsilon

@@ -12,6 +12,7 @@ _ROUNDING = 1e-9
 _RUNS = number("E[K] at most, in base runs", at_least=1.0)
 _RUNS_95 = whole("runs that 95 searches of 100 do not exceed", at_least=1)
 _RANK = number("expected tail rank of the winner, at most", above=0.0, at_most=0.5)
+_MOST = whole("runs that are never exceeded", at_least=1)
 _GOOD = probability("share of the candidates that count as good")
 _CHANCE = number("chance to hit a good one, at least", above=0.0, below=1.0)
 _NONE = number("chance that nothing is released, at most", at_least=0.0, below=1.0)
@@ -61,6 +62,7 @@ class Wishes(NamedTuple):
       good: share of the candidates that counts as good.
       chance: to hit a good one, at least.
       none: chance that nothing is released, at most.
+      most: N such that K <= N always.
     """
 
     runs: float | None = None
@@ -69,6 +71,7 @@ class Wishes(NamedTuple):
     good: float | None = None
     chance: float | None = None
     none: float | None = None
+    most: int | None = None
 
     @property
     def asks_for_quality(self) -> bool:
@@ -77,8 +80,10 @@ class Wishes(NamedTuple):
 
     def afforded(self, law: Repetitions) -> bool:
         """Whether the law runs no more than is wished."""
-        return (self.runs is None or law.mean <= self.runs * (1.0 + _ROUNDING)) and (
-            self.runs_95 is None or float(law.survival(self.runs_95)) <= 0.05
+        return (
+            (self.runs is None or law.mean <= self.runs * (1.0 + _ROUNDING))
+            and (self.runs_95 is None or float(law.survival(self.runs_95)) <= 0.05)
+            and (self.most is None or (law.maximum or math.inf) <= self.most)
         )
 
     def good_enough(self, law: Repetitions) -> bool:
@@ -102,6 +107,7 @@ def read_wishes(
     good: float | None = None,
     chance: float | None = None,
     none: float | None = None,
+    most: int | None = None,
 ) -> Wishes:
     """Wishes that can be met, by some law of K if not by one with a name.
 
@@ -121,6 +127,7 @@ def read_wishes(
         good=None if good is None else _GOOD.read("good", good),
         chance=None if chance is None else _CHANCE.read("chance", chance),
         none=None if none is None else _NONE.read("none", none),
+        most=None if most is None else _MOST.read("most", most),
     )
     _refuse_impossible(read)
     return read

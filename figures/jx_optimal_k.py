@@ -1,0 +1,168 @@
+"""The law of K that costs least: what it saves over the named ones, and what it is.
+
+A result of this project; docs/optimal-law.md has the derivation.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from figures.common import words
+from jaxsel.accounting.single_run import curves
+from jaxsel.domains import probability
+from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.families.tuning.planning.named_laws import fitted, fitted_negative_binomial
+from jaxsel.families.tuning.planning.optimal_law import Effort, Found, optimal_law
+from jaxsel.families.tuning.planning.wishes import Wishes
+from jaxsel.pictures import style
+from jaxsel.repetitions import Repetitions, expected_quantile, geometric, point_mass
+
+TITLE = "The law of K that costs least, against negative binomial and Poisson K"
+SIMS = ()
+SECONDS = 90
+DELTA = 1e-6
+SETTABLE = {"DELTA": probability("delta of the search")}
+NOISE = 4.0
+MEANS = (3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
+SHOWN = (5.0, 30.0, 200.0)
+NOISES = (0.7, 1.4, 4.0, 16.0)
+SHAPES = (0.0, 0.5, 1.0, 1.2, 1.5, 2.0, 2.5, 3.5, 5.0)  # eta tried
+_EFFORT = Effort(coarse=60, fine=150, points=1500)
+_LOOKS: dict[str, dict[str, Any]] = {
+    "best": {"color": "#000000", "linestyle": "-"},
+    "lower": {"color": "#d55e00", "marker": "v"},
+    "tnb": {"color": "#0072b2", "linestyle": (0, (5, 1.2))},
+    "poisson": {"color": "#009e73", "linestyle": "-."},
+    "one": {"color": "#7f7f7f", "linestyle": ":"},
+}
+_MEAN_LOOKS: dict[float, dict[str, Any]] = {
+    5.0: {"color": "#3aa0dd", "marker": "^"},
+    30.0: {"color": "#000000", "marker": "o"},
+    200.0: {"color": "#aa4499", "marker": "s"},
+}
+
+
+def wishes(mean: float) -> Wishes:
+    """As good as geometric K of that mean, with no more runs."""
+    rank = (1.0 - expected_quantile(geometric(1.0 / mean))) * (1.0 + 1e-9)
+    return Wishes(runs=mean, rank=rank)
+
+
+@functools.lru_cache(maxsize=4)
+def _base(noise: float) -> curves.BaseGuarantee:
+    return curves.gaussian(noise)
+
+
+def cost(law: Repetitions, noise: float) -> float:
+    """The envelope's epsilon of a search with that law."""
+    return envelope_epsilon(base_envelopes(_base(noise), law, count=8192), DELTA)
+
+
+@functools.cache
+def optimum(noise: float, mean: float) -> Found:
+    """The law that costs least, and its certificate."""
+    return optimal_law(_base(noise), DELTA, wishes(mean), effort=_EFFORT)
+
+
+@functools.cache
+def best_negative_binomial(noise: float, mean: float) -> float:
+    """The least epsilon of negative binomial laws as good, over some shapes."""
+    laws = [fitted_negative_binomial(eta, wishes(mean)) for eta in SHAPES]
+    return min(cost(each.law, noise) for each in laws if each is not None)
+
+
+def poisson(noise: float, mean: float) -> float:
+    """Epsilon of the Poisson law that is as good."""
+    law = fitted("poisson", wishes(mean))
+    return math.nan if law is None else cost(law.law, noise)
+
+
+def gain(noise: float, mean: float) -> float:
+    """Share of the best negative binomial's or Poisson's epsilon that is saved."""
+    others = best_negative_binomial(noise, mean), poisson(noise, mean)
+    return 1.0 - optimum(noise, mean).epsilon / np.nanmin(others)
+
+
+def _costs(axes: Axes) -> None:
+    series: dict[str, tuple[str, Callable[[float], float]]] = {
+        "poisson": ("Poisson", lambda mean: poisson(NOISE, mean)),
+        "tnb": (
+            "best negative binomial, η ≥ 0",
+            lambda mean: best_negative_binomial(NOISE, mean),
+        ),
+        "best": ("best of all laws", lambda mean: optimum(NOISE, mean).epsilon),
+    }
+    for name, (label, value) in series.items():
+        found = [value(mean) for mean in MEANS]
+        style.line(axes, MEANS, found, _LOOKS[name], label=label)
+    lower = [optimum(NOISE, mean).lower for mean in MEANS]
+    axes.plot(
+        MEANS, lower, linestyle="none", label="no law is below", **_LOOKS["lower"]
+    )
+    one = envelope_epsilon(base_envelopes(_base(NOISE), point_mass(1)), DELTA)
+    axes.axhline(one, label="one run", **_LOOKS["one"])
+    axes.set(xscale="log", ylim=(0.9 * one, 1.2 * optimum(NOISE, MEANS[-1]).epsilon))
+    axes.set(xlabel="m", ylabel="ε of the search")
+    axes.set_title(f"as good as geometric K of mean m, E[K] ≤ m; σ = {NOISE:g}")
+    axes.legend(loc="upper left")
+
+
+def _gains(axes: Axes) -> None:
+    for mean in SHOWN:
+        found = [100.0 * gain(noise, mean) for noise in NOISES]
+        look = _MEAN_LOOKS[mean]
+        axes.plot(NOISES, found, label=f"m = {mean:g}", **look)
+    axes.set(xscale="log", ylim=(0.0, None), xlabel="noise multiplier σ of one run")
+    axes.set_ylabel("saved of ε, per cent")
+    axes.set_title("against the best negative binomial or Poisson")
+    axes.set_xticks(NOISES, [f"{noise:g}" for noise in NOISES])
+    axes.minorticks_off()
+    axes.legend()
+
+
+def _laws(axes: Axes) -> None:
+    for mean in SHOWN:
+        law = optimum(NOISE, mean).law
+        counts = np.array([float(k) for k in law.parameters])
+        below = np.cumsum(list(law.parameters.values()))
+        color = _MEAN_LOOKS[mean]["color"]
+        axes.step(
+            np.append(1.0, counts), np.append(0.0, below), where="post",
+            label=f"m = {mean:g}", color=color,
+        )  # fmt: skip
+        k = np.unique(np.geomspace(1.0, 3000.0, 300).round())
+        axes.plot(
+            k, np.asarray(geometric(1.0 / mean).cdf(k)), linestyle=":", linewidth=1.2,
+            color=color,
+        )  # fmt: skip
+    axes.plot([], [], color="#7f7f7f", linestyle=":", label="geometric, mean m")
+    axes.set(xscale="log", xlim=(1.0, 3000.0), ylim=(0.0, 1.02), xlabel="k")
+    axes.set_ylabel("P[K ≤ k]")
+    axes.set_title(f"the best laws, σ = {NOISE:g}")
+    axes.legend(loc="lower right")
+
+
+def draw() -> Canvas:
+    """Costs over the runs, savings over the noise, and the laws."""
+    figure, axes = style.panels(3, width=12.0, height=4.0)
+    _costs(axes[0])
+    _gains(axes[1])
+    _laws(axes[2])
+    worst = max(
+        optimum(NOISE, mean).epsilon / optimum(NOISE, mean).lower - 1 for mean in MEANS
+    )
+    style.note(
+        figure,
+        f"Gaussian base, δ = {words.power(DELTA)}, envelopes. Among all laws of K with "
+        "E[K] ≤ m whose winner has at most the expected rank that geometric K of mean m "
+        "gives, the linear program's costs least; triangles: the certificate that no law "
+        f"costs less, at most {100.0 * worst:.1g} per cent below. Negative binomial laws "
+        f"with η in {{{', '.join(f'{eta:g}' for eta in SHAPES)}}} and the mean that is "
+        "as good.",
+    )
+    return figure

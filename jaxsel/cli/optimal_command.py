@@ -1,0 +1,108 @@
+"""jaxsel optimal: the law of K that costs least."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxsel.cli.arguments import JsonOption, bad_input_exits
+from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.errors import InputError
+
+HELP = """How many runs should a search make, at random, to cost least?
+
+jaxsel optimal --base gaussian:noise_multiplier=4 --runs 30 --rank-of geometric:mean=30
+
+Of all laws of K that give what is asked, finds the one with the least epsilon: about 6 %
+less than the best negative binomial. Ask for a good winner (--rank, --rank-of, or --miss)
+and limit the runs (--runs, --runs-95, --most). Without a word on the winner it has to be as
+good, in expected rank, as that of a geometric K with the runs that are allowed.
+
+epsilon is proved for the law that is printed; lower is a certificate: no law of K that
+gives what is asked has an envelope below it. --save writes the law to a file that account,
+plan, tune and simulate read: K = file:FILE. Takes some ten seconds."""
+
+_Number = float | None
+
+
+def _miss(text: str | None) -> tuple[float | None, float | None]:
+    """q=chance as the good share and the chance to hit it."""
+    if text is None:
+        return None, None
+    good, equals, chance = text.partition("=")
+    try:
+        found = float(good), float(chance)
+    except ValueError:
+        found = None
+    if not equals or found is None:
+        raise InputError(
+            f"--miss is {text!r}; write the share of good candidates and the chance to "
+            "miss all of them, as in --miss 0.05=0.3"
+        )
+    return found[0], 1.0 - found[1]
+
+
+def optimal_command(
+    base: Annotated[
+        str, typer.Option("--base", metavar="TEXT", help="One run, as for account.")
+    ],
+    delta: Annotated[float, typer.Option("--delta", help="Of the search.")] = 1e-6,
+    runs: Annotated[
+        _Number, typer.Option("--runs", help="Runs on average, at most.")
+    ] = None,
+    runs_95: Annotated[
+        int | None,
+        typer.Option("--runs-95", help="Runs that 95 searches of 100 do not exceed."),
+    ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            "--most", help="Runs that no search exceeds; 10000 without --runs."
+        ),
+    ] = None,
+    rank: Annotated[
+        _Number,
+        typer.Option(
+            "--rank", help="Expected rank of the winner at most, 0.1: top 10 %."
+        ),
+    ] = None,
+    rank_of: Annotated[
+        str | None,
+        typer.Option("--rank-of", metavar="LAW", help="As good as this law of K."),
+    ] = None,
+    miss: Annotated[
+        str | None,
+        typer.Option(
+            "--miss",
+            metavar="Q=CHANCE",
+            help="Miss the best share Q with that chance at most, e.g. 0.05=0.3.",
+        ),
+    ] = None,
+    none: Annotated[
+        _Number, typer.Option("--none", help="Chance of no release, at most.")
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="Write the law of K."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """How many runs should a search make, at random, to cost least?"""
+    from jaxsel import repetitions
+    from jaxsel.families.tuning.planning.optimal import optimal
+
+    with bad_input_exits():
+        good, chance = _miss(miss)
+        found = optimal(
+            base, delta=delta, runs=runs, runs_95=runs_95, most=most, rank=rank,
+            rank_of=rank_of, good=good, chance=chance, none=none,
+        )  # fmt: skip
+        if save is not None:
+            repetitions.save(found.law, save)
+    if json:
+        print_json(found.as_record())
+        return
+    for sentence in found.sentences():
+        say(sentence)
+    rows = [[int(k), p] for k, p in found.law.parameters.items()]
+    print_table("The law of K", ("runs", "probability"), rows)

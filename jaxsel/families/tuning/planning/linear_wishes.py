@@ -1,0 +1,151 @@
+"""Wishes for a law of K as linear inequalities in its probabilities."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize
+
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.planning.wishes import Wishes
+from jaxsel.repetitions.table import MOST_COUNT
+
+_DENSE = 4096  # every count up to it is looked at where wishes alone decide
+_ROUNDING = 1e-9
+
+
+class Row(NamedTuple):
+    """One wish: sum_k P[K = k] price(k) <= most.
+
+    Attributes:
+      name: what is bounded, in words.
+      price: counts -> their prices, all >= 0.
+      most: the bound.
+      falls: the price never increases with k; else it never decreases.
+    """
+
+    name: str
+    price: Callable[[np.ndarray], np.ndarray]
+    most: float
+    falls: bool = False
+
+
+class Price(NamedTuple):
+    """Any other price of k runs, whose expectation is bounded.
+
+    Attributes:
+      price: counts -> their prices, all >= 0, not decreasing.
+      most: of its expectation.
+      name: in words.
+    """
+
+    price: Callable[[np.ndarray], np.ndarray]
+    most: float
+    name: str = "the expected price"
+
+
+def rows(wishes: Wishes, prices: Sequence[Price] = ()) -> tuple[Row, ...]:
+    """The inequalities of wishes; a largest K is none of them, but a set of counts.
+
+    Raises:
+      InputError: for a price that is negative or falls.
+    """
+    found = []
+    if wishes.rank is not None:
+        found.append(
+            Row("the expected rank", lambda k: 1.0 / (k + 1.0), wishes.rank, falls=True)
+        )
+    if wishes.chance is not None and wishes.good is not None:
+        log_miss = math.log1p(-wishes.good)
+        found.append(
+            Row(
+                f"the chance to miss the best {wishes.good:g}",
+                lambda k: np.exp(k * log_miss),
+                1.0 - wishes.chance,
+                falls=True,
+            )
+        )
+    if wishes.runs is not None:
+        found.append(Row("E[K]", lambda k: 1.0 * k, wishes.runs))
+    if wishes.none is not None:
+        found.append(
+            Row(
+                "the chance of no run",
+                lambda k: 1.0 * (k == 0),
+                wishes.none,
+                falls=True,
+            )
+        )
+    if wishes.runs_95 is not None:
+        end = wishes.runs_95
+        found.append(Row(f"P[K > {end}]", lambda k: 1.0 * (k > end), 0.05))
+    for each in prices:
+        _check_price(each, feasible_counts(wishes))
+        found.append(Row(each.name, each.price, each.most))
+    return tuple(found)
+
+
+def _check_price(each: Price, counts: np.ndarray) -> None:
+    """Refuses a price that is negative or falls: the certificate could not bound it."""
+    found = np.asarray(each.price(counts), dtype=np.float64)
+    if found.shape != counts.shape or not np.all(np.isfinite(found)):
+        raise InputError(f"{each.name} must have a finite value for each count")
+    if np.any(found < 0.0) or np.any(np.diff(found) < 0.0):
+        raise InputError(f"{each.name} must be >= 0 and must not fall with more runs")
+
+
+def feasible_counts(wishes: Wishes) -> np.ndarray:
+    """Counts among which wishes alone are decided: dense, then sparse, up to the cap."""
+    largest = MOST_COUNT if wishes.most is None else wishes.most
+    counts = np.append(np.arange(_DENSE), np.geomspace(_DENSE, MOST_COUNT, 400).round())
+    if wishes.runs_95 is not None:
+        counts = np.append(counts, [wishes.runs_95, wishes.runs_95 + 1])
+    return np.unique(np.append(counts[counts <= largest], largest))
+
+
+def _least(row: Row, others: Sequence[Row], counts: np.ndarray) -> float:
+    """Least expectation of one price under the other wishes; inf if there is no law."""
+    table = np.array([each.price(counts) for each in others]).reshape(-1, counts.size)
+    found = optimize.linprog(
+        row.price(counts),
+        A_ub=table if len(others) else None,
+        b_ub=np.array([each.most for each in others]) if len(others) else None,
+        A_eq=np.ones((1, counts.size)),
+        b_eq=[1.0],
+    )
+    return float(found.fun) if found.status == 0 else math.inf
+
+
+def least_runs(wishes: Wishes, found: Sequence[Row]) -> float:
+    """The least E[K] of a law that meets the wishes."""
+    return _least(Row("E[K]", lambda k: 1.0 * k, 0.0), found, feasible_counts(wishes))
+
+
+def refuse_infeasible(wishes: Wishes, found: Sequence[Row]) -> None:
+    """Refuses wishes that no law of K meets together.
+
+    Raises:
+      InputError: naming the first wish that the ones after it leave no room for, and the
+        least bound that they do.
+    """
+    counts = feasible_counts(wishes)
+    # From the back: what is cheap to run can always be had, quality cannot.
+    for place in range(len(found) - 1, -1, -1):
+        row, rest = found[place], found[place + 1 :]
+        least = _least(row, rest, counts)
+        if least > row.most * (1.0 + _ROUNDING):
+            beside = " and ".join(
+                [f"{each.name} <= {each.most:.6g}" for each in rest]
+                + ([] if wishes.most is None else [f"K <= {wishes.most}"])
+            )
+            raise InputError(
+                f"{row.name} is at least {least:.6g} for every law of K"
+                f"{' with ' + beside if beside else ''}; {row.most:.6g} is wished, so "
+                f"take {_rounded_up(least):g} or more, or relax the others"
+            )
+
+
+def _rounded_up(value: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(value)) - 3) if value > 0.0 else 1.0
+    return math.ceil(value / unit) * unit

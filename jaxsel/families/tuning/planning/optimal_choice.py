@@ -1,0 +1,133 @@
+"""The law of K that costs least, as a choice of a plan beside the named families."""
+
+import math
+from typing import NamedTuple
+
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.planning.base_family import BaseFamily
+from jaxsel.families.tuning.planning.named_laws import Fitted
+from jaxsel.families.tuning.planning.optimal_law import Effort, optimal_law
+from jaxsel.families.tuning.planning.plan import (
+    Budget,
+    Choice,
+    accounted,
+    badness,
+    with_least_noise,
+)
+from jaxsel.families.tuning.planning.wishes import Wishes
+from jaxsel.repetitions import Repetitions
+
+NAME = "optimal"
+_EFFORT = Effort(coarse=60, fine=150, points=1500)
+_STEPS = 5
+_CLOSE = 2e-4  # of epsilon, relatively
+
+
+def with_optimal(budget: Budget, named: list[Choice]) -> list[Choice]:
+    """The choices of a plan and, beside them, the law of K that costs least.
+
+    Args:
+      budget: of the plan; its base must have a dominating pair, and delta be positive, or
+        nothing is added.
+      named: the choices of the named families, the best first.
+
+    Returns:
+      All, the best first.
+    """
+    try:
+        found = _optimal(budget, named[0])
+    except InputError:
+        return named
+    if found is None:
+        return named
+    return sorted([*named, found], key=lambda choice: badness(budget, choice))
+
+
+def _optimal(budget: Budget, best: Choice) -> Choice | None:
+    base, wishes = budget.base, budget.wishes
+    if isinstance(base, BaseFamily):
+        if budget.epsilon is None:
+            return None
+        # The best law hardly depends on the noise: twice is enough, and any is proved.
+        choice = best
+        for _ in range(2):
+            law = _law(base.at(choice.noise), budget.delta, wishes)
+            choice = with_least_noise(
+                base, Fitted(NAME, law), budget.delta, budget.epsilon, wishes
+            )
+        return choice
+    if budget.epsilon is None:
+        law = _law(base, budget.delta, wishes)
+    else:
+        law = _best_winner(base, budget, best)
+    if law is None:
+        return None
+    return accounted(Fitted(NAME, law), base, budget.text, math.nan, budget)
+
+
+def _law(base: BaseGuarantee, delta: float, wishes: Wishes) -> Repetitions:
+    return optimal_law(base, delta, wishes, effort=_EFFORT).law
+
+
+class _Aim(NamedTuple):
+    """A winner that is asked for, as one number to make small.
+
+    Attributes:
+      log_value: log of the expected rank, or of the chance to miss.
+      by_rank: which of them.
+    """
+
+    log_value: float
+    by_rank: bool
+
+    def wishes(self, wishes: Wishes) -> Wishes:
+        value = math.exp(self.log_value)
+        if self.by_rank:
+            return wishes._replace(rank=min(value, 0.5))
+        return wishes._replace(chance=1.0 - value)
+
+
+def _best_winner(
+    base: BaseGuarantee, budget: Budget, best: Choice
+) -> Repetitions | None:
+    """The law with the best winner that epsilon affords, within a few ten-thousandths.
+
+    Epsilon is nearly linear in the logarithm of the rank, and in that of the chance to
+    miss; from the best named law on, by secants.
+    """
+    wishes, epsilon = budget.wishes, budget.epsilon
+    if epsilon is None:
+        return None
+    if wishes.runs is None and wishes.most is None:
+        wishes = wishes._replace(runs=best.law.mean)
+    by_rank = wishes.good is None
+    value = 1.0 - best.utility.expected_quantile if by_rank else 1.0 - best.utility.hit
+    points: list[tuple[float, float]] = []
+    found, least = None, math.inf
+    aim = math.log(value)
+    for _ in range(_STEPS):
+        try:
+            reached = optimal_law(
+                base, budget.delta, _Aim(aim, by_rank).wishes(wishes), effort=_EFFORT
+            )
+        except InputError:  # no such winner with so few runs
+            aim = 0.5 * (aim + (points[-1][0] if points else math.log(value)))
+            continue
+        points.append((aim, reached.epsilon))
+        if reached.epsilon <= epsilon:
+            if aim < least:
+                found, least = reached.law, aim
+            if reached.epsilon >= epsilon * (1.0 - _CLOSE):
+                break
+        aim = _next(points, epsilon * (1.0 - 0.5 * _CLOSE))
+    return found
+
+
+def _next(points: list[tuple[float, float]], epsilon: float) -> float:
+    """Where epsilon is met by the line through the last two points."""
+    (x, y) = points[-1]
+    slope = -0.3 * y  # to begin with: of the order seen everywhere
+    if len(points) > 1 and points[-2][0] != x:
+        slope = (points[-2][1] - y) / (points[-2][0] - x)
+    return x + (epsilon - y) / min(slope, -1e-6)

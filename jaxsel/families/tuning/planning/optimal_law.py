@@ -1,0 +1,295 @@
+"""The law of K that costs least for what is asked of a search, with a certificate.
+
+Derived in docs/optimal-law.md. The law is found on few cells of loss; its epsilon is that
+of the certified envelope, and ``lower`` is what no law of K with these wishes falls below.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize
+
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.dominating import DominatingPair
+from jaxsel.domains import number
+from jaxsel.errors import InputError
+from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.families.tuning.planning.linear_wishes import (
+    Price,
+    least_runs,
+    refuse_infeasible,
+    rows,
+)
+from jaxsel.families.tuning.planning.optimal_certificate import (
+    Functional,
+    looked_at,
+    lower_epsilon,
+)
+from jaxsel.families.tuning.planning.optimal_program import Program, Solved
+from jaxsel.families.tuning.planning.optimal_sides import Side, powers, side
+from jaxsel.families.tuning.planning.wishes import Wishes
+from jaxsel.repetitions import Repetitions, table_law
+
+_DELTA = number("of the search", above=0.0, below=1.0)
+MOST = 10_000  # largest K where nothing limits the runs
+_DENSE, _SPARSE, _FARTHEST = 13, 28, 1500  # counts to start with
+_STEPS = 40
+_SHORT = (3e-6, 3e-5, 3e-4, 3e-3)  # of epsilon
+_NEAR, _SOME = 0.9, 0.1  # share of epsilon, weight of what is added there
+_LOOSE = 0.3  # accuracy of delta while epsilon is far
+_FAINT = 1e-12  # what the solver leaves of zero; K = 1 may matter at 1e-8
+_ENOUGH = 700.0  # an epsilon at which only infinite losses are left
+
+
+class Effort(NamedTuple):
+    """How finely the program looks; the answer is certified for any.
+
+    Attributes:
+      coarse, fine: cells of loss while searching, and at the end.
+      points: for x.
+    """
+
+    coarse: int = 80
+    fine: int = 250
+    points: int = 3000
+
+
+class Found(NamedTuple):
+    """The law of K of least envelope, and a bound on every other.
+
+    Attributes:
+      law: of K.
+      epsilon: of the search with it, proved by the envelope.
+      lower: no law of K that meets the wishes has an envelope with a smaller epsilon.
+      delta: at which.
+      wishes: that were met; with a largest K where nothing limited the runs.
+      functional: proves ``lower``: by optimal_certificate.lower_epsilon.
+    """
+
+    law: Repetitions
+    epsilon: float
+    lower: float
+    delta: float
+    wishes: Wishes
+    functional: Functional
+
+
+def _counts(most: int | None, wishes: Wishes) -> np.ndarray:
+    """Counts to start with: every small one, then near-geometric."""
+    found = np.append(
+        np.arange(_DENSE), np.geomspace(_DENSE, _FARTHEST, _SPARSE).round()
+    )
+    found = np.append(found, [1e4, 1e5, 1e6, 1e7])
+    if wishes.runs is not None:
+        found = np.append(found, [math.floor(wishes.runs), math.ceil(wishes.runs)])
+    if wishes.runs_95 is not None:
+        found = np.append(found, [wishes.runs_95, wishes.runs_95 + 1])
+    if most is not None:
+        found = np.append(found[found <= most], most)
+    return np.unique(found)
+
+
+def _root(
+    program: Program, counts: np.ndarray, weights: np.ndarray, near: float
+) -> float:
+    """epsilon at which a law has delta over the program's cells."""
+
+    def excess(epsilon: float) -> float:
+        value = program.value(epsilon, counts, weights)
+        return math.log(max(value, 1e-300) / program.delta)
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    low, high = 0.0, max(near, 1e-3)
+    while excess(high) > 0.0:
+        low, high = high, 2.0 * high
+        if high > _ENOUGH:
+            return math.inf
+    found = optimize.root_scalar(
+        excess, bracket=(low, high), method="brentq", xtol=1e-11
+    )
+    return float(found.root)
+
+
+def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, float]:
+    """The law of least epsilon over the program's cells, searched from an epsilon on.
+
+    From the law that is best at one epsilon to the epsilon at which that law has delta:
+    Newton's method, as the law is best to first order. Where least delta jumps, as for
+    bases with few outcomes, between what the multipliers exclude and what was reached.
+
+    Returns:
+      The solution found at the last epsilon, whose law is the best; and that law's
+      epsilon.
+    """
+    low, high, best = 0.0, math.inf, None
+    aim, share = epsilon, 1.0
+    for _ in range(_STEPS):
+        solved = program.solve(aim, max(accuracy, min(_LOOSE, share)))
+        reached = _root(program, solved.counts, solved.weights, aim)
+        if reached < high or best is None:
+            high, best = reached, solved
+        if math.isinf(high):  # with this law outcomes of infinite loss cost too much
+            aim, share = 1.5 * aim, 1.0
+            continue
+        if solved.value > program.delta:
+            excluded = solved.functional.root(program.delta, looked_at(program.most))
+            low = min(max(low, aim, excluded), high)
+        share = abs(reached - aim) / max(reached, 1e-9)
+        telling = abs(solved.value / program.delta - 1.0) < 0.5
+        if high - low <= accuracy * high or (share <= accuracy and telling):
+            break
+        newton = solved.value > 0.5 * program.delta and low < reached < high * 1.01
+        aim = reached if newton and reached != aim else 0.5 * (low + high)
+    if best is None or math.isinf(high):
+        raise InputError(
+            f"no law of K was found that costs delta = {program.delta:g} at any epsilon; "
+            "take a larger delta or fewer runs"
+        )
+    return best, high
+
+
+def _importance(found: Side, epsilon: float, counts: np.ndarray, weights: np.ndarray):
+    """losses -> what they add to delta by unit of mass, under a law.
+
+    With a little of what they add at a smaller epsilon: the best law over coarse cells
+    gains between them, and its successor adds where it adds nothing.
+    """
+    first = powers(found.x, counts) @ weights
+    second = powers(found.other, counts) @ weights
+
+    def gain(loss: np.ndarray) -> np.ndarray:
+        best = np.zeros(loss.size)
+        for start in range(0, loss.size, 512):
+            for level, weight in ((epsilon, 1.0), (_NEAR * epsilon, _SOME)):
+                part = np.exp(level - loss[start : start + 512])
+                most = np.max(first - part[:, None] * second, axis=1)
+                best[start : start + 512] += weight * np.maximum(most, 0.0)
+        return best
+
+    return gain
+
+
+def _sides(
+    pairs: Sequence[DominatingPair], effort: Effort, start: tuple[Side, ...], solved
+) -> tuple[Side, ...]:
+    """Finer cells, narrow where the law found adds to delta."""
+    law = solved.epsilon, solved.counts, solved.weights
+    return tuple(
+        side(pair, effort.fine, effort.points, _importance(each, *law))
+        for pair, each in zip(pairs, start, strict=True)
+    )
+
+
+def optimal_law(
+    base: BaseGuarantee,
+    delta: float,
+    wishes: Wishes,
+    *,
+    prices: Sequence[Price] = (),
+    effort: Effort | None = None,
+) -> Found:
+    """The law of K whose envelope has the least epsilon at delta.
+
+    Args:
+      base: one run, with a dominating pair.
+      delta: of the search, in (0, 1).
+      wishes: what is asked of the search; some law must meet them. Where neither runs
+        nor most is given, K is at most ``MOST``.
+      prices: further expectations that are bounded.
+      effort: how finely to look.
+
+    Raises:
+      InputError: if the base has no pair, delta is out of range, nothing is asked of the
+        winner, or no law meets the wishes; then with the nearest that one meets.
+    """
+    effort = effort or Effort()
+    delta = _DELTA.read("delta", delta)
+    if base.pairs is None:
+        raise InputError(
+            f"base {base.name} has no profile to build the envelope bound from"
+        )
+    if not wishes.asks_for_quality and wishes.none is None:
+        raise InputError(
+            "nothing is asked of the winner, and to run nothing costs nothing; give rank, "
+            "or good with a chance"
+        )
+    if wishes.runs is None and wishes.most is None and not prices:
+        wishes = wishes._replace(most=MOST)
+    asked = rows(wishes, prices)
+    refuse_infeasible(wishes, asked)
+    pairs = base.pairs()
+    _refuse_infinite(pairs, delta, least_runs(wishes, asked))
+    counts = _counts(wishes.most, wishes)
+    sides = tuple(side(pair, effort.coarse, effort.points) for pair in pairs)
+    positive = counts[(counts > 0.0) & (counts <= _FARTHEST)]
+    start = positive, (1.0 / positive) / np.sum(1.0 / positive)
+    program = Program(sides, asked, delta, wishes.most, counts, start)
+    first = _root(program, *start, 1.0)
+    if math.isinf(first):
+        first = max(0.0, *(float(each.loss[-1]) for each in sides)) + 1.0
+    solved, _ = _least(program, first, 1e-4)
+    sides = _sides(pairs, effort, sides, solved)
+    fine = Program(
+        sides, asked, delta, wishes.most, program.counts,
+        (solved.counts, solved.weights),
+    )  # fmt: skip
+    solved, reached = _least(fine, solved.epsilon, 1e-5)
+    law = _cleaned(fine, solved)
+    found, lower = _certified(fine, solved, reached)
+    return Found(
+        law,
+        envelope_epsilon(base_envelopes(base, law), delta),
+        lower,
+        delta,
+        wishes,
+        found,
+    )
+
+
+def _refuse_infinite(
+    pairs: Sequence[DominatingPair], delta: float, runs: float
+) -> None:
+    """Refuses a delta that outcomes of infinite loss exceed with the fewest runs.
+
+    Their share of the envelope's delta is E[K] times their mass, at every epsilon.
+    """
+    mass = max(float(np.sum(pair.first[pair.loss == np.inf])) for pair in pairs)
+    if mass * runs >= delta:
+        raise InputError(
+            f"what is asked takes {runs:.4g} runs on average, which makes delta "
+            f"{mass * runs:.3g} for outcomes of infinite loss alone; delta = {delta:g} "
+            "must be larger"
+        )
+
+
+def _certified(
+    program: Program, solved: Solved, reached: float
+) -> tuple[Functional, float]:
+    """The best bound for every law, from multipliers a little below the epsilon reached.
+
+    There least delta exceeds delta a little: by more than the bound falls short of it.
+    """
+    best = solved.functional, 0.0
+    for short in _SHORT:
+        again = program.solve(reached * (1.0 - short), 1e-6)
+        lower = lower_epsilon(again.functional, program.delta, program.most)
+        if lower > best[1]:
+            best = again.functional, lower
+        if lower >= again.epsilon:
+            break
+    return best
+
+
+def _cleaned(program: Program, solved: Solved) -> Repetitions:
+    """The law without probabilities too small to matter, which still meets the wishes."""
+    kept = solved.counts[solved.weights > _FAINT]
+    try:
+        again = program.restricted(kept).solve(solved.epsilon, 1e-5, columns=False)
+    except InputError:  # what was left out was needed to meet a wish
+        again = solved
+    seen = again.weights > 0.0
+    weights = again.weights[seen]
+    return table_law(again.counts[seen], weights / math.fsum(weights))
