@@ -78,9 +78,8 @@ class Found(NamedTuple):
 
 def _counts(most: int | None, wishes: Wishes) -> np.ndarray:
     """Counts to start with: every small one, then near-geometric."""
-    found = np.append(
-        np.arange(_DENSE), np.geomspace(_DENSE, _FARTHEST, _SPARSE).round()
-    )
+    far = max(_FARTHEST, 20.0 * (wishes.runs or 0.0))
+    found = np.append(np.arange(_DENSE), np.geomspace(_DENSE, far, _SPARSE).round())
     found = np.append(found, [1e4, 1e5, 1e6, 1e7])
     if wishes.runs is not None:
         found = np.append(found, [math.floor(wishes.runs), math.ceil(wishes.runs)])

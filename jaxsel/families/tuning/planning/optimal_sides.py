@@ -18,7 +18,8 @@ from scipy import special
 
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
 
-_LEAST_LOGIT = -20.0  # below it, x = 0 stands for all
+# Below it x = 0 stands for all: where the mean does not bind, the certificate needs it.
+_LEAST_LOGIT = -15.0
 
 
 class Side(NamedTuple):
