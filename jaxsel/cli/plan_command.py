@@ -105,10 +105,6 @@ def plan_command(
             "--optimal", help="Try the law of K that costs least, too: 10 s longer."
         ),
     ] = False,
-    save: Annotated[
-        Path | None,
-        typer.Option("--save", metavar="FILE", help="Write the law of K: file:FILE."),
-    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Simulate the search, and audit it.")
     ] = False,
@@ -146,7 +142,7 @@ def plan_command(
             "--runs": runs, "--runs-95": runs_95, "--good": good, "--chance": chance,
             "--rank": rank, "--rank-of": rank_of, "--none": none, "--plot": plot,
             "--save": save, "--compute": compute,
-            "--check": check or None,
+            "--check": check or None, "--optimal": optimal or None,
         }  # fmt: skip
         given = [name for name, value in search.items() if value is not None]
         _plan_releases(mechanism, epsilon, delta, releases, set_, given, json)
@@ -167,10 +163,6 @@ def plan_command(
             base, delta=delta, epsilon=epsilon, runs=runs, runs_95=runs_95, rank=rank,
             rank_of=rank_of, good=good, chance=chance, none=none, optimal=optimal,
         )  # fmt: skip
-        if save is not None:
-            from jaxsel import repetitions
-
-            repetitions.save(found.chosen.law, save)
         if check:
             from jaxsel.plan_checks import check_plan
 
