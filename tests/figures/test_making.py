@@ -64,7 +64,12 @@ def test_ids_files_and_sims_fit_together():
         assert figure.id == name
         assert figure.title
         # formulas alone need no record
-        formulas = {"clnss22-sample-complexity", "jx-optimal-k"}
+        formulas = {
+            "clnss22-sample-complexity",
+            "jx-composition",
+            "jx-optimal-k",
+            "jx-priced",
+        }
         assert figure.sims or figure.id in formulas
         assert set(figure.sims) <= set(registry.SIMS)
 
