@@ -68,6 +68,7 @@ def test_ids_files_and_sims_fit_together():
             "clnss22-sample-complexity",
             "jx-composition",
             "jx-optimal-k",
+            "jx-plan",
             "jx-priced",
         }
         assert figure.sims or figure.id in formulas
