@@ -3,7 +3,7 @@
 ``mechanism`` builds a mechanism of the catalogue by name, ``simulate`` runs seeded trials
 of it and keeps exact tallies, ``audit`` bounds its privacy loss from below on a
 neighbouring pair, ``claim`` finds a published statement, ``validate`` puts it to the test,
-``account`` says what private tuning costs, ``plan`` what to run for a budget, and
+``account`` says what private tuning costs, ``plan`` what to run for a budget,
 ``optimal`` which law of K costs least, and ``report`` states what is proved, for a paper.
 Every result prints as a sentence and a table. Nothing is imported before it is used.
 

@@ -33,22 +33,11 @@ from jaxsel.families.tuning.bounds.priced_envelope import (
     priced_delta,
     priced_directions,
 )
+from jaxsel.families.tuning.claims.envelope import Eta, NoiseScale
 from jaxsel.papers import JX
 
 Epsilon = Annotated[float, number("of the whole", at_least=0.0, below=100.0)]
 Mean = Annotated[float, number("E[K]", above=1.0, below=1e6)]
-Eta = Annotated[
-    float, number("shape of K; 1 is the geometric law", above=-1.0, below=100.0)
-]
-NoiseScale = Annotated[
-    float,
-    number(
-        "standard deviation of the base's noise over its sensitivity",
-        above=0.05,
-        below=1e4,
-    ),
-]
-
 _UNKNOWN = "novelty against later literature not established"
 
 
