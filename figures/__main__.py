@@ -15,6 +15,7 @@ from jaxsel.cli.arguments import (
     read_trials,
 )
 from jaxsel.cli.output import print_table, say
+from jaxsel.cli.scaling import SchedulerOption, workers
 from jaxsel.errors import InputError
 from sims.registry import OUT
 from sims.settings import Settings, read, shown
@@ -94,6 +95,7 @@ def main(
     list_settings: Annotated[
         bool, typer.Option("--settings", help="Only list what can be set.")
     ] = False,
+    scheduler: SchedulerOption = None,
 ) -> None:
     """Draw figures as PNG and PDF, running the simulations that are not stored yet.
 
@@ -110,6 +112,11 @@ def main(
         return
     with bad_input_exits():
         number = None if trials is None else read_trials(trials)
+        if setting and scheduler is not None:
+            raise InputError(
+                "--set and --scheduler exclude each other, since workers read the "
+                "numbers in their files; give one"
+            )
         chosen = _chosen(ids or [], everything)
         settings = _read_settings(setting or [], chosen)
         place = Place(out, records, number, seed)
@@ -122,13 +129,20 @@ def main(
             )
         if waiting:
             compilation_cache()
-        started = time.monotonic()
-        for done, figure in enumerate(waiting, start=1):
-            if reasons[figure].startswith(("the code", "different")):
-                say(f"{figure.id}: drawn again; {reasons[figure]}")
-            picture, *_ = make(figure, places[figure], say)
-            left = time_left(waiting[:done], waiting[done:], time.monotonic() - started)
-            say(f"{done} of {len(waiting)}, {left}: {picture} and .pdf")
+        with workers(scheduler):
+            _draw(waiting, places, reasons)
+
+
+def _draw(
+    waiting: list[Figure], places: dict[Figure, Place], reasons: dict[Figure, str]
+) -> None:
+    started = time.monotonic()
+    for done, figure in enumerate(waiting, start=1):
+        if reasons[figure].startswith(("the code", "different")):
+            say(f"{figure.id}: drawn again; {reasons[figure]}")
+        picture, *_ = make(figure, places[figure], say)
+        left = time_left(waiting[:done], waiting[done:], time.monotonic() - started)
+        say(f"{done} of {len(waiting)}, {left}: {picture} and .pdf")
 
 
 if __name__ == "__main__":

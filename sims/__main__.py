@@ -8,7 +8,14 @@ import typer
 
 from jaxsel.cli.arguments import bad_input_exits, compilation_cache, read_trials
 from jaxsel.cli.output import print_table, say
-from jaxsel.cli.scaling import RecordOption, Scaling, ShardOption, say_kept, scaled
+from jaxsel.cli.scaling import (
+    RecordOption,
+    Scaling,
+    SchedulerOption,
+    ShardOption,
+    say_kept,
+    scaled,
+)
 from sims.registry import OUT, SIMS, check_simulates, compute, run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -30,6 +37,7 @@ def main(
     out: Annotated[Path, typer.Option("--out", help="Folder of the records.")] = OUT,
     shard: ShardOption = None,
     record: RecordOption = None,
+    scheduler: SchedulerOption = None,
 ) -> None:
     """Run the simulations behind the figures and store their records.
 
@@ -46,7 +54,8 @@ def main(
         parted = shard is not None or record is not None
         for name in chosen if parted else ():
             check_simulates(name)
-        with scaled(Scaling(shard, record), "sims", options, trials) as role:
+        scaling = Scaling(shard, record, scheduler=scheduler)
+        with scaled(scaling, "sims", options, trials) as role:
             again |= parted
             simulate_all(chosen, trials, seed, again, None if role.part else out)
         if role.part is not None:

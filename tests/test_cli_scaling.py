@@ -1,12 +1,15 @@
 """Shards, joined processes and schedulers on the command line."""
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from typer.testing import CliRunner
 
 from jaxsel.cli import main
 from jaxsel.errors import InputError
@@ -123,6 +126,65 @@ def test_simulations_in_shards_are_stored_as_those_of_one_process(capsys, tmp_pa
     assert merged.values == one.values
     for name, array in one.arrays.items():
         assert (merged.arrays[name] == array).all()
+
+
+class Counting(ThreadPoolExecutor):
+    """Stands for the workers of a scheduler."""
+
+    submitted = 0
+
+    def submit(self, *arguments):
+        Counting.submitted += 1
+        return super().submit(*arguments)
+
+
+@pytest.mark.parametrize("module", ["sims", "figures"])
+def test_simulations_by_a_scheduler_are_those_of_one_process(
+    monkeypatch, tmp_path, module
+):
+    from figures.__main__ import app as figures
+    from jaxsel import executors
+    from sims.__main__ import app as sims
+    from sims.registry import load
+
+    asked = []
+
+    @contextlib.contextmanager
+    def pool(address):
+        asked.append(address)
+        with Counting(1) as client:
+            yield client
+
+    monkeypatch.setattr(executors, "dask", pool)
+    monkeypatch.setattr(Counting, "submitted", 0)
+    name, runner = "clnss22-coin-game", CliRunner()
+    there, here = tmp_path / "there", tmp_path / "here"
+    command = [name, "--trials", "500", "--seed", "2"]
+    done = runner.invoke(sims, [*command, "--out", str(here)])
+    assert (done.exit_code, Counting.submitted) == (0, 0)
+    command += ["--scheduler", "tcp://host:1"]
+    if module == "sims":
+        done = runner.invoke(sims, [*command, "--out", str(there)])
+    else:
+        command += ["--records", str(there), "--out", str(tmp_path)]
+        done = runner.invoke(figures, command)
+    assert done.exit_code == 0, done.output
+    assert asked == ["tcp://host:1"]
+    assert Counting.submitted > 0
+    expected, found = load(name, here), load(name, there)
+    assert found.values == expected.values
+    for array, numbers in expected.arrays.items():
+        assert (found.arrays[array] == numbers).all()
+
+
+def test_other_numbers_are_not_sent_to_a_scheduler(tmp_path):
+    from figures.__main__ import app as figures
+
+    command = ["ps22-6", "--set", "delta=1e-5", "--scheduler", "tcp://host:1"]
+    done = CliRunner().invoke(figures, [*command, "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "--set and --scheduler exclude each other" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def main_exit(arguments):

@@ -117,13 +117,21 @@ def scaled(
 
         hosts.join(coordinator, processes, process)
         yield Role(prints=hosts.number() == 0)
-    elif scheduler is not None:
-        from jaxsel import executors
-
-        with executors.dask(scheduler) as executor, executors.using(executor):
-            yield Role()
     else:
-        yield Role()
+        with workers(scheduler):
+            yield Role()
+
+
+@contextlib.contextmanager
+def workers(scheduler: str | None) -> Iterator[None]:
+    """Who simulates inside: this process, or the workers of a Dask scheduler."""
+    if scheduler is None:
+        yield
+        return
+    from jaxsel import executors
+
+    with executors.dask(scheduler) as client, executors.using(client):
+        yield
 
 
 def say_kept(file: "ShardFile", json: bool) -> None:

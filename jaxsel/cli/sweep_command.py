@@ -1,6 +1,5 @@
 """jaxsel sweep: measures over a grid of settings."""
 
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,7 @@ from jaxsel.cli.arguments import (
     read_trials,
 )
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.cli.scaling import SchedulerOption, ShardOption
+from jaxsel.cli.scaling import SchedulerOption, ShardOption, workers
 from jaxsel.domains import nearest
 from jaxsel.errors import InputError
 
@@ -120,7 +119,7 @@ def sweep_command(
             return
         from jaxsel.sweeps import sweep
 
-        with _workers(scheduler):
+        with workers(scheduler):
             found = sweep(
                 asked.sweep, asked.settings, record=asked.record, **asked.options()
             )
@@ -186,17 +185,6 @@ def _keep_share(asked: "Asked", shard: str, scheduler: str | None, json: bool) -
     else:
         say(f"{trials} trials; shard {which} is kept in {path}; jaxsel merge prints the "
             "results.")  # fmt: skip
-
-
-def _workers(scheduler: str | None) -> contextlib.AbstractContextManager[object]:
-    """Who simulates: this process, or the workers of a Dask scheduler."""
-    stack = contextlib.ExitStack()
-    if scheduler is not None:
-        from jaxsel import executors
-
-        client = stack.enter_context(executors.dask(scheduler))
-        stack.enter_context(executors.using(client))
-    return stack
 
 
 def _check_axes(asked: "Asked") -> None:
