@@ -41,13 +41,14 @@ def pick(table, index) -> Array:
     """``table[index]`` for an index in [0, n).
 
     Args:
-      table: ["n"].
+      table: ["n ..."].
       index: a whole number.
     """
     table, index = jnp.asarray(table), jnp.asarray(index)
-    if table.shape[-1] > SMALL:
-        return table[index]
+    if table.size > SMALL:
+        # The barrier keeps what the index is made of out of the gather.
+        return table[lax.optimization_barrier(index)]
     found = table[0]
-    for k in range(1, table.shape[-1]):
+    for k in range(1, table.shape[0]):
         found = jnp.where(index == np.array(k, index.dtype), table[k], found)
     return found

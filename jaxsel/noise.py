@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Float, UInt32
 
-from jaxsel import stream
+from jaxsel import rows, stream
 from jaxsel.errors import InputError, check_choice
 from jaxsel.logarithm import join, log, split
 
@@ -249,3 +249,11 @@ def variates(law: str, precision: str) -> Callable[[stream.Key, object], tuple]:
 def variate(law: str, key: stream.Key, draw, precision: str = "tail") -> Array:
     """One standard variate: the first of hash number ``draw``."""
     return variates(law, precision)(key, draw)[0]
+
+
+def each_variate(
+    law: str, key: stream.Key, draws: UInt32[Array, " n"], precision: str = "tail"
+) -> Float[Array, " n"]:
+    """``variate`` of many draws, one after another (see ``jaxsel.rows``)."""
+    draw = variates(law, precision)
+    return rows.by_row(lambda number: draw(key, number)[0], draws)

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 
 # A room is a file or a folder of jaxsel; each may import those named.
 HOST = {"errors", "domains", "printing", "base"}
-DEVICE = {"stream", "logarithm", "noise", "statistics", "look_up"}
+DEVICE = {"stream", "logarithm", "noise", "statistics", "look_up", "rows"}
 STATING = {"checking", "statements", "papers", "entry", "intervals", "utility"}
 THEORY = {"accounting.numerics", "accounting.single_run", "repetitions"}
 ALLOWED = {
@@ -22,9 +22,10 @@ ALLOWED = {
     "stream": set(),
     "logarithm": set(),
     "look_up": set(),
+    "rows": set(),
     "domains": {"errors"},
     "base": {"domains", "printing"},
-    "noise": {"errors", "stream", "logarithm"},
+    "noise": {"errors", "rows", "stream", "logarithm"},
     "statistics": HOST,
     "records": HOST,
     "tallies": HOST | {"intervals"},

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxsel import noise, stream
+from jaxsel import look_up, noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import (
     InputError,
@@ -233,7 +233,7 @@ def noisy_selection(
         choices = jnp.asarray(data.choices)[group]
         place = jnp.minimum(jnp.floor(noise.uniform(number) * choices), choices - 1.0)
         index = jnp.asarray(data.starts)[group] + place.astype(jnp.int32)
-        label, losses = jnp.asarray(data.members)[index], jnp.asarray(data.losses)
+        label, losses = look_up.pick(data.members, index), jnp.asarray(data.losses)
         return Chosen(
             jnp.where(ran, label, losses.shape[0]).astype(jnp.int32),
             jnp.where(ran, losses[label], jnp.inf),

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel import stream
+from jaxsel import look_up, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice, check_integer
 
@@ -126,13 +126,13 @@ def composition(
 
         def once(state, number):
             row, total = state
-            used = jax.tree.map(lambda x: jnp.asarray(x)[row], data)
+            used = jax.tree.map(lambda x: look_up.pick(x, row), data)
             outcome = inner.sample(stream.at_round(key, number), *used)
             found = jnp.asarray(inner.event(outcome), jnp.int32)
             if event == "all":
                 total = total * jnp.int32(size) + found
             else:
-                total = total + weights[row, found]
+                total = total + look_up.pick(look_up.pick(weights, row), found)
             row = found + 1 if adaptive else row
             return (row, total), found
 

@@ -1,17 +1,14 @@
 """Report noisy max: release the index of the largest noisy score.
 
-One candidate loop serves all noises. Its carried state is a single complex number, the
-best value so far and its index: carrying the two apart makes XLA on CPU compute every draw
-twice, and packing them into one 64-bit integer halves the width of its vectors.
+One loop over the candidates serves all noises.
 """
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Int
 
 from jaxsel import noise as noises
-from jaxsel import stream
+from jaxsel import rows, stream
 from jaxsel.base import FiniteLaw, Mechanism, Relation, factory, outcome_itself
 from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale
@@ -122,7 +119,7 @@ def _argmax_noisy(key, levels, variates) -> Array:
         row = levels[hash_number]
         return [row[c] + z for c, z in enumerate(variates(key, hash_number))]
 
-    return _best(candidates, levels.shape, levels.dtype)
+    return rows.argmax(candidates, levels.shape, levels.dtype)
 
 
 def _argmin_race(key, weights, variates) -> Array:
@@ -132,25 +129,4 @@ def _argmin_race(key, weights, variates) -> Array:
         row = weights[hash_number]
         return [-(row[c] * e) for c, e in enumerate(variates(key, hash_number))]
 
-    return _best(candidates, weights.shape, weights.dtype)
-
-
-def _best(candidates, shape: tuple[int, int], dtype) -> Array:
-    """Index of the largest of all candidates, the lowest among equals."""
-    num_hashes, per_hash = shape
-    # More than ten candidates an iteration spill registers; at fifty XLA on CPU stops
-    # fusing (a tenfold loss).
-    unroll = min(5, num_hashes)
-
-    def visit(hash_number, best):
-        value, index = lax.real(best), lax.imag(best)
-        for c, candidate in enumerate(candidates(hash_number)):
-            better = candidate > value
-            value = jnp.where(better, candidate, value)
-            number = jnp.asarray(hash_number * per_hash + c, dtype)
-            index = jnp.where(better, number, index)
-        return lax.complex(value, index)
-
-    nothing = lax.complex(jnp.asarray(-jnp.inf, dtype), jnp.asarray(0.0, dtype))
-    best = lax.fori_loop(0, num_hashes, visit, nothing, unroll=unroll)
-    return lax.imag(best).astype(jnp.int32)
+    return rows.argmax(candidates, weights.shape, weights.dtype)

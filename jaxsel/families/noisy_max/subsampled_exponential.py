@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxsel import noise, stream
+from jaxsel import look_up, noise, rows, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
 from jaxsel.families.noisy_max.subsampled_exponential_entries import (
     read_input,
@@ -26,11 +26,18 @@ def subsampled_exponential(*, draws: int) -> Mechanism:
         return (scores - scores.max()) * (epsilon / 2.0), ()
 
     def sample(key: stream.Key, data, params) -> Int[Array, ""]:
-        levels, draw = jnp.asarray(data), jnp.arange(draws, dtype=jnp.uint32)
-        place = noise.uniform(noise.number(stream.fold(key, 0x5A), draw))  # in (0, 1]
-        drawn = jnp.ceil(place * levels.size).astype(jnp.int32) - 1
-        gumbel = noise.gumbel(noise.number(stream.fold(key, 0x5B), draw))
-        return drawn[jnp.argmax(levels[drawn] + gumbel)]
+        levels, place_key = jnp.asarray(data), stream.fold(key, 0x5A)
+        noise_key = stream.fold(key, 0x5B)
+
+        def drawn(draw):
+            place = noise.uniform(noise.number(place_key, draw))  # in (0, 1]
+            return jnp.ceil(place * levels.size).astype(jnp.int32) - 1
+
+        def noisy(draw):
+            gumbel = noise.gumbel(noise.number(noise_key, draw))
+            return [look_up.pick(levels, drawn(draw)) + gumbel]
+
+        return drawn(rows.argmax(noisy, (draws, 1), levels.dtype))
 
     def labels(data, params) -> tuple[str, ...]:
         return tuple(str(i) for i in range(len(read_input(data, draws, params)[0])))

@@ -18,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Float
 from scipy import special
 
-from jaxsel import noise, stream
+from jaxsel import look_up, noise, stream
 
 _SMALL, _LARGE = 50.0, 1e15
 _ATTEMPTS = 1 << 12  # numbers reserved for the attempts of one draw
@@ -46,7 +46,7 @@ def _stirling(k: Array) -> Array:
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260)))
     large = 0.5 * jnp.log(2.0 * jnp.pi * safe) + series
     position = jnp.clip(k, 0.0, 15.0).astype(jnp.int32)
-    return jnp.where(k < 16.0, jnp.asarray(_TABLE)[position], large)
+    return jnp.where(k < 16.0, look_up.pick(_TABLE, position), large)
 
 
 def _deviance(gap: Array, mean: Array) -> Array:

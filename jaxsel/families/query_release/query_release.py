@@ -182,10 +182,13 @@ def _private_bound(key: stream.Key, error, params) -> Array:
 
 def _inner_vector(key: stream.Key, data, params) -> Array:
     draws = jnp.arange(data.shape[0], dtype=jnp.uint32)
-    error = params["noise_scale"] * noise.normal(noise.number(key, draws))
+    error = params["noise_scale"] * noise.each_variate(
+        "gaussian", key, draws, "float64"
+    )
     if "repaired" in params:
         count = params["repaired"].shape[0]
-        gumbel = noise.gumbel(noise.number(stream.fold(key, _PICK_TAG), draws))
+        pick_key = stream.fold(key, _PICK_TAG)
+        gumbel = noise.each_variate("gumbel", pick_key, draws, "float64")
         noisy = jnp.abs(error) + params["pick_scale"] * gumbel
         _, picked = lax.top_k(noisy, count)
         again = noise.normal(noise.number(stream.fold(key, _REPAIR_TAG), draws[:count]))

@@ -141,7 +141,7 @@ def error_of(coefficients: Array, moments: Mapping[str, Any]) -> Array:
 def normals(key: stream.Key, first: int, count: int) -> Float[Array, " count"]:
     """Standard normal variates number first to first + count - 1 of a stream."""
     draws = jnp.arange(first, first + count, dtype=jnp.uint32)
-    return noise.variates("gaussian", "tail")(key, draws)[0].astype(jnp.float64)
+    return noise.each_variate("gaussian", key, draws).astype(jnp.float64)
 
 
 def released(

@@ -20,8 +20,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
+from jaxsel import look_up, stream
 from jaxsel import repetition_sampling as sampling
-from jaxsel import stream
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice, check_finite, check_params
@@ -83,7 +83,7 @@ def _precision(data, leverage: Array, residual: Array) -> tuple[Array, Array]:
 def _run(key: stream.Key, index: Array, data) -> tuple[Array, Array]:
     """One run at one regularisation: coefficients in the eigenbasis, and whether any."""
     eigenvalues = jnp.asarray(data["eigenvalues"])
-    lam = jnp.asarray(data["grid"])[index]
+    lam = look_up.pick(data["grid"], index)
     z = normals(key, 0, eigenvalues.shape[-1] + 2)
     scale, margin = data["noise_multiplier"], data["margin"]
     # 1. The least eigenvalue, on the safe side.
@@ -91,8 +91,8 @@ def _run(key: stream.Key, index: Array, data) -> tuple[Array, Array]:
     leverage = 1.0 / (lam + jnp.maximum(least - 1.0, 0.0))
     # 2. The norm of the solution, on the safe side; never above what all data satisfy.
     spread = scale * jnp.log1p(leverage)
-    log_norm = jnp.asarray(data["log_norm"])[index] + spread * (z[1] + margin)
-    largest = jnp.asarray(data["largest"])[index]
+    log_norm = look_up.pick(data["log_norm"], index) + spread * (z[1] + margin)
+    largest = look_up.pick(data["largest"], index)
     residual = jnp.minimum(jnp.exp(jnp.minimum(log_norm, jnp.log(largest))), largest)
     # At least 1 as 1 + |theta| is; noise may say less.
     residual = jnp.maximum(residual, 1.0)

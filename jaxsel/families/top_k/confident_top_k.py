@@ -148,7 +148,7 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
         def draw(state):
             done, least, best, best_gap = state
             here = stream.at_round(key, done)
-            race = levels + noise.gumbel(noise.number(here, draws, "tail"))
+            race = levels + noise.each_variate("gumbel", here, draws)
             chosen = largest(race, params["k"])
             gap = _gap(scores, chosen)
             laplace = noise.variate("laplace", noise_key, done.astype(jnp.uint32))

@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Array, Bool
 
 from jaxsel import noise as noises
-from jaxsel import stream
+from jaxsel import rows, stream
 from jaxsel.base import Mechanism, Relation, factory
 from jaxsel.errors import InputError, check_choice, check_params
 from jaxsel.families.top_k.arrivals import Race, plan_races, wanted_among_first
@@ -43,18 +43,21 @@ class _Settings(NamedTuple):
 def noisy_top(key, levels, picks, inside, precision: str) -> Bool[Array, " candidates"]:
     """The ``picks`` largest of the levels with Gumbel noise, among ``inside``."""
     draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
-    noise = noises.gumbel(noises.number(key, draws, precision))
+    noise = noises.each_variate("gumbel", key, draws, precision)
     return largest(levels + noise, picks, inside)
 
 
 def _peeled(key, levels, picks, precision: str) -> Bool[Array, " candidates"]:
     """Picks one by one, fresh noise for every pick."""
-    draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
 
     def pick(number, gone):
         here = stream.at_round(key, number)
-        noise = noises.gumbel(noises.number(here, draws, precision))
-        best = jnp.argmax(jnp.where(gone, -jnp.inf, levels + noise))
+
+        def noisy(candidate):
+            drawn = noises.variate("gumbel", here, candidate, precision)
+            return [jnp.where(gone[candidate], -jnp.inf, levels[candidate] + drawn)]
+
+        best = rows.argmax(noisy, (levels.shape[0], 1), levels.dtype)
         return gone.at[best].set(True)
 
     return lax.fori_loop(0, picks, pick, jnp.zeros(levels.shape, bool))

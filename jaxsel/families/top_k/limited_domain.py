@@ -101,7 +101,7 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
         stop_noise = noises.number(stream.fold(key, _STOP_TAG), 0, precision)
         stop = jnp.asarray(data["stop"]) + noises.gumbel(stop_noise)
         draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
-        noisy = levels + noises.gumbel(noises.number(key, draws, precision))
+        noisy = levels + noises.each_variate("gumbel", key, draws, precision)
         chosen = largest(noisy, jnp.asarray(params["k"]), noisy > stop)
         size = jnp.sum(chosen, dtype=jnp.int32)
         hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Array, Int
 from scipy import special
 
+from jaxsel import look_up, rows, stream
 from jaxsel import noise as noises
-from jaxsel import stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice, check_integer, check_params
 from jaxsel.families.noisy_max.laws import noisy_max_law
@@ -157,13 +157,16 @@ def winner(
 ) -> Int[Array, ""]:
     """The selected size minus 1."""
     levels, sizes = jnp.asarray(contest.levels), jnp.asarray(contest.sizes)
-    draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
-    number = noises.number(key, draws, precision)
-    best = jnp.argmax(levels + _largest_of(number, noise, sizes))
+
+    def noisy(group):
+        number = noises.number(key, group, precision)
+        return [levels[group] + _largest_of(number, noise, sizes[group])]
+
+    best = rows.argmax(noisy, (levels.shape[0], 1), levels.dtype)
     share = noises.uniform(noises.number(stream.fold(key, _WINNER_TAG), 0, precision))
-    size = sizes[best]
+    size = look_up.pick(sizes, best)
     place = jnp.minimum(jnp.floor(share * size), size - 1).astype(jnp.int32)
-    return jnp.asarray(contest.members)[jnp.asarray(contest.starts)[best] + place]
+    return look_up.pick(contest.members, look_up.pick(contest.starts, best) + place)
 
 
 def selection_law(levels: np.ndarray, scale: float, noise: str) -> np.ndarray:

@@ -1,12 +1,16 @@
-"""The k-th smallest of many numbers, k traced: by the bits of the numbers, no sort.
+"""The largest of some numbers, as many as are asked for when the program runs.
 
-XLA's sort on CPU costs ten times more than one comparison and one sum a bit, and its
-top_k needs k when the program is compiled.
+XLA's top_k needs their number when the program is compiled, and its sort on CPU costs more
+than what is done here. Few numbers are compared with each other; of many, the last one
+taken is found by its bits, one comparison and one sum a bit.
 """
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
+
+# Up to FEW the comparisons are written out; up to SOME they are a loop.
+FEW, SOME = 12, 128
 
 
 def _ascending_bits(values: Float[Array, " n"]) -> tuple[Array, int]:
@@ -18,6 +22,33 @@ def _ascending_bits(values: Float[Array, " n"]) -> tuple[Array, int]:
     top = jnp.asarray(1, unsigned) << (count - 1)
     flipped = lax.bitcast_convert_type(jnp.where(bits < 0, ~bits, bits), unsigned)
     return jnp.where(bits < 0, flipped, flipped | top), count
+
+
+def _places(
+    values: Float[Array, " n"], competing: Bool[Array, " n"]
+) -> Int[Array, " n"]:
+    """How many competing values come before each: larger ones, and equal ones earlier."""
+    n = values.shape[0]
+    if n > FEW:
+        index = jnp.arange(n, dtype=jnp.int32)
+
+        def add(other, place):
+            before = (values[other] > values) | (
+                (values[other] == values) & (other < index)
+            )
+            return place + (before & competing[other]).astype(jnp.int32)
+
+        return lax.fori_loop(0, n, add, jnp.zeros(n, jnp.int32))
+    # Numbers by themselves: an array of a few would be what XLA works along.
+    each = [(values[i], competing[i]) for i in range(n)]
+    places = [jnp.int32(0)] * n
+    for i in range(n):
+        for j in range(i + 1, n):
+            (first, first_in), (second, second_in) = each[i], each[j]
+            earlier = first >= second
+            places[j] = places[j] + (earlier & first_in).astype(jnp.int32)
+            places[i] = places[i] + (~earlier & second_in).astype(jnp.int32)
+    return jnp.stack(places)
 
 
 def largest(
@@ -33,10 +64,12 @@ def largest(
     Returns:
       Bool[Array, " n"].
     """
-    code, width = _ascending_bits(values)
-    competing = jnp.ones(values.shape, bool) if inside is None else inside
-    code = jnp.where(competing, code, jnp.zeros_like(code))
     count = jnp.asarray(count, jnp.int32)
+    competing = jnp.ones(values.shape, bool) if inside is None else inside
+    if values.shape[0] <= SOME:
+        return competing & (_places(values, competing) < count)
+    code, width = _ascending_bits(values)
+    code = jnp.where(competing, code, jnp.zeros_like(code))
     one = jnp.asarray(1, code.dtype)
 
     def next_bit(step, cut):

@@ -101,7 +101,7 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
         del params
         levels, truth = jnp.asarray(data["levels"]), jnp.asarray(data["truth"])
         draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
-        found = levels + noises.normal(noises.number(key, draws, precision)) > 0
+        found = levels + noises.each_variate("gaussian", key, draws, precision) > 0
         correct = _count(found == truth)
         code = _count(jnp.where(found, jnp.asarray(data["codes"]), 0))
         event = code if events == "sets" else correct

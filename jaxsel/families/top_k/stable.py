@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsel import look_up, stream
 from jaxsel import noise as noises
-from jaxsel import stream
 from jaxsel.base import Mechanism, factory
 from jaxsel.errors import check_choice, check_interval, check_params
 from jaxsel.families.top_k import noisy_gaps
@@ -64,8 +64,8 @@ def released_parts(ranking: Ranking, events: str) -> dict[str, np.ndarray]:
 def _tested(key: stream.Key, place, data, test: str, events: str, precision) -> Release:
     """The release of the set of size ``place`` + 1."""
     noise = noises.LAWS[test](noises.number(stream.fold(key, TEST_TAG), 0, precision))
-    passed = noise > jnp.asarray(data["needed"])[place]
-    parts = (jnp.asarray(data[name])[place] for name in ("hits", "codes", "kept_back"))
+    passed = noise > look_up.pick(data["needed"], place)
+    parts = (look_up.pick(data[name], place) for name in ("hits", "codes", "kept_back"))
     hits, code, kept_back = parts
     return outcome(place + 1, passed, hits, code, kept_back, events)
 

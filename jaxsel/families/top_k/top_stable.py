@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsel import look_up, stream
 from jaxsel import noise as noises
-from jaxsel import stream
 from jaxsel.base import Mechanism, factory
 from jaxsel.errors import check_choice, check_params
 from jaxsel.families.top_k.baseline_laws import top_stable_law
@@ -105,12 +105,12 @@ def top_stable_sets(
         def test(state):
             size, _ = state
             draw = noises.number(key, size.astype(jnp.uint32), precision)
-            stable = above[size - 1] + noises.laplace(draw) > level
+            stable = look_up.pick(above, size - 1) + noises.laplace(draw) > level
             return jnp.where(stable, size, size - 1), stable
 
         start = jnp.int32(above.shape[0]), jnp.asarray(False)
         size, stable = lax.while_loop(unstable, test, start)
-        hits, codes = jnp.asarray(data["hits"])[size], jnp.asarray(data["codes"])[size]
+        hits, codes = (look_up.pick(data[name], size) for name in ("hits", "codes"))
         return outcome(size, stable, hits, codes, 0, events)
 
     def law_of_hits(settings: _Settings) -> np.ndarray:

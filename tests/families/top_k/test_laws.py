@@ -14,7 +14,7 @@ from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.fixed import fixed_top_k
 from jaxsel.families.top_k.limited_domain import limited_domain
 from jaxsel.families.top_k.noisy_gaps import largest_gap
-from jaxsel.families.top_k.order_statistics import largest
+from jaxsel.families.top_k.order_statistics import FEW, SOME, largest
 from jaxsel.families.top_k.pate import noisy_labels
 from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.families.top_k.stable import propose_test_release, stable_top_k
@@ -179,15 +179,16 @@ def test_a_race_of_a_few_that_must_all_arrive(seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_largest_by_bits(dtype, seed):
+@pytest.mark.parametrize("size", [FEW, SOME, SOME + 1])
+def test_the_largest(dtype, size, seed):
     generator = np.random.default_rng(seed)
     with jax.enable_x64(True):
         chosen = jax.jit(largest)
-        for count in (0, 1, 7, 40, 60):
-            values = generator.normal(size=50).astype(dtype)
-            values[10:20] = values[3]  # ties: the first ones are taken
+        for count in (0, 1, 7, size - 2, size + 1):
+            values = generator.normal(size=size).astype(dtype)
+            values[7:10] = values[3]  # ties: the first ones are taken
             values[0], values[1] = -np.inf, np.inf
-            inside = generator.random(50) < 0.8
+            inside = generator.random(size) < 0.8
             found = np.asarray(chosen(values, count, inside))
             places = np.flatnonzero(inside)
             ranked = places[np.argsort(-values[places], kind="stable")]
