@@ -29,15 +29,16 @@ def subsampled_exponential(*, draws: int) -> Mechanism:
         levels, place_key = jnp.asarray(data), stream.fold(key, 0x5A)
         noise_key = stream.fold(key, 0x5B)
 
-        def drawn(draw):
+        def one(draw):
             place = noise.uniform(noise.number(place_key, draw))  # in (0, 1]
             return jnp.ceil(place * levels.size).astype(jnp.int32) - 1
 
         def noisy(draw):
             gumbel = noise.gumbel(noise.number(noise_key, draw))
-            return [look_up.pick(levels, drawn(draw)) + gumbel]
+            return [look_up.pick(levels, drawn[draw]) + gumbel]
 
-        return drawn(rows.argmax(noisy, (draws, 1), levels.dtype))
+        drawn = rows.by_row(one, jnp.arange(draws, dtype=jnp.uint32))
+        return look_up.pick(drawn, rows.argmax(noisy, (draws, 1), levels.dtype))
 
     def labels(data, params) -> tuple[str, ...]:
         return tuple(str(i) for i in range(len(read_input(data, draws, params)[0])))
