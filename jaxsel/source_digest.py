@@ -6,9 +6,13 @@ count, so that a reworded sentence makes nothing stale.
 """
 
 import ast
+import contextlib
 import functools
 import hashlib
 import importlib.util
+import json
+import os
+import sys
 import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -25,6 +29,16 @@ _PRESENTATION = (
     "jaxsel.validation",
     "sims.registry",
 )
+
+
+_Found = tuple[str, tuple[tuple[str, str | None], ...]]
+_kept_in: Path | None = None
+
+
+def keep_in(folder: Path) -> None:
+    """From now on, remembers what files mean in a folder: reading takes longer."""
+    global _kept_in
+    _kept_in = folder
 
 
 def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, str]:
@@ -168,13 +182,38 @@ def _handed_on(path: str, changed_at: int) -> dict[str, tuple[str, str]]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(
-    path: str, module: str, changed_at: int
-) -> tuple[str, tuple[tuple[str, str | None], ...]]:
+def _read(path: str, module: str, changed_at: int) -> _Found:
     """Digest of one file, and what it imports: (module, name in it or None)."""
-    tree = ast.parse(Path(path).read_bytes())
+    source = Path(path).read_bytes()
+    kept = None
+    if _kept_in is not None:
+        # What is kept says itself what it was made from, this file's reader included.
+        parts = (module, path.endswith("__init__.py"), sys.version, _reader())
+        made_from = hashlib.sha256(repr(parts).encode() + source).hexdigest()
+        kept = _kept_in / f"{made_from}.json"
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            found, imported = json.loads(kept.read_text(encoding="utf-8"))
+            return found, tuple((name, attribute) for name, attribute in imported)
+    tree = ast.parse(source)
     text = repr(_meaning(tree)).encode()
-    return hashlib.sha256(text).hexdigest()[:16], tuple(_imports(tree, path, module))
+    found = hashlib.sha256(text).hexdigest()[:16], tuple(_imports(tree, path, module))
+    if kept is not None:
+        _keep(kept, found)
+    return found
+
+
+@functools.cache
+def _reader() -> bytes:
+    return Path(__file__).read_bytes()
+
+
+def _keep(path: Path, found: _Found) -> None:
+    """Whole or not at all; a folder that cannot be written to keeps nothing."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(json.dumps(found), encoding="utf-8")
+        unfinished.replace(path)
 
 
 def _imports(tree: ast.Module, path: str, module: str):

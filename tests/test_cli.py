@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import jaxsel
+from jaxsel import source_digest
 from jaxsel.catalogue import published_claims, self_checks
 from jaxsel.cli import checkout, main
 
@@ -30,6 +31,7 @@ def run_json(capsys, *arguments: str):
 @pytest.fixture(autouse=True)
 def no_compilation_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
+    monkeypatch.setattr(source_digest, "keep_in", lambda folder: None)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,39 @@ def test_code_counts_and_words_do_not(package):
     assert source_digest.changed(before, now) == ("planted.second",)
 
 
+@pytest.mark.parametrize("kept", ["", "[", '["x"]', "7"])
+def test_what_files_mean_is_remembered(package, tmp_path, monkeypatch, kept):
+    plain = source_digest.digests(["planted.first"])
+    # The time of change belongs to the cache of this process: a new one each time.
+    folder = tmp_path / "digests"
+    monkeypatch.setattr(source_digest, "_kept_in", folder)
+    source_digest._read.cache_clear()
+    assert source_digest.digests(["planted.first"]) == plain
+    answers = sorted(folder.glob("*.json"))
+    assert len(answers) == len(list(folder.iterdir())) == 2
+    source_digest._read.cache_clear()
+    with monkeypatch.context() as reading:
+        reading.setattr(source_digest, "_meaning", None)  # not read again
+        assert source_digest.digests(["planted.first"]) == plain
+    for answer in answers:  # damaged
+        answer.write_text(kept)
+    source_digest._read.cache_clear()
+    assert source_digest.digests(["planted.first"]) == plain
+    (package / "second.py").write_text("value = 3\n")
+    now = source_digest.digests(["planted.first"])
+    assert source_digest.changed(plain, now) == ("planted.second",)
+
+
+def test_a_folder_that_cannot_be_written_to_keeps_nothing(
+    package, tmp_path, monkeypatch
+):
+    plain = source_digest.digests(["planted.first"])
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(source_digest, "_kept_in", tmp_path / "file" / "digests")
+    source_digest._read.cache_clear()
+    assert source_digest.digests(["planted.first"]) == plain
+
+
 def test_what_asks_the_catalogue_depends_on_every_family(package):
     (package / "third.py").write_text("from jaxsel.catalogue import find_mechanism\n")
     found = source_digest.digests(["planted.third"])

@@ -84,11 +84,17 @@ def read_trials(text: str) -> int:
 
 
 def compilation_cache() -> None:
-    """Keeps compiled programs between runs; JAX's own setting wins."""
+    """Keeps compiled programs, and digests of code, between runs.
+
+    JAX's own setting of a folder for programs wins.
+    """
     import jax
 
+    from jaxsel import source_digest
+
+    root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    source_digest.keep_in(root / "jaxsel" / "digests")
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
-    root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     jax.config.update("jax_compilation_cache_dir", str(root / "jaxsel" / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
