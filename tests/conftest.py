@@ -38,6 +38,11 @@ def pytest_report_header(config):
     return f"JAXSEL_TEST_SEED={seed()} jax={jax.__version__}"
 
 
+def pytest_collection_modifyitems(items):
+    """The few long tests first: at the end one worker would wait for another."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/training/"))
+
+
 def seed() -> int:
     """Fixed in CI; set JAXSEL_TEST_SEED to the date in nightly runs."""
     return int(os.environ.get("JAXSEL_TEST_SEED", "20260101"))
