@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from jaxsel import catalogue
+from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.pure_composition import composed_pure_epsilon
 from jaxsel.base import Relation
@@ -265,9 +266,7 @@ class _Search(NamedTuple):
 
     def _rounded(self, value: float, up: bool, epsilon: float) -> float:
         """Six digits, on the safe side."""
-        unit = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
-        steps = math.ceil(value / unit) if up else math.floor(value / unit)
-        found = float(f"{steps * unit:.{_DIGITS}g}")
+        found = to_digits(value, _DIGITS, up)
         return found if self.cost(found) <= epsilon else value
 
 
