@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jaxsel.composition import guarantee_of
 from jaxsel.families.tuning import accountant
 from jaxsel.printing import Summary, digits_down, digits_up, printed
-from jaxsel.repetitions import Repetitions, parse
+from jaxsel.repetitions import Repetitions, as_law
 
 
 @printed
@@ -83,7 +83,7 @@ def account_delta(
         always 0.
     """
     guarantee = guarantee_of(base)
-    law = parse(repetitions) if isinstance(repetitions, str) else repetitions
+    law = as_law(repetitions)
     found = accountant.account_delta(guarantee, law, epsilon, attain=attain)
     return DeltaCost(
         guarantee.name, law, float(epsilon), found.bounds, found.single, found.attained,

@@ -11,7 +11,7 @@ from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.proofs import releases_all
 from jaxsel.printing import Summary, digits_down, digits_up, printed, rounded_up
-from jaxsel.repetitions import Repetitions, parse
+from jaxsel.repetitions import Repetitions, as_law
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -180,7 +180,7 @@ def account(
       InputError: for text of another form, a delta out of range, or a K that is always 0.
     """
     guarantee = guarantee_of(base)
-    law = parse(repetitions) if isinstance(repetitions, str) else repetitions
+    law = as_law(repetitions)
     found = accountant.account(guarantee, law, delta, attain=attain)
     return TuningCost(
         guarantee.name,
