@@ -9,6 +9,7 @@ from typer.core import TyperCommand
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.search_options import RepetitionsOption, TimesOption, one_search
 from jaxsel.errors import InputError
 
 HELP = """What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
@@ -79,13 +80,6 @@ def _composed(
     return True
 
 
-def _check(base: str | None, repetitions: str | None) -> tuple[str, str]:
-    if base is None or repetitions is None:
-        missing = "--base" if base is None else "--repetitions"
-        raise InputError(f"{missing} is missing; see jaxsel account --help")
-    return base, repetitions
-
-
 def _asked_for_delta(
     base: str | None, repetitions: str | None, epsilon: float, json: bool
 ) -> bool:
@@ -93,7 +87,7 @@ def _asked_for_delta(
     from jaxsel.delta_cost import account_delta
     from jaxsel.repetitions import describe
 
-    found = account_delta(*_check(base, repetitions), epsilon)
+    found = account_delta(*one_search("account", base, repetitions), epsilon)
     if json:
         print_json(
             {
@@ -123,10 +117,7 @@ def account_command(
     base: Annotated[
         str | None, typer.Option("--base", metavar="TEXT", help="One run; forms above.")
     ] = None,
-    repetitions: Annotated[
-        str | None,
-        typer.Option("--repetitions", metavar="TEXT", help="How K is drawn."),
-    ] = None,
+    repetitions: RepetitionsOption = None,
     delta: Annotated[
         float | None,
         typer.Option(
@@ -136,9 +127,7 @@ def account_command(
     epsilon: Annotated[
         float | None, typer.Option("--epsilon", help="Asks for delta there, instead.")
     ] = None,
-    times: Annotated[
-        int, typer.Option("--times", help="So many such searches, on the same data.")
-    ] = 1,
+    times: TimesOption = 1,
     search: Annotated[
         list[Path] | None,
         typer.Option(
@@ -178,7 +167,7 @@ def account_command(
     from jaxsel.repetitions import describe
 
     with bad_input_exits():
-        found = account(*_check(base, repetitions), delta)
+        found = account(*one_search("account", base, repetitions), delta)
     proved = math.isfinite(found.best.epsilon)
     if json:
         print_json(
