@@ -120,6 +120,7 @@ OUTER = {
     "public",
     "composition",
     "delta_cost",
+    "tuning_words",
     "grid",
     "reporting",
     "__init__",
