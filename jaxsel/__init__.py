@@ -142,7 +142,10 @@ _PUBLIC = {
 }
 _MODULES = ("repetitions", "statistics")
 
-__all__ = sorted([*_PUBLIC, *_MODULES, "__version__"])
+_NAMES = sorted([*_PUBLIC, *_MODULES, "__version__"])
+
+if not TYPE_CHECKING:  # a checker takes the names imported above, and no computed list
+    __all__ = _NAMES
 
 
 def _version() -> str:
@@ -167,4 +170,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return _NAMES

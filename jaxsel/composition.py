@@ -23,7 +23,7 @@ from jaxsel.families.tuning.composing_searches import (
 )
 from jaxsel.families.tuning.event_trees import event_guarantee, releases_of
 from jaxsel.printing import Summary, printed, rounded_up
-from jaxsel.repetitions import Repetitions, parse
+from jaxsel.repetitions import Repetitions, as_law
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -88,7 +88,7 @@ def release(
     Raises:
       InputError: for a base, a law or a number that is none.
     """
-    law = parse(repetitions) if isinstance(repetitions, str) else repetitions
+    law = None if repetitions is None else as_law(repetitions)
     return Release(guarantee_of(base, relation), law, check_integer("times", times, 1))
 
 

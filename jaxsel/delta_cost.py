@@ -1,12 +1,13 @@
 """What tuning costs at a given epsilon, asked for by name."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from jaxsel import tuning_words
 from jaxsel.composition import guarantee_of
 from jaxsel.families.tuning import accountant
 from jaxsel.printing import Summary, digits_down, digits_up, printed
-from jaxsel.repetitions import Repetitions, parse
+from jaxsel.repetitions import Repetitions, as_law
 
 
 @printed
@@ -38,29 +39,40 @@ class DeltaCost(NamedTuple):
         """The smallest proven delta."""
         return self.bounds[0]
 
+    @property
+    def is_proved(self) -> bool:
+        """Whether a theorem says anything of this epsilon."""
+        return self.best.delta < 1.0
+
     def sentences(self) -> list[str]:
         """What is proved, and what is not, in words; deltas are rounded up."""
         best, epsilon = self.best, self.epsilon
-        if best.delta >= 1.0:
+        if not self.is_proved:
             return [f"No known theorem bounds delta at epsilon = {epsilon:g}."]
         found = [
-            f"The best of K runs is ({epsilon:g}, {digits_up(best.delta):g})-"
-            f"differentially private, by {best.theorem}: {best.statement}.",
-            f"One run without tuning: ({epsilon:g}, {digits_up(self.single):g}). "
-            f"E[K] = {self.law.mean:.6g}.",
+            tuning_words.proved(epsilon, digits_up(best.delta), best),
+            tuning_words.one_run(epsilon, digits_up(self.single), self.law),
         ]
         if math.isfinite(self.attained):
-            found.append(
-                f"Some base with this {self.attained_from} and some ranking of its runs "
-                f"cost delta = {digits_down(self.attained):g} exactly: no bound from it "
-                "that covers them all is smaller."
-            )
+            cost = f"delta = {digits_down(self.attained):g}"
+            found.append(tuning_words.attained(cost, self.attained_from))
         return found
 
     def summary(self) -> Summary:
         """What is proved, and every bound that applies."""
-        columns = ("delta", "theorem", "by")
-        return Summary("\n".join(self.sentences()), columns, self.bounds)
+        return tuning_words.with_bounds(self.sentences(), self.bounds)
+
+    def as_record(self) -> dict[str, Any]:
+        """Names and numbers, ready for JSON."""
+        return {
+            **tuning_words.search(self.base, self.law),
+            "epsilon": self.epsilon,
+            "delta": self.best.delta,
+            "theorem": self.best.theorem,
+            "single_run_delta": self.single,
+            "attained_delta": self.attained,
+            "bounds": [bound._asdict() for bound in self.bounds],
+        }
 
 
 def account_delta(
@@ -83,7 +95,7 @@ def account_delta(
         always 0.
     """
     guarantee = guarantee_of(base)
-    law = parse(repetitions) if isinstance(repetitions, str) else repetitions
+    law = as_law(repetitions)
     found = accountant.account_delta(guarantee, law, epsilon, attain=attain)
     return DeltaCost(
         guarantee.name, law, float(epsilon), found.bounds, found.single, found.attained,

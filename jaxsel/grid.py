@@ -7,7 +7,7 @@ from jaxsel.composition import CompositionCost, compose, guarantee_of, release
 from jaxsel.errors import check_integer
 from jaxsel.printing import Summary, printed, rounded_up
 from jaxsel.public import TuningCost, account
-from jaxsel.repetitions import Repetitions, from_mean, parse
+from jaxsel.repetitions import Repetitions, as_law, from_mean
 
 
 @printed
@@ -81,8 +81,10 @@ def account_grid(
       InputError: as compose and account.
     """
     count = check_integer("grid", candidates, 1)
-    law = parse(repetitions) if isinstance(repetitions, str) else repetitions
-    law = from_mean("geometric", float(count)) if law is None else law
+    if repetitions is None:
+        law = from_mean("geometric", float(count))
+    else:
+        law = as_law(repetitions)
     guarantee = guarantee_of(base)
     every = compose([release(guarantee, None, count)], delta)
     random = account(guarantee, law, delta)

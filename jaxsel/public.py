@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jaxsel import catalogue
+from jaxsel import catalogue, tuning_words
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.base import Claim
 from jaxsel.composition import guarantee_of, privacy_loss_distribution, release
@@ -11,7 +11,7 @@ from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.proofs import releases_all
 from jaxsel.printing import Summary, digits_down, digits_up, printed, rounded_up
-from jaxsel.repetitions import Repetitions, parse
+from jaxsel.repetitions import Repetitions, as_law
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -83,6 +83,11 @@ class TuningCost(NamedTuple):
         """The smallest proven epsilon."""
         return self.bounds[0]
 
+    @property
+    def is_proved(self) -> bool:
+        """Whether a theorem bounds epsilon at this delta."""
+        return math.isfinite(self.best.epsilon)
+
     def privacy_loss_distribution(
         self, interval: float | None = None
     ) -> "PrivacyLossDistribution":
@@ -96,27 +101,18 @@ class TuningCost(NamedTuple):
     def sentences(self) -> list[str]:
         """What is proved, and what is not, in words; epsilons are rounded up."""
         best, delta = self.best, self.delta
-        if math.isfinite(best.epsilon):
-            found = [
-                f"The best of K runs is ({rounded_up(best.epsilon):g}, {delta:g})-"
-                f"differentially private, by {best.theorem}: {best.statement}."
-            ]
+        if self.is_proved:
+            found = [tuning_words.proved(rounded_up(best.epsilon), delta, best)]
         else:
             found = [self._lacking()]
-        found.append(
-            f"One run without tuning: ({rounded_up(self.single):g}, {delta:g}). "
-            f"E[K] = {self.law.mean:.6g}."
-        )
+        found.append(tuning_words.one_run(rounded_up(self.single), delta, self.law))
         if self.law.probability_zero > 0.0:
             zero = f"{self.law.probability_zero:.3g}"
             found.append(f"With probability {zero} nothing is run or released.")
         if math.isfinite(self.attained):
-            found.append(
-                f"Some base with this {self.attained_from} and some ranking of its runs "
-                f"cost {math.floor(self.attained * 1e4) / 1e4:g} exactly: no bound from "
-                "it that covers them all is smaller."
-            )
-        if not math.isfinite(best.epsilon):
+            cost = f"{math.floor(self.attained * 1e4) / 1e4:g}"
+            found.append(tuning_words.attained(cost, self.attained_from))
+        if not self.is_proved:
             return found
         if releases_all(best.theorem):
             found.append(
@@ -154,8 +150,21 @@ class TuningCost(NamedTuple):
 
     def summary(self) -> Summary:
         """What is proved, and every bound that applies."""
-        columns = ("epsilon", "theorem", "by")
-        return Summary("\n".join(self.sentences()), columns, self.bounds)
+        return tuning_words.with_bounds(self.sentences(), self.bounds)
+
+    def as_record(self) -> dict[str, Any]:
+        """Names and numbers, ready for JSON."""
+        return {
+            **tuning_words.search(self.base, self.law),
+            "probability_of_no_run": self.law.probability_zero,
+            "delta": self.delta,
+            "epsilon": self.best.epsilon,
+            "theorem": self.best.theorem,
+            "single_run_epsilon": self.single,
+            "attained_epsilon": self.attained,
+            "needed": None if self.needed is None else self.needed._asdict(),
+            "bounds": [bound._asdict() for bound in self.bounds],
+        }
 
 
 def account(
@@ -180,7 +189,7 @@ def account(
       InputError: for text of another form, a delta out of range, or a K that is always 0.
     """
     guarantee = guarantee_of(base)
-    law = parse(repetitions) if isinstance(repetitions, str) else repetitions
+    law = as_law(repetitions)
     found = accountant.account(guarantee, law, delta, attain=attain)
     return TuningCost(
         guarantee.name,

@@ -17,11 +17,14 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from jaxsel.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FORMAT = "jaxsel-record-2"
 # What a record holds beside its arrays; each a text.
@@ -187,10 +190,7 @@ def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Re
             f"{texts['format']}, not {FORMAT}; name another file or remove this one"
         )
     if texts["digest"] != _seal(arrays, texts):
-        raise InputError(
-            f"{path} was changed after it was written (its digest differs); name "
-            "another file or remove this one"
-        )
+        raise edited(path)
     found, attributes, made_by = (
         json.loads(texts[name]) for name in ("configuration", "attributes", "versions")
     )
@@ -225,18 +225,36 @@ def _seal(arrays: Mapping[str, np.ndarray], texts: Mapping[str, str]) -> str:
     return digest({"arrays": dict(arrays), "texts": own})
 
 
-def _contents(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+@contextlib.contextmanager
+def opened(path: Path, group: str | None = None) -> Iterator["xr.Dataset"]:
+    """A NetCDF file, or a group of it, read when needed.
+
+    Raises:
+      Exception: any, of a damaged file: HDF5 meets it with whatever it stumbles over.
+    """
     import h5py
     import xarray as xr
 
+    # On what is no HDF5 at all, h5netcdf fails twice, the second time unasked.
+    with h5py.File(path, "r"):
+        pass
+    with xr.open_dataset(path, engine="h5netcdf", group=group) as dataset:
+        yield dataset
+
+
+def edited(path: Path) -> InputError:
+    """The refusal of a file whose digest is not that of what it holds."""
+    return InputError(
+        f"{path} was changed after it was written (its digest differs); name "
+        "another file or remove this one"
+    )
+
+
+def _contents(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     try:
-        # On what is no HDF5 at all, h5netcdf fails twice, the second time unasked.
-        with h5py.File(path, "r"):
-            pass
-        with xr.open_dataset(path, engine="h5netcdf") as dataset:
+        with opened(path) as dataset:
             dataset.load()
         arrays = {str(name): np.asarray(value) for name, value in dataset.items()}
-    # HDF5 meets a damaged file with whatever it stumbles over.
     except Exception as error:
         raise InputError(
             f"{path} is not a jaxsel record, or is damaged: {error!r}"

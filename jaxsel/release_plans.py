@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from jaxsel import catalogue
+from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.pure_composition import composed_pure_epsilon
 from jaxsel.base import Relation
@@ -49,8 +50,8 @@ _OPEN = (
 )
 
 
-class Proof(NamedTuple):
-    """An epsilon of all releases, and what proves it.
+class ProvenReleases(NamedTuple):
+    """An epsilon of so many releases together, and what proves it.
 
     Attributes:
       epsilon: at the plan's delta.
@@ -104,27 +105,29 @@ def one_release(entry: MechanismEntry, values: Values) -> OneRelease:
     return OneRelease(pure if pure > 0.0 else math.inf, claim, relation, known)
 
 
-def composed(one: OneRelease, releases: int, delta: float) -> Proof:
+def composed(one: OneRelease, releases: int, delta: float) -> ProvenReleases:
     """The least epsilon that is proved of so many releases, each for data chosen freely.
 
     Pure epsilons compose without loss, as randomised response does; Renyi curves, and
     chances to fail, add up; profiles compose as privacy loss distributions.
     """
-    found = [Proof(math.inf, "none", one.relation)]
+    found = [ProvenReleases(math.inf, "none", one.relation)]
     if math.isfinite(one.pure):
         epsilon = composed_pure_epsilon(one.pure, releases, delta)
         how = "" if releases == 1 else ", composed by Kairouz, Oh & Viswanath 2015"
-        found.append(Proof(epsilon, one.claim + how, one.relation))
+        found.append(ProvenReleases(epsilon, one.claim + how, one.relation))
     if one.known is not None:
         renyi, failure = one.known.curve
         left = delta - releases * failure
         if left > 0.0 or (left == 0.0 and failure == 0.0):
             epsilon = renyi_to_epsilon(lambda a: releases * renyi(a), left).epsilon
             how = "" if releases == 1 else ", Renyi bounds added up"
-            found.append(Proof(epsilon, one.known.theorem + how, one.relation))
+            found.append(ProvenReleases(epsilon, one.known.theorem + how, one.relation))
         if one.known.profile is not None:
             epsilon = one.known.profile(releases, delta)
-            found.append(Proof(epsilon, one.known.profile_theorem, one.relation))
+            found.append(
+                ProvenReleases(epsilon, one.known.profile_theorem, one.relation)
+            )
     return min(found, key=lambda proof: proof.epsilon)
 
 
@@ -148,8 +151,8 @@ class ReleasePlan(NamedTuple):
     found: Mapping[str, float]
     releases: int
     delta: float
-    proof: Proof
-    one: Proof
+    proof: ProvenReleases
+    one: ProvenReleases
     scales: Mapping[str, float]
 
     @property
@@ -197,7 +200,7 @@ class ReleasePlan(NamedTuple):
         record = self._asdict()
         record["settings"] = {key: shown(v) for key, v in self.settings.items()}
         for name in ("proof", "one"):
-            proof: Proof = record.pop(name)
+            proof: ProvenReleases = record.pop(name)
             record[name] = {
                 "epsilon": proof.epsilon, "theorem": proof.theorem,
                 "neighbours": proof.relation.value,
@@ -223,7 +226,7 @@ class _Search(NamedTuple):
     def one(self, value: float) -> OneRelease:
         return one_release(self.entry, self.entry.read(self.settings(value)))
 
-    def proof(self, value: float) -> Proof:
+    def proof(self, value: float) -> ProvenReleases:
         return composed(self.one(value), self.releases, self.delta)
 
     def cost(self, value: float) -> float:
@@ -265,9 +268,7 @@ class _Search(NamedTuple):
 
     def _rounded(self, value: float, up: bool, epsilon: float) -> float:
         """Six digits, on the safe side."""
-        unit = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
-        steps = math.ceil(value / unit) if up else math.floor(value / unit)
-        found = float(f"{steps * unit:.{_DIGITS}g}")
+        found = to_digits(value, _DIGITS, up)
         return found if self.cost(found) <= epsilon else value
 
 

@@ -1,15 +1,19 @@
 """jaxsel account: what tuning costs in privacy."""
 
-import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.search_options import RepetitionsOption, TimesOption, one_search
 from jaxsel.errors import InputError
+
+if TYPE_CHECKING:
+    from jaxsel.delta_cost import DeltaCost
+    from jaxsel.public import TuningCost
 
 HELP = """What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
 
@@ -79,54 +83,25 @@ def _composed(
     return True
 
 
-def _check(base: str | None, repetitions: str | None) -> tuple[str, str]:
-    if base is None or repetitions is None:
-        missing = "--base" if base is None else "--repetitions"
-        raise InputError(f"{missing} is missing; see jaxsel account --help")
-    return base, repetitions
-
-
-def _asked_for_delta(
-    base: str | None, repetitions: str | None, epsilon: float, json: bool
-) -> bool:
-    """Answers with the smallest delta at an epsilon."""
-    from jaxsel.delta_cost import account_delta
-    from jaxsel.repetitions import describe
-
-    found = account_delta(*_check(base, repetitions), epsilon)
+def _say(found: "TuningCost | DeltaCost", json: bool) -> None:
+    """Prints what one search costs; exit status 1 if nothing is proved."""
     if json:
-        print_json(
-            {
-                "base": found.base,
-                "repetitions": describe(found.law),
-                "mean_repetitions": found.law.mean,
-                "epsilon": epsilon,
-                "delta": found.best.delta,
-                "theorem": found.best.theorem,
-                "single_run_delta": found.single,
-                "attained_delta": found.attained,
-                "bounds": found.bounds,
-            }
-        )
+        print_json(found.as_record())
     else:
         for sentence in found.sentences():
             say(sentence)
-        if found.best.delta < 1.0:
-            columns = ["delta", "theorem", "by"]
-            print_table("Every bound that applies", columns, found.bounds)
-    if found.best.delta >= 1.0:
+        if found.is_proved:
+            table = found.summary()
+            print_table("Every bound that applies", table.columns, table.rows)
+    if not found.is_proved:
         raise typer.Exit(1)
-    return True
 
 
 def account_command(
     base: Annotated[
         str | None, typer.Option("--base", metavar="TEXT", help="One run; forms above.")
     ] = None,
-    repetitions: Annotated[
-        str | None,
-        typer.Option("--repetitions", metavar="TEXT", help="How K is drawn."),
-    ] = None,
+    repetitions: RepetitionsOption = None,
     delta: Annotated[
         float | None,
         typer.Option(
@@ -136,9 +111,7 @@ def account_command(
     epsilon: Annotated[
         float | None, typer.Option("--epsilon", help="Asks for delta there, instead.")
     ] = None,
-    times: Annotated[
-        int, typer.Option("--times", help="So many such searches, on the same data.")
-    ] = 1,
+    times: TimesOption = 1,
     search: Annotated[
         list[Path] | None,
         typer.Option(
@@ -163,44 +136,18 @@ def account_command(
     with bad_input_exits():
         if epsilon is not None and delta is not None:
             raise InputError("give --delta or --epsilon, not both")
-        delta = 1e-6 if delta is None else delta
-        if epsilon is None:
-            asked = _composed(
-                base, repetitions, delta, times, search, beside, grid, json
-            )
-        else:
+        if epsilon is not None:
             if grid is not None or times != 1 or search or beside:
                 raise InputError("--epsilon goes with --base and --repetitions alone")
-            asked = _asked_for_delta(base, repetitions, epsilon, json)
-        if asked:
-            return
-    from jaxsel.public import account
-    from jaxsel.repetitions import describe
+            from jaxsel.delta_cost import account_delta
 
-    with bad_input_exits():
-        found = account(*_check(base, repetitions), delta)
-    proved = math.isfinite(found.best.epsilon)
-    if json:
-        print_json(
-            {
-                "base": found.base,
-                "repetitions": describe(found.law),
-                "mean_repetitions": found.law.mean,
-                "probability_of_no_run": found.law.probability_zero,
-                "delta": delta,
-                "epsilon": found.best.epsilon,
-                "theorem": found.best.theorem,
-                "single_run_epsilon": found.single,
-                "attained_epsilon": found.attained,
-                "needed": found.needed,
-                "bounds": found.bounds,
-            }
-        )
-    else:
-        for sentence in found.sentences():
-            say(sentence)
-        if proved:
-            columns = ["epsilon", "theorem", "by"]
-            print_table("Every bound that applies", columns, found.bounds)
-    if not proved:
-        raise typer.Exit(1)
+            asked = one_search("account", base, repetitions)
+            found = account_delta(*asked, epsilon)
+        else:
+            delta = 1e-6 if delta is None else delta
+            if _composed(base, repetitions, delta, times, search, beside, grid, json):
+                return
+            from jaxsel.public import account
+
+            found = account(*one_search("account", base, repetitions), delta)
+    _say(found, json)

@@ -7,6 +7,14 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.search_options import (
+    NoneOption,
+    RankOfOption,
+    RankOption,
+    Runs95Option,
+    RunsOption,
+    SearchDeltaOption,
+)
 from jaxsel.errors import InputError
 
 HELP = """How many runs should a search make, at random, to cost least?
@@ -21,8 +29,6 @@ good, in expected rank, as that of a geometric K with the runs that are allowed.
 epsilon is proved for the law that is printed; lower is a certificate: no law of K that
 gives what is asked has an envelope below it. --save writes the law to a file that account,
 plan, tune and simulate read: K = file:FILE. Takes some ten seconds."""
-
-_Number = float | None
 
 
 def _miss(text: str | None) -> tuple[float | None, float | None]:
@@ -46,30 +52,17 @@ def optimal_command(
     base: Annotated[
         str, typer.Option("--base", metavar="TEXT", help="One run, as for account.")
     ],
-    delta: Annotated[float, typer.Option("--delta", help="Of the search.")] = 1e-6,
-    runs: Annotated[
-        _Number, typer.Option("--runs", help="Runs on average, at most.")
-    ] = None,
-    runs_95: Annotated[
-        int | None,
-        typer.Option("--runs-95", help="Runs that 95 searches of 100 do not exceed."),
-    ] = None,
+    delta: SearchDeltaOption = 1e-6,
+    runs: RunsOption = None,
+    runs_95: Runs95Option = None,
     most: Annotated[
         int | None,
         typer.Option(
             "--most", help="Runs that no search exceeds; 10000 without --runs."
         ),
     ] = None,
-    rank: Annotated[
-        _Number,
-        typer.Option(
-            "--rank", help="Expected rank of the winner at most, 0.1: top 10 %."
-        ),
-    ] = None,
-    rank_of: Annotated[
-        str | None,
-        typer.Option("--rank-of", metavar="LAW", help="As good as this law of K."),
-    ] = None,
+    rank: RankOption = None,
+    rank_of: RankOfOption = None,
     miss: Annotated[
         str | None,
         typer.Option(
@@ -78,9 +71,7 @@ def optimal_command(
             help="Miss the best share Q with that chance at most, e.g. 0.05=0.3.",
         ),
     ] = None,
-    none: Annotated[
-        _Number, typer.Option("--none", help="Chance of no release, at most.")
-    ] = None,
+    none: NoneOption = None,
     save: Annotated[
         Path | None,
         typer.Option("--save", metavar="FILE", help="Write the law of K."),

@@ -13,6 +13,14 @@ from jaxsel.cli.arguments import (
     read_trials,
 )
 from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.search_options import (
+    NoneOption,
+    RankOfOption,
+    RankOption,
+    Runs95Option,
+    RunsOption,
+    SearchDeltaOption,
+)
 from jaxsel.errors import InputError, check_positive
 
 if TYPE_CHECKING:
@@ -71,14 +79,9 @@ def plan_command(
     epsilon: Annotated[
         _Number, typer.Option("--epsilon", help="Of the search.")
     ] = None,
-    delta: Annotated[float, typer.Option("--delta", help="Of the search.")] = 1e-6,
-    runs: Annotated[
-        _Number, typer.Option("--runs", help="Runs on average, at most.")
-    ] = None,
-    runs_95: Annotated[
-        int | None,
-        typer.Option("--runs-95", help="Runs that 95 searches of 100 do not exceed."),
-    ] = None,
+    delta: SearchDeltaOption = 1e-6,
+    runs: RunsOption = None,
+    runs_95: Runs95Option = None,
     good: Annotated[
         _Number,
         typer.Option("--good", help="Share of the candidates that is good, e.g. 0.05."),
@@ -86,19 +89,9 @@ def plan_command(
     chance: Annotated[
         _Number, typer.Option("--chance", help="To hit a good one, at least.")
     ] = None,
-    rank: Annotated[
-        _Number,
-        typer.Option(
-            "--rank", help="Expected rank of the winner at most, 0.1: top 10 %."
-        ),
-    ] = None,
-    rank_of: Annotated[
-        str | None,
-        typer.Option("--rank-of", metavar="LAW", help="As good as this law of K."),
-    ] = None,
-    none: Annotated[
-        _Number, typer.Option("--none", help="Chance of no release, at most.")
-    ] = None,
+    rank: RankOption = None,
+    rank_of: RankOfOption = None,
+    none: NoneOption = None,
     optimal: Annotated[
         bool,
         typer.Option(

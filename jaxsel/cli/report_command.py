@@ -8,6 +8,7 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, say
+from jaxsel.cli.search_options import RepetitionsOption, TimesOption, one_search
 from jaxsel.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,17 +36,12 @@ def report_command(
     base: Annotated[
         str | None, typer.Option("--base", metavar="TEXT", help="As in account.")
     ] = None,
-    repetitions: Annotated[
-        str | None,
-        typer.Option("--repetitions", metavar="TEXT", help="How K is drawn."),
-    ] = None,
+    repetitions: RepetitionsOption = None,
     delta: Annotated[
         float | None,
         typer.Option("--delta", help="In [0, 1); 1e-6 if it is not given."),
     ] = None,
-    times: Annotated[
-        int, typer.Option("--times", help="So many such searches, on the same data.")
-    ] = 1,
+    times: TimesOption = 1,
     search: Annotated[
         list[Path] | None,
         typer.Option("--search", metavar="FILE.toml", help="More searches."),
@@ -113,10 +109,8 @@ def _accounted(
 
         releases = gather(base, repetitions, times, search, beside)
         return report(compose(releases, delta))
-    if base is None or repetitions is None:
-        missing = "--base" if base is None else "--repetitions"
-        raise InputError(f"{missing} is missing; see jaxsel report --help")
-    return report(account(base, repetitions, delta, attain=False))
+    asked = one_search("report", base, repetitions)
+    return report(account(*asked, delta, attain=False))
 
 
 def _read(plan: Path | None, folder: Path | None) -> "Report":

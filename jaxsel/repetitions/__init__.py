@@ -4,7 +4,14 @@ A law is a :class:`Repetitions` record of numbers and pure functions, made by a 
 of its family, by :func:`from_mean`, or from text by :func:`parse`.
 """
 
-from jaxsel.repetitions.choose import FAMILIES, describe, from_mean, parse, save
+from jaxsel.repetitions.choose import (
+    FAMILIES,
+    as_law,
+    describe,
+    from_mean,
+    parse,
+    save,
+)
 from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
 from jaxsel.repetitions.negative_binomial import (
     geometric,
@@ -24,6 +31,7 @@ from jaxsel.repetitions.table import pmf, table_law
 __all__ = [
     "FAMILIES",
     "Repetitions",
+    "as_law",
     "beta_binomial",
     "binomial",
     "capped",

@@ -223,6 +223,15 @@ def parse(text: str) -> Repetitions:
     return law
 
 
+def as_law(repetitions: Repetitions | str) -> Repetitions:
+    """A law as it is, or the one that a text names.
+
+    Raises:
+      InputError: as ``parse``.
+    """
+    return parse(repetitions) if isinstance(repetitions, str) else repetitions
+
+
 def _items(text: str, tail: str, usage: str) -> dict[str, str]:
     """What is written after the colon, by name."""
     written: dict[str, str] = {}

@@ -98,16 +98,10 @@ def read(path: Path) -> State:
     Raises:
       InputError: if it holds no sweep, is damaged, or was edited.
     """
-    import h5py
-    import xarray as xr
-
     try:
-        # On what is no HDF5 at all, h5netcdf fails twice, the second time unasked.
-        with h5py.File(path, "r"):
-            pass
-        with xr.open_dataset(path, engine="h5netcdf") as root:
+        with records.opened(path) as root:
             form = root.attrs.get("format")
-        with xr.open_dataset(path, engine="h5netcdf", group=_GROUP) as group:
+        with records.opened(path, _GROUP) as group:
             group.load()
         columns = {
             name: [str(text) for text in group[name].values]
@@ -116,16 +110,12 @@ def read(path: Path) -> State:
             for name in _columns(State("", "", {}, {}, {}, ""))
         }
         subject, code, facts, asked, shard = json.loads(columns["rest"][0])
-    # HDF5 meets a damaged file with whatever it stumbles over.
     except Exception as error:
         raise InputError(f"{path} is no sweep, or is damaged: {error!r}") from error
     if form != FORMAT:
         raise InputError(f"{path} is no sweep of this version; name another file")
     if group.attrs.get("digest") != records.digest(columns_text(columns)):
-        raise InputError(
-            f"{path} was changed after it was written (its digest differs); name "
-            "another file or remove this one"
-        )
+        raise records.edited(path)
     parts = np.split(columns["counts"], np.cumsum(columns["events"])[:-1])
     store: Store = {
         (key, int(first)): Kept(int(last), made_by, counts)

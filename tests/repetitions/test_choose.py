@@ -202,3 +202,11 @@ def test_families():
         "conditioned",
         "capped",
     )
+
+
+def test_a_law_may_be_given_as_it_is_or_by_its_text():
+    law = laws.geometric(gamma=0.1)
+    assert laws.as_law(law) is law
+    assert laws.as_law("poisson:mean=3").mean == 3.0
+    with pytest.raises(InputError):
+        laws.as_law("nothing")

@@ -89,12 +89,10 @@ def account(
     best = ranked[0].epsilon
     attained = math.nan
     if attain and delta > 0.0 and math.isfinite(best):
-        attained = attained_epsilon(base, repetitions, delta)
-        if attained > best * (1.0 + ROUNDING) + ROUNDING:
-            attained = math.nan  # the best bound knows more than what was ranked
+        found = attained_epsilon(base, repetitions, delta)
+        attained = _credible(found, best, ROUNDING)
     lacking = None if math.isfinite(best) else needed(base, repetitions, delta)
-    known = "privacy profile" if base.more_than_pairs else "guarantee"
-    return Account(ranked, base_epsilon(base, delta), attained, known, lacking)
+    return Account(ranked, base_epsilon(base, delta), attained, _known(base), lacking)
 
 
 class ProvenDelta(NamedTuple):
@@ -130,6 +128,16 @@ def _check_law(repetitions: Repetitions) -> None:
         raise InputError("K is always 0: nothing is ever run, and there is no best run")
 
 
+def _credible(attained: float, best: float, slack: float = 0.0) -> float:
+    """What is attained; NaN where the best bound knows more than what was ranked."""
+    return math.nan if attained > best * (1.0 + ROUNDING) + slack else attained
+
+
+def _known(base: BaseGuarantee) -> str:
+    """What the base has that attains: see Account."""
+    return "privacy profile" if base.more_than_pairs else "guarantee"
+
+
 def account_delta(
     base: BaseGuarantee,
     repetitions: Repetitions,
@@ -156,8 +164,6 @@ def account_delta(
     best = ranked[0].delta
     attained = math.nan
     if attain and best > 0.0:
-        attained = attained_delta(base, repetitions, epsilon, best)
-        if attained > best * (1.0 + ROUNDING):
-            attained = math.nan  # the best bound knows more than what was ranked
-    known = "privacy profile" if base.more_than_pairs else "guarantee"
-    return AccountOfDelta(ranked, base_delta(base, epsilon), attained, known)
+        found = attained_delta(base, repetitions, epsilon, best)
+        attained = _credible(found, best)
+    return AccountOfDelta(ranked, base_delta(base, epsilon), attained, _known(base))

@@ -344,3 +344,14 @@ def test_bad_epsilons(epsilon):
     )
     with pytest.raises(InputError):
         priced.priced_delta(directions, epsilon)
+
+
+def test_what_was_priced_is_kept_for_the_same_search_alone():
+    base, law = curves.gaussian(2.0), parse("geometric:mean=5")
+    kept = priced.priced_directions(base, law, COARSE)
+    assert priced.priced_directions(base, law, COARSE) is kept
+    assert priced.priced_directions(base, law, priced.FINE) is not kept
+    # Nothing tells whether the functions of other objects are the same.
+    assert priced.priced_directions(curves.gaussian(2.0), law, COARSE) is not kept
+    again = parse("geometric:mean=5")
+    assert priced.priced_directions(base, again, COARSE) is not kept

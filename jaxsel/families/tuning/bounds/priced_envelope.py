@@ -12,6 +12,7 @@ with a(u) = f'(1 - u) and f the generating function of K. The least of this and 
 envelope is taken, so that it is never above the envelope.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,7 @@ LEAST_DELTA = 1e-3
 _WORKERS = 2  # programs solved at a time; more do not help, since they share the memory
 _TRIES = 8  # of epsilon, for one delta
 _NEAR = 5e-3  # relative, of delta, at which an epsilon is near enough for a chord
+_KEPT = 4  # searches whose prices are kept, with their pairs and envelopes
 
 
 class Resolution(NamedTuple):
@@ -114,10 +116,33 @@ class PricedDirection:
         return max(0.0, min(1.0, enveloped, self.priced(epsilon)))
 
 
+class _Search:
+    """A base and a law of K, the same as another if both are the same objects.
+
+    Their functions say nothing of whether they are equal, and a law has no hash.
+    """
+
+    def __init__(self, base: BaseGuarantee, law: Repetitions) -> None:
+        self.base, self.law = base, law
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Search)
+            and self.base is other.base
+            and self.law is other.law
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.base), id(self.law)))
+
+
 def priced_directions(
     base: BaseGuarantee, repetitions: Repetitions, resolution: Resolution | None = None
 ) -> tuple[PricedDirection, ...]:
     """The priced envelopes of both directions (one, if the base's pair is symmetric).
+
+    What was priced for the last few searches is kept, since an account and the report on
+    it ask for the same, which takes ten seconds.
 
     Args:
       base: guarantee of one run.
@@ -127,10 +152,16 @@ def priced_directions(
     Raises:
       InputError: if the base has no dominating pair, or E[K] is 0 or infinite.
     """
-    envelopes = base_envelopes(base, repetitions)
+    return _directions(_Search(base, repetitions), resolution or FINE)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _directions(search: _Search, resolution: Resolution) -> tuple[PricedDirection, ...]:
+    base, law = search.base, search.law
+    envelopes = base_envelopes(base, law)
     assert base.pairs is not None  # or there were no envelopes
     return tuple(
-        PricedDirection(pair, repetitions, envelope, resolution or FINE)
+        PricedDirection(pair, law, envelope, resolution)
         for pair, envelope in zip(base.pairs(), envelopes, strict=True)
     )
 

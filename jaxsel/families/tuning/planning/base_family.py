@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from scipy import interpolate
 
+from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.errors import InputError
@@ -81,9 +82,7 @@ def open_base(text: str) -> BaseFamily | BaseGuarantee:
 
 
 def _rounded(value: float, up: bool) -> float:
-    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
-    steps = math.ceil(value / unit - 1e-9) if up else math.floor(value / unit + 1e-9)
-    return float(f"{steps * unit:.{_DIGITS}g}")
+    return to_digits(value, _DIGITS, up, slack=1e-9)
 
 
 def least_noise(

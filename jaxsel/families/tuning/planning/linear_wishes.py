@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize
 
+from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.wishes import Wishes
 from jaxsel.repetitions.table import MOST_COUNT
@@ -142,10 +143,5 @@ def refuse_infeasible(wishes: Wishes, found: Sequence[Row]) -> None:
             raise InputError(
                 f"{row.name} is at least {least:.6g} for every law of K"
                 f"{' with ' + beside if beside else ''}; {row.most:.6g} is wished, so "
-                f"take {_rounded_up(least):g} or more, or relax the others"
+                f"take {to_digits(least, 4, up=True):g} or more, or relax the others"
             )
-
-
-def _rounded_up(value: float) -> float:
-    unit = 10.0 ** (math.floor(math.log10(value)) - 3) if value > 0.0 else 1.0
-    return math.ceil(value / unit) * unit

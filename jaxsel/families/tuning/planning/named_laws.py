@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.wishes import Wishes
 from jaxsel.repetitions import Repetitions, from_mean
@@ -97,7 +98,8 @@ def _fitted(
         # Without a wish for quality more runs are better, as long as they are afforded.
         high = mean if wishes.asks_for_quality else high
     # Few digits where they do; the end that bisection found may lie on its other side.
-    for mean in (*(_rounded_up(high, digits) for digits in (4, 6, 9)), high):
+    short = [to_digits(high, digits, up=True, slack=1e-6) for digits in (4, 6, 9)]
+    for mean in (*short, high):
         for near in (mean, mean * (1.0 - 1e-8)):
             found = law(near)
             if found and wishes.afforded(found) and wishes.good_enough(found):
@@ -134,8 +136,3 @@ def most_runs(
         low, high = (middle, high) if good(middle) else (low, middle)
     law = make(low)
     return Fitted(family, law) if wishes.good_enough(law) else None
-
-
-def _rounded_up(mean: float, digits: int) -> float:
-    unit = 10.0 ** (math.floor(math.log10(mean)) + 1 - digits)
-    return float(f"{math.ceil(mean / unit - 1e-6) * unit:.{digits}g}")

@@ -15,7 +15,7 @@ from jaxsel.families.tuning.planning.wishes import (
     utility,
 )
 from jaxsel.printing import Summary, printed, rounded_up
-from jaxsel.repetitions import Repetitions, describe, expected_quantile, parse
+from jaxsel.repetitions import Repetitions, describe
 
 
 @printed
@@ -115,13 +115,9 @@ def optimal(
         >>> found.law.mean <= 5 and found.lower <= found.epsilon
         True
     """
-    if rank_of is not None:
-        law = parse(rank_of) if isinstance(rank_of, str) else rank_of
-        least = (1.0 - expected_quantile(law)) * (1.0 + 1e-9)
-        rank = least if rank is None else min(rank, least)
     wishes = read_wishes(
-        runs=runs, runs_95=runs_95, rank=rank, good=good, chance=chance, none=none,
-        most=most,
+        runs=runs, runs_95=runs_95, rank=rank, rank_of=rank_of, good=good, chance=chance,
+        none=none, most=most,
     )  # fmt: skip
     if not wishes.asks_for_quality:
         if runs is None and runs_95 is None:

@@ -23,10 +23,14 @@ from jaxsel.families.tuning.planning.named_laws import (
     fitted,
     most_runs,
 )
-from jaxsel.families.tuning.planning.wishes import Utility, Wishes, utility
+from jaxsel.families.tuning.planning.wishes import (
+    Utility,
+    Wishes,
+    rank_reached,
+    utility,
+)
 from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.repetitions import Repetitions, from_mean
-from jaxsel.repetitions.summaries import expected_quantile
 
 _QUICK = 2048  # points of the envelope while searching: an upper bound, too
 _EPSILON = number("of the search", above=0.0)
@@ -125,8 +129,7 @@ def rank_of_geometric(wishes: Wishes) -> float:
         raise InputError(
             "no geometric law of K runs so little; take more runs or a larger runs_95"
         )
-    # A little less, so that rounding does not exclude that law itself.
-    return (1.0 - expected_quantile(found.law)) * (1.0 + 1e-9)
+    return rank_reached(found.law)
 
 
 def choices(budget: Budget) -> list[Choice]:

@@ -15,8 +15,7 @@ from jaxsel.families.tuning.planning.plan import (
 )
 from jaxsel.families.tuning.planning.wishes import read_wishes
 from jaxsel.printing import Summary, printed, rounded_up
-from jaxsel.repetitions import Repetitions, describe, parse
-from jaxsel.repetitions.summaries import expected_quantile
+from jaxsel.repetitions import Repetitions, describe
 
 COLUMNS = (
     "choice", "noise", "law of K", "epsilon", "E[K]", "95 % of K", "expected quantile",
@@ -174,13 +173,10 @@ def plan(
         >>> found.epsilon <= 3
         True
     """
-    if rank_of is not None:
-        law = parse(rank_of) if isinstance(rank_of, str) else rank_of
-        least = (1.0 - expected_quantile(law)) * (1.0 + 1e-9)
-        rank = least if rank is None else min(rank, least)
     wishes = read_wishes(
-        runs=runs, runs_95=runs_95, rank=rank, good=good, chance=chance, none=none
-    )
+        runs=runs, runs_95=runs_95, rank=rank, rank_of=rank_of, good=good, chance=chance,
+        none=none,
+    )  # fmt: skip
     budget = read_budget(base, delta, epsilon, wishes)
     found = choices(budget)
     if optimal:

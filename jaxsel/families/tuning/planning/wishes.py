@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from jaxsel.domains import number, probability, whole
 from jaxsel.errors import InputError
-from jaxsel.repetitions import Repetitions
+from jaxsel.repetitions import Repetitions, as_law
 from jaxsel.repetitions.summaries import expected_quantile, quantile
 
 _ROUNDING = 1e-9
@@ -99,11 +99,17 @@ class Wishes(NamedTuple):
         )
 
 
+def rank_reached(law: Repetitions) -> float:
+    """The expected rank of its winner, and a little more: rounding must not refuse it."""
+    return (1.0 - expected_quantile(law)) * (1.0 + 1e-9)
+
+
 def read_wishes(
     *,
     runs: float | None = None,
     runs_95: int | None = None,
     rank: float | None = None,
+    rank_of: str | Repetitions | None = None,
     good: float | None = None,
     chance: float | None = None,
     none: float | None = None,
@@ -111,10 +117,18 @@ def read_wishes(
 ) -> Wishes:
     """Wishes that can be met, by some law of K if not by one with a name.
 
+    Args:
+      runs, runs_95, rank, good, chance, none, most: as of Wishes.
+      rank_of: a law of K, or its text, whose winner's rank is wished, or ``rank`` if that
+        is less.
+
     Raises:
       InputError: for a number out of range, a chance without a share of good candidates,
         or wishes that no law of K meets; then with the nearest that one meets.
     """
+    if rank_of is not None:
+        reached = rank_reached(as_law(rank_of))
+        rank = reached if rank is None else min(rank, reached)
     if chance is not None and good is None:
         raise InputError(
             "a chance is wished, but not of what; say which share of the candidates "

@@ -1,0 +1,51 @@
+"""What commands about a search share: options for its size, its winner and its base."""
+
+from typing import Annotated
+
+import typer
+
+from jaxsel.errors import InputError
+
+RepetitionsOption = Annotated[
+    str | None, typer.Option("--repetitions", metavar="TEXT", help="How K is drawn.")
+]
+TimesOption = Annotated[
+    int, typer.Option("--times", help="So many such searches, on the same data.")
+]
+SearchDeltaOption = Annotated[float, typer.Option("--delta", help="Of the search.")]
+RunsOption = Annotated[
+    float | None, typer.Option("--runs", help="Runs on average, at most.")
+]
+Runs95Option = Annotated[
+    int | None,
+    typer.Option("--runs-95", help="Runs that 95 searches of 100 do not exceed."),
+]
+RankOption = Annotated[
+    float | None,
+    typer.Option("--rank", help="Expected rank of the winner at most, 0.1: top 10 %."),
+]
+RankOfOption = Annotated[
+    str | None,
+    typer.Option("--rank-of", metavar="LAW", help="As good as this law of K."),
+]
+NoneOption = Annotated[
+    float | None, typer.Option("--none", help="Chance of no release, at most.")
+]
+
+
+def one_search(
+    command: str, base: str | None, repetitions: str | None
+) -> tuple[str, str]:
+    """The base and the law of K of a command that needs both.
+
+    Args:
+      command: whose help says more.
+      base, repetitions: as given, if they are.
+
+    Raises:
+      InputError: if one is missing.
+    """
+    if base is None or repetitions is None:
+        missing = "--base" if base is None else "--repetitions"
+        raise InputError(f"{missing} is missing; see jaxsel {command} --help")
+    return base, repetitions
