@@ -268,7 +268,7 @@ class _Search(NamedTuple):
 
     def _rounded(self, value: float, up: bool, epsilon: float) -> float:
         """Six digits, on the safe side."""
-        found = to_digits(value, _DIGITS, up)
+        found = to_digits(value, _DIGITS, up, slack=1e-6)
         return found if self.cost(found) <= epsilon else value
 
 

@@ -80,6 +80,12 @@ def test_pure_mechanisms_by_the_loss_distribution(name, settings, factor):
     assert _responses(1.01 * pure, 40).get_epsilon_for_delta(1e-6) > 2.0
 
 
+def test_one_pure_release_has_the_whole_budget():
+    # The search ends a little below, and six digits are rounded to what holds.
+    found = plan_releases("noisy_max", epsilon=1.0, delta=0.0)
+    assert (found.found, found.epsilon) == ({"epsilon": 1.0}, 1.0)
+
+
 def test_nothing_is_gained_at_delta_zero():
     found = plan_releases("sparse", epsilon=3.0, delta=0.0, releases=100)
     assert found.found["epsilon"] == pytest.approx(0.03, rel=1e-5)
