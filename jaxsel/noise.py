@@ -124,12 +124,11 @@ def uniform(number: Ends) -> Float[Array, "..."]:
 def exponential(number: Ends) -> Float[Array, "..."]:
     """Standard exponential, accurate near 0 and in its tail; one logarithm."""
     upper, t = number
-    if t.dtype == jnp.float64:
-        return -jnp.where(upper, jnp.log(t), jnp.log1p(-t))
     # Minus log(t), or log(1 - t) from the exact fraction of 1 - t.
     exponent, fraction = split(t)
     halved = t > 0.29  # 1 - t = (1 + f) / 2 there, 1 + f elsewhere
-    exponent = jnp.where(upper, exponent, -halved.astype(t.dtype))
+    below = jnp.where(halved, _constant(t, -1.0), _constant(t, 0.0))
+    exponent = jnp.where(upper, exponent, below)
     fraction = jnp.where(upper, fraction, jnp.where(halved, 1 - (t + t), -t))
     return -join(exponent, fraction)
 
@@ -153,7 +152,7 @@ def truncated_laplace(number: Ends, bound) -> Float[Array, "..."]:
     """Standard Laplace conditioned on |x| <= bound."""
     floor = jnp.exp(-jnp.asarray(bound, dtype=number.t.dtype))
     one = _constant(number.t, 1.0)
-    magnitude = -jnp.log(floor + (number.t + number.t) * (one - floor))
+    magnitude = -log(floor + (number.t + number.t) * (one - floor))
     return jnp.where(number.upper, magnitude, -magnitude)
 
 

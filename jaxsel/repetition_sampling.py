@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxsel import look_up, noise, stream
 from jaxsel import repetitions as laws
 from jaxsel.errors import InputError, check_choice
+from jaxsel.logarithm import log, log1p
 
 
 class Rank(NamedTuple):
@@ -60,8 +61,8 @@ def _truncated_negative_binomial(key, p) -> Rank:
     growth = jnp.expm1(-eta * big_l)  # gamma^eta - 1
     # log(1 + s (gamma^eta - 1)): the first form near 0, also where gamma is near 1 and
     # growth near 0; the second where its argument v + s gamma^eta may be near 0.
-    near = jnp.log1p(s * growth)
-    far = jnp.log(v + s * jnp.exp(-eta * big_l))
+    near = log1p(jnp.maximum(s * growth, -0.5))
+    far = log(v + s * jnp.exp(-eta * big_l))
     inverse = jnp.where(s * growth > -0.5, near, far)
     safe_eta = jnp.where(eta == 0, 1.0, eta)
     log_ratio = jnp.where(eta == 0, big_l * s, -inverse / safe_eta)  # log(w / gamma)

@@ -38,6 +38,15 @@ def test_hashes_and_functions_are_counted_once_an_element():
     assert counted(draws) == {HASH: 5.0, "exp float32": 5.0, SHORT_LOG: 1.0}
 
 
+def test_a_logarithm_of_our_own_is_one_function():
+    def draws(key):
+        return logarithm.log(stream.words(key, 0)[0].astype(jnp.float64) + 1.0)
+
+    found = counted(draws)
+    assert {HASH: 1.0, "log float64": 1.0}.items() <= found.items()
+    assert found[ARITHMETIC] < 5.0  # of taking the number apart
+
+
 def test_what_no_trial_needs_of_its_own_is_not_counted():
     def draws(key):
         own = stream.at_round(key, jnp.uint32(7))  # the same for all trials

@@ -37,7 +37,8 @@ ALLOWED = {
     "repetitions": HOST,
     "accounting.numerics": set(),
     "accounting.single_run": HOST | {"accounting.numerics"},
-    "repetition_sampling": HOST | {"look_up", "noise", "stream", "repetitions"},
+    "repetition_sampling": HOST
+    | {"logarithm", "look_up", "noise", "stream", "repetitions"},
     "tables": HOST | {"look_up", "stream"},
     "checking": HOST,
     "statements": HOST,

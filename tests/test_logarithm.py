@@ -1,11 +1,12 @@
-"""The float32 logarithm, against float64."""
+"""The logarithms: of float32 against float64, of float64 against mpmath."""
 
 import jax
 import jax.numpy as jnp
+import mpmath
 import numpy as np
 import pytest
 
-from jaxsel.logarithm import join, log, split
+from jaxsel.logarithm import join, log, log1p, split
 
 RANDOM = np.random.default_rng(20260101)
 POINTS = np.concatenate(
@@ -44,7 +45,61 @@ def test_join_keeps_tiny_fractions():
     np.testing.assert_allclose(found, np.log1p(-tiny.astype(np.float64)), rtol=2.0**-22)
 
 
-@pytest.mark.parametrize("x", [0.3, 1.0, 7e-9])
-def test_float64_is_the_built_in_logarithm(x):
+# --- float64 --------------------------------------------------------------------------
+
+NEAR_ONE = RANDOM.choice([-1, 1], 1000) * 2.0 ** RANDOM.uniform(-52, -1.1, 1000)
+DOUBLES = np.concatenate(
+    [
+        2.0 ** RANDOM.uniform(-1000, 1000, 1000),
+        1.0 + NEAR_ONE,
+        2.0 ** np.arange(-1022.0, 1024.0, 31.0),
+        [
+            0.5**0.5,
+            np.nextafter(0.5**0.5, 0),
+            np.finfo(float).tiny,
+            np.finfo(float).max,
+        ],
+    ]
+)
+FRACTIONS = np.concatenate(
+    [
+        NEAR_ONE,
+        -(2.0 ** -np.arange(1.0, 1022.0, 17.0)),
+        2.0 ** RANDOM.uniform(-900, 300, 1000),
+        [0.0, -0.29, -0.3, 0.41, 0.42, -1 + 2.0**-53, 1.0, np.nextafter(1, 2)],
+    ]
+)
+
+
+def units(function, exact, points) -> np.ndarray:
+    """Errors in units of the last place."""
+    with jax.enable_x64(True), mpmath.workdps(60):
+        found = np.asarray(jax.jit(function)(points))
+        assert found.dtype == np.float64
+        right = [exact(mpmath.mpf(float(x))) for x in points]
+        gaps = [
+            float(mpmath.mpf(float(a)) - b) for a, b in zip(found, right, strict=True)
+        ]
+        return np.abs(gaps) / np.spacing(np.abs(np.array(right, dtype=float)))
+
+
+def test_the_wide_logarithm_is_right_to_its_last_place():
+    assert units(log, mpmath.log, DOUBLES).max() < 1.0
+
+
+def test_the_wide_logarithm_of_one_more_is_right_to_its_last_places():
+    assert units(log1p, lambda x: mpmath.log1p(x), FRACTIONS).max() < 2.0
+
+
+def test_wide_numbers_are_taken_apart_exactly():
     with jax.enable_x64(True):
-        assert float(log(jnp.float64(x))) == pytest.approx(np.log(x), rel=1e-15)
+        exponent, fraction = (np.asarray(part) for part in jax.jit(split)(DOUBLES))
+    np.testing.assert_array_equal(np.ldexp(1 + fraction, exponent.astype(int)), DOUBLES)
+    assert fraction.min() >= 0.5**0.5 - 1 - 2.0**-52
+    assert fraction.max() < 2**0.5 - 1 + 2.0**-52
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_more_than_nothing_has_no_logarithm(dtype):
+    with jax.enable_x64(True):
+        assert float(log1p(jnp.asarray(0, dtype))) == 0.0

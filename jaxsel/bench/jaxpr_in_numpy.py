@@ -20,7 +20,8 @@ _DIRECT: dict[str, Callable] = {
     "ceil": np.ceil, "sign": np.sign, "eq": np.equal, "ne": np.not_equal,
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "shift_left": np.left_shift, "pow": np.power, "erf_inv": scipy.special.erfinv,
+    "shift_left": np.left_shift, "shift_right_arithmetic": np.right_shift,
+    "pow": np.power, "erf_inv": scipy.special.erfinv,
     "is_finite": np.isfinite, "square": np.square, "logistic": scipy.special.expit,
     "real": np.real, "imag": np.imag, "stop_gradient": lambda x: x,
     "copy": lambda x: x, "copy_p": lambda x: x,
@@ -57,6 +58,9 @@ _WITH_SETTINGS: dict[str, Callable] = {
     "argmax": lambda x, *, axes, **_: np.argmax(x, axis=axes[0]),
     "select_n": lambda which, *cases, **_: np.choose(which.astype(np.int8), cases),
     "shift_right_logical": lambda x, y, **_: _shift_right(x, y),
+    "bitcast_convert_type": lambda x, *, new_dtype, **_: (
+        x.view(new_dtype) if np.dtype(new_dtype).itemsize == x.itemsize else None
+    ),
     "not": lambda x, **_: ~x,
     "iota": lambda *, dtype, shape, dimension, **_: np.broadcast_to(
         np.arange(shape[dimension], dtype=dtype).reshape(

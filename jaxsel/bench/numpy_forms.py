@@ -41,6 +41,10 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
         raw = generator.bit_generator.random_raw(size).view(np.uint32)
         return raw[::2].reshape(shape), raw[1::2].reshape(shape)
 
+    def logarithm(place, exponent, fraction):
+        del place  # what NumPy would write: its own
+        return [exponent * exponent.dtype.type(np.log(2)) + np.log1p(fraction)]
+
     def events(lane, prepared):
         zero = jnp.uint32(0)
 
@@ -55,7 +59,14 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
     with jax.enable_x64(True):
         prepared = jax.tree.map(np.asarray, mechanism.prepare(data, params))
         block = jaxpr_in_numpy.runner(
-            events, lane, prepared, watch={THREEFRY: two_words}
+            events,
+            lane,
+            prepared,
+            watch={
+                THREEFRY: two_words,
+                "join_single": logarithm,
+                "join_double": logarithm,
+            },
         )
 
         block(lane, prepared)  # raises here what cannot be done

@@ -39,7 +39,8 @@ _PLACE = {kind: place for place, kind in enumerate(KINDS)}
 THREEFRY = "threefry_rounds"
 _NAMED = {
     THREEFRY: HASH,
-    "join": SHORT_LOG,
+    "join_single": SHORT_LOG,
+    "join_double": "log float64",
 }
 _MOVES = {
     "broadcast_in_dim", "reshape", "squeeze", "transpose", "slice", "dynamic_slice",

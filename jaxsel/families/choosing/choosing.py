@@ -22,6 +22,7 @@ from jaxsel.errors import (
     check_params,
 )
 from jaxsel.families.choosing.laws import NoisySelection, choosing_settings, group_law
+from jaxsel.logarithm import log
 
 METHODS = ("literal", "grouped")
 _PRIOR_TAG, _MEMBER_TAG = 0xC7, 0xC8
@@ -147,7 +148,7 @@ def _noise_at(tail: Array, params) -> Array:
     """Truncated Laplace noise that a fresh draw exceeds with probability ``tail``."""
     truncation = params["truncation"]
     nearer = jnp.minimum(tail, 1.0 - tail)
-    size = -jnp.log(truncation + 2.0 * (1.0 - truncation) * nearer)
+    size = -log(truncation + 2.0 * (1.0 - truncation) * nearer)
     return jnp.where(tail <= 0.5, size, -size) / params["rate"]
 
 

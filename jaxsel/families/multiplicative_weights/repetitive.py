@@ -40,6 +40,7 @@ from jaxsel.families.selection_and_test.state import (
     initialise,
     log_stay,
 )
+from jaxsel.logarithm import log, log1p
 
 METHODS = ("jump", "literal")
 _PRIOR_TAG, _QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE8, 0xE9, 0xEA, 0xEB
@@ -287,7 +288,7 @@ def _log_fails(log_passes: Array) -> Array:
     """log(1 - e^x), x <= 0."""
     return jnp.where(
         log_passes < -0.7,
-        jnp.log1p(-jnp.exp(jnp.minimum(log_passes, -0.7))),
+        log1p(-jnp.exp(jnp.minimum(log_passes, -0.7))),
         jnp.log(-jnp.expm1(jnp.maximum(log_passes, -0.7))),
     )
 
@@ -311,7 +312,7 @@ def _jump(key, number, state: State, level, params, left) -> _Verdict:
     pairs = jnp.where(rate > 0, pairs, _MANY)
     # top : bottom = (1 - A) B : A, by their logarithms, as both may vanish.
     u, t = noise.number(key, 2 * number + 1, precision)
-    logit = jnp.where(u, -1.0, 1.0) * (jnp.log(t) - jnp.log1p(-t))
+    logit = jnp.where(u, -1.0, 1.0) * (log(t) - log1p(-t))
     top = logit < log_fail_a + log_b - log_a
     return _Verdict(top, 2 * pairs + top.astype(pairs.dtype))
 

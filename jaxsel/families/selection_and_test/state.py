@@ -20,9 +20,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel import noise, stream
 from jaxsel.families.tuning.bases import Draw
+from jaxsel.logarithm import log, log1p
 from jaxsel.repetition_sampling import Rank
 
 _RUN_TAG, _DRAW_TAG = 0xB0, 0xB1
+_LEAST = 1e-300  # below what 1 - p chance can be
 
 
 class State(NamedTuple):
@@ -89,7 +91,8 @@ def log_stay(state: State, chance) -> Float[Array, ""]:
     hit = state.p * chance
     # Near p chance = 1 both parts of 1 - p chance = (1 - p) + p (1 - chance) are small.
     rest = -jnp.expm1(state.log_p) + state.p * (1 - chance)
-    return jnp.where(hit < 0.5, jnp.log1p(-jnp.minimum(hit, 0.5)), jnp.log(rest))
+    never = jnp.where(rest > 0, log(jnp.maximum(rest, _LEAST)), -jnp.inf)
+    return jnp.where(hit < 0.5, log1p(-jnp.minimum(hit, 0.5)), never)
 
 
 def answers_top(

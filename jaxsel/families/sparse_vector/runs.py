@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxsel.errors import InputError, check_finite, check_integer, check_interval
+from jaxsel.logarithm import log1p
 
 _MAX_QUERIES = 2**24
 
@@ -96,7 +97,7 @@ def hazards(
     sure = jnp.where(distance > 0.0, jnp.inf, -jnp.inf)
     gap = jnp.where(noised, distance / jnp.where(noised, scale, 1.0), sure)
     half = 0.5 * jnp.exp(-jnp.abs(gap))
-    return jnp.where(gap > 0.0, -jnp.log1p(-half), jnp.abs(gap) + math.log(2.0))
+    return jnp.where(gap > 0.0, -log1p(-half), jnp.abs(gap) + math.log(2.0))
 
 
 def first_hit(

@@ -29,11 +29,13 @@ from jaxsel.families.sparse_vector.patterns import (
 )
 from jaxsel.families.sparse_vector.runs import Runs, first_hit, hazards, read_runs
 from jaxsel.families.sparse_vector.stopping_laws import stopping_law
+from jaxsel.logarithm import log
 
 METHODS = ("literal", "jump")
 EVENTS = ("pattern", "stop")
 _MAX_EVENTS = 2**16
 _QUERY_TAG, _LIFT_TAG = 0x51, 0x52
+_LEAST = 2.0**-70  # below every uniform number
 
 
 class Answers(NamedTuple):
@@ -321,8 +323,9 @@ def _lifted(number: noise.Ends, gap):
     # Above 0 the excess is exponential; else by the tail probability of the noise.
     excess = jnp.maximum(gap, 0.0) + noise.exponential(number)
     tail = noise.uniform(number) * (1.0 - 0.5 * jnp.exp(jnp.minimum(gap, 0.0)))
-    small = jnp.minimum(tail, 1.0 - tail)
-    inverse = jnp.where(tail < 0.5, -jnp.log(2.0 * tail), jnp.log(2.0 * small))
+    nearer = jnp.maximum(jnp.minimum(tail, 1.0 - tail), _LEAST)
+    size = -log(2.0 * nearer)
+    inverse = jnp.where(tail < 0.5, size, -size)
     return jnp.where(gap > 0.0, excess, jnp.maximum(inverse, gap))
 
 
