@@ -94,14 +94,13 @@ def log(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def log1p(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """log(1 + x) for finite float64 x > -1; of float32 the built-in one."""
+    """log(1 + x) for finite float64 x > -1, to 5e-16 of itself; of float32 the built-in.
+
+    Where x is not itself the fraction, what the sum 1 + x rounds away is lost.
+    """
     if x.dtype != jnp.float64:
         return jnp.log1p(x)
-    whole = 1 + x
-    exponent, fraction = split(whole)
-    # What 1 + x lost: relative to 1 + x, and nothing where x is the fraction itself.
-    lost = jnp.where(x < 1, x - (whole - 1), 1 - (whole - x)) / whole
+    exponent, fraction = split(1 + x)
     near = (x > -0.29) & (x < 0.41)
     exponent = jnp.where(near, jnp.zeros_like(x), exponent)
-    fraction = jnp.where(near, x, fraction)
-    return join(exponent, fraction) + jnp.where(near, jnp.zeros_like(x), lost)
+    return join(exponent, jnp.where(near, x, fraction))
