@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxsel import look_up, noise, rows, stream
+from jaxsel import noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
 from jaxsel.families.noisy_max.subsampled_exponential_entries import (
     read_input,
@@ -26,19 +26,11 @@ def subsampled_exponential(*, draws: int) -> Mechanism:
         return (scores - scores.max()) * (epsilon / 2.0), ()
 
     def sample(key: stream.Key, data, params) -> Int[Array, ""]:
-        levels, place_key = jnp.asarray(data), stream.fold(key, 0x5A)
-        noise_key = stream.fold(key, 0x5B)
-
-        def one(draw):
-            place = noise.uniform(noise.number(place_key, draw))  # in (0, 1]
-            return jnp.ceil(place * levels.size).astype(jnp.int32) - 1
-
-        def noisy(draw):
-            gumbel = noise.gumbel(noise.number(noise_key, draw))
-            return [look_up.pick(levels, drawn[draw]) + gumbel]
-
-        drawn = rows.by_row(one, jnp.arange(draws, dtype=jnp.uint32))
-        return look_up.pick(drawn, rows.argmax(noisy, (draws, 1), levels.dtype))
+        levels, draw = jnp.asarray(data), jnp.arange(draws, dtype=jnp.uint32)
+        place = noise.uniform(noise.number(stream.fold(key, 0x5A), draw))  # in (0, 1]
+        drawn = jnp.ceil(place * levels.size).astype(jnp.int32) - 1
+        gumbel = noise.each_variate("gumbel", stream.fold(key, 0x5B), draw, "float64")
+        return drawn[jnp.argmax(levels[drawn] + gumbel)]
 
     def labels(data, params) -> tuple[str, ...]:
         return tuple(str(i) for i in range(len(read_input(data, draws, params)[0])))
