@@ -5,6 +5,7 @@ Cheap claims are asked first: self-checks compile the mechanism.
 
 import json
 import sys
+import traceback
 
 from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim, is_self_check
@@ -14,13 +15,22 @@ BUDGET = Budget(trials=100_000, cases=60)
 
 
 def main() -> None:
-    """Prints the ids that are not as expected: one, or none."""
-    found = []
+    """Prints {"unexpected": the first id that is not as expected or null, "crashes": ids}.
+
+    A check that raises judges nothing: the next one is asked.
+    """
+    unexpected, crashes = None, []
     for name in sorted(sys.argv[1:], key=is_self_check):
-        if not validate(find_claim(name), BUDGET)[0].as_expected:
-            found = [name]
+        try:
+            as_expected = validate(find_claim(name), BUDGET)[0].as_expected
+        except Exception:
+            traceback.print_exc()
+            crashes.append(name)
+            continue
+        if not as_expected:
+            unexpected = name
             break
-    print(json.dumps(found))
+    print(json.dumps({"unexpected": unexpected, "crashes": crashes}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Who sees a planted fault."""
+"""Who sees a planted fault: its claims and its tests, each asked for themselves."""
 
 import json
 import os
@@ -13,34 +13,55 @@ from tests.faults.planting import Fault, planted
 _SECONDS = 600
 
 
+class Answer(NamedTuple):
+    """What claims, or tests, say of a tree.
+
+    Attributes:
+      noticed: the first claim that is not as expected, or the first test that fails, by
+        name; "" if all is as it should be.
+      trouble: why nothing can be said: a crash, an id that does not exist, or no answer
+        within the time; "" otherwise.
+    """
+
+    noticed: str = ""
+    trouble: str = ""
+
+
 class Seen(NamedTuple):
     """What became of one fault.
 
     Attributes:
       fault: what was planted.
-      claims: id of the first claim that was not as expected.
-      tests: the tests that failed, or were not tried since a claim saw the fault.
-      trouble: what went wrong otherwise: a crash, or nothing within the time.
+      claims: what its claims say; None if it names none.
+      tests: what its tests say; None if it names none.
     """
 
     fault: Fault
-    claims: tuple[str, ...]
-    tests: tuple[str, ...]
-    trouble: str
+    claims: Answer | None
+    tests: Answer | None
 
     @property
     def seen(self) -> bool:
-        """True if a check noticed."""
-        return bool(self.claims or self.tests or self.trouble)
+        """True if a claim or a test noticed."""
+        return any(one.noticed for one in (self.claims, self.tests) if one)
+
+    @property
+    def broken(self) -> str:
+        """Why the fault judges nobody, though nobody noticed; "" if it judges.
+
+        A crash is no judgement: what cannot run is seen by whoever runs it, not by a check.
+        """
+        troubles = [one.trouble for one in (self.claims, self.tests) if one]
+        return "" if self.seen else "; ".join(filter(None, troubles))
 
     @property
     def by(self) -> str:
         """Who noticed, in words."""
-        if self.claims:
-            return f"claim {', '.join(self.claims)}"
-        if self.tests:
-            return f"test {self.tests[0]}"
-        return self.trouble or "nobody"
+        asked = (("claim", self.claims), ("test", self.tests))
+        words = [f"{kind} {one.noticed}" for kind, one in asked if one and one.noticed]
+        if not words and self.broken:
+            words = [f"broken: {self.broken}"]
+        return " and ".join(words) or "nobody"
 
 
 def _run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -58,41 +79,43 @@ def _last_line(text: str) -> str:
     return lines[-1] if lines else "no output"
 
 
-def unexpected(folder: Path, claims: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The first of the claims that is not as expected in that tree, and any trouble."""
-    if not claims:
-        return (), ""
+def claims_say(folder: Path, claims: Sequence[str]) -> Answer:
+    """Puts claims to the test in that tree."""
     try:
         done = _run(folder, "-m", "tests.faults.asking", *claims)
     except subprocess.TimeoutExpired:
-        return (), f"validate: nothing within {_SECONDS} s"
+        return Answer(trouble=f"validate: nothing within {_SECONDS} s")
     try:
-        return tuple(json.loads(_last_line(done.stdout))), ""
+        found = json.loads(_last_line(done.stdout))
     except ValueError:
-        return (), f"validate: {_last_line(done.stderr or done.stdout)}"
+        return Answer(trouble=f"validate: {_last_line(done.stderr or done.stdout)}")
+    if found["unexpected"] is not None:
+        return Answer(found["unexpected"])
+    if found["crashes"]:
+        return Answer(trouble=f"{found['crashes'][0]}: {_last_line(done.stderr)}")
+    return Answer()
 
 
-def failing(folder: Path, tests: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The first of the tests to fail in that tree, and any trouble."""
-    if not tests:
-        return (), ""
+def tests_say(folder: Path, tests: Sequence[str]) -> Answer:
+    """Runs tests in that tree."""
     command = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests)
     try:
         done = _run(folder, *command)
     except subprocess.TimeoutExpired:
-        return (), f"tests: nothing within {_SECONDS} s"
-    if done.returncode in (0, 1):
-        lines = done.stdout.splitlines()
-        words = [line.split(" ", 2) for line in lines]
-        return tuple(w[1] for w in words if w[0] in ("FAILED", "ERROR")), ""
-    return (), f"tests: {_last_line(done.stdout or done.stderr)}"
+        return Answer(trouble=f"tests: nothing within {_SECONDS} s")
+    if done.returncode == 0:
+        return Answer()
+    words = [line.split(" ", 2) for line in done.stdout.splitlines()]
+    failed = [word[1] for word in words if word[0] in ("FAILED", "ERROR")]
+    # 1: tests ran and some failed. All else is a crash or a name that is not there.
+    if done.returncode == 1 and failed:
+        return Answer(failed[0])
+    return Answer(trouble=f"tests: {_last_line(done.stderr or done.stdout)}")
 
 
 def look(fault: Fault, folder: Path) -> Seen:
-    """Plants the fault in that tree, and asks its claims, then its tests."""
+    """Plants the fault in that tree, and asks its claims, and its tests."""
     with planted(fault, folder):
-        claims, trouble = unexpected(folder, fault.claims)
-        tests: tuple[str, ...] = ()
-        if not claims and not trouble:
-            tests, trouble = failing(folder, fault.tests)
-    return Seen(fault, claims, tests, trouble)
+        claims = claims_say(folder, fault.claims) if fault.claims else None
+        tests = tests_say(folder, fault.tests) if fault.tests else None
+    return Seen(fault, claims, tests)

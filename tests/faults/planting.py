@@ -1,5 +1,7 @@
 """Faults as data, and a copy of the tree to plant them in."""
 
+import functools
+import hashlib
 import shutil
 import subprocess
 import tomllib
@@ -38,7 +40,7 @@ class Fault(NamedTuple):
 
 def rooms() -> list[str]:
     """Names of the files of faults."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+    return sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != "drawn")
 
 
 def faults(room: str) -> list[Fault]:
@@ -72,6 +74,22 @@ def sandbox(folder: Path) -> Path:
     compiled.mkdir(exist_ok=True)
     (folder / compiled.name).symlink_to(compiled)
     return folder
+
+
+@functools.cache
+def _tree(folder: Path) -> str:
+    """Digest of all files of a copy of the tree."""
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and ".jax_cache" not in path.parts:
+            found.update(f"{path.relative_to(folder)}\0".encode())
+            found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def digest(folder: Path, fault: Fault) -> str:
+    """Of a fault and the copy of the tree it is tried in."""
+    return hashlib.sha256(f"{_tree(folder)} {fault!r}".encode()).hexdigest()[:32]
 
 
 @contextmanager
