@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int
 
 from jaxsel import noise as noises
-from jaxsel import stream
+from jaxsel import look_up, stream
 from jaxsel.base import Mechanism, factory
 from jaxsel.errors import (
     InputError,
@@ -154,11 +154,13 @@ def fixed_top_k(
         contest = noisy_gaps.Contest(*data["contest"])
         place = winner(key, contest, "gumbel", precision)
         number = noises.number(stream.fold(key, TEST_TAG), 0, precision)
-        passed = noises.normal(number) > jnp.asarray(data["needed"])[place]
-        case = jnp.where(passed, place + 1, 0)
+        passed = noises.normal(number) > look_up.pick(data["needed"], place)
+        # Many tables are looked up here: without the barrier XLA on CPU would select the
+        # size again for each, an entry at a time.
+        case = lax.optimization_barrier(jnp.where(passed, place + 1, 0))
         pick = _picked if method == "arrivals" else _picked_literally
         peel_key = stream.fold(key, _PEEL_TAG)
-        picks = jnp.asarray(data["picks"])[case]
+        picks = look_up.pick(data["picks"], case)
 
         # A loop rather than a condition: a block in which no trial peels skips it.
         def body(state):
@@ -183,19 +185,19 @@ def fixed_top_k(
 
 def _at_hand(data, case, method: str) -> tuple[Array, Array]:
     """Hits and mask of what is released without picking."""
-    base = jnp.asarray(data["base"])[case]
+    base = look_up.pick(data["base"], case)
     code = jnp.int32(0)
     if method == "literal":
         codes = jnp.asarray(data["codes"])
         ranks = jnp.arange(codes.shape[0], dtype=jnp.int32)
         code = jnp.sum(jnp.where(ranks < base, codes, 0), dtype=jnp.int32)
-    return jnp.asarray(data["hits"])[base], code
+    return look_up.pick(data["hits"], base), code
 
 
 def _picked(key, data, case, precision: str) -> tuple[Array, Array]:
-    row = jnp.asarray(data["row"])[case]
-    base = jnp.asarray(data["base"])[case]
-    high = jnp.asarray(data["high"])[case]
+    row = look_up.pick(data["row"], case)
+    base = look_up.pick(data["base"], case)
+    high = look_up.pick(data["high"], case)
     races = data["races"]
     low = jnp.asarray(races.first)[row]
     up = jnp.asarray(races.direction)[row] > 0
@@ -203,21 +205,21 @@ def _picked(key, data, case, precision: str) -> tuple[Array, Array]:
         key, data["counts"], data["wanted"], races, row, precision,
         size=jnp.where(up, high - low, high),
     )  # fmt: skip
-    hits = jnp.asarray(data["hits"])[base] + jnp.where(up, found, -found)
+    hits = look_up.pick(data["hits"], base) + jnp.where(up, found, -found)
     return hits, jnp.int32(0)
 
 
 def _picked_literally(key, data, case, precision: str) -> tuple[Array, Array]:
     counts, wanted = jnp.asarray(data["counts"]), jnp.asarray(data["wanted"])
     fields = (
-        jnp.asarray(data[name])[case] for name in ("base", "low", "high", "picks")
+        look_up.pick(data[name], case) for name in ("base", "low", "high", "picks")
     )
     base, low, high, picks = fields
-    slope = jnp.asarray(data["slope"])[case]
+    slope = look_up.pick(data["slope"], case)
     ranks = jnp.arange(counts.shape[0], dtype=jnp.int32)
     inside = (ranks >= low) & (ranks < high)
     # float32 resolves best where it matters: near the last of the picks.
-    middle = counts[jnp.where(slope > 0, low + picks - 1, high - picks)]
+    middle = look_up.pick(counts, jnp.where(slope > 0, low + picks - 1, high - picks))
     chosen = noisy_top(key, (counts - middle) * slope, picks, inside, precision)
     released = (ranks < base) ^ chosen
     hits = jnp.sum(released & wanted, dtype=jnp.int32)
