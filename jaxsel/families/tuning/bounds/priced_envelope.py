@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.errors import check_interval
 from jaxsel.families.tuning.bounds.envelope import (
     Envelope,
@@ -166,6 +167,7 @@ def _directions(search: _Search, resolution: Resolution) -> tuple[PricedDirectio
     )
 
 
+@one_blas_thread()
 def priced_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> float:
     """A proven bound on delta(epsilon) in both directions, never above the envelope.
 
@@ -202,6 +204,7 @@ def _guess(known: list[_Point], delta: float) -> float:
     return found
 
 
+@one_blas_thread()
 def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> float:
     """The least epsilon found at which delta is proved.
 
@@ -252,6 +255,7 @@ Profile = Callable[[np.ndarray], np.ndarray]
 _POINTS = 12  # of a curve, beside epsilon = 0
 
 
+@one_blas_thread()
 def priced_profiles(
     directions: tuple[PricedDirection, ...], count: int = _POINTS
 ) -> tuple[Profile, ...]:
