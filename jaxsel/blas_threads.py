@@ -37,6 +37,7 @@ def one_blas_thread() -> Iterator[None]:
             from threadpoolctl import threadpool_limits
 
             _limited = threadpool_limits(limits=1, user_api="blas")
+            _let_go()
         _inside += 1
     try:
         yield
@@ -46,6 +47,20 @@ def one_blas_thread() -> Iterator[None]:
             if _inside == 0:
                 limited, _limited = _limited, None
                 limited.restore_original_limits()
+                _let_go()
+
+
+def _let_go() -> None:
+    """Lets another thread restore what this one has set.
+
+    Newer versions of threadpoolctl take orders about OpenBLAS from one thread only, and
+    ignore all others while that one lives.
+    """
+    from threadpoolctl import OpenBLASController
+
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear()
 
 
 def one_for_this_process() -> None:
@@ -62,3 +77,4 @@ def one_for_this_process() -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(limits=1, user_api="blas")
+    _let_go()

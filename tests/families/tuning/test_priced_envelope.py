@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxsel.accounting.numerics.interior_point import DenseConstraints, nearly_solved
+from jaxsel.accounting.numerics.interior_point import (
+    DenseConstraints,
+    _solver,
+    nearly_solved,
+)
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff
 from jaxsel.errors import InputError
@@ -83,7 +87,23 @@ def test_constraints_summed_by_triangle_are_those_of_the_inequality():
     assert constraints.transposed(prices) == pytest.approx(matrix.T @ prices)
     normal = matrix.T @ (prices[:, None] * matrix)
     normal[mesh.end[0][0], mesh.end[0][0]] = 1.0
-    assert constraints.normal(prices) == pytest.approx(normal)
+    found = constraints.normal(prices)
+    whole = np.zeros((size, size))
+    for below, entries in enumerate(found.band):
+        place = np.arange(mesh.count - below)
+        whole[place + below, place] = whole[place, place + below] = entries[
+            : place.size
+        ]
+    whole[: mesh.count, mesh.count :] = found.border
+    whole[mesh.count :, : mesh.count] = found.border.T
+    whole[mesh.count :, mesh.count :] = found.corner
+    assert whole == pytest.approx(normal)
+    right = generator.normal(size=size)
+    solve, dense = _solver(found), _solver(normal)
+    assert solve is not None
+    assert dense is not None
+    assert solve(right) == pytest.approx(dense(right), rel=1e-6)
+    assert whole @ solve(right) == pytest.approx(right, rel=1e-4, abs=1e-6)
     # The inequality at the first corner of each triangle.
     values, price = unknowns[: mesh.count], unknowns[mesh.count : -1]
     basis = gradients(mesh, (1.0, 0.0, 0.0))

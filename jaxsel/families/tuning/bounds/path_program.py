@@ -158,14 +158,15 @@ class _PathConstraints:
         cells = (one - other) * self._count + other
         lower = np.broadcast_to(one >= other, products.shape)
         cells = np.broadcast_to(cells, products.shape)[lower]
-        places = np.arange(3 * steep.shape[0] * steep.shape[1])
+        count = 3 * steep.shape[0] * steep.shape[1]
+        places = np.arange(count)
         places = np.broadcast_to(
             places.reshape(*products.shape[:3], 1, 1), products.shape
         )[lower]
         width = int(np.max(nodes.max(axis=1) - nodes.min(axis=1))) + 1
         return sparse.csr_array(
             (products[lower], (cells, places)),
-            shape=(width * self._count, 3 * steep.shape[0] * steep.shape[1]),
+            shape=(width * self._count, count),
         )
 
     @staticmethod
