@@ -111,10 +111,13 @@ class PricedDirection:
             )  # fmt: skip
         return found if math.isfinite(found) else math.inf
 
+    def enveloped(self, epsilon: float) -> float:
+        """The envelope's bound on delta(epsilon), at most 1."""
+        return float(np.exp(envelope_log_delta((self.envelope,), epsilon)))
+
     def delta(self, epsilon: float) -> float:
         """The least of the price's bound, of the envelope and of 1."""
-        enveloped = float(np.exp(envelope_log_delta((self.envelope,), epsilon)))
-        return max(0.0, min(1.0, enveloped, self.priced(epsilon)))
+        return max(0.0, min(1.0, self.enveloped(epsilon), self.priced(epsilon)))
 
 
 class _Search:
@@ -179,7 +182,13 @@ def priced_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> flo
       InputError: if epsilon is negative or infinite.
     """
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    return max(each.delta(epsilon) for each in directions)
+    # A price only lowers the envelope: where that is below the other direction's bound,
+    # the price of this one is not needed.
+    worst = 0.0
+    for each in sorted(directions, key=lambda one: -one.enveloped(epsilon)):
+        if each.enveloped(epsilon) > worst:
+            worst = max(worst, each.delta(epsilon))
+    return worst
 
 
 class _Point(NamedTuple):
