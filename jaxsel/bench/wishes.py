@@ -10,6 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -129,25 +130,23 @@ def timed(command: tuple[str, ...]) -> Timed:
     Raises:
       RuntimeError: if it ends in a traceback.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "jaxsel", *command],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stderr is not None
-    end = time.monotonic() + _COMMAND_SECONDS
-    said, ended = "", False
-    os.set_blocking(process.stderr.fileno(), False)
-    while True:
-        said += process.stderr.read() or ""
-        number, wait_status, spent = os.wait4(process.pid, os.WNOHANG)
-        if number:
-            break
-        if time.monotonic() > end and not ended:
-            process.kill()
-            ended = True
-        time.sleep(0.02)
-    said += process.stderr.read() or ""
-    process.stderr.close()
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jaxsel", *command],
+            stdout=subprocess.DEVNULL, stderr=errors,
+        )  # fmt: skip
+        end, ended = time.monotonic() + _COMMAND_SECONDS, False
+        while True:
+            # wait4 tells what this child took, and no other.
+            number, wait_status, spent = os.wait4(process.pid, os.WNOHANG)
+            if number:
+                break
+            if time.monotonic() > end and not ended:
+                process.kill()
+                ended = True
+            time.sleep(0.02)
+        errors.seek(0)
+        said = errors.read().decode(errors="replace")
     process.returncode = os.waitstatus_to_exitcode(wait_status)
     if not ended and ("Traceback" in said or process.returncode not in (0, 1, 2)):
         raise RuntimeError(f"jaxsel {' '.join(command)} failed: {said[-500:]}")

@@ -83,7 +83,6 @@ def from_event(
         event is not private, or there is no such relation.
     """
     import dp_accounting
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
     from dp_accounting import pld
 
     neighbours = _relation(relation)
@@ -114,7 +113,6 @@ def _all_is_lost(distribution: "PrivacyLossDistribution") -> bool:
 def _relation(relation: object) -> Any:
     """dp-accounting's own relation; adding or removing a record by default."""
     import dp_accounting
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
     name = relation_name(relation) or ADD_OR_REMOVE_ONE
     return dp_accounting.NeighboringRelation[name.upper()]
@@ -194,7 +192,6 @@ def dp_sgd_phases(
       name: for messages.
     """
     import dp_accounting
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
     name = name or "dp_sgd in phases: " + "; ".join(
         f"noise_multiplier={noise!r},sampling_probability={rate!r},steps={steps}"
