@@ -161,6 +161,37 @@ def test_every_door_limits_once(name, before, monkeypatch):
     assert blas_threads._inside == 0
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: jaxsel.account(BASE, LAW, delta=2.0),
+        lambda: jaxsel.account_delta(BASE, LAW, -1.0),
+        lambda: jaxsel.account_grid(BASE, -1),
+        lambda: jaxsel.compose([], 2.0),
+        lambda: jaxsel.privacy_loss_distribution([]),
+        lambda: jaxsel.report(3),
+        lambda: jaxsel.plan(BASE, delta=2.0),
+        lambda: jaxsel.optimal(BASE, delta=2.0),
+        lambda: jaxsel.plan_releases("nothing", epsilon=1),
+    ],
+)
+def test_every_door_limits_from_its_beginning(call, before, monkeypatch):
+    """Before anything is computed: these calls compute nothing."""
+    import threadpoolctl
+
+    begun = []
+    real = threadpoolctl.threadpool_limits
+
+    def counted(**settings):
+        begun.append(settings)
+        return real(**settings)
+
+    monkeypatch.setattr(threadpoolctl, "threadpool_limits", counted)
+    with pytest.raises(InputError):
+        call()
+    assert begun == [{"limits": 1, "user_api": "blas"}]
+
+
 def test_the_work_is_done_with_one_thread(before, monkeypatch):
     seen = []
 
