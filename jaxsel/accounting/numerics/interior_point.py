@@ -6,16 +6,19 @@ checked by whoever uses it.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import linalg
-from scipy.linalg import lapack
 
 _STEPS = 60
 _SHORT_OF_THE_EDGE = 0.995
 _FEASIBLE = 1e-8
 _RIDGES = (1e-12, 1e-10, 1e-8, 1e-6)
+# Of banded matrices: the Cholesky factor, and what solves with a triangular one.
+_factored: Any
+_back: Any
+_factored, _back = linalg.get_lapack_funcs(("pbtrf", "tbtrs"), dtype=np.float64)
 
 
 class Bordered(NamedTuple):
@@ -91,10 +94,10 @@ def _bordered_solver(
     for ridge in _RIDGES:
         scaled[0] = 1.0 + ridge
         corner[np.diag_indices_from(corner)] = 1.0 + ridge
-        factor, failed = lapack.dpbtrf(scaled, lower=1)
+        factor, failed = _factored(scaled, lower=1)
         if failed:
             continue
-        filled, _ = lapack.dtbtrs(factor, border, uplo="L")
+        filled, _ = _back(factor, border, uplo="L")
         try:
             last = linalg.cholesky(
                 corner - filled.T @ filled, lower=True, check_finite=False
@@ -104,13 +107,11 @@ def _bordered_solver(
 
         def solve(right, factor=factor, filled=filled, last=last):
             right = scale * right
-            first, _ = lapack.dtbtrs(factor, right[:size], uplo="L")
+            first, _ = _back(factor, right[:size], uplo="L")
             second = linalg.cho_solve(
                 (last, True), right[size:] - first @ filled, check_finite=False
             )
-            first, _ = lapack.dtbtrs(
-                factor, first - filled @ second, uplo="L", trans="T"
-            )
+            first, _ = _back(factor, first - filled @ second, uplo="L", trans="T")
             return scale * np.concatenate([first, second])
 
         return solve
