@@ -8,6 +8,7 @@ import typer
 
 from figures import FIGURES, Figure
 from figures.common.making import Place, make, time_left, why_drawn
+from jaxsel.blas_threads import one_for_this_process
 from jaxsel.cli.arguments import (
     bad_input_exits,
     compilation_cache,
@@ -146,4 +147,5 @@ def _draw(
 
 
 if __name__ == "__main__":
+    one_for_this_process()
     app()

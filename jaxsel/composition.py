@@ -12,6 +12,7 @@ from jaxsel.accounting.single_run.loss_distributions import (
 )
 from jaxsel.accounting.single_run.opacus import from_opacus
 from jaxsel.accounting.single_run.relations import RELATIONS, relation_name
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.domains import nearest
 from jaxsel.errors import InputError, check_integer
 from jaxsel.families.tuning.accountant import ProvenEpsilon
@@ -186,6 +187,7 @@ class CompositionCost(NamedTuple):
         return privacy_loss_distribution(self.releases, interval=interval)
 
 
+@one_blas_thread()
 def compose(releases: object, delta: float = 1e-6) -> CompositionCost:
     """What is proved about several releases from the same data.
 
@@ -209,6 +211,7 @@ def compose(releases: object, delta: float = 1e-6) -> CompositionCost:
     return CompositionCost(tuple(listed), float(delta), found.bounds, found.relation)
 
 
+@one_blas_thread()
 def privacy_loss_distribution(
     releases: Sequence[Release] | object, *, interval: float | None = None
 ) -> "PrivacyLossDistribution":

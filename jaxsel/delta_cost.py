@@ -4,6 +4,7 @@ import math
 from typing import Any, NamedTuple
 
 from jaxsel import tuning_words
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.composition import guarantee_of
 from jaxsel.families.tuning import accountant
 from jaxsel.printing import Summary, digits_down, digits_up, printed
@@ -75,6 +76,7 @@ class DeltaCost(NamedTuple):
         }
 
 
+@one_blas_thread()
 def account_delta(
     base: object,
     repetitions: Repetitions | str,

@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from jaxsel import engine, hosts
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.errors import InputError, check_integer
 from jaxsel.progress import progress_bar
 from jaxsel.tallies import Tallies
@@ -171,6 +172,7 @@ def _unpacked(sent: bytes) -> tuple[Work, dict[str, Any]]:
     return work, engine.provenance(work.mechanism, work.statistic)
 
 
+@one_blas_thread()
 def _counted(sent: bytes, first: int, last: int) -> tuple[Any, float, dict[str, Any]]:
     """The task: runs in a worker."""
     work, provenance = _unpacked(sent)

@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.composition import CompositionCost, compose, guarantee_of, release
 from jaxsel.errors import check_integer
 from jaxsel.printing import Summary, printed, rounded_up
@@ -61,6 +62,7 @@ class GridCost(NamedTuple):
         return Summary("\n".join(self.sentences()), columns, rows)
 
 
+@one_blas_thread()
 def account_grid(
     base: object,
     candidates: int,

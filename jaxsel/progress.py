@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -61,3 +62,40 @@ def progress_bar(
     finally:
         if live:
             bar.stop()
+
+
+@contextlib.contextmanager
+def working(what: str, wanted: bool | None = None) -> Iterator[None]:
+    """Says what is being computed and for how long, where no share of it is known.
+
+    Args:
+      what: in words, such as "proving bounds".
+      wanted: None shows it only if standard error is a terminal; False never.
+    """
+    show = sys.stderr.isatty() if wanted is None else wanted
+    if not show:
+        yield
+        return
+
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    line = Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(),
+        console=Console(stderr=True, force_terminal=wanted), transient=True,
+    )  # fmt: skip
+    line.add_task(what, total=None)
+    ended = threading.Event()
+
+    def show_late() -> None:
+        if not ended.wait(_PATIENCE_SECONDS):
+            with line:
+                ended.wait()
+
+    thread = threading.Thread(target=show_late, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

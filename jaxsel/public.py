@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jaxsel import catalogue, tuning_words
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.base import Claim
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.composition import guarantee_of, privacy_loss_distribution, release
 from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
@@ -167,6 +168,7 @@ class TuningCost(NamedTuple):
         }
 
 
+@one_blas_thread()
 def account(
     base: object,
     repetitions: Repetitions | str,

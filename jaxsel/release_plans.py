@@ -9,6 +9,7 @@ from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.pure_composition import composed_pure_epsilon
 from jaxsel.base import Relation
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.domains import nearest, number, whole
 from jaxsel.entry import MechanismEntry, Values, shown
 from jaxsel.errors import InputError
@@ -282,6 +283,7 @@ def _given(entry: MechanismEntry, settings: Mapping[str, Any]) -> dict[str, Any]
     return dict(settings)
 
 
+@one_blas_thread()
 def plan_releases(
     mechanism: str,
     *,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.composition import CompositionCost
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.composing_searches import Release
@@ -19,6 +20,7 @@ from jaxsel.reports.report import Report
 from jaxsel.reports.statement import Part, Subject, state
 
 
+@one_blas_thread()
 def report(of: object) -> Report:
     """What is proved of a search, and what any attack can still do, ready for a paper.
 

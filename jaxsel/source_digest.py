@@ -21,6 +21,7 @@ from typing import Any
 _OURS = ("jaxsel", "sims", "figures")
 # What shows and describes results, and does not make them.
 _PRESENTATION = (
+    "jaxsel.blas_threads",
     "jaxsel.cli",
     "jaxsel.catalogue",
     "jaxsel.printing",

@@ -27,6 +27,11 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import jax
 import pytest
 
+from jaxsel.blas_threads import one_for_this_process
+
+# Each worker is one process of many: its BLAS threads would wait for those of others.
+one_for_this_process()
+
 # Every statistical assertion accepts a false alarm with this probability.
 ALPHA = 1e-6
 

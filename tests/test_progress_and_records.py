@@ -1,5 +1,6 @@
 """The bar keeps quiet when nobody watches; records survive and say what is wrong."""
 
+import time
 import types
 
 import numpy as np
@@ -65,3 +66,18 @@ def test_digest_sees_structure_type_and_value():
     ]
     assert len({records.digest(tree) for tree in trees}) == len(trees)
     assert records.digest(trees[0]) == records.digest({"a": np.arange(3)})
+
+
+def test_what_takes_long_says_so_and_what_is_quick_does_not(monkeypatch, capfd):
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0.2)
+    with progress.working("quick work", True):
+        pass
+    assert capfd.readouterr().err == ""
+    with progress.working("long work", True):
+        time.sleep(0.6)
+    assert "long work" in capfd.readouterr().err
+    with pytest.raises(ZeroDivisionError), progress.working("work that fails", True):
+        raise ZeroDivisionError
+    with progress.working("long work", None):  # no terminal
+        time.sleep(0.4)
+    assert capfd.readouterr().err == ""

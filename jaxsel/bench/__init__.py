@@ -29,6 +29,7 @@ GOALS = {
     11: "compilation, and one program for any number of trials",
     12: "sums of clipped gradients, against jax_privacy, Opacus and the matmul peak",
     13: "scaling: two devices, shards, joined processes, against two processes apart",
+    14: "200 random wishes to account, report, plan and optimal: CPU seconds",
 }
 
 
@@ -37,6 +38,7 @@ def run(
     *,
     repeats: int = 9,
     seconds: float = 0.1,
+    record: str | Path | None = None,
     progress: bool = True,
 ) -> list[GoalResult]:
     """Measures the goals, each in fresh processes, and reports them in order.
@@ -45,6 +47,7 @@ def run(
       goals: which of ``GOALS``; None means all.
       repeats: timed repeats of each candidate, at least 1.
       seconds: aimed duration of one repeat, > 0.
+      record: of goal 14, a file of one line a command, which is gone on from.
       progress: tell on standard error which goal is done.
 
     Raises:
@@ -52,7 +55,7 @@ def run(
       RuntimeError: if a competitor does not sample its law, or a process fails.
     """
     # Here, not above: a goal's child process imports this package too.
-    from jaxsel.bench import identity, scaling, startup
+    from jaxsel.bench import identity, scaling, startup, wishes
     from jaxsel.bench.measure import TIMED
     from jaxsel.bench.processes import run_python
 
@@ -79,6 +82,13 @@ def run(
         (9, identity.measure),
         (11, startup.measure_compilation),
         (13, lambda: scaling.measure(repeats)),
+        (
+            14,
+            lambda: wishes.measure(
+                record=None if record is None else Path(record),
+                progress=None if progress else False,
+            ),
+        ),
     ):
         if goal in wanted:
             results += measure()

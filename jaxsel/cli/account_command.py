@@ -10,6 +10,7 @@ from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.search_options import RepetitionsOption, TimesOption, one_search
 from jaxsel.errors import InputError
+from jaxsel.progress import working
 
 if TYPE_CHECKING:
     from jaxsel.delta_cost import DeltaCost
@@ -142,12 +143,15 @@ def account_command(
             from jaxsel.delta_cost import account_delta
 
             asked = one_search("account", base, repetitions)
-            found = account_delta(*asked, epsilon)
+            with working("looking for the least delta"):
+                found = account_delta(*asked, epsilon)
         else:
             delta = 1e-6 if delta is None else delta
             if _composed(base, repetitions, delta, times, search, beside, grid, json):
                 return
             from jaxsel.public import account
 
-            found = account(*one_search("account", base, repetitions), delta)
+            asked = one_search("account", base, repetitions)
+            with working("looking for the least epsilon"):
+                found = account(*asked, delta)
     _say(found, json)

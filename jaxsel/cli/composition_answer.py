@@ -13,6 +13,7 @@ from jaxsel.domains import nearest
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.grid import GridCost, account_grid
+from jaxsel.progress import working
 from jaxsel.repetitions import describe
 
 _TABLES = ("search", "beside")
@@ -113,7 +114,8 @@ def _document(found: CompositionCost) -> dict[str, Any]:
 
 def answer_composition(releases: list[Release], delta: float, json: bool) -> None:
     """Prints what the releases cost together; exit status 1 if nothing is proved."""
-    found = compose(releases, delta)
+    with working("adding up what is released"):
+        found = compose(releases, delta)
     if json:
         print_json(_document(found))
     else:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from jaxsel.blas_threads import one_for_this_process
 from jaxsel.cli import (
     account_command,
     claim_command,
@@ -81,6 +82,8 @@ app.command("bench")(validate_command.bench_command)
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line; exits with status 0, 1 or 2."""
+    if arguments is None:  # the process is this command's own
+        one_for_this_process()
     with bad_input_exits():
         try:
             app(arguments, prog_name="jaxsel")

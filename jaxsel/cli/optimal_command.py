@@ -16,6 +16,7 @@ from jaxsel.cli.search_options import (
     SearchDeltaOption,
 )
 from jaxsel.errors import InputError
+from jaxsel.progress import working
 
 HELP = """How many runs should a search make, at random, to cost least?
 
@@ -84,10 +85,11 @@ def optimal_command(
 
     with bad_input_exits():
         good, chance = _miss(miss)
-        found = optimal(
-            base, delta=delta, runs=runs, runs_95=runs_95, most=most, rank=rank,
-            rank_of=rank_of, good=good, chance=chance, none=none,
-        )  # fmt: skip
+        with working("looking for the law of K"):
+            found = optimal(
+                base, delta=delta, runs=runs, runs_95=runs_95, most=most, rank=rank,
+                rank_of=rank_of, good=good, chance=chance, none=none,
+            )  # fmt: skip
         if save is not None:
             repetitions.save(found.law, save)
     if json:

@@ -22,6 +22,7 @@ from jaxsel.cli.search_options import (
     SearchDeltaOption,
 )
 from jaxsel.errors import InputError, check_positive
+from jaxsel.progress import working
 
 if TYPE_CHECKING:
     from jaxsel.families.tuning.planning.planned import Plan
@@ -152,10 +153,11 @@ def plan_command(
                     f"{name} is for a plan without --base; give one of both"
                 )
         runs = _affordable_runs(runs, compute, price)
-        found = plan(
-            base, delta=delta, epsilon=epsilon, runs=runs, runs_95=runs_95, rank=rank,
-            rank_of=rank_of, good=good, chance=chance, none=none, optimal=optimal,
-        )  # fmt: skip
+        with working("looking for what the budget buys"):
+            found = plan(
+                base, delta=delta, epsilon=epsilon, runs=runs, runs_95=runs_95, rank=rank,
+                rank_of=rank_of, good=good, chance=chance, none=none, optimal=optimal,
+            )  # fmt: skip
         if check:
             from jaxsel.plan_checks import check_plan
 

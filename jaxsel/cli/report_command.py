@@ -10,6 +10,7 @@ from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, say
 from jaxsel.cli.search_options import RepetitionsOption, TimesOption, one_search
 from jaxsel.errors import InputError
+from jaxsel.progress import working
 
 if TYPE_CHECKING:
     from jaxsel.reports.report import Report
@@ -29,7 +30,7 @@ Gaussian. All numbers are upper bounds, rounded upwards.
 Of what: the options of jaxsel account (--times, --search, --beside for several releases);
 or --plan FILE, with what jaxsel plan --json printed; or --folder FOLDER, of a finished
 jaxsel tune, or a file with what jaxsel tune --json printed. What a file promises is proved
-again. It takes up to a minute."""
+again. It takes some ten seconds, with DP-SGD up to half a minute."""
 
 
 def report_command(
@@ -67,7 +68,7 @@ def report_command(
 ) -> None:
     """A privacy statement for your paper: what is proved, and what an attack can do."""
     del seed
-    with bad_input_exits():
+    with bad_input_exits(), working("proving what the report states"):
         accounted = (base, repetitions, search, beside) != (None,) * 4 or times != 1
         if (plan, folder).count(None) + (not accounted) != 2:
             raise InputError(

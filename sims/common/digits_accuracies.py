@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxsel.blas_threads import one_for_this_process
 from jaxsel.data.images import ImageSet, load_images
 from jaxsel.errors import InputError, check_choice, check_integer, check_positive
 from jaxsel.progress import progress_bar
@@ -168,7 +169,9 @@ def _counts(
         return
     # Fork is not safe once JAX has threads.
     spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=spawned) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=spawned, initializer=one_for_this_process
+    ) as pool:
         try:
             yield from pool.map(one, numbers)
         finally:

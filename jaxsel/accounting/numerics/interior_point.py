@@ -6,7 +6,7 @@ checked by whoever uses it.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import linalg
@@ -15,6 +15,24 @@ _STEPS = 60
 _SHORT_OF_THE_EDGE = 0.995
 _FEASIBLE = 1e-8
 _RIDGES = (1e-12, 1e-10, 1e-8, 1e-6)
+# Of banded matrices: the Cholesky factor, and what solves with a triangular one.
+_factored: Any
+_back: Any
+_factored, _back = linalg.get_lapack_funcs(("pbtrf", "tbtrs"), dtype=np.float64)
+
+
+class Bordered(NamedTuple):
+    """A symmetric matrix that is banded but for its last rows and columns.
+
+    Attributes:
+      band: Float["width n"]: entry (i, j), i >= j, stands in row i - j and column j.
+      border: Float["n k"], the last k columns above the corner.
+      corner: Float["k k"].
+    """
+
+    band: np.ndarray
+    border: np.ndarray
+    corner: np.ndarray
 
 
 class Constraints(Protocol):
@@ -28,7 +46,7 @@ class Constraints(Protocol):
         """A.T @ prices, Float["unknowns"]."""
         ...
 
-    def normal(self, weights: np.ndarray) -> np.ndarray:
+    def normal(self, weights: np.ndarray) -> np.ndarray | Bordered:
         """A.T @ diag(weights) @ A, Float["unknowns unknowns"]."""
         ...
 
@@ -59,11 +77,56 @@ def _longest(values: np.ndarray, direction: np.ndarray) -> float:
     return float(min(1.0, np.min(steps)))
 
 
-def _solver(normal: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+def _bordered_solver(
+    normal: Bordered,
+) -> Callable[[np.ndarray], np.ndarray] | None:
+    """As _solver: the Cholesky factor keeps the band, and fills the border alone."""
+    band, border, corner = normal
+    size = band.shape[1]
+    diagonal = np.concatenate([band[0], np.diag(corner)])
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-300))
+    inner, outer = scale[:size], scale[size:]
+    scaled = band * inner
+    for below in range(band.shape[0]):
+        scaled[below, : size - below] *= inner[below:]
+    border = border * outer * inner[:, None]
+    corner = corner * outer * outer[:, None]
+    for ridge in _RIDGES:
+        scaled[0] = 1.0 + ridge
+        corner[np.diag_indices_from(corner)] = 1.0 + ridge
+        factor, failed = _factored(scaled, lower=1)
+        if failed:
+            continue
+        filled, _ = _back(factor, border, uplo="L")
+        try:
+            last = linalg.cholesky(
+                corner - filled.T @ filled, lower=True, check_finite=False
+            )
+        except linalg.LinAlgError:
+            continue
+
+        def solve(right, factor=factor, filled=filled, last=last):
+            right = scale * right
+            first, _ = _back(factor, right[:size], uplo="L")
+            second = linalg.cho_solve(
+                (last, True), right[size:] - first @ filled, check_finite=False
+            )
+            first, _ = _back(factor, first - filled @ second, uplo="L", trans="T")
+            return scale * np.concatenate([first, second])
+
+        return solve
+    return None
+
+
+def _solver(
+    normal: np.ndarray | Bordered,
+) -> Callable[[np.ndarray], np.ndarray] | None:
     """Solves with a matrix that is positive definite but for rounding; None if not.
 
     Its rows are scaled to a diagonal of ones, and as little is added to that as it takes.
     """
+    if isinstance(normal, Bordered):
+        return _bordered_solver(normal)
     scale = 1.0 / np.sqrt(np.maximum(np.diag(normal), 1e-300))
     scaled = normal * scale * scale[:, None]
     for ridge in _RIDGES:

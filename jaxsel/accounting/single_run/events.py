@@ -22,6 +22,7 @@ from jaxsel.errors import InputError, check_integer, check_interval, check_posit
 
 if TYPE_CHECKING:
     import dp_accounting
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 # Points of the discretised loss of one step and of all, by estimate: seconds, and 2 GiB.
 _MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
@@ -61,6 +62,7 @@ def from_event(
     *,
     relation: "dp_accounting.NeighboringRelation | str | None" = None,
     name: str = "",
+    renyi: RenyiCurve | None = None,
 ) -> BaseGuarantee:
     """The guarantee of a DpEvent, by its privacy loss distribution and its Renyi curve.
 
@@ -69,6 +71,7 @@ def from_event(
       relation: which data sets are neighbours; dp-accounting's default adds or removes
         one record.
       name: for messages; the event's own text if not given.
+      renyi: its Renyi curve, if that is known already.
 
     Returns:
       profile, trade-off and dominating pairs of both directions from the PLD, an upper
@@ -90,15 +93,21 @@ def from_event(
         raise InputError(
             f"dp-accounting has no privacy loss distribution for {event}: {error}"
         ) from None
-    if math.isinf(accountant.get_epsilon(1.0 - 1e-9)):
+    if _all_is_lost(accountant._pld):
         raise InputError(f"{event} is not private: it has a step without noise")
     try:
-        renyi = _moments(event, neighbours)
+        renyi = _moments(event, neighbours) if renyi is None else renyi
     except dp_accounting.UnsupportedEventError:
         renyi = None
     return from_loss_distribution(
         accountant._pld, relation=neighbours, name=name or str(event), renyi=renyi
     )
+
+
+def _all_is_lost(distribution: "PrivacyLossDistribution") -> bool:
+    """Whether nearly all mass is at infinite loss, in one direction."""
+    pmfs = distribution._pmf_remove, distribution._pmf_add
+    return max(float(pmf._infinity_mass) for pmf in pmfs) > 1.0 - 1e-9
 
 
 def _relation(relation: object) -> Any:
@@ -207,7 +216,7 @@ def dp_sgd_phases(
     least = min(noise for noise, _, _ in phases)
     if sum(steps for _, _, steps in phases) > _MOST_STEPS or _too_large(least, renyi):
         return from_renyi(name, renyi)._replace(relation=ADD_OR_REMOVE_ONE)
-    return from_event(event, name=name)._replace(
+    return from_event(event, name=name, renyi=renyi)._replace(
         # n runs are one of n times the steps, in whatever order they are made.
         composed=lambda count: dp_sgd_phases(
             tuple((noise, rate, steps * count) for noise, rate, steps in phases)

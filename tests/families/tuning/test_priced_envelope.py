@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxsel.accounting.numerics.interior_point import DenseConstraints, nearly_solved
+from jaxsel.accounting.numerics.interior_point import (
+    Bordered,
+    DenseConstraints,
+    _solver,
+    nearly_solved,
+)
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff
 from jaxsel.errors import InputError
@@ -66,6 +71,31 @@ def test_the_solver_agrees_with_highs():
         assert cost @ found == pytest.approx(best.fun, rel=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_a_matrix_that_is_banded_but_for_a_border_is_solved(scale):
+    """Against NumPy on the whole matrix, rows of very different size among them."""
+    generator = np.random.default_rng(5)
+    size, width, more = 30, 4, 5
+    factor = np.tril(generator.normal(0.0, 0.2, (size + more, size + more)))
+    factor[:size, :size][np.tril_indices(size, -width)] = 0.0
+    factor[np.diag_indices_from(factor)] = generator.uniform(1.0, 2.0, size + more)
+    rows = np.where(np.arange(size + more) % 3 == 0, scale, 1.0)
+    factor *= rows[:, None]
+    whole = factor @ factor.T
+    band = np.zeros((width, size))
+    for below in range(width):
+        band[below, : size - below] = np.diag(whole[:size, :size], -below)
+    solve = _solver(Bordered(band, whole[:size, size:], whole[size:, size:]))
+    assert solve is not None
+    expected = generator.normal(size=size + more)
+    assert rows * solve(whole @ (expected / rows)) == pytest.approx(expected, rel=1e-7)
+    # Neither with a band nor with a corner that is not positive definite.
+    worse = band * np.where(np.arange(width) == 1, 30.0, 1.0)[:, None]
+    border, corner = whole[:size, size:], whole[size:, size:]
+    assert _solver(Bordered(worse, border, corner)) is None
+    assert _solver(Bordered(band, 30.0 * border, corner)) is None
+
+
 def test_constraints_summed_by_triangle_are_those_of_the_inequality():
     """Against the matrix written out, row by row, from the inequality itself."""
     law, epsilon = parse("geometric:mean=5"), 0.4
@@ -83,7 +113,17 @@ def test_constraints_summed_by_triangle_are_those_of_the_inequality():
     assert constraints.transposed(prices) == pytest.approx(matrix.T @ prices)
     normal = matrix.T @ (prices[:, None] * matrix)
     normal[mesh.end[0][0], mesh.end[0][0]] = 1.0
-    assert constraints.normal(prices) == pytest.approx(normal)
+    found = constraints.normal(prices)
+    whole = np.zeros((size, size))
+    for below, entries in enumerate(found.band):
+        place = np.arange(mesh.count - below)
+        whole[place + below, place] = whole[place, place + below] = entries[
+            : place.size
+        ]
+    whole[: mesh.count, mesh.count :] = found.border
+    whole[mesh.count :, : mesh.count] = found.border.T
+    whole[mesh.count :, mesh.count :] = found.corner
+    assert whole == pytest.approx(normal)
     # The inequality at the first corner of each triangle.
     values, price = unknowns[: mesh.count], unknowns[mesh.count : -1]
     basis = gradients(mesh, (1.0, 0.0, 0.0))

@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.families.tuning.attained.ranked_laws import Ranking, ranked_delta
 from jaxsel.repetitions import Repetitions
@@ -31,6 +32,7 @@ def _attaining(base: BaseGuarantee) -> tuple[DominatingPair, ...] | None:
     return None if base.attaining is None else base.attaining()
 
 
+@one_blas_thread()
 def attained_epsilon(
     base: BaseGuarantee, repetitions: Repetitions, delta: float
 ) -> float:
@@ -61,6 +63,7 @@ def attained_epsilon(
     )
 
 
+@one_blas_thread()
 def attained_delta(
     base: BaseGuarantee, repetitions: Repetitions, epsilon: float, start: float
 ) -> float:

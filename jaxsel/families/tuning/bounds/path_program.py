@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jaxsel.accounting.numerics.interior_point import nearly_solved
+from jaxsel.accounting.numerics.interior_point import Bordered, nearly_solved
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.families.tuning.bounds.path_mesh import PathMesh, gradients
 from jaxsel.repetitions import Repetitions
@@ -105,10 +105,22 @@ class _PathConstraints:
         # Float["triangles places nodes"]: what a node adds to W_u and to W_u'.
         steep = np.array([gradients(mesh, place) for place in _PLACES])
         steep = steep.transpose(2, 0, 1, 3)
-        self._along, self._across = steep[..., 0].copy(), steep[..., 1].copy()
+        # W is known but for a constant: one node is held at 0.
+        self._pinned = int(mesh.end[0][0])
+        steep = np.where((mesh.nodes == self._pinned)[:, None, :, None], 0.0, steep)
+        self._count = mesh.count
+        self._along, self._across = (
+            self._by_node(mesh.nodes, steep[..., side]) for side in range(2)
+        )
+        corners = self._across[np.arange(triangles * places) % places < 3]
+        self._of_corners = corners.T.tocsr()
+        self._of_places = sparse.hstack(
+            [self._along.T, self._across.T], format="csr"
+        )  # fmt: skip
+        self._squares = self._band_of_squares(mesh.nodes, steep)
         self._scale = 1.0 / (1.0 + knots)
-        self._knots, self._nodes, self._count = knots, mesh.nodes, mesh.count
-        self._pinned = int(mesh.end[0][0])  # W is known but for a constant
+        self._knots = knots
+        self._powers = knots[:, None] ** np.arange(3)
         points = np.einsum("pv,tvc->tpc", np.array(_PLACES), mesh.corners)
         ours, theirs = slope_at(law, points[..., 0]), slope_at(law, points[..., 1])
         gain = ours[..., None] - math.exp(epsilon) * knots * theirs[..., None]
@@ -118,10 +130,43 @@ class _PathConstraints:
         limits = -np.maximum(gain, 0.0) * self._scale
         self.limits = np.concatenate([limits.ravel(), flat])
         self._convexity = self._second_differences(knots)
-        held = np.arange(self._nodes.size)
-        self._gather = sparse.csr_matrix(
-            (np.ones(held.size), (self._nodes.ravel(), held)),
-            shape=(mesh.count, held.size),
+
+    def _by_node(self, nodes: np.ndarray, steep: np.ndarray) -> sparse.csr_array:
+        """Float["triangles*places count"], from Float["triangles places nodes"]."""
+        rows = np.arange(steep.shape[0] * steep.shape[1]).reshape(steep.shape[:2])
+        rows = np.broadcast_to(rows[..., None], steep.shape)
+        columns = np.broadcast_to(nodes[:, None, :], steep.shape)
+        entries = steep.ravel(), (rows.ravel(), columns.ravel())
+        return sparse.csr_array(entries, shape=(rows.max() + 1, self._count))
+
+    def _band_of_squares(
+        self, nodes: np.ndarray, steep: np.ndarray
+    ) -> sparse.csr_array:
+        """What weights of the places, times 1, s and s^2, add to the normal matrix.
+
+        Nodes that share a triangle have numbers near each other, so that the matrix of
+        nodes is a band: its entries, as in Bordered, are linear in the weights.
+        """
+        along, across = steep[..., 0], steep[..., 1]
+        mixed = along[..., :, None] * across[..., None, :]
+        products = np.stack([
+            along[..., :, None] * along[..., None, :],
+            mixed + mixed.swapaxes(2, 3),
+            across[..., :, None] * across[..., None, :],
+        ])  # fmt: skip
+        one, other = nodes[:, None, :, None], nodes[:, None, None, :]
+        cells = (one - other) * self._count + other
+        lower = np.broadcast_to(one >= other, products.shape)
+        cells = np.broadcast_to(cells, products.shape)[lower]
+        count = 3 * steep.shape[0] * steep.shape[1]
+        places = np.arange(count)
+        places = np.broadcast_to(
+            places.reshape(*products.shape[:3], 1, 1), products.shape
+        )[lower]
+        width = int(np.max(nodes.max(axis=1) - nodes.min(axis=1))) + 1
+        return sparse.csr_array(
+            (products[lower], (cells, places)),
+            shape=(width * self._count, count),
         )
 
     @staticmethod
@@ -146,69 +191,42 @@ class _PathConstraints:
             rows[second:],
         )
 
-    def _scatter(self, by_node: np.ndarray) -> np.ndarray:
-        """Sums over triangles of Float["triangles nodes ..."], by node."""
-        return self._gather @ by_node.reshape(self._nodes.size, -1)
-
     def times(self, unknowns: np.ndarray) -> np.ndarray:
         """See Constraints."""
-        nodal = unknowns[: self._count].copy()
-        nodal[self._pinned] = 0.0
-        values = nodal[self._nodes]
-        along = np.einsum("tpq,tq->tp", self._along, values)
-        across = np.einsum("tpq,tq->tp", self._across, values)
+        nodal = unknowns[: self._count]
+        along, across = self._along @ nodal, self._across @ nodal
         price, last = unknowns[self._count : -1], unknowns[-1]
-        rows = along[..., None] + across[..., None] * self._knots - price
+        rows = along[:, None] + across[:, None] * self._knots - price
+        steepest = across.reshape(self._shapes[0][:2])[:, :3]
         return np.concatenate([
             (rows * self._scale).ravel(),
-            (across[:, :3] - last).ravel(),
+            (steepest - last).ravel(),
             self._convexity @ unknowns[self._count :],
         ])  # fmt: skip
 
     def transposed(self, prices: np.ndarray) -> np.ndarray:
         """See Constraints."""
         rows, steepest, falls = self._parts(prices)
-        rows = rows * self._scale
-        across = rows @ self._knots
-        across[:, :3] += steepest
-        by_node = np.einsum("tp,tpq->tq", rows.sum(axis=2), self._along)
-        by_node += np.einsum("tp,tpq->tq", across, self._across)
-        nodal = self._scatter(by_node)[:, 0]
-        nodal[self._pinned] = 0.0
-        of_price = np.append(-rows.sum(axis=(0, 1)), -np.sum(steepest))
+        rows = rows.reshape(-1, self._knots.size) * self._scale
+        sums = rows @ self._powers[:, :2]
+        nodal = self._of_places @ sums.T.ravel() + self._of_corners @ steepest.ravel()
+        of_price = np.append(-rows.sum(axis=0), -np.sum(steepest))
         return np.concatenate([nodal, of_price + self._convexity.T @ falls])
 
-    def normal(self, weights: np.ndarray) -> np.ndarray:
+    def normal(self, weights: np.ndarray) -> Bordered:
         """See Constraints."""
         rows, steepest, falls = self._parts(weights)
-        rows = rows * self._scale**2
-        moments = [rows @ self._knots**power for power in range(3)]
-        moments[2][:, :3] += steepest
-        size, count = self._count + self._knots.size + 1, self._count
-        found = np.zeros((size, size))
-        block = np.einsum("tp,tpq,tpr->tqr", moments[0], self._along, self._along)
-        mixed = np.einsum("tp,tpq,tpr->tqr", moments[1], self._along, self._across)
-        block += mixed + mixed.transpose(0, 2, 1)
-        block += np.einsum("tp,tpq,tpr->tqr", moments[2], self._across, self._across)
-        one, other = np.broadcast_arrays(
-            self._nodes[:, :, None], self._nodes[:, None, :]
-        )
-        nodal = sparse.csr_matrix(
-            (block.ravel(), (one.ravel(), other.ravel())), shape=(count, count)
-        )
-        found[:count, :count] = nodal.toarray()
-        coupled = np.zeros((*self._nodes.shape, self._knots.size + 1))
-        coupled[..., :-1] = -np.einsum("tpk,tpq->tqk", rows, self._along)
-        coupled[..., :-1] -= np.einsum("tpk,tpq->tqk", rows * self._knots, self._across)
-        coupled[..., -1] = -np.einsum("tp,tpq->tq", steepest, self._across[:, :3])
-        found[:count, count:] = self._scatter(coupled)
-        found[count:, :count] = found[:count, count:].T
-        price = np.diag(np.append(rows.sum(axis=(0, 1)), np.sum(steepest)))
-        price += self._convexity.T @ (falls[:, None] * self._convexity)
-        found[count:, count:] = price
-        found[self._pinned, :] = found[:, self._pinned] = 0.0
-        found[self._pinned, self._pinned] = 1.0
-        return found
+        rows = rows.reshape(-1, self._knots.size) * self._scale**2
+        moments = (rows @ self._powers).T.copy()
+        moments[2].reshape(self._shapes[0][:2])[:, :3] += steepest
+        band = (self._squares @ moments.ravel()).reshape(-1, self._count)
+        band[0, self._pinned] = 1.0
+        border = np.empty((self._count, self._knots.size + 1))
+        border[:, :-1] = self._of_places @ -np.concatenate([rows, rows * self._knots])
+        border[:, -1] = self._of_corners @ -steepest.ravel()
+        corner = np.diag(np.append(rows.sum(axis=0), np.sum(steepest)))
+        corner += self._convexity.T @ (falls[:, None] * self._convexity)
+        return Bordered(band, border, corner)
 
 
 def proposal(

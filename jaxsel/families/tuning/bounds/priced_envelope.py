@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.errors import check_interval
 from jaxsel.families.tuning.bounds.envelope import (
     Envelope,
@@ -110,10 +111,13 @@ class PricedDirection:
             )  # fmt: skip
         return found if math.isfinite(found) else math.inf
 
+    def enveloped(self, epsilon: float) -> float:
+        """The envelope's bound on delta(epsilon), at most 1."""
+        return float(np.exp(envelope_log_delta((self.envelope,), epsilon)))
+
     def delta(self, epsilon: float) -> float:
         """The least of the price's bound, of the envelope and of 1."""
-        enveloped = float(np.exp(envelope_log_delta((self.envelope,), epsilon)))
-        return max(0.0, min(1.0, enveloped, self.priced(epsilon)))
+        return max(0.0, min(1.0, self.enveloped(epsilon), self.priced(epsilon)))
 
 
 class _Search:
@@ -166,6 +170,7 @@ def _directions(search: _Search, resolution: Resolution) -> tuple[PricedDirectio
     )
 
 
+@one_blas_thread()
 def priced_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> float:
     """A proven bound on delta(epsilon) in both directions, never above the envelope.
 
@@ -177,7 +182,13 @@ def priced_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> flo
       InputError: if epsilon is negative or infinite.
     """
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    return max(each.delta(epsilon) for each in directions)
+    # A price only lowers the envelope: where that is below the other direction's bound,
+    # the price of this one is not needed.
+    worst = 0.0
+    for each in sorted(directions, key=lambda one: -one.enveloped(epsilon)):
+        if each.enveloped(epsilon) > worst:
+            worst = max(worst, each.delta(epsilon))
+    return worst
 
 
 class _Point(NamedTuple):
@@ -202,6 +213,7 @@ def _guess(known: list[_Point], delta: float) -> float:
     return found
 
 
+@one_blas_thread()
 def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> float:
     """The least epsilon found at which delta is proved.
 
@@ -252,6 +264,7 @@ Profile = Callable[[np.ndarray], np.ndarray]
 _POINTS = 12  # of a curve, beside epsilon = 0
 
 
+@one_blas_thread()
 def priced_profiles(
     directions: tuple[PricedDirection, ...], count: int = _POINTS
 ) -> tuple[Profile, ...]:

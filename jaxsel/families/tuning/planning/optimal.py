@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.optimal_law import optimal_law
 from jaxsel.families.tuning.planning.plan import rank_of_geometric
@@ -72,6 +73,7 @@ class Optimal(NamedTuple):
         }
 
 
+@one_blas_thread()
 def optimal(
     base: str | BaseGuarantee,
     *,

@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+from jaxsel.blas_threads import one_blas_thread
 from jaxsel.families.tuning.planning.alternatives import alternatives
 from jaxsel.families.tuning.planning.base_family import BaseFamily
 from jaxsel.families.tuning.planning.optimal_choice import with_optimal
@@ -127,6 +128,7 @@ def _record(choice: Choice) -> dict:
     }
 
 
+@one_blas_thread()
 def plan(
     base: str,
     *,
