@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize
 
+from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.domains import number
@@ -18,7 +19,9 @@ from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.planning.linear_wishes import (
     Price,
+    feasible_counts,
     least_runs,
+    meeting,
     refuse_infeasible,
     rows,
 )
@@ -39,6 +42,10 @@ _STEPS = 40
 _SHORT = (3e-6, 3e-5, 3e-4, 3e-3)  # of epsilon
 _NEAR, _SOME = 0.9, 0.1  # share of epsilon, weight of what is added there
 _LOOSE = 0.3  # accuracy of delta while epsilon is far
+_CLOSE = 1e-8  # of epsilon, and of delta there, relatively
+_EXACT = 1e-9  # accuracy of delta for the law that is printed
+_GIVEN = 1e-5  # of epsilon, relatively, at most, for a law that is the same everywhere
+_SEEN = 1e-6  # probabilities below it do not say where cells must be narrow
 _FAINT = 1e-12  # what the solver leaves of zero; K = 1 may matter at 1e-8
 _ENOUGH = 700.0  # an epsilon at which only infinite losses are left
 
@@ -150,6 +157,27 @@ def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, f
     return best, high
 
 
+def _chosen(program: Program, best: Solved, reached: float, digits: int) -> Solved:
+    """The law that is printed, the same on every machine.
+
+    The one that is best at a rounded epsilon, ties decided, so that it depends neither
+    on the way that led there nor on the last digits of what was computed on it.
+
+    Args:
+      program, best, reached: after ``_least``.
+      digits: of the epsilon.
+    """
+    if reached <= 0.0:
+        return best
+    epsilon = to_digits(reached, digits, up=True)
+    try:
+        found = program.solve(epsilon, _EXACT, tied=True)
+    except InputError:
+        return best
+    again = _root(program, found.counts, found.weights, epsilon)
+    return found if again <= reached * (1.0 + _GIVEN) else best
+
+
 def _importance(found: Side, epsilon: float, counts: np.ndarray, weights: np.ndarray):
     """losses -> what they add to delta by unit of mass, under a law.
 
@@ -175,7 +203,9 @@ def _sides(
     pairs: Sequence[DominatingPair], effort: Effort, start: tuple[Side, ...], solved
 ) -> tuple[Side, ...]:
     """Finer cells, narrow where the law found adds to delta."""
-    law = solved.epsilon, solved.counts, solved.weights
+    # In few digits, which are the same on every machine; and so are the cells.
+    weights = np.array([float(f"{weight:.1e}") for weight in solved.weights])
+    law = solved.epsilon, solved.counts, np.where(weights >= _SEEN, weights, 0.0)
     return tuple(
         side(pair, effort.fine, effort.points, _importance(each, *law))
         for pair, each in zip(pairs, start, strict=True)
@@ -229,14 +259,14 @@ def optimal_law(
     first = _root(program, *start, 1.0)
     if math.isinf(first):
         first = max(0.0, *(float(each.loss[-1]) for each in sides)) + 1.0
-    solved, _ = _least(program, first, 1e-4)
+    solved = _chosen(program, *_least(program, first, _CLOSE), 4)
     sides = _sides(pairs, effort, sides, solved)
     fine = Program(
-        sides, asked, delta, wishes.most, program.counts,
+        sides, asked, delta, wishes.most, np.union1d(counts, program.counts),
         (solved.counts, solved.weights),
     )  # fmt: skip
-    solved, reached = _least(fine, solved.epsilon, 1e-5)
-    law = _cleaned(fine, solved)
+    solved, reached = _least(fine, solved.epsilon, _CLOSE)
+    law = _cleaned(fine, _chosen(fine, solved, reached, 5), wishes)
     found, lower = _certified(fine, solved, reached)
     return Found(
         law,
@@ -282,13 +312,19 @@ def _certified(
     return best
 
 
-def _cleaned(program: Program, solved: Solved) -> Repetitions:
+def _cleaned(program: Program, solved: Solved, wishes: Wishes) -> Repetitions:
     """The law without probabilities too small to matter, which still meets the wishes."""
     kept = solved.counts[solved.weights > _FAINT]
     try:
-        again = program.restricted(kept).solve(solved.epsilon, 1e-5, columns=False)
+        again = program.restricted(kept).solve(
+            solved.epsilon, _EXACT, columns=False, tied=True
+        )
     except InputError:  # what was left out was needed to meet a wish
         again = solved
     seen = again.weights > 0.0
-    weights = again.weights[seen]
-    return table_law(again.counts[seen], weights / math.fsum(weights))
+    return table_law(
+        *meeting(
+            again.counts[seen], again.weights[seen], program.wishes,
+            feasible_counts(wishes),
+        )
+    )  # fmt: skip
