@@ -167,13 +167,12 @@ def meeting(
     # Where a bound is 0, whatever has a price is left out.
     none = [row for row in asked if row.most <= 0.0]
     some = [row for row in asked if row.most > 0.0]
-    free = np.all([row.price(counts) <= 0.0 for row in none], axis=0)
-    weights = np.where(free, weights, 0.0)
+    weights = np.where(_free(none, counts), weights, 0.0)
     weights = weights / math.fsum(weights)
     over = [_over(row, counts, weights) for row in some]
     if max(over, default=0.0) <= 0.0:
         return counts, weights
-    others = others[np.all([row.price(others) <= 0.0 for row in none], axis=0)]
+    others = others[_free(none, others)]
     better = _roomiest(some, others)
     room = [_over(row, others, better) for row in some]
     share = max(
@@ -186,6 +185,11 @@ def meeting(
     mixed[np.searchsorted(both, counts)] += (1.0 - share) * weights
     mixed[np.searchsorted(both, others[better > 0.0])] += share * better[better > 0.0]
     return both, mixed / math.fsum(mixed)
+
+
+def _free(asked: Sequence[Row], counts: np.ndarray) -> np.ndarray:
+    """Which counts have no price at all."""
+    return np.all([np.ones(counts.size), *(row.price(counts) <= 0 for row in asked)], 0)
 
 
 def _over(row: Row, counts: np.ndarray, weights: np.ndarray) -> float:

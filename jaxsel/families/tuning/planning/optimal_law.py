@@ -5,7 +5,7 @@ of the certified envelope, and ``lower`` is what no law of K with these wishes f
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,13 +38,15 @@ from jaxsel.repetitions import Repetitions, table_law
 _DELTA = number("of the search", above=0.0, below=1.0)
 MOST = 10_000  # largest K where nothing limits the runs
 _DENSE, _SPARSE, _FARTHEST = 13, 28, 1500  # counts to start with
+FINDING_STEPS = 3  # coarse cells, fine ones, the certificate
 _STEPS = 40
-_SHORT = (3e-6, 3e-5, 3e-4, 3e-3)  # of epsilon
+_SHORT = (3e-6, 3e-5, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.6)  # of epsilon
 _NEAR, _SOME = 0.9, 0.1  # share of epsilon, weight of what is added there
 _LOOSE = 0.3  # accuracy of delta while epsilon is far
 _CLOSE = 1e-8  # of epsilon, and of delta there, relatively
 _EXACT = 1e-9  # accuracy of delta for the law that is printed
 _GIVEN = 1e-5  # of epsilon, relatively, at most, for a law that is the same everywhere
+_TIE = 1e-6  # of delta, what E[log(1 + K)^2] costs where laws tie
 _SEEN = 1e-6  # probabilities below it do not say where cells must be narrow
 _FAINT = 1e-12  # what the solver leaves of zero; K = 1 may matter at 1e-8
 _ENOUGH = 700.0  # an epsilon at which only infinite losses are left
@@ -157,7 +159,14 @@ def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, f
     return best, high
 
 
-def _chosen(program: Program, best: Solved, reached: float, digits: int) -> Solved:
+def _chosen(
+    program: Program,
+    best: Solved,
+    reached: float,
+    digits: int,
+    tie: float,
+    given: float,
+) -> Solved:
     """The law that is printed, the same on every machine.
 
     The one that is best at a rounded epsilon, ties decided, so that it depends neither
@@ -166,16 +175,18 @@ def _chosen(program: Program, best: Solved, reached: float, digits: int) -> Solv
     Args:
       program, best, reached: after ``_least``.
       digits: of the epsilon.
+      tie: as of Program.solve.
+      given: of epsilon, relatively: how much more the law may cost.
     """
     if reached <= 0.0:
         return best
     epsilon = to_digits(reached, digits, up=True)
     try:
-        found = program.solve(epsilon, _EXACT, tied=True)
+        found = program.solve(epsilon, _EXACT, tie=tie)
     except InputError:
         return best
     again = _root(program, found.counts, found.weights, epsilon)
-    return found if again <= reached * (1.0 + _GIVEN) else best
+    return found if again <= reached * (1.0 + given) else best
 
 
 def _importance(found: Side, epsilon: float, counts: np.ndarray, weights: np.ndarray):
@@ -219,6 +230,7 @@ def optimal_law(
     *,
     prices: Sequence[Price] = (),
     effort: Effort | None = None,
+    advance: Callable[[int], None] = lambda steps: None,
 ) -> Found:
     """The law of K whose envelope has the least epsilon at delta.
 
@@ -229,6 +241,7 @@ def optimal_law(
         nor most is given, K is at most ``MOST``.
       prices: further expectations that are bounded.
       effort: how finely to look.
+      advance: called with 1 after each of ``FINDING_STEPS`` steps.
 
     Raises:
       InputError: if the base has no pair, delta is out of range, nothing is asked of the
@@ -259,15 +272,18 @@ def optimal_law(
     first = _root(program, *start, 1.0)
     if math.isinf(first):
         first = max(0.0, *(float(each.loss[-1]) for each in sides)) + 1.0
-    solved = _chosen(program, *_least(program, first, _CLOSE), 4)
+    solved = _chosen(program, *_least(program, first, _CLOSE), 3, 100.0 * _TIE, 0.1)
+    advance(1)
     sides = _sides(pairs, effort, sides, solved)
     fine = Program(
         sides, asked, delta, wishes.most, np.union1d(counts, program.counts),
         (solved.counts, solved.weights),
     )  # fmt: skip
     solved, reached = _least(fine, solved.epsilon, _CLOSE)
-    law = _cleaned(fine, _chosen(fine, solved, reached, 5), wishes)
+    advance(1)
+    law = _cleaned(fine, _chosen(fine, solved, reached, 5, _TIE, _GIVEN), wishes)
     found, lower = _certified(fine, solved, reached)
+    advance(1)
     return Found(
         law,
         envelope_epsilon(base_envelopes(base, law), delta),
@@ -317,7 +333,7 @@ def _cleaned(program: Program, solved: Solved, wishes: Wishes) -> Repetitions:
     kept = solved.counts[solved.weights > _FAINT]
     try:
         again = program.restricted(kept).solve(
-            solved.epsilon, _EXACT, columns=False, tied=True
+            solved.epsilon, _EXACT, columns=False, tie=_TIE
         )
     except InputError:  # what was left out was needed to meet a wish
         again = solved

@@ -21,12 +21,11 @@ from jaxsel.families.tuning.planning.optimal_certificate import (
 from jaxsel.families.tuning.planning.optimal_sides import Side, powers
 
 _TIGHT = 1e-9  # wishes are met with this to spare, so that rounding breaks none
-_TOLERANCE = 1e-9
+_TOLERANCE = 1e-10
 _UNSEEN = 1e-11  # of delta: a cell's part may be too small by it
 _ROUNDS = 60
 _LARGE = 1e4  # of the entries of a row
 _INFEASIBLE = 2  # a status of linprog
-_TIE = 1e-6  # of delta, by unit of E[log(1 + K)^2], where laws tie
 
 
 class Cuts(NamedTuple):
@@ -121,7 +120,7 @@ class Program:
         accuracy: float,
         *,
         columns: bool = True,
-        tied: bool = False,
+        tie: float = 0.0,
     ) -> Solved:
         """Least delta at an epsilon, cuts and counts added until ``accuracy`` (relative).
 
@@ -129,8 +128,8 @@ class Program:
           epsilon: >= 0.
           accuracy: how much cuts that are missing may add to delta, relatively.
           columns: whether counts are added.
-          tied: whether of laws that cost the same the least spread out is taken: that
-            of least E[log(1 + K)^2], which is made to cost a little.
+          tie: what E[log(1 + K)^2] costs, in units of delta: of laws that cost the same
+            the least spread out is taken.
 
         Raises:
           InputError: if the wishes leave no law.
@@ -143,7 +142,7 @@ class Program:
                 )
                 for each in self.sides
             ]
-        tie = _TIE * self.delta if tied else 0.0
+        tie *= self.delta
         solved = self._solve(epsilon, tie)
         for _ in range(_ROUNDS):
             least = accuracy * max(solved.value, self.delta)
@@ -214,8 +213,8 @@ class Program:
     def _solve(self, epsilon: float, tie: float) -> Solved:
         counts, sides = self.counts, self.sides
         size, cells = counts.size, [each.loss.size for each in sides]
-        runs = np.maximum(counts, 1.0)
-        # Unknown: k w_k, the parts of all cells, and delta; in units of delta.
+        runs = np.sqrt(np.maximum(counts, 1.0))
+        # Unknown: sqrt(k) w_k, the parts of all cells, and delta; in units of delta.
         starts = size + np.cumsum([0, *cells])
         total = int(starts[-1]) + 1
         tables, bounds, blocks = [], [], []
@@ -329,7 +328,8 @@ def _highs(
     Raises:
       InputError: if there is none.
     """
-    for tolerance in (_TOLERANCE, 1e-7):
+    infeasible = False
+    for tolerance in (_TOLERANCE, 1e-9, 1e-7):
         for method in ("highs-ds", "highs-ipm"):
             found = optimize.linprog(
                 cost,
@@ -345,11 +345,12 @@ def _highs(
             )
             if found.status == 0:
                 return found
-            if found.status == _INFEASIBLE:
-                raise InputError(
-                    "no law of K was found that meets the wishes with a little to spare; "
-                    "relax one of them"
-                )
+            infeasible = found.status == _INFEASIBLE  # of a feasible one, too, if tight
+    if infeasible:
+        raise InputError(
+            "no law of K was found that meets the wishes with a little to spare; "
+            "relax one of them"
+        )
     raise InputError(
         "the linear program for the law of K was not solved; take a larger delta, or "
         "fewer runs"
