@@ -43,7 +43,8 @@ _STEPS = 40
 _SHORT = (3e-6, 3e-5, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.6)  # of epsilon
 _NEAR, _SOME = 0.9, 0.1  # share of epsilon, weight of what is added there
 _LOOSE = 0.3  # accuracy of delta while epsilon is far
-_CLOSE = 1e-8  # of epsilon, and of delta there, relatively
+_CLOSE = 1e-8  # of epsilon, relatively, before it is rounded
+_POLISHES = 3
 _EXACT = 1e-9  # accuracy of delta for the law that is printed
 _GIVEN = 1e-5  # of epsilon, relatively, at most, for a law that is the same everywhere
 _TIE = 1e-6  # of delta, what E[log(1 + K)^2] costs where laws tie
@@ -180,8 +181,16 @@ def _chosen(
     """
     if reached <= 0.0:
         return best
-    epsilon = to_digits(reached, digits, up=True)
     try:
+        for _ in range(_POLISHES):  # Newton's method, from near
+            found = program.solve(reached, _EXACT)
+            again = _root(program, found.counts, found.weights, reached)
+            near = abs(again - reached) <= _CLOSE * reached
+            if again < reached:
+                best, reached = found, again
+            if near or again > reached:
+                break
+        epsilon = to_digits(reached, digits, up=True)
         found = program.solve(epsilon, _EXACT, tie=tie)
     except InputError:
         return best
@@ -272,14 +281,14 @@ def optimal_law(
     first = _root(program, *start, 1.0)
     if math.isinf(first):
         first = max(0.0, *(float(each.loss[-1]) for each in sides)) + 1.0
-    solved = _chosen(program, *_least(program, first, _CLOSE), 3, 100.0 * _TIE, 0.1)
+    solved = _chosen(program, *_least(program, first, 1e-4), 3, 100.0 * _TIE, 0.1)
     advance(1)
     sides = _sides(pairs, effort, sides, solved)
     fine = Program(
         sides, asked, delta, wishes.most, np.union1d(counts, program.counts),
         (solved.counts, solved.weights),
     )  # fmt: skip
-    solved, reached = _least(fine, solved.epsilon, _CLOSE)
+    solved, reached = _least(fine, solved.epsilon, 1e-5)
     advance(1)
     law = _cleaned(fine, _chosen(fine, solved, reached, 5, _TIE, _GIVEN), wishes)
     found, lower = _certified(fine, solved, reached)

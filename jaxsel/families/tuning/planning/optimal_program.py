@@ -21,8 +21,8 @@ from jaxsel.families.tuning.planning.optimal_certificate import (
 from jaxsel.families.tuning.planning.optimal_sides import Side, powers
 
 _TIGHT = 1e-9  # wishes are met with this to spare, so that rounding breaks none
-_TOLERANCE = 1e-10
-_UNSEEN = 1e-11  # of delta: a cell's part may be too small by it
+_TOLERANCE = 1e-9
+_UNSEEN = 1e-9  # of delta: a cell's part may be too small by it
 _ROUNDS = 60
 _LARGE = 1e4  # of the entries of a row
 _INFEASIBLE = 2  # a status of linprog
@@ -213,8 +213,8 @@ class Program:
     def _solve(self, epsilon: float, tie: float) -> Solved:
         counts, sides = self.counts, self.sides
         size, cells = counts.size, [each.loss.size for each in sides]
-        runs = np.sqrt(np.maximum(counts, 1.0))
-        # Unknown: sqrt(k) w_k, the parts of all cells, and delta; in units of delta.
+        runs = np.maximum(counts, 1.0)
+        # Unknown: k w_k, the parts of all cells, and delta; in units of delta.
         starts = size + np.cumsum([0, *cells])
         total = int(starts[-1]) + 1
         tables, bounds, blocks = [], [], []
@@ -238,7 +238,7 @@ class Program:
             blocks.append(small)
         for place, each in enumerate(sides):
             row = np.zeros(total)
-            row[:size] = each.singular / self.delta * (counts > 0.0)
+            row[:size] = each.singular / self.delta * counts / runs
             row[starts[place] : starts[place + 1]] = 1.0
             row[-1] = -1.0
             tables.append(sparse.csr_matrix(row))
@@ -329,7 +329,7 @@ def _highs(
       InputError: if there is none.
     """
     infeasible = False
-    for tolerance in (_TOLERANCE, 1e-9, 1e-7):
+    for tolerance in (_TOLERANCE, 1e-7):
         for method in ("highs-ds", "highs-ipm"):
             found = optimize.linprog(
                 cost,

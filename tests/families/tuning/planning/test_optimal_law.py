@@ -23,12 +23,14 @@ from jaxsel.families.tuning.bounds.envelope import (
     envelope_log_delta,
 )
 from jaxsel.families.tuning.planning import optimal_program
+from jaxsel.families.tuning.planning.least_proven import least_proven
 from jaxsel.families.tuning.planning.linear_wishes import (
     Price,
     feasible_counts,
     meeting,
     rows,
 )
+from jaxsel.families.tuning.planning.named_laws import fitted
 from jaxsel.families.tuning.planning.optimal import Optimal, optimal
 from jaxsel.families.tuning.planning.optimal_certificate import (
     Functional,
@@ -404,12 +406,16 @@ def test_the_answer_costs_no_more_than_account_proves_of_a_law_that_does_as_well
 
 
 def test_a_law_with_a_name_is_the_answer_where_least_is_proved_of_it():
-    # Of two runs released at once composition proves less than any envelope.
-    found = optimal("gaussian:noise_multiplier=0.3", delta=1e-9, most=2,
-                    rank_of="point_mass:count=2")  # fmt: skip
-    base = curves.gaussian(0.3)
-    two = account(base, jaxsel.repetitions.point_mass(2), 1e-9, attain=False).best
-    assert found.epsilon <= two.epsilon
+    # Poisson K of the same rank costs more than geometric K.
+    wishes = Wishes(runs=30.0, rank=RANK * (1.0 + 1e-9))
+    poor = fitted("poisson", wishes)
+    found = _small()._replace(law=poor.law)
+    best = least_proven(curves.gaussian(4.0), found)
+    named = account(curves.gaussian(4.0), geometric(1.0 / 30.0), 1e-6, attain=False)
+    assert best.epsilon <= named.best.epsilon * (1.0 + 1e-9)
+    assert best.name != "optimal"
+    own = account(curves.gaussian(4.0), best.law, 1e-6, attain=False).best
+    assert best.epsilon == own.epsilon
 
 
 # --- Wishes after cleaning -------------------------------------------------------------
