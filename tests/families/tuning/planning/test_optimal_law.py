@@ -10,7 +10,7 @@ import sys
 import mpmath
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, sparse
 
 import jaxsel
 from jaxsel.accounting.single_run import curves
@@ -452,7 +452,7 @@ def test_what_is_missing_is_mixed_in_and_no_more():
     wishes = Wishes(runs=30.0, rank=RANK * 1.01)
     asked = rows(wishes)
     counts = np.array([1.0, 10.0, 63.0])
-    weights = np.array([0.05, 0.6, 0.35])
+    weights = np.array([0.06, 0.6, 0.34])
     over = [weights @ row.price(counts) / row.most - 1.0 for row in asked]
     assert max(over) > 1e-6
     k, p = meeting(counts, weights, asked, feasible_counts(wishes))
@@ -547,7 +547,9 @@ def test_the_law_does_not_depend_on_the_order_of_columns_and_rows(monkeypatch):
     here, generator = _small(), np.random.default_rng(3)
     solve = optimize.linprog
 
-    def shuffled(cost, *, A_ub, b_ub, A_eq, **options):
+    def shuffled(cost, *, A_ub=None, b_ub=None, A_eq=None, **options):
+        if not sparse.issparse(A_ub):  # not the program itself
+            return solve(cost, A_ub=A_ub, b_ub=b_ub, A_eq=A_eq, **options)
         column, row = generator.permutation(cost.size), generator.permutation(b_ub.size)
         found = solve(
             cost[column], A_ub=A_ub[row][:, column], b_ub=b_ub[row],
