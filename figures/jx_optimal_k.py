@@ -22,7 +22,7 @@ from jaxsel.families.tuning.planning.wishes import Wishes
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, expected_quantile, geometric, point_mass
 
-TITLE = "The law of K that costs least, against negative binomial and Poisson K"
+TITLE = "The law of K of least envelope, against negative binomial and Poisson K"
 SIMS = ()
 SECONDS = 90
 DELTA = 1e-6
@@ -95,19 +95,22 @@ def _costs(axes: Axes) -> None:
             "best negative binomial, η ≥ 0",
             lambda mean: best_negative_binomial(NOISE, mean),
         ),
-        "best": ("best of all laws", lambda mean: optimum(NOISE, mean).epsilon),
+        "best": (
+            "least envelope of all laws",
+            lambda mean: optimum(NOISE, mean).epsilon,
+        ),
     }
     for name, (label, value) in series.items():
         found = [value(mean) for mean in MEANS]
         style.line(axes, MEANS, found, _LOOKS[name], label=label)
     lower = [optimum(NOISE, mean).lower for mean in MEANS]
     axes.plot(
-        MEANS, lower, linestyle="none", label="no law is below", **_LOOKS["lower"]
+        MEANS, lower, linestyle="none", label="no envelope is below", **_LOOKS["lower"]
     )
     one = envelope_epsilon(base_envelopes(_base(NOISE), point_mass(1)), DELTA)
     axes.axhline(one, label="one run", **_LOOKS["one"])
     axes.set(xscale="log", ylim=(0.9 * one, 1.2 * optimum(NOISE, MEANS[-1]).epsilon))
-    axes.set(xlabel="m", ylabel="ε of the search")
+    axes.set(xlabel="m", ylabel="ε of the envelope")
     axes.set_title(f"as good as geometric K of mean m, E[K] ≤ m; σ = {NOISE:g}")
     axes.legend(loc="upper left")
 
@@ -118,7 +121,7 @@ def _gains(axes: Axes) -> None:
         look = _MEAN_LOOKS[mean]
         axes.plot(NOISES, found, label=f"m = {mean:g}", **look)
     axes.set(xscale="log", ylim=(0.0, None), xlabel="noise multiplier σ of one run")
-    axes.set_ylabel("saved of ε, per cent")
+    axes.set_ylabel("saved of the envelope's ε, per cent")
     axes.set_title("against the best negative binomial or Poisson")
     axes.set_xticks(NOISES, [f"{noise:g}" for noise in NOISES])
     axes.minorticks_off()
@@ -160,8 +163,9 @@ def draw() -> Canvas:
         figure,
         f"Gaussian base, δ = {words.power(DELTA)}, envelopes. Among all laws of K with "
         "E[K] ≤ m whose winner has at most the expected rank that geometric K of mean m "
-        "gives, the linear program's costs least; triangles: the certificate that no law "
-        f"costs less, at most {100.0 * worst:.1g} per cent below. Negative binomial laws "
+        "gives, the linear program's has the least envelope; triangles: the certificate "
+        f"that no law has a smaller one, at most {100.0 * worst:.1g} per cent below. "
+        "Negative binomial laws "
         f"with η in {{{', '.join(f'{eta:g}' for eta in SHAPES)}}} and the mean that is "
         "as good.",
     )

@@ -17,8 +17,10 @@ from jaxsel.accounting.single_run import curves
 from jaxsel.base import Budget, Relation
 from jaxsel.checking import Case, at_least, at_most
 from jaxsel.domains import number
+from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.families.tuning.planning.least_proven import least_proven
 from jaxsel.families.tuning.planning.linear_wishes import rows
 from jaxsel.families.tuning.planning.named_laws import FAMILIES, fitted
 from jaxsel.families.tuning.planning.optimal_law import Found, optimal_law
@@ -143,6 +145,24 @@ def _lower_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, observed, f"{name}, {runs=:g}, {noise_scale=:g}"
 
 
+_LARGE_DELTA = 0.05  # at which the priced envelope proves less than the envelope
+
+
+def _geometric(
+    *, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = _LARGE_DELTA
+) -> float:
+    """Epsilon at delta that is proved of geometric K of that mean, by every bound."""
+    law = laws.geometric(1.0 / runs)
+    base = curves.gaussian(noise_scale)
+    return accountant.account(base, law, delta, attain=False).best.epsilon
+
+
+def _proven_cases(budget: Budget) -> Iterator[Case]:
+    found = _best(30.0, 4.0, _LARGE_DELTA)
+    observed = least_proven(curves.gaussian(4.0), found).epsilon
+    yield _geometric(), observed, f"the answer, delta={_LARGE_DELTA}"
+
+
 STATEMENTS = (
     JX.privacy(
         "JX-OptimalK",
@@ -172,5 +192,15 @@ STATEMENTS = (
         Relation.BASE,
         _least_attained,
         at_least(_attained_cases),
+    ),
+    JX.privacy(
+        "JX-OptimalK-proven",
+        _PLACE,
+        "Of a law of K with E[K] at most m whose winner has the expected rank that "
+        "geometric K of mean m gives, no larger epsilon is proved than of geometric K, "
+        "whichever bound proves it.",
+        Relation.BASE,
+        _geometric,
+        at_most(_proven_cases),
     ),
 )

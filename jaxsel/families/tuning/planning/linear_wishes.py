@@ -14,6 +14,7 @@ from jaxsel.repetitions.table import MOST_COUNT
 
 _DENSE = 4096  # every count up to it is looked at where wishes alone decide
 _ROUNDING = 1e-9
+_SPARE = 1e-10  # of its bound, by which every wish is met
 
 
 class Row(NamedTuple):
@@ -145,3 +146,71 @@ def refuse_infeasible(wishes: Wishes, found: Sequence[Row]) -> None:
                 f"{' with ' + beside if beside else ''}; {row.most:.6g} is wished, so "
                 f"take {to_digits(least, 4, up=True):g} or more, or relax the others"
             )
+
+
+def meeting(
+    counts: np.ndarray, weights: np.ndarray, asked: Sequence[Row], others: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """A law that meets its wishes, with a little to spare, if it fell a little short.
+
+    A solver meets them to its tolerance only. What is missing is made up by mixing in a
+    little of the law that has most to spare.
+
+    Args:
+      counts, weights: of the law, to be scaled to sum to one.
+      asked: the wishes.
+      others: counts from which the other law is made.
+
+    Returns:
+      Counts, increasing, and their probabilities.
+    """
+    # Where a bound is 0, whatever has a price is left out.
+    none = [row for row in asked if row.most <= 0.0]
+    some = [row for row in asked if row.most > 0.0]
+    weights = np.where(_free(none, counts), weights, 0.0)
+    weights = weights / math.fsum(weights)
+    over = [_over(row, counts, weights) for row in some]
+    if max(over, default=0.0) <= 0.0:
+        return counts, weights
+    others = others[_free(none, others)]
+    better = _roomiest(some, others)
+    room = [_over(row, others, better) for row in some]
+    share = max(
+        lack / (lack - spare)
+        for lack, spare in zip(over, room, strict=True)
+        if lack > 0.0 > spare
+    )
+    both = np.union1d(counts, others[better > 0.0])
+    mixed = np.zeros(both.size)
+    mixed[np.searchsorted(both, counts)] += (1.0 - share) * weights
+    mixed[np.searchsorted(both, others[better > 0.0])] += share * better[better > 0.0]
+    return both, mixed / math.fsum(mixed)
+
+
+def _free(asked: Sequence[Row], counts: np.ndarray) -> np.ndarray:
+    """Which counts have no price at all."""
+    return np.all([np.ones(counts.size), *(row.price(counts) <= 0 for row in asked)], 0)
+
+
+def _over(row: Row, counts: np.ndarray, weights: np.ndarray) -> float:
+    """How much more than is allowed, as a share of it; with a little to spare."""
+    return math.fsum(weights * row.price(counts)) / row.most - 1.0 + _SPARE
+
+
+def _roomiest(asked: Sequence[Row], counts: np.ndarray) -> np.ndarray:
+    """Probabilities of the law whose scarcest wish is met with most to spare."""
+    table = np.array([row.price(counts) / row.most for row in asked])
+    found = optimize.linprog(
+        np.append(np.zeros(counts.size), -1.0),
+        A_ub=np.hstack([table, np.ones((len(asked), 1))]),
+        b_ub=np.ones(len(asked)),
+        A_eq=np.append(np.ones(counts.size), 0.0)[None],
+        b_eq=[1.0],
+    )
+    if found.status != 0:
+        raise InputError(
+            "no law of K was found that meets the wishes with a little to spare; relax "
+            "one of them"
+        )
+    weights = np.maximum(found.x[:-1], 0.0)
+    return weights / math.fsum(weights)

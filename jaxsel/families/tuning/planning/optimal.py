@@ -7,7 +7,9 @@ from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.blas_threads import one_blas_thread
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.planning.optimal_law import optimal_law
+from jaxsel.families.tuning.planning.least_proven import NAME, least_proven
+from jaxsel.families.tuning.planning.named_laws import FAMILIES
+from jaxsel.families.tuning.planning.optimal_law import FINDING_STEPS, optimal_law
 from jaxsel.families.tuning.planning.plan import rank_of_geometric
 from jaxsel.families.tuning.planning.wishes import (
     Utility,
@@ -16,21 +18,30 @@ from jaxsel.families.tuning.planning.wishes import (
     utility,
 )
 from jaxsel.printing import Summary, printed, rounded_up
+from jaxsel.progress import progress_bar
 from jaxsel.repetitions import Repetitions, describe
 
 
 @printed
 class Optimal(NamedTuple):
-    """The law of K of least envelope, and a bound on every other.
+    """The law of K of least proven epsilon, of those tried, and a bound on all envelopes.
+
+    Tried are the law of least envelope and the named laws: other bounds than the envelope,
+    as the priced one at large delta, may prove less for a law whose envelope is larger.
 
     Attributes:
       base: one run, by name.
       law: of K.
-      epsilon: of the search with it, proved by the envelope.
-      lower: no law of K that meets the wishes has an envelope with a smaller epsilon.
+      epsilon: of the search with it, proved by ``theorem``.
+      lower: no law of K that meets the wishes has an envelope with a smaller epsilon; it
+        says nothing of other bounds, so that ``epsilon`` may be less.
       delta: at which.
       wishes: that the law meets.
       utility: what to expect.
+      name: "optimal" for the law of least envelope, else the family of the law.
+      theorem: that proves ``epsilon``.
+      envelope: epsilon of the least envelope found, at least ``lower``.
+      envelope_law: the law that has it.
     """
 
     base: str
@@ -40,16 +51,23 @@ class Optimal(NamedTuple):
     delta: float
     wishes: Wishes
     utility: Utility
+    name: str
+    theorem: str
+    envelope: float
+    envelope_law: Repetitions
 
     def sentences(self) -> list[str]:
         """The law and its certificate, in words; epsilon is rounded up, lower down."""
         found, good = self.utility, self.wishes.good
         hit = "" if good is None else f", among the best {good:g} with {found.hit:.4g}"
+        law = "this law" if self.name == NAME else describe(self.law)
         return [
-            f"With K from this law the best run is ({rounded_up(self.epsilon):g}, "
-            f"{self.delta:g})-differentially private, whatever ranks the runs.",
-            f"No law of K that gives what is asked has an envelope below epsilon = "
-            f"{math.floor(self.lower * 1e4) / 1e4:g}.",
+            f"With K from {law} the best run is ({rounded_up(self.epsilon):g}, "
+            f"{self.delta:g})-differentially private, whatever ranks the runs, by "
+            f"{self.theorem}.",
+            f"No law of K that gives what is asked has an envelope (JX-Envelope) below "
+            f"epsilon = {math.floor(self.lower * 1e4) / 1e4:g}, and one has "
+            f"{rounded_up(self.envelope):g}; other bounds may prove less.",
             f"It takes {found.mean_runs:.4g} runs on average, at most {found.runs_95} in "
             f"95 searches of 100, and the winner is at quantile "
             f"{found.expected_quantile:.4g} of the candidates on average{hit}.",
@@ -57,8 +75,15 @@ class Optimal(NamedTuple):
 
     def summary(self) -> Summary:
         """In words, and the law."""
-        table = [[int(k), p] for k, p in self.law.parameters.items()]
-        return Summary("\n".join(self.sentences()), ("runs", "probability"), table)
+        return Summary(
+            "\n".join(self.sentences()), ("runs", "probability"), self.table()
+        )
+
+    def table(self) -> list[list]:
+        """Counts and probabilities of the law; none if it has a name."""
+        if self.name != NAME:
+            return []
+        return [[int(k), p] for k, p in self.law.parameters.items()]
 
     def as_record(self) -> dict:
         """Names and numbers, ready for JSON."""
@@ -68,6 +93,10 @@ class Optimal(NamedTuple):
             "lower": self.lower,
             "delta": self.delta,
             "law": describe(self.law),
+            "name": self.name,
+            "theorem": self.theorem,
+            "envelope": self.envelope,
+            "envelope_law": describe(self.envelope_law),
             **self.utility._asdict(),
             "wishes": self.wishes._asdict(),
         }
@@ -86,11 +115,14 @@ def optimal(
     good: float | None = None,
     chance: float | None = None,
     none: float | None = None,
+    progress: bool | None = None,
 ) -> Optimal:
     """The law of K that costs least in privacy, for what is asked of the search.
 
-    Least is the epsilon of the envelope (docs/envelope.md) at delta; ``lower`` is a
-    certificate that no other law of K does better (docs/optimal-law.md). Where nothing is
+    Found is the law whose envelope (docs/envelope.md) has the least epsilon at delta;
+    ``lower`` is a certificate that no other law of K has a smaller envelope
+    (docs/optimal-law.md). It and the named laws are then accounted with every bound there
+    is, and the least that is proved is the answer. Where nothing is
     said of the winner, it has to be as good, in expected rank, as that of a geometric K
     with the runs that are allowed. Takes some ten seconds.
 
@@ -106,6 +138,7 @@ def optimal(
       good: share of the candidates that counts as good.
       chance: that the winner is among these, at least.
       none: chance that nothing is released, at most.
+      progress: whether to show a bar after two seconds; None: on a terminal.
 
     Raises:
       InputError: for wishes that no law of K meets, with the nearest that one does, for a
@@ -114,7 +147,7 @@ def optimal(
     Example:
         >>> import jaxsel
         >>> found = jaxsel.optimal("gaussian:noise_multiplier=2", runs=5)
-        >>> found.law.mean <= 5 and found.lower <= found.epsilon
+        >>> found.law.mean <= 5 and found.lower <= found.envelope
         True
     """
     wishes = read_wishes(
@@ -129,9 +162,12 @@ def optimal(
             )
         wishes = wishes._replace(rank=rank_of_geometric(wishes._replace(most=None)))
     run = parse_base(base) if isinstance(base, str) else base
-    found = optimal_law(run, delta, wishes)
     name = base if isinstance(base, str) else run.name
+    steps = FINDING_STEPS + len(FAMILIES) + 2
+    with progress_bar(steps, 0, progress, unit="steps") as advance:
+        found = optimal_law(run, delta, wishes, advance=advance)
+        best = least_proven(run, found, rank_of, advance)
     return Optimal(
-        name, found.law, found.epsilon, found.lower, found.delta, found.wishes,
-        utility(found.law, wishes.good),
+        name, best.law, best.epsilon, found.lower, found.delta, found.wishes,
+        utility(best.law, wishes.good), best.name, best.theorem, found.epsilon, found.law,
     )  # fmt: skip

@@ -130,9 +130,16 @@ def looked_at(most: int | None) -> np.ndarray:
 
 def terms(found: Functional, most: int | None) -> Terms:
     """Bounds for every k in {0, 1, ...}, or up to ``most``."""
-    # A smaller T makes the bound smaller; then the tail knows where all else falls.
+    # Where T is so small that its slope peaks beyond every count that is told from the
+    # next, points are left out, as each share may be made smaller; at x = 0 T itself is
+    # made smaller, and the bound with it. Then the tail knows where all else falls.
+    tiny = found.other < _FALLING / _LARGEST
+    kept = ~tiny | (found.x == 0.0)
     found = found._replace(
-        other=np.where(found.other < _FALLING / _LARGEST, 0.0, found.other)
+        x=found.x[kept],
+        other=np.where(tiny, 0.0, found.other)[kept],
+        first=found.first[kept],
+        second=found.second[kept],
     )
     # A point at x = 0 that loses is left out: each share may be made smaller.
     ahead = (found.x == 0.0) & (found.other == 0.0)

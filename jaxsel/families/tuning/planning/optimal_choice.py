@@ -6,6 +6,7 @@ from typing import NamedTuple
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.base_family import BaseFamily
+from jaxsel.families.tuning.planning.least_proven import NAME
 from jaxsel.families.tuning.planning.named_laws import Fitted
 from jaxsel.families.tuning.planning.optimal_law import Effort, optimal_law
 from jaxsel.families.tuning.planning.plan import (
@@ -18,7 +19,6 @@ from jaxsel.families.tuning.planning.plan import (
 from jaxsel.families.tuning.planning.wishes import Wishes
 from jaxsel.repetitions import Repetitions
 
-NAME = "optimal"
 _EFFORT = Effort(coarse=60, fine=150, points=1500)
 _STEPS = 5
 _CLOSE = 2e-4  # of epsilon, relatively

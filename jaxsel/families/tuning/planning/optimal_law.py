@@ -5,12 +5,13 @@ of the certified envelope, and ``lower`` is what no law of K with these wishes f
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize
 
+from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.domains import number
@@ -18,7 +19,9 @@ from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.planning.linear_wishes import (
     Price,
+    feasible_counts,
     least_runs,
+    meeting,
     refuse_infeasible,
     rows,
 )
@@ -35,10 +38,17 @@ from jaxsel.repetitions import Repetitions, table_law
 _DELTA = number("of the search", above=0.0, below=1.0)
 MOST = 10_000  # largest K where nothing limits the runs
 _DENSE, _SPARSE, _FARTHEST = 13, 28, 1500  # counts to start with
+FINDING_STEPS = 3  # coarse cells, fine ones, the certificate
 _STEPS = 40
-_SHORT = (3e-6, 3e-5, 3e-4, 3e-3)  # of epsilon
+_SHORT = (3e-6, 3e-5, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.6)  # of epsilon
 _NEAR, _SOME = 0.9, 0.1  # share of epsilon, weight of what is added there
 _LOOSE = 0.3  # accuracy of delta while epsilon is far
+_CLOSE = 1e-8  # of epsilon, relatively, before it is rounded
+_POLISHES = 3
+_EXACT = 1e-9  # accuracy of delta for the law that is printed
+_GIVEN = 1e-5  # of epsilon, relatively, at most, for a law that is the same everywhere
+_TIE = 1e-6  # of delta, what E[log(1 + K)^2] costs where laws tie
+_SEEN = 1e-6  # probabilities below it do not say where cells must be narrow
 _FAINT = 1e-12  # what the solver leaves of zero; K = 1 may matter at 1e-8
 _ENOUGH = 700.0  # an epsilon at which only infinite losses are left
 
@@ -150,6 +160,44 @@ def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, f
     return best, high
 
 
+def _chosen(
+    program: Program,
+    best: Solved,
+    reached: float,
+    digits: int,
+    tie: float,
+    given: float,
+) -> Solved:
+    """The law that is printed, the same on every machine.
+
+    The one that is best at a rounded epsilon, ties decided, so that it depends neither
+    on the way that led there nor on the last digits of what was computed on it.
+
+    Args:
+      program, best, reached: after ``_least``.
+      digits: of the epsilon.
+      tie: as of Program.solve.
+      given: of epsilon, relatively: how much more the law may cost.
+    """
+    if reached <= 0.0:
+        return best
+    try:
+        for _ in range(_POLISHES):  # Newton's method, from near
+            found = program.solve(reached, _EXACT)
+            again = _root(program, found.counts, found.weights, reached)
+            near = abs(again - reached) <= _CLOSE * reached
+            if again < reached:
+                best, reached = found, again
+            if near or again > reached:
+                break
+        epsilon = to_digits(reached, digits, up=True)
+        found = program.solve(epsilon, _EXACT, tie=tie)
+    except InputError:
+        return best
+    again = _root(program, found.counts, found.weights, epsilon)
+    return found if again <= reached * (1.0 + given) else best
+
+
 def _importance(found: Side, epsilon: float, counts: np.ndarray, weights: np.ndarray):
     """losses -> what they add to delta by unit of mass, under a law.
 
@@ -175,7 +223,9 @@ def _sides(
     pairs: Sequence[DominatingPair], effort: Effort, start: tuple[Side, ...], solved
 ) -> tuple[Side, ...]:
     """Finer cells, narrow where the law found adds to delta."""
-    law = solved.epsilon, solved.counts, solved.weights
+    # In few digits, which are the same on every machine; and so are the cells.
+    weights = np.array([float(f"{weight:.1e}") for weight in solved.weights])
+    law = solved.epsilon, solved.counts, np.where(weights >= _SEEN, weights, 0.0)
     return tuple(
         side(pair, effort.fine, effort.points, _importance(each, *law))
         for pair, each in zip(pairs, start, strict=True)
@@ -189,6 +239,7 @@ def optimal_law(
     *,
     prices: Sequence[Price] = (),
     effort: Effort | None = None,
+    advance: Callable[[int], None] = lambda steps: None,
 ) -> Found:
     """The law of K whose envelope has the least epsilon at delta.
 
@@ -199,6 +250,7 @@ def optimal_law(
         nor most is given, K is at most ``MOST``.
       prices: further expectations that are bounded.
       effort: how finely to look.
+      advance: called with 1 after each of ``FINDING_STEPS`` steps.
 
     Raises:
       InputError: if the base has no pair, delta is out of range, nothing is asked of the
@@ -229,15 +281,18 @@ def optimal_law(
     first = _root(program, *start, 1.0)
     if math.isinf(first):
         first = max(0.0, *(float(each.loss[-1]) for each in sides)) + 1.0
-    solved, _ = _least(program, first, 1e-4)
+    solved = _chosen(program, *_least(program, first, 1e-4), 3, 100.0 * _TIE, 0.1)
+    advance(1)
     sides = _sides(pairs, effort, sides, solved)
     fine = Program(
-        sides, asked, delta, wishes.most, program.counts,
+        sides, asked, delta, wishes.most, np.union1d(counts, program.counts),
         (solved.counts, solved.weights),
     )  # fmt: skip
     solved, reached = _least(fine, solved.epsilon, 1e-5)
-    law = _cleaned(fine, solved)
+    advance(1)
+    law = _cleaned(fine, _chosen(fine, solved, reached, 5, _TIE, _GIVEN), wishes)
     found, lower = _certified(fine, solved, reached)
+    advance(1)
     return Found(
         law,
         envelope_epsilon(base_envelopes(base, law), delta),
@@ -282,13 +337,19 @@ def _certified(
     return best
 
 
-def _cleaned(program: Program, solved: Solved) -> Repetitions:
+def _cleaned(program: Program, solved: Solved, wishes: Wishes) -> Repetitions:
     """The law without probabilities too small to matter, which still meets the wishes."""
     kept = solved.counts[solved.weights > _FAINT]
     try:
-        again = program.restricted(kept).solve(solved.epsilon, 1e-5, columns=False)
+        again = program.restricted(kept).solve(
+            solved.epsilon, _EXACT, columns=False, tie=_TIE
+        )
     except InputError:  # what was left out was needed to meet a wish
         again = solved
     seen = again.weights > 0.0
-    weights = again.weights[seen]
-    return table_law(again.counts[seen], weights / math.fsum(weights))
+    return table_law(
+        *meeting(
+            again.counts[seen], again.weights[seen], program.wishes,
+            feasible_counts(wishes),
+        )
+    )  # fmt: skip

@@ -22,6 +22,7 @@ from jaxsel.families.tuning.planning.optimal_sides import Side, powers
 
 _TIGHT = 1e-9  # wishes are met with this to spare, so that rounding breaks none
 _TOLERANCE = 1e-9
+_UNSEEN = 1e-9  # of delta: a cell's part may be too small by it
 _ROUNDS = 60
 _LARGE = 1e4  # of the entries of a row
 _INFEASIBLE = 2  # a status of linprog
@@ -46,6 +47,7 @@ class Solved(NamedTuple):
       counts, weights: the law found.
       value: least delta over the cells and cuts; at most the least over all.
       functional: the lower bound on delta for every law, from the multipliers.
+      objective: what was made least: ``value``, and what decides between ties.
     """
 
     epsilon: float
@@ -53,6 +55,7 @@ class Solved(NamedTuple):
     weights: np.ndarray
     value: float
     functional: Functional
+    objective: float
 
 
 class Program:
@@ -78,6 +81,8 @@ class Program:
         self.sides, self.wishes = tuple(sides), tuple(wishes)
         self.delta, self.most = delta, most
         self.counts = np.unique(np.asarray(counts, dtype=np.float64))
+        # The same counts are looked at whichever were left out on the way.
+        self._looked = np.union1d(looked_at(most), self.counts)
         self._cuts: list[Cuts] = []
         self._start = law
 
@@ -109,13 +114,22 @@ class Program:
         found._cuts = list(self._cuts)
         return found
 
-    def solve(self, epsilon: float, accuracy: float, *, columns: bool = True) -> Solved:
+    def solve(
+        self,
+        epsilon: float,
+        accuracy: float,
+        *,
+        columns: bool = True,
+        tie: float = 0.0,
+    ) -> Solved:
         """Least delta at an epsilon, cuts and counts added until ``accuracy`` (relative).
 
         Args:
           epsilon: >= 0.
           accuracy: how much cuts that are missing may add to delta, relatively.
           columns: whether counts are added.
+          tie: what E[log(1 + K)^2] costs, in units of delta: of laws that cost the same
+            the least spread out is taken.
 
         Raises:
           InputError: if the wishes leave no law.
@@ -128,14 +142,15 @@ class Program:
                 )
                 for each in self.sides
             ]
-        solved = self._solve(epsilon)
+        tie *= self.delta
+        solved = self._solve(epsilon, tie)
         for _ in range(_ROUNDS):
             least = accuracy * max(solved.value, self.delta)
             over = self._cut(solved)
-            priced = columns and self._price(solved, 0.3 * least)
+            priced = columns and self._price(solved, 0.3 * least, tie)
             if over <= least and not priced:
                 break
-            solved = self._solve(epsilon)
+            solved = self._solve(epsilon, tie)
         if columns and solved.value <= 10.0 * self.delta:
             self._forget(solved)
         return solved
@@ -173,7 +188,7 @@ class Program:
             cuts = self._cuts[place]
             known = np.zeros(each.loss.size)
             np.maximum.at(known, cuts.cell, self._gain(each, cuts, solved))
-            new = part > known + 1e-9 * self.delta
+            new = part > known + _UNSEEN * self.delta
             over = max(over, float(np.sum((part - known)[new])))
             self._cuts[place] = Cuts(
                 np.append(cuts.cell, np.flatnonzero(new)),
@@ -181,11 +196,11 @@ class Program:
             )
         return over
 
-    def _price(self, solved: Solved, least: float) -> bool:
+    def _price(self, solved: Solved, least: float, tie: float) -> bool:
         """Adds the counts at which the bound for every law is broken; whether any is."""
         found = solved.functional
-        counts = looked_at(self.most)
-        below = found.value(counts) - solved.value
+        counts = self._looked
+        below = found.value(counts) + tie * _spread(counts) - solved.objective
         dips = np.flatnonzero(
             (below < -least)
             & (below <= np.append(np.inf, below[:-1]))
@@ -195,7 +210,7 @@ class Program:
         self.counts = np.union1d(self.counts, new)
         return new.size > 0
 
-    def _solve(self, epsilon: float) -> Solved:
+    def _solve(self, epsilon: float, tie: float) -> Solved:
         counts, sides = self.counts, self.sides
         size, cells = counts.size, [each.loss.size for each in sides]
         runs = np.maximum(counts, 1.0)
@@ -223,7 +238,7 @@ class Program:
             blocks.append(small)
         for place, each in enumerate(sides):
             row = np.zeros(total)
-            row[:size] = each.singular / self.delta * (counts > 0.0)
+            row[:size] = each.singular / self.delta * counts / runs
             row[starts[place] : starts[place + 1]] = 1.0
             row[-1] = -1.0
             tables.append(sparse.csr_matrix(row))
@@ -235,7 +250,7 @@ class Program:
             tables.append(sparse.csr_matrix(row))
             bounds.append(np.array([wish.most * (1.0 - _TIGHT) / scale]))
         cost = np.zeros(total)
-        cost[-1] = 1.0
+        cost[:size], cost[-1] = tie / self.delta * _spread(counts) / runs, 1.0
         equal = np.zeros(total)
         equal[:size] = 1.0 / runs
         found = _highs(
@@ -249,8 +264,9 @@ class Program:
             epsilon,
             counts,
             weights / weights.sum(),
-            float(found.fun) * self.delta,
+            float(found.x[-1]) * self.delta,
             self._functional(epsilon, -np.asarray(found.ineqlin.marginals), blocks),
+            float(found.fun) * self.delta,
         )
 
     def _functional(
@@ -296,6 +312,11 @@ class Program:
         )
 
 
+def _spread(counts: np.ndarray) -> np.ndarray:
+    """log(1 + k)^2: what decides between laws that cost the same."""
+    return np.log1p(counts) ** 2
+
+
 def _highs(
     cost: np.ndarray,
     table: sparse.csr_matrix,
@@ -307,6 +328,7 @@ def _highs(
     Raises:
       InputError: if there is none.
     """
+    infeasible = False
     for tolerance in (_TOLERANCE, 1e-7):
         for method in ("highs-ds", "highs-ipm"):
             found = optimize.linprog(
@@ -323,11 +345,12 @@ def _highs(
             )
             if found.status == 0:
                 return found
-            if found.status == _INFEASIBLE:
-                raise InputError(
-                    "no law of K was found that meets the wishes with a little to spare; "
-                    "relax one of them"
-                )
+            infeasible = found.status == _INFEASIBLE  # of a feasible one, too, if tight
+    if infeasible:
+        raise InputError(
+            "no law of K was found that meets the wishes with a little to spare; "
+            "relax one of them"
+        )
     raise InputError(
         "the linear program for the law of K was not solved; take a larger delta, or "
         "fewer runs"

@@ -1,29 +1,44 @@
 """The law of K of least envelope: found, certified, and against independent routes."""
 
 import functools
+import json
 import math
+import os
+import subprocess
+import sys
 
+import mpmath
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, sparse
 
 import jaxsel
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff
 from jaxsel.errors import InputError
+from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.bounds.envelope import (
     base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
 )
-from jaxsel.families.tuning.planning.linear_wishes import Price, rows
+from jaxsel.families.tuning.planning import optimal_program
+from jaxsel.families.tuning.planning.least_proven import least_proven
+from jaxsel.families.tuning.planning.linear_wishes import (
+    Price,
+    feasible_counts,
+    meeting,
+    rows,
+)
+from jaxsel.families.tuning.planning.named_laws import fitted
 from jaxsel.families.tuning.planning.optimal import Optimal, optimal
 from jaxsel.families.tuning.planning.optimal_certificate import (
+    Functional,
     _blocks,
     lower_epsilon,
     terms,
 )
-from jaxsel.families.tuning.planning.optimal_law import Found, optimal_law
+from jaxsel.families.tuning.planning.optimal_law import Effort, Found, optimal_law
 from jaxsel.families.tuning.planning.optimal_sides import powers
 from jaxsel.families.tuning.planning.wishes import Wishes, read_wishes
 from jaxsel.repetitions import (
@@ -149,6 +164,22 @@ def test_the_functional_is_below_the_envelope_of_every_law():
     first, second = functional._sums(best)
     linear = weights @ (first - math.exp(found.epsilon) * second)
     assert linear >= 0.999 * found.delta  # and it is tight at the best
+
+
+def test_the_functional_is_below_the_envelope_of_every_law_in_two_directions():
+    first, second = [0.5, 0.3, 0.15, 0.05], [0.2, 0.25, 0.45, 0.1]
+    pairs = (pair_from_laws(first, second), pair_from_laws(second, first))
+    base, generator = curves.from_pairs("two", lambda: pairs), np.random.default_rng(6)
+    found = optimal_law(base, 0.02, Wishes(runs=5.0, rank=0.25))
+    laws = [_random_law(generator, found.wishes) for _ in range(10)]
+    for law in [found.law, *laws]:
+        counts = np.array([float(k) for k in law.parameters])
+        weights = np.array(list(law.parameters.values()))
+        first, second = found.functional._sums(counts)
+        for epsilon in (0.5, found.lower, found.epsilon):
+            linear = weights @ (first - math.exp(epsilon) * second)
+            delta = math.exp(envelope_log_delta(base_envelopes(base, law), epsilon))
+            assert linear <= delta * (1.0 + 1e-9)
 
 
 def test_the_terms_of_the_certificate_bound_every_count():
@@ -360,3 +391,190 @@ def test_the_answer_prints_and_is_as_good_as_geometric():
     law = jaxsel.repetitions.parse(record["law"])
     assert dict(law.parameters) == dict(found.law.parameters)
     assert record["lower"] <= record["epsilon"]
+
+
+def test_the_answer_costs_no_more_than_account_proves_of_a_law_that_does_as_well():
+    found = optimal(GAUSSIAN, delta=0.05, runs=30, rank_of="geometric:mean=30")
+    base = curves.gaussian(4.0)
+    named = account(base, geometric(1.0 / 30.0), 0.05, attain=False).best.epsilon
+    assert named < found.lower  # which speaks of envelopes, and says so
+    assert "envelope" in str(found)
+    assert found.lower <= found.envelope
+    assert found.epsilon <= named
+    own = account(base, found.law, 0.05, attain=False).best
+    assert (found.epsilon, found.theorem) == (own.epsilon, own.theorem)
+
+
+def test_a_law_with_a_name_is_the_answer_where_least_is_proved_of_it():
+    # Poisson K of the same rank costs more than geometric K.
+    wishes = Wishes(runs=30.0, rank=RANK * (1.0 + 1e-9))
+    poor = fitted("poisson", wishes)
+    found = _small()._replace(law=poor.law)
+    best = least_proven(curves.gaussian(4.0), found)
+    named = account(curves.gaussian(4.0), geometric(1.0 / 30.0), 1e-6, attain=False)
+    assert best.epsilon <= named.best.epsilon * (1.0 + 1e-9)
+    assert best.name != "optimal"
+    own = account(curves.gaussian(4.0), best.law, 1e-6, attain=False).best
+    assert best.epsilon == own.epsilon
+
+
+# --- Wishes after cleaning -------------------------------------------------------------
+
+
+def test_a_wish_that_the_solver_misses_by_its_tolerance_is_met():
+    first = [1.5749441581276995e-09, 1.0 - 1.5749441581276995e-09]
+    second = [0.5003924460946935, 1.0 - 0.5003924460946935]
+    pairs = (pair_from_laws(first, second), pair_from_laws(second, first))
+    base = curves.from_pairs("two outcomes", lambda: pairs)
+    wishes = Wishes(good=0.2, chance=0.5661233074461234, most=80)
+    assert _strictly_met(optimal_law(base, 1.2480846613591816e-4, wishes))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_every_law_meets_its_wishes_after_cleaning(seed):
+    generator = np.random.default_rng(seed)
+    first, second = (generator.exponential(size=3) ** 2.0 for _ in range(2))
+    first, second = first / first.sum(), second / second.sum()
+    pairs = (pair_from_laws(first, second), pair_from_laws(second, first))
+    base = curves.from_pairs("three outcomes", lambda: pairs)
+    mean = float(10.0 ** generator.uniform(0.3, 1.7))
+    law = geometric(1.0 / mean)
+    wishes = [
+        Wishes(runs=1.3 * mean, rank=1.0 - expected_quantile(law)),
+        Wishes(good=0.1, chance=float(law.pgf_gap(0.1)), most=int(5.0 * mean) + 2),
+        Wishes(runs=2.0 * mean, rank=1.02 * (1.0 - expected_quantile(law)), none=0.0),
+    ][seed % 3]
+    delta = float(10.0 ** generator.uniform(-6.0, -1.0))
+    assert _strictly_met(optimal_law(base, delta, wishes, effort=Effort(points=800)))
+
+
+def test_what_is_missing_is_mixed_in_and_no_more():
+    wishes = Wishes(runs=30.0, rank=RANK * 1.01)
+    asked = rows(wishes)
+    counts = np.array([1.0, 10.0, 63.0])
+    weights = np.array([0.06, 0.6, 0.34])
+    over = [weights @ row.price(counts) / row.most - 1.0 for row in asked]
+    assert max(over) > 1e-6
+    k, p = meeting(counts, weights, asked, feasible_counts(wishes))
+    for row in asked:
+        assert math.fsum(p * row.price(k)) <= row.most
+    # The scarcest wish is met with hardly anything to spare, so little is mixed in.
+    spare = [1.0 - math.fsum(p * row.price(k)) / row.most for row in asked]
+    assert min(spare) < 1e-9
+    same = meeting(np.array([5.0, 30.0]), np.array([0.1, 0.9]), asked, counts)
+    np.testing.assert_array_equal(same[1], [0.1, 0.9])
+
+
+# --- The certificate where T is tiny ---------------------------------------------------
+
+
+@pytest.mark.parametrize(("x", "other"), [(1e-17, 2e-17), (0.0, 2e-17), (0.01, 0.02)])
+def test_the_certificate_is_below_every_count_however_small_the_tradeoff(x, other):
+    found = Functional(
+        1.0, np.array([x]), np.array([other]), np.array([1e-3]), np.array([2e-3]),
+        (), np.zeros(0),
+    )  # fmt: skip
+    least = terms(found, None).least(1.0)
+    with mpmath.workdps(60):
+        for exponent in range(0, 25):
+            for digit in (1, 2, 5):
+                k = mpmath.mpf(digit) * mpmath.mpf(10) ** exponent
+                exact = mpmath.mpf(1e-3) * k * (1 - mpmath.mpf(x)) ** (k - 1)
+                exact -= (
+                    mpmath.e * mpmath.mpf(2e-3) * k * (1 - mpmath.mpf(other)) ** (k - 1)
+                )
+                # Leaving a point out is allowed: then the functional is 0.
+                assert (
+                    least <= max(exact, 0)
+                    if 0 < other < 4e-15 and x > 0
+                    else (least <= exact or x == 0.0)
+                )
+    kept = terms(found, None)
+    if x > 0.0 and other < 4e-15:
+        assert float(np.max(np.abs(kept.second))) == 0.0  # left out, not made T = 0
+        assert float(np.max(np.abs(kept.first))) == 0.0
+
+
+# --- One law, the same everywhere ------------------------------------------------------
+
+_SAME = 1e-4  # of a probability: a twentieth of a pixel of the figure
+_SCRIPT = """
+import json
+from jaxsel.accounting.single_run import curves
+from jaxsel.families.tuning.planning.optimal_law import Effort, optimal_law
+from jaxsel.families.tuning.planning.wishes import Wishes
+found = optimal_law(
+    curves.gaussian(4.0), 1e-6, Wishes(runs=30.0, rank={rank}),
+    effort=Effort(60, 150, 1500),
+)
+print(json.dumps([dict(found.law.parameters), found.epsilon, found.lower]))
+"""
+
+
+@functools.cache
+def _small() -> Found:
+    wishes = Wishes(runs=30.0, rank=RANK * (1.0 + 1e-9))
+    effort = Effort(60, 150, 1500)
+    return optimal_law(curves.gaussian(4.0), 1e-6, wishes, effort=effort)
+
+
+def _differs(one, other) -> float:
+    every = {*one, *other}
+    return max(abs(one.get(k, 0.0) - other.get(k, 0.0)) for k in every)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"OPENBLAS_CORETYPE": "NEHALEM", "OPENBLAS_NUM_THREADS": "1"},
+        {"OPENBLAS_CORETYPE": "HASWELL", "OPENBLAS_NUM_THREADS": "2"},
+    ],
+)
+def test_the_law_does_not_depend_on_the_linear_algebra(setting):
+    script = _SCRIPT.format(rank=repr(RANK * (1.0 + 1e-9)))
+    said = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | setting, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    law, epsilon, lower = json.loads(said.stdout)
+    here = _small()
+    assert _differs(law, here.law.parameters) <= _SAME
+    assert epsilon == pytest.approx(here.epsilon, abs=1e-9)
+    assert lower == pytest.approx(here.lower, abs=1e-9)
+
+
+def test_the_law_does_not_depend_on_the_order_of_columns_and_rows(monkeypatch):
+    here, generator = _small(), np.random.default_rng(3)
+    solve = optimize.linprog
+
+    def shuffled(cost, *, A_ub=None, b_ub=None, A_eq=None, **options):
+        if not sparse.issparse(A_ub):  # not the program itself
+            return solve(cost, A_ub=A_ub, b_ub=b_ub, A_eq=A_eq, **options)
+        column, row = generator.permutation(cost.size), generator.permutation(b_ub.size)
+        found = solve(
+            cost[column], A_ub=A_ub[row][:, column], b_ub=b_ub[row],
+            A_eq=A_eq[:, column], **options,
+        )  # fmt: skip
+        if found.status == 0:
+            x, prices = np.empty(cost.size), np.empty(b_ub.size)
+            x[column], prices[row] = found.x, found.ineqlin.marginals
+            found.x, found.ineqlin.marginals = x, prices
+        return found
+
+    monkeypatch.setattr(optimal_program.optimize, "linprog", shuffled)
+    wishes, effort = here.wishes, Effort(60, 150, 1500)
+    again = optimal_law(curves.gaussian(4.0), 1e-6, wishes, effort=effort)
+    assert _differs(again.law.parameters, here.law.parameters) <= _SAME
+
+
+def test_the_law_does_not_depend_on_the_last_digits(monkeypatch):
+    here, generator = _small(), np.random.default_rng(4)
+
+    def rounded(x, counts):
+        found = powers(x, counts)
+        return found * (1.0 + 1e-14 * generator.standard_normal(found.shape))
+
+    monkeypatch.setattr(optimal_program, "powers", rounded)
+    wishes, effort = here.wishes, Effort(60, 150, 1500)
+    again = optimal_law(curves.gaussian(4.0), 1e-6, wishes, effort=effort)
+    assert _differs(again.law.parameters, here.law.parameters) <= _SAME
