@@ -43,9 +43,10 @@ from jaxsel.repetitions import Repetitions
 _WORKERS = 2  # programs solved at a time; more do not help, since they share the memory
 _TRIES, _FINER_TRIES = 8, 4  # of epsilon, for one delta
 _CHORDS = 2  # tried at the end
+_PROBE = 2.0  # times delta: the envelope's where a second proof is tried
 _NEAR = 5e-3  # relative, of delta, at which an epsilon is near enough for a chord
 # A proof that is larger than what the program says by this factor asks for a finer mesh.
-_EXCESS = 1.3
+_EXCESS = 1.1
 # No price was seen below (1 + _PRICED log10(1 / delta)^2) times the delta of a ranking.
 _PRICED = 0.01
 _KEPT = 4  # searches whose prices are kept, with their pairs and envelopes
@@ -351,16 +352,23 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
     if left.delta <= delta:
         return 0.0
     # What is proved at the envelope's epsilon says how far below it one can get.
-    if right.delta <= delta * (1.0 - _NEAR):
+    far = any(each.wants_finer(enveloped) for each in directions)
+    if not far and right.delta <= delta * (1.0 - _NEAR):
         left, right = _bracket(coarse, left, right, delta, _TRIES)
-    if any(each.wants_finer(right.epsilon) for each in directions):
+    if far or any(each.wants_finer(right.epsilon) for each in directions):
         at, left, right = fine, fine(0.0), fine(right.epsilon)
         if left.delta <= delta:
             return 0.0
-        if right.delta <= delta * (1.0 - _NEAR):
+        first = None
+        if right.delta > delta * (1.0 - _NEAR):
+            # A proof may fail here and not at a smaller epsilon, where delta is larger.
+            probe = fine(envelope_epsilon(bounds, min(_PROBE * delta, 0.99)))
+            right = probe if probe.delta <= delta else right
+        else:
             # As if the envelope were as far above everywhere.
             above = _enveloped(bounds, right.epsilon) / right.delta
             first = envelope_epsilon(bounds, min(delta * above, 0.99))
+        if right.delta <= delta * (1.0 - _NEAR):
             left, right = _bracket(fine, left, right, delta, _FINER_TRIES, first)
     if right.epsilon == enveloped and right.delta > delta * (1.0 - _NEAR):
         return enveloped
