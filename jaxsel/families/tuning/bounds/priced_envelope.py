@@ -41,7 +41,7 @@ from jaxsel.families.tuning.bounds.path_program import (
 from jaxsel.repetitions import Repetitions
 
 _WORKERS = 2  # programs solved at a time; more do not help, since they share the memory
-_TRIES, _FINER_TRIES = 8, 4  # of epsilon, for one delta
+_TRIES, _FINER_TRIES = 8, 6  # of epsilon, for one delta
 _CHORDS = 2  # tried at the end
 _PROBE = 2.0  # times delta: the envelope's where a second proof is tried
 _NEAR = 5e-3  # relative, of delta, at which an epsilon is near enough for a chord
@@ -353,13 +353,13 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
         return 0.0
     # What is proved at the envelope's epsilon says how far below it one can get.
     far = any(each.wants_finer(enveloped) for each in directions)
-    if not far and right.delta <= delta * (1.0 - _NEAR):
+    lost = right.delta > delta * (1.0 - _NEAR)
+    if not far and not lost:
         left, right = _bracket(coarse, left, right, delta, _TRIES)
-    if far or any(each.wants_finer(right.epsilon) for each in directions):
-        at, left, right = fine, fine(0.0), fine(right.epsilon)
+    if far or lost or any(each.wants_finer(right.epsilon) for each in directions):
+        at, left, right, first = fine, fine(0.0), fine(right.epsilon), None
         if left.delta <= delta:
             return 0.0
-        first = None
         if right.delta > delta * (1.0 - _NEAR):
             # A proof may fail here and not at a smaller epsilon, where delta is larger.
             probe = fine(envelope_epsilon(bounds, min(_PROBE * delta, 0.99)))
