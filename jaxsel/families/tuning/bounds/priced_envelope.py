@@ -271,8 +271,9 @@ def _crossing(left: _Point, right: _Point, delta: float) -> float:
 
 def _guess(known: list[_Point], delta: float) -> float:
     """Where delta may be reached: log delta is nearly a parabola in epsilon."""
-    near = sorted(known, key=lambda point: abs(math.log(point.delta / delta)))[:3]
-    heights = [math.log(point.delta / delta) for point in near]
+    heights_of = {point: math.log(max(point.delta, 1e-300) / delta) for point in known}
+    near = sorted(heights_of, key=lambda point: abs(heights_of[point]))[:3]
+    heights = [heights_of[point] for point in near]
     found = 0.0
     for i, point in enumerate(near):  # Lagrange's polynomial of the inverse, at 0
         others = [height for j, height in enumerate(heights) if j != i]
@@ -294,6 +295,8 @@ def _bracket(
         # Neither end may come so near that nothing is learned.
         width = right.epsilon - left.epsilon
         guess = _guess(known, delta) if first is None else first
+        if not left.epsilon < guess < right.epsilon:
+            guess = _guess([left, right], delta)
         guess = min(max(guess, left.epsilon + 0.02 * width),
                     right.epsilon - 0.02 * width)  # fmt: skip
         first, middle = None, at(guess)
@@ -338,8 +341,13 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
     enveloped = envelope_epsilon(bounds, delta)
     if delta == 0.0 or not 0.0 < enveloped < math.inf:
         return enveloped
-    stays = [e.enveloped(enveloped) for e in directions if not e.can_help(enveloped)]
-    if max(stays, default=0.0) > delta * (1.0 - _NEAR):
+    helped = [each.can_help(enveloped) for each in directions]
+    stays = [
+        each.enveloped(enveloped)
+        for each, helps in zip(directions, helped, strict=True)
+        if not helps
+    ]
+    if not any(helped) or max(stays, default=0.0) > delta * (1.0 - _NEAR):
         return enveloped
 
     def coarse(epsilon: float) -> _Point:
