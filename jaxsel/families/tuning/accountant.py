@@ -164,6 +164,6 @@ def account_delta(
     best = ranked[0].delta
     attained = math.nan
     if attain and best > 0.0:
-        found = attained_delta(base, repetitions, epsilon, best)
+        found = attained_delta(base, repetitions, epsilon)
         attained = _credible(found, best)
     return AccountOfDelta(ranked, base_delta(base, epsilon), attained, _known(base))

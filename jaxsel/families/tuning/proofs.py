@@ -166,7 +166,6 @@ def _priced(base: BaseGuarantee, law: Repetitions) -> Proof:
     return Proof(
         lambda delta: priced_envelope.priced_epsilon(directions(), delta),
         lambda epsilon: priced_envelope.priced_delta(directions(), epsilon),
-        priced_envelope.LEAST_DELTA,
     )
 
 

@@ -14,8 +14,13 @@ from jaxsel.accounting.numerics.interior_point import (
     nearly_solved,
 )
 from jaxsel.accounting.single_run import curves
-from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff
+from jaxsel.accounting.single_run.dominating import (
+    pair_from_laws,
+    pair_tradeoff,
+    reversed_pair,
+)
 from jaxsel.errors import InputError
+from jaxsel.families.tuning.attained.all_rankings import worst_delta_of_all
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds import priced_envelope as priced
 from jaxsel.families.tuning.bounds.envelope import (
@@ -375,6 +380,99 @@ def test_profiles_are_chords_below_the_envelope():
         assert float(profile(np.asarray(epsilon))) >= 0.97 * directions[0].delta(
             epsilon
         )
+
+
+def random_search(generator):
+    noise = float(np.exp(generator.uniform(0.0, 2.3)))
+    law = str(generator.choice([
+        "poisson:mean=30", "poisson:mean=100", "point_mass:count=20",
+        "geometric:mean=10", "binomial:count=40,probability=0.5", "logarithmic:mean=20",
+    ]))  # fmt: skip
+    return (
+        noise,
+        law,
+        lambda: priced.priced_directions(curves.gaussian(noise), parse(law), COARSE),
+    )
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_both_ways_round_agree(seed):
+    """delta of the epsilon of delta is at most delta, and the other way round."""
+    generator = np.random.default_rng(seed)
+    noise, law, fresh = random_search(generator)
+    delta = float(10.0 ** generator.uniform(-6.0, -0.5))
+    epsilon = priced.priced_epsilon(fresh(), delta)
+    assert priced.priced_delta(fresh(), epsilon) <= delta * (1 + 1e-9), (noise, law)
+    at = float(epsilon * generator.uniform(0.6, 1.1))
+    proved = priced.priced_delta(fresh(), at)
+    if proved < 1.0:
+        again = priced.priced_epsilon(fresh(), proved)
+        assert again <= at * 1.02 + 1e-3, (noise, law, delta)
+
+
+def test_small_deltas_are_priced_where_a_ranking_leaves_room():
+    """The envelope is 2.5702; a ranking has 1.9173."""
+    directions = priced.priced_directions(
+        curves.gaussian(8.0), parse("poisson:mean=100")
+    )
+    assert 1.9173 < priced.priced_epsilon(directions, 1e-4) < 2.12
+
+
+def test_nothing_is_solved_where_a_ranking_is_near_the_envelope(monkeypatch):
+    def never(*_):
+        raise AssertionError("a program was solved")
+
+    monkeypatch.setattr(priced, "proposal", never)
+    for noise, law in ((4.0, "geometric:mean=30"), (1.0, "poisson:mean=10")):
+        directions = priced.priced_directions(curves.gaussian(noise), parse(law))
+        bounds = tuple(each.envelope for each in directions)
+        epsilon = envelope_epsilon(bounds, 1e-6)
+        assert priced.priced_epsilon(directions, 1e-6) == epsilon
+        assert priced.priced_delta(directions, epsilon) == pytest.approx(1e-6)
+
+
+@pytest.mark.parametrize(
+    ("noise", "law", "epsilon", "attained", "bar"),
+    [  # on the first mesh 5.0e4, 7.59e-3 and 1.017e-3 were proved
+        (1.0, "poisson:mean=100", 27.172, 2.9e-4, 1.38e-3),
+        (1.0, "poisson:mean=30", 12.25, 2.6e-3, 6.7e-3),
+        (2.0, "poisson:mean=30", 6.042, 2.2e-4, 6.8e-4),
+    ],
+)
+def test_a_proof_that_fails_on_one_mesh_is_sought_on_a_finer_one(
+    noise, law, epsilon, attained, bar
+):
+    assert attained < delta_of(noise, law, epsilon) <= bar
+
+
+def test_what_is_refined_is_what_the_finer_mesh_certifies():
+    base, law, epsilon = curves.gaussian(2.0), parse("poisson:mean=30"), 5.0
+    (pair,) = base.pairs()
+    (direction,) = priced.priced_directions(base, law, COARSE)
+    assert direction.wants_finer(epsilon)
+    bounds = [direction.enveloped(epsilon)]
+    for columns, knots, parts in ((8, 14, 6), (12, 21, 12)):
+        mesh = path_mesh(pair, law, columns=columns, rows=3)
+        price, values = proposal(pair, law, mesh, ratio_knots(pair, knots), epsilon)
+        bounds.append(certified(pair, law, mesh, epsilon, price, values, parts=parts))
+    assert bounds[2] < min(bounds[:2])
+    assert direction.refined(epsilon) == pytest.approx(bounds[2], rel=1e-3)
+    assert direction.delta(epsilon) == pytest.approx(min(bounds[:2]), rel=1e-3)
+
+
+def test_the_worse_direction_counts():
+    generator = np.random.default_rng(8)
+    first, second = generator.dirichlet(np.ones(4), 2)
+    pair = pair_from_laws(first, second)
+    base = curves.from_pairs("toy", lambda: (pair, reversed_pair(pair)))
+    for law in (parse("poisson:mean=6"), parse("geometric:mean=3")):
+        directions = priced.priced_directions(base, law, COARSE)
+        for epsilon in (0.2, 0.7):
+            worst = max(
+                worst_delta_of_all(one, two, law, epsilon)
+                for one, two in ((first, second), (second, first))
+            )
+            assert worst <= priced.priced_delta(directions, epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, math.inf, math.nan])

@@ -7,12 +7,11 @@ import numpy as np
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.blas_threads import one_blas_thread
+from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
-from jaxsel.families.tuning.attained.ranked_laws import Ranking, ranked_delta
+from jaxsel.families.tuning.attained.two_ended import family_delta
 from jaxsel.repetitions import Repetitions
 
-_ROUNDS, _GAIN = 4, 1e-3  # of the search for a delta
-_LEAST_DELTA, _MOST_DELTA = 1e-280, 0.999
 _LARGE = 2e-3  # atoms above this mass are split
 # Shares of a split atom: fine at the start, where a ranking may need a small piece.
 _SHARES = np.diff(np.concatenate([[0.0], np.geomspace(1e-13, 1.0, 400)]))
@@ -25,6 +24,11 @@ def _split(pair: DominatingPair) -> tuple[np.ndarray, np.ndarray]:
         np.concatenate([masses[~large], np.outer(masses[large], _SHARES).ravel()])
         for masses in (pair.first, pair.second)
     )  # type: ignore[return-value]
+
+
+def _symmetric(pair: DominatingPair) -> bool:
+    """Whether the pair is the same with its laws exchanged."""
+    return np.allclose(pair.first, pair.second[::-1], rtol=1e-9, atol=0.0)
 
 
 def _attaining(base: BaseGuarantee) -> tuple[DominatingPair, ...] | None:
@@ -65,14 +69,16 @@ def attained_epsilon(
 
 @one_blas_thread()
 def attained_delta(
-    base: BaseGuarantee, repetitions: Repetitions, epsilon: float, start: float
+    base: BaseGuarantee, repetitions: Repetitions, epsilon: float
 ) -> float:
     """Exact delta at epsilon of one base with this guarantee, under a ranking found.
+
+    Of a family of two-ended rankings that is the same for every epsilon, so that it does
+    not increase in epsilon.
 
     Args:
       base, repetitions: as of attained_epsilon.
       epsilon: >= 0.
-      start: a delta to begin the search at, in (0, 1]; best a bound.
 
     Returns:
       The delta; NaN if no pair of laws is known to have the guarantee.
@@ -83,25 +89,9 @@ def attained_delta(
     pairs = _attaining(base)
     if pairs is None:
         return math.nan
-    return max(_delta(*_split(pair), repetitions, epsilon, start) for pair in pairs)
-
-
-def _delta(
-    first: np.ndarray,
-    second: np.ndarray,
-    repetitions: Repetitions,
-    epsilon: float,
-    start: float,
-) -> float:
-    """The delta of the rankings that cost most at deltas near it."""
-    level, found = start, 0.0
-    for _ in range(_ROUNDS):
-        within = min(max(level, _LEAST_DELTA), _MOST_DELTA)
-        worst = finite_adversarial(first, second, repetitions, within)
-        ranking = Ranking(worst.ranking, worst.tied)
-        p, q = first / first.sum(), second / second.sum()
-        level = ranked_delta(p, q, ranking, repetitions, epsilon)
-        if level <= found * (1.0 + _GAIN):
-            break
-        found = level
-    return max(found, level)
+    if repetitions.mean == 0.0:
+        raise InputError("K is always 0; some run must be possible")
+    return max(
+        family_delta(*_split(pair), repetitions, epsilon, symmetric=_symmetric(pair))
+        for pair in pairs
+    )

@@ -51,7 +51,7 @@ class FiniteAdversary(NamedTuple):
     maximum: bool
 
 
-def _boundaries(first: np.ndarray, second: np.ndarray, least: float) -> np.ndarray:
+def cell_boundaries(first: np.ndarray, second: np.ndarray, least: float) -> np.ndarray:
     """Boundaries of cells of consecutive outcomes: single ones if they are few."""
     size = len(first)
     if size <= _CELLS:
@@ -87,7 +87,7 @@ def _dense_boundaries(
     return np.unique(chosen).astype(int)
 
 
-def _ranking(cells: np.ndarray, path: Merger) -> np.ndarray:
+def order_along(cells: np.ndarray, path: Merger) -> np.ndarray:
     """Outcomes in the order of a path over cells."""
     indices, end, a, b, parts = np.arange(cells[-1]), len(cells) - 1, 0, 0, []
     for front, back in zip(path.front.tolist(), path.back.tolist(), strict=True):
@@ -150,7 +150,7 @@ def finite_adversarial(
     least = 1e-4 * min(delta, 1e-3) / (1.0 + min(repetitions.mean, 1e12))
     for liked, one, two in ((rising, p, q), (rising[::-1], q, p)):
         one, two = one[liked], two[liked]
-        coarse = _boundaries(one, two, least)
+        coarse = cell_boundaries(one, two, least)
         for finder in (best_block, best_merger):
             cells, level = coarse, epsilon
             for _ in range(_STAGES):
@@ -162,7 +162,7 @@ def finite_adversarial(
                     if not reached > level * (1.0 + 1e-7) or math.isinf(reached):
                         break
                     level, path = reached, finder(grid, reached)
-                order = liked[_ranking(cells, path)]
+                order = liked[order_along(cells, path)]
                 value = exact(order)
                 if value > epsilon:
                     epsilon, best = value, order

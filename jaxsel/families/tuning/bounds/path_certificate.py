@@ -15,14 +15,14 @@ from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.families.tuning.bounds.path_mesh import PathMesh, gradients
 from jaxsel.families.tuning.bounds.path_program import (
     Price,
-    price_weights,
+    proposed_delta,
     slope_at,
 )
 from jaxsel.repetitions import Repetitions
 
 PARTS = 16  # of each edge of a triangle
 # Rounding of the sums, relative to E[K]: far above what float64 loses in them.
-_ROUNDING = 1e-11
+ROUNDING = 1e-11
 
 
 def _convex(price: Price) -> Price:
@@ -140,10 +140,7 @@ def certified(
         basis = gradients(mesh, place)
         rise = np.einsum("tq,qt->t", values[mesh.nodes], np.array(basis)[:, :, 1])
         steepest = max(steepest, float(np.max(rise)))
-    weights, beyond = price_weights(pair, price.knots)
-    paid = float(weights @ price.values) + beyond * steepest
-    gained = float(values[mesh.start[0]] @ mesh.start[1])
-    gained -= float(values[mesh.end[0]] @ mesh.end[1])
+    proposed = proposed_delta(pair, mesh, price._replace(last_slope=steepest), values)
     failure = _failure(mesh, values, law, epsilon, price, parts)
     size = float(np.max(np.abs(price.values))) + float(np.max(np.abs(values)))
-    return paid + gained + failure + _ROUNDING * (law.mean + size)
+    return proposed + failure + ROUNDING * (law.mean + size)

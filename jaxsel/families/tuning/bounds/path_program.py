@@ -89,6 +89,17 @@ def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, 
     return weights, beyond + max(0.0, 1.0 - float(np.sum(mass * ratio)))
 
 
+def proposed_delta(
+    pair: DominatingPair, mesh: PathMesh, price: Price, values: np.ndarray
+) -> float:
+    """E_P[lambda(p'/p)] + W(0, 0) - W(1, 1): the bound, if the inequality held."""
+    weights, beyond = price_weights(pair, price.knots)
+    paid = float(weights @ price.values) + beyond * price.last_slope
+    gained = float(values[mesh.start[0]] @ mesh.start[1])
+    gained -= float(values[mesh.end[0]] @ mesh.end[1])
+    return paid + gained
+
+
 class _PathConstraints:
     """The inequality at six points of each triangle, at every knot and beyond the last.
 

@@ -25,23 +25,31 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.blas_threads import one_blas_thread
 from jaxsel.errors import check_interval
+from jaxsel.families.tuning.attained.two_ended import TwoEnded
 from jaxsel.families.tuning.bounds.envelope import (
     Envelope,
     base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
 )
-from jaxsel.families.tuning.bounds.path_certificate import certified
+from jaxsel.families.tuning.bounds.path_certificate import ROUNDING, certified
 from jaxsel.families.tuning.bounds.path_mesh import PathMesh, path_mesh
-from jaxsel.families.tuning.bounds.path_program import proposal, ratio_knots
+from jaxsel.families.tuning.bounds.path_program import (
+    proposal,
+    proposed_delta,
+    ratio_knots,
+)
 from jaxsel.repetitions import Repetitions
 
-LEAST_DELTA = 1e-3
-"""Below, the mesh is too coarse for the price to gain much, and the envelope is near."""
-
 _WORKERS = 2  # programs solved at a time; more do not help, since they share the memory
-_TRIES = 8  # of epsilon, for one delta
+_TRIES, _FINER_TRIES = 8, 6  # of epsilon, for one delta
+_CHORDS = 2  # tried at the end
+_PROBE = 2.0  # times delta: the envelope's where a second proof is tried
 _NEAR = 5e-3  # relative, of delta, at which an epsilon is near enough for a chord
+# A proof that is larger than what the program says by this factor asks for a finer mesh.
+_EXCESS = 1.1
+# No price was seen below (1 + _PRICED log10(1 / delta)^2) times the delta of a ranking.
+_PRICED = 0.01
 _KEPT = 4  # searches whose prices are kept, with their pairs and envelopes
 
 
@@ -64,6 +72,23 @@ FINE = Resolution(columns=24, rows=6, knots=30, parts=12)
 """About half a second for each epsilon and direction."""
 
 
+def _finer(size: Resolution) -> Resolution:
+    """Where a proof is far above what the program says: two seconds, of FINE.
+
+    Rows are not what is lacking: half as many again change little and cost the double.
+    """
+    return Resolution(
+        3 * size.columns // 2, size.rows, 3 * size.knots // 2, 2 * size.parts
+    )
+
+
+class _Solved(NamedTuple):
+    """What a program says at the points it knows, and what is proved of it."""
+
+    proposed: float
+    certified: float
+
+
 class PricedDirection:
     """The bound in one direction; what was computed is kept.
 
@@ -83,41 +108,79 @@ class PricedDirection:
     ) -> None:
         self.envelope = envelope
         self._pair, self._law, self._resolution = pair, repetitions, resolution
-        self._mesh: PathMesh | None = None
-        self._knots = ratio_knots(pair, resolution.knots)
-        self._found: dict[float, float] = {}
+        self._meshes: dict[Resolution, tuple[PathMesh, np.ndarray]] = {}
+        self._found: dict[tuple[float, Resolution], _Solved] = {}
 
-    def priced(self, epsilon: float) -> float:
-        """The price's own bound on delta(epsilon), epsilon >= 0; it may exceed 1."""
-        if epsilon not in self._found:
-            self._found[epsilon] = self._solve(epsilon)
-        return self._found[epsilon]
-
-    def _solve(self, epsilon: float) -> float:
-        size = self._resolution
-        if self._mesh is None:
-            self._mesh = path_mesh(
-                self._pair, self._law, columns=size.columns, rows=size.rows
-            )
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            price, values = proposal(
-                self._pair, self._law, self._mesh, self._knots, epsilon
-            )
-            if not (np.all(np.isfinite(price.values)) and np.all(np.isfinite(values))):
-                return math.inf  # the program was not solved; the envelope stands
-            found = certified(
-                self._pair, self._law, self._mesh, epsilon, price, values,
-                parts=size.parts,
-            )  # fmt: skip
-        return found if math.isfinite(found) else math.inf
+    @functools.cached_property
+    def _attack(self) -> TwoEnded:
+        return TwoEnded(self._pair.first, self._pair.second, self._law)
 
     def enveloped(self, epsilon: float) -> float:
         """The envelope's bound on delta(epsilon), at most 1."""
-        return float(np.exp(envelope_log_delta((self.envelope,), epsilon)))
+        return _enveloped((self.envelope,), epsilon)
+
+    def can_help(self, epsilon: float) -> bool:
+        """Whether the price may be below the envelope: no ranking comes near that.
+
+        The exact delta of any ranking of the pair's outcomes is below every price.
+        """
+        enveloped = self.enveloped(epsilon)
+        if not enveloped > ROUNDING * self._law.mean:
+            return False  # what rounding costs is as much
+        least = 1.0 + _PRICED * math.log10(enveloped) ** 2
+        return self._attack.delta(epsilon) * least < enveloped
+
+    def priced(self, epsilon: float) -> float:
+        """The price's own bound on delta(epsilon), epsilon >= 0; it may exceed 1."""
+        return self._solved(epsilon, self._resolution).certified
+
+    def _solved(self, epsilon: float, size: Resolution) -> _Solved:
+        if (epsilon, size) not in self._found:
+            self._found[epsilon, size] = self._solve(epsilon, size)
+        return self._found[epsilon, size]
+
+    def _solve(self, epsilon: float, size: Resolution) -> _Solved:
+        if size not in self._meshes:
+            mesh = path_mesh(
+                self._pair, self._law, columns=size.columns, rows=size.rows
+            )
+            self._meshes[size] = mesh, ratio_knots(self._pair, size.knots)
+        mesh, knots = self._meshes[size]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            price, values = proposal(self._pair, self._law, mesh, knots, epsilon)
+            if not (np.all(np.isfinite(price.values)) and np.all(np.isfinite(values))):
+                return _Solved(math.inf, math.inf)  # not solved; the envelope stands
+            proposed = proposed_delta(self._pair, mesh, price, values)
+            found = certified(
+                self._pair, self._law, mesh, epsilon, price, values, parts=size.parts
+            )
+        return _Solved(proposed, found if math.isfinite(found) else math.inf)
+
+    def enveloped(self, epsilon: float) -> float:
+        """The envelope's bound on delta(epsilon), at most 1."""
+        return _enveloped((self.envelope,), epsilon)
 
     def delta(self, epsilon: float) -> float:
         """The least of the price's bound, of the envelope and of 1."""
-        return max(0.0, min(1.0, self.enveloped(epsilon), self.priced(epsilon)))
+        least = min(1.0, self.enveloped(epsilon))
+        if self.can_help(epsilon):
+            least = min(least, self.priced(epsilon))
+        return max(0.0, least)
+
+    def wants_finer(self, epsilon: float) -> bool:
+        """Whether the proof loses much of what the program says, and that is worth it."""
+        if not self.can_help(epsilon):
+            return False
+        found, known = self._solved(epsilon, self._resolution), self.delta(epsilon)
+        return found.certified > _EXCESS * found.proposed and found.proposed < known
+
+    def refined(self, epsilon: float) -> float:
+        """delta, on a finer mesh as well where that may help."""
+        found = self.delta(epsilon)
+        if self.wants_finer(epsilon):
+            again = self._solved(epsilon, _finer(self._resolution))
+            found = max(0.0, min(found, again.certified))
+        return found
 
 
 class _Search:
@@ -182,13 +245,26 @@ def priced_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> flo
       InputError: if epsilon is negative or infinite.
     """
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    # A price only lowers the envelope: where that is below the other direction's bound,
-    # the price of this one is not needed.
-    worst = 0.0
-    for each in sorted(directions, key=lambda one: -one.enveloped(epsilon)):
-        if each.enveloped(epsilon) > worst:
-            worst = max(worst, each.delta(epsilon))
-    return worst
+    # A price only lowers the envelope, and a finer mesh the price: either is asked for
+    # only of the direction whose bound is the largest so far.
+    found = [each.enveloped(epsilon) for each in directions]
+    steps = [iter((each.delta, each.refined)) for each in directions]
+    while True:
+        worst = int(np.argmax(found))
+        step = next(steps[worst], None)
+        if step is None:
+            return max(0.0, min(1.0, found[worst]))
+        found[worst] = min(found[worst], step(epsilon))
+
+
+def _coarse_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> float:
+    """priced_delta on the first mesh alone."""
+    return max(each.delta(epsilon) for each in directions)
+
+
+def _enveloped(bounds: tuple[Envelope, ...], epsilon: float) -> float:
+    """The envelope's bound on delta(epsilon), at most 1."""
+    return float(np.exp(envelope_log_delta(bounds, epsilon)))
 
 
 class _Point(NamedTuple):
@@ -204,13 +280,52 @@ def _crossing(left: _Point, right: _Point, delta: float) -> float:
 
 def _guess(known: list[_Point], delta: float) -> float:
     """Where delta may be reached: log delta is nearly a parabola in epsilon."""
-    near = sorted(known, key=lambda point: abs(math.log(point.delta / delta)))[:3]
-    heights = [math.log(point.delta / delta) for point in near]
+    heights_of = {point: math.log(max(point.delta, 1e-300) / delta) for point in known}
+    near = sorted(heights_of, key=lambda point: abs(heights_of[point]))[:3]
+    heights = [heights_of[point] for point in near]
     found = 0.0
     for i, point in enumerate(near):  # Lagrange's polynomial of the inverse, at 0
         others = [height for j, height in enumerate(heights) if j != i]
         found += point.epsilon * math.prod(h / (h - heights[i]) for h in others)
     return found
+
+
+def _bracket(
+    at: Callable[[float], _Point],
+    left: _Point,
+    right: _Point,
+    delta: float,
+    tries: int,
+    first: float | None = None,
+) -> tuple[_Point, _Point]:
+    """Neighbouring points above and below delta, the one below near it if reached."""
+    known = [left, right]
+    for _ in range(tries):
+        # Neither end may come so near that nothing is learned.
+        width = right.epsilon - left.epsilon
+        guess = _guess(known, delta) if first is None else first
+        if not left.epsilon < guess < right.epsilon:
+            guess = _guess([left, right], delta)
+        guess = min(max(guess, left.epsilon + 0.02 * width),
+                    right.epsilon - 0.02 * width)  # fmt: skip
+        first, middle = None, at(guess)
+        known.append(middle)
+        left, right = (middle, right) if middle.delta > delta else (left, middle)
+        if abs(math.log(max(middle.delta, 1e-300) / delta)) <= _NEAR or width <= _NEAR:
+            break
+    return left, right
+
+
+def _settled(
+    at: Callable[[float], _Point], left: _Point, right: _Point, delta: float
+) -> float:
+    """An epsilon at which delta is proved when asked for, not by a chord alone."""
+    for _ in range(_CHORDS):
+        crossing = at(min(_crossing(left, right, delta), right.epsilon))
+        if crossing.delta <= delta:
+            return crossing.epsilon
+        left = crossing  # the solver's rounding: convex but for that
+    return right.epsilon
 
 
 @one_blas_thread()
@@ -225,43 +340,63 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
       delta: in [0, 1).
 
     Returns:
-      That epsilon, at most the envelope's. Below LEAST_DELTA it is the envelope's.
+      That epsilon, at most the envelope's; priced_delta there is at most delta. Where some
+      ranking is near the envelope, it is the envelope's, and nothing is solved.
 
     Raises:
       InputError: if delta is out of range.
     """
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    enveloped = envelope_epsilon(tuple(each.envelope for each in directions), delta)
-    if delta < LEAST_DELTA or not 0.0 < enveloped < math.inf:
+    bounds = tuple(each.envelope for each in directions)
+    enveloped = envelope_epsilon(bounds, delta)
+    if delta == 0.0 or not 0.0 < enveloped < math.inf:
+        return enveloped
+    helped = [each.can_help(enveloped) for each in directions]
+    stays = [
+        each.enveloped(enveloped)
+        for each, helps in zip(directions, helped, strict=True)
+        if not helps
+    ]
+    if not any(helped) or max(stays, default=0.0) > delta * (1.0 - _NEAR):
         return enveloped
 
-    def at(epsilon: float) -> _Point:
+    def coarse(epsilon: float) -> _Point:
+        return _Point(epsilon, _coarse_delta(directions, epsilon))
+
+    def fine(epsilon: float) -> _Point:
         return _Point(epsilon, priced_delta(directions, epsilon))
 
-    # What is proved at the envelope's epsilon says how far below it one can get.
-    right = at(enveloped)
-    if right.delta > delta * (1.0 - _NEAR):
-        return enveloped
-    left = at(0.0)
+    left, right, at = coarse(0.0), coarse(enveloped), coarse
     if left.delta <= delta:
         return 0.0
-    known = [left, right]
-    for _ in range(_TRIES):
-        # Neither end may come so near that nothing is learned.
-        width = right.epsilon - left.epsilon
-        guess = min(max(_guess(known, delta), left.epsilon + 0.02 * width),
-                    right.epsilon - 0.02 * width)  # fmt: skip
-        middle = at(guess)
-        known.append(middle)
-        left, right = (middle, right) if middle.delta > delta else (left, middle)
-        if abs(math.log(max(middle.delta, 1e-300) / delta)) <= _NEAR or width <= _NEAR:
-            break
-    return min(_crossing(left, right, delta), right.epsilon)
+    # What is proved at the envelope's epsilon says how far below it one can get.
+    far = any(each.wants_finer(enveloped) for each in directions)
+    lost = right.delta > delta * (1.0 - _NEAR)
+    if not far and not lost:
+        left, right = _bracket(coarse, left, right, delta, _TRIES)
+    if far or lost or any(each.wants_finer(right.epsilon) for each in directions):
+        at, left, right, first = fine, fine(0.0), fine(right.epsilon), None
+        if left.delta <= delta:
+            return 0.0
+        if right.delta > delta * (1.0 - _NEAR):
+            # A proof may fail here and not at a smaller epsilon, where delta is larger.
+            probe = fine(envelope_epsilon(bounds, min(_PROBE * delta, 0.99)))
+            right = probe if probe.delta <= delta else right
+        else:
+            # As if the envelope were as far above everywhere.
+            above = _enveloped(bounds, right.epsilon) / right.delta
+            first = envelope_epsilon(bounds, min(delta * above, 0.99))
+        if right.delta <= delta * (1.0 - _NEAR):
+            left, right = _bracket(fine, left, right, delta, _FINER_TRIES, first)
+    if right.epsilon == enveloped and right.delta > delta * (1.0 - _NEAR):
+        return enveloped
+    return _settled(at, left, right, delta)
 
 
 Profile = Callable[[np.ndarray], np.ndarray]
 
 _POINTS = 12  # of a curve, beside epsilon = 0
+_LAST_DELTA = 1e-3  # of the envelope, at the last of them
 
 
 @one_blas_thread()
@@ -273,7 +408,7 @@ def priced_profiles(
     Args:
       directions: from priced_directions.
       count: epsilons at which prices are found, evenly from 0 to where the envelope is
-        at LEAST_DELTA.
+        at 1e-3.
 
     Returns:
       epsilon >= 0 -> the least of the envelope and of the chords, in e^epsilon, between
@@ -281,7 +416,7 @@ def priced_profiles(
     """
     tasks = []
     for each in directions:
-        last = envelope_epsilon((each.envelope,), LEAST_DELTA)
+        last = envelope_epsilon((each.envelope,), _LAST_DELTA)
         if 0.0 < last < math.inf:
             tasks += [(each, e) for e in np.linspace(0.0, last, count + 1).tolist()]
     with ThreadPoolExecutor(_WORKERS) as pool:
