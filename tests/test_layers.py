@@ -18,6 +18,7 @@ ALLOWED = {
     "errors": set(),
     "printing": set(),
     "progress": set(),
+    "compiled": set(),
     "source_digest": set(),
     "stream": set(),
     "logarithm": set(),
@@ -76,7 +77,7 @@ ALLOWED = {
        "release_curves"},
     # Draws, and finds what a theorem says.
     "reports": HOST | THEORY | {"catalogue", "families.tuning", "pictures"},
-    "validation": HOST | {"catalogue"},
+    "validation": HOST | {"catalogue", "compiled"},
     "measuring": HOST | {"catalogue", "validation"},
     "sweeps": HOST
     | THEORY
