@@ -32,7 +32,6 @@ ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "docs" / "gallery"
 DRAWN = Path(__file__).parent / "out"
 PROCESSES = 2
-_SHARED = 4  # figures that a process draws before another takes its place
 
 # Drawn from files of the folder in JAXSEL_DATA. All others are drawn as without one.
 FROM_FILES = {
@@ -148,9 +147,8 @@ def main(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     folder = os.environ.get(FOLDER_VARIABLE, "")
     failed, done = 0, 0
-    with ProcessPoolExecutor(
-        processes, mp_context=get_context("spawn"), max_tasks_per_child=_SHARED
-    ) as pool:
+    # Not max_tasks_per_child, with which the pool of Python 3.11 comes to a stand.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         waiting = [
             pool.submit(_work, job, folder, (out, records, gallery)) for job in jobs
         ]

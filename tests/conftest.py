@@ -27,6 +27,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import jax
 import pytest
 
+from jaxsel import compiled
+
 # Every statistical assertion accepts a false alarm with this probability.
 ALPHA = 1e-6
 
@@ -46,6 +48,13 @@ def pytest_collection_modifyitems(items):
 def seed() -> int:
     """Fixed in CI; set JAXSEL_TEST_SEED to the date in nightly runs."""
     return int(os.environ.get("JAXSEL_TEST_SEED", "20260101"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _programs_of_one_file():
+    """What a file compiled is dropped after it, or a worker grows to gigabytes."""
+    yield
+    compiled.forget()
 
 
 @pytest.fixture(name="seed")
