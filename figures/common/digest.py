@@ -118,7 +118,7 @@ def _artist(artist: "Artist", axes: "Axes") -> dict[str, Any]:
 
 def _texts(artist: "Artist") -> list[str]:
     if hasattr(artist, "get_celld"):
-        cells = sorted(artist.get_celld().items())
+        cells = sorted(artist.get_celld().items())  # type: ignore[attr-defined]
         return [cell.get_text().get_text() for _, cell in cells]
     text = getattr(artist, "get_text", str)()
     return [text] if text else []
@@ -157,7 +157,7 @@ def _pixels(artist: "Artist") -> np.ndarray:
         offsets = np.ma.filled(np.ma.asarray(artist.get_offsets(), float), np.nan)
         found = artist.get_offset_transform().transform(offsets)
     elif isinstance(artist, QuadMesh):
-        found = transform.transform(artist.get_coordinates().reshape(-1, 2))
+        found = transform.transform(artist.get_coordinates().reshape(-1, 2))  # type: ignore
     elif isinstance(artist, Collection):
         paths = [transform.transform(p.vertices) for p in artist.get_paths()]
         found = np.concatenate(paths) if paths else np.empty((0, 2))
