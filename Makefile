@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: reproduce test test-lowest test-newest faults lint docs measure bench gpu validate clean
+.PHONY: reproduce gallery test test-lowest test-newest faults lint docs measure bench gpu validate clean
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -23,6 +23,11 @@ $(VENV)/tools: $(VENV)/installed
 
 reproduce: $(VENV)/installed
 	$(BIN)/python -m figures --all
+
+# The pictures of docs/gallery that show something else than the code draws, drawn anew.
+# JAXSEL_DATA names the folder of the data files that four of them need.
+gallery: $(VENV)/installed
+	$(BIN)/python -m figures.gallery
 
 # Tests of one file run in one worker: they share compiled programs and fixtures.
 test: $(VENV)/tools

@@ -8,6 +8,7 @@ import typer
 
 from figures import FIGURES, Figure
 from figures.common.making import Place, make, time_left, why_drawn
+from jaxsel import compiled
 from jaxsel.blas_threads import one_for_this_process
 from jaxsel.cli.arguments import (
     bad_input_exits,
@@ -142,6 +143,7 @@ def _draw(
         if reasons[figure].startswith(("the code", "different")):
             say(f"{figure.id}: drawn again; {reasons[figure]}")
         picture, *_ = make(figure, places[figure], say)
+        compiled.forget()
         left = time_left(waiting[:done], waiting[done:], time.monotonic() - started)
         say(f"{done} of {len(waiting)}, {left}: {picture} and .pdf")
 

@@ -282,6 +282,11 @@ def _configuration(mechanism, statistic, prepared, seed) -> dict:
     }
 
 
+def forget_programs() -> None:
+    """Drops the programs that were compiled; see ``jaxsel.compiled.forget``."""
+    _compile.cache_clear()
+
+
 def provenance(mechanism: Mechanism, statistic: Statistic) -> dict[str, str]:
     """The part of a run's configuration that says what would compute it here."""
     return {

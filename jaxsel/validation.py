@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from jaxsel import compiled
 from jaxsel.base import Budget, Claim, Verdict
 from jaxsel.printing import Summary, printed
 
@@ -12,6 +13,7 @@ _COLUMNS = (
 )  # fmt: skip
 # Below it a true bound says why nothing comes near it (``Claim.loose``).
 LOOSE = 0.1
+_CLAIMS_KEPT = 16  # after so many their compiled programs are dropped
 
 
 @printed
@@ -102,7 +104,12 @@ def validate(
     """
     if isinstance(claims, Claim | str):
         claims = (claims,)
-    return Validations(_check(claim, budget, seen) for claim in claims)
+    done = []
+    for claim in claims:
+        done.append(_check(claim, budget, seen))
+        if len(done) % _CLAIMS_KEPT == 0:
+            compiled.forget()
+    return Validations(done)
 
 
 def _check(

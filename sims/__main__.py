@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from jaxsel import compiled
 from jaxsel.cli.arguments import bad_input_exits, compilation_cache, read_trials
 from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import (
@@ -73,6 +74,7 @@ def simulate_all(
             compute(name, trials=number, seed=seed)
         else:
             run(name, trials=number, seed=seed, out=out, again=again, say=say)
+        compiled.forget()
 
 
 if __name__ == "__main__":

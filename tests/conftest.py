@@ -27,6 +27,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import jax
 import pytest
 
+from jaxsel import compiled
 from jaxsel.blas_threads import one_for_this_process
 
 # Each worker is one process of many: its BLAS threads would wait for those of others.
@@ -51,6 +52,13 @@ def pytest_collection_modifyitems(items):
 def seed() -> int:
     """Fixed in CI; set JAXSEL_TEST_SEED to the date in nightly runs."""
     return int(os.environ.get("JAXSEL_TEST_SEED", "20260101"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _programs_of_one_file():
+    """What a file compiled is dropped after it, or a worker grows to gigabytes."""
+    yield
+    compiled.forget()
 
 
 @pytest.fixture(name="seed")

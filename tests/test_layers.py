@@ -19,6 +19,7 @@ ALLOWED = {
     "blas_threads": set(),
     "printing": set(),
     "progress": set(),
+    "compiled": set(),
     "source_digest": set(),
     "stream": set(),
     "logarithm": set(),
@@ -77,7 +78,7 @@ ALLOWED = {
        "release_curves"},
     # Draws, and finds what a theorem says.
     "reports": HOST | THEORY | {"catalogue", "families.tuning", "pictures"},
-    "validation": HOST | {"catalogue"},
+    "validation": HOST | {"catalogue", "compiled"},
     "measuring": HOST | {"catalogue", "validation"},
     "sweeps": HOST
     | THEORY

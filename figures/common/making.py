@@ -1,7 +1,8 @@
 """Making figures: what each picture was made from, and whether that still holds.
 
-Beside the pictures lies, for each, a note of the code, the records and the libraries that
-it was drawn with; as long as nothing of it changed, the picture is not drawn again.
+Beside each picture lies a digest of what it shows, and in ``.made`` a note of the code, the
+records and the libraries that it was drawn with; as long as nothing of these changed, the
+picture is not drawn again.
 """
 
 import contextlib
@@ -62,9 +63,11 @@ def _made_from(figure: Figure, place: Place) -> dict[str, Any]:
         for name in figure.sims
     }
     found = registry.dependencies(figure.module, without_claims=False)
+    beside = ["figures.common.digest"]
     if place.settings:
         # It writes the note above the picture.
-        found["code"] |= source_digest.digests(["figures.common.altered"])
+        beside.append("figures.common.altered")
+    found["code"] |= source_digest.digests(beside)
     return found | {
         "records": {
             name: hashlib.sha256(path.read_bytes()).hexdigest()
@@ -89,8 +92,10 @@ def why_drawn(figure: Figure, place: Place) -> str:
         reason = registry.why_simulated(name, out=place.records, **budget(name, place))
         if reason:
             return f"the record {name}: {reason}"
-    pictures = [place.pictures / f"{_stem(figure, place)}.{kind}" for kind in FORMATS]
-    if not all(path.exists() for path in [*pictures, _note(figure, place)]):
+    made = [
+        place.pictures / f"{_stem(figure, place)}.{kind}" for kind in (*FORMATS, "json")
+    ]
+    if not all(path.exists() for path in [*made, _note(figure, place)]):
         return "not drawn yet"
     try:
         stored = json.loads(_note(figure, place).read_text(encoding="utf-8"))
@@ -100,8 +105,11 @@ def why_drawn(figure: Figure, place: Place) -> str:
 
 
 def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]:
-    """Simulates what a figure needs, draws it, and returns its pictures."""
-    from figures.common import altered
+    """Simulates what a figure needs, draws it, and returns its pictures.
+
+    Beside them it writes what they show.
+    """
+    from figures.common import altered, digest
     from jaxsel.pictures import style
 
     for name in figure.sims:
@@ -112,6 +120,7 @@ def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]
     with style.applied():
         altered.mark(drawn, place.settings)
     written = style.save(drawn, place.pictures / _stem(figure, place), FORMATS)
+    digest.write(written[0].with_suffix(".json"), digest.digest(drawn))
     note = _note(figure, place)
     note.parent.mkdir(exist_ok=True)
     note.write_text(json.dumps(made_from), encoding="utf-8")

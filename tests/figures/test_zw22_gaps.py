@@ -120,5 +120,15 @@ def test_drawing_of_gaps(gaps, monkeypatch, tmp_path):
     assert len(many.containers) == 2
     assert len(small.containers) == 3
     lines = {line.get_label(): line for line in small.get_lines()}
+    # No curve ends before the panel does, and the caption does not say so.
+    assert "a curve ends" not in figure.get_supxlabel()
     y = lines["Gumbel, Proposition 7"].get_ydata()
     assert y[1] == pytest.approx(needs.selection_lead("gumbel", 20, 10))
+
+
+def test_the_caption_says_that_a_curve_ends_where_one_does(monkeypatch):
+    ends = {"gaussian-Cor9": np.array([1.0, math.nan])}
+    monkeypatch.setattr(
+        zw22_gaps, "leads", lambda name, *_: ends.get(name, np.array([1.0, 2.0]))
+    )
+    assert zw22_gaps._where_curves_end().startswith("; a curve ends where Renyi orders")

@@ -156,10 +156,6 @@ class PricedDirection:
             )
         return _Solved(proposed, found if math.isfinite(found) else math.inf)
 
-    def enveloped(self, epsilon: float) -> float:
-        """The envelope's bound on delta(epsilon), at most 1."""
-        return _enveloped((self.envelope,), epsilon)
-
     def delta(self, epsilon: float) -> float:
         """The least of the price's bound, of the envelope and of 1."""
         least = min(1.0, self.enveloped(epsilon))

@@ -1,0 +1,167 @@
+"""python -m figures.gallery [ID ...]: brings the pictures of docs/gallery to the code.
+
+What is stale is simulated and drawn in ``figures/out``, as by ``python -m figures``, in
+two processes. A picture and its digest are taken into the gallery only where the digest
+differs from the one that lies there: code that changed, but draws the same, costs no
+picture. A run that is stopped goes on where it was.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from figures import FIGURES, Figure
+from figures.common import digest
+from figures.common.making import Place, make, why_drawn
+from jaxsel.cli.arguments import bad_input_exits, compilation_cache
+from jaxsel.cli.output import say
+from jaxsel.data import covid, histograms, regression, released_accuracies
+from jaxsel.data.download import FOLDER_VARIABLE, available
+from jaxsel.errors import InputError
+from sims.registry import OUT
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+ROOT = Path(__file__).parents[1]
+GALLERY = ROOT / "docs" / "gallery"
+DRAWN = Path(__file__).parent / "out"
+PROCESSES = 2
+
+# Drawn from files of the folder in JAXSEL_DATA. All others are drawn as without one.
+FROM_FILES = {
+    "ps22-7": released_accuracies.released_available,
+    "krw24-5": lambda: available(regression.BIKE) and available(regression.ELEVATORS),
+    "zw22-1a": covid.covid_available,
+    "zw22-table1": lambda: all(
+        map(histograms.check_ins_available, histograms.CHECK_INS)
+    ),
+}
+
+
+def missing(name: str) -> str:
+    """What a picture of the gallery needs and is not here, in words; "" if nothing."""
+    if name in FROM_FILES and not FROM_FILES[name]():
+        return f"left as it is; its data files are not in the folder {FOLDER_VARIABLE}"
+    return ""
+
+
+def groups(names: Sequence[str]) -> list[list[str]]:
+    """Figures that read the same records together, those that take longest first."""
+    found: list[list[str]] = []
+    for name in names:
+        reads = set(FIGURES[name].sims)
+        sharing = [each for each in found if reads & _read(each)]
+        merged = [other for each in sharing for other in each] + [name]
+        found = [each for each in found if each not in sharing] + [merged]
+    return sorted(found, key=lambda each: -sum(FIGURES[n].seconds for n in each))
+
+
+def _read(names: Sequence[str]) -> set[str]:
+    return {record for name in names for record in FIGURES[name].sims}
+
+
+def bring(figure: Figure, drawn: Path, records: Path, gallery: Path) -> str:
+    """Draws a figure if it is stale, and takes it into the gallery if it shows else.
+
+    Returns:
+      In words what was different; "" if nothing.
+    """
+    place = Place(drawn, records)
+    if why_drawn(figure, place):
+        make(figure, place, lambda text: None)
+    shows, showed = drawn / f"{figure.id}.json", gallery / f"{figure.id}.json"
+    stored, found = digest.read(showed), digest.read(shows)
+    assert found is not None
+    if stored is not None and (gallery / f"{figure.id}.png").exists():
+        told = digest.differences(stored, found)
+        if not told:
+            return ""
+    else:
+        told = ["not in the gallery"]
+    shutil.copyfile(drawn / f"{figure.id}.png", gallery / f"{figure.id}.png")
+    shutil.copyfile(shows, showed)  # last: a run that is stopped here copies again
+    more = "" if len(told) <= 3 else f"; and {len(told) - 3} more"
+    return "; ".join(told[:3]) + more
+
+
+def _work(names: Sequence[str], folder: str, places: Sequence[Path]) -> dict[str, str]:
+    """The task of a process: what was different, or went wrong, of each."""
+    from jaxsel import compiled
+
+    compilation_cache()
+    found = {}
+    for name in names:
+        os.environ.pop(FOLDER_VARIABLE, None)
+        if name in FROM_FILES:
+            os.environ[FOLDER_VARIABLE] = folder
+        try:
+            found[name] = bring(FIGURES[name], *places)
+        except Exception as error:  # the others are drawn nevertheless
+            found[name] = f"FAILED: {type(error).__name__}: {error}"
+        compiled.forget()
+    return found
+
+
+@app.command()
+def main(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Default: all.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of the drawn figures.")
+    ] = DRAWN,
+    records: Annotated[
+        Path, typer.Option("--records", help="Folder of the simulations' records.")
+    ] = OUT,
+    gallery: Annotated[
+        Path, typer.Option("--gallery", help="Folder of the gallery.")
+    ] = GALLERY,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, help="How many draw at once.")
+    ] = PROCESSES,
+) -> None:
+    """Bring the pictures of the gallery to what the code draws.
+
+    Only a picture that shows something else is replaced, and what differs is said. Four
+    pictures need data files in the folder that JAXSEL_DATA names; without them they are
+    left as they are.
+    """
+    with bad_input_exits():
+        unknown = [name for name in ids or () if name not in FIGURES]
+        if unknown:
+            raise InputError(
+                f"there is no figure {unknown[0]!r}; there are: {', '.join(FIGURES)}"
+            )
+        chosen = list(dict.fromkeys(ids or FIGURES))
+    for name in chosen:
+        if missing(name):
+            say(f"{name}: {missing(name)}")
+    jobs = groups([name for name in chosen if not missing(name)])
+    # Processes that each start threads for small products wait for one another.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    folder = os.environ.get(FOLDER_VARIABLE, "")
+    failed, done = 0, 0
+    # Not max_tasks_per_child, with which the pool of Python 3.11 comes to a stand.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        waiting = [
+            pool.submit(_work, job, folder, (out, records, gallery)) for job in jobs
+        ]
+        for future in as_completed(waiting):
+            for name, told in future.result().items():
+                done += 1
+                failed += told.startswith("FAILED")
+                say(
+                    f"{done} of {sum(map(len, jobs))}, {name}: {told or 'shows the same'}"
+                )
+    if failed:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    app()

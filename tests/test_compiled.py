@@ -1,0 +1,44 @@
+"""What is compiled is dropped, and what is needed again gives the same."""
+
+import jax
+import numpy as np
+
+import jaxsel
+from jaxsel import compiled, engine, validation
+from jaxsel.base import Budget
+from jaxsel.catalogue import find_claim
+from jaxsel.families.noisy_max.noisy_max import noisy_max
+
+
+def _counts():
+    scores, params = np.array([0.0, 1.0, 2.0]), {"epsilon": 1.0}
+    return jaxsel.simulate(noisy_max(), scores, params, trials=4096, seed=1).values
+
+
+def test_what_was_dropped_is_compiled_again_and_counts_the_same():
+    traced = []
+
+    @jax.jit
+    def twice(x):
+        traced.append(x)
+        return 2.0 * x
+
+    before = _counts()
+    assert float(twice(1.0)) + float(twice(2.0)) == 6.0
+    assert engine._compile.cache_info().currsize > 0
+    assert len(traced) == 1
+    compiled.forget()
+    assert engine._compile.cache_info().currsize == 0
+    np.testing.assert_array_equal(_counts(), before)
+    assert float(twice(2.0)) == 4.0
+    assert len(traced) == 2
+
+
+def test_validation_drops_what_its_claims_compiled(monkeypatch):
+    dropped = []
+    monkeypatch.setattr(validation, "_CLAIMS_KEPT", 2)
+    monkeypatch.setattr(compiled, "forget", lambda: dropped.append(None))
+    claim = find_claim("PS-Thm2")
+    found = validation.validate([claim] * 5, Budget(cases=2))
+    assert len(found) == 5
+    assert len(dropped) == 2
