@@ -71,7 +71,7 @@ class DeltaCost(NamedTuple):
             "theorem": self.best.theorem,
             "single_run_delta": self.single,
             "attained_delta": self.attained,
-            "bounds": [bound._asdict() for bound in self.bounds],
+            "bounds": [b._asdict() for b in tuning_words.saying_something(self.bounds)],
         }
 
 

@@ -10,7 +10,7 @@ from jaxsel.composition import guarantee_of, privacy_loss_distribution, release
 from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.proofs import releases_all
-from jaxsel.printing import Summary, digits_down, digits_up, printed, rounded_up
+from jaxsel.printing import Summary, printed, rounded_up
 from jaxsel.repetitions import Repetitions, as_law
 
 if TYPE_CHECKING:
@@ -104,7 +104,11 @@ class TuningCost(NamedTuple):
         if self.is_proved:
             found = [tuning_words.proved(rounded_up(best.epsilon), delta, best)]
         else:
-            found = [self._lacking()]
+            found = [
+                tuning_words.lacking(
+                    delta, self.needed, "this base and K", "the best of K"
+                )
+            ]
         found.append(tuning_words.one_run(rounded_up(self.single), delta, self.law))
         if self.law.probability_zero > 0.0:
             zero = f"{self.law.probability_zero:.3g}"
@@ -126,28 +130,6 @@ class TuningCost(NamedTuple):
             )
         return found
 
-    def _lacking(self) -> str:
-        """Why no epsilon is proved, and what would do."""
-        delta, needed = self.delta, self.needed
-        if needed is None:
-            return (
-                f"No known theorem bounds epsilon at delta = {delta:g} for this base "
-                "and K."
-            )
-        if needed.failure == 0.0:
-            return (
-                "No epsilon is proved at delta = 0: a run is not pure. Take delta > 0, "
-                "or runs with pure privacy."
-            )
-        pure = "with delta = 0" if needed.run == 0.0 else (
-            f"with delta <= {digits_down(needed.run, 3):g}"
-        )  # fmt: skip
-        return (
-            f"No epsilon is proved at delta = {delta:g}: one run fails with probability "
-            f"{needed.failure:.3g}, and the best of K more often. Take delta >= "
-            f"{digits_up(needed.delta, 3):g}, or runs {pure}."
-        )
-
     def summary(self) -> Summary:
         """What is proved, and every bound that applies."""
         return tuning_words.with_bounds(self.sentences(), self.bounds)
@@ -163,7 +145,7 @@ class TuningCost(NamedTuple):
             "single_run_epsilon": self.single,
             "attained_epsilon": self.attained,
             "needed": None if self.needed is None else self.needed._asdict(),
-            "bounds": [bound._asdict() for bound in self.bounds],
+            "bounds": [b._asdict() for b in tuning_words.saying_something(self.bounds)],
         }
 
 
