@@ -10,6 +10,7 @@ from jaxsel.composition import guarantee_of, privacy_loss_distribution, release
 from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.proofs import releases_all
+from jaxsel.families.tuning.secrecy import SCORE, is_fixed, keep
 from jaxsel.printing import Summary, printed, rounded_up
 from jaxsel.repetitions import Repetitions, as_law
 
@@ -124,11 +125,25 @@ class TuningCost(NamedTuple):
                 "of it need be secret."
             )
         else:
-            found.append(
-                "Keep K, the other runs and their scores secret: this bound does not "
-                "cover them."
-            )
-        return found
+            found.append(f"{keep([self.law])}: this bound does not cover them.")
+        if is_fixed(self.law) and self.law.maximum != 1:
+            found.append(self._of_a_grid())
+        return [*found, SCORE]
+
+    def _of_a_grid(self) -> str:
+        """What K runs cost that are not alike: each given candidate is tried once."""
+        count = self.law.maximum
+        released = [b.epsilon for b in self.bounds if releases_all(b.theorem)]
+        least = min(released, default=math.inf)
+        cost = (
+            f"({rounded_up(least):g}, {self.delta:g}) is proved of"
+            if math.isfinite(least)
+            else "nothing is proved here of"
+        )
+        return (
+            f"Each of the {count} runs draws its candidate at random; {cost} {count} given "
+            f"candidates, each run once (--grid {count})."
+        )
 
     def summary(self) -> Summary:
         """What is proved, and every bound that applies."""
@@ -144,6 +159,7 @@ class TuningCost(NamedTuple):
             "theorem": self.best.theorem,
             "single_run_epsilon": self.single,
             "attained_epsilon": self.attained,
+            "score": SCORE,
             "needed": None if self.needed is None else self.needed._asdict(),
             "bounds": [b._asdict() for b in tuning_words.saying_something(self.bounds)],
         }

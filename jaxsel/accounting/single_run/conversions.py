@@ -154,7 +154,7 @@ def repeated(renyi: RenyiCurve, times: float) -> RenyiCurve:
 
     What exceeds float64 is inf, which is a bound.
     """
-    most = float(np.finfo(np.float64).max) / times
+    most = 0.5 * float(np.finfo(np.float64).max) / times  # the product cannot round up
 
     def curve(order: np.ndarray) -> np.ndarray:
         value = np.asarray(renyi(order), dtype=np.float64)
