@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from jaxsel.base import Relation as Relation
     from jaxsel.base import Verdict as Verdict
     from jaxsel.composition import CompositionCost as CompositionCost
+    from jaxsel.composition import CompositionDelta as CompositionDelta
     from jaxsel.composition import compose as compose
+    from jaxsel.composition import compose_delta as compose_delta
     from jaxsel.composition import guarantee_of as guarantee_of
     from jaxsel.composition import (
         privacy_loss_distribution as privacy_loss_distribution,
@@ -96,6 +98,7 @@ _PUBLIC = {
     "Budget": "base:Budget",
     "Claim": "base:Claim",
     "CompositionCost": "composition:CompositionCost",
+    "CompositionDelta": "composition:CompositionDelta",
     "DeltaCost": "delta_cost:DeltaCost",
     "Erratum": "base:Erratum",
     "FiniteLaw": "base:FiniteLaw",
@@ -121,6 +124,7 @@ _PUBLIC = {
     "bases": "families.tuning.bases",
     "claim": "public:claim",
     "compose": "composition:compose",
+    "compose_delta": "composition:compose_delta",
     "from_law": "tables:from_law",
     "guarantee_of": "composition:guarantee_of",
     "mechanism": "public:mechanism",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from jaxsel import tuning_words
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.loss_distributions import (
@@ -15,15 +16,17 @@ from jaxsel.accounting.single_run.relations import RELATIONS, relation_name
 from jaxsel.blas_threads import one_blas_thread
 from jaxsel.domains import nearest
 from jaxsel.errors import InputError, check_integer
-from jaxsel.families.tuning.accountant import ProvenEpsilon
+from jaxsel.families.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
 from jaxsel.families.tuning.composing_searches import (
     Release,
     checked,
     compose_searches,
+    compose_searches_delta,
     release_parts,
 )
 from jaxsel.families.tuning.event_trees import event_guarantee, releases_of
-from jaxsel.printing import Summary, printed, rounded_up
+from jaxsel.families.tuning.secrecy import SCORE, kept_secret
+from jaxsel.printing import Summary, digits_up, printed, rounded_up
 from jaxsel.repetitions import Repetitions, as_law
 
 if TYPE_CHECKING:
@@ -127,6 +130,26 @@ def releases_from(items: object) -> list[Release]:
     return found
 
 
+def _covered(releases: Sequence[Release], relation: str | None) -> list[str]:
+    """What is released, and what a guarantee of it covers."""
+    found = ["Released: " + "; ".join(each.describe() for each in releases) + "."]
+    searched = [each.repetitions for each in releases if each.repetitions is not None]
+    if searched:
+        found += [
+            "Of each search only the best run is covered: keep "
+            f"{kept_secret(searched)} secret.",
+            SCORE,
+        ]
+    if relation is not None:
+        found.append(f"Neighbours: {RELATIONS[relation]}.")
+    else:
+        found.append(
+            "Neighbours: those that every base's sensitivity is meant for; they must "
+            "be the same throughout."
+        )
+    return found
+
+
 @printed
 class CompositionCost(NamedTuple):
     """What several releases cost together.
@@ -136,12 +159,14 @@ class CompositionCost(NamedTuple):
       delta: that of every epsilon here.
       bounds: every bound that applies, best first; inf where one says nothing.
       relation: which data sets are neighbours; None if no release says.
+      needed: what would make an epsilon provable, where none is; None elsewhere.
     """
 
     releases: tuple[Release, ...]
     delta: float
     bounds: tuple[ProvenEpsilon, ...]
     relation: str | None
+    needed: Needed | None = None
 
     @property
     def best(self) -> ProvenEpsilon:
@@ -157,28 +182,16 @@ class CompositionCost(NamedTuple):
                 f"differentially private, by {best.theorem}: {best.statement}."
             ]
         else:
-            found = [f"No epsilon is proved at delta = {self.delta:g}."]
-        found.append(
-            "Released: " + "; ".join(r.describe() for r in self.releases) + "."
-        )
-        if any(r.repetitions is not None for r in self.releases):
-            found.append(
-                "Of each search only the best run is covered: keep K, the other runs and "
-                "their scores secret."
-            )
-        if self.relation is not None:
-            found.append(f"Neighbours: {RELATIONS[self.relation]}.")
-        else:
-            found.append(
-                "Neighbours: those that every base's sensitivity is meant for; they must "
-                "be the same throughout."
-            )
-        return found
+            found = [
+                tuning_words.lacking(
+                    self.delta, self.needed, "these releases", "all of it together"
+                )
+            ]
+        return [*found, *_covered(self.releases, self.relation)]
 
     def summary(self) -> Summary:
-        """What is proved, and every bound that applies."""
-        columns = ("epsilon", "theorem", "by")
-        return Summary("\n".join(self.sentences()), columns, self.bounds)
+        """What is proved, and every bound that says something."""
+        return tuning_words.with_bounds(self.sentences(), self.bounds)
 
     def privacy_loss_distribution(
         self, interval: float | None = None
@@ -208,7 +221,70 @@ def compose(releases: object, delta: float = 1e-6) -> CompositionCost:
     """
     listed = releases_from(releases)
     found = compose_searches(listed, delta)
-    return CompositionCost(tuple(listed), float(delta), found.bounds, found.relation)
+    return CompositionCost(
+        tuple(listed), float(delta), found.bounds, found.relation, found.needed
+    )
+
+
+@printed
+class CompositionDelta(NamedTuple):
+    """What several releases cost together at a given epsilon.
+
+    Attributes:
+      releases: searches, and what stands beside them.
+      epsilon: that of every delta here.
+      bounds: every bound that applies, best first; those that say nothing have delta 1.
+      relation: which data sets are neighbours; None if no release says.
+    """
+
+    releases: tuple[Release, ...]
+    epsilon: float
+    bounds: tuple[ProvenDelta, ...]
+    relation: str | None
+
+    @property
+    def best(self) -> ProvenDelta:
+        """The smallest proven delta."""
+        return self.bounds[0]
+
+    def sentences(self) -> list[str]:
+        """What is proved, and what it covers, in words; deltas are rounded up."""
+        best = self.best
+        if best.delta < 1.0:
+            first = (
+                f"All of it together is ({self.epsilon:g}, {digits_up(best.delta):g})-"
+                f"differentially private, by {best.theorem}: {best.statement}."
+            )
+        else:
+            first = f"No known theorem bounds delta at epsilon = {self.epsilon:g}."
+        return [first, *_covered(self.releases, self.relation)]
+
+    def summary(self) -> Summary:
+        """What is proved, and every bound that says something."""
+        return tuning_words.with_bounds(self.sentences(), self.bounds)
+
+
+def compose_delta(releases: object, epsilon: float) -> CompositionDelta:
+    """What is proved about delta of several releases from the same data.
+
+    ``compose`` the other way round.
+
+    Args:
+      releases: as of compose.
+      epsilon: of all together, >= 0, finite.
+
+    Raises:
+      InputError: for bad releases, relations that differ, or an epsilon out of range.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.compose_delta(jaxsel.release("gdp:mu=0.1", times=4), 1)
+        >>> found.best.delta < 1e-6
+        True
+    """
+    listed = releases_from(releases)
+    found = compose_searches_delta(listed, epsilon)
+    return CompositionDelta(tuple(listed), float(epsilon), found.bounds, found.relation)
 
 
 @one_blas_thread()

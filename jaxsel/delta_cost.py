@@ -7,6 +7,7 @@ from jaxsel import tuning_words
 from jaxsel.blas_threads import one_blas_thread
 from jaxsel.composition import guarantee_of
 from jaxsel.families.tuning import accountant
+from jaxsel.families.tuning.secrecy import SCORE
 from jaxsel.printing import Summary, digits_down, digits_up, printed
 from jaxsel.repetitions import Repetitions, as_law
 
@@ -57,7 +58,7 @@ class DeltaCost(NamedTuple):
         if math.isfinite(self.attained):
             cost = f"delta = {digits_down(self.attained):g}"
             found.append(tuning_words.attained(cost, self.attained_from))
-        return found
+        return [*found, SCORE]
 
     def summary(self) -> Summary:
         """What is proved, and every bound that applies."""
@@ -72,7 +73,8 @@ class DeltaCost(NamedTuple):
             "theorem": self.best.theorem,
             "single_run_delta": self.single,
             "attained_delta": self.attained,
-            "bounds": [bound._asdict() for bound in self.bounds],
+            "score": SCORE,
+            "bounds": [b._asdict() for b in tuning_words.saying_something(self.bounds)],
         }
 
 

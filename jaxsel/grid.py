@@ -9,6 +9,7 @@ from jaxsel.errors import check_integer
 from jaxsel.printing import Summary, printed, rounded_up
 from jaxsel.public import TuningCost, account
 from jaxsel.repetitions import Repetitions, as_law, from_mean
+from jaxsel.tuning_words import saying_something
 
 
 @printed
@@ -56,7 +57,7 @@ class GridCost(NamedTuple):
             for name, bounds in (
                 ("grid", self.every.bounds), ("random", self.random.bounds),
             )
-            for bound in bounds
+            for bound in saying_something(bounds)
         ]  # fmt: skip
         columns = ("search", "epsilon", "theorem")
         return Summary("\n".join(self.sentences()), columns, rows)

@@ -11,7 +11,8 @@ from jaxsel.composition import guarantee_of, privacy_loss_distribution, release
 from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.proofs import releases_all
-from jaxsel.printing import Summary, digits_down, digits_up, printed, rounded_up
+from jaxsel.families.tuning.secrecy import SCORE, is_fixed, keep
+from jaxsel.printing import Summary, printed, rounded_up
 from jaxsel.repetitions import Repetitions, as_law
 
 if TYPE_CHECKING:
@@ -105,7 +106,11 @@ class TuningCost(NamedTuple):
         if self.is_proved:
             found = [tuning_words.proved(rounded_up(best.epsilon), delta, best)]
         else:
-            found = [self._lacking()]
+            found = [
+                tuning_words.lacking(
+                    delta, self.needed, "this base and K", "the best of K"
+                )
+            ]
         found.append(tuning_words.one_run(rounded_up(self.single), delta, self.law))
         if self.law.probability_zero > 0.0:
             zero = f"{self.law.probability_zero:.3g}"
@@ -121,32 +126,24 @@ class TuningCost(NamedTuple):
                 "of it need be secret."
             )
         else:
-            found.append(
-                "Keep K, the other runs and their scores secret: this bound does not "
-                "cover them."
-            )
-        return found
+            found.append(f"{keep([self.law])}: this bound does not cover them.")
+        if is_fixed(self.law) and self.law.maximum != 1:
+            found.append(self._of_a_grid())
+        return [*found, SCORE]
 
-    def _lacking(self) -> str:
-        """Why no epsilon is proved, and what would do."""
-        delta, needed = self.delta, self.needed
-        if needed is None:
-            return (
-                f"No known theorem bounds epsilon at delta = {delta:g} for this base "
-                "and K."
-            )
-        if needed.failure == 0.0:
-            return (
-                "No epsilon is proved at delta = 0: a run is not pure. Take delta > 0, "
-                "or runs with pure privacy."
-            )
-        pure = "with delta = 0" if needed.run == 0.0 else (
-            f"with delta <= {digits_down(needed.run, 3):g}"
-        )  # fmt: skip
+    def _of_a_grid(self) -> str:
+        """What K runs cost that are not alike: each given candidate is tried once."""
+        count = self.law.maximum
+        released = [b.epsilon for b in self.bounds if releases_all(b.theorem)]
+        least = min(released, default=math.inf)
+        cost = (
+            f"({rounded_up(least):g}, {self.delta:g}) is proved of"
+            if math.isfinite(least)
+            else "nothing is proved here of"
+        )
         return (
-            f"No epsilon is proved at delta = {delta:g}: one run fails with probability "
-            f"{needed.failure:.3g}, and the best of K more often. Take delta >= "
-            f"{digits_up(needed.delta, 3):g}, or runs {pure}."
+            f"Each of the {count} runs draws its candidate at random; {cost} {count} given "
+            f"candidates, each run once (--grid {count})."
         )
 
     def summary(self) -> Summary:
@@ -163,8 +160,9 @@ class TuningCost(NamedTuple):
             "theorem": self.best.theorem,
             "single_run_epsilon": self.single,
             "attained_epsilon": self.attained,
+            "score": SCORE,
             "needed": None if self.needed is None else self.needed._asdict(),
-            "bounds": [bound._asdict() for bound in self.bounds],
+            "bounds": [b._asdict() for b in tuning_words.saying_something(self.bounds)],
         }
 
 

@@ -1,10 +1,11 @@
 """What tuning costs, in words that epsilon at a delta and delta at an epsilon share."""
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from jaxsel.families.tuning.accountant import ProvenDelta, ProvenEpsilon
-from jaxsel.printing import Summary
+from jaxsel.families.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
+from jaxsel.printing import Summary, digits_down, digits_up
 from jaxsel.repetitions import Repetitions, describe
 
 
@@ -34,12 +35,52 @@ def attained(cost: str, known: str) -> str:
     )
 
 
+def lacking(delta: float, needed: Needed | None, what: str, more: str) -> str:
+    """Why no epsilon is proved, and what would do.
+
+    Args:
+      delta: asked for.
+      needed: what would do, if that is known.
+      what: of what no epsilon is known, such as "this base and K".
+      more: what fails more often than a run, such as "the best of K".
+    """
+    if needed is None:
+        return f"No known theorem bounds epsilon at delta = {delta:g} for {what}."
+    if needed.failure == 0.0:
+        return (
+            "No epsilon is proved at delta = 0: a run is not pure. Take delta > 0, "
+            "or runs with pure privacy."
+        )
+    pure = "with delta = 0" if needed.run == 0.0 else (
+        f"with delta <= {digits_down(needed.run, 3):g}"
+    )  # fmt: skip
+    start = (
+        f"No epsilon is proved at delta = {delta:g}: one run fails with probability "
+        f"{needed.failure:.3g}, and {more} more often. "
+    )
+    if needed.delta >= 1.0:  # or so near to it that float64 cannot tell
+        return f"{start}No delta < 1 would do; take runs {pure}."
+    return f"{start}Take delta >= {digits_up(needed.delta, 3):g}, or runs {pure}."
+
+
+Bound = TypeVar("Bound", ProvenEpsilon, ProvenDelta)
+
+
+def saying_something(bounds: Sequence[Bound]) -> list[Bound]:
+    """Those that say something: an epsilon that is finite, or a delta below 1."""
+    return [
+        bound for bound in bounds
+        if (math.isfinite(bound[0]) if hasattr(bound, "epsilon") else bound[0] < 1.0)
+    ]  # fmt: skip
+
+
 def with_bounds(
-    sentences: Sequence[str], bounds: Sequence[ProvenEpsilon | ProvenDelta]
+    sentences: Sequence[str], bounds: Sequence[ProvenEpsilon] | Sequence[ProvenDelta]
 ) -> Summary:
-    """The sentences, above every bound that applies."""
+    """The sentences, above every bound that says something."""
     number = bounds[0]._fields[0]
-    return Summary("\n".join(sentences), (number, "theorem", "by"), bounds)
+    rows = saying_something(bounds)
+    return Summary("\n".join(sentences), (number, "theorem", "by"), rows)
 
 
 def search(base: str, law: Repetitions) -> dict[str, Any]:

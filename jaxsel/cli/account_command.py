@@ -31,7 +31,8 @@ what is needed. The guarantee covers the released run and nothing else: K, the o
 and their scores stay secret (unless the theorem is "composition"). The score of a run must
 be part of what that run's guarantee covers, or be computed from public data.
 
---epsilon asks the other way round: the smallest delta that is proved at that epsilon.
+--epsilon asks the other way round: the smallest delta that is proved at that epsilon, of
+one search or of several.
 
 Several searches on the same data: --times 16 for equal ones, --search FILE.toml (repeated,
 or one file with tables [[search]] of base, repetitions and times, and [[beside]] of base
@@ -138,8 +139,14 @@ def account_command(
         if epsilon is not None and delta is not None:
             raise InputError("give --delta or --epsilon, not both")
         if epsilon is not None:
-            if grid is not None or times != 1 or search or beside:
-                raise InputError("--epsilon goes with --base and --repetitions alone")
+            if grid is not None:
+                raise InputError("--epsilon does not go with --grid; give --delta")
+            if times != 1 or search or beside:
+                from jaxsel.cli import composition_answer as answers
+
+                releases = answers.gather(base, repetitions, times, search, beside)
+                answers.answer_composition(releases, 0.0, json, epsilon)
+                return
             from jaxsel.delta_cost import account_delta
 
             asked = one_search("account", base, repetitions)

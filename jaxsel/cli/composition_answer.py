@@ -8,13 +8,22 @@ from typing import Any
 import typer
 
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.composition import CompositionCost, compose, release, releases_from
+from jaxsel.composition import (
+    CompositionCost,
+    CompositionDelta,
+    compose,
+    compose_delta,
+    release,
+    releases_from,
+)
 from jaxsel.domains import nearest
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.composing_searches import Release
+from jaxsel.families.tuning.secrecy import SCORE
 from jaxsel.grid import GridCost, account_grid
 from jaxsel.progress import working
 from jaxsel.repetitions import describe
+from jaxsel.tuning_words import saying_something
 
 _TABLES = ("search", "beside")
 
@@ -101,34 +110,51 @@ def _released(each: Release) -> dict[str, Any]:
     }
 
 
-def _document(found: CompositionCost) -> dict[str, Any]:
+def _document(found: CompositionCost | CompositionDelta) -> dict[str, Any]:
+    asked = (
+        {"delta": found.delta, "epsilon": found.best.epsilon}
+        if isinstance(found, CompositionCost)
+        else {"epsilon": found.epsilon, "delta": found.best.delta}
+    )
+    needed = found.needed if isinstance(found, CompositionCost) else None
+    searched = any(each.repetitions is not None for each in found.releases)
     return {
         "releases": [_released(each) for each in found.releases],
-        "delta": found.delta,
-        "epsilon": found.best.epsilon,
+        **asked,
         "theorem": found.best.theorem,
         "relation": found.relation,
-        "bounds": found.bounds,
+        "score": SCORE if searched else None,
+        "needed": None if needed is None else needed._asdict(),
+        "bounds": saying_something(found.bounds),
     }
 
 
-def answer_composition(releases: list[Release], delta: float, json: bool) -> None:
-    """Prints what the releases cost together; exit status 1 if nothing is proved."""
+def answer_composition(
+    releases: list[Release], delta: float, json: bool, epsilon: float | None = None
+) -> None:
+    """Prints what the releases cost together; exit status 1 if nothing is proved.
+
+    With an epsilon it is delta that is asked for.
+    """
     with working("adding up what is released"):
-        found = compose(releases, delta)
+        if epsilon is None:
+            found = compose(releases, delta)
+        else:
+            found = compose_delta(releases, epsilon)
     if json:
         print_json(_document(found))
     else:
         _say(found)
-    if not math.isfinite(found.best.epsilon):
+    if not saying_something(found.bounds):
         raise typer.Exit(1)
 
 
-def _say(found: CompositionCost | GridCost) -> None:
+def _say(found: CompositionCost | CompositionDelta | GridCost) -> None:
     for sentence in found.sentences():
         say(sentence)
     summary = found.summary()
-    print_table("Every bound that applies", summary.columns, summary.rows)
+    if summary.rows:
+        print_table("Every bound that applies", summary.columns, summary.rows)
 
 
 def answer_grid(

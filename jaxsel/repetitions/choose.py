@@ -157,8 +157,9 @@ def _family(name: str) -> tuple[str, _Family]:
     name = _ALIASES.get(name, name)
     if name not in _FACTORIES:
         raise InputError(
-            f"the law of K is {name!r}{nearest(name, _FACTORIES)}; it must be one of: "
-            f"{', '.join(_FACTORIES)}, {_TABLE}, {_FILE}"
+            f"the law of K is {name!r}"
+            f"{_fixed_hint(name) or nearest(name, (*_FACTORIES, *_ALIASES))}; it must be "
+            f"one of: {', '.join((*_FACTORIES, *_ALIASES))}, {_TABLE}, {_FILE}"
         )
     return name, _FACTORIES[name]
 
@@ -229,7 +230,22 @@ def as_law(repetitions: Repetitions | str) -> Repetitions:
     Raises:
       InputError: as ``parse``.
     """
-    return parse(repetitions) if isinstance(repetitions, str) else repetitions
+    if isinstance(repetitions, Repetitions):
+        return repetitions
+    if isinstance(repetitions, str):
+        return parse(repetitions)
+    raise InputError(
+        f"the law of K is {repetitions!r}{_fixed_hint(str(repetitions))}; it must be a "
+        "law of jaxsel.repetitions or its text, such as geometric:mean=10"
+    )
+
+
+def _fixed_hint(text: str) -> str:
+    """A hint at a fixed number of runs, where a number stands for a law."""
+    plain = text.strip()
+    if plain.isdecimal() and int(plain) > 0:
+        return f"; did you mean point_mass:count={int(plain)}?"
+    return ""
 
 
 def _items(text: str, tail: str, usage: str) -> dict[str, str]:

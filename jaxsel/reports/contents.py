@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+from jaxsel.families.tuning.secrecy import SCORE, kept_secret
 from jaxsel.printing import rounded_up
 from jaxsel.reports import words
 from jaxsel.reports.statement import Statement
@@ -55,6 +56,7 @@ def contents(statement: Statement) -> Contents:
         _attacks(statement),
         _gaussian(statement),
         _secret(statement),
+        _score(statement),
         f"Computed with {_versions(statement)}; numbers are rounded upwards.",
     )
     return Contents(
@@ -165,13 +167,17 @@ def _secret(statement: Statement) -> str:
     if not statement.searches:
         return ""
     several = sum(each.times for each in statement.searches) > 1
-    of = "of each search K" if several else "K"
+    secret = kept_secret(each.repetitions for each in statement.searches)
+    of = f"of each search {secret}" if several else secret
     seed = "The seed, " if statement.subject.kind == "search" else ""
     of = of if seed else of[0].upper() + of[1:]
-    return (
-        f"{seed}{of}, the other runs and their scores stay secret: the guarantee covers "
-        "the selected run alone."
-    )
+    return f"{seed}{of} stay secret: the guarantee covers the selected run alone."
+
+
+def _score(statement: Statement) -> str:
+    """What else has to hold of the scores; of a search that validates, both are covered."""
+    covered = len(statement.subject.parts) > 1
+    return "" if covered or not statement.searches else SCORE
 
 
 def _versions(statement: Statement) -> str:
@@ -190,6 +196,8 @@ def _rows(statement: Statement):
         for release in part.releases:
             yield name, words.release_words(release)
     yield "Secret", _kept(statement)
+    if score := _score(statement):
+        yield "Scores", score
     if single := _single(statement):
         yield "One run, no search", f"ε = {single} at the same δ"
     for fpr, tpr in statement.rates:
@@ -207,7 +215,8 @@ def _kept(statement: Statement) -> str:
     if not statement.searches:
         return "nothing more than what one run itself keeps"
     seed = "the seed, " if statement.subject.kind == "search" else ""
-    return f"{seed}K, the other runs, their candidates and scores"
+    secret = kept_secret(each.repetitions for each in statement.searches)
+    return f"{seed}{secret}, and their candidates"
 
 
 def _notes(statement: Statement) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import ProvenEpsilon
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.families.tuning.proofs import base_epsilon, releases_all
+from jaxsel.families.tuning.secrecy import SCORE
 from jaxsel.reports import attacks, words
 from jaxsel.reports.proven_pairs import Pairs, proven_pairs
 
@@ -112,6 +113,7 @@ class Statement(NamedTuple):
                 for part in subject.parts
             ],
             "all_runs_released": self.all_runs,
+            "score": SCORE if self.searches else None,
             "single_run_epsilon": self.single,
             "gaussian_mu": self.mu,
             "gaussian_floor": self.floor,

@@ -43,10 +43,12 @@ _FORMS = (
           "binary randomised response"),
 )  # fmt: skip
 
-FORMS: Mapping[str, str] = {
-    f"{form.family}:" + ",".join(f"{name}=..." for name in form.names): form.meaning
-    for form in _FORMS
-} | {
+
+def _written(form: _Form) -> str:
+    return f"{form.family}:" + ",".join(f"{name}=..." for name in form.names)
+
+
+FORMS: Mapping[str, str] = {_written(form): form.meaning for form in _FORMS} | {
     "points:EPSILON=DELTA,...": "several (epsilon, delta) guarantees of the same run",
     "points:FILE": "the same, two columns epsilon and delta in a text or CSV file",
     "opacus:FILE": "DP-SGD by the history of an Opacus accountant, as JSON",
@@ -64,16 +66,24 @@ def _wrong(text: object, hint: str = "") -> InputError:
     return InputError(f"base is {text!r}{hint}; it must look like one of: {forms}")
 
 
-def _pairs(text: str, rest: str) -> list[tuple[str, float]]:
+def _pairs(text: str, rest: str, family: str) -> list[tuple[str, float]]:
+    """Names and numbers, as written after the colon.
+
+    Raises:
+      InputError: naming what is no name=number.
+    """
     found = []
-    for item in rest.split(","):
-        name, equals, number = item.partition("=")
+    for item in filter(None, (part.strip() for part in rest.split(","))):
+        name, equals, value = (part.strip() for part in item.partition("="))
         try:
-            found.append((name.strip(), float(number)))
+            number = float(value)
         except ValueError:
-            raise _wrong(text) from None
-        if not equals:
-            raise _wrong(text)
+            if equals and name:
+                raise InputError(
+                    f"{name} of {family} is {value!r}; it must be a number"
+                ) from None
+            raise InputError(f"{item!r} in {text!r} must be one name=number") from None
+        found.append((name, number))
     return found
 
 
@@ -123,7 +133,9 @@ def parse_base(text: str) -> BaseGuarantee:
         if "=" not in rest:
             return _read_points(Path(rest))
         try:
-            listed = [(float(e), d) for e, d in _pairs(text, rest)]
+            listed = [(float(e), d) for e, d in _pairs(text, rest, family)]
+        except InputError:
+            raise
         except ValueError:
             raise _wrong(text) from None
         return curves.points([e for e, _ in listed], [d for _, d in listed])
@@ -133,8 +145,18 @@ def parse_base(text: str) -> BaseGuarantee:
     if not forms:
         raise _wrong(text, nearest(family, [form.family for form in _FORMS]))
     known = tuple(dict.fromkeys(name for form in forms for name in form.names))
-    values = spelled(family, _pairs(text, rest), known)
+    values = spelled(family, _pairs(text, rest, family), known)
     for form in forms:
         if set(form.names) == set(values):
             return form.make(**values)
-    raise _wrong(text)
+    # The form that lacks least; of those, the one with the fewest further names.
+    nearest_form = min(
+        forms,
+        key=lambda form: (
+            len(set(values) - set(form.names)), len(set(form.names) - set(values)),
+        ),
+    )  # fmt: skip
+    missing = [name for name in nearest_form.names if name not in values]
+    surplus = [name for name in values if name not in nearest_form.names]
+    wrong = f"{' and '.join(missing)} missing" if missing else f"{surplus[0]} too much"
+    raise InputError(f"base is {text!r}, with {wrong}; write {_written(nearest_form)}")

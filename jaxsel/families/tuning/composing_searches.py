@@ -6,22 +6,37 @@ curves add up, and so do epsilons and deltas. Each of the three is a bound, and 
 them is taken: docs/composition.md.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
+from jaxsel.accounting.single_run.conversions import (
+    RenyiCurve,
+    renyi_to_delta,
+    renyi_to_epsilon,
+    repeated,
+)
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
 from jaxsel.accounting.single_run.relations import common_relation
 from jaxsel.errors import InputError, check_integer, check_interval
-from jaxsel.families.tuning.accountant import ProvenEpsilon, account
-from jaxsel.families.tuning.proofs import base_epsilon
+from jaxsel.families.tuning.accountant import (
+    ProvenDelta,
+    ProvenEpsilon,
+    account,
+    account_delta,
+)
+from jaxsel.families.tuning.bounds.needed import Needed, needed_together
+from jaxsel.families.tuning.proofs import SET_ASIDE, base_delta, base_epsilon, proofs
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 from jaxsel.repetitions import Repetitions, describe
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 STATEMENTS = {
     "JX-Composition": "profiles composed as privacy loss distributions; this project",
@@ -31,6 +46,11 @@ STATEMENTS = {
 """Every bound on a composition by id."""
 
 MOST_TIMES = 100_000
+
+# How a stated epsilon is shared out: deltas that are tried, and how finely.
+_LOG_SHARES = (math.log(1e-16), math.log(0.5))
+_HALVINGS = 16
+_SUM_ROUNDING = 1e-14
 
 
 class Release(NamedTuple):
@@ -61,14 +81,33 @@ class Composition(NamedTuple):
     Attributes:
       bounds: every bound that applies, best first; inf where one says nothing.
       relation: which data sets are neighbours, None if no release says.
+      needed: what would make an epsilon provable, where none is; None elsewhere.
     """
 
     bounds: tuple[ProvenEpsilon, ...]
     relation: str | None
+    needed: Needed | None = None
 
     @property
     def best(self) -> ProvenEpsilon:
         """The smallest proven epsilon."""
+        return self.bounds[0]
+
+
+class CompositionOfDelta(NamedTuple):
+    """What several releases cost together at a given epsilon.
+
+    Attributes:
+      bounds: every bound that applies, best first; those that say nothing have delta 1.
+      relation: as of Composition.
+    """
+
+    bounds: tuple[ProvenDelta, ...]
+    relation: str | None
+
+    @property
+    def best(self) -> ProvenDelta:
+        """The smallest proven delta."""
         return self.bounds[0]
 
 
@@ -124,6 +163,14 @@ def release_parts(releases: Sequence[Release]) -> list[Part]:
     return found
 
 
+def _composed(releases: Sequence[Release]) -> "PrivacyLossDistribution | None":
+    """The composed privacy loss distribution; None if a release has no pairs."""
+    checked(releases)
+    parts = [release_part(release) for release in releases]
+    known = [part for part in parts if part is not None]
+    return composed_distribution(known) if len(known) == len(parts) else None
+
+
 def composed_epsilon(releases: Sequence[Release], delta: float) -> float:
     """Epsilon at delta in (0, 1) of the composed privacy loss distributions.
 
@@ -132,12 +179,20 @@ def composed_epsilon(releases: Sequence[Release], delta: float) -> float:
     Raises:
       InputError: as ``checked``.
     """
-    checked(releases)
-    parts = [release_part(release) for release in releases]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return math.inf
-    return float(composed_distribution(known).get_epsilon_for_delta(delta))
+    found = _composed(releases)
+    return math.inf if found is None else float(found.get_epsilon_for_delta(delta))
+
+
+def composed_delta(releases: Sequence[Release], epsilon: float) -> float:
+    """Delta at epsilon >= 0 of the composed privacy loss distributions.
+
+    1 where a release has no dominating pair.
+
+    Raises:
+      InputError: as ``checked``.
+    """
+    found = _composed(releases)
+    return 1.0 if found is None else float(found.get_delta_for_epsilon(epsilon))
 
 
 class ComposedRenyi(NamedTuple):
@@ -172,10 +227,13 @@ def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
         else:
             curve, failure = base.renyi, 0.0
         curves.append((curve, release.times))
-        kept += release.times * math.log1p(-failure)
+        # A failure of 1, which float64 rounds large ones to, leaves nothing good.
+        kept += release.times * (math.log1p(-failure) if failure < 1.0 else -math.inf)
 
     def total(order: np.ndarray) -> np.ndarray:
-        return np.sum([times * curve(order) for curve, times in curves], axis=0)
+        return np.sum(
+            [repeated(curve, times)(order) for curve, times in curves], axis=0
+        )
 
     def theorems(order: float) -> list[str]:
         found = [name(order) for name in names]
@@ -196,6 +254,19 @@ def composed_renyi_epsilon(
     return found.epsilon, theorems(found.order)
 
 
+def composed_renyi_delta(
+    releases: Sequence[Release], epsilon: float
+) -> tuple[float, list[str]]:
+    """Delta at epsilon of the sum of the Renyi bounds, and whose they are."""
+    total, lost, theorems = composed_renyi(releases)
+    good = float(renyi_to_delta(total, epsilon))
+    if lost + (1.0 - lost) * good >= 1.0:
+        return 1.0, []
+    # The order at which that delta has the smallest epsilon.
+    order = renyi_to_epsilon(total, good).order
+    return lost + (1.0 - lost) * good, theorems(order)
+
+
 def summed_epsilon(
     releases: Sequence[Release], delta: float
 ) -> tuple[float, list[str]]:
@@ -211,6 +282,73 @@ def summed_epsilon(
         else:
             best = account(base, law, share, attain=False).best
             total += times * best.epsilon
+            names.append(best.theorem)
+    return total, names
+
+
+def _quick_epsilon(release: Release) -> Callable[[float], float]:
+    """delta -> what is proved of a release alone, by what takes no programs."""
+    base, law, _ = release
+    if law is None:
+        return functools.partial(base_epsilon, base)
+    found = [
+        proof for name, proof in proofs(base, law).items()
+        if name.removeprefix(SET_ASIDE) != "JX-Priced"
+    ]  # fmt: skip
+    return lambda delta: min(
+        [proof.epsilon(delta) for proof in found if delta >= proof.least_delta],
+        default=math.inf,
+    )
+
+
+def _shares(releases: Sequence[Release], epsilon: float) -> list[float]:
+    """An epsilon for each release, the sum over all times at most ``epsilon``.
+
+    Any split gives a bound. This one has nearly equal deltas, as ``summed_epsilon`` has
+    them: equal epsilons would ask as much of a statistic as of a large search.
+    """
+    times = np.array([release.times for release in releases], dtype=np.float64)
+    equal = [epsilon / float(times.sum())] * len(releases)
+    if len(releases) == 1:
+        return equal
+    known = [_quick_epsilon(release) for release in releases]
+
+    def spent(log_delta: float) -> np.ndarray:
+        delta = math.exp(log_delta)
+        return np.array([max(solve(delta), 0.0) for solve in known])
+
+    low, high = _LOG_SHARES
+    kept = spent(high)
+    if not times @ kept <= epsilon:
+        return equal
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        found = spent(middle)
+        if times @ found <= epsilon:
+            high, kept = middle, found
+        else:
+            low = middle
+    left = max(epsilon - float(times @ kept), 0.0)
+    # What is left goes to all alike; less the rounding of these sums.
+    return [float((each + left / times.sum()) * (1.0 - _SUM_ROUNDING)) for each in kept]
+
+
+def summed_delta(
+    releases: Sequence[Release], epsilon: float
+) -> tuple[float, list[str]]:
+    """Sum of the deltas of all releases, whose epsilons sum to ``epsilon``.
+
+    Each is the least that is proved of that release alone.
+    """
+    total, names = 0.0, []
+    for (base, law, times), share in zip(
+        releases, _shares(releases, epsilon), strict=True
+    ):
+        if law is None:
+            total += times * base_delta(base, share)
+        else:
+            best = account_delta(base, law, share, attain=False).best
+            total += times * best.delta
             names.append(best.theorem)
     return total, names
 
@@ -237,6 +375,13 @@ def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
     """
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     relation = checked(releases)
+    lacking = needed_together(releases, delta)
+    if lacking is not None and delta < lacking.possible:
+        # Nothing can be proved, so that nothing need be tried.
+        nothing = (
+            ProvenEpsilon(math.inf, name, STATEMENTS[name]) for name in STATEMENTS
+        )
+        return Composition(tuple(nothing), relation, lacking)
     found = []
     for theorem, solve in (
         ("composed-sum", summed_epsilon),
@@ -249,4 +394,40 @@ def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
         statement = STATEMENTS["JX-Composition"]
         found.insert(0, ProvenEpsilon(epsilon, "JX-Composition", statement))
     ranked = sorted(found, key=lambda bound: bound.epsilon)
-    return Composition(tuple(ranked), relation)
+    if math.isfinite(ranked[0].epsilon):
+        lacking = None
+    return Composition(tuple(ranked), relation, lacking)
+
+
+def compose_searches_delta(
+    releases: Sequence[Release], epsilon: float
+) -> CompositionOfDelta:
+    """What is proved about delta of several releases, at an epsilon of all together.
+
+    ``compose_searches`` the other way round.
+
+    Args:
+      releases: as of compose_searches.
+      epsilon: of all together, >= 0, finite.
+
+    Returns:
+      Three bounds on the same delta, best first.
+
+    Raises:
+      InputError: if epsilon is out of range, or as ``checked``.
+    """
+    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    relation = checked(releases)
+    found = [(composed_delta(releases, epsilon), "JX-Composition", [])]
+    for theorem, solve in (
+        ("composed-sum", summed_delta),
+        ("composed-renyi", composed_renyi_delta),
+    ):
+        delta, names = solve(releases, epsilon)
+        found.append((delta, theorem, names))
+    bounds = [
+        ProvenDelta(min(max(delta, 0.0), 1.0), theorem, _of(theorem, names))
+        for delta, theorem, names in found
+    ]
+    ranked = sorted(bounds, key=lambda bound: bound.delta)
+    return CompositionOfDelta(tuple(ranked), relation)

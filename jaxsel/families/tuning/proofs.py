@@ -57,17 +57,18 @@ STATEMENTS: Mapping[str, str] = {
 """Every bound by id: whose it is and what it starts from. A prefix "PS-Lem20+" means
 that failures of the base are set aside first (Papernot & Steinke 2022, Lemma 20)."""
 
-_SET_ASIDE = "PS-Lem20+"
+SET_ASIDE = "PS-Lem20+"
+"""Prefix of a bound that sets failures of the base aside first."""
 
 
 def statement(theorem: str) -> str:
     """What is said of a bound by its id, prefix or not."""
-    return STATEMENTS[theorem.removeprefix(_SET_ASIDE)]
+    return STATEMENTS[theorem.removeprefix(SET_ASIDE)]
 
 
 def releases_all(theorem: str) -> bool:
     """Whether the bound covers the release of every run, and of K."""
-    return theorem.removeprefix(_SET_ASIDE) in ("composition", "composition-renyi")
+    return theorem.removeprefix(SET_ASIDE) in ("composition", "composition-renyi")
 
 
 class Proof(NamedTuple):
@@ -244,5 +245,5 @@ def proofs(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
         return found  # this law of K is not covered by Lemma 20 in closed form
     good = _of_whole(base.core, thin.repetitions)
     return found | {
-        f"{_SET_ASIDE}{name}": _failing(each, thin.delta) for name, each in good.items()
+        f"{SET_ASIDE}{name}": _failing(each, thin.delta) for name, each in good.items()
     }

@@ -4,11 +4,11 @@ With probability ``failure`` one run tells its data sets apart, and a ranking ma
 such runs: then so does the best of K with probability 1 - f(1 - failure), and no epsilon
 is finite at a smaller delta. At that delta one is proved (Papernot & Steinke 2022, Lemma
 20), or at E[K] failure (the envelope bound) for a law of K that the lemma does not cover
-in closed form.
+in closed form. Several releases fail if one of them does.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,15 +23,22 @@ class Needed(NamedTuple):
     """What would do.
 
     Attributes:
-      failure: probability that one run tells its data sets apart; 0 for a base that is
-        not pure, at delta = 0.
-      delta: the least at which an epsilon is proved for this base and law.
+      failure: probability that one run tells its data sets apart, the largest of all
+        bases; 0 where none does and a run is not pure, at delta = 0.
+      delta: the least at which an epsilon is proved.
       run: the largest failure of a run with which one is proved at the delta asked for.
+      possible: below this delta no bound can prove an epsilon.
     """
 
     failure: float
     delta: float
     run: float
+    possible: float = 0.0
+
+
+# A base, the law of K if the best of K runs is released, and how often it is.
+_Released = tuple[BaseGuarantee, Repetitions | None, int]
+_ROUNDING = 1e-9  # relative, of sums over the law of K
 
 
 def _singular(base: BaseGuarantee) -> float:
@@ -42,8 +49,20 @@ def _singular(base: BaseGuarantee) -> float:
     return max(float(np.sum(p.first[p.loss == math.inf])) for p in base.pairs())
 
 
-def _least(law: Repetitions, base: BaseGuarantee) -> Callable[[float], float]:
+def _has_renyi(base: BaseGuarantee) -> bool:
+    """Whether every delta > 0 has an epsilon, whatever a profile cut off."""
+    return bool(np.isfinite(base.renyi(np.asarray(2.0))))
+
+
+def _gap(law: Repetitions | None) -> Callable[[float], float]:
+    """failure -> chance that the best of K runs fails, if a ranking prefers such runs."""
+    return (lambda failure: failure) if law is None else law.pgf_gap
+
+
+def _least(law: Repetitions | None, base: BaseGuarantee) -> Callable[[float], float]:
     """failure -> the least delta with a proof, increasing."""
+    if law is None:
+        return _gap(law)
     try:
         thinned(law, 0.5)
     except InputError:
@@ -51,6 +70,13 @@ def _least(law: Repetitions, base: BaseGuarantee) -> Callable[[float], float]:
     if base.core is None:
         return lambda failure: law.mean * failure
     return lambda failure: float(law.pgf_gap(failure))
+
+
+def _together(each: Sequence[tuple[float, int]]) -> float:
+    """Chance that one release fails: each chance, and how often it is taken."""
+    if any(chance >= 1.0 for chance, _ in each):
+        return 1.0
+    return -math.expm1(sum(times * math.log1p(-chance) for chance, times in each))
 
 
 def needed(base: BaseGuarantee, law: Repetitions, delta: float) -> Needed | None:
@@ -61,17 +87,46 @@ def needed(base: BaseGuarantee, law: Repetitions, delta: float) -> Needed | None
       law: of K.
       delta: at which no bound is finite.
     """
-    failure = _singular(base)
-    # With a Renyi bound every delta > 0 has an epsilon, whatever a profile cut off.
-    if delta == 0.0 and (failure == 0.0 or np.isfinite(base.renyi(np.asarray(2.0)))):
+    return needed_together([(base, law, 1)], delta)
+
+
+def needed_together(releases: Sequence[_Released], delta: float) -> Needed | None:
+    """What is needed for a finite epsilon of several releases; None if not known.
+
+    Args:
+      releases: a base, the law of K if the best of K runs is released, and how often.
+      delta: of all together.
+    """
+    failures = [_singular(base) for base, _, _ in releases]
+    failure = max(failures)
+    if delta == 0.0 and (
+        failure == 0.0 or all(_has_renyi(base) for base, _, _ in releases)
+    ):
         return Needed(0.0, 0.0, 0.0)
     if failure == 0.0:
         return None
-    least = _least(law, base)
+    leasts = [_least(law, base) for base, law, _ in releases]
+
+    def least(most: float) -> float:
+        return _together(
+            [
+                (solve(min(each, most)), times)
+                for solve, each, (_, _, times) in zip(
+                    leasts, failures, releases, strict=True
+                )
+            ]
+        )
+
     if delta >= least(failure):
         return None
+    certain = [
+        # What a profile cut off may be covered by a Renyi bound.
+        (float(_gap(law)(each if base.failure or not _has_renyi(base) else 0.0)), times)
+        for each, (base, law, times) in zip(failures, releases, strict=True)
+    ]
+    possible = (1.0 - _ROUNDING) * _together(certain)
     low, high = 0.0, failure
     for _ in range(200):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if least(middle) <= delta else (low, middle)
-    return Needed(failure, least(failure), low)
+    return Needed(failure, least(failure), low, possible)

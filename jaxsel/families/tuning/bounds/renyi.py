@@ -5,7 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
+from jaxsel.accounting.single_run.conversions import (
+    RenyiCurve,
+    renyi_to_epsilon,
+    repeated,
+)
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.errors import InputError, check_interval
 from jaxsel.families.tuning.bounds.approximate import thinned
@@ -54,9 +58,7 @@ def tuned_curves(
                 )
         case "point_mass":
             count = parameters["count"]
-            curves["composition-renyi"] = lambda: (
-                lambda order: count * base.renyi(order)
-            )
+            curves["composition-renyi"] = lambda: repeated(base.renyi, count)
     curves["PS-Lem7"] = lambda: generic_renyi(base, repetitions)
     return curves
 

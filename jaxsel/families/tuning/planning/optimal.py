@@ -17,6 +17,7 @@ from jaxsel.families.tuning.planning.wishes import (
     read_wishes,
     utility,
 )
+from jaxsel.families.tuning.secrecy import SCORE
 from jaxsel.printing import Summary, printed, rounded_up
 from jaxsel.progress import progress_bar
 from jaxsel.repetitions import Repetitions, describe
@@ -71,6 +72,7 @@ class Optimal(NamedTuple):
             f"It takes {found.mean_runs:.4g} runs on average, at most {found.runs_95} in "
             f"95 searches of 100, and the winner is at quantile "
             f"{found.expected_quantile:.4g} of the candidates on average{hit}.",
+            SCORE,
         ]
 
     def summary(self) -> Summary:
@@ -97,6 +99,7 @@ class Optimal(NamedTuple):
             "theorem": self.theorem,
             "envelope": self.envelope,
             "envelope_law": describe(self.envelope_law),
+            "score": SCORE,
             **self.utility._asdict(),
             "wishes": self.wishes._asdict(),
         }

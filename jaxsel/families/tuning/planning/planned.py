@@ -15,6 +15,7 @@ from jaxsel.families.tuning.planning.plan import (
     score_noise,
 )
 from jaxsel.families.tuning.planning.wishes import read_wishes
+from jaxsel.families.tuning.secrecy import SCORE, keep
 from jaxsel.printing import Summary, printed, rounded_up
 from jaxsel.repetitions import Repetitions, describe
 
@@ -79,8 +80,7 @@ class Plan(NamedTuple):
                 f"Gaussian noise of {self.score_noise:.4g} on the number of validation "
                 "examples that a run gets right keeps the same epsilon for those examples."
             )
-        said.append("Keep K, the other runs and their scores secret.")
-        return said
+        return [*said, f"{keep([chosen.law])}.", SCORE]
 
     def summary(self) -> Summary:
         """The plan in words, and what else could be done."""
@@ -98,6 +98,7 @@ class Plan(NamedTuple):
             "delta": self.budget.delta,
             "theorem": self.chosen.theorem,
             "score_noise": self.score_noise,
+            "score": SCORE,
             **self.chosen.utility._asdict(),
             "wishes": wishes._asdict(),
             "choices": [_record(choice) for choice in self.choices],
