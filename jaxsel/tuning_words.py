@@ -63,14 +63,14 @@ def lacking(delta: float, needed: Needed | None, what: str, more: str) -> str:
     return f"{start}Take delta >= {digits_up(needed.delta, 3):g}, or runs {pure}."
 
 
-Bound = TypeVar("Bound", ProvenEpsilon, ProvenDelta)
+Bound = TypeVar("Bound", bound=ProvenEpsilon | ProvenDelta)
 
 
 def saying_something(bounds: Sequence[Bound]) -> list[Bound]:
     """Those that say something: an epsilon that is finite, or a delta below 1."""
     return [
         bound for bound in bounds
-        if (math.isfinite(bound[0]) if hasattr(bound, "epsilon") else bound[0] < 1.0)
+        if bound[0] < (1.0 if isinstance(bound, ProvenDelta) else math.inf)
     ]  # fmt: skip
 
 

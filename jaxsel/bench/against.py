@@ -89,7 +89,9 @@ def _tree_of(commit: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="jaxsel-against-") as name:
         folder = Path(name)
         with tempfile.TemporaryFile() as file:
-            done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True)
+            done = subprocess.run(
+                command, stdout=file, stderr=subprocess.PIPE, text=True
+            )
             if done.returncode:
                 raise InputError(f"git has no {commit!r} here: {done.stderr.strip()}")
             file.seek(0)
@@ -175,7 +177,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints the table; the status is 1 if anything is slower, 2 for bad arguments."""
     parser = argparse.ArgumentParser(prog="jaxsel.bench.against", description=__doc__)
     parser.add_argument("commit")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="mechanisms; default all")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="mechanisms; default all"
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3)
     chosen = parser.parse_args(arguments)

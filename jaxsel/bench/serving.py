@@ -14,7 +14,7 @@ import time
 ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
     "JAX_ENABLE_X64": "0",
-    "XLA_FLAGS": os.environ.get("TESTFLAGS","")+" --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int
 
-from jaxsel import noise as noises
 from jaxsel import look_up, stream
+from jaxsel import noise as noises
 from jaxsel.base import Mechanism, factory
 from jaxsel.errors import (
     InputError,

@@ -56,7 +56,9 @@ def _has_renyi(base: BaseGuarantee) -> bool:
 
 def _gap(law: Repetitions | None) -> Callable[[float], float]:
     """failure -> chance that the best of K runs fails, if a ranking prefers such runs."""
-    return (lambda failure: failure) if law is None else law.pgf_gap
+    if law is None:
+        return lambda failure: failure
+    return lambda failure: float(law.pgf_gap(failure))
 
 
 def _least(law: Repetitions | None, base: BaseGuarantee) -> Callable[[float], float]:
