@@ -29,6 +29,27 @@ def shown(ranges: Iterable[Range]) -> str:
     return "trials " + " and ".join(f"[{first}, {last})" for first, last in ranges)
 
 
+def check_totals(totals: Iterable[Any], first: int, last: int, holder: str) -> None:
+    """Refuses sums that do not count each of the trials [first, last) once.
+
+    Args:
+      totals: what ``Statistic.totals`` finds: the trials that each part of the sums counts.
+      first, last: the trials that the sums should be of, first <= last.
+      holder: what holds them, for the message.
+
+    Raises:
+      InputError: if trials are missing, or too many.
+    """
+    for found in totals:
+        wrong = np.ravel(np.asarray(found))
+        wrong = wrong[wrong != last - first]
+        if wrong.size:
+            raise InputError(
+                f"{holder} counts {wrong[0]} trials where there are {last - first}, "
+                f"[{first}, {last}): some were lost or counted twice; run it anew"
+            )
+
+
 def joined(one: Ranges, other: Ranges) -> Ranges:
     """All trials of both, in order, adjacent ranges made one.
 
