@@ -133,7 +133,8 @@ class Tallies(NamedTuple):
         """The tallies of both ranges of trials, bit for bit those of one run of all.
 
         Raises:
-          InputError: if they come from different configurations, or count a trial twice.
+          InputError: if they come from different configurations, count a trial twice, or
+            do not count each of their trials.
         """
         different = sorted(
             key
@@ -146,6 +147,8 @@ class Tallies(NamedTuple):
                 f"{', '.join(different)})"
             )
         ranges = joined(self.ranges, other.ranges)
+        self._check_whole()
+        other._check_whole()
         return self._replace(
             values=jax.tree.map(np.add, self.values, other.values),
             ranges=ranges,
@@ -199,6 +202,18 @@ class Tallies(NamedTuple):
         """``to_xarray`` as a table: a row an outcome of a cell."""
         return self.to_xarray(confidence).to_dataframe().reset_index()
 
+    def _check_whole(self) -> None:
+        """InputError if these are counts of events that are not as many as the trials."""
+        cells = self.configuration["cells"]
+        # What a shard returns stands in for the tallies of all.
+        if "shard" in self.configuration or np.shape(self.values) != (
+            cells,
+            len(self.labels),
+        ):
+            return
+        totals = [np.asarray(self.values).sum(axis=-1)]
+        check_totals(totals, 0, self.trials, "these tallies")
+
     def _counts(self) -> np.ndarray:
         cells = self.configuration["cells"]
         if np.shape(self.values) != (cells, len(self.labels)):
@@ -206,6 +221,7 @@ class Tallies(NamedTuple):
                 f"these are sums of {self.configuration['statistic']}, not counts of "
                 "the mechanism's events"
             )
+        self._check_whole()
         return np.asarray(self.values)
 
     def summary(self) -> Summary:
