@@ -27,8 +27,16 @@ from jaxsel.entry import Built
 from jaxsel.errors import InputError, check_integer
 from jaxsel.progress import progress_bar
 from jaxsel.statistics import Statistic, counts
-from jaxsel.tallies import Tallies
-from jaxsel.work import Count, Counted, Save, Work, as_tallies, chosen_runner
+from jaxsel.tallies import Tallies, check_totals
+from jaxsel.work import (
+    Count,
+    Counted,
+    Save,
+    Work,
+    as_tallies,
+    check_counted,
+    chosen_runner,
+)
 
 _MAX_TRIALS = 2**62
 _CALL_SECONDS = 0.5
@@ -167,7 +175,10 @@ def recorded(work: Work, record: str | Path | None, count: Count) -> Counted:
     Raises:
       InputError: as ``simulate_grid``, for the record.
     """
-    hosts.check_same(repr((dict(work.configuration), work.first, work.last)))
+    plan = _plan(work.performance)
+    # Joined processes with other blocks or devices would cut other ranges of trials.
+    cut = (plan.block_size, plan.blocks_per_call, plan.mesh.size)
+    hosts.check_same(repr((dict(work.configuration), work.first, work.last, cut)))
     with contextlib.ExitStack() as held:
         write = None
 
@@ -345,8 +356,10 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
 def _ranges(start: int, stop: int, parts: int, block_size: int):
     """Splits trials [start, stop) into whole-block ranges, one a device."""
     first_block, last_block = start // block_size, -(-stop // block_size)
-    edges = np.linspace(first_block, last_block, parts + 1).astype(np.int64)
-    edges = np.clip(edges * block_size, start, stop)
+    # In whole numbers of any size: from 2**53 blocks on, floats would lose some.
+    blocks = last_block - first_block
+    edges = [(first_block + blocks * i // parts) * block_size for i in range(parts + 1)]
+    edges = np.array([min(max(edge, start), stop) for edge in edges], np.int64)
     return edges[:-1], edges[1:]
 
 
@@ -375,8 +388,8 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
                 # End on a block boundary, so that later calls start whole blocks.
                 stop = (start // per_block + blocks) * per_block
                 stop = min(stop, work.last)
-                ends = _ranges(start, stop, devices, plan.block_size)
-                ends = jax.device_put(tuple(end[own] for end in ends), sharding)
+                cut = _ranges(start, stop, devices, plan.block_size)
+                ends = jax.device_put(tuple(end[own] for end in cut), sharding)
                 # All cells are under way before the first is waited for.
                 sums = [step(*cell, *ends) for cell in cells]
                 # Sums over devices in integers: no order, no rounding.
@@ -384,7 +397,18 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
                     [jax.tree.map(lambda x: np.asarray(x).sum(axis=0), s) for s in sums]
                 )
                 spent = time.monotonic() - started
-                sums, spent = _of_all_processes(sums, spent)
+                own_trials = int((cut[1] - cut[0])[own].sum())
+                outside = _miscounted(work, sums, own_trials)
+                sums, spent, outside = _of_all_processes(sums, spent, outside)
+                if outside:
+                    raise RuntimeError(
+                        f"{work.mechanism.name} gave outcomes outside the range of "
+                        f"{work.statistic.name}"
+                    )
+                # Checked before they are kept: nothing else is.
+                check_totals(
+                    work.statistic.totals(sums), start, stop, "one call of the run"
+                )
                 values = jax.tree.map(np.add, state.values, sums)
                 state = Counted(stop - work.first, values, state.seconds + spent)
                 advance(stop - start)
@@ -403,12 +427,20 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
     return state
 
 
-def _of_all_processes(sums: Any, spent: float) -> tuple[Any, float]:
-    """Sums over all processes, and their mean time: all must go on alike."""
+def _miscounted(work: Work, sums: Any, trials: int) -> bool:
+    """Whether sums are of another number of trials than this process was to do."""
+    return any((total != trials).any() for total in work.statistic.totals(sums))
+
+
+def _of_all_processes(
+    sums: Any, spent: float, outside: bool
+) -> tuple[Any, float, bool]:
+    """Sums over all processes, their mean time, whether any is amiss: all go on alike."""
     if hosts.count() == 1:
-        return sums, spent
-    sums, microseconds = hosts.added((sums, np.array([spent * 1e6], np.int64)))
-    return sums, float(microseconds[0]) * 1e-6 / hosts.count()
+        return sums, spent, outside
+    about = np.array([spent * 1e6, outside], np.int64)
+    sums, (microseconds, amiss) = hosts.added((sums, about))
+    return sums, float(microseconds) * 1e-6 / hosts.count(), bool(amiss)
 
 
 def _resume(record: str | Path, work: Work) -> Counted:
@@ -429,15 +461,32 @@ def _resume(record: str | Path, work: Work) -> Counted:
             f"{record} already holds {done} trials; ask for at least as many, or name "
             "another file"
         )
-    structure = jax.tree.structure(fresh.values)
+    names = [f"values_{i}" for i in range(len(jax.tree.leaves(fresh.values)))]
+    leaves = [stored.arrays[name] for name in names if name in stored.arrays]
+    kept = Counted(done, leaves, stored.attribute("seconds", float))
+    return restored(kept, work, fresh, str(record))
+
+
+def restored(kept: Counted, work: Work, fresh: Counted, holder: str) -> Counted:
+    """What a file holds of a piece of work, with its sums in their pytree again.
+
+    Args:
+      kept: as the file has it, its sums a list.
+      work: what it should be of.
+      fresh: ``zeros(work)``.
+      holder: the file, for messages.
+
+    Raises:
+      InputError: if they are of another statistic, or do not count each trial once.
+    """
     expected = jax.tree.leaves(fresh.values)
-    names = [f"values_{i}" for i in range(len(expected))]
-    if [stored.arrays[n].shape for n in names if n in stored.arrays] != [
-        leaf.shape for leaf in expected
-    ]:
-        raise InputError(f"{record} holds no tallies of this statistic")
-    values = jax.tree.unflatten(structure, [stored.arrays[name] for name in names])
-    return Counted(done, values, stored.attribute("seconds", float))
+    found = [(np.shape(leaf), np.asarray(leaf).dtype) for leaf in kept.values]
+    if found != [(leaf.shape, leaf.dtype) for leaf in expected]:
+        raise InputError(f"{holder} holds no tallies of this statistic")
+    structure = jax.tree.structure(fresh.values)
+    counted = kept._replace(values=jax.tree.unflatten(structure, kept.values))
+    check_counted(work, counted, holder)
+    return counted
 
 
 def _save(write, work: Work, counted: Counted) -> None:

@@ -23,7 +23,7 @@ from jaxsel.blas_threads import one_blas_thread
 from jaxsel.errors import InputError, check_integer
 from jaxsel.progress import progress_bar
 from jaxsel.tallies import Tallies
-from jaxsel.work import Counted, Save, Work, as_tallies, run_by
+from jaxsel.work import Counted, Save, Work, as_tallies, check_counted, run_by
 
 _TASK_SECONDS = 2.0
 _SAVE_SECONDS = 10.0
@@ -100,6 +100,16 @@ def dask(address: str) -> Iterator[Any]:
             ) from error
 
 
+class _Answer(NamedTuple):
+    """What a worker sends back: sums of trials [first, last), and what made them."""
+
+    first: int
+    last: int
+    values: Any
+    seconds: float
+    provenance: dict[str, Any]
+
+
 class _Task(NamedTuple):
     first: int
     last: int
@@ -127,8 +137,9 @@ def _mapped(
                     waiting.append(_Task(next_first, last, future))
                     next_first = last
                 task = waiting.popleft()
-                sums, spent, provenance = task.future.result()
-                _check_provenance(work, provenance)
+                found = task.future.result()
+                _check_answer(work, task, found)
+                sums, spent = found.values, found.seconds
                 values = jax.tree.map(np.add, state.values, sums)
                 done = task.last - work.first
                 state = Counted(done, values, state.seconds + spent)
@@ -173,18 +184,27 @@ def _unpacked(sent: bytes) -> tuple[Work, dict[str, Any]]:
 
 
 @one_blas_thread()
-def _counted(sent: bytes, first: int, last: int) -> tuple[Any, float, dict[str, Any]]:
+def _counted(sent: bytes, first: int, last: int) -> _Answer:
     """The task: runs in a worker."""
     work, provenance = _unpacked(sent)
     part = work.part(slice(None), first, last)
     found = engine.count_here(part, engine.zeros(part), lambda counted: None)
-    return found.values, found.seconds, provenance
+    return _Answer(part.first, part.last, found.values, found.seconds, provenance)
 
 
-def _check_provenance(work: Work, theirs: dict[str, Any]) -> None:
-    differing = [k for k, v in theirs.items() if work.configuration[k] != v]
+def _check_answer(work: Work, task: _Task, answer: _Answer) -> None:
+    """Refuses what other code made, or what is not of the trials that were asked for."""
+    differing = [k for k, v in answer.provenance.items() if work.configuration[k] != v]
     if differing:
         raise InputError(
             f"a worker has another {' and '.join(differing)} than this process; install "
             "the same there"
         )
+    if (answer.first, answer.last) != (task.first, task.last):
+        raise InputError(
+            f"a worker counted trials [{answer.first}, {answer.last}) where "
+            f"[{task.first}, {task.last}) were asked for; run it again"
+        )
+    part = work.part(slice(None), task.first, task.last)
+    counted = Counted(task.last - task.first, answer.values, answer.seconds)
+    check_counted(part, counted, "a worker")

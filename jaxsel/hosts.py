@@ -6,6 +6,7 @@ process. The compiled program of the trials itself is that of one process. Alone
 is the first of one, and nothing here communicates.
 """
 
+import collections
 import contextlib
 import functools
 import os
@@ -38,7 +39,8 @@ def join(coordinator: str, processes: int | None = None, process: int | None = N
 
     Raises:
       InputError: if the coordinator or the others do not answer within a minute, the
-        numbers do not fit, or nothing is found by "auto".
+        numbers do not fit, nothing is found by "auto", or the processes do not have as
+        many devices each.
     """
     automatic = coordinator == "auto"
     if automatic != (processes is None) or automatic != (process is None):
@@ -61,10 +63,22 @@ def join(coordinator: str, processes: int | None = None, process: int | None = N
     except Exception as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(f"cannot join the run at {coordinator}: {reason}") from error
+    _check_devices()
     # Gloo tells on standard output whom it has met, which belongs to the results.
     with _output_to_errors():
         from_first(lambda: None)
         added(np.zeros(1, np.int64))
+
+
+def _check_devices() -> None:
+    """InputError, in every process, unless all have as many devices: ranges of trials are
+    cut by their number."""
+    of_each = collections.Counter(device.process_index for device in jax.devices())
+    if len(set(of_each.values())) > 1:
+        told = ", ".join(str(of_each[index]) for index in sorted(of_each))
+        raise InputError(
+            f"the processes of this run have {told} devices; give all of them as many"
+        )
 
 
 @contextlib.contextmanager

@@ -29,6 +29,27 @@ def shown(ranges: Iterable[Range]) -> str:
     return "trials " + " and ".join(f"[{first}, {last})" for first, last in ranges)
 
 
+def check_totals(totals: Iterable[Any], first: int, last: int, holder: str) -> None:
+    """Refuses sums that do not count each of the trials [first, last) once.
+
+    Args:
+      totals: what ``Statistic.totals`` finds: the trials that each part of the sums counts.
+      first, last: the trials that the sums should be of, first <= last.
+      holder: what holds them, for the message.
+
+    Raises:
+      InputError: if trials are missing, or too many.
+    """
+    for found in totals:
+        wrong = np.ravel(np.asarray(found))
+        wrong = wrong[wrong != last - first]
+        if wrong.size:
+            raise InputError(
+                f"{holder} counts {wrong[0]} trials where there are {last - first}, "
+                f"[{first}, {last}): some were lost or counted twice; run it anew"
+            )
+
+
 def joined(one: Ranges, other: Ranges) -> Ranges:
     """All trials of both, in order, adjacent ranges made one.
 
@@ -112,7 +133,8 @@ class Tallies(NamedTuple):
         """The tallies of both ranges of trials, bit for bit those of one run of all.
 
         Raises:
-          InputError: if they come from different configurations, or count a trial twice.
+          InputError: if they come from different configurations, count a trial twice, or
+            do not count each of their trials.
         """
         different = sorted(
             key
@@ -125,6 +147,8 @@ class Tallies(NamedTuple):
                 f"{', '.join(different)})"
             )
         ranges = joined(self.ranges, other.ranges)
+        self._check_whole()
+        other._check_whole()
         return self._replace(
             values=jax.tree.map(np.add, self.values, other.values),
             ranges=ranges,
@@ -178,6 +202,18 @@ class Tallies(NamedTuple):
         """``to_xarray`` as a table: a row an outcome of a cell."""
         return self.to_xarray(confidence).to_dataframe().reset_index()
 
+    def _check_whole(self) -> None:
+        """InputError if these are counts of events that are not as many as the trials."""
+        cells = self.configuration["cells"]
+        # What a shard returns stands in for the tallies of all.
+        if "shard" in self.configuration or np.shape(self.values) != (
+            cells,
+            len(self.labels),
+        ):
+            return
+        totals = [np.asarray(self.values).sum(axis=-1)]
+        check_totals(totals, 0, self.trials, "these tallies")
+
     def _counts(self) -> np.ndarray:
         cells = self.configuration["cells"]
         if np.shape(self.values) != (cells, len(self.labels)):
@@ -185,6 +221,7 @@ class Tallies(NamedTuple):
                 f"these are sums of {self.configuration['statistic']}, not counts of "
                 "the mechanism's events"
             )
+        self._check_whole()
         return np.asarray(self.values)
 
     def summary(self) -> Summary:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jaxsel.base import Mechanism
 from jaxsel.errors import InputError
 from jaxsel.statistics import Statistic
-from jaxsel.tallies import Tallies
+from jaxsel.tallies import Tallies, check_totals
 
 
 class Work(NamedTuple):
@@ -94,6 +94,20 @@ def run_by(runner: Runner) -> Iterator[None]:
         _RUNNER.reset(token)
 
 
+def check_counted(work: Work, counted: Counted, holder: str) -> None:
+    """Refuses sums that do not count each trial up to ``counted.done`` once.
+
+    Args:
+      work, counted: the piece of work, and how far it is.
+      holder: what holds the sums, for the message.
+
+    Raises:
+      InputError: if trials are missing, or too many.
+    """
+    last = work.first + counted.done
+    check_totals(work.statistic.totals(counted.values), work.first, last, holder)
+
+
 def chosen_runner() -> Runner | None:
     """Who does the work here; None if this process does."""
     return _RUNNER.get()
@@ -103,15 +117,14 @@ def as_tallies(work: Work, counted: Counted) -> Tallies:
     """The tallies of a piece of work.
 
     Raises:
-      RuntimeError: if outcomes fall outside the statistic's declared range.
+      InputError: if they do not count each of its trials once.
     """
-    trials = work.last - work.first
-    for total in work.statistic.totals(counted.values):
-        if (total != trials).any():
-            raise RuntimeError(
-                f"{work.mechanism.name} gave outcomes outside the range of "
-                f"{work.statistic.name}"
-            )
+    check_counted(work, counted, "the run")
+    if counted.done != work.last - work.first:
+        raise InputError(
+            f"{counted.done} of {work.last - work.first} trials of {work.mechanism.name} "
+            "are counted; run it again"
+        )
     ranges = ((work.first, work.last),)
     return Tallies(
         counted.values, ranges, work.labels, work.configuration, counted.seconds

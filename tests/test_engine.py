@@ -301,6 +301,78 @@ def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_record_that_lost_trials_is_refused_and_kept(tmp_path, more):
+    """Its digest is right: it was written so."""
+    from jaxsel import records
+
+    record = tmp_path / "run.nc"
+    tallies(trials=1000, record=record)
+    kept = records.read(record)
+    arrays = {name: array.copy() for name, array in kept.arrays.items()}
+    arrays["values_0"][0, 0] += more
+    attributes = {k: v for k, v in kept.attributes.items() if k != "versions"}
+    records.write(
+        record, arrays=arrays, configuration=kept.configuration, attributes=attributes
+    )
+    before = record.read_bytes()
+    with pytest.raises(InputError, match=rf"run.nc counts {1000 + more} trials where"):
+        tallies(trials=2000, record=record)
+    assert record.read_bytes() == before
+
+
+def test_outcomes_outside_the_range_are_never_kept(tmp_path):
+    """Refused before the record is written, not after."""
+    mechanism = counter_mechanism(
+        lambda lane: jnp.where(lane < 1500, 1, 7).astype(jnp.int32)
+    )
+    record = tmp_path / "run.nc"
+    with pytest.raises(RuntimeError, match="outside the range"):
+        simulate(mechanism, 0.0, (), trials=4096, record=record,
+                 performance=Performance(1024, 1, tuple(jax.devices()[:1])))  # fmt: skip
+    from jaxsel import records
+
+    kept = records.read(record)
+    assert kept.attributes["ranges"] == [[0, 1024]]
+    assert kept.arrays["values_0"].sum() == 1024
+
+
+def test_tallies_that_lost_trials_are_not_added_and_not_shown():
+    whole, more = tallies(trials=100), tallies(trials=100, first_trial=100)
+    less = whole._replace(values=whole.values - np.eye(1, 5, dtype=np.int64))
+    for refused in (lambda: less + more, lambda: more + less, less.frequencies):
+        with pytest.raises(InputError, match="counts 99 trials where there are 100"):
+            refused()
+
+
+@pytest.mark.parametrize("block_size", [1, 1024])
+@pytest.mark.parametrize("start", [0, 5, 2**32 - 7, 2**53 - 3, 2**61 + 1])
+@pytest.mark.parametrize("parts", [1, 3, 4, 64])
+def test_the_ranges_of_devices_are_a_partition(block_size, start, parts):
+    """At numbers that floats do not have, too."""
+    from jaxsel.engine import _ranges
+
+    for length in (1, 2, 63, 5000):
+        first, last = (
+            [int(edge) for edge in edges]
+            for edges in _ranges(start, start + length, parts, block_size)
+        )
+        assert first[0] == start
+        assert last[-1] == start + length
+        assert first[1:] == last[:-1]
+        assert all(a <= b for a, b in zip(first, last, strict=True))
+        # Each begins a block, but for the first.
+        assert all(edge % block_size == 0 for edge in first if start < edge < last[-1])
+
+
+def test_trials_beyond_2_to_the_53_are_counted_once():
+    performance = Performance(1, 8, tuple(jax.devices()[:4]))
+    found = tallies(trials=21, first_trial=2**53 + 1, performance=performance)
+    assert found.values.sum() == 21
+    one = tallies(trials=21, first_trial=2**53 + 1)
+    np.testing.assert_array_equal(found.values, one.values)
+
+
 def test_a_record_of_another_configuration_is_refused_and_kept(tmp_path):
     record = tmp_path / "run.nc"
     tallies(trials=1000, record=record)

@@ -124,6 +124,77 @@ def test_workers_of_other_code_are_refused(monkeypatch):
             noisy()
 
 
+class Answering(ThreadPoolExecutor):
+    """The second task is answered otherwise than it was counted."""
+
+    submitted = 0
+
+    def __init__(self, change):
+        super().__init__(1)
+        self.change = change
+
+    def submit(self, run, *arguments):
+        self.submitted += 1
+        if self.submitted == 2:
+            return super().submit(lambda: self.change(run, *arguments))
+        return super().submit(run, *arguments)
+
+
+def _lose(run, sent, first, last):
+    found = run(sent, first, last)
+    return found._replace(values=found.values - (found.values > 0))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_lose, "a worker counts .* trials where there are"),
+        (lambda run, sent, first, last: run(sent, first - 1, last - 1),
+         "a worker counted trials .* were asked for"),
+        (lambda run, sent, first, last: run(sent, first, last - 1)._replace(last=last),
+         "a worker counts .* trials where there are"),
+    ],
+    ids=["lost", "another first trial", "cut short"],
+)  # fmt: skip
+def test_an_answer_that_is_not_of_the_task_is_refused_and_not_kept(
+    tmp_path, change, message
+):
+    record = tmp_path / "run.nc"
+    with Answering(change) as pool, executors.using(pool, tasks=3):
+        with pytest.raises(InputError, match=message):
+            noisy(record=record)
+    kept = records.read(record)
+    ((first, last),) = kept.attributes["ranges"]
+    assert kept.arrays["values_0"].sum() == last - first == 1024
+    # It goes on, bit for bit.
+    assert_same(noisy(record=record), noisy())
+
+
+@pytest.mark.parametrize("first", [0, 5, 1024, 1_000_003])
+@pytest.mark.parametrize("begun", [0, 1, 1500, 2048])
+def test_tasks_are_a_partition_of_what_is_left(monkeypatch, tmp_path, first, begun):
+    """Of a run that begins anywhere and was stopped anywhere; tasks end on whole blocks."""
+    record, asked = tmp_path / "run.nc", []
+    if begun:
+        simulate(noisy_max(), SCORES, PARAMS, trials=begun, first_trial=first,
+                 record=record, performance=SMALL)  # fmt: skip
+    real = executors._counted
+
+    def counted(sent, start, stop):
+        asked.append((start, stop))
+        return real(sent, start, stop)
+
+    monkeypatch.setattr(executors, "_counted", counted)
+    settings = {"trials": 9_001, "first_trial": first, "performance": SMALL}
+    with ThreadPoolExecutor(1) as pool, executors.using(pool, tasks=3):
+        found = simulate(noisy_max(), SCORES, PARAMS, record=record, **settings)
+    edges = [start for start, _ in asked]
+    assert edges == [first + begun, *[stop for _, stop in asked[:-1]]]
+    assert asked[-1][1] == first + 9_001
+    assert all(edge % 1024 == 0 for edge in edges[1:])
+    assert_same(found, simulate(noisy_max(), SCORES, PARAMS, **settings))
+
+
 def test_what_cannot_be_sent_is_refused():
     lock = threading.Lock()
     mechanism = python_mechanism(lambda lane: np.int32(lock.locked()))

@@ -30,19 +30,23 @@ CELLS = [(np.eye(3)[i], {"epsilon": 1.0}) for i in range(2)]
 GRID = {"trials": 30_001, "seed": 3, "first_trial": 5}
 
 
-def ended(processes: int, code: str, devices: int = 1, *arguments: str):
-    """Exit statuses and outputs of joined processes, in order."""
+def ended(processes: int, code: str, devices: int | list[int] = 1, *arguments: str):
+    """Exit statuses and outputs of joined processes, in order; devices of each or all."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         coordinator = f"127.0.0.1:{free.getsockname()[1]}"
-    flags = f"--xla_force_host_platform_device_count={devices}"
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    each = [devices] * processes if isinstance(devices, int) else devices
+    flag = "--xla_force_host_platform_device_count"
+    environments = [
+        os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"{flag}={number}"}
+        for number in each
+    ]
     program = textwrap.dedent(JOINED) + textwrap.dedent(code)
     running = [
         subprocess.Popen(
             [sys.executable, "-c", program, coordinator, str(processes), str(index),
              *arguments],
-            env=environment, stdout=subprocess.PIPE, text=True,
+            env=environments[index], stdout=subprocess.PIPE, text=True,
         )
         for index in range(processes)
     ]  # fmt: skip
@@ -91,6 +95,79 @@ def test_what_one_refuses_all_refuse(tmp_path):
         assert first.startswith("1 of 2 processes were given another run")
         assert "notes.txt is not a jaxsel record" in second
     assert path.read_text() == "mine"
+
+
+UNEQUAL = """
+    import jax
+    for performance in (
+        Performance(block_size=1024 << hosts.number()),
+        Performance(blocks_per_call=1 + hosts.number()),
+        Performance(devices=tuple(jax.local_devices()[: 1 + hosts.number()])),
+    ):
+        try:
+            simulate(jaxsel.noisy_max(), *CELLS[0], trials=100_000,
+                     performance=performance)
+        except InputError as error:
+            print(error)
+"""
+
+
+def test_processes_that_would_cut_other_ranges_are_refused():
+    """Some trials would be counted twice, some never."""
+    statuses, outputs = ended(2, UNEQUAL, 2)
+    assert statuses == [0, 0]
+    for output in outputs:
+        lines = output.splitlines()
+        assert len(lines) == 3
+        for line in lines:
+            assert line.startswith("1 of 2 processes were given another run")
+
+
+@pytest.mark.parametrize("devices", [[2, 1], [1, 3, 2]])
+def test_processes_with_different_devices_do_not_join(capfd, devices):
+    statuses, _ = ended(len(devices), "", devices)
+    assert statuses == [1] * len(devices)
+    told = ", ".join(map(str, devices))
+    sentence = (
+        f"the processes of this run have {told} devices; give all of them as many"
+    )
+    assert capfd.readouterr().err.count(sentence) == len(devices)
+
+
+LOSING = """
+    real = jaxsel.engine._ranges
+    def short(*given):
+        first, last = real(*given)
+        return first, last - (hosts.number() == 1)
+    for amiss in ("process", "sum"):
+        try:
+            if amiss == "process":
+                jaxsel.engine._ranges = short
+            else:
+                jaxsel.engine._ranges = real
+                added = hosts.added
+                def losing(tree):
+                    sums, about = added(tree)
+                    return sums - 1, about
+                hosts.added = lambda tree: (
+                    losing(tree) if isinstance(tree, tuple) else added(tree))
+            simulate(jaxsel.noisy_max(), *CELLS[0], trials=100_000,
+                     record=sys.argv[4] + amiss)
+        except InputError as error:
+            print(error)
+"""
+
+
+def test_sums_that_lost_trials_are_refused_by_all(tmp_path):
+    """In the ranges of a process; in the sum over processes."""
+    statuses, outputs = ended(2, LOSING, 1, str(tmp_path) + "/")
+    assert statuses == [0, 0]
+    for output in outputs:
+        lines = output.splitlines()
+        assert len(lines) == 2
+        for line in lines:
+            assert "one call of the run counts" in line
+    assert not list(tmp_path.iterdir())
 
 
 KILLING = """

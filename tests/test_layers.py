@@ -83,7 +83,7 @@ ALLOWED = {
     "sweeps": HOST
     | THEORY
     | {"auditing", "catalogue", "engine", "entry", "families.tuning", "intervals",
-       "progress", "records", "shards", "source_digest", "utility", "work"},
+       "progress", "records", "shards", "source_digest", "tallies", "utility", "work"},
 }  # fmt: skip
 # Families that a family builds on.
 FAMILIES = {

@@ -70,7 +70,12 @@ def _count(file: ShardFile, work: Work, keep: Callable[[], None]) -> Tallies:
                 counted[i] = state
                 keep()
 
-            found = _going_on(counted[i], piece)
+            found = engine.zeros(piece)
+            before = counted[i]
+            if before is not None:
+                leaves = jax.tree.leaves(before.values)
+                before = before._replace(values=leaves)
+                found = engine.restored(before, piece, found, str(file.path))
             if found.done < part.last - part.first:
                 found = counted[i] = engine.count_here(piece, found, save)
             seconds += found.seconds
@@ -80,13 +85,3 @@ def _count(file: ShardFile, work: Work, keep: Callable[[], None]) -> Tallies:
     stand_in = jax.tree.map(lambda array: np.maximum(array, 1), values)
     about = {**work.configuration, "shard": str(file.shard)}
     return Tallies(stand_in, ((work.first, work.last),), work.labels, about, seconds)
-
-
-def _going_on(counted: Counted | None, piece: Work) -> Counted:
-    """Where to go on from, with the sums in their pytree again."""
-    fresh = engine.zeros(piece)
-    if counted is None:
-        return fresh
-    structure = jax.tree.structure(fresh.values)
-    leaves = jax.tree.leaves(counted.values)
-    return counted._replace(values=jax.tree.unflatten(structure, leaves))

@@ -119,7 +119,11 @@ def _merged(files: list[ShardFile], work: Work) -> Tallies:
             parts = share(file.shard, run.cells, *step)
             for part, counted in zip(parts, run.steps[step], strict=True):
                 assert counted is not None  # it is finished
-                add(values, part, counted)
-                seconds += counted.seconds
+                piece = work.part(*part)
+                whole = engine.restored(
+                    counted, piece, engine.zeros(piece), str(file.path)
+                )
+                add(values, part, whole)
+                seconds += whole.seconds
     found = as_tallies(work, Counted(work.last - work.first, values, seconds))
     return found._replace(configuration=first)

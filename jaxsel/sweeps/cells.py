@@ -11,7 +11,7 @@ from jaxsel.entry import Built
 from jaxsel.repetitions import Repetitions, describe
 from jaxsel.sweeps.axes import Value
 from jaxsel.sweeps.subject import SEED, Subject
-from jaxsel.sweeps.tallying import Item, Store
+from jaxsel.sweeps.tallying import Item, Store, counts_of
 
 
 class Cell(NamedTuple):
@@ -85,7 +85,7 @@ class PairItems(NamedTuple):
         """As ``auditing.audit_tallies`` takes them."""
 
         def both(items: tuple[Item, Item]) -> tuple[np.ndarray, np.ndarray]:
-            one, other = (store[item.key, item.first].counts for item in items)
+            one, other = (counts_of(item, store) for item in items)
             return one, other
 
         return {"used": both(self.used), "selection": both(self.selection)}

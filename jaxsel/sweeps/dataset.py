@@ -15,7 +15,7 @@ from jaxsel.sweeps.facts import FACT_OF, Facts, fact_key
 from jaxsel.sweeps.files import FORMAT
 from jaxsel.sweeps.measures import Measure, estimates
 from jaxsel.sweeps.subject import SEED, Subject
-from jaxsel.sweeps.tallying import Store
+from jaxsel.sweeps.tallying import Store, counts_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -49,8 +49,7 @@ class _Known(NamedTuple):
         return self.facts[fact_key(FACT_OF[measure], cell, self.options.delta)]
 
     def counts(self, cell: Cell) -> np.ndarray:
-        item = own_item(cell, self.options.trials)
-        return self.store[item.key, item.first].counts
+        return counts_of(own_item(cell, self.options.trials), self.store)
 
 
 # Of one measure: (suffix of the variable, further dimension or "", values cell by cell).

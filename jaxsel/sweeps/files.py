@@ -14,7 +14,7 @@ import numpy as np
 from jaxsel import records
 from jaxsel.errors import InputError
 from jaxsel.sweeps.facts import Facts
-from jaxsel.sweeps.tallying import Kept, Store
+from jaxsel.sweeps.tallying import Kept, Store, check_whole
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -96,7 +96,7 @@ def read(path: Path) -> State:
     """The state in a file.
 
     Raises:
-      InputError: if it holds no sweep, is damaged, or was edited.
+      InputError: if it holds no sweep, is damaged, was edited, or lost trials.
     """
     try:
         with records.opened(path) as root:
@@ -121,9 +121,11 @@ def read(path: Path) -> State:
         (key, int(first)): Kept(int(last), made_by, counts)
         for key, first, last, made_by, counts in zip(
             columns["key"], columns["first"], columns["last"], columns["code"], parts,
-            strict=False,
+            strict=bool(columns["key"]),
         )
     }  # fmt: skip
+    for (_, start), kept in store.items():
+        check_whole(start, kept, str(path))
     return State(subject, code, store, facts, asked, shard)
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from jaxsel.errors import InputError
 from jaxsel.shards import Shard
-from jaxsel.sweeps.tallying import Item, Kept, Store
+from jaxsel.sweeps.tallying import Item, Kept, Store, check_whole
 
 
 def share_of(items: Sequence[Item], shard: Shard) -> list[Item]:
@@ -85,7 +85,8 @@ def joined(items: Sequence[Item], parts: Sequence[Part]) -> Store:
     """The tallies of all items from those of all shards.
 
     Raises:
-      InputError: for a shard that is not finished; it is named.
+      InputError: for a shard that is not finished; it is named; or if together they do
+        not count each trial once.
     """
     whole: dict[str, list[Item]] = {}
     for item in items:
@@ -105,4 +106,6 @@ def joined(items: Sequence[Item], parts: Sequence[Part]) -> Store:
                 raise InputError(f"{part.name} was made by other code than the others")
             counts = kept.counts if before is None else before.counts + kept.counts
             found[item.key, item.first] = Kept(item.last, kept.code, counts)
+    for (_, first), kept in found.items():
+        check_whole(first, kept, "what the shards make up")
     return found

@@ -3,7 +3,7 @@
 import functools
 import hashlib
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +14,8 @@ from jaxsel.base import Mechanism
 from jaxsel.engine import Performance
 from jaxsel.errors import InputError
 from jaxsel.progress import progress_bar
+from jaxsel.sweeps.scheduling import Span, next_call
+from jaxsel.tallies import check_totals
 from jaxsel.work import chosen_runner
 
 _CALL_SECONDS, _SHARED_CALL_SECONDS = 2.0, 30.0
@@ -83,22 +85,13 @@ def _shapes(item: Item) -> Hashable:
 
 
 def _groups(items: Iterable[Item], store: Store) -> list[list[Item]]:
-    """What is still to be done, in groups of one program and one range of trials."""
+    """What is still to be done, in groups of one program."""
     found: dict[Hashable, list[Item]] = {}
     with jax.enable_x64(True):
         for item in items:
-            missing = _missing(item, store)
-            if missing <= 0:
-                continue
-            group = (
-                item.mechanism,
-                _shapes(item),
-                item.seed,
-                item.first,
-                item.last - missing,
-                item.last,
-            )
-            found.setdefault(group, []).append(item)
+            if _reached(item, store) < item.last:
+                group = (item.mechanism, _shapes(item), item.seed)
+                found.setdefault(group, []).append(item)
     return list(found.values())
 
 
@@ -117,23 +110,11 @@ def check_kept(items: Iterable[Item], store: Store) -> None:
                 "the record was made by other code than this, which may give other "
                 "numbers; name another file or remove it"
             )
-        if kept.last > item.last and item.first == 0:
+        if kept.last > item.last:
             raise InputError(
                 f"the record already holds {kept.last - item.first} trials of a cell; "
                 "ask for at least as many, or name another file"
             )
-
-
-def _batches(items: Sequence[Item], size: int) -> Iterator[list[Item]]:
-    """At most ``size`` items each, no two with one number."""
-    batch: dict[int, Item] = {}
-    for item in items:
-        if len(batch) == size or item.number in batch:
-            yield list(batch.values())
-            batch = {}
-        batch[item.number] = item
-    if batch:
-        yield list(batch.values())
 
 
 def tally(
@@ -158,7 +139,9 @@ def tally(
     check_kept(items, store)
     wanted = sum(item.last - item.first for item in items)
     groups = _groups(items, store)
-    missing = sum(_missing(item, store) for group in groups for item in group)
+    missing = sum(
+        item.last - _reached(item, store) for group in groups for item in group
+    )
     with progress_bar(wanted, wanted - missing, progress) as advance:
         rate = None  # trials a second, after the first call of a program
 
@@ -170,9 +153,10 @@ def tally(
             rate = _tally_group(group, store, rate, performance, done)
 
 
-def _missing(item: Item, store: Store) -> int:
+def _reached(item: Item, store: Store) -> int:
+    """Up to which trial an item is done."""
     kept = store.get((item.key, item.first))
-    return item.last - (item.first if kept is None else kept.last)
+    return item.first if kept is None else kept.last
 
 
 def _tally_group(
@@ -183,40 +167,80 @@ def _tally_group(
     done: Callable[[int], None],
 ) -> float | None:
     """Calls of about two seconds each; returns the rate seen."""
-    todo, compiled = list(group), False
-    while todo:
-        each = _missing(todo[0], store)
+    todo, compiled = group, False
+    # What is kept says where each item goes on, and nothing else does.
+    while todo := [item for item in todo if _reached(item, store) < item.last]:
         # Many workers want much to share out.
         seconds = _CALL_SECONDS if chosen_runner() is None else _SHARED_CALL_SECONDS
         budget = _FIRST_CALL_TRIALS if rate is None else int(rate * seconds)
-        size = min(max(1, budget // each), _CELLS_PER_CALL)
-        batch = next(_batches(todo, size))
-        start = todo[0].last - each
-        stop = todo[0].last
-        if len(batch) == 1 and each > 2 * max(budget, _WHOLE_BLOCKS):
-            stop = (start + max(budget, _WHOLE_BLOCKS)) // _WHOLE_BLOCKS * _WHOLE_BLOCKS
+        call = next_call(
+            [Span(item.number, _reached(item, store), item.last) for item in todo],
+            budget, _CELLS_PER_CALL, _WHOLE_BLOCKS,
+        )  # fmt: skip
+        batch = [todo[position] for position in call.positions]
+        trials = call.last - call.first
         started = time.monotonic()
         found = engine.simulate_grid(
             batch[0].mechanism,
             [(item.data, item.params) for item in batch],
-            trials=stop - start, first_trial=start, seed=batch[0].seed,
+            trials=trials, first_trial=call.first, seed=batch[0].seed,
             cell_numbers=[item.number for item in batch],
             progress=False, performance=performance,
         )  # fmt: skip
         seconds = max(time.monotonic() - started, 1e-6)
         for item, counts in zip(batch, found.values, strict=True):
-            _keep(store, item, stop, counts)
-        if stop == todo[0].last:
-            todo = todo[len(batch) :]
-        done(len(batch) * (stop - start))
+            _keep(
+                store, item, call.first, Kept(call.last, _code(item.mechanism), counts)
+            )
+        done(len(batch) * trials)
         if compiled:  # or it says nothing of the rate
-            rate = len(batch) * (stop - start) / seconds
+            rate = len(batch) * trials / seconds
         compiled = True
     return rate
 
 
-def _keep(store: Store, item: Item, stop: int, counts: np.ndarray) -> None:
-    place = (item.key, item.first)
-    if place in store:
-        counts = counts + store[place].counts
-    store[place] = Kept(stop, _code(item.mechanism), counts)
+def _keep(store: Store, item: Item, first: int, more: Kept) -> None:
+    """Adds the tallies of trials [first, more.last) of an item to what is kept of it."""
+    reached = _reached(item, store)
+    if first != reached:
+        raise InputError(
+            f"trials [{first}, {more.last}) of a cell do not go on from trial {reached}, "
+            "up to which it is kept; report this, it is a fault of jaxsel"
+        )
+    before = store.get((item.key, item.first))
+    counts = more.counts if before is None else before.counts + more.counts
+    kept = more._replace(counts=counts)
+    check_whole(item.first, kept, "the sweep")
+    store[item.key, item.first] = kept
+
+
+def check_whole(first: int, kept: Kept, holder: str) -> None:
+    """Refuses tallies of trials [first, kept.last) that do not count each of them once.
+
+    Args:
+      first, kept: the tallies.
+      holder: what holds them, for the message.
+
+    Raises:
+      InputError: if trials are missing, or too many.
+    """
+    check_totals([kept.counts.sum()], first, kept.last, holder)
+    if np.any(kept.counts < 0):
+        raise InputError(f"{holder} holds counts below zero; run it anew")
+
+
+def counts_of(item: Item, store: Store) -> np.ndarray:
+    """All tallies of an item, which must be done: Int64["events"].
+
+    Raises:
+      InputError: if trials are missing, or too many.
+    """
+    reached = _reached(item, store)
+    if reached != item.last:
+        raise InputError(
+            f"the sweep holds trials [{item.first}, {reached}) of a cell, and not "
+            f"[{item.first}, {item.last}); run it again"
+        )
+    kept = store[item.key, item.first]
+    check_whole(item.first, kept, "the sweep")
+    return kept.counts

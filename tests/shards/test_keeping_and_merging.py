@@ -1,5 +1,6 @@
 """Shards keep their part; merged, they are the run of one process, bit for bit."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from jaxsel import records, statistics
 from jaxsel.engine import simulate, simulate_grid
 from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.progress import progress_bar
 from jaxsel.shards import Command, Shard, keeping, merging
 
 CELLS = [(np.eye(3)[i], {"epsilon": 1.0}) for i in range(3)]
@@ -143,6 +145,76 @@ def test_shards_are_extended(tmp_path):
     with merging(paths):
         merged = two_runs()
     assert_equal(merged, two_runs())
+
+
+@pytest.mark.parametrize("amount", [-1, 1])
+def test_a_shard_that_lost_trials_is_refused_where_it_goes_on_and_merged(
+    tmp_path, amount
+):
+    """Its digest is right: it was written so."""
+    paths = kept(tmp_path, 2)
+    stored = records.read(paths[1])
+    arrays = {name: array.copy() for name, array in stored.arrays.items()}
+    name = next(name for name, array in arrays.items() if array.size >= 3)
+    arrays[name].ravel()[0] += amount
+    about = {k: v for k, v in stored.attributes.items() if k != "versions"}
+    records.write(
+        paths[1], arrays=arrays, configuration=stored.configuration, attributes=about
+    )
+    before = paths[1].read_bytes()
+    assert f"{paths[1]} counts " in refusal(paths)
+    with (
+        pytest.raises(InputError, match=r"1\.nc counts"),
+        keeping(Shard(1, 2), paths[1]),
+    ):
+        two_runs()
+    assert paths[1].read_bytes() == before
+
+
+@pytest.mark.parametrize("first", [0, 5, 4_999])
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_a_shard_interrupted_anywhere_goes_on_at_the_trial_where_it_was(
+    tmp_path, monkeypatch, first, blocks
+):
+    """Trials 0, 1, ... have sums that tell which were counted, not only how many."""
+    from jaxsel import engine
+    from jaxsel.engine import Performance
+
+    def run():
+        performance = Performance(64, blocks, tuple(jax.devices()[:1]))
+        return [
+            simulate_grid(noisy_max(), CELLS, trials=1_000, first_trial=first, seed=3,
+                          performance=performance)
+        ]  # fmt: skip
+
+    calls = []
+
+    @contextlib.contextmanager
+    def impatient(total, done, wanted):
+        def advance(trials):
+            calls.append(trials)
+            if len(calls) % 3 == 0:
+                raise KeyboardInterrupt
+
+        yield advance
+
+    monkeypatch.setattr(engine, "progress_bar", impatient)
+    paths, stops = [tmp_path / f"{index}.nc" for index in range(2)], 0
+    for index, path in enumerate(paths):
+        while True:
+            try:
+                with keeping(Shard(index, 2), path):
+                    run()
+                break
+            except KeyboardInterrupt:
+                stops += 1
+    assert stops >= 3
+    # Nothing was counted twice: 3 cells of 1000 trials.
+    assert sum(calls) == 3_000
+    monkeypatch.setattr(engine, "progress_bar", progress_bar)
+    with merging(paths):
+        merged = run()
+    assert_equal(merged, run())
 
 
 def test_nothing_is_counted_twice_when_a_shard_is_run_again(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import json
 import shutil
 from typing import Any
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -39,6 +40,55 @@ def test_merged_as_if_it_were_one(paths, tmp_path):
     # And it goes on from there.
     again = jaxsel.sweep("noisy_max", SETTINGS, record=record, **OPTIONS)
     xr.testing.assert_identical(again, whole)
+
+
+@pytest.mark.parametrize("rate", ["quick", "slow", "by turns"])
+def test_long_shares_are_merged_as_if_they_were_one(tmp_path, monkeypatch, rate):
+    """At sizes where calls are split."""
+    from tests.sweeps.test_sweep import LONG, _split
+
+    options: Any = {"trials": 10_000, "measures": ["counts", "audited"]}
+    whole = jaxsel.sweep("noisy_max", LONG, **options)
+    calls = _split(monkeypatch, rate)
+    files = [tmp_path / f"{index}.nc" for index in range(3)]
+    for index, path in enumerate(files):
+        sweeps.keep_share(f"{index}/3", "noisy_max", LONG, record=path, **options)
+    assert len(calls) > 6
+    xr.testing.assert_identical(sweeps.merged(files), whole)
+
+
+def test_a_share_that_lost_trials_is_refused(paths, tmp_path):
+    from jaxsel.sweeps import files
+
+    path = tmp_path / "3.nc"
+    state = files.read(paths[0])
+    place, kept = next(iter(state.store.items()))
+    state.store[place] = kept._replace(counts=kept.counts + 1)
+    files.write(path, xr.Dataset(attrs={"format": files.FORMAT}), state)
+    with pytest.raises(InputError, match=r"3\.nc counts \d+ trials where there are"):
+        sweeps.merged([path, *paths[1:]])
+
+
+def test_parts_of_another_range_are_not_joined():
+    """A share that begins at another trial than its own makes up no whole."""
+    from jaxsel.sweeps.sharing import Part, joined
+    from jaxsel.sweeps.tallying import Kept
+
+    nothing: Any = None
+    items = [Item("a", nothing, None, None, 0, 0, 10)]
+
+    def part(index, first, last, counts):
+        store = {("a", first): Kept(last, "code", np.array(counts))}
+        return Part(f"{index}.nc", Shard(index, 2), {}, "code", store, {})
+
+    good = part(1, 5, 10, [2, 3])
+    (kept,) = joined(items, [part(0, 0, 5, [4, 1]), good]).values()
+    assert (kept.last, kept.counts.tolist()) == (10, [6, 4])
+    for first, last in ((1, 5), (0, 4), (0, 6)):
+        with pytest.raises(InputError, match=r"0\.nc, shard 0/2, is not finished"):
+            joined(items, [part(0, first, last, [last - first, 0]), good])
+    with pytest.raises(InputError, match="counts 9 trials where there are 10"):
+        joined(items, [part(0, 0, 5, [3, 1]), good])
 
 
 @pytest.mark.parametrize("trials", [3, 100])

@@ -1,6 +1,7 @@
 """Sweeps: what they measure agrees with what is known, and nothing is lost or mixed up."""
 
 import json
+import types
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import jaxsel
 from jaxsel import repetitions
 from jaxsel.errors import InputError
 from jaxsel.sweeps import keeping, tallying
-from jaxsel.sweeps.cells import make_cell
+from jaxsel.sweeps.cells import make_cell, own_item
 from jaxsel.sweeps.subject import find_subject
 from tests.conftest import ALPHA
 
@@ -110,8 +111,6 @@ def test_cells_and_seeds_are_independent():
     assert len({tuple(row) for row in found.values.tolist()}) == 4
     subject = find_subject("noisy_max")
     cells = [make_cell(subject, {"epsilon": e}, 0) for e in np.linspace(0.1, 9, 500)]
-    from jaxsel.sweeps.cells import own_item
-
     assert len({own_item(cell, 10).number for cell in cells}) >= 499
 
 
@@ -186,21 +185,108 @@ def test_a_killed_sweep_loses_no_cell(tmp_path, monkeypatch):
     xr.testing.assert_identical(found, undisturbed)
 
 
-def test_long_cells_are_done_in_parts(monkeypatch):
-    whole = _counts({"epsilon": [0.5]}, trials=70_000)
-    monkeypatch.setattr(tallying, "_FIRST_CALL_TRIALS", 1 << 12)
-    monkeypatch.setattr(tallying, "_WHOLE_BLOCKS", 1 << 13)
-    monkeypatch.setattr(tallying, "_CALL_SECONDS", 1e-6)
-    real, calls = tallying.engine.simulate_grid, []
+LONG = {"epsilon": [0.5, 1, 1.5, 2, 3]}
+RATES = {"quick": 1e-9, "slow": 1e9, "by turns": None}
+
+
+def _split(monkeypatch, rate: str) -> list[tuple[int, int, int]]:
+    """Sizes at which cells of 10,000 trials are split, and a clock; the calls made."""
+    for name, value in {
+        "_FIRST_CALL_TRIALS": 1 << 9, "_WHOLE_BLOCKS": 1 << 10, "_CALL_SECONDS": 1.0
+    }.items():  # fmt: skip
+        monkeypatch.setattr(tallying, name, value)
+    real, calls, now = tallying.engine.simulate_grid, [], [0.0]
 
     def counted(mechanism, cells, **options):
-        calls.append((options["first_trial"], options["trials"]))
+        calls.append((len(cells), options["first_trial"], options["trials"]))
+        seconds = RATES[rate]
+        now[0] += (1e-9, 1e9)[len(calls) % 3 == 0] if seconds is None else seconds
         return real(mechanism, cells, **options)
 
     monkeypatch.setattr(tallying.engine, "simulate_grid", counted)
-    parts = _counts({"epsilon": [0.5]}, trials=70_000)
-    assert len(calls) > 3
+    clock = types.SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(tallying, "time", clock)
+    return calls
+
+
+@pytest.mark.parametrize("rate", list(RATES))
+def test_long_cells_are_done_in_parts(monkeypatch, rate):
+    """The first cell is begun alone; those after it still begin at their first trial."""
+    measures = ["counts", "audited", "success"]
+    options = {"trials": 10_000, "measures": measures, "seed": 5}
+    whole = jaxsel.sweep("noisy_max", LONG, **options)
+    calls = _split(monkeypatch, rate)
+    parts = jaxsel.sweep("noisy_max", LONG, **options)
+    assert {first for _, first, _ in calls} > {0, 5_000}
+    assert (parts["counts"].sum("outcome") == 10_000).all()
     xr.testing.assert_identical(whole, parts)
+
+
+def test_long_cells_killed_after_every_call_lose_no_trial(tmp_path, monkeypatch):
+    path, options = tmp_path / "sweep.nc", {"trials": 10_000, "measures": ["counts"]}
+    whole = jaxsel.sweep("noisy_max", LONG, **options)
+    calls = _split(monkeypatch, "by turns")
+    real, kills = tallying._keep, []
+
+    def dying(*given):
+        real(*given)
+        if len(calls) % 2:
+            raise _Killed
+
+    monkeypatch.setattr(tallying, "_keep", dying)
+    while True:
+        try:
+            found = jaxsel.sweep("noisy_max", LONG, record=path, **options)
+            break
+        except _Killed:
+            kills.append(1)
+    assert len(kills) >= 3
+    xr.testing.assert_identical(found, whole)
+
+
+def test_a_sweep_that_lost_trials_is_refused_and_stays(tmp_path, monkeypatch):
+    """What was written by code that lost trials; its digest is right."""
+    from jaxsel.sweeps import files
+
+    path, options = tmp_path / "sweep.nc", {"trials": 1_000, "record": None}
+    options["record"] = path
+    _counts({"epsilon": [1, 2]}, **options)
+    state = files.read(path)
+    for place, kept in state.store.items():
+        state.store[place] = kept._replace(counts=kept.counts - np.eye(3, dtype=int)[0])
+        break
+    with xr.open_dataset(path) as shown:
+        shown.load()
+    files.write(path, shown, state)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="counts 999 trials where there are 1000"):
+        _counts({"epsilon": [1, 2]}, **options)
+    assert path.read_bytes() == before
+
+
+def test_tallies_that_do_not_go_on_where_the_cell_is_are_refused():
+    subject = find_subject("noisy_max")
+    item = own_item(make_cell(subject, {}, 0), 10)
+    store = {(item.key, 0): tallying.Kept(4, "code", np.array([4, 0]))}
+    for first in (0, 3, 5):
+        with pytest.raises(InputError, match="do not go on from trial 4"):
+            tallying._keep(
+                store, item, first, tallying.Kept(10, "code", np.array([6, 0]))
+            )
+    with pytest.raises(InputError, match="counts 9 trials where there are 10"):
+        tallying._keep(store, item, 4, tallying.Kept(10, "code", np.array([5, 0])))
+    with pytest.raises(InputError, match="not \\[0, 10\\)"):
+        tallying.counts_of(item, store)
+    assert store[item.key, 0].last == 4
+
+
+def test_a_side_of_an_audit_is_not_of_more_trials_than_asked_for(tmp_path):
+    """The half that bounds begins at another trial than 0."""
+    path = tmp_path / "sweep.nc"
+    options = {"measures": ["audited"], "record": path}
+    jaxsel.sweep("noisy_max", {}, trials=3_001, **options)
+    with pytest.raises(InputError, match="already holds 1501 trials of a cell"):
+        jaxsel.sweep("noisy_max", {}, trials=3_000, **options)
 
 
 @pytest.mark.parametrize(
