@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: reproduce gallery test test-lowest test-newest faults lint docs measure bench gpu validate clean
+.PHONY: reproduce gallery test test-lowest test-newest faults lint docs measure bench bench-against gpu validate clean
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -56,6 +56,11 @@ measure: $(VENV)/installed
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	$(BIN)/jaxsel bench
+
+# Every mechanism here and at a commit, by turns: make bench-against COMMIT=main
+COMMIT ?= HEAD
+bench-against: $(VENV)/installed
+	$(BIN)/python -m jaxsel.bench.against $(COMMIT)
 
 # On a machine with a GPU; a run that is killed, or bounded by MINUTES, goes on.
 MINUTES ?= inf

@@ -58,7 +58,9 @@ class _Tree:
     """A process that makes trials with the code of a folder."""
 
     def __init__(self, folder: Path):
-        environment = os.environ | serving.ENVIRONMENT | {"PYTHONPATH": str(folder)}
+        flags = f"{os.environ.get('XLA_FLAGS', '')} {serving.XLA_FLAGS}"
+        environment = os.environ | serving.ENVIRONMENT
+        environment |= {"PYTHONPATH": str(folder), "XLA_FLAGS": flags.strip()}
         command = [sys.executable, "-P", serving.__file__]
         self._process = subprocess.Popen(
             command, env=environment, text=True,
@@ -77,9 +79,7 @@ class _Tree:
         return json.loads(answer)
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+        self._process.communicate()
 
 
 @contextlib.contextmanager
