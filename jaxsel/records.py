@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from jaxsel import own_code
 from jaxsel.errors import InputError
 
 if TYPE_CHECKING:
@@ -273,6 +274,13 @@ def _check_configuration(record: Record, wanted: Mapping[str, Any]) -> None:
         if key not in found or key not in wanted or found[key] != wanted[key]
     ]
     if different == ["code"]:
+        for code in (found.get("code"), wanted.get("code")):
+            if own_code.unreadable(code):
+                raise InputError(
+                    f"{path} is of a mechanism that holds {own_code.unreadable(code)}, "
+                    "which only the process that made the record can compare; name "
+                    "another file, or give the mechanism numbers and arrays instead"
+                )
         raise InputError(
             f"{path} was made by other code than this (jaxsel "
             f"{record.attributes['versions'].get('jaxsel', 'unknown')}, since changed), "
