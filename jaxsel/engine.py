@@ -427,9 +427,9 @@ def _resume(record: str | Path, work: Work) -> Counted:
     structure = jax.tree.structure(fresh.values)
     expected = jax.tree.leaves(fresh.values)
     names = [f"values_{i}" for i in range(len(expected))]
-    if [stored.arrays[n].shape for n in names if n in stored.arrays] != [
-        leaf.shape for leaf in expected
-    ]:
+    found = [stored.arrays[name] for name in names if name in stored.arrays]
+    kept = [(array.shape, array.dtype) for array in found]
+    if kept != [(leaf.shape, leaf.dtype) for leaf in expected]:
         raise InputError(f"{record} holds no tallies of this statistic")
     values = jax.tree.unflatten(structure, [stored.arrays[name] for name in names])
     return Counted(done, values, stored.attribute("seconds", float))

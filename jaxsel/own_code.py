@@ -25,6 +25,9 @@ import numpy as np
 OURS = ("jaxsel", "sims", "figures")
 # They check what a function is given, and compute nothing.
 _CHECKERS = ("jaxtyping", "beartype")
+_PLAIN = {
+    bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented)
+}  # fmt: skip
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
 # Of a class, what is not what it does.
 _WORDS = {
@@ -84,13 +87,10 @@ class Reading:
             yield word if isinstance(word, bytes) else str(word).encode()
 
     def _parts(self, thing: Any, strict: bool) -> Iterator[Any]:
-        plain = isinstance(thing, bool | int | float | complex | str | bytes)
         if isinstance(thing, enum.Enum):
             yield from ("enum", _place(type(thing)), thing.name)
             yield self.read(thing.value, strict)
-        elif thing is None or thing is Ellipsis or thing is NotImplemented or (
-            plain and type(thing).__module__ == "builtins"
-        ):  # fmt: skip
+        elif type(thing) in _PLAIN:
             yield from (type(thing).__name__, repr(thing))
         elif isinstance(thing, types.ModuleType):
             yield from ("module", thing.__name__)
@@ -137,7 +137,7 @@ class Reading:
             for pair in sorted(pairs):
                 yield from pair
         elif isinstance(thing, tuple | list):
-            yield from ("row", len(thing))
+            yield from ("tuple" if isinstance(thing, tuple) else "list", len(thing))
             if type(thing) not in (tuple, list):
                 yield self.read(type(thing), strict)
             for part in thing:
@@ -153,7 +153,7 @@ class Reading:
         if not isinstance(thing, np.ndarray | np.generic):
             import jax
 
-            if jax.dtypes.issubdtype(thing.dtype, jax.dtypes.prng_key):
+            if jax.numpy.issubdtype(thing.dtype, jax.dtypes.prng_key):
                 yield str(thing.dtype)
                 thing = jax.random.key_data(thing)
         array = np.ascontiguousarray(thing)

@@ -195,6 +195,8 @@ def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Re
     found, attributes, made_by = (
         json.loads(texts[name]) for name in ("configuration", "attributes", "versions")
     )
+    if not all(isinstance(each, dict) for each in (found, attributes, made_by)):
+        raise InputError(f"{path} is not a jaxsel record: a text of it is no object")
     record = Record(arrays, found, attributes | {"versions": made_by}, path)
     if configuration is not None:
         _check_configuration(record, json.loads(json.dumps(dict(configuration))))

@@ -59,7 +59,9 @@ class Key(NamedTuple):
         )
         return jax.random.wrap_key_data(jnp.stack(words, -1), impl="threefry2x32")
 
+    @property
     def __jax_array__(self):
+        # JAX asks for it wherever it is given this for an array or a key of its own.
         raise InputError(
             "the key of a jaxsel mechanism is no key of jax.random; ask it for one: "
             "jax.random.gumbel(key.jax())"
