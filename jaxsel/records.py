@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from jaxsel import own_code
 from jaxsel.errors import InputError
 
 if TYPE_CHECKING:
@@ -194,6 +195,8 @@ def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Re
     found, attributes, made_by = (
         json.loads(texts[name]) for name in ("configuration", "attributes", "versions")
     )
+    if not all(isinstance(each, dict) for each in (found, attributes, made_by)):
+        raise InputError(f"{path} is not a jaxsel record: a text of it is no object")
     record = Record(arrays, found, attributes | {"versions": made_by}, path)
     if configuration is not None:
         _check_configuration(record, json.loads(json.dumps(dict(configuration))))
@@ -273,6 +276,13 @@ def _check_configuration(record: Record, wanted: Mapping[str, Any]) -> None:
         if key not in found or key not in wanted or found[key] != wanted[key]
     ]
     if different == ["code"]:
+        for code in (found.get("code"), wanted.get("code")):
+            if own_code.unreadable(code):
+                raise InputError(
+                    f"{path} is of a mechanism that holds {own_code.unreadable(code)}, "
+                    "which only the process that made the record can compare; name "
+                    "another file, or give the mechanism numbers and arrays instead"
+                )
         raise InputError(
             f"{path} was made by other code than this (jaxsel "
             f"{record.attributes['versions'].get('jaxsel', 'unknown')}, since changed), "

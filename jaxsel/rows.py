@@ -13,6 +13,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Int
 
+from jaxsel.errors import InputError
+
+# Float32, which carries an index, counts no further.
+MAX_CANDIDATES = 2**24
+
 
 def by_row(function: Callable[..., Array], *tables) -> Array:
     """``function(*row)`` for each row of the tables, stacked: Array["n ..."].
@@ -23,6 +28,14 @@ def by_row(function: Callable[..., Array], *tables) -> Array:
     """
     tables = jax.tree.map(jnp.asarray, tables)
     return lax.map(lambda row: function(*row), tables)
+
+
+def check_candidates(count: int) -> None:
+    """InputError if there are more candidates than ``argmax`` can tell apart."""
+    if count > MAX_CANDIDATES:
+        raise InputError(
+            f"there are {count} candidates; there may be at most {MAX_CANDIDATES}"
+        )
 
 
 def argmax(
@@ -36,11 +49,15 @@ def argmax(
 
     Args:
       candidates: the values of a step, as many as ``shape`` says.
-      shape: how many steps there are, and how many candidates each; at most 2**24
-        candidates in all for float32, which carries the index.
+      shape: how many steps there are, and how many candidates each; at most
+        MAX_CANDIDATES in all.
       dtype: of the values.
+
+    Raises:
+      InputError: for more candidates.
     """
     steps, per_step = shape
+    check_candidates(steps * per_step)
     # More than ten candidates an iteration spill registers; at fifty XLA on CPU stops
     # fusing (a tenfold loss).
     unroll = min(5, steps)

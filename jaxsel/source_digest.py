@@ -1,8 +1,9 @@
 """A digest of the source code that a result depends on.
 
 Found by reading, not by running: a module's file and those of the modules that it imports,
-and so on, within the packages of this project. Comments, docstrings and layout do not
-count, so that a reworded sentence makes nothing stale.
+and so on, within the packages of this project and beside one's own modules. Comments,
+docstrings and layout do not count, so that a reworded sentence makes nothing stale. One's
+own functions count with what they close over and read (``jaxsel.own_code``).
 """
 
 import ast
@@ -13,12 +14,12 @@ import importlib.util
 import json
 import os
 import sys
-import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-_OURS = ("jaxsel", "sims", "figures")
+from jaxsel import own_code
+
 # What shows and describes results, and does not make them.
 _PRESENTATION = (
     "jaxsel.blas_threads",
@@ -61,6 +62,8 @@ def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, st
             listed = True
         if name in found or path is None or _left_out(name, without_claims):
             continue
+        if name.split(".")[0] not in own_code.OURS and own_code.is_library(path):
+            continue
         found[name], imported = _read(str(path), name, path.stat().st_mtime_ns)
         for module, attribute in imported:
             waiting += _defining(module, attribute)
@@ -72,13 +75,29 @@ def digest(*things: Any) -> str:
 
     Args:
       *things: functions, or tuples of functions such as mechanisms, with all that they
-        hold; modules by their full names. What was typed into a session has no file and
-        does not count.
+        hold; modules by their full names. One's own functions count as they are, with the
+        constants that they close over and the globals that they read; where one of those
+        cannot be read, the digest is of this process only, and says so.
     """
+    reading = own_code.Reading()
+    reading.modules |= {thing for thing in things if isinstance(thing, str)}
+    held = [reading.read(thing) for thing in things if not isinstance(thing, str)]
     names: set[str] = set()
-    for thing in things:
-        _collect(thing, names, set())
-    return _combined(frozenset(names))
+    for name in reading.modules:
+        module, _, attribute = name.partition(":")
+        names |= set(_defining(module, attribute or None))
+    files: dict[str, str] = {}
+    for name, path in sorted(reading.files):
+        # The module that bears a name may be another than the one of that name on the path.
+        if file_of(name) != Path(path):
+            found, imported = _read(path, name, Path(path).stat().st_mtime_ns)
+            files[name] = found
+            for module, attribute in imported:
+                names |= set(_defining(module, attribute))
+    own = [_combined(frozenset(names)), held, files]
+    return hashlib.sha256(repr(own).encode()).hexdigest() + own_code.suffix(
+        reading.unreadable
+    )
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
@@ -90,33 +109,6 @@ def changed(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...
 @functools.cache  # a process runs the code that it has loaded
 def _combined(names: frozenset[str]) -> str:
     return hashlib.sha256(repr(digests(names)).encode()).hexdigest()
-
-
-def _collect(thing: Any, names: set[str], seen: set[int]) -> None:
-    """Adds the modules that a thing, and the functions it holds, were defined in."""
-    if id(thing) in seen:
-        return
-    seen.add(id(thing))
-    parts: list[Any] = []
-    if isinstance(thing, str):
-        names.add(thing)
-    elif isinstance(thing, functools.partial):
-        parts = [thing.func, *thing.args, *thing.keywords.values()]
-    elif isinstance(thing, types.FunctionType):
-        # A test runner may make a function without a module.
-        names |= {thing.__module__} - {None}
-        cells = [c for c in thing.__closure__ or () if c != types.CellType()]
-        parts = [c.cell_contents for c in cells]
-    elif hasattr(thing, "__wrapped__"):
-        parts = [thing.__wrapped__]
-    elif isinstance(thing, dict):
-        parts = list(thing.values())
-    elif isinstance(thing, tuple | list):
-        names.add(type(thing).__module__)
-        parts = list(thing)
-    for part in parts:
-        if not isinstance(part, str):
-            _collect(part, names, seen)
 
 
 def _families() -> list[str]:
@@ -218,7 +210,7 @@ def _keep(path: Path, found: _Found) -> None:
 
 
 def _imports(tree: ast.Module, path: str, module: str):
-    ours = {*_OURS, module.split(".")[0]}
+    top = module.split(".")[0]
     package = module.split(".")
     if not path.endswith("__init__.py"):
         package = package[:-1]
@@ -231,7 +223,12 @@ def _imports(tree: ast.Module, path: str, module: str):
             found = [(source, alias.name) for alias in node.names]
         else:
             continue
-        yield from (each for each in found if each[0].split(".")[0] in ours)
+        # One's own modules import others that lie beside them; see ``digests``.
+        yield from (
+            each
+            for each in found
+            if top not in own_code.OURS or each[0].split(".")[0] in own_code.OURS
+        )
 
 
 def _meaning(node: Any) -> Any:

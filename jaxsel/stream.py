@@ -21,10 +21,14 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, UInt32
 
+from jaxsel.errors import InputError
+
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 # Keys of parts and rounds come from another Threefry key than the words of the stream.
 _FOLD_TAG = 0x9E3779B9
+# Ordinary JAX keys come from yet another.
+_JAX_TAG = 0x85EBCA6B
 # Parts of a mechanism are numbered below this, rounds of a loop from here on.
 PARTS = 1 << 16
 
@@ -40,6 +44,28 @@ class Key(NamedTuple):
     first: UInt32[Array, ""]
     second: UInt32[Array, ""]
     lane: UInt32[Array, ""]
+
+    def jax(self) -> Array:
+        """An ordinary key of ``jax.random`` for this trial: Key[Array, ""].
+
+        Its draws are independent of those of ``jaxsel.noise`` from the same key. Asked
+        again, it is the same key: for others ``jax.random.split`` it, or take that of
+        another part, ``stream.fold(key, 1).jax()``. Uniform numbers of ``jax.random``
+        have 23 random bits in float32 and 52 in float64, which is the default inside
+        ``simulate``: a mechanism that draws them resolves probabilities down to 2**-52.
+        """
+        words = threefry_2x32(
+            self.first ^ _u32(_JAX_TAG), self.second, self.lane, np.uint32(0)
+        )
+        return jax.random.wrap_key_data(jnp.stack(words, -1), impl="threefry2x32")
+
+    @property
+    def __jax_array__(self):
+        # JAX asks for it wherever it is given this for an array or a key of its own.
+        raise InputError(
+            "the key of a jaxsel mechanism is no key of jax.random; ask it for one: "
+            "jax.random.gumbel(key.jax())"
+        )
 
 
 def _u32(value) -> Array:

@@ -6,6 +6,7 @@ next run starts warm. Remove the folder for a cold start.
 """
 
 import os
+import re
 from pathlib import Path
 
 # Before JAX is imported: sharding is tested on four devices everywhere.
@@ -26,6 +27,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import jax
 import pytest
+from jaxtyping import install_import_hook
 
 from jaxsel import compiled
 from jaxsel.blas_threads import one_for_this_process
@@ -38,6 +40,26 @@ ALPHA = 1e-6
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+_ROOT = Path(__file__).parent.parent
+# Stated shapes and types are checked while tests run, in the rooms that run on devices.
+CHECKED_ROOMS = (
+    "jaxsel.stream", "jaxsel.noise", "jaxsel.logarithm", "jaxsel.rows", "jaxsel.tables",
+    "jaxsel.repetition_sampling", "jaxsel.look_up",
+)  # fmt: skip
+
+
+def samplers() -> tuple[str, ...]:
+    """The modules of the families that draw: those that import JAX at once."""
+    found = []
+    for path in sorted((_ROOT / "jaxsel" / "families").rglob("*.py")):
+        if re.search(r"^(import|from) jax\b", path.read_text("utf-8"), re.M):
+            found.append(".".join(path.relative_to(_ROOT).with_suffix("").parts))
+    return tuple(found)
+
+
+# Before any of them is imported.
+install_import_hook([*CHECKED_ROOMS, *samplers()], "beartype.beartype")
 
 
 def pytest_report_header(config):

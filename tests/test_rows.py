@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from jaxsel import noise, rows, stream
+from jaxsel.errors import InputError
+from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.families.top_k import exponential, noisy_gaps
 
 
 def lanes(function):
@@ -49,3 +52,32 @@ def test_argmax_is_the_first_of_the_largest(shape, dtype, seed):
         found = jax.jit(jax.vmap(best))(values)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, values.reshape(200, -1).argmax(1))
+
+
+@pytest.mark.parametrize("shape", [(2**24 + 1, 1), (2**23 + 1, 2)])
+def test_argmax_refuses_more_candidates_than_float32_counts(shape):
+    def best(values):
+        return rows.argmax(lambda step: [values[step]] * shape[1], shape, np.float32)
+
+    least = (2**24 // shape[1], shape[1])
+    assert int(np.float32(2**24)) == 2**24 == int(np.float32(2**24 + 1))
+    table = jax.ShapeDtypeStruct((shape[0],), np.float32)
+    with pytest.raises(InputError, match="there may be at most 16777216"):
+        jax.eval_shape(best, table)
+    shape = least
+    assert jax.eval_shape(best, table).shape == ()
+
+
+def test_mechanisms_that_look_for_a_largest_refuse_too_many():
+    levels = jax.ShapeDtypeStruct((2**24 + 1,), np.float32)
+    key = stream.make_key(1)
+    with pytest.raises(InputError, match="at most 16777216"):
+        jax.eval_shape(
+            lambda x: exponential._peeled(key, x, np.int32(1), "tail"), levels
+        )
+    whole = jax.ShapeDtypeStruct((2**24 + 1,), np.int32)
+    many = noisy_gaps.Contest(levels, levels, whole, whole)
+    with pytest.raises(InputError, match="at most 16777216"):
+        jax.eval_shape(lambda c: noisy_gaps.winner(key, c, "gumbel", "tail"), many)
+    with pytest.raises(InputError, match="at most 16777216"):
+        noisy_max().prepare(np.zeros(2**24 + 1), {"epsilon": 1.0})

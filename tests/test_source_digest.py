@@ -1,12 +1,13 @@
 """What the digest of the code notices, and what it does not."""
 
+import ast
 import functools
 import sys
 
 import pytest
 
 import jaxsel
-from jaxsel import bases, repetitions, source_digest
+from jaxsel import bases, engine, own_code, repetitions, source_digest
 from jaxsel.errors import InputError
 
 
@@ -79,12 +80,22 @@ def test_what_asks_the_catalogue_depends_on_every_family(package):
     assert not any(".claims" in name for name in found)
 
 
+def modules_of(*things) -> set[str]:
+    """The modules that a digest of these things reads."""
+    reading = own_code.Reading()
+    for thing in things:
+        if isinstance(thing, str):
+            reading.modules.add(thing)
+        else:
+            reading.read(thing)
+    return set(source_digest.digests(reading.modules))
+
+
 def test_a_mechanism_comes_from_all_that_it_was_made_of():
-    names: set[str] = set()
     tuning = jaxsel.private_tuning(bases.randomised_response())
-    source_digest._collect(functools.partial(print, tuning), names, set())
-    assert "jaxsel.families.tuning.private_tuning" in names
-    assert "jaxsel.families.tuning.bases" in names
+    found = modules_of(functools.partial(print, tuning))
+    assert "jaxsel.families.tuning.private_tuning" in found
+    assert "jaxsel.families.tuning.bases" in found
 
 
 def test_a_stale_record_is_refused(tmp_path, monkeypatch):
@@ -98,3 +109,54 @@ def test_a_stale_record_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"kept\.nc was made by other code") as refused:
         jaxsel.simulate(tuning, 1, params, trials=200, record=record)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "beside"),
+    [
+        (
+            "noisy_max",
+            {"noisy_max.noisy_max", "noisy_max.laws", "noisy_max.scales"},
+            {"engine", "stream", "noise", "logarithm", "rows", "statistics", "domains"},
+        ),
+        (
+            "exponential_top_k",
+            {"top_k.exponential", "top_k.laws", "top_k.release", "top_k.scales",
+             "top_k.arrivals"},
+            {"engine", "stream", "noise", "look_up", "rows"},
+        ),
+        (
+            "private_tuning",
+            {"tuning.private_tuning", "tuning.bases", "tuning.attained.exact_laws"},
+            {"engine", "stream", "repetition_sampling", "repetitions.counts",
+             "repetitions.negative_binomial"},
+        ),
+    ],
+)  # fmt: skip
+def test_what_three_mechanisms_are_made_of(name, own, beside):
+    built = jaxsel.mechanism(name)
+    found = modules_of(built.mechanism, engine.__name__)
+    wanted = {f"jaxsel.families.{each}" for each in own}
+    assert wanted | {f"jaxsel.{each}" for each in beside} <= found
+    # Counted apart, by the imports that Python itself makes: all that is loaded, but for
+    # what only shows, and for what hands on names.
+    assert not any(".claims" in each or each.startswith("jaxsel.cli") for each in found)
+    for module in wanted | {f"jaxsel.{each}" for each in beside}:
+        path = source_digest.file_of(module)
+        assert path is not None
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                "jaxsel."
+            ):
+                needed = source_digest._defining(node.module or "", node.names[0].name)
+                kept = {n for n in needed if not source_digest._left_out(n, True)}
+                assert kept <= found, (module, kept)
+
+
+def test_what_is_imported_inside_a_function_counts(package):
+    (package / "third.py").write_text("def y():\n    from planted import second\n")
+    assert set(source_digest.digests(["planted.third"])) == {
+        "planted.third", "planted.second"
+    }  # fmt: skip
+    (package / "third.py").write_text("def y():\n    import planted.second as z\n")
+    assert "planted.second" in source_digest.digests(["planted.third"])

@@ -5,8 +5,10 @@ import jax.extend.random
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
-from jaxsel import stream
+from jaxsel import noise, stream
+from tests.conftest import ALPHA
 
 
 def test_words_equal_the_library_generator(seed):
@@ -87,3 +89,63 @@ def test_a_part_has_a_small_number_that_stands_in_the_code():
             stream.fold(key, number)
     with pytest.raises(TypeError, match="at_round"):
         jax.jit(lambda number: stream.fold(key, number))(3)
+
+
+def jax_draws(make, trials: int, first: int = 0):
+    """``make(key)`` of many trials under vmap, as the engine runs them."""
+    key = stream.make_key(11)
+    lanes = jnp.arange(first, first + trials, dtype=jnp.uint32)
+    each = jax.vmap(lambda lane: make(stream.Key(key.first, key.second, lane)))
+    return np.asarray(jax.jit(each)(lanes))
+
+
+def test_ordinary_jax_keys_are_of_each_trial_and_part():
+    def words(key):
+        return jnp.concatenate([
+            jax.random.key_data(one.jax())
+            for one in (key, stream.fold(key, 0), stream.fold(key, 1),
+                        stream.at_round(key, 0), stream.at_round(key, 1))
+        ])  # fmt: skip
+
+    found = jax_draws(words, 4096).reshape(-1, 2).astype(np.uint64)
+    # Keys of 64 bits: none is there twice, but with chance 1e-11.
+    assert len(np.unique(found[:, 0] << np.uint64(32) | found[:, 1])) == 5 * 4096
+    # Nor is any a pair of words that the noise draws.
+    drawn = jax_draws(lambda key: jnp.stack(stream.words(key, jnp.uint32(0))), 4096)
+    drawn = drawn.astype(np.uint64)
+    assert not np.isin(
+        drawn[:, 0] << np.uint64(32) | drawn[:, 1],
+        found[:, 0] << np.uint64(32) | found[:, 1],
+    ).any()
+
+
+def test_draws_of_an_ordinary_key_have_their_law_and_are_independent():
+    trials = 200_000
+
+    def drawn(key):
+        own = key.jax()
+        return jnp.stack([
+            jax.random.uniform(own, dtype=jnp.float32),
+            jax.random.uniform(stream.fold(key, 1).jax(), dtype=jnp.float32),
+            noise.uniform(noise.number(key, 0, "tail")),
+            noise.uniform(noise.number(stream.fold(key, 1), 0, "tail")),
+        ])  # fmt: skip
+
+    found = jax_draws(drawn, trials).astype(np.float64)
+    for column in found.T:
+        assert stats.kstest(column, "uniform").pvalue > ALPHA / 4
+    # Signs of each pair, of neighbouring trials, too: binomial at one half.
+    above = found > 0.5
+    pairs = [(above[:, i], above[:, j]) for i in range(4) for j in range(i)]
+    pairs += [(above[1:, i], above[:-1, i]) for i in range(4)]
+    for one, other in pairs:
+        same = int((one == other).sum())
+        assert stats.binomtest(same, one.size, 0.5).pvalue > ALPHA / len(pairs)
+
+
+def test_the_ordinary_key_of_a_trial_is_that_of_the_address_alone():
+    batched = jax_draws(lambda key: jax.random.key_data(key.jax()), 8, first=5)
+    alone = [
+        jax.random.key_data(stream.make_key(11, trial).jax()) for trial in range(5, 13)
+    ]
+    np.testing.assert_array_equal(batched, np.array(alone))

@@ -136,7 +136,7 @@ def key_of(configuration: Mapping[str, Any]) -> str:
 
 def different(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Which of what makes tallies comparable differs, in words; "" if nothing."""
-    return ", ".join(name for name in _PROVENANCE if one[name] != other[name])
+    return ", ".join(name for name in _PROVENANCE if one.get(name) != other.get(name))
 
 
 def write(save: Callable[..., None], file: ShardFile) -> None:
@@ -173,12 +173,24 @@ def read(path: Path, identity: Mapping[str, Any] | None = None) -> ShardFile:
         raise InputError(f"{path} is no shard's record; it was written without a shard")
     if identity is not None:
         stored = records.read(path, identity)
+    try:
+        return _filed(path, stored)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} is no shard's record: it lacks a part or has another ({error!r})"
+        ) from error
+
+
+def _filed(path: Path, stored: records.Record) -> ShardFile:
+    configuration = stored.configuration
     command = configuration["command"]
     if command is not None:
         command = Command(command[0], command[1], stored.attributes["trials"])
     file = ShardFile(path, read_shard(configuration["shard"]), command)
     for kept in stored.attribute("runs", list):
         key = key_of(kept["configuration"])
+        if not {*_PROVENANCE, "mechanism"} <= set(kept["configuration"]):
+            raise KeyError("what it was counted by")
         run = Run(kept["configuration"], tuple(kept["labels"]), kept["cells"], {})
         file.runs[key] = run
         for number, (first, last, parts) in enumerate(kept["steps"]):

@@ -143,6 +143,12 @@ def find_subject(name: str) -> Subject:
     Raises:
       InputError: if there is none.
     """
+    if not isinstance(name, str):
+        raise InputError(
+            f"a sweep is about a mechanism of the catalogue by its name, or "
+            f'"{ACCOUNT}", not about {name!r}; of a mechanism of your own, run the cells '
+            "with jaxsel.simulate_grid"
+        )
     if name == ACCOUNT:
         names = _names(_ACCOUNT_SETTINGS, simulated=False)
         return Subject(ACCOUNT, None, _ACCOUNT_SETTINGS, names)

@@ -15,7 +15,6 @@ from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale
 
 METHODS = ("literal", "race")
 # Indices are carried as float32 numbers.
-MAX_CANDIDATES = 2**24
 
 
 @factory
@@ -64,10 +63,7 @@ def noisy_max(
         scores = check_finite("scores", data)
         if scores.ndim != 1:
             raise InputError("scores must be one list of numbers")
-        if scores.size > MAX_CANDIDATES:
-            raise InputError(
-                f"there are {scores.size} scores; there may be at most {MAX_CANDIDATES}"
-            )
+        rows.check_candidates(scores.size)
         if noise == "gaussian" and "noise_scale" not in params:
             raise InputError(
                 "Gaussian noisy max is not pure DP; give noise_scale, not epsilon"
