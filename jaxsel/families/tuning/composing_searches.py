@@ -237,9 +237,10 @@ def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
         kept += release.times * (math.log1p(-failure) if failure < 1.0 else -math.inf)
 
     def total(order: np.ndarray) -> np.ndarray:
-        return np.sum(
-            [repeated(curve, times)(order) for curve, times in curves], axis=0
-        )
+        with np.errstate(over="ignore"):  # what exceeds float64 is inf, a bound
+            return np.sum(
+                [repeated(curve, times)(order) for curve, times in curves], axis=0
+            )
 
     def theorems(order: float) -> list[str]:
         found = [name(order) for name in names]
