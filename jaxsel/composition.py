@@ -264,6 +264,7 @@ class CompositionDelta(NamedTuple):
         return tuning_words.with_bounds(self.sentences(), self.bounds)
 
 
+@one_blas_thread()
 def compose_delta(releases: object, epsilon: float) -> CompositionDelta:
     """What is proved about delta of several releases from the same data.
 

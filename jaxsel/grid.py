@@ -6,6 +6,7 @@ from typing import NamedTuple
 from jaxsel.blas_threads import one_blas_thread
 from jaxsel.composition import CompositionCost, compose, guarantee_of, release
 from jaxsel.errors import check_integer
+from jaxsel.families.tuning.secrecy import kept_secret
 from jaxsel.printing import Summary, printed, rounded_up
 from jaxsel.public import TuningCost, account
 from jaxsel.repetitions import Repetitions, as_law, from_mean
@@ -40,9 +41,9 @@ class GridCost(NamedTuple):
         second = (
             f"A random candidate in each of K runs, E[K] = {self.random.law.mean:.6g}: "
             f"({rounded_up(random.epsilon):g}, {delta:g})-differentially private, by "
-            f"{random.theorem}. It covers the best run only: keep K, the other runs and "
-            f"their scores secret. A given candidate is tried with probability "
-            f"{self.tried:.3g}."
+            f"{random.theorem}. It covers the best run only: keep "
+            f"{kept_secret([self.random.law])} secret. A given candidate is "
+            f"tried with probability {self.tried:.3g}."
         )
         if not math.isfinite(grid.epsilon) or not math.isfinite(random.epsilon):
             return [first, second]

@@ -7,9 +7,15 @@ from jaxsel import catalogue, tuning_words
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.base import Claim
 from jaxsel.blas_threads import one_blas_thread
-from jaxsel.composition import guarantee_of, privacy_loss_distribution, release
+from jaxsel.composition import (
+    compose,
+    guarantee_of,
+    privacy_loss_distribution,
+    release,
+)
 from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
+from jaxsel.families.tuning.composing_searches import MOST_TIMES
 from jaxsel.families.tuning.proofs import releases_all
 from jaxsel.families.tuning.secrecy import SCORE, is_fixed, keep
 from jaxsel.printing import Summary, printed, rounded_up
@@ -68,6 +74,8 @@ class TuningCost(NamedTuple):
         or none is known.
       needed: what would make an epsilon provable, where none is; None elsewhere.
       guarantee: of one run.
+      grid: epsilon of K given candidates, each run once and all of them released, where K
+        is always the same number above 1; NaN elsewhere.
     """
 
     base: str
@@ -79,6 +87,7 @@ class TuningCost(NamedTuple):
     attained_from: str = "guarantee"
     needed: accountant.Needed | None = None
     guarantee: BaseGuarantee | None = None
+    grid: float = math.nan
 
     @property
     def best(self) -> accountant.ProvenEpsilon:
@@ -127,18 +136,16 @@ class TuningCost(NamedTuple):
             )
         else:
             found.append(f"{keep([self.law])}: this bound does not cover them.")
-        if is_fixed(self.law) and self.law.maximum != 1:
+        if not math.isnan(self.grid):
             found.append(self._of_a_grid())
         return [*found, SCORE]
 
     def _of_a_grid(self) -> str:
         """What K runs cost that are not alike: each given candidate is tried once."""
         count = self.law.maximum
-        released = [b.epsilon for b in self.bounds if releases_all(b.theorem)]
-        least = min(released, default=math.inf)
         cost = (
-            f"({rounded_up(least):g}, {self.delta:g}) is proved of"
-            if math.isfinite(least)
+            f"({rounded_up(self.grid):g}, {self.delta:g}) is proved of"
+            if math.isfinite(self.grid)
             else "nothing is proved here of"
         )
         return (
@@ -160,6 +167,7 @@ class TuningCost(NamedTuple):
             "theorem": self.best.theorem,
             "single_run_epsilon": self.single,
             "attained_epsilon": self.attained,
+            "grid_epsilon": self.grid,
             "score": SCORE,
             "needed": None if self.needed is None else self.needed._asdict(),
             "bounds": [b._asdict() for b in tuning_words.saying_something(self.bounds)],
@@ -191,6 +199,10 @@ def account(
     guarantee = guarantee_of(base)
     law = as_law(repetitions)
     found = accountant.account(guarantee, law, delta, attain=attain)
+    grid = math.nan
+    if is_fixed(law) and 1 < law.mean <= MOST_TIMES:
+        every = release(guarantee, None, law.maximum or 1)
+        grid = compose(every, delta).best.epsilon
     return TuningCost(
         guarantee.name,
         law,
@@ -201,4 +213,5 @@ def account(
         found.attained_from,
         found.needed,
         guarantee,
+        grid,
     )

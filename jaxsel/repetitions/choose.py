@@ -242,10 +242,13 @@ def as_law(repetitions: Repetitions | str) -> Repetitions:
 
 def _fixed_hint(text: str) -> str:
     """A hint at a fixed number of runs, where a number stands for a law."""
-    plain = text.strip()
-    if plain.isdecimal() and int(plain) > 0:
-        return f"; did you mean point_mass:count={int(plain)}?"
-    return ""
+    try:
+        count = float(text)
+    except ValueError:
+        return ""
+    if not (count >= 1.0 and count.is_integer()):
+        return ""
+    return f"; did you mean point_mass:count={count:.0f}?"
 
 
 def _items(text: str, tail: str, usage: str) -> dict[str, str]:

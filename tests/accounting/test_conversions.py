@@ -182,3 +182,18 @@ def test_an_order_of_50000_is_best_for_a_small_rho():
     found = cv.renyi_to_epsilon(curves.zcdp(1e-9).renyi, 1e-6)
     assert found.epsilon == pytest.approx(8.95e-5, rel=1e-3)
     assert found.order > 5e4
+
+
+def test_so_many_releases_have_so_many_times_the_bound():
+    """Once it is the same bound, up to the largest numbers; what exceeds them is inf."""
+    largest = float(np.finfo(np.float64).max)
+    values = np.array([0.0, 0.25, 9.5e307, largest, math.inf])
+
+    def curve(order: np.ndarray) -> np.ndarray:
+        return values[np.asarray(order, dtype=int)]
+
+    orders = np.arange(values.size)
+    assert np.array_equal(cv.repeated(curve, 1)(orders), values)
+    twice = cv.repeated(curve, 2)(orders)
+    assert np.array_equal(twice, [0.0, 0.5, math.inf, math.inf, math.inf])
+    assert cv.repeated(curve, 3)(np.asarray(1)) == 0.75

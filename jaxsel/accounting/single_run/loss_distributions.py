@@ -32,6 +32,9 @@ _NEGLIGIBLE = (
 _REACH = 700.0  # e^loss must stay finite; larger losses count as infinite
 _MOST_POINTS = 2**22  # of a composed distribution: a second and half a gigabyte
 _UNIT = 2.0**-53
+# Of all releases together: a chance of finite losses that what is cut off of any
+# convolution may exceed. Then it counts as none, and delta is 1.
+_HARDLY = 1e-14
 
 
 def _trimmed(pair: DominatingPair) -> tuple[np.ndarray, np.ndarray, float]:
@@ -118,6 +121,16 @@ def _rounded_up(pmf: Any, releases: int, size: float) -> Any:
     return DensePLDPmf(dense._discretization, dense._lower_loss, masses, beyond, True)
 
 
+def _hardly_finite(parts: Sequence[tuple[tuple[DominatingPair, ...], int]]) -> bool:
+    """Whether in some direction one release or another nearly always tells all."""
+    log_finite = [
+        times * math.log(max(float(np.sum(_trimmed(pair)[1])), 1e-300))
+        for pairs, times in parts
+        for pair in (pairs[0], pairs[-1])
+    ]
+    return min(sum(log_finite[::2]), sum(log_finite[1::2])) <= math.log(_HARDLY)
+
+
 def composed_distribution(
     parts: Sequence[tuple[tuple[DominatingPair, ...], int]],
     interval: float | None = None,
@@ -135,10 +148,13 @@ def composed_distribution(
     Raises:
       InputError: as loss_distribution.
     """
+    from dp_accounting.pld.pld_pmf import DensePLDPmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
     interval = interval_for(parts) if interval is None else interval
     ones = [loss_distribution(pairs, interval) for pairs, _ in parts]
+    if _hardly_finite(parts):
+        return PrivacyLossDistribution(DensePLDPmf(interval, 0, np.zeros(1), 1.0, True))
     found = None
     for one, (_, times) in zip(ones, parts, strict=True):
         many = one if times == 1 else one.self_compose(times)

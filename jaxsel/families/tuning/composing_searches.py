@@ -9,6 +9,7 @@ them is taken: docs/composition.md.
 import functools
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,7 +31,11 @@ from jaxsel.families.tuning.accountant import (
     account,
     account_delta,
 )
-from jaxsel.families.tuning.bounds.needed import Needed, needed_together
+from jaxsel.families.tuning.bounds.needed import (
+    Needed,
+    least_delta,
+    needed_together,
+)
 from jaxsel.families.tuning.proofs import SET_ASIDE, base_delta, base_epsilon, proofs
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 from jaxsel.repetitions import Repetitions, describe
@@ -50,7 +55,8 @@ MOST_TIMES = 100_000
 # How a stated epsilon is shared out: deltas that are tried, and how finely.
 _LOG_SHARES = (math.log(1e-16), math.log(0.5))
 _HALVINGS = 16
-_SUM_ROUNDING = 1e-14
+_LEFT = 1.0 - 1e-9  # of what is left: its sums are rounded
+_ALL = 1.0 - 2.0**-53
 
 
 class Release(NamedTuple):
@@ -231,9 +237,10 @@ def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
         kept += release.times * (math.log1p(-failure) if failure < 1.0 else -math.inf)
 
     def total(order: np.ndarray) -> np.ndarray:
-        return np.sum(
-            [repeated(curve, times)(order) for curve, times in curves], axis=0
-        )
+        with np.errstate(over="ignore"):  # what exceeds float64 is inf, a bound
+            return np.sum(
+                [repeated(curve, times)(order) for curve, times in curves], axis=0
+            )
 
     def theorems(order: float) -> list[str]:
         found = [name(order) for name in names]
@@ -301,36 +308,60 @@ def _quick_epsilon(release: Release) -> Callable[[float], float]:
     )
 
 
+def _within(
+    values: Sequence[float] | np.ndarray, releases: Sequence[Release], epsilon: float
+) -> bool:
+    """Whether they sum over all releases to at most ``epsilon``, without rounding."""
+    if not np.all(np.isfinite(values)):
+        return False
+    spent = sum(
+        Fraction(float(value)) * release.times
+        for value, release in zip(values, releases, strict=True)
+    )
+    return spent <= Fraction(epsilon)
+
+
 def _shares(releases: Sequence[Release], epsilon: float) -> list[float]:
     """An epsilon for each release, the sum over all times at most ``epsilon``.
 
     Any split gives a bound. This one has nearly equal deltas, as ``summed_epsilon`` has
-    them: equal epsilons would ask as much of a statistic as of a large search.
+    them, beside what each release fails with: equal epsilons would ask as much of a
+    statistic as of a large search.
     """
-    times = np.array([release.times for release in releases], dtype=np.float64)
-    equal = [epsilon / float(times.sum())] * len(releases)
+    count = sum(release.times for release in releases)
+    share = epsilon / count
+    if not _within([share], [releases[0]._replace(times=count)], epsilon):
+        share = math.nextafter(share, 0.0)
+    equal = [share] * len(releases)
     if len(releases) == 1:
         return equal
     known = [_quick_epsilon(release) for release in releases]
+    lost = [least_delta(base, law) for base, law, _ in releases]
 
-    def spent(log_delta: float) -> np.ndarray:
+    def spent(log_delta: float) -> list[float]:
         delta = math.exp(log_delta)
-        return np.array([max(solve(delta), 0.0) for solve in known])
+        return [
+            max(solve(min(least + delta, _ALL)), 0.0)
+            for solve, least in zip(known, lost, strict=True)
+        ]
 
     low, high = _LOG_SHARES
     kept = spent(high)
-    if not times @ kept <= epsilon:
+    if not _within(kept, releases, epsilon):
         return equal
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         found = spent(middle)
-        if times @ found <= epsilon:
+        if _within(found, releases, epsilon):
             high, kept = middle, found
         else:
             low = middle
-    left = max(epsilon - float(times @ kept), 0.0)
-    # What is left goes to all alike; less the rounding of these sums.
-    return [float((each + left / times.sum()) * (1.0 - _SUM_ROUNDING)) for each in kept]
+    left = epsilon - sum(
+        release.times * each for each, release in zip(kept, releases, strict=True)
+    )
+    # What is left goes to all alike.
+    more = [each + max(left, 0.0) * _LEFT / count for each in kept]
+    return more if _within(more, releases, epsilon) else kept
 
 
 def summed_delta(

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event, rdp
 
+import jaxsel
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves, divergences, pairs
+from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.dominating import pair_from_laws, reversed_pair
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.catalogue import all_claims
@@ -216,3 +218,34 @@ def test_delta_is_checked(delta):
 def test_no_run_at_all_is_refused():
     with pytest.raises(InputError, match="always 0"):
         account(curves.gaussian(1.0), laws.conditioned(laws.poisson(5.0), 0), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("base", "law", "least"),
+    [
+        ("pure:epsilon=1e308", "geometric:mean=3", 0.9999e308),
+        ("pure:epsilon=1e308", "poisson:mean=3", 0.9999e308),
+        ("pure:epsilon=9.5e307", "point_mass:count=1", 9.4999e307),
+        ("pure:epsilon=1e308", "point_mass:count=2", math.inf),
+        ("pure:epsilon=1", "poisson:mean=1e17", 1.0),
+    ],
+)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_numbers_near_the_largest_are_answered_without_a_warning(
+    base, law, least, delta
+):
+    """Warnings are errors here. No epsilon is below that of one run, hardly below 1e308."""
+    found = account(parse_base(base), laws.parse(law), delta, attain=False)
+    assert all(bound.epsilon >= least for bound in found.bounds)
+    assert not math.isnan(found.best.epsilon)
+    if delta and math.isfinite(least):
+        assert found.best.epsilon < 1.0001e308
+
+
+def test_compositions_near_the_largest_numbers_are_answered_without_a_warning():
+    huge = jaxsel.release("pure:epsilon=1e308")
+    for delta in (0.0, 1e-6):
+        assert jaxsel.compose([huge, huge], delta).best.epsilon == math.inf
+        assert 0.9999e308 < jaxsel.compose(huge, delta).best.epsilon <= 1e308
+    for epsilon in (3.0, 1e308):
+        assert jaxsel.compose_delta([huge, huge], epsilon).best.delta == 1.0

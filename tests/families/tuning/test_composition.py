@@ -1,6 +1,7 @@
 """Composed searches where closed forms or dp-accounting know the answer."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,14 +10,19 @@ from scipy import stats
 
 import jaxsel
 from jaxsel import repetitions
+from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.curves import from_pairs
 from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.accounting.single_run.dominating import (
+    DominatingPair,
     pair_delta,
     pair_from_laws,
     reversed_pair,
 )
+from jaxsel.accounting.single_run.loss_distributions import composed_distribution
+from jaxsel.cli.main import main
 from jaxsel.errors import InputError
+from jaxsel.families.tuning import composing_searches
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds import priced_envelope
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_profiles
@@ -129,3 +135,125 @@ def test_events_of_dp_accounting_are_releases():
 def test_what_cannot_be_composed_is_one_sentence(releases, message):
     with pytest.raises(InputError, match=message):
         jaxsel.compose(releases, 1e-6)
+
+
+def _geometric_fails(mean: float, failure: float) -> float:
+    """1 - E[(1 - failure)^K], from the probabilities of K themselves."""
+    count = np.arange(1, 4000)
+    chance = (1.0 - 1.0 / mean) ** (count - 1) / mean
+    return float(np.sum(chance * -np.expm1(count * math.log1p(-failure))))
+
+
+_FAILING = [
+    ([("approximate:epsilon=0.3,delta=1e-5", "geometric:mean=12", 17)],
+     1.0 - (1.0 - _geometric_fails(12.0, 1e-5)) ** 17),
+    ([("approximate:epsilon=0.3,delta=1e-3", "geometric:mean=12", 2),
+      ("approximate:epsilon=1,delta=0.1", None, 3)],
+     1.0 - (1.0 - _geometric_fails(12.0, 1e-3)) ** 2 * 0.9**3),
+    # With probability 1 - 0.99^5 the best of five fails: Lemma 20 has no closed form, and
+    # the envelope says 5 * 0.01.
+    ([("approximate:epsilon=0.3,delta=0.01", "point_mass:count=5", 3)], None),
+    ([("approximate:epsilon=0.3,delta=0.01", "poisson:mean=4", 3),
+      ("gaussian:noise_multiplier=3", None, 1)],
+     1.0 - math.exp(-3 * 4 * 0.01)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("releases", "fails"), _FAILING)
+def test_where_nothing_is_proved_the_delta_that_would_do_is_named(releases, fails):
+    """At the delta of the sentence something is proved; just below it nothing can be."""
+    listed = [jaxsel.release(*each) for each in releases]
+    found = jaxsel.compose(listed, 1e-6)
+    assert not math.isfinite(found.best.epsilon)
+    assert found.summary().rows == []
+    said = re.search(r"Take delta >= (\S+), or runs", found.sentences()[0])
+    assert said is not None
+    delta = float(said[1])
+    assert math.isfinite(jaxsel.compose(listed, delta).best.epsilon)
+    if fails is not None:
+        assert fails <= delta <= 1.01 * fails
+        below = jaxsel.compose(listed, fails * (1.0 - 1e-6))
+        assert not math.isfinite(below.best.epsilon)
+
+
+def test_nothing_is_tried_where_nothing_can_be_proved(monkeypatch):
+    """The answer comes at once: no program is solved, no Renyi curve looked at."""
+    for name in ("summed_epsilon", "composed_renyi_epsilon", "composed_epsilon"):
+        monkeypatch.setattr(composing_searches, name, None)
+    base = "approximate:epsilon=3.572,delta=4.752e-06"
+    search = jaxsel.release(base, "tnb:eta=0.2805,mean=103.1", 17)
+    found = jaxsel.compose(search, 1e-6)
+    assert [bound.epsilon for bound in found.bounds] == [math.inf] * 3
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_the_command_says_what_would_do_and_exits_as_for_one_search(capsys, json):
+    arguments = [
+        "account", "--base", "approximate:epsilon=0.3,delta=1e-5", "--repetitions",
+        "geometric:mean=12", *json,
+    ]  # fmt: skip
+    answers = []
+    for times in ("1", "17"):
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--times", times])
+        answers.append((ended.value.code, capsys.readouterr().out))
+    (one, _), (several, said) = answers
+    assert one == several == 1
+    if json:
+        assert '"bounds": []' in said
+    else:
+        assert "Take delta >= 0.00204" in said
+        assert "Every bound that applies" not in said
+        assert "inf" not in said
+
+
+@pytest.mark.parametrize(
+    ("releases", "delta"),
+    [
+        ([("approximate:epsilon=1,delta=0.05", "point_mass:count=1000", 2)], 1e-6),
+        (
+            [
+                ("approximate:epsilon=1,delta=0.9", "point_mass:count=30", 2),
+                ("gaussian:noise_multiplier=1", None, 1),
+            ],
+            1e-6,
+        ),
+        (
+            [("approximate:epsilon=2.666,delta=0.007914", "poisson:mean=166.4", 39)],
+            0.00358,
+        ),
+    ],
+)
+def test_runs_that_nearly_always_fail_are_answered(releases, delta):
+    """float64 rounds their failures to 1: no logarithm of 0 is taken."""
+    listed = [jaxsel.release(*each) for each in releases]
+    found = jaxsel.compose(listed, delta)
+    assert not math.isfinite(found.best.epsilon)
+    assert "No delta < 1 would do" in found.sentences()[0]
+    assert composing_searches.composed_renyi(listed).lost == 1.0
+    for epsilon in (0.0, 3.0):
+        back = composing_searches.composed_renyi_delta(listed, epsilon)
+        assert back == (1.0, [])
+
+
+@pytest.mark.parametrize("mass", [0.0, 1e-20, 1e-17, 1e-3])
+@pytest.mark.parametrize("losses", [[0.5], [-3.0, 3.0]])
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_a_pair_that_is_all_but_singular_is_composed(mass, losses, times):
+    """Its finite losses weigh less than what is cut off of a convolution."""
+    loss = np.array([*losses, math.inf])
+    first = np.array([mass] * len(losses) + [1.0 - mass * len(losses)])
+    second = np.append(first[:-1] * np.exp(-loss[:-1]), 0.0)
+    pair = DominatingPair(loss, first, second)
+    build = curves.gaussian(1.0).pairs
+    assert build is not None
+    (other,) = build()
+    exact = 1.0 - (mass * len(losses)) ** times
+    for pairs in ((pair,), (pair, reversed_pair(pair))):
+        alone = composed_distribution([(pairs, times)])
+        beside = composed_distribution([((other,), 2), (pairs, times)])
+        for found in (alone, beside):
+            deltas = [float(found.get_delta_for_epsilon(e)) for e in (0.0, 0.7, 2.0)]
+            assert min(deltas) >= exact - 1e-15
+            assert max(deltas) <= 1.0 + 1e-13  # a sum that dp-accounting rounds
+            assert found.get_epsilon_for_delta(0.5 * exact) == math.inf

@@ -330,6 +330,14 @@ def test_tradeoff_ratio_closed_forms():
         assert tradeoff_ratio(base.tradeoff, endless).shift == math.inf
 
 
+def test_tradeoff_ratio_where_knots_cannot_be_told_apart():
+    """Poisson: log f'(q) - log f'(q') is the mean times T(x) - x, largest by hand."""
+    for mean in (1e8, 1e17):
+        exact = mean * math.tanh(0.5)
+        seen = tradeoff_ratio(curves.pure(1.0).tradeoff, laws.poisson(mean)).shift
+        assert exact * (1.0 - 1e-15) <= seen <= exact * (1.0 + 1e-12) + 1e-7
+
+
 def test_tradeoff_ratio_of_the_larger_of_two_curves():
     generator = np.random.default_rng(5)
     for _ in range(25):

@@ -71,7 +71,17 @@ def _least(law: Repetitions | None, base: BaseGuarantee) -> Callable[[float], fl
         return lambda failure: law.mean * failure
     if base.core is None:
         return lambda failure: law.mean * failure
-    return lambda failure: float(law.pgf_gap(failure))
+    return _gap(law)
+
+
+def least_delta(base: BaseGuarantee, law: Repetitions | None) -> float:
+    """The least delta at which an epsilon of a release is proved; 0 if it cannot fail.
+
+    Args:
+      base: guarantee of one run.
+      law: of K, if the best of K runs is released; None if one run is.
+    """
+    return _least(law, base)(base.failure) if base.failure > 0.0 else 0.0
 
 
 def _together(each: Sequence[tuple[float, int]]) -> float:

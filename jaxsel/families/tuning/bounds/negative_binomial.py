@@ -42,7 +42,7 @@ def _middle(
             terms = np.where(np.isinf(b), e, finite)
         else:
             terms = share * e + log_inverse / b
-    return (1.0 + eta) * terms
+        return (1.0 + eta) * terms
 
 
 def negative_binomial_epsilon(
@@ -79,7 +79,7 @@ def negative_binomial_epsilon(
     eta, log_inverse, log_mean = _checked(eta, gamma)
     excess = np.asarray(order, dtype=np.float64) - 1.0
     middle = _middle(second_order, second_epsilon, eta, log_inverse, tight)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return (np.asarray(epsilon) + middle + log_mean / excess)[()]
 
 
@@ -120,7 +120,7 @@ def negative_binomial_renyi(
 
     def curve(order: np.ndarray) -> np.ndarray:
         order = np.asarray(order, dtype=np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return (base_renyi(order) + least + log_mean / (order - 1.0))[()]
 
     return monotone(curve) if monotonised else curve

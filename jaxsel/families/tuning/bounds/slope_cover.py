@@ -179,7 +179,7 @@ def log_ratio_supremum(cover: SlopeCover) -> Callable[[np.ndarray], np.ndarray]:
         ratio = np.expm1(fall)
         exact = np.log(ratio / fall) - 1.0 + fall / ratio
     # The series fall^2/8 is an upper bound, and the exact form cancels where it is small.
-    rise = np.where(fall < 1e-3, fall**2 / 8.0, exact)
+    rise = np.where(fall < 1e-3, np.minimum(fall, 1.0) ** 2 / 8.0, exact)
     seconds = np.concatenate([log_b[:-1], log_b[1:]])
     firsts = np.concatenate([log_a[:-1] + rise, log_a[1:] + rise])
     hull = upper_hull(seconds, firsts)

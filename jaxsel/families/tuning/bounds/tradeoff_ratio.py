@@ -39,10 +39,12 @@ def _cell_bounds(step: np.ndarray, log_a: np.ndarray, log_b: np.ndarray) -> np.n
     """Upper bounds on log a/b in each cell between the knots."""
     scale = float(np.max(log_a))
     a, b = np.exp(log_a - scale), np.exp(log_b - scale)
-    slope = np.diff(b) / step
+    # Between knots that float64 cannot tell apart there is no chord: NaN, never convex.
+    length = np.where(step > 0.0, step, math.nan)
+    slope = np.diff(b) / length
     bound = log_a[:-1] - log_b[1:]  # a and b decrease
     # Neighbouring chords prolonged into the inner cells, and where they meet.
-    left, right, width = slope[:-2], slope[2:], step[1:-1]
+    left, right, width = slope[:-2], slope[2:], length[1:-1]
     with np.errstate(invalid="ignore", divide="ignore"):
         meet = (b[2:-1] - b[1:-2] - right * width) / (left - right)
     meet = np.where(np.isfinite(meet), np.clip(meet, 0.0, width), 0.0)
