@@ -22,7 +22,6 @@ from jaxsel.errors import InputError, check_integer, check_interval, check_posit
 
 if TYPE_CHECKING:
     import dp_accounting
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 # Points of the discretised loss of one step and of all, by estimate: seconds, and 2 GiB.
 _MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
@@ -93,7 +92,7 @@ def from_event(
         raise InputError(
             f"dp-accounting has no privacy loss distribution for {event}: {error}"
         ) from None
-    if _all_is_lost(accountant._pld):
+    if math.isinf(accountant.get_epsilon(1.0 - 1e-9)):
         raise InputError(f"{event} is not private: it has a step without noise")
     try:
         renyi = _moments(event, neighbours) if renyi is None else renyi
@@ -102,12 +101,6 @@ def from_event(
     return from_loss_distribution(
         accountant._pld, relation=neighbours, name=name or str(event), renyi=renyi
     )
-
-
-def _all_is_lost(distribution: "PrivacyLossDistribution") -> bool:
-    """Whether nearly all mass is at infinite loss, in one direction."""
-    pmfs = distribution._pmf_remove, distribution._pmf_add
-    return max(float(pmf._infinity_mass) for pmf in pmfs) > 1.0 - 1e-9
 
 
 def _relation(relation: object) -> Any:
