@@ -5,6 +5,8 @@ import math
 import re
 from pathlib import Path
 
+import pytest
+
 import jaxsel
 from jaxsel import public, repetitions
 from jaxsel.accounting.single_run.base_text import parse_base
@@ -52,6 +54,20 @@ def test_the_catalogue_has_everything_once():
         assert f"#### `{entry.name}`" in pages["index.md"]
     for name in repetitions.FAMILIES:
         assert f"`{name}`" in pages["index.md"]
+
+
+def test_words_of_the_catalogue_are_defined_where_they_stand():
+    for name, text in catalogue_pages().items():
+        body = text.partition("\n\n|")[2]
+        for word, definition in (
+            ("tightness", "\n* *tightness*: "),
+            (r"\bbase\b", "\n* *base*: "),
+            (r"\bD_a\b", "\n* `D_a(P || Q)`"),
+            (r"\be'", "\n* `e` and `e'`: "),
+        ):
+            if re.search(word, text if word == "tightness" else body):
+                assert text.count(definition) == 1, (name, word)
+        assert "a reading that fails" not in text
 
 
 def test_numbers_in_the_readme_are_those_of_the_catalogue():
@@ -129,13 +145,15 @@ def test_the_example_of_the_package():
     assert doctest.testmod(public).failed == 0
 
 
-def test_python_in_the_guide_runs():
-    text = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["guide", "scaling"])
+def test_python_in_the_documents_runs(page):
+    """Each block by itself: a reader copies one."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
     assert len(blocks) >= 2
     for block in blocks:
         small = block.replace("10_000_000", "10_000")
-        exec(compile(small, "guide.md", "exec"), {"print": lambda *args: None})
+        exec(compile(small, f"{page}.md", "exec"), {"print": lambda *args: None})
 
 
 def test_the_changelog_counts_what_is_there():
