@@ -46,7 +46,10 @@ def no_compilation_cache(monkeypatch, tmp_path):
         "law",
         "simulate",
         "audit",
+        "sweep",
         "merge",
+        "plan",
+        "optimal",
         "report",
         "validate",
         "bench",
@@ -147,6 +150,19 @@ def test_figures_and_sims_are_found_from_any_folder():
     )  # fmt: skip
     assert result.returncode == 0
     assert result.stdout.count("ps22-5\tPapernot & Steinke 2022, Figure 5") == 2
+
+
+def test_outside_a_checkout_the_missing_figures_are_explained(
+    capsys, monkeypatch, tmp_path
+):
+    code, _, err = run(capsys, "list")
+    assert (code, err) == (0, "")
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    code, out, err = run(capsys, "list")
+    assert code == 0
+    assert "figures\t0" in out
+    assert "checkout" in err
+    assert "checkout" not in out
 
 
 class _Terminal(io.StringIO):

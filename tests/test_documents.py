@@ -156,6 +156,18 @@ def test_python_in_the_documents_runs(page):
         exec(compile(small, f"{page}.md", "exec"), {"print": lambda *args: None})
 
 
+def test_the_guide_says_how_trials_are_drawn():
+    text = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    said = set(re.findall(r"`(\w+)`", text))
+    sent = 0
+    for entry in mechanisms():
+        method = entry.settings.get("method")
+        if method is not None and "see the guide" in method.help:
+            sent += 1
+            assert set(method.describe().removeprefix("one of: ").split(", ")) <= said
+    assert sent > 10
+
+
 def test_the_changelog_counts_what_is_there():
     from figures import FIGURES
     from jaxsel.catalogue import self_checks
