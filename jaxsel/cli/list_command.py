@@ -251,6 +251,11 @@ def list_command(
     them and is no error; repetitions, the laws of K; bases,
     what one run may be; figures; sims.
 
+    \b
+    jaxsel list mechanisms --search percentile
+    jaxsel list claims --paper PS --false
+    jaxsel list repetitions
+
     Without an argument: how many there are of each. jaxsel show NAME says more of one.
     On a terminal long lists go through a pager; elsewhere each thing is one line, its
     columns separated by tabs.
