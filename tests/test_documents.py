@@ -182,6 +182,26 @@ def test_the_changelog_counts_what_is_there():
     ) in released
 
 
+def test_the_changelog_says_what_gap_is_left_at_large_delta():
+    """The ratios of priced to attained in Section 5 of docs/priced.md."""
+    section = (ROOT / "docs" / "priced.md").read_text(encoding="utf-8")
+    section = section.partition("## 5. ")[2]
+    large, small = [], {}
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 6 and cells[5].endswith("%"):
+            large.append(float(cells[4]) / float(cells[3]))
+        elif len(cells) == 7 and cells[0].isdigit():
+            small[float(cells[5])] = float(cells[5]) / float(cells[4])
+    assert len(large) > 20
+    at = max(small, key=lambda delta: small[delta])
+    said = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert (
+        f"{min(large):.2f} to {max(large):.1f} times the worst ranking found, "
+        f"{small[at]:.1f} at {at:.1e}".replace("e-0", "e-")
+    ) in said
+
+
 def test_files_named_in_the_architecture_exist():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", text))
