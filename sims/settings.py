@@ -74,7 +74,8 @@ class Setting(NamedTuple):
         numbers = tuple(float(each) for each in found)
         if len(numbers) != len(self.value):
             raise InputError(
-                f"{self.name} is {given}; it must be {len(self.value)} numbers"
+                f"{self.name} is {given}; it must be {len(self.value)} numbers, such as "
+                f"{shown(self.value, ',')}"
             )
         if all(isinstance(each, int) for each in self.value):
             if any(each != int(each) for each in numbers):

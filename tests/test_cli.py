@@ -4,14 +4,17 @@ import io
 import json
 import os
 import pydoc
+import re
 import runpy
+import shlex
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
 import jaxsel
-from jaxsel import source_digest
+from jaxsel import bench, catalogue, source_digest
 from jaxsel.catalogue import published_claims, self_checks
 from jaxsel.cli import checkout, main
 
@@ -46,7 +49,10 @@ def no_compilation_cache(monkeypatch, tmp_path):
         "law",
         "simulate",
         "audit",
+        "sweep",
         "merge",
+        "plan",
+        "optimal",
         "report",
         "validate",
         "bench",
@@ -58,6 +64,46 @@ def test_every_help_text_explains(capsys, command):
     assert "Usage" in out
     assert len(out.splitlines()) > 8
     assert not command or ("--seed" in out and "--json" in out)
+
+
+@pytest.mark.parametrize(
+    "command", ["law", "list", "simulate", "audit", "validate", "bench"]
+)
+def test_the_examples_of_a_help_text_run(capsys, monkeypatch, tmp_path, command):
+    """As they stand, but with few trials; a bench and what validates all is only read."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench, "run", lambda goals, **_: [check_goal(g) for g in goals])
+    monkeypatch.setattr(bench, "run_mechanisms", lambda names, **_: {"rows": []})
+    monkeypatch.setattr(catalogue, "all_claims", lambda: published_claims()[:1])
+    _, out, _ = run(capsys, command, "--help")
+    examples = re.findall(rf"^  jaxsel ({command} .*)$", out, re.M)
+    assert 2 <= len(examples) <= 3
+    few = ["--trials", "1000"] * (command in ("simulate", "audit", "validate"))
+    for example in examples:
+        code, _, err = run(capsys, *shlex.split(example), *few)
+        refuted = example.startswith("audit fixed_repetitions")
+        assert (code, err) == (int(refuted), ""), example
+
+
+def check_goal(goal: int) -> bench.GoalResult:
+    assert goal in bench.GOALS
+    return bench.GoalResult(goal, "", None, None, True, "", "")
+
+
+def test_the_help_of_bench_lists_the_goals(capsys):
+    _, out, _ = run(capsys, "bench", "--help")
+    for goal, what in bench.GOALS.items():
+        assert f"\n  {goal}: {what}\n" in out
+
+
+def test_the_search_in_the_help_of_account_is_read(capsys, tmp_path):
+    _, out, _ = run(capsys, "account", "--help")
+    text = re.search(r"\n  (\[\[search\]\]\n.*?\n)\n", out, re.S)
+    assert text is not None
+    (tmp_path / "later.toml").write_text(textwrap.dedent("  " + text[1]))
+    code, found = run_json(capsys, "account", "--search", str(tmp_path / "later.toml"))
+    assert code == 0
+    assert found["epsilon"] > 0.0
 
 
 def test_version(capsys):
@@ -147,6 +193,19 @@ def test_figures_and_sims_are_found_from_any_folder():
     )  # fmt: skip
     assert result.returncode == 0
     assert result.stdout.count("ps22-5\tPapernot & Steinke 2022, Figure 5") == 2
+
+
+def test_outside_a_checkout_the_missing_figures_are_explained(
+    capsys, monkeypatch, tmp_path
+):
+    code, _, err = run(capsys, "list")
+    assert (code, err) == (0, "")
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    code, out, err = run(capsys, "list")
+    assert code == 0
+    assert "figures\t0" in out
+    assert "checkout" in err
+    assert "checkout" not in out
 
 
 class _Terminal(io.StringIO):

@@ -5,6 +5,8 @@ import math
 import re
 from pathlib import Path
 
+import pytest
+
 import jaxsel
 from jaxsel import public, repetitions
 from jaxsel.accounting.single_run.base_text import parse_base
@@ -52,6 +54,20 @@ def test_the_catalogue_has_everything_once():
         assert f"#### `{entry.name}`" in pages["index.md"]
     for name in repetitions.FAMILIES:
         assert f"`{name}`" in pages["index.md"]
+
+
+def test_words_of_the_catalogue_are_defined_where_they_stand():
+    for name, text in catalogue_pages().items():
+        body = text.partition("\n\n|")[2]
+        for word, definition in (
+            ("tightness", "\n* *tightness*: "),
+            (r"\bbase\b", "\n* *base*: "),
+            (r"\bD_a\b", "\n* `D_a(P || Q)`"),
+            (r"\be'", "\n* `e` and `e'`: "),
+        ):
+            if re.search(word, text if word == "tightness" else body):
+                assert text.count(definition) == 1, (name, word)
+        assert "a reading that fails" not in text
 
 
 def test_numbers_in_the_readme_are_those_of_the_catalogue():
@@ -129,13 +145,27 @@ def test_the_example_of_the_package():
     assert doctest.testmod(public).failed == 0
 
 
-def test_python_in_the_guide_runs():
-    text = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["guide", "scaling"])
+def test_python_in_the_documents_runs(page):
+    """Each block by itself: a reader copies one."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
     assert len(blocks) >= 2
     for block in blocks:
         small = block.replace("10_000_000", "10_000")
-        exec(compile(small, "guide.md", "exec"), {"print": lambda *args: None})
+        exec(compile(small, f"{page}.md", "exec"), {"print": lambda *args: None})
+
+
+def test_the_guide_says_how_trials_are_drawn():
+    text = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    said = set(re.findall(r"`(\w+)`", text))
+    sent = 0
+    for entry in mechanisms():
+        method = entry.settings.get("method")
+        if method is not None and "see the guide" in method.help:
+            sent += 1
+            assert set(method.describe().removeprefix("one of: ").split(", ")) <= said
+    assert sent > 10
 
 
 def test_the_changelog_counts_what_is_there():
@@ -150,6 +180,26 @@ def test_the_changelog_counts_what_is_there():
         f"papers ({false} of them false as printed), {len(errata())} errata, "
         f"{len(self_checks())} self-checks, {len(FIGURES)} figures."
     ) in released
+
+
+def test_the_changelog_says_what_gap_is_left_at_large_delta():
+    """The ratios of priced to attained in Section 5 of docs/priced.md."""
+    section = (ROOT / "docs" / "priced.md").read_text(encoding="utf-8")
+    section = section.partition("## 5. ")[2]
+    large, small = [], {}
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 6 and cells[5].endswith("%"):
+            large.append(float(cells[4]) / float(cells[3]))
+        elif len(cells) == 7 and cells[0].isdigit():
+            small[float(cells[5])] = float(cells[5]) / float(cells[4])
+    assert len(large) > 20
+    at = max(small, key=lambda delta: small[delta])
+    said = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert (
+        f"{min(large):.2f} to {max(large):.1f} times the worst ranking found, "
+        f"{small[at]:.1f} at {at:.1e}".replace("e-0", "e-")
+    ) in said
 
 
 def test_files_named_in_the_architecture_exist():

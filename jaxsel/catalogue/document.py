@@ -26,6 +26,20 @@ from jaxsel.repetitions.choose import family_parameters
 from jaxsel.statements import Paper
 
 _GENERATED = "Generated from the code by `make docs`; do not edit."
+# At the head of every page that uses them.
+_TIGHTNESS = (
+    "* *tightness*: the power of the check of a true bound, the largest observed / claimed "
+    "over its cases, as last measured; where no case comes near, the reason stands beside "
+    "it.",
+)
+_WORDS = (
+    "* *base*: one run of the private algorithm that a search repeats, or that a test "
+    "asks; its privacy is what a statement starts from.",
+    "* `D_a(P || Q)`, or `D_a` alone: the Renyi divergence of order a between the laws of "
+    "the output on two neighbouring data sets, in nats.",
+    "* `e` and `e'`: two bounds on the base's privacy, `e` at the order that the statement "
+    "is about and `e'` the second one that it needs, at order b or with a delta.",
+)
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
@@ -64,7 +78,8 @@ def _file(paper: Paper | None) -> str:
 def _counts(claims: list[Claim], mistakes: list[Erratum]) -> str:
     false = sum(claim.false_as_printed for claim in claims)
     readings = sum(not claim.holds for claim in claims) - false
-    more = f", {readings} a reading that fails" if readings else ""
+    one, many = "reading of a paper that fails", "readings of a paper that fail"
+    more = f" and {_plural(readings, one, many)}" if readings else ""
     return (
         f"{_plural(len(claims), 'statement', 'statements')}, {false} of them false as "
         f"printed{more}; {_plural(len(mistakes), 'erratum', 'errata')}"
@@ -114,6 +129,7 @@ def _paper_page(
 ) -> str:
     title = "Other statements" if paper is None else f"{paper.citation} ({paper.key})"
     lines = [f"# {title}", "", f"{_counts(claims, mistakes)}. {_GENERATED}", ""]
+    lines += [*_TIGHTNESS, *_WORDS, ""]
     if claims:
         header = ("id", "place", "status", "tightness", "statement", "erratum, remark")
         lines += _table(header, _claim_rows(claims))
@@ -161,6 +177,9 @@ def _checks_page() -> str:
         "What the software says of its own mechanisms; no published statements. "
         f"{_GENERATED}",
         "",
+        *_TIGHTNESS,
+        *_WORDS,
+        "",
     ]
     rows = [(f"`{c.id}`", _power(c), c.statement, c.source) for c in self_checks()]
     lines += _table(("id", "tightness", "statement", "what is checked"), rows)
@@ -196,9 +215,7 @@ def _index_page(pages: Mapping[str, tuple[str, str]]) -> str:
         f"{len(mechanisms())} mechanisms; {len(self_checks())} [self-checks]"
         f"(self-checks.md) of the software. {_GENERATED}",
         "",
-        "Tightness is the power of the check of a true bound: the largest observed / "
-        "claimed over its cases, as last measured. Where no case comes near, the reason "
-        "stands beside it.",
+        *_WORDS,
         "",
         "## Statements by paper",
         "",

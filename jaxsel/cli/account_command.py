@@ -36,8 +36,16 @@ one search or of several.
 
 Several searches on the same data: --times 16 for equal ones, --search FILE.toml (repeated,
 or one file with tables [[search]] of base, repetitions and times, and [[beside]] of base
-and times) for others, --beside BASE for anything else that is released. --grid 12 sets a
-fixed grid, every candidate once, beside a random search of the same mean.
+and times) for others, --beside BASE for anything else that is released. With these lines
+in later.toml, --search later.toml adds three searches:
+
+\b
+[[search]]
+base = "gaussian:noise_multiplier=4"
+repetitions = "geometric:mean=10"
+times = 3
+
+--grid 12 sets a fixed grid, every candidate once, beside a random search of the same mean.
 
 --base is one of:
 
@@ -117,7 +125,9 @@ def account_command(
     search: Annotated[
         list[Path] | None,
         typer.Option(
-            "--search", metavar="FILE.toml", help="More searches; repeatable."
+            "--search",
+            metavar="FILE.toml",
+            help="More searches, e.g. later.toml; repeatable.",
         ),
     ] = None,
     beside: Annotated[

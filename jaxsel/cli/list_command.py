@@ -1,6 +1,7 @@
 """jaxsel list."""
 
 import enum
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
@@ -180,6 +181,11 @@ _LISTS = {
 }
 
 
+_NO_CHECKOUT = (
+    "Figures and simulations are found in a checkout of jaxsel, not in a wheel."
+)
+
+
 class Nature(enum.StrEnum):
     """What a claim is about."""
 
@@ -245,6 +251,11 @@ def list_command(
     them and is no error; repetitions, the laws of K; bases,
     what one run may be; figures; sims.
 
+    \b
+    jaxsel list mechanisms --search percentile
+    jaxsel list claims --paper PS --false
+    jaxsel list repetitions
+
     Without an argument: how many there are of each. jaxsel show NAME says more of one.
     On a terminal long lists go through a pager; elsewhere each thing is one line, its
     columns separated by tabs.
@@ -256,6 +267,8 @@ def list_command(
             print_json(sizes)
         else:
             print_listing(("kind", "how many"), list(sizes.items()))
+            if not sizes[Kind.figures]:
+                sys.stderr.write(f"jaxsel: {_NO_CHECKOUT}\n")
         return
     with bad_input_exits():
         rows = _LISTS[what].rows()
@@ -276,9 +289,7 @@ def list_command(
     if json:
         print_json(rows)
     elif not rows and what in (Kind.figures, Kind.sims) and not words:
-        say(
-            "Figures and simulations are found in a checkout of jaxsel, not in a wheel."
-        )
+        say(_NO_CHECKOUT)
     else:
         columns = _LISTS[what].columns
         cells = [[_shown(row, column) for column in columns] for row in rows]

@@ -77,7 +77,7 @@ app.command("audit")(run_commands.audit_command)
 app.command("sweep", help=sweep_command.HELP)(sweep_command.sweep_command)
 app.command("merge")(merge_command.merge_command)
 app.command("validate")(validate_command.validate_command)
-app.command("bench")(validate_command.bench_command)
+app.command("bench", help=validate_command.BENCH_HELP)(validate_command.bench_command)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, bad_input_exits
+from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.search_options import (
     NoneOption,
@@ -78,9 +78,11 @@ def optimal_command(
         Path | None,
         typer.Option("--save", metavar="FILE", help="Write the law of K."),
     ] = None,
+    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """How many runs should a search make, at random, to cost least?"""
+    del seed
     from jaxsel import repetitions
     from jaxsel.families.tuning.planning.optimal import optimal
 

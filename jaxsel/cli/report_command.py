@@ -45,7 +45,7 @@ def report_command(
     times: TimesOption = 1,
     search: Annotated[
         list[Path] | None,
-        typer.Option("--search", metavar="FILE.toml", help="More searches."),
+        typer.Option("--search", metavar="FILE.toml", help="More, e.g. later.toml."),
     ] = None,
     beside: Annotated[
         list[str] | None,

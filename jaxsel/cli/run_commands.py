@@ -49,7 +49,13 @@ def law_command(
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Print the exact output law: jaxsel law private_tuning repetitions=poisson:mean=5."""
+    """Print the exact output law, where one is known.
+
+    \b
+    jaxsel law noisy_max scores=3,2,1 epsilon=1
+    jaxsel law private_tuning repetitions=poisson:mean=5
+    jaxsel law private_tuning repetitions=geometric:mean=10 --json
+    """
     del seed
     from jaxsel.catalogue import find_mechanism
 
@@ -79,7 +85,12 @@ def simulate_command(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Simulate a mechanism: jaxsel simulate noisy_max scores=3,2,1 epsilon=1.
+    """Simulate a mechanism.
+
+    \b
+    jaxsel simulate noisy_max scores=3,2,1 epsilon=1
+    jaxsel simulate private_tuning repetitions=geometric:mean=10 --trials 1e5
+    jaxsel simulate noisy_max noise=laplace --trials 1e7 --record run.nc
 
     Prints how often each outcome happened, with exact (Clopper-Pearson) intervals, and
     its exact probability where known. With --shard it keeps a share of the trials for
@@ -164,7 +175,12 @@ def audit_command(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Bound the privacy loss from below: jaxsel audit fixed_repetitions count=5.
+    """Bound the privacy loss from below, by simulation.
+
+    \b
+    jaxsel audit noisy_max epsilon=2
+    jaxsel audit fixed_repetitions count=5
+    jaxsel audit dp_sgd --delta 1e-2 --trials 1e5
 
     Simulates both sides of each constructed neighbouring pair. Prints the audited lower
     bound on epsilon (of all pairs together at the stated confidence), the exact epsilon

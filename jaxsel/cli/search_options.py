@@ -26,7 +26,9 @@ RankOption = Annotated[
 ]
 RankOfOption = Annotated[
     str | None,
-    typer.Option("--rank-of", metavar="LAW", help="As good as this law of K."),
+    typer.Option(
+        "--rank-of", metavar="LAW", help="As good as this law, e.g. geometric:mean=30."
+    ),
 ]
 NoneOption = Annotated[
     float | None, typer.Option("--none", help="Chance of no release, at most.")

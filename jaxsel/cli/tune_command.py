@@ -110,7 +110,7 @@ def tune_command(
     ] = defaults.DATA,
     data_folder: Annotated[
         Path | None,
-        typer.Option("--data-folder", help="Of the IDX files; see the guide."),
+        typer.Option("--data-folder", help="Of the IDX files; see docs/training.md."),
     ] = None,
     repetitions: Annotated[
         str, typer.Option("--repetitions", metavar="TEXT", help="How K is drawn.")
@@ -152,10 +152,10 @@ def tune_command(
         Path | None,
         typer.Option(
             "--folder",
-            help="Where to save, so that the same command with the same --seed goes on "
-            "after a kill. Holds secrets: made for its owner alone, and refused if it is "
-            "there and open to others. At the end release.json in it holds what is "
-            "released, for jaxsel report.",
+            help="Where to save, so that the same command goes on after a kill; a seed "
+            "that was drawn is kept in it. Holds secrets: made for its owner alone, and "
+            "refused if it is there and open to others. At the end release.json in it "
+            "holds what is released, for jaxsel report.",
         ),
     ] = None,
     save: Annotated[
@@ -180,15 +180,13 @@ def tune_command(
     from jaxsel.data.images import load_images
     from jaxsel.training import draws
     from jaxsel.training import search as searching
-    from jaxsel.training.checkpoints import save_release
+    from jaxsel.training.checkpoints import kept_seed, save_release
     from jaxsel.training.network import STRIDES, network
     from jaxsel.training.plan import plan_search, read_numbers, read_rates
 
     with bad_input_exits():
         if save is not None and (save.suffix != ".npz" or save.exists()):
             raise InputError(f"{save} must be a new file ending in .npz")
-        if folder is not None and seed is None:
-            raise InputError("a search in a folder goes on by its seed; give --seed")
         check_choice("strides", strides, STRIDES)
         if seed is not None:
             draws.check_seed(seed)
@@ -204,7 +202,12 @@ def tune_command(
             repetitions=laws.parse(repetitions),
             delta=delta,
         )
-        chosen = draws.fresh_seed() if seed is None else draws.check_seed(seed)
+        if seed is not None:
+            chosen = seed
+        elif folder is not None:
+            chosen = kept_seed(folder)
+        else:
+            chosen = draws.fresh_seed()
         (runs,) = draws.draw_secrets(plan, [chosen])
         total = sum(plan.candidates[choice].steps for choice in runs.choices)
         with progress_bar(total, 0, None, unit="training steps") as advance:

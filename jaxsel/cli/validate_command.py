@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from jaxsel.bench import GOALS
 from jaxsel.cli.arguments import (
     JsonOption,
     SeedOption,
@@ -17,6 +18,26 @@ from jaxsel.cli.arguments import (
 )
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.errors import InputError, check_integer
+
+_GOALS = "\n".join(f"{goal}: {what}" for goal, what in GOALS.items())
+BENCH_HELP = f"""Measure speed side by side with numpy, plain JAX and peers, as ratios.
+
+\b
+jaxsel bench 4 11
+jaxsel bench --mechanism noisy_max
+jaxsel bench --all --record speed.json
+
+Everything runs interleaved in one process; a goal compares the fastest repeats. Peers
+that are not installed are not measured. Exit status 1 if a measured goal is missed. The
+goals, of which 14 takes up to an hour:
+
+\b
+{_GOALS}
+
+With --all, or --mechanism NAME, every mechanism with every method, at its default
+settings, on one thread: trials a second, the share of what a bare program of the same
+random words, logarithms, exponentials and float64 operations reaches, and how many
+times faster than vectorised NumPy. All of them take half an hour."""
 
 
 def validate_command(
@@ -39,6 +60,11 @@ def validate_command(
     json: JsonOption = False,
 ) -> None:
     """Put claims to the test against exact laws or simulation.
+
+    \b
+    jaxsel validate PS-Thm2 LT-Thm3.5
+    jaxsel validate CL-Thm1 --trials 1e5 --cases 50
+    jaxsel validate --all --json
 
     Each is found to hold, refuted, or inconclusive, with the numbers of its worst case.
     Statements known to be false as printed are expected to be refuted. Published
@@ -110,7 +136,8 @@ def validate_command(
 
 def bench_command(
     goals: Annotated[
-        list[int] | None, typer.Argument(metavar="[GOAL]...", help="Default: all.")
+        list[int] | None,
+        typer.Argument(metavar="[GOAL]...", help="Numbers from above; default: all."),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Every mechanism instead of the goals.")
@@ -131,17 +158,7 @@ def bench_command(
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Measure speed side by side with numpy, plain JAX and peers, as ratios.
-
-    Everything runs interleaved in one process; a goal compares the fastest repeats. Peers
-    that are not installed are not measured. Exit status 1 if a measured goal is missed.
-    Goal 14 times 200 random commands of the accountant, and takes up to an hour.
-
-    With --all, or --mechanism NAME, every mechanism with every method, at its default
-    settings, on one thread: trials a second, the share of what a bare program of the same
-    random words, logarithms, exponentials and float64 operations reaches, and how many
-    times faster than vectorised NumPy. All of them take half an hour.
-    """
+    """Measures the goals, or mechanisms; see ``BENCH_HELP``."""
     del seed
     from rich.console import Console
 

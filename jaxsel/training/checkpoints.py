@@ -11,11 +11,13 @@ import numpy as np
 
 from jaxsel.errors import InputError
 from jaxsel.repetitions import describe
+from jaxsel.training import draws
 from jaxsel.training.dp_sgd import State
 from jaxsel.training.plan import SearchPlan
 
 RELEASE = "release.json"
 """Name of the file of what a finished search releases."""
+_SEARCH, _SEED = "search.json", "seed"
 
 
 class Saved(NamedTuple):
@@ -48,6 +50,41 @@ def _make_private(path: Path) -> None:
             f"{path} is open to others (mode {found.st_mode & 0o777:o}), and the folder of "
             "a search holds secrets; give a folder that does not exist yet, or chmod 700"
         )
+
+
+def kept_seed(folder: str | Path) -> int:
+    """The seed of a folder: drawn and kept there at first, the same ever after.
+
+    It is as secret as the folder, whose scores and networks tell as much.
+
+    Args:
+      folder: of the search, made if need be.
+
+    Raises:
+      InputError: if the folder cannot be written, is open to others, or belongs to a
+        search whose seed was given.
+    """
+    path = Path(folder).expanduser().absolute()
+    try:
+        _make_private(path)
+        kept = path / _SEED
+        if kept.exists():
+            return draws.check_seed(int(kept.read_text()))
+        if (path / _SEARCH).exists():
+            raise InputError(
+                f"{path} holds a search whose seed was given; give it again, or another "
+                "folder"
+            )
+        seed = draws.fresh_seed()
+        with open(
+            kept, "x", opener=lambda name, flags: os.open(name, flags, 0o600)
+        ) as f:
+            f.write(f"{seed}\n")
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be used as a folder: {error}") from None
+    return seed
 
 
 def save_release(folder: str | Path, record: dict[str, Any]) -> None:
@@ -100,7 +137,7 @@ class Checkpoints:
         # The seed is not written in clear, though the folder is secret anyway.
         text = repr((plan._replace(repetitions=None), describe(plan.repetitions)))  # type: ignore
         name = hashlib.sha256(f"{text},{seed},{model}".encode()).hexdigest()
-        label = path / "search.json"
+        label = path / _SEARCH
         try:
             _make_private(path)
             if label.exists():

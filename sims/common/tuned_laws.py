@@ -109,6 +109,19 @@ def epsilon(law: laws.Repetitions) -> float:
     raise InputError(f"there is no bound for {law.family} repetitions here")
 
 
+def common_epsilons() -> tuple[float, float]:
+    """Least and largest epsilon that every family has, rounded inwards to hundredths."""
+    ends = [
+        (epsilon(family.law(family.low)), epsilon(family.law(family.high)))
+        for family in FAMILIES.values()
+    ]
+    least = max(low for low, _ in ends)
+    most = min(high for _, high in ends)
+    return math.floor(least * 100.0 + 1.0) / 100.0, math.ceil(
+        most * 100.0 - 1.0
+    ) / 100.0
+
+
 def at_epsilon(family: LawFamily, target: float) -> laws.Repetitions:
     """The law of the family whose epsilon is ``target``.
 
@@ -120,6 +133,10 @@ def at_epsilon(family: LawFamily, target: float) -> laws.Repetitions:
         return epsilon(family.law(t)) - target
 
     if not excess(family.low) < 0.0 < excess(family.high):
-        raise InputError(f"no law of {family.name} has epsilon {target:g}")
+        least, most = common_epsilons()
+        raise InputError(
+            f"no law of {family.name} has epsilon {target:g}; take epsilons from {least:g} "
+            f"to {most:g}, which all families have"
+        )
     root = brentq(excess, family.low, family.high, xtol=1e-10)
     return family.law(float(root))  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """Figures 1, 5 and 6 of Papernot & Steinke, and the choice on real data."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -108,6 +109,27 @@ def test_epsilon_agrees_with_the_accountant(name, theorem):
 def test_no_law_has_an_epsilon_below_that_of_one_run():
     with pytest.raises(InputError, match="no law of eta=0 has epsilon 2"):
         tuned_laws.at_epsilon(tuned_laws.FAMILIES["eta=0"], 2.0)
+
+
+def test_the_epsilons_that_a_refusal_names_can_be_had():
+    families = tuned_laws.FAMILIES.values()
+    with pytest.raises(
+        InputError, match=r"no law of eta=-0\.5 has epsilon 1;"
+    ) as refused:
+        tuned_laws.at_epsilon(tuned_laws.FAMILIES["eta=-0.5"], 1.0)
+    said = re.search(r"from (\S+) to (\S+),", str(refused.value))
+    assert said is not None
+    for end, outwards in zip(said.groups(), (-0.011, 0.011), strict=True):
+        for family in families:
+            law = tuned_laws.at_epsilon(family, float(end))
+            assert tuned_laws.epsilon(law) == pytest.approx(float(end), abs=1e-6)
+        refusals = 0
+        for family in families:
+            try:
+                tuned_laws.at_epsilon(family, float(end) + outwards)
+            except InputError:
+                refusals += 1
+        assert refusals > 0
 
 
 # --- simulated points -----------------------------------------------------------------

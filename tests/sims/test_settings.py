@@ -94,7 +94,7 @@ def test_modules_are_put_back_after_an_error():
             {"base_success": "1.5"},
             r"base_success is 1.5; it must be a number in \(0, 1\)",
         ),
-        ({"epsilons": "1,2"}, "epsilons is 1,2; it must be 8 numbers"),
+        ({"epsilons": "1,2"}, "it must be 8 numbers, such as 2.5,3.25,4,"),
         ({"rho": "much"}, "rho is 'much'"),
     ],
 )

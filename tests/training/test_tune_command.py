@@ -55,7 +55,6 @@ def test_only_reveal_shows_the_other_runs(capsys):
         (["--repetitions", "geometric"], "geometric"),
         (["--repetitions", "poisson:mean=2", "--batch-sizes", "16,8"], "truncated"),
         (["--batch-sizes", "5000"], "batch size"),
-        (["--folder", "somewhere"], "--seed"),
         (["--save", "winner.txt"], ".npz"),
         (["--strides", "wide", "--seed", "1"], "strides"),
         (["--seed", "18446744073709551616"], "above 2**64 - 1"),
@@ -113,6 +112,36 @@ def test_a_finished_search_can_be_reported_and_tells_no_secret(capsys, tmp_path)
         assert "the seed, K, the other runs" in out
         assert f"ε = {np.ceil(document['epsilon'] * 1e4) / 1e4:g}" in out
         folder = tmp_path / "another"
+
+
+def test_a_folder_keeps_the_seed_that_was_drawn(capsys, tmp_path):
+    folder = tmp_path / "search"
+    options = [*SMALL, "--folder", str(folder), "--json"]
+    first = run(options, capsys)
+    kept = folder / "seed"
+    assert kept.stat().st_mode & 0o077 == 0
+    seed = kept.read_text().strip()
+    assert seed not in "".join(first)
+    assert seed not in (folder / "release.json").read_text()
+    assert run(options, capsys) == first
+    by_hand = [*SMALL, "--seed", seed, "--json"]
+    assert run([*by_hand, "--folder", str(folder)], capsys) == first
+    assert run(by_hand, capsys) == first
+    other = tmp_path / "other"
+    run([*SMALL, "--folder", str(other)], capsys)
+    assert (other / "seed").read_text().strip() != seed
+
+
+def test_a_folder_whose_seed_was_given_asks_for_it_again(capsys, tmp_path):
+    options = [*SMALL, "--folder", str(tmp_path / "search")]
+    run([*options, "--seed", "3"], capsys)
+    before = sorted(path.name for path in (tmp_path / "search").iterdir())
+    with pytest.raises(SystemExit) as stop:
+        main(options)
+    assert stop.value.code == 2
+    assert "whose seed was given" in capsys.readouterr().err
+    after = sorted(path.name for path in (tmp_path / "search").iterdir())
+    assert after == before
 
 
 def test_a_search_without_runs_leaves_that_it_released_nothing(capsys, tmp_path):
