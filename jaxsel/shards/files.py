@@ -175,7 +175,7 @@ def read(path: Path, identity: Mapping[str, Any] | None = None) -> ShardFile:
         stored = records.read(path, identity)
     try:
         return _filed(path, stored)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} is no shard's record: it lacks a part or has another ({error!r})"
         ) from error
@@ -191,6 +191,8 @@ def _filed(path: Path, stored: records.Record) -> ShardFile:
         key = key_of(kept["configuration"])
         if not {*_PROVENANCE, "mechanism"} <= set(kept["configuration"]):
             raise KeyError("what it was counted by")
+        if type(kept["cells"]) is not int:
+            raise TypeError("the number of cells")
         run = Run(kept["configuration"], tuple(kept["labels"]), kept["cells"], {})
         file.runs[key] = run
         for number, (first, last, parts) in enumerate(kept["steps"]):
