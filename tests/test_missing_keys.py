@@ -130,8 +130,11 @@ def test_a_shard_that_lacks_a_part_is_refused(tmp_path):
     for parts in broken:
         rewrite(stored, attributes=attributes | {"runs": [parts]})
         refused(merged)
-    rewrite(stored, arrays={})
-    refused(merged)
+    ((name, array),) = stored.arrays.items()
+    for arrays in ({}, {name: array[:, :1]}, {name: array[0]}, {name: array * 1.0}):
+        rewrite(stored, arrays=arrays)
+        refused(merged)
+        refused(kept)
     for key in ("runs", "trials"):
         if key == "runs":
             rewrite(stored, attributes=changed(attributes, key, None, True))

@@ -10,7 +10,7 @@ import numpy as np
 from jaxsel import engine, hosts, records
 from jaxsel.errors import InputError
 from jaxsel.shards.assignment import Shard, cover, share
-from jaxsel.shards.files import Command, ShardFile, add, read, write
+from jaxsel.shards.files import Command, ShardFile, add, check_sums, read, write
 from jaxsel.tallies import Tallies
 from jaxsel.work import Counted, Work, as_tallies, run_by
 
@@ -89,4 +89,5 @@ def _going_on(counted: Counted | None, piece: Work) -> Counted:
         return fresh
     structure = jax.tree.structure(fresh.values)
     leaves = jax.tree.leaves(counted.values)
+    check_sums(leaves, jax.tree.leaves(fresh.values))
     return counted._replace(values=jax.tree.unflatten(structure, leaves))
