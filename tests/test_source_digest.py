@@ -116,7 +116,7 @@ def test_a_stale_record_is_refused(tmp_path, monkeypatch):
     [
         (
             "noisy_max",
-            {"noisy_max.noisy_max", "noisy_max.laws", "noisy_max.scales"},
+            {"noisy_max.noisy_max", "noisy_max.laws"},
             {"engine", "stream", "noise", "logarithm", "rows", "statistics", "domains"},
         ),
         (

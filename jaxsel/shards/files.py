@@ -1,7 +1,7 @@
 """The file of a shard: tallies by call, range of trials and part."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,11 +121,25 @@ class ShardFile:
 
 
 def add(values: Any, part: Part, counted: Counted) -> None:
-    """Adds what is counted of a part to sums over all cells, in place."""
-    for total, more in zip(
-        jax.tree.leaves(values), jax.tree.leaves(counted.values), strict=True
-    ):
+    """Adds what is counted of a part to sums over all cells, in place.
+
+    Raises:
+      InputError: if the part holds other sums than these.
+    """
+    totals, found = jax.tree.leaves(values), jax.tree.leaves(counted.values)
+    check_sums(found, [total[part.cells] for total in totals])
+    for total, more in zip(totals, found, strict=True):
         total[part.cells] += more
+
+
+def check_sums(found: Sequence[np.ndarray], like: Sequence[np.ndarray]) -> None:
+    """InputError unless the sums that a file holds have these shapes and types."""
+    wanted = [(array.shape, array.dtype) for array in like]
+    if [(array.shape, array.dtype) for array in found] != wanted:
+        raise InputError(
+            "a shard's file lacks an array of what it counted, or has another; run the "
+            "shard anew, into another file"
+        )
 
 
 def key_of(configuration: Mapping[str, Any]) -> str:
@@ -175,7 +189,7 @@ def read(path: Path, identity: Mapping[str, Any] | None = None) -> ShardFile:
         stored = records.read(path, identity)
     try:
         return _filed(path, stored)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} is no shard's record: it lacks a part or has another ({error!r})"
         ) from error
@@ -191,6 +205,8 @@ def _filed(path: Path, stored: records.Record) -> ShardFile:
         key = key_of(kept["configuration"])
         if not {*_PROVENANCE, "mechanism"} <= set(kept["configuration"]):
             raise KeyError("what it was counted by")
+        if type(kept["cells"]) is not int:
+            raise TypeError("the number of cells")
         run = Run(kept["configuration"], tuple(kept["labels"]), kept["cells"], {})
         file.runs[key] = run
         for number, (first, last, parts) in enumerate(kept["steps"]):

@@ -5,7 +5,7 @@ speaks of candidate number r in descending order of counts. Ties go to the lower
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
@@ -179,6 +179,7 @@ def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
 # --- The mechanism --------------------------------------------------------------------
 
 
+@runtime_checkable
 class Checked(Protocol):
     """What a mechanism reads from its input, the ranked histogram among it."""
 
