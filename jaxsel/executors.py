@@ -9,6 +9,7 @@ import collections
 import contextlib
 import functools
 import pickle
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Executor
@@ -28,6 +29,7 @@ from jaxsel.work import Counted, Save, Work, as_tallies, check_counted, run_by
 _TASK_SECONDS = 2.0
 _SAVE_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
+_WORKERS_SECONDS = 3.0
 _KEPT_WORKS = 16
 
 
@@ -69,6 +71,8 @@ def using(executor: Executor | Any, *, tasks: int = 64) -> Iterator[None]:
 def dask(address: str) -> Iterator[Any]:
     """The workers of a Dask scheduler: a ``distributed.Client``, for ``using``.
 
+    Where there are none after three seconds it says so on standard error, and waits.
+
     Args:
       address: of the scheduler, "tcp://HOST:PORT".
 
@@ -91,6 +95,7 @@ def dask(address: str) -> Iterator[Any]:
             f"({type(error).__name__}); start one, or give its address"
         ) from error
     with client:
+        _say_if_idle(client, address)
         try:
             yield client
         except (KilledWorker, CancelledError) as error:
@@ -98,6 +103,17 @@ def dask(address: str) -> Iterator[Any]:
                 f"the workers of {address} were lost ({type(error).__name__}); what was "
                 "counted is in the record, if there is one"
             ) from error
+
+
+def _say_if_idle(client: Any, address: str) -> None:
+    """Says that nobody works there yet, where it would wait without a word."""
+    try:
+        client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
+    except TimeoutError:
+        sys.stderr.write(
+            f"jaxsel: the scheduler at {address} has no workers yet; start some with "
+            f"`dask worker {address}`, they are waited for\n"
+        )
 
 
 class _Answer(NamedTuple):

@@ -3,9 +3,11 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -224,3 +226,72 @@ def test_joined_processes_print_once(tmp_path):
     alone = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert without_seconds(first) == without_seconds(alone.stdout)
     assert record.exists()
+
+
+LONG = ("noisy_max", "--trials", "4e9")
+COMMANDS = {
+    "simulate": (("simulate", *LONG), "{record}"),
+    "audit": (("audit", *LONG), "{record}"),
+    "a shard": (("simulate", *LONG, "--shard", "1/2"), "{record}-{{shard}}"),
+    "sweep": (
+        ("sweep", "noisy_max", "epsilon=0.5,1", "--trials", "4e9"),
+        "{record}.nc",
+    ),
+    "a shard of a sweep": (
+        ("sweep", "noisy_max", "--trials", "4e9", "--shard", "1/2"),
+        "{record}-{{shard}}.nc",
+    ),
+}
+
+
+@pytest.mark.parametrize("which", list(COMMANDS))
+def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
+    """Interrupted once something is counted; what the sentence says is so."""
+    words, pattern = COMMANDS[which]
+    record = pattern.format(record=tmp_path / "run")
+    file = record.replace("{shard}", "1")
+    hurried = (
+        "import jaxsel.engine, jaxsel.sweeps.keeping, sys;"
+        "jaxsel.engine._SAVE_SECONDS = jaxsel.sweeps.keeping._SAVE_SECONDS = 0.0;"
+        "from jaxsel.cli import main; main(sys.argv[1:])"
+    )
+    running = subprocess.Popen(
+        [sys.executable, "-c", hurried, *words, "--record", record],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    until = time.monotonic() + 100
+    while not os.path.exists(file) and time.monotonic() < until:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert err.strip() == (
+        f"jaxsel: interrupted; what was counted is saved in {file}; the same command "
+        "goes on"
+    )
+    assert os.path.exists(file)
+
+
+@pytest.mark.parametrize("words", [("simulate", *LONG), ("sweep", *LONG)])
+def test_an_interrupted_command_without_a_record_says_so(capsys, monkeypatch, words):
+    def interrupted(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jaxsel.engine.count_here", interrupted)
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (130, "")
+    assert err.strip() == (
+        "jaxsel: interrupted; nothing is saved; with --record FILE it could go on"
+    )
+
+
+def test_a_record_that_is_not_begun_is_not_said_to_be(capsys, monkeypatch, tmp_path):
+    def interrupted(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jaxsel.engine.count_here", interrupted)
+    path = tmp_path / "run.nc"
+    code, _, err = run(capsys, *SIMULATE, "--record", str(path))
+    assert code == 130
+    assert f"nothing was counted yet, so {path} is not written" in err
+    assert not path.exists()

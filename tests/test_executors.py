@@ -3,6 +3,7 @@
 import multiprocessing
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -216,6 +217,36 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(address):
             pass
     assert "\n" not in str(caught.value)
     assert time.monotonic() - started < 60
+
+
+IDLE = """
+    import distributed, sys
+    from jaxsel import executors
+    if __name__ == "__main__":
+        executors._WORKERS_SECONDS = float(sys.argv[1])
+        local = {"processes": False, "dashboard_address": None, "threads_per_worker": 1}
+        with distributed.LocalCluster(n_workers=int(sys.argv[2]), **local) as cluster:
+            with executors.dask(cluster.scheduler_address):
+                print(cluster.scheduler_address)
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_scheduler_without_workers_is_told_of(workers):
+    """A moment of patience, where there are none."""
+    pytest.importorskip("distributed")
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(IDLE), "0.2" if workers == 0 else "20",
+         str(workers)],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    address = ended.stdout.strip()
+    sentence = (
+        f"jaxsel: the scheduler at {address} has no workers yet; start some with "
+        f"`dask worker {address}`, they are waited for\n"
+    )
+    assert (sentence in ended.stderr) == (workers == 0)
 
 
 @pytest.mark.slow

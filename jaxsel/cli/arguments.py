@@ -65,6 +65,29 @@ def bad_input_exits() -> Iterator[None]:
         raise SystemExit(2) from None
 
 
+@contextlib.contextmanager
+def interrupts_say(record: str | Path | None) -> Iterator[None]:
+    """What an interrupted command leaves, in one sentence on standard error.
+
+    Exit status 130, as shells have it.
+
+    Args:
+      record: the file that it saves to; None for none.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        left = "nothing is saved; with --record FILE it could go on"
+        if record is not None:
+            left = f"nothing was counted yet, so {record} is not written"
+            if Path(record).exists():
+                left = (
+                    f"what was counted is saved in {record}; the same command goes on"
+                )
+        sys.stderr.write(f"\njaxsel: interrupted; {left}\n")
+        raise SystemExit(130) from None
+
+
 def read_settings(texts: list[str] | None) -> dict[str, str]:
     """name=value texts as a mapping."""
     settings: dict[str, str] = {}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from jaxsel.cli.arguments import interrupts_say
 from jaxsel.cli.output import print_json, say
 from jaxsel.errors import InputError
 
@@ -93,6 +94,19 @@ def scaled(
       InputError: for options that exclude each other, or need another; and as what they
         stand for.
     """
+    file = scaling.record
+    if scaling.shard is not None and file is not None:
+        from jaxsel.shards import read_shard
+
+        file = file.replace("{shard}", str(read_shard(scaling.shard).index))
+    with interrupts_say(file), _scaled(scaling, name, options, trials) as role:
+        yield role
+
+
+@contextlib.contextmanager
+def _scaled(
+    scaling: Scaling, name: str, options: Mapping[str, Any], trials: str | None
+) -> Iterator[Role]:
     shard, record, coordinator, processes, process, scheduler = scaling
     ways = {"shard": shard, "coordinator": coordinator, "scheduler": scheduler}
     if record is not None and name != "simulate" and shard is None:

@@ -10,6 +10,7 @@ from jaxsel.cli.arguments import (
     bad_input_exits,
     compilation_cache,
     complete_mechanisms,
+    interrupts_say,
     read_settings,
     read_trials,
 )
@@ -119,7 +120,7 @@ def sweep_command(
             return
         from jaxsel.sweeps import sweep
 
-        with workers(scheduler):
+        with interrupts_say(asked.record), workers(scheduler):
             found = sweep(
                 asked.sweep, asked.settings, record=asked.record, **asked.options()
             )
@@ -177,9 +178,10 @@ def _keep_share(asked: "Asked", shard: str, scheduler: str | None, json: bool) -
         raise InputError("--shard needs a file for its tallies; give --record FILE")
     which = read_shard(shard)
     path = asked.record.replace("{shard}", str(which.index))
-    trials = keep_share(
-        which, asked.sweep, asked.settings, record=path, **asked.options()
-    )
+    with interrupts_say(path):
+        trials = keep_share(
+            which, asked.sweep, asked.settings, record=path, **asked.options()
+        )
     if json:
         print_json({"shard": str(which), "record": path, "trials": trials})
     else:

@@ -230,6 +230,11 @@ def to_dataset(
                 "units": measure.units,
                 "kind": measure.kind,
             }
+            # What NaN stands for; a count is never missing, nor a theorem's name.
+            if suffix != "_theorem" and measure.name != "counts":
+                attrs["missing"] = (
+                    "not known" if suffix == "_exact" else measure.missing
+                )
             if "epsilon" in measure.title:
                 attrs["quantity"] = "epsilon"
             if suffix in ("_low", "_high") or measure.needs == "pairs":

@@ -29,6 +29,7 @@ class Measure(NamedTuple):
       units: "1" for probabilities, shares and epsilons.
       kind: "estimate", "exact", "lower bound" or "upper bound".
       needs: "trials" of the input itself, "pairs" of neighbours, or "" for nothing.
+      missing: what it means in words where there is no value (NaN).
     """
 
     name: str
@@ -37,6 +38,7 @@ class Measure(NamedTuple):
     units: str
     kind: str
     needs: str = ""
+    missing: str = "does not apply"
 
 
 _UTILITY = tuple(
@@ -51,13 +53,13 @@ _OUTCOMES = (
 )  # fmt: skip
 _PRIVACY = (
     Measure("epsilon_bound", "proven epsilon", "smallest epsilon that a theorem proves",
-            "1", UPPER),
+            "1", UPPER, missing="none proven"),
     Measure("epsilon_bounds", "proven epsilon", "epsilon that each theorem proves", "1",
-            UPPER),
+            UPPER, missing="not by this theorem"),
     Measure("audited", "audited epsilon", "audited lower bound on epsilon, of all "
             "constructed pairs together", "1", LOWER, "pairs"),
     Measure("exact_epsilon", "exact epsilon", "exact epsilon on the constructed pairs",
-            "1", EXACT),
+            "1", EXACT, missing="not known"),
 )  # fmt: skip
 _ACCOUNT = (
     *_PRIVACY[:2],

@@ -20,13 +20,18 @@ def to_table(dataset: "xr.Dataset") -> "pd.DataFrame":
 
     What has a further dimension gets a column a place: "frequency[none]".
     """
+    import pandas as pd
+
     plain = dataset.drop_dims(_further(dataset))
     frame = plain.to_dataframe() if plain.sizes else _one_row(plain)
-    for name, variable in dataset.items():
-        for extra in _further(dataset) & set(map(str, variable.dims)):
-            for place in dataset[extra].values:
-                column = variable.sel({extra: place})
-                frame[f"{name}[{place}]"] = column.values.ravel()
+    columns = {
+        f"{name}[{place}]": variable.sel({extra: place}).values.ravel()
+        for name, variable in dataset.items()
+        for extra in _further(dataset) & set(map(str, variable.dims))
+        for place in dataset[extra].values
+    }
+    # All at once: of hundreds of outcomes each would be put in by itself.
+    frame = pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
     return frame.reset_index() if plain.sizes else frame
 
 
@@ -48,16 +53,26 @@ def rows(dataset: "xr.Dataset") -> list[dict[str, Any]]:
 
 
 def short_rows(dataset: "xr.Dataset") -> list[dict[str, str]]:
-    """For people: intervals, exact values and theorems beside what they belong to."""
-    return [_short(row) for row in rows(dataset)]
+    """For people: intervals, exact values and theorems beside what they belong to.
+
+    What is missing is told by the word that its variable has for it, "none proven".
+    """
+    missing = {
+        str(name): str(variable.attrs.get("missing", "not known"))
+        for name, variable in dataset.items()
+    }
+    return [_short(row, missing) for row in rows(dataset)]
 
 
-def _short(row: Mapping[str, Any]) -> dict[str, str]:
+def _short(row: Mapping[str, Any], missing: Mapping[str, str]) -> dict[str, str]:
     found = {}
     for name, value in row.items():
         stem, bracket, place = name.partition("[")
         place = bracket + place
         if stem.endswith(_BESIDE):
+            continue
+        if isinstance(value, float) and math.isnan(value):
+            found[name] = missing.get(stem, "not known")
             continue
         text = value if isinstance(value, str) else f"{value:.6g}"
         low, high, exact, theorem = (row.get(f"{stem}{s}{place}") for s in _BESIDE)

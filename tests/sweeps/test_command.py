@@ -2,6 +2,7 @@
 
 import csv
 import json
+import warnings
 
 import pytest
 import xarray as xr
@@ -172,3 +173,46 @@ def test_one_document_and_nothing_else(capsys, tmp_path):
     assert code == 0
     assert len(json.loads(out)["cells"]) == 2
     assert "written" not in out + err
+
+
+def test_what_no_theorem_proves_is_a_word_and_a_missing_value(capsys, tmp_path):
+    import xarray as xr
+
+    path, table = tmp_path / "sweep.nc", tmp_path / "sweep.csv"
+    words = ("median_of_runs", "rank=1,2", "count=21", "--trials", "1e3", "--measure",
+             "epsilon_bound,epsilon_bounds,success,exact_epsilon")  # fmt: skip
+    files = ("--record", str(path), "--csv", str(table))
+    code, out, _ = run(capsys, "sweep", *words[:-1], "epsilon_bound,frequency", *files)
+    assert code == 0
+    assert out.count("none proven") == 2
+    assert "nan" not in out
+    with xr.open_dataset(path) as found:
+        bound = found["epsilon_bound"]
+        assert bound.isnull().all()
+        assert bound.attrs["missing"] == "none proven"
+        assert found["frequency_exact"].attrs["missing"] == "not known"
+    lines = table.read_text().splitlines()
+    column = lines[0].split(",").index("epsilon_bound")
+    assert [line.split(",")[column] for line in lines[1:]] == ["", ""]
+
+
+def test_many_outcomes_bring_no_warning(capsys, tmp_path):
+    """Pandas warns where more than a hundred columns are put in one by one."""
+    table = tmp_path / "sweep.csv"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        code, _, err = run(
+            capsys, "sweep", "sparse_vector_chen", "epsilon=1,2", "--trials", "1e3",
+            "--measure", "frequency", "--csv", str(table),
+        )  # fmt: skip
+    assert code == 0
+    assert "Warning" not in err
+    header, *rows = table.read_text().splitlines()
+    assert len(header.split(",")) > 100
+    assert len(rows) == 2
+    for row in rows:
+        cells = dict(zip(header.split(","), row.split(","), strict=True))
+        shares = [
+            float(v) for name, v in cells.items() if name.startswith("frequency[")
+        ]
+        assert sum(shares) == pytest.approx(1.0)
