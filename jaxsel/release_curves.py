@@ -3,32 +3,34 @@
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.closed_forms import (
-    gaussian_epsilon,
-    gaussian_renyi,
-)
-from jaxsel.accounting.single_run.conversions import RenyiCurve
+from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
 from jaxsel.base import Relation
 from jaxsel.entry import Values
 from jaxsel.errors import InputError
-from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
+from jaxsel.families.noisy_max.bounds import (
+    all_scores_multiplier,
+    noisy_max_guarantee,
+)
 from jaxsel.families.noisy_max.composition_bounds import dominated_composition_epsilon
 from jaxsel.families.noisy_max.laws import noisy_max_scale
+from jaxsel.families.top_k.baselines import labels_renyi
 from jaxsel.families.top_k.curves import (
     ApproximateRenyiCurve,
     fixed_top_k_curve,
     gap_test_curve,
-    largest_gap_bounded_range_renyi,
+    peeled_curve,
     stable_top_k_curve,
     stable_top_k_variant_curve,
 )
 from jaxsel.families.top_k.scales import (
     fixed_peel_scale,
     fixed_top_k_scale,
+    largest_gap_scale,
+    peel_scale,
     stable_top_k_scales,
 )
 
@@ -55,27 +57,31 @@ class KnownCurve(NamedTuple):
     profile_theorem: str = ""
 
 
-def _bounded_range(epsilon: float, times: int = 1) -> RenyiCurve:
-    return lambda order: times * largest_gap_bounded_range_renyi(order, epsilon)
+def _noise_params(values: Values, *names: str) -> dict[str, Any]:
+    """What sets the noise: the values of those names that are there.
+
+    Raises:
+      KeyError: if none is.
+    """
+    found = {name: values[name] for name in names if name in values}
+    if not found:
+        raise KeyError(names[0])
+    return found
 
 
 def _noisy_max(values: Values) -> KnownCurve | None:
-    if "noise_scale" in values:
-        scale = values["noise_scale"]
-    elif values["noise"] == "gaussian":
+    if values["noise"] == "gaussian" and "noise_scale" not in values:
         return None  # epsilon says nothing of it
-    else:
-        params = {"epsilon": values["epsilon"]}
-        scale = noisy_max_scale(params, Relation(values["relation"]))
+    relation = Relation(values["relation"])
+    params = _noise_params(values, "epsilon", "noise_scale")
+    scale = noisy_max_scale(params, relation)
     shown = {"noise_scale": scale}
     if values["noise"] == "gumbel":
-        apart = 2.0 if values["relation"] == "general" else 1.0
-        kind = "" if values["relation"] == "general" else "-monotone"
+        kind = "" if relation is Relation.GENERAL else "-monotone"
         theorem = f"NM-gumbel{kind}-zCDP, sharpened as ZW-Prop7-sharp"
-        curve = ApproximateRenyiCurve(_bounded_range(apart / scale))
-        return KnownCurve(curve, theorem, None, shown)
+        # The winner is a pick by the exponential mechanism.
+        return KnownCurve(peeled_curve(scale, 1, relation), theorem, None, shown)
     if values["noise"] == "gaussian":
-        relation = Relation(values["relation"])
         return _gaussian_maximum(scale, values["scores"].size, relation, shown)
     return None
 
@@ -86,13 +92,12 @@ def _gaussian_maximum(
     """Noisy max with Gaussian noise: by its sharpened profile, and as one Gaussian."""
     m = max(candidates, 2)
     one = noisy_max_guarantee("gaussian", scale, m, relation)
-    # Moves less their mean, which the largest does not see, have length sqrt(m) at most.
-    length = math.sqrt(m) / (1.0 if relation is Relation.GENERAL else 2.0)
+    whole = all_scores_multiplier(scale, m, relation)
 
     def profile(releases: int, delta: float) -> float:
         if delta == 0.0:
             return math.inf
-        found = gaussian_epsilon(delta, scale / (length * math.sqrt(releases)))
+        found = gaussian_epsilon(delta, whole / math.sqrt(releases))
         if delta < LEAST_DELTA:
             return found
         with np.errstate(over="ignore"):
@@ -104,15 +109,14 @@ def _gaussian_maximum(
 
 
 def _largest_gap(values: Values) -> KnownCurve | None:
-    if "noise_scale" in values:
-        scale = values["noise_scale"]
-    elif values["noise"] == "gaussian":
+    if values["noise"] == "gaussian" and "noise_scale" not in values:
         return None
-    else:
-        scale = 2.0 / values["epsilon"]
+    params = _noise_params(values, "epsilon", "noise_scale")
+    scale = largest_gap_scale(params, values["noise"])
     shown = {"noise_scale": scale}
     if values["noise"] == "gumbel":
-        curve = ApproximateRenyiCurve(_bounded_range(2.0 / scale))
+        # Gaps move in any direction.
+        curve = peeled_curve(scale, 1, Relation.GENERAL)
         return KnownCurve(curve, "ZW-Prop7-sharp", None, shown)
     if values["noise"] != "gaussian":
         return None
@@ -165,15 +169,14 @@ def _test_release(values: Values) -> KnownCurve:
 
 
 def _exponential_top_k(values: Values) -> KnownCurve | None:
-    """Each pick has losses in a range: 1/b where counts move together, 2/b otherwise."""
+    relation = Relation(values["relation"])
     if "noise_scale" not in values:
-        return None
-    scale, general = values["noise_scale"], values["relation"] == "general"
-    apart = 2.0 if general else 1.0
-    curve = ApproximateRenyiCurve(_bounded_range(apart / scale, values["k"]))
-    theorem = f"BASE-EM-CDP{'-general' if general else ''}, sharpened as ZW-Prop7-sharp"
-    relation = Relation.GENERAL if general else Relation.MONOTONE
-    return KnownCurve(curve, theorem, relation, {"noise_scale": scale})
+        return None  # rho is what zCDP alone would make of the budget
+    params = {"noise_scale": values["noise_scale"]}
+    scale = peel_scale(params, values["k"], relation)
+    curve = peeled_curve(scale, values["k"], relation)
+    kind = "-general" if relation is Relation.GENERAL else ""
+    return KnownCurve(curve, f"BASE-EM-sharp{kind}", relation, {"noise_scale": scale})
 
 
 def _noisy_labels(values: Values) -> KnownCurve:
@@ -181,12 +184,14 @@ def _noisy_labels(values: Values) -> KnownCurve:
     scale, labels = values["noise_scale"], values["votes"].size
 
     def renyi(order: np.ndarray) -> np.ndarray:
-        return gaussian_renyi(order, scale / math.sqrt(labels))
+        return labels_renyi(order, scale, labels)
 
     def profile(releases: int, delta: float) -> float:
         if delta == 0.0:
             return math.inf
-        return gaussian_epsilon(delta, scale / math.sqrt(labels * releases))
+        # One Gaussian mechanism, whose Renyi bound at order 1 is mu^2/2 of a release.
+        mu = math.sqrt(2.0 * releases * float(renyi(np.asarray(1.0))))
+        return gaussian_epsilon(delta, 1.0 / mu)
 
     return KnownCurve(
         ApproximateRenyiCurve(renyi), "BASE-PATE", None, {"noise_scale": scale}, profile,
@@ -205,6 +210,11 @@ _CURVES: Mapping[str, Callable[[Values], KnownCurve | None]] = {
 }
 # Whose promises of pure epsilon are for other neighbours than the setting says.
 BY_CURVE_ALONE = frozenset({"exponential_top_k"})
+
+
+def has_curve(name: str) -> bool:
+    """Whether a Renyi curve of the mechanism of that name is known at some settings."""
+    return name in _CURVES
 
 
 def known_curve(name: str, values: Values) -> KnownCurve | None:

@@ -14,7 +14,7 @@ from jaxsel.domains import nearest, number, whole
 from jaxsel.entry import MechanismEntry, Values, shown
 from jaxsel.errors import InputError
 from jaxsel.printing import Summary, printed, rounded_up
-from jaxsel.release_curves import BY_CURVE_ALONE, KnownCurve, known_curve
+from jaxsel.release_curves import BY_CURVE_ALONE, KnownCurve, has_curve, known_curve
 
 NEIGHBOURS = {
     Relation.GENERAL: "every score moves by at most 1, each in its own direction",
@@ -45,10 +45,14 @@ _OPEN = (
     _Open(("noise_scale",), True),
     _Open(("selection_scale", "test_scale"), True),
     _Open(("query_epsilon",), False),
-    _Open(("base_epsilon",), False),
+    # Where a mechanism has both, the base is given: what one run of it keeps.
     _Open(("final_epsilon",), False),
+    _Open(("base_epsilon",), False),
     _Open(("score_epsilon",), False),
 )
+
+OPEN_SETTINGS = frozenset(name for opened in _OPEN for name in opened.names)
+"""Settings of which a plan finds one, or two with the same value."""
 
 
 class ProvenReleases(NamedTuple):
@@ -81,7 +85,7 @@ class OneRelease(NamedTuple):
     known: KnownCurve | None
 
 
-def _relation(entry: MechanismEntry, values: Values) -> Relation:
+def widest_relation(entry: MechanismEntry, values: Values) -> Relation:
     """The widest sense in which its pairs are neighbours."""
     found = {pair.relation for pair in entry.make_pairs(values)}
     for relation in (Relation.GENERAL, Relation.MONOTONE):
@@ -90,10 +94,23 @@ def _relation(entry: MechanismEntry, values: Values) -> Relation:
     return Relation.BASE
 
 
+def may_be_planned(entry: MechanismEntry) -> bool:
+    """Whether it has noise that may be found, and at some settings a known privacy."""
+    if entry.broken or not any(
+        all(name in entry.settings for name in opened.names) for opened in _OPEN
+    ):
+        return False
+    if has_curve(entry.name):
+        return True
+    values = entry.read({})
+    pairs = entry.make_pairs(values)
+    return any(entry.guarantee(values, pair) is not None for pair in pairs)
+
+
 def one_release(entry: MechanismEntry, values: Values) -> OneRelease:
     """What the catalogue knows of one release with these typed values."""
     known = known_curve(entry.name, values)
-    relation = _relation(entry, values)
+    relation = widest_relation(entry, values)
     if known is not None and known.relation is not None:
         relation = known.relation
     pure, claim = 0.0, ""
@@ -265,7 +282,10 @@ class _Search(NamedTuple):
         while high - low > 1e-7:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if enough(middle) else (middle, high)
-        return self._rounded(math.exp(sign * high), sign > 0.0, epsilon)
+        value = self._rounded(math.exp(sign * high), sign > 0.0, epsilon)
+        if high < start and self.cost(value) == self.cost(math.exp(sign * start)):
+            return None  # the last value that is allowed costs nothing more
+        return value
 
     def _rounded(self, value: float, up: bool, epsilon: float) -> float:
         """Six digits, on the safe side."""

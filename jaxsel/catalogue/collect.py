@@ -79,21 +79,22 @@ def mechanisms() -> tuple[MechanismEntry, ...]:
 
 @functools.cache
 def self_checks() -> tuple[Claim, ...]:
-    """What the software says of itself: audits and simulations of its mechanisms.
+    """What the software says of itself: audits, simulations and plans of its mechanisms.
 
     They are no published statements, and are counted and listed apart.
     """
-    from jaxsel.catalogue import checks
+    from jaxsel.catalogue import checks, planning_checks
 
     return (
         *checks.audit_claims(mechanisms()),
         *checks.simulation_claims(mechanisms()),
+        *planning_checks.planning_claims(mechanisms()),
     )
 
 
 def is_self_check(name: str) -> bool:
     """True of the id of a self-check."""
-    return name.lower().startswith(("audit-", "sim-"))
+    return name.lower().startswith(("audit-", "sim-", "plan-"))
 
 
 def all_claims() -> tuple[Claim, ...]:

@@ -182,6 +182,25 @@ def noisy_max_epsilon(delta: float, noise: BaseGuarantee, candidates: int) -> fl
 # --- Sharper --------------------------------------------------------------------------
 
 
+def all_scores_multiplier(
+    noise_scale: float, candidates: int, relation: Relation = Relation.GENERAL
+) -> float:
+    """Noise multiplier of all noisy scores less their mean, which no winner depends on.
+
+    A move of n scores against the others is longest for half of them, and moves by less
+    are never longer: s sqrt(n (m - n)/m), s the shift of one against another.
+
+    Args:
+      noise_scale: standard deviation, > 0, in units of the sensitivity.
+      candidates: m >= 2.
+      relation: GENERAL or MONOTONE.
+    """
+    m = check_integer("candidates", candidates, 2)
+    scale = check_positive("noise_scale", noise_scale)
+    length = noisy_max_shift(relation) * math.sqrt((m // 2) * (m - m // 2) / m)
+    return scale / length
+
+
 def _parts(noise, noise_scale, candidates, relation):
     """(factor, guarantee) of each bound; see the module's docstring."""
     m = check_integer("candidates", candidates, 2)
@@ -190,10 +209,10 @@ def _parts(noise, noise_scale, candidates, relation):
     if noise == "laplace":
         return [(max(1, m - 2), one), (1, curves.pure(shift / noise_scale))]
     seen = noise_scale / shift
-    together = math.sqrt((m // 2) * (m - m // 2) / m)
+    whole = all_scores_multiplier(noise_scale, m, relation)
     return [
         (max(1, m - 2), curves.gaussian(seen / math.sqrt((m - 1) / m))),
-        (1, curves.gaussian(seen / together)),
+        (1, curves.gaussian(whole)),
     ]
 
 

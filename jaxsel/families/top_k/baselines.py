@@ -37,6 +37,16 @@ def _range_factor(relation: Relation) -> float:
     return 1.0 if relation is Relation.MONOTONE else 2.0
 
 
+def pick_range(noise_scale: float, relation: Relation = Relation.MONOTONE) -> float:
+    """Length of the interval that the privacy losses of one pick lie in.
+
+    Args:
+      noise_scale: Gumbel scale of the one-shot form, > 0.
+      relation: MONOTONE (one user more or less) or GENERAL.
+    """
+    return _range_factor(relation) / check_positive("noise_scale", noise_scale)
+
+
 def exponential_top_k_rho(
     noise_scale: float, k: int, relation: Relation = Relation.MONOTONE
 ) -> float:
@@ -51,8 +61,7 @@ def exponential_top_k_rho(
       k: picks, >= 1.
       relation: MONOTONE (one user more or less) or GENERAL.
     """
-    scale = check_positive("noise_scale", noise_scale)
-    return check_integer("k", k, 1) * (_range_factor(relation) / scale) ** 2 / 8.0
+    return check_integer("k", k, 1) * pick_range(noise_scale, relation) ** 2 / 8.0
 
 
 def exponential_top_k_scale(

@@ -29,6 +29,7 @@ from jaxsel.accounting.single_run.conversions import (
     renyi_to_delta,
     renyi_to_epsilon,
 )
+from jaxsel.base import Relation
 from jaxsel.errors import (
     InputError,
     check_choice,
@@ -36,6 +37,7 @@ from jaxsel.errors import (
     check_interval,
     check_positive,
 )
+from jaxsel.families.top_k.baselines import pick_range
 
 SELECTION_NOISES = ("gumbel", "gaussian", "laplace", "exponential")
 TEST_NOISES = ("gaussian", "laplace")
@@ -161,6 +163,27 @@ def largest_gap_bounded_range_renyi(order: npt.ArrayLike, epsilon: float) -> np.
     # A bound is rounded up: the terms of order epsilon cancel.
     value = value + 1e-15 * (1.0 + np.abs(high) + np.log(a)) / (a - 1.0)
     return np.minimum(np.where(plain, bound, value), bound)[()]
+
+
+def peeled_curve(
+    noise_scale: float, k: int, relation: Relation = Relation.MONOTONE
+) -> ApproximateRenyiCurve:
+    """k picks with weights exp(count/noise_scale), peeled or in one shot.
+
+    Each pick has losses in a range, 1/noise_scale if counts move in one direction (twice
+    that if in any); its sharp bound is ``largest_gap_bounded_range_renyi``, and picks
+    compose. Never above order times ``baselines.exponential_top_k_rho``.
+
+    Args:
+      noise_scale: Gumbel scale of the one-shot form, > 0.
+      k: picks, >= 1.
+      relation: MONOTONE (one user more or less) or GENERAL.
+    """
+    epsilon = pick_range(noise_scale, relation)
+    one = ApproximateRenyiCurve(
+        lambda order: largest_gap_bounded_range_renyi(order, epsilon)
+    )
+    return compose_curves(one, times=k)
 
 
 def noisy_gap_renyi(

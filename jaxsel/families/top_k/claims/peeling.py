@@ -16,6 +16,7 @@ from jaxsel.families.top_k.baselines import (
     exponential_top_k_scale,
 )
 from jaxsel.families.top_k.claims.parameters import Order, Picks, Rho
+from jaxsel.families.top_k.curves import peeled_curve
 from jaxsel.families.top_k.laws import (
     peeled_law,
     set_size,
@@ -40,9 +41,20 @@ def _concentrated(relation: Relation) -> Callable[..., float]:
     return evaluate
 
 
-def _concentrated_cases(relation: Relation) -> Callable[[Budget], Iterator[Case]]:
+def _sharp(relation: Relation) -> Callable[..., float]:
+    def evaluate(
+        *, order: Order = 2.0, noise_scale: Scale = 2.0, k: Picks = 2
+    ) -> float:
+        """Renyi bound of k picks, k times that of a pair whose losses have one's range."""
+        return float(peeled_curve(noise_scale, k, relation).renyi(np.asarray(order)))
+
+    return evaluate
+
+
+def _concentrated_cases(
+    relation: Relation, evaluate: Callable[..., float]
+) -> Callable[[Budget], Iterator[Case]]:
     """The picks in order, over neighbours of four candidates."""
-    evaluate = _concentrated(relation)
 
     def cases(budget: Budget) -> Iterator[Case]:
         del budget
@@ -158,7 +170,9 @@ STATEMENTS = (
         "move in one direction by at most 1.",
         Relation.MONOTONE,
         _concentrated(Relation.MONOTONE),
-        at_most(_concentrated_cases(Relation.MONOTONE)),
+        at_most(
+            _concentrated_cases(Relation.MONOTONE, _concentrated(Relation.MONOTONE))
+        ),
     ),
     DURFEE.privacy(
         "BASE-EM-CDP-general",
@@ -167,7 +181,26 @@ STATEMENTS = (
         "move in any direction by at most 1.",
         Relation.GENERAL,
         _concentrated(Relation.GENERAL),
-        at_most(_concentrated_cases(Relation.GENERAL)),
+        at_most(_concentrated_cases(Relation.GENERAL, _concentrated(Relation.GENERAL))),
+    ),
+    JX.privacy(
+        "BASE-EM-sharp",
+        "for Dong, Durfee & Rogers 2020, on counts",
+        "k picks with weights exp(count/b), in order, have at every order at most k times "
+        "the sharp Renyi bound of losses in a range of length 1/b if counts move in one "
+        "direction by at most 1.",
+        Relation.MONOTONE,
+        _sharp(Relation.MONOTONE),
+        at_most(_concentrated_cases(Relation.MONOTONE, _sharp(Relation.MONOTONE))),
+    ),
+    JX.privacy(
+        "BASE-EM-sharp-general",
+        "for Dong, Durfee & Rogers 2020",
+        "The same with a range of length 2/b if counts move in any direction by at most "
+        "1.",
+        Relation.GENERAL,
+        _sharp(Relation.GENERAL),
+        at_most(_concentrated_cases(Relation.GENERAL, _sharp(Relation.GENERAL))),
     ),
     MT.privacy(
         "BASE-EM-pure",

@@ -1,0 +1,190 @@
+"""Self-checks of plans: what ``jaxsel plan --mechanism`` proposes keeps what was wished.
+
+PLAN-<mechanism>: at settings drawn by chance, away from special values, and for several
+releases, the mechanism is built with the noise that is planned. Whatever its exact law
+says on its neighbouring pairs, of all releases together, is within the wish, and of one
+release within the Renyi curve that the plan went by. Nothing of the plan's formulas enters
+the exact side.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any
+
+import numpy as np
+
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
+from jaxsel.base import Budget, Claim, Pair, Relation
+from jaxsel.catalogue.collect import promised
+from jaxsel.checking import Case, at_most
+from jaxsel.domains import Choice, number, positive, whole
+from jaxsel.entry import MechanismEntry
+from jaxsel.errors import InputError
+
+_PLANS = 3  # of a mechanism, in a check
+_TRIES = 20  # settings that are drawn until so many plans are found
+_ORDERS = (1.5, 4.0, 16.0)
+_MOST_LOSSES = 400_000  # told apart in a composed law
+_WISHES = (
+    (0.3, 0.0),
+    (1.0, 1e-6),
+    (2.0, 1e-2),
+    (0.7, 0.05),
+    (6.0, 1e-3),
+)  # epsilon, delta
+# Settings that say how it is drawn or tallied, not what is private.
+_HOW = ("method", "precision", "event", "events")
+
+
+def _drawn(
+    entry: MechanismEntry, generator: np.random.Generator, found: frozenset[str]
+) -> dict[str, Any]:
+    """Some of the settings away from special values, other choices, other counts."""
+    given: dict[str, Any] = {}
+    for name, domain in entry.settings.items():
+        if name in found or name in _HOW or name == "delta_t":
+            continue
+        if name in entry.elsewhere and generator.random() < 0.7:
+            given[name] = entry.elsewhere[name]
+        elif isinstance(domain, Choice) and generator.random() < 0.5:
+            given[name] = str(generator.choice(domain.options))
+    if "histogram" in entry.settings:
+        # Many candidates whose counts lie close: the losses of picks spread.
+        counts = np.sort(generator.integers(3, 6, size=8))[::-1]
+        top = int(generator.integers(2, 5))
+        if "delta_t" in entry.settings:
+            counts[:top] += generator.integers(0, 30)  # a gap that may pass the test
+        given["histogram"] = ",".join(map(str, counts.tolist()))
+        if "k" in entry.settings:
+            given["k"] = top
+    return given
+
+
+def _merged(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both laws on classes of equal loss, which lose nothing."""
+    kept = (first > 0.0) | (second > 0.0)
+    first, second = first[kept], second[kept]
+    with np.errstate(divide="ignore"):
+        losses = np.round(np.log(first) - np.log(second), 12)
+    _, place = np.unique(losses, return_inverse=True)
+    return np.bincount(place, first), np.bincount(place, second)
+
+
+def _together(
+    first: np.ndarray, second: np.ndarray, releases: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Laws of so many releases, or of as many as can be told apart."""
+    one = _merged(first, second)
+    laws = one
+    for _ in range(releases - 1):
+        if laws[0].size * one[0].size > _MOST_LOSSES:
+            break
+        laws = _merged(
+            *(np.outer(a, b).ravel() for a, b in zip(laws, one, strict=True))
+        )
+    return laws
+
+
+def _covered(pair: Pair, relation: Relation) -> bool:
+    """Whether what is promised for these neighbours is promised for that pair."""
+    narrower = (Relation.GENERAL, Relation.MONOTONE)
+    return pair.relation is relation or (relation, pair.relation) == narrower
+
+
+def _plan_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
+    def cases(budget: Budget) -> Iterator[Case]:
+        from jaxsel.release_plans import OPEN_SETTINGS, plan_releases
+
+        generator = np.random.default_rng(budget.seed + 31)
+        planned, most = 0, max(1, min(budget.cases, _PLANS))
+        for _ in range(_TRIES):
+            given = _drawn(entry, generator, OPEN_SETTINGS)
+            epsilon, delta = _WISHES[int(generator.integers(len(_WISHES)))]
+            releases = int(generator.choice([1, 2, 3, 12]))
+            try:
+                plan = plan_releases(
+                    entry.name, epsilon=epsilon, delta=delta, releases=releases,
+                    settings=given,
+                )  # fmt: skip
+                built = entry.build(plan.settings)
+                pairs = built.pairs()
+            except InputError:
+                continue  # nothing is known at such settings, or no noise is enough
+            planned += 1
+            where = f"{releases} releases at ({epsilon:g}, {delta:g}), {plan.settings}"
+            for pair in pairs:
+                if _covered(pair, plan.proof.relation):
+                    yield from _kept(entry, plan, built, pair, where)
+            if planned == most:
+                return
+
+    return cases
+
+
+def _kept(entry: MechanismEntry, plan, built, pair: Pair, where: str) -> Iterator[Case]:
+    """What one pair says of a plan."""
+    from jaxsel.release_plans import one_release
+
+    wish, values = plan.epsilon, built.values
+    one = one_release(entry, values)
+    law = built.mechanism.law
+    if law is None:
+        promise = promised(entry, values, pair)
+        if promise is not None:
+            yield one.pure, promise.epsilon, f"promise for pair {pair.name}, {where}"
+        return
+    laws = [
+        law(side, pair.params).probabilities for side in (pair.data, pair.neighbour)
+    ]
+    together = _together(laws[0], laws[1], plan.releases)
+    seen = epsilon_at_delta(*together, plan.delta)
+    yield wish, seen, f"exact epsilon, pair {pair.name}, {where}"
+    if one.known is None or one.known.curve.failure > 0.0:
+        return
+    bounds = np.asarray(one.known.curve.renyi(np.asarray(_ORDERS)), dtype=np.float64)
+    for side, (first, second) in enumerate((laws, laws[::-1])):
+        divergences = np.asarray(renyi_divergence(first, second, _ORDERS))
+        for order, bound, seen in zip(_ORDERS, bounds, divergences, strict=True):
+            text = f"Renyi divergence of order {order:g}, pair {pair.name}, side {side}"
+            yield float(bound), float(seen), f"{text}, {where}"
+
+
+def _planned(entry: MechanismEntry) -> Callable[..., float]:
+    def evaluate(
+        *,
+        epsilon: Annotated[float, positive("of all releases")] = 1.0,
+        delta: Annotated[
+            float, number("of all releases", at_least=0.0, below=1.0)
+        ] = 1e-6,
+        releases: Annotated[int, whole("how many", at_least=1, at_most=1000)] = 1,
+    ) -> float:
+        """Epsilon that is proved of the planned releases, other settings as by default."""
+        from jaxsel.release_plans import plan_releases
+
+        found = plan_releases(
+            entry.name, epsilon=epsilon, delta=delta, releases=releases
+        )
+        return found.epsilon
+
+    return evaluate
+
+
+def planning_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
+    """PLAN claims of every entry that a plan of releases may be made for."""
+    from jaxsel.release_plans import may_be_planned, widest_relation
+
+    return tuple(
+        Claim(
+            id=f"PLAN-{entry.name}",
+            source=f"exact laws of {entry.name} with the noise that is planned",
+            statement=f"With the noise planned for {entry.name}, at settings drawn by "
+            "chance and for up to 12 releases, the exact epsilon of all releases on every "
+            "constructed pair is at most the wish, and the exact Renyi divergences of one "
+            "at most the curve that the plan goes by.",
+            kind="privacy",
+            relation=widest_relation(entry, entry.read({})),
+            evaluate=_planned(entry),
+            check=at_most(_plan_cases(entry), 1e-7),
+        )
+        for entry in entries
+        if may_be_planned(entry)
+    )
