@@ -57,7 +57,8 @@ ALLOWED = {
     # Who else does the work of an engine's call.
     "shards": HOST | {"engine", "hosts", "records", "tallies", "work"},
     "executors": HOST | {"engine", "hosts", "progress", "tallies", "work"},
-    "families": HOST | DEVICE | STATING | THEORY | {"repetition_sampling"},
+    # The search for a law of K takes seconds, and says how far it is.
+    "families": HOST | DEVICE | STATING | THEORY | {"progress", "repetition_sampling"},
     "training": HOST
     | THEORY
     | {
