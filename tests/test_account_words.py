@@ -7,7 +7,7 @@ import re
 import pytest
 
 import jaxsel
-from jaxsel import repetitions
+from jaxsel import catalogue, repetitions
 from jaxsel.cli import main
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds import priced_envelope
@@ -168,3 +168,19 @@ def test_a_refused_base_names_the_parameter(capsys, base, named):
     assert named in said
     assert "points:FILE" not in said
     assert len(said) < 220
+
+
+def test_an_unknown_mechanism_names_the_nearest_few_and_how_to_list_all():
+    with pytest.raises(InputError) as caught:
+        jaxsel.mechanism("sparse_vectr")
+    said = str(caught.value)
+    assert "did you mean sparse_vector" in said
+    assert "jaxsel list mechanisms" in said
+    close = said.partition("did you mean ")[2].partition("?")[0].split(", ")
+    assert 2 <= len(close) <= 3
+    names = [entry.name for entry in catalogue.mechanisms()]
+    assert set(close) <= set(names)
+    assert len(said) < 200
+    with pytest.raises(InputError) as caught:
+        jaxsel.mechanism("zzz")
+    assert "did you mean" not in str(caught.value)
