@@ -14,6 +14,7 @@ from jaxsel.accounting.single_run.loss_distributions import (
 from jaxsel.accounting.single_run.opacus import from_opacus
 from jaxsel.accounting.single_run.relations import RELATIONS, relation_name
 from jaxsel.blas_threads import one_blas_thread
+from jaxsel.default_delta import DELTA
 from jaxsel.domains import nearest
 from jaxsel.errors import InputError, check_integer
 from jaxsel.families.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
@@ -201,7 +202,7 @@ class CompositionCost(NamedTuple):
 
 
 @one_blas_thread()
-def compose(releases: object, delta: float = 1e-6) -> CompositionCost:
+def compose(releases: object, delta: float = DELTA) -> CompositionCost:
     """What is proved about several releases from the same data.
 
     Args:

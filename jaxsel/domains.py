@@ -28,11 +28,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the closest known name, or nothing."""
+def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
+    """A hint at the closest known name, or a few of them, or nothing."""
     by_lower = {other.lower(): other for other in known}
-    found = difflib.get_close_matches(name.lower(), list(by_lower), 1, 0.6)
-    return f"; did you mean {by_lower[found[0]]}?" if found else ""
+    found = difflib.get_close_matches(name.lower(), list(by_lower), most, 0.6)
+    return (
+        f"; did you mean {', '.join(by_lower[one] for one in found)}?" if found else ""
+    )
 
 
 def _absent(value: object) -> bool:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from jaxsel.blas_threads import one_blas_thread
 from jaxsel.composition import CompositionCost, compose, guarantee_of, release
+from jaxsel.default_delta import DELTA
 from jaxsel.errors import check_integer
 from jaxsel.families.tuning.secrecy import kept_secret
 from jaxsel.printing import Summary, printed, rounded_up
@@ -68,7 +69,7 @@ class GridCost(NamedTuple):
 def account_grid(
     base: object,
     candidates: int,
-    delta: float = 1e-6,
+    delta: float = DELTA,
     *,
     repetitions: Repetitions | str | None = None,
 ) -> GridCost:

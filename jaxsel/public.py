@@ -13,6 +13,7 @@ from jaxsel.composition import (
     privacy_loss_distribution,
     release,
 )
+from jaxsel.default_delta import DELTA
 from jaxsel.entry import Built
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.composing_searches import MOST_TIMES
@@ -178,7 +179,7 @@ class TuningCost(NamedTuple):
 def account(
     base: object,
     repetitions: Repetitions | str,
-    delta: float = 1e-6,
+    delta: float = DELTA,
     *,
     attain: bool = True,
 ) -> TuningCost:

@@ -10,6 +10,7 @@ from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.pure_composition import composed_pure_epsilon
 from jaxsel.base import Relation
 from jaxsel.blas_threads import one_blas_thread
+from jaxsel.default_delta import DELTA
 from jaxsel.domains import nearest, number, whole
 from jaxsel.entry import MechanismEntry, Values, shown
 from jaxsel.errors import InputError
@@ -308,7 +309,7 @@ def plan_releases(
     mechanism: str,
     *,
     epsilon: float,
-    delta: float = 1e-6,
+    delta: float = DELTA,
     releases: int = 1,
     settings: Mapping[str, Any] | None = None,
 ) -> ReleasePlan:

@@ -7,8 +7,9 @@ import re
 import pytest
 
 import jaxsel
-from jaxsel import repetitions
+from jaxsel import catalogue, repetitions
 from jaxsel.cli import main
+from jaxsel.default_delta import DELTA
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds import priced_envelope
 
@@ -168,3 +169,52 @@ def test_a_refused_base_names_the_parameter(capsys, base, named):
     assert named in said
     assert "points:FILE" not in said
     assert len(said) < 220
+
+
+def test_an_unknown_mechanism_names_the_nearest_few_and_how_to_list_all():
+    with pytest.raises(InputError) as caught:
+        jaxsel.mechanism("sparse_vectr")
+    said = str(caught.value)
+    assert "did you mean sparse_vector" in said
+    assert "jaxsel list mechanisms" in said
+    close = said.partition("did you mean ")[2].partition("?")[0].split(", ")
+    assert 2 <= len(close) <= 3
+    names = [entry.name for entry in catalogue.mechanisms()]
+    assert set(close) <= set(names)
+    assert len(said) < 200
+    with pytest.raises(InputError) as caught:
+        jaxsel.mechanism("zzz")
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--repetitions", "geometric:mean=3"],
+        ["--repetitions", "geometric:mean=3", "--times", "2"],
+        ["--grid", "3"],
+    ],
+)
+@pytest.mark.parametrize(
+    "base", ["pure:epsilon=0.1", "approximate:epsilon=1,delta=0.1"]
+)
+def test_an_answer_says_that_its_delta_is_the_default(capsys, asked, base):
+    """Proved or not; of a delta that was asked for nothing is said, nor in JSON."""
+    command = ["account", "--base", base, *asked]
+    codes = []
+    for more in ([], ["--delta", "1e-6"], ["--json"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*command, *more])
+        codes.append(ended.value.code or 0)
+        said = " ".join(capsys.readouterr().out.split())
+        assert ("delta = 1e-06 is the default" in said) == (more == [])
+    assert len(set(codes)) == 1
+    assert codes[0] == (1 if "approximate" in base else 0)
+
+
+def test_the_default_delta_is_known_in_one_place():
+    for function in (
+        jaxsel.account, jaxsel.account_grid, jaxsel.compose, jaxsel.plan_releases,
+        jaxsel.plan, jaxsel.optimal,
+    ):  # fmt: skip
+        assert inspect.signature(function).parameters["delta"].default is DELTA

@@ -10,12 +10,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 # A room is a file or a folder of jaxsel; each may import those named.
-HOST = {"errors", "domains", "printing", "base", "blas_threads"}
+HOST = {"errors", "domains", "default_delta", "printing", "base", "blas_threads"}
 DEVICE = {"stream", "logarithm", "noise", "statistics", "look_up", "rows"}
 STATING = {"checking", "statements", "papers", "entry", "intervals", "utility"}
 THEORY = {"accounting.numerics", "accounting.single_run", "repetitions"}
 ALLOWED = {
     "errors": set(),
+    "default_delta": set(),
     "blas_threads": set(),
     "printing": set(),
     "progress": set(),

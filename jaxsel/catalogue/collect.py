@@ -175,8 +175,8 @@ def find_mechanism(name: str) -> MechanismEntry:
             return entry
     names = [entry.name for entry in mechanisms()]
     raise InputError(
-        f"there is no mechanism {name!r}{nearest(name, names)} (there are: "
-        f"{', '.join(names)})"
+        f"there is no mechanism {name!r}{nearest(name, names, 3)} "
+        "(jaxsel list mechanisms names them all)"
     )
 
 

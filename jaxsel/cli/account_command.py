@@ -1,5 +1,7 @@
 """jaxsel account: what tuning costs in privacy."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +11,7 @@ from typer.core import TyperCommand
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.search_options import RepetitionsOption, TimesOption, one_search
+from jaxsel.default_delta import DELTA, NOTE
 from jaxsel.errors import InputError
 from jaxsel.progress import working
 
@@ -107,6 +110,20 @@ def _say(found: "TuningCost | DeltaCost", json: bool) -> None:
         raise typer.Exit(1)
 
 
+@contextlib.contextmanager
+def _saying_the_default(default: bool) -> Iterator[None]:
+    """Says below an answer, proved or not, that its delta is the default."""
+    proved = True
+    try:
+        yield
+    except typer.Exit:
+        proved = False
+    if default:
+        say(NOTE)
+    if not proved:
+        raise typer.Exit(1)
+
+
 def account_command(
     base: Annotated[
         str | None, typer.Option("--base", metavar="TEXT", help="One run; forms above.")
@@ -115,7 +132,8 @@ def account_command(
     delta: Annotated[
         float | None,
         typer.Option(
-            "--delta", help="In [0, 1); 0 asks for pure privacy.  [default: 1e-06]"
+            "--delta",
+            help=f"In [0, 1); 0 asks for pure privacy.  [default: {DELTA:g}]",
         ),
     ] = None,
     epsilon: Annotated[
@@ -163,12 +181,17 @@ def account_command(
             with working("looking for the least delta"):
                 found = account_delta(*asked, epsilon)
         else:
-            delta = 1e-6 if delta is None else delta
-            if _composed(base, repetitions, delta, times, search, beside, grid, json):
-                return
-            from jaxsel.public import account
+            with _saying_the_default(delta is None and not json):
+                chosen = DELTA if delta is None else delta
+                if _composed(
+                    base, repetitions, chosen, times, search, beside, grid, json
+                ):
+                    return
+                from jaxsel.public import account
 
-            asked = one_search("account", base, repetitions)
-            with working("looking for the least epsilon"):
-                found = account(*asked, delta)
+                asked = one_search("account", base, repetitions)
+                with working("looking for the least epsilon"):
+                    found = account(*asked, chosen)
+                _say(found, json)
+            return
     _say(found, json)

@@ -15,6 +15,7 @@ from jaxsel.cli.search_options import (
     RunsOption,
     SearchDeltaOption,
 )
+from jaxsel.default_delta import DELTA
 from jaxsel.errors import InputError
 from jaxsel.progress import working
 
@@ -54,7 +55,7 @@ def optimal_command(
     base: Annotated[
         str, typer.Option("--base", metavar="TEXT", help="One run, as for account.")
     ],
-    delta: SearchDeltaOption = 1e-6,
+    delta: SearchDeltaOption = DELTA,
     runs: RunsOption = None,
     runs_95: Runs95Option = None,
     most: Annotated[

@@ -21,6 +21,7 @@ from jaxsel.cli.search_options import (
     RunsOption,
     SearchDeltaOption,
 )
+from jaxsel.default_delta import DELTA
 from jaxsel.errors import InputError, check_positive
 from jaxsel.progress import working
 
@@ -80,7 +81,7 @@ def plan_command(
     epsilon: Annotated[
         _Number, typer.Option("--epsilon", help="Of the search.")
     ] = None,
-    delta: SearchDeltaOption = 1e-6,
+    delta: SearchDeltaOption = DELTA,
     runs: RunsOption = None,
     runs_95: Runs95Option = None,
     good: Annotated[

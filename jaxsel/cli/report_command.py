@@ -9,6 +9,7 @@ import typer
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, say
 from jaxsel.cli.search_options import RepetitionsOption, TimesOption, one_search
+from jaxsel.default_delta import DELTA
 from jaxsel.errors import InputError
 from jaxsel.progress import working
 
@@ -40,7 +41,7 @@ def report_command(
     repetitions: RepetitionsOption = None,
     delta: Annotated[
         float | None,
-        typer.Option("--delta", help="In [0, 1); 1e-6 if it is not given."),
+        typer.Option("--delta", help=f"In [0, 1); {DELTA:g} if it is not given."),
     ] = None,
     times: TimesOption = 1,
     search: Annotated[
@@ -78,7 +79,7 @@ def report_command(
         if not accounted and delta is not None:
             raise InputError("delta is that of the plan or search; leave --delta out")
         if accounted:
-            chosen = 1e-6 if delta is None else delta
+            chosen = DELTA if delta is None else delta
             found = _accounted(base, repetitions, times, search, beside, chosen)
         else:
             found = _read(plan, folder)

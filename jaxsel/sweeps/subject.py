@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from jaxsel import catalogue
 from jaxsel.accounting.single_run.base_text import parameter_names, parse_base
+from jaxsel.default_delta import DELTA
 from jaxsel.domains import (
     Domain,
     Parsed,
@@ -37,7 +38,7 @@ _ACCOUNT_SETTINGS: Mapping[str, Domain] = {
         parse, "a law of K; see jaxsel list repetitions", "law of K",
         default="geometric:mean=10",
     ),
-    "delta": number("of every epsilon", at_least=0.0, below=1.0, default=1e-6),
+    "delta": number("of every epsilon", at_least=0.0, below=1.0, default=DELTA),
 }  # fmt: skip
 _SEED = whole("of the trials", at_least=0, at_most=2**64 - 1)
 # A text that parameters are still to be added to cannot be read yet.

@@ -133,7 +133,7 @@ def test_two_gaussian_runs_are_one_with_twice_the_squared_shift():
 def test_secrets_are_asked_for_where_the_bound_needs_them():
     found = jaxsel.account("gaussian:noise_multiplier=1", "geometric:mean=9", 1e-5)
     assert not releases_all(found.best.theorem)
-    assert "Keep K, the other runs and their scores secret" in found.sentences()[-1]
+    assert "Keep K, the other runs and their scores secret" in str(found)
 
 
 def test_randomised_response_composes_as_binomial():

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.blas_threads import one_blas_thread
+from jaxsel.default_delta import DELTA
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.least_proven import NAME, least_proven
 from jaxsel.families.tuning.planning.named_laws import FAMILIES
@@ -109,7 +110,7 @@ class Optimal(NamedTuple):
 def optimal(
     base: str | BaseGuarantee,
     *,
-    delta: float = 1e-6,
+    delta: float = DELTA,
     runs: float | None = None,
     runs_95: int | None = None,
     most: int | None = None,

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 from jaxsel.blas_threads import one_blas_thread
+from jaxsel.default_delta import DELTA
 from jaxsel.families.tuning.planning.alternatives import alternatives
 from jaxsel.families.tuning.planning.base_family import BaseFamily
 from jaxsel.families.tuning.planning.optimal_choice import with_optimal
@@ -133,7 +134,7 @@ def _record(choice: Choice) -> dict:
 def plan(
     base: str,
     *,
-    delta: float = 1e-6,
+    delta: float = DELTA,
     epsilon: float | None = None,
     runs: float | None = None,
     runs_95: int | None = None,
