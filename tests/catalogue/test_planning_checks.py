@@ -75,7 +75,7 @@ def test_half_of_the_noise_is_refuted(monkeypatch):
         ("percentile_above_threshold", "final_epsilon"),
         ("extended_above_threshold", "final_epsilon"),
         ("find_percentile_threshold", "final_epsilon"),
-        ("better_than_median", "base_epsilon"),
+        ("better_than_median", "epsilon"),
     ],
 )
 def test_what_is_found_is_what_costs(name, found):

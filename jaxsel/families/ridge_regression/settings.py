@@ -166,7 +166,9 @@ def run_epsilon(calibration: RunCalibration, delta: float) -> float:
     def at(logit: float) -> float:
         sample = least + (spare - least) * float(special.expit(logit))
         tail = min(ridge_posterior.tail_of(sample), calibration.tail)
-        return run_guarantee(calibration, spare - sample, tail).epsilon
+        found = run_guarantee(calibration, spare - sample, tail)
+        # What is stated at delta has parts that sum to no more.
+        return found.epsilon if found.delta <= delta * (1.0 + 1e-12) else math.inf
 
     found = optimize.minimize_scalar(at, bounds=(-4.0, 4.0), method="bounded",
                                      options={"xatol": 1e-3})  # fmt: skip

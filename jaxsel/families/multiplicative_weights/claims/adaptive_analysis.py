@@ -15,12 +15,12 @@ from scipy import stats
 
 from jaxsel.base import Budget
 from jaxsel.checking import CONFIDENCE, Case, at_most
-from jaxsel.domains import number, positive, probability, whole
+from jaxsel.domains import choice, number, positive, probability, whole
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.claims.errors import quantile_limit
 from jaxsel.families.multiplicative_weights.transfer import Accuracy, transferred
 from jaxsel.intervals import clopper_pearson
-from jaxsel.papers import CL
+from jaxsel.papers import CL, JX
 
 Rows = Annotated[float, positive("n")]
 Epsilon = Annotated[float, number("with respect to the rows", above=0.0, at_most=50.0)]
@@ -82,6 +82,173 @@ def _attacks(budget: Budget) -> Iterator[Case]:
         where = f"gap from {place / 20.0 - 1.0:.2f} on, {counts[place]} of {trials}"
         yield float(high[place]), exact, f"upper limit, {where}"
         yield exact, float(low[place]), f"lower limit, {where}"
+
+
+# --- Protected answers: exact laws of one query and the one it suggests ---------------
+
+
+_SHARES = np.array([0.47, 0.31, 0.22])  # with 4 rows no proper subset has its share
+_FEW = 4
+_EDGES = np.linspace(-1.0, 1.0, 41)
+_NOISES = {"laplace": (stats.laplace, 0.21), "gaussian": (stats.norm, 0.17)}
+_RESTARTS = {
+    "threshold": 0.12, "rate": 0.8, "threshold_scale": 0.1, "query_scale": 0.15,
+    "answer_scale": 0.23,
+}  # fmt: skip
+
+
+def _tables() -> Iterator[tuple[float, np.ndarray]]:
+    """Chance and shares of every table of the rows."""
+    for counts in itertools.product(range(_FEW + 1), repeat=_SHARES.size):
+        if sum(counts) == _FEW:
+            chance = float(stats.multinomial.pmf(counts, _FEW, _SHARES))
+            yield chance, np.array(counts) / _FEW
+
+
+def _subsets() -> Iterator[np.ndarray]:
+    for subset in itertools.product((0.0, 1.0), repeat=_SHARES.size):
+        yield np.array(subset)
+
+
+def _suggested(query: np.ndarray, over: bool) -> np.ndarray:
+    """The cells with a positive vote, after an answer over the population's or under."""
+    return query if over else 1.0 - query
+
+
+def _binned(noise, truth: float, scale: float, least: float, most: float, share: float):
+    """Law of the bin of a noisy answer, kept within limits, less the population's."""
+    ends = share + _EDGES
+    reached = noise.cdf((ends - truth) / scale)
+    reached = np.where(ends <= least, 0.0, np.where(ends > most, 1.0, reached))
+    # What lies beyond the bins counts in the last one on its side.
+    reached[0], reached[-1] = 0.0, 1.0
+    return np.diff(reached)
+
+
+def _point(answer: float, share: float) -> np.ndarray:
+    place = int(np.clip(np.floor((answer - share + 1.0) * 20.0), 0, 39))
+    return np.eye(40)[place]
+
+
+def _noised_law(protection: str) -> np.ndarray:
+    """Exact law of the bin where every answer has noise of its own."""
+    noise, scale = _NOISES[protection]
+    law = np.zeros(40)
+    for chance, means in _tables():
+        for query in _subsets():
+            off = float(query @ (_SHARES - means)) / scale
+            for over, part in ((True, noise.sf(off)), (False, noise.cdf(off))):
+                last = _suggested(query, over)
+                found = _binned(
+                    noise, float(last @ means), scale, -math.inf, math.inf,
+                    float(last @ _SHARES),
+                )  # fmt: skip
+                law += chance / 8.0 * float(part) * found
+    return law
+
+
+def _weights_law(updates: int) -> np.ndarray:
+    """Exact law of the bin where a hypothesis answers that so many answers may correct.
+
+    By the text of Dwork & Roth 2014, Section 4.2, and a sum over the threshold's noise.
+    """
+    given, laplace = _RESTARTS, stats.laplace
+    middles = (np.arange(4000) + 0.5) / 4000
+    levels = given["threshold"] + given["threshold_scale"] * laplace.ppf(middles)
+    start = np.full(_SHARES.size, 1.0 / _SHARES.size)
+    law = np.zeros(40)
+
+    def fires(means, hypothesis, query) -> np.ndarray:
+        off = abs(float(query @ (means - hypothesis)))
+        return laplace.sf((levels - off) / given["query_scale"])
+
+    def released(means, last) -> np.ndarray:
+        return _binned(
+            laplace, float(last @ means), given["answer_scale"], 0.0, 1.0,
+            float(last @ _SHARES),
+        )  # fmt: skip
+
+    for chance, means in _tables():
+        for query in _subsets():
+            weight, first = chance / 8.0, fires(means, start, query)
+            guess, share = float(query @ start), float(query @ _SHARES)
+            # Answered by the hypothesis: the same threshold at the next query.
+            last = _suggested(query, guess > share)
+            if query.sum() in (0.0, query.size):
+                last = np.zeros_like(query)  # no vote is positive
+            second = fires(means, start, last)
+            told = _point(float(last @ start), float(last @ _SHARES))
+            both = float(np.mean((1.0 - first) * second))
+            neither = float(np.mean((1.0 - first) * (1.0 - second)))
+            law += weight * (both * released(means, last) + neither * told)
+            # Corrected, upwards or downwards, and with a threshold drawn anew.
+            ends = np.array([-math.inf, *sorted((guess, share)), math.inf])
+            chances = np.diff(
+                laplace.cdf((ends - float(query @ means)) / given["answer_scale"])
+            )
+            for low, part in zip(ends[:-1], chances, strict=True):
+                below, over = low < guess, low >= share
+                last = _suggested(query, over)
+                if query.sum() in (0.0, query.size):
+                    last = np.zeros_like(query)
+                sign = -1.0 if below else 1.0
+                new = start * np.exp(sign * given["rate"] * query)
+                new /= new.sum()
+                again = float(np.mean(fires(means, new, last))) if updates > 1 else 0.0
+                told = _point(float(last @ new), float(last @ _SHARES))
+                found = again * released(means, last) + (1.0 - again) * told
+                law += weight * float(np.mean(first)) * float(part) * found
+    return law
+
+
+_PROTECTED = ("laplace", "gaussian", "weights of 1 update", "weights of 2 updates")
+
+
+def _protected_law(protection: str) -> np.ndarray:
+    if protection in _NOISES:
+        return _noised_law(protection)
+    return _weights_law(_PROTECTED.index(protection) - 1)
+
+
+def _protected(
+    *,
+    bin: Annotated[int, whole("which of 40, from -1 on", at_least=0)] = 22,
+    protection: Annotated[str, choice(_PROTECTED, "of the answers")] = "laplace",
+) -> float:
+    """Chance that the last answer lies by as much above the population's as that bin."""
+    return float(_protected_law(protection)[min(bin, 39)])
+
+
+def _protections(budget: Budget) -> Iterator[Case]:
+    from jaxsel.engine import simulate
+    from jaxsel.families.multiplicative_weights.adaptive_analysis import (
+        adaptive_analysis,
+    )
+
+    trials = max(min(budget.trials, 30_000), 1)
+    for cell, protection in enumerate(_PROTECTED):
+        name, params = protection, {"queries": 1}
+        if protection in _NOISES:
+            params["noise_scale"] = _NOISES[protection][1]
+        else:
+            name = "weights"
+            params |= _RESTARTS | {"max_updates": cell - 1}
+        counts = simulate(
+            adaptive_analysis(_FEW, protection=name), _SHARES, params,
+            trials=trials, seed=budget.seed + cell, progress=False,
+        ).values[0]  # fmt: skip
+        law = _protected_law(protection)
+        error = (1.0 - CONFIDENCE) / (law.size * len(_PROTECTED))
+        low, high = clopper_pearson(counts, trials, 1.0 - error)
+        for place, exact in enumerate(law.tolist()):
+            if exact == 0.0 and counts[place] == 0:
+                continue
+            where = (
+                f"{protection}, gap from {place / 20.0 - 1.0:.2f} on, "
+                f"{counts[place]} of {trials}"
+            )
+            yield float(high[place]), exact, f"upper limit, {where}"
+            yield exact, float(low[place]), f"lower limit, {where}"
 
 
 # --- Near the population's ------------------------------------------------------------
@@ -203,6 +370,15 @@ STATEMENTS = (
         "rows exaggerate, by as much as the exact law of 23 rows says.",
         _overfitted,
         at_most(_attacks, 0.0),
+    ),
+    JX.utility(
+        "CL-Sec1.5.1-protected",
+        "for Cohen et al. 2022, Sections 1.5.1 and 4.3.2",
+        "Where answers have Laplace or Gaussian noise of a given scale, or Theorem 9's "
+        "mechanism answers, one query and the one that it suggests have the exact law of "
+        "4 rows drawn from three cells.",
+        _protected,
+        at_most(_protections, 1e-6),
     ),
     CL.utility(
         "CL-Thm10-accuracy",

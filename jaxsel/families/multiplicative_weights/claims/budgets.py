@@ -28,6 +28,7 @@ from jaxsel.families.multiplicative_weights.laws import (
     repetitive_law,
 )
 from jaxsel.families.selection_and_test.claims.many_tests import randomised_tests
+from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.laws import prior, top_after_bottoms
 from jaxsel.papers import CL
 
@@ -201,6 +202,75 @@ def _worst_tests(found: weights.Repetitive, rows: float, delta: float) -> float:
     return epsilon_at_delta(laws[0], laws[1], delta)
 
 
+# --- What the parts of delta are spent on -----------------------------------------------
+
+
+def _spent(each: float, times: int, epsilon: float) -> float:
+    """The delta at which ``times`` of ``each`` are epsilon-DP by the simpler form of
+    Kairouz, Oh & Viswanath 2015, Theorem 3.4; 0 where they add up to epsilon."""
+    if times * each <= epsilon * (1.0 + 1e-12):
+        return 0.0
+    left = epsilon - 0.5 * times * each**2
+    return math.exp(-(left**2) / (2.0 * times * each**2))
+
+
+def _spent_on_tests(each: float, tops: int, gamma: float, epsilon: float) -> float:
+    """The delta at which Tests until so many tops are epsilon-DP, at the best order."""
+    if (2.0 * tops + gamma) * each <= epsilon * (1.0 + 1e-12):
+        return 0.0
+    orders = 1.0 + np.exp(np.linspace(-4.0, 9.0, 4001))
+    rates = tops * known_chance_rate(orders, each)
+    return float(np.exp(np.min((orders - 1.0) * (rates - epsilon))))
+
+
+def _whole(*, delta: Delta = 1e-6) -> float:
+    """delta, of which the parts are shares."""
+    return delta
+
+
+# So many updates that delta buys something.
+_SPLIT = (
+    (2**20, 1e6, 10_000, 0.5, 1e-6, 0.05),
+    (1024, 3e5, 3_000, 1.0, 1e-3, 0.3),
+    (64, 1e6, 50_000, 0.1, 1e-9, 1e-3),
+)
+
+
+def _weights_parts(budget: Budget) -> Iterator[Case]:
+    del budget
+    for cells, rows, queries, epsilon, delta, beta in _SPLIT:
+        for sharp in (False, True):
+            found = weights.hardt_rothblum(
+                cells, rows, queries, epsilon, delta, beta, sharp=sharp
+            )
+            vector = 2.0 / (rows * found.threshold_scale)
+            parts = [
+                _spent(each, found.updates, epsilon / 2.0)
+                for each in (vector, 1.0 / (rows * found.answer_scale))
+            ]
+            where = f"{parts} of {delta:g}, {sharp=}, {found}"
+            yield 1.0, math.fsum(parts) / _whole(delta=delta), where
+
+
+def _repetitive_parts(budget: Budget) -> Iterator[Case]:
+    del budget
+    for cells, rows, queries, epsilon, delta, beta in _SPLIT:
+        for sharp in (False, True):
+            found = weights.repetitive(
+                cells, rows, queries, epsilon, delta, beta, sharp=sharp
+            )
+            test, answer = (
+                1.0 / (rows * scale) for scale in (found.test_scale, found.answer_scale)
+            )
+            half = epsilon / 2.0
+            parts = [
+                _spent_on_tests(test, found.failures, found.gamma, half),
+                _spent(answer, found.answers, half),
+            ]
+            where = f"{parts} of {delta:g}, {sharp=}, {found}"
+            yield 1.0, math.fsum(parts) / _whole(delta=delta), where
+
+
 STATEMENTS = (
     CL.privacy(
         "CL-Thm9-budget",
@@ -237,5 +307,25 @@ STATEMENTS = (
         Relation.GENERAL,
         _epsilon,
         at_most(_shipped(_worst_tests, weights.repetitive)),
+    ),
+    CL.privacy(
+        "CL-Thm9-parts",
+        "Theorem 9, with constants",
+        "With the settings derived for (epsilon, delta), the deltas at which the sparse "
+        "vectors, and the answers, are epsilon/2-DP sum to at most delta (checked in "
+        "units of delta).",
+        Relation.GENERAL,
+        _whole,
+        at_most(_weights_parts, 1e-6),
+    ),
+    CL.privacy(
+        "CL-Thm11-parts",
+        "Theorem 11, with constants",
+        "With the settings derived for (epsilon, delta), the deltas at which the Tests, "
+        "and the answers, are epsilon/2-DP sum to at most delta (checked in units of "
+        "delta).",
+        Relation.GENERAL,
+        _whole,
+        at_most(_repetitive_parts, 1e-6),
     ),
 )

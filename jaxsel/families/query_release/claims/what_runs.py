@@ -11,11 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.base import Budget
+from jaxsel.base import Budget, Relation
 from jaxsel.checking import CONFIDENCE, Case, at_most, equal
 from jaxsel.families.query_release.claims.parameters import Delta
+from jaxsel.families.query_release.repaired_answers import repaired_answers
 from jaxsel.intervals import clopper_pearson
-from jaxsel.papers import CL
+from jaxsel.papers import CL, JX
 
 _POINTS = ((1, 1.0, 0.05), (7, 0.3, 0.4), (200, 0.8, 0.01))
 
@@ -54,6 +55,28 @@ def _prepared(budget: Budget) -> Iterator[Case]:
             half = float(found["cap"]) - 2.0 * offset
             kept = (1.0 - 2.0 * special.ndtr(-half / scale)) ** k
             yield 0.5, kept, f"P[error <= cap - 2 A], {where}"
+
+
+def _whole(*, delta: Delta = 0.05) -> float:
+    """delta of the inner mechanism, of which its steps have shares."""
+    return delta
+
+
+def _repaired_parts(budget: Budget) -> Iterator[Case]:
+    """First answers, picks of what to repair, repairs: at 1/2, 1/4 and 1/4 of epsilon."""
+    del budget
+    for queries, epsilon, delta in (*_POINTS, (5000, 0.02, 1e-9), (40, 1.0, 1e-4)):
+        made = repaired_answers(queries, epsilon, delta)
+        k, r = made.queries, made.repairs
+        first = _gaussian_delta(made.noise_scale / math.sqrt(k), epsilon / 2.0)
+        again = _gaussian_delta(made.repair_scale / math.sqrt(r), epsilon / 4.0)
+        # Each pick has losses in a range of 2/b, hence is (2/b)^2/8-zCDP; and rho-zCDP is
+        # (rho + 2 sqrt(rho log(1/delta)), delta)-DP (Bun & Steinke 2016).
+        rho = r * (2.0 / made.pick_scale) ** 2 / 8.0
+        picks = math.exp(-((epsilon / 4.0 - rho) ** 2) / (4.0 * rho))
+        parts = [float(first), picks, float(again)]
+        where = f"{parts} of {delta:g}, {queries=}, {epsilon=}"
+        yield 1.0, math.fsum(parts) / _whole(delta=delta), where
 
 
 # --- The fall-back --------------------------------------------------------------------
@@ -105,6 +128,16 @@ STATEMENTS = (
         "(6/epsilon) log(210/delta^2), and a cap 2 A above the median error.",
         _runs,
         equal(_prepared, 1e-7),
+    ),
+    JX.privacy(
+        "CL-Thm5-repaired-parts",
+        "for Cohen et al. 2022, Theorem 5, with repaired answers",
+        "The repaired inner mechanism's answers, picks and repairs, at half, a quarter "
+        "and a quarter of epsilon, have deltas that sum to at most its delta (checked in "
+        "units of delta).",
+        Relation.GENERAL,
+        _whole,
+        at_most(_repaired_parts, 1e-6),
     ),
     CL.utility(
         "CL-Thm5-fallback",

@@ -169,6 +169,41 @@ def _stable_recall(*, k: Full = 10) -> float:
     return float(passed) / (1.0 + others)
 
 
+# --- Many releases --------------------------------------------------------------------
+
+
+def _whole(*, delta: Delta = 1e-6) -> float:
+    """delta of all releases, of which tests and conversion have shares."""
+    return delta
+
+
+def _split_cases(budget: Budget) -> Iterator[Case]:
+    """T tests, and what is left for the conversion of T rho, at the orders of a grid."""
+    generator = np.random.default_rng(budget.seed + 29)
+    orders = 1.0 + np.exp(np.linspace(-4.0, 12.0, 4001))
+    for conversion in ("zcdp", "tight"):
+        for releases in (1, 7, 100):
+            epsilon = float(np.exp(generator.uniform(-2.0, 1.5)))
+            delta = float(10.0 ** generator.uniform(-9.0, -2.0))
+            share = float(generator.uniform(0.1, 0.9))
+            found = stable_top_k_calibration(
+                epsilon, delta, releases=releases, test_share=share,
+                conversion=conversion,
+            )  # fmt: skip
+            rho = releases * found.rho
+            if conversion == "zcdp":
+                # epsilon = rho + 2 sqrt(rho log(1/delta)), solved for delta.
+                left = math.exp(-((epsilon - rho) ** 2) / (4.0 * rho))
+            else:
+                # Canonne, Kamath & Steinke 2020, Proposition 12.
+                log_left = (orders - 1.0) * (orders * rho - epsilon)
+                log_left += orders * np.log1p(-1.0 / orders) - np.log(orders - 1.0)
+                left = float(np.exp(np.min(log_left)))
+            spent = releases * found.delta_t + left
+            where = f"{conversion}, {releases} releases at ({epsilon:g}, {delta:g})"
+            yield 1.0, spent / _whole(delta=delta), f"{where}, {share=:.3f}"
+
+
 @functools.cache
 def _peeled(k: int, relation: Relation) -> float:
     scale = exponential_top_k_scale(largest_rho(_EPSILON, _DELTA), k, relation)
@@ -258,6 +293,16 @@ STATEMENTS = (
         "each step has a quarter of rho.",
         _test_scale,
         equal(_test_scale_cases, tolerance=1e-9),
+    ),
+    JX.privacy(
+        "ZW-EXP-calibration-parts",
+        "for Zhu & Wang 2022, Section 5",
+        "What the tests of all releases of a calibrated StableTopK may fail with, and the "
+        "delta at which all of their rho converts to epsilon, sum to at most delta "
+        "(checked in units of delta).",
+        Relation.MONOTONE,
+        _whole,
+        at_most(_split_cases, 1e-5),
     ),
     ZW.misprint(
         "E-ZW-5",
