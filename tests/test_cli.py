@@ -445,7 +445,7 @@ def test_validate_counts_self_checks_apart(capsys):
         (["list", "bases", "--paper", "PS"], "--paper does not apply to bases"),
         ([*TUNED, "gaussian:noise_multiplier=0"], "noise_multiplier is 0"),
         ([*TUNED, "gauss:noise_multiplier=1"], "base is 'gauss:noise_multiplier=1'"),
-        ([*TUNED, "gdp:mu=one"], "base is 'gdp:mu=one'"),
+        ([*TUNED, "gdp:mu=one"], "mu of gdp is 'one'"),
         ([*TUNED, "gdp:mu=1", "--delta", "1"], "delta is 1"),
         ([*TUNED, "gdp:mu=1", "--delta", "-1e-9"], "delta is -1e-09"),
         ([*TUNED, "points:1=1e-6,2=1e-3"], "not decreasing"),
