@@ -65,6 +65,7 @@ class Reading:
           strict: whether what cannot be read is to be named, as of one's own functions;
             what the functions of this project hold is in their mechanism's name, too.
         """
+        thing = _unchecked(thing)
         known = self._known.get((id(thing), strict))
         if known is not None:
             return known[1]
@@ -166,9 +167,6 @@ class Reading:
 
     def _function(self, function: types.FunctionType, strict: bool) -> Iterator[Any]:
         module = function.__globals__.get("__name__") or ""
-        if module.split(".")[0] in _CHECKERS and hasattr(function, "__wrapped__"):
-            yield self.read(function.__wrapped__, strict)
-            return
         kind = _kind(module)
         yield from ("function", function.__qualname__)
         if kind != "own":
@@ -326,6 +324,15 @@ def _kind(module: str | None) -> str:
     return "library" if path and is_library(path) else "own"
 
 
+def _unchecked(thing: Any) -> Any:
+    """The function itself, without what checks the types that it is given."""
+    while isinstance(thing, types.FunctionType) and hasattr(thing, "__wrapped__"):
+        if str(thing.__globals__.get("__name__")).split(".")[0] not in _CHECKERS:
+            break
+        thing = thing.__wrapped__
+    return thing
+
+
 def _place(thing: Any) -> str:
     return f"{thing.__module__}.{thing.__qualname__}"
 
@@ -336,7 +343,7 @@ def _is_global(thing: Any) -> bool:
     found: Any = module
     for name in (getattr(thing, "__qualname__", None) or "?").split("."):
         found = getattr(found, "__dict__", {}).get(name)
-    return found is thing
+    return _unchecked(found) is thing
 
 
 def _is_jax_array(thing: Any) -> bool:

@@ -5,8 +5,12 @@ the checkout: tests that compile the same program share it, between workers, too
 next run starts warm. Remove the folder for a cold start.
 """
 
+import copy
+import inspect
+import io
 import os
 import re
+import types
 from pathlib import Path
 
 # Before JAX is imported: sharding is tested on four devices everywhere.
@@ -25,6 +29,7 @@ os.environ.setdefault(
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
+import cloudpickle
 import jax
 import pytest
 from jaxtyping import install_import_hook
@@ -60,6 +65,29 @@ def samplers() -> tuple[str, ...]:
 
 # Before any of them is imported.
 install_import_hook([*CHECKED_ROOMS, *samplers()], "beartype.beartype")
+
+
+class _WithoutChecks(cloudpickle.CloudPickler):
+    """Sends the functions themselves: what checks them holds what cannot be sent."""
+
+    def reducer_override(self, obj):
+        if (
+            isinstance(obj, types.FunctionType)
+            and obj.__globals__.get("__name__", "").startswith("jaxtyping.")
+            and "<locals>" in obj.__qualname__  # others go by their names
+        ):
+            # A copy of a function is the function.
+            return copy.copy, (inspect.unwrap(obj),)
+        return super().reducer_override(obj)
+
+
+def _dumps(obj, *args, **settings) -> bytes:
+    sent = io.BytesIO()
+    _WithoutChecks(sent, *args, **settings).dump(obj)
+    return sent.getvalue()
+
+
+cloudpickle.dumps = _dumps
 
 
 def pytest_report_header(config):
