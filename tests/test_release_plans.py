@@ -188,6 +188,51 @@ def test_tests_for_a_gap_by_hand():
     assert cost(1.02 * rho) > 1.0
 
 
+def test_two_noisy_gaps_are_one_gaussian():
+    """Two gaps move by 1 in opposite directions: sqrt 2 of the standard deviation."""
+    plan = plan_releases(
+        "largest_gap", epsilon=1.0, delta=1e-5, releases=9,
+        settings={"noise": "gaussian", "max_size": 2},
+    )  # fmt: skip
+    mu = 3.0 * math.sqrt(2.0) / plan.found["noise_scale"]
+    assert _gaussian_delta(mu / 1.001, 1.0) <= 1e-5
+    assert _gaussian_delta(1.01 * mu, 1.0) > 1e-5
+
+
+def _laplace_curve(order: float, scale: float) -> float:
+    """By quadrature: Laplace noise that moves by 1."""
+    x = np.linspace(-60.0 * scale, 60.0 * scale, 2_400_001)
+    log_first = -np.abs(x) / scale
+    log_second = -np.abs(x - 1.0) / scale
+    moment = np.trapezoid(np.exp(order * log_first - (order - 1.0) * log_second), x)
+    return math.log(float(moment) / (2.0 * scale)) / (order - 1.0)
+
+
+@pytest.mark.parametrize("order", [1.5, 4.0, 20.0])
+def test_curves_of_other_noises_by_hand(order):
+    entry = catalogue.find_mechanism("propose_test_release")
+    found = known_curve(
+        entry.name, entry.read({"test": "laplace", "noise_scale": 1.3, "delta_t": 0.01})
+    )
+    assert found is not None
+    laplace = _laplace_curve(order, 1.3)
+    seen = float(found.curve.renyi(np.asarray(order)))
+    assert seen == pytest.approx(laplace, rel=1e-6)
+    assert found.curve.failure == 0.01
+    # Zhu & Wang 2022, Theorem 8, with m - 1 gaps (R-ZW-3), and the Laplace test.
+    entry = catalogue.find_mechanism("stable_top_k")
+    given = {
+        "selection": "gaussian", "test": "laplace", "selection_scale": 7.0,
+        "test_scale": 1.3, "delta_t": 0.01, "histogram": "9,7,6,5,3,1",
+    }  # fmt: skip
+    for more, gaps in (({}, 5), ({"max_size": 3}, 3)):
+        found = known_curve(entry.name, entry.read(given | more))
+        assert found is not None
+        select = order * 2.0**2 / (2.0 * 7.0**2) + math.log(gaps) / (order - 1.0)
+        seen = float(found.curve.renyi(np.asarray(order)))
+        assert seen == pytest.approx(select + laplace, rel=1e-6)
+
+
 def test_labels_of_teachers_are_one_gaussian():
     plan = plan_releases(
         "noisy_labels", epsilon=3.0, delta=1e-5, releases=100,
