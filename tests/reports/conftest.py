@@ -4,6 +4,7 @@ import pytest
 
 from jaxsel.families.tuning.bounds import priced_envelope
 
+FINE = priced_envelope.FINE
 COARSE = priced_envelope.Resolution(columns=8, rows=3, knots=8, parts=4)
 
 
