@@ -283,10 +283,10 @@ class _Search(NamedTuple):
         while high - low > 1e-7:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if enough(middle) else (middle, high)
-        value = self._rounded(math.exp(sign * high), sign > 0.0, epsilon)
-        if high < start and self.cost(value) == self.cost(math.exp(sign * start)):
+        found = math.exp(sign * high)
+        if high < start and self.cost(found) == self.cost(math.exp(sign * start)):
             return None  # the last value that is allowed costs nothing more
-        return value
+        return self._rounded(found, sign > 0.0, epsilon)
 
     def _rounded(self, value: float, up: bool, epsilon: float) -> float:
         """Six digits, on the safe side."""

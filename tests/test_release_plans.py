@@ -381,3 +381,9 @@ def test_bad_usage_exits_with_two(line, message, capsys):
         main(["plan", *line.split()])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("epsilon", [math.e**-2, 1.0, math.e])
+def test_a_wish_at_which_the_search_begins_is_met(epsilon):
+    plan = plan_releases("above_threshold", epsilon=epsilon)
+    assert plan.epsilon == pytest.approx(epsilon, rel=2e-6)

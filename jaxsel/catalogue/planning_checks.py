@@ -151,7 +151,7 @@ def _kept(entry: MechanismEntry, plan, built, pair: Pair, where: str) -> Iterato
 def _planned(entry: MechanismEntry) -> Callable[..., float]:
     def evaluate(
         *,
-        epsilon: Annotated[float, positive("of all releases")] = 1.0,
+        epsilon: Annotated[float, positive("of all releases")] = 8.0,
         delta: Annotated[
             float, number("of all releases", at_least=0.0, below=1.0)
         ] = 1e-6,

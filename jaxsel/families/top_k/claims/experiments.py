@@ -177,10 +177,22 @@ def _whole(*, delta: Delta = 1e-6) -> float:
     return delta
 
 
+def _least_over_orders(rho: float, epsilon: float) -> float:
+    """delta of rho-zCDP at epsilon by that proposition: a grid, and a finer one in it."""
+    low, high = -4.0, 12.0
+    for _ in range(3):
+        places = np.linspace(low, high, 4001)
+        orders = 1.0 + np.exp(places)
+        found = (orders - 1.0) * (orders * rho - epsilon)
+        found += orders * np.log1p(-1.0 / orders) - np.log(orders - 1.0)
+        best = int(np.argmin(found))
+        low, high = places[max(best - 2, 0)], places[min(best + 2, 4000)]
+    return float(np.exp(found[best]))
+
+
 def _split_cases(budget: Budget) -> Iterator[Case]:
     """T tests, and what is left for the conversion of T rho, at the orders of a grid."""
     generator = np.random.default_rng(budget.seed + 29)
-    orders = 1.0 + np.exp(np.linspace(-4.0, 12.0, 4001))
     for conversion in ("zcdp", "tight"):
         for releases in (1, 7, 100):
             epsilon = float(np.exp(generator.uniform(-2.0, 1.5)))
@@ -196,9 +208,7 @@ def _split_cases(budget: Budget) -> Iterator[Case]:
                 left = math.exp(-((epsilon - rho) ** 2) / (4.0 * rho))
             else:
                 # Canonne, Kamath & Steinke 2020, Proposition 12.
-                log_left = (orders - 1.0) * (orders * rho - epsilon)
-                log_left += orders * np.log1p(-1.0 / orders) - np.log(orders - 1.0)
-                left = float(np.exp(np.min(log_left)))
+                left = _least_over_orders(rho, epsilon)
             spent = releases * found.delta_t + left
             where = f"{conversion}, {releases} releases at ({epsilon:g}, {delta:g})"
             yield 1.0, spent / _whole(delta=delta), f"{where}, {share=:.3f}"
