@@ -251,7 +251,9 @@ def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
     record = pattern.format(record=tmp_path / "run")
     file = record.replace("{shard}", "1")
     hurried = (
-        "import jaxsel.engine, jaxsel.sweeps.keeping, sys;"
+        "import jaxsel.engine, jaxsel.sweeps.keeping, signal, sys;"
+        # Tests that run in the background hand on that the signal is ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler);"
         "jaxsel.engine._SAVE_SECONDS = jaxsel.sweeps.keeping._SAVE_SECONDS = 0.0;"
         "from jaxsel.cli import main; main(sys.argv[1:])"
     )
