@@ -88,8 +88,18 @@ def test_verdicts_depend_on_the_seed_and_the_number_of_cases():
         (labelling._votes_cases(scaled=True), 0.99),
         (approximate_renyi._composition_cases(approximate=False), 0.99),
         (approximate_renyi._definition_5_cases, 0.5),
-        (peeling._concentrated_cases(Relation.MONOTONE), 0.98),
-        (peeling._concentrated_cases(Relation.GENERAL), 0.98),
+        (
+            peeling._concentrated_cases(
+                Relation.MONOTONE, peeling._concentrated(Relation.MONOTONE)
+            ),
+            0.98,
+        ),
+        (
+            peeling._concentrated_cases(
+                Relation.GENERAL, peeling._concentrated(Relation.GENERAL)
+            ),
+            0.98,
+        ),
         (peeling._pure_cases, 0.98),
         (limited_domain._cases, 0.95),
         (top_stable._cases(quirks=False), 0.8),
