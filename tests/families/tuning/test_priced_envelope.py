@@ -395,8 +395,8 @@ def random_search(generator):
     )
 
 
-# Open: noise 6.37, Poisson 30. Both are proved, but the search for an epsilon stops at 1.297
-# where as much is proved at 1.231.
+# Open: noise 6.37, Poisson 30. Both are proved, but the search for an epsilon stops at
+# 1.297 where as much is proved at 1.231.
 _OPEN = pytest.mark.xfail(reason="the search stops 5 per cent above a proved epsilon")
 
 
