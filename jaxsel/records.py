@@ -130,6 +130,10 @@ def exclusive(path: str | Path, patience: float = 0.0) -> Iterator[Replace]:
         except (OSError, RuntimeError) as error:
             temporary.unlink(missing_ok=True)
             raise _unwritten(path, error) from error
+        except BaseException:
+            # HDF5 may still hold it open, and would not write a file of that name again.
+            temporary.unlink(missing_ok=True)
+            raise
 
     with _locked(path, patience):
         # Nobody else writes: what lies here was left by a process that was killed.

@@ -218,3 +218,19 @@ def test_a_second_writer_of_a_moment_waits(path):
         save(arrays={}, configuration={"a": 2})
     assert records.read(path).configuration == {"a": 2}
     assert files(path) == ["a.nc"]
+
+
+def test_an_interrupt_while_a_record_is_written_does_not_stop_the_next_write(path):
+    """HDF5 keeps a file that was interrupted open, and knows it by its inode."""
+    held = []
+
+    def interrupted(name) -> None:
+        held.append(h5py.File(name, "w"))
+        raise KeyboardInterrupt
+
+    with records.exclusive(path) as replace:
+        with pytest.raises(KeyboardInterrupt):
+            replace(interrupted)
+        replace(lambda name: h5py.File(name, "w").close())
+    held[0].close()
+    assert files(path) == ["a.nc"]
