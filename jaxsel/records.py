@@ -14,6 +14,8 @@ import importlib.metadata
 import json
 import os
 import platform
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -122,10 +124,11 @@ def exclusive(path: str | Path, patience: float = 0.0) -> Iterator[Replace]:
 
     def replace(write: Callable[[Path], object]) -> None:
         try:
-            write(temporary)
-            with temporary.open("rb") as file:
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
+            with _uninterrupted():
+                write(temporary)
+                with temporary.open("rb") as file:
+                    os.fsync(file.fileno())
+                os.replace(temporary, path)
         # A full disk is either of them, depending on where HDF5 notices.
         except (OSError, RuntimeError) as error:
             temporary.unlink(missing_ok=True)
@@ -302,6 +305,27 @@ def _check_configuration(record: Record, wanted: Mapping[str, Any]) -> None:
 def _unwritten(path: Path, error: Exception) -> InputError:
     reason = " ".join(str(error).split())  # HDF5 prints several lines
     return InputError(f"cannot write the record {path}: {reason}")
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Holds an interrupt from the keyboard back until a file is whole.
+
+    HDF5 calls Python where exceptions are swallowed, so one raised there could be lost.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not (callable(handler) and in_main_thread):
+        yield
+        return
+    came = []
+    signal.signal(signal.SIGINT, lambda *signalled: came.append(signalled))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        handler(*came[0])
 
 
 @contextlib.contextmanager

@@ -234,3 +234,19 @@ def test_an_interrupt_while_a_record_is_written_does_not_stop_the_next_write(pat
         replace(lambda name: h5py.File(name, "w").close())
     held[0].close()
     assert files(path) == ["a.nc"]
+
+
+def test_an_interrupt_waits_until_the_record_is_whole(path):
+    def write(name) -> None:
+        signal.raise_signal(signal.SIGINT)
+        name.write_text("whole")
+
+    # Tests that run in the background hand on that the signal is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with records.exclusive(path) as replace, pytest.raises(KeyboardInterrupt):
+            replace(write)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert path.read_text() == "whole"
