@@ -88,7 +88,9 @@ def _failure(
     """A bound on the integral over u of the most by which the inequality fails."""
     pieces = _small_triangles(parts)  # Float["pieces corners 3"], barycentric
     points = np.einsum("pcv,tvx->xptc", pieces, mesh.corners)
-    low, high = points.min(axis=3), points.max(axis=3)
+    first, second, third = np.moveaxis(points, 3, 0)
+    low = np.minimum(np.minimum(first, second), third)
+    high = np.maximum(np.maximum(first, second), third)
     ends = slope_at(law, np.stack([low[0], high[0]]))
     value, slope, middle = _supporting(law, low[1], high[1])
     span = np.maximum(high[0] - low[0], 1e-300)
