@@ -46,7 +46,7 @@ _WORKERS = 2  # programs solved at a time; more do not help, since they share th
 _TRIES, _FINER_TRIES = 8, 6  # of epsilon, for one delta
 _CHORDS = 2  # tried at the end
 _PROBE = 2.0  # times delta: the envelope's where a second proof is tried
-_NEAR = 2e-3  # relative, of delta, at which an epsilon is near enough
+_NEAR = 5e-4  # relative, of delta, at which an epsilon is near enough
 _CLOSE = 1e-4  # relative, of epsilons between which none is looked for
 _HALVINGS = 40  # of what is left of epsilon, where the next price is asked for
 # A proof that is larger than what the program says by this factor asks for a finer mesh.
