@@ -11,6 +11,7 @@ import io
 import os
 import re
 import types
+import zlib
 from pathlib import Path
 
 # Before JAX is imported: sharding is tested on four devices everywhere.
@@ -33,6 +34,7 @@ import cloudpickle
 import jax
 import pytest
 from jaxtyping import install_import_hook
+from xdist.scheduler import LoadScopeScheduling
 
 from jaxsel import compiled
 from jaxsel.blas_threads import one_for_this_process
@@ -94,9 +96,31 @@ def pytest_report_header(config):
     return f"JAXSEL_TEST_SEED={seed()} jax={jax.__version__}"
 
 
+# Files whose tests share little, a quarter of all: in parts, for more than one worker.
+_SHARED_OUT, _PARTS = ("tests/catalogue/test_every_claim.py",), 8
+_LONG = ("tests/training/", *_SHARED_OUT)
+
+
+class _Scheduling(LoadScopeScheduling):
+    """Tests of one file run in one worker, but for the longest files."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope = super()._split_scope(nodeid)
+        if scope not in _SHARED_OUT or "[" not in nodeid:
+            return scope
+        case = nodeid.partition("[")[2]  # what asks of the same claim goes together
+        return f"{scope}::{zlib.crc32(case.encode()) % _PARTS}"
+
+
+def pytest_xdist_make_scheduler(config, log):
+    if config.getvalue("dist") == "loadscope":
+        return _Scheduling(config, log)
+    return None
+
+
 def pytest_collection_modifyitems(items):
     """The few long tests first: at the end one worker would wait for another."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/training/"))
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
 
 
 def seed() -> int:
