@@ -38,6 +38,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from jaxsel import compiled
 from jaxsel.blas_threads import one_for_this_process
+from tests import selecting
 
 # Each worker is one process of many: its BLAS threads would wait for those of others.
 one_for_this_process()
@@ -49,6 +50,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 _ROOT = Path(__file__).parent.parent
+_CHANGED = pytest.StashKey[selecting.Selection | None]()
 # Stated shapes and types are checked while tests run, in the rooms that run on devices.
 CHECKED_ROOMS = (
     "jaxsel.stream", "jaxsel.noise", "jaxsel.logarithm", "jaxsel.rows", "jaxsel.tables",
@@ -118,9 +120,41 @@ def pytest_xdist_make_scheduler(config, log):
     return None
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption(
+        "--changed",
+        metavar="COMMIT",
+        help="only the tests that what differs from this commit can reach",
+    )
+
+
+def pytest_configure(config):
+    commit = config.getoption("--changed")
+    config.stash[_CHANGED] = None if commit is None else selecting.since(commit)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Files of which nothing is asked are not even imported."""
+    asked = config.stash[_CHANGED]
+    file = collection_path.relative_to(_ROOT).as_posix()
+    if asked is None or not collection_path.name.startswith("test_"):
+        return None
+    return None if asked.everything or file in asked.files | asked.parts else True
+
+
+def pytest_collection_modifyitems(config, items):
     """The few long tests first: at the end one worker would wait for another."""
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
+    asked = config.stash[_CHANGED]
+    if asked is not None:
+        chosen = [item for item in items if asked.holds(*_file_and_words(item))]
+        config.hook.pytest_deselected(items=[i for i in items if i not in set(chosen)])
+        items[:] = chosen
+
+
+def _file_and_words(item) -> tuple[str, set[str]]:
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return item.nodeid.partition("::")[0], selecting.of_parameters(parameters)
 
 
 def seed() -> int:
