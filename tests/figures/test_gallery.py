@@ -166,5 +166,5 @@ def test_an_unknown_figure_is_refused():
 
 def test_every_picture_has_its_digest_and_they_weigh_little():
     stored = sorted(gallery.GALLERY.glob("*.json"))
-    assert {path.stem for path in stored} <= set(FIGURES)
+    assert {path.stem for path in stored} == set(FIGURES)
     assert sum(path.stat().st_size for path in stored) < 1e6
