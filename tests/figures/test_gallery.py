@@ -17,7 +17,7 @@ from tests.figures.sharing import records_of
 
 TRIALS = 1000
 # Those whose small record and drawing take a few seconds; ``make gallery`` compares all.
-QUICK = ("ps22-5", "ps22-6", "clnss22-sample-complexity")
+QUICK = ("ps22-4", "ps22-5", "ps22-6", "clnss22-sample-complexity")
 
 
 # --- what does not depend on the number of trials --------------------------------------
