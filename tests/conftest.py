@@ -169,6 +169,15 @@ def _programs_of_one_file():
     compiled.forget()
 
 
+@pytest.fixture
+def coarse_prices(monkeypatch):
+    """Quick programs of the priced envelope: at any resolution it is a bound."""
+    from jaxsel.families.tuning.bounds import priced_envelope
+
+    coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
+    monkeypatch.setattr(priced_envelope, "FINE", coarse)
+
+
 @pytest.fixture(name="seed")
 def _seed() -> int:
     return seed()

@@ -11,17 +11,12 @@ from jaxsel import catalogue, repetitions
 from jaxsel.cli import main
 from jaxsel.default_delta import DELTA
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.bounds import priced_envelope
 
 _BASE = "gaussian:noise_multiplier=4"
 _QUICK = "pure:epsilon=0.1"
 
 
-@pytest.fixture(autouse=True)
-def _coarse(monkeypatch):
-    """Programs of the priced envelope that take less time: larger bounds."""
-    coarse = priced_envelope.Resolution(columns=4, rows=2, knots=4, parts=2)
-    monkeypatch.setattr(priced_envelope, "FINE", coarse)
+pytestmark = pytest.mark.usefixtures("coarse_prices")
 
 
 def _refused(capsys, *arguments: str) -> str:

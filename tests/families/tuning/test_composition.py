@@ -24,7 +24,6 @@ from jaxsel.cli.main import main
 from jaxsel.errors import InputError
 from jaxsel.families.tuning import composing_searches
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.bounds import priced_envelope
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_profiles
 
 
@@ -37,11 +36,7 @@ def _gaussian_delta(mu: float, epsilon: float) -> float:
     )
 
 
-@pytest.fixture(autouse=True)
-def _coarse(monkeypatch):
-    """Programs of the priced envelope that take less time: larger bounds."""
-    coarse = priced_envelope.Resolution(columns=4, rows=2, knots=4, parts=2)
-    monkeypatch.setattr(priced_envelope, "FINE", coarse)
+pytestmark = pytest.mark.usefixtures("coarse_prices")
 
 
 def test_a_search_has_a_pair_in_each_direction():
