@@ -137,6 +137,12 @@ def test_what_cannot_be_composed_is_one_sentence(releases, message):
         jaxsel.compose(releases, 1e-6)
 
 
+@pytest.mark.parametrize("delta", [1.0, 1.5, -1e-9])
+def test_delta_is_a_chance_below_one(delta):
+    with pytest.raises(InputError, match="delta is"):
+        jaxsel.compose({"base": "gdp:mu=1"}, delta)
+
+
 def _geometric_fails(mean: float, failure: float) -> float:
     """1 - E[(1 - failure)^K], from the probabilities of K themselves."""
     count = np.arange(1, 4000)
