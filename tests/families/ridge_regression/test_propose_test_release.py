@@ -347,6 +347,9 @@ def test_runs_get_more_the_sharper_the_theorem():
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_one_sentence(call, message):
+    # the least and the largest that are promised
+    for epsilon, delta in ((1e-6, 1e-6), (9999.0, 0.1)):
+        assert ptr.calibrate_run(epsilon, delta).epsilon == epsilon
     with pytest.raises(InputError, match=message) as error:
         call()
     assert "\n" not in str(error.value)
