@@ -138,7 +138,9 @@ def test_what_cannot_be_composed_is_one_sentence(releases, message):
 
 
 @pytest.mark.parametrize("delta", [1.0, 1.5, -1e-9])
-@pytest.mark.parametrize("compose", [jaxsel.compose, composing_searches.compose_searches])
+@pytest.mark.parametrize(
+    "compose", [jaxsel.compose, composing_searches.compose_searches]
+)
 def test_delta_is_a_chance_below_one(compose, delta):
     releases = [jaxsel.release("pure:epsilon=1")]
     with pytest.raises(InputError, match="delta is"):
