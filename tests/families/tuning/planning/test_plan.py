@@ -17,6 +17,7 @@ from jaxsel.families.tuning.planning.base_family import (
     open_base,
 )
 from jaxsel.families.tuning.planning.named_laws import FAMILIES, fitted
+from jaxsel.families.tuning.planning.plan import quick_epsilon
 from jaxsel.families.tuning.planning.wishes import (
     Wishes,
     least_mean,
@@ -212,6 +213,23 @@ def test_a_pure_plan_has_no_gaussian_noise_on_scores():
     # (eta + 2) epsilon proves 2 with epsilon = 2/3; the envelope knows more.
     (geometric,) = [row for row in found.choices if row.name == "geometric"]
     assert 2 / 3 < geometric.noise < 0.7
+
+
+@pytest.mark.parametrize("base", ["laplace:noise_scale=2", "pure:epsilon=0.5"])
+def test_the_quick_bound_of_a_fixed_number_of_runs_is_their_sum(base):
+    """Without delta the envelope of so many says nothing, and composition does."""
+    law = laws.parse("point_mass:count=5")
+    assert quick_epsilon(parse_base(base), law, 0.0) == pytest.approx(2.5)
+
+
+def test_the_quick_bound_is_a_bound_and_near():
+    base, law = parse_base("gaussian:noise_multiplier=4"), laws.parse("geometric:mean=10")
+    best = account(base, law, 1e-5, attain=False).best.epsilon
+    assert best <= quick_epsilon(base, law, 1e-5) <= 1.1 * best
+    # where runs fail, the account of what does not
+    base = parse_base("approximate:epsilon=0.1,delta=1e-8")
+    best = account(base, law, 1e-5, attain=False).best.epsilon
+    assert quick_epsilon(base, law, 1e-5) == best
 
 
 def test_a_plan_prints():
