@@ -223,7 +223,10 @@ def test_the_quick_bound_of_a_fixed_number_of_runs_is_their_sum(base):
 
 
 def test_the_quick_bound_is_a_bound_and_near():
-    base, law = parse_base("gaussian:noise_multiplier=4"), laws.parse("geometric:mean=10")
+    base, law = (
+        parse_base("gaussian:noise_multiplier=4"),
+        laws.parse("geometric:mean=10"),
+    )
     best = account(base, law, 1e-5, attain=False).best.epsilon
     assert best <= quick_epsilon(base, law, 1e-5) <= 1.1 * best
     # where runs fail, the account of what does not
