@@ -158,8 +158,11 @@ def tests_say(folder: Path, tests: Sequence[str]) -> Answer:
         return Answer(trouble=f"tests: nothing within {_SECONDS} s")
     if said.status == 0:
         return Answer()
-    words = [line.split(" ", 2) for line in said.output.splitlines()]
-    failed = [word[1] for word in words if word[0] in ("FAILED", "ERROR")]
+    told = [line.partition(" ") for line in said.output.splitlines()]
+    # Of what follows the name, which may have spaces, pytest says " - " first.
+    failed = [
+        rest.split(" - ")[0] for mark, _, rest in told if mark in ("FAILED", "ERROR")
+    ]
     # 1: tests ran and some failed. All else is a crash or a name that is not there.
     if said.status == 1 and failed:
         return Answer(failed[0])

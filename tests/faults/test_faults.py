@@ -66,9 +66,14 @@ def test_a_planted_fault_goes_away(tmp_path):
 
 SMALL = """
 import a
+import pytest
 
 def test_right():
     assert a.half(4) == 2
+
+@pytest.mark.parametrize("x", ["two words"])
+def test_words(x):
+    assert a.half(len(x)) != 3
 """
 
 
@@ -91,6 +96,7 @@ def tree(tmp_path):
     [
         ("x / 3", "test_a.py", "test_a.py::test_right", ""),
         ("x * 0.5", "test_a.py", "", ""),
+        ("x / 3", "test_a.py::test_words", "test_a.py::test_words[two words]", ""),
         ("x /", "test_a.py", "", "tests: "),  # cannot be imported: nobody judged it
         ("x / 3", "test_a.py::test_gone", "", "tests: "),
     ],
