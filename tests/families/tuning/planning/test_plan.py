@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 import jaxsel
 from jaxsel import repetitions as laws
@@ -17,7 +17,7 @@ from jaxsel.families.tuning.planning.base_family import (
     open_base,
 )
 from jaxsel.families.tuning.planning.named_laws import FAMILIES, fitted
-from jaxsel.families.tuning.planning.plan import quick_epsilon
+from jaxsel.families.tuning.planning.plan import quick_epsilon, score_noise
 from jaxsel.families.tuning.planning.wishes import (
     Wishes,
     least_mean,
@@ -233,6 +233,14 @@ def test_the_quick_bound_is_a_bound_and_near():
     base = parse_base("approximate:epsilon=0.1,delta=1e-8")
     best = account(base, law, 1e-5, attain=False).best.epsilon
     assert quick_epsilon(base, law, 1e-5) == best
+
+
+@pytest.mark.parametrize("noise", [0.7, 1.0, 1.6, 2.0, 3.3])
+def test_noise_of_scores_is_that_of_a_gaussian_where_one_run_is_made(noise):
+    delta = 1e-5
+    epsilon = optimize.brentq(lambda e: _gaussian_delta(noise, e) - delta, 0.0, 50.0)
+    found = score_noise(laws.parse("point_mass:count=1"), delta, float(epsilon))
+    assert noise * (1 - 1e-6) <= found <= noise * 1.002
 
 
 def test_a_plan_prints():
