@@ -79,6 +79,15 @@ def test_the_best_of_several_bounds_is_the_first():
     assert CompositionDelta((), 1.0, of_delta, None).best == FEWER
 
 
+def test_a_cost_says_of_what_and_at_what():
+    release = jaxsel.release("pure:epsilon=0.5")
+    cost = jaxsel.compose([release], 0.01)
+    assert (cost.releases, cost.delta) == ((release,), 0.01)
+    found = jaxsel.compose_delta([release], 0.25)
+    assert (found.releases, found.epsilon) == ((release,), 0.25)
+    assert found.relation is None
+
+
 def test_what_is_proved_is_the_first_sentence():
     release = jaxsel.release("gdp:mu=1")
     cost = CompositionCost((release,), 1e-6, (LESS, MORE), None)

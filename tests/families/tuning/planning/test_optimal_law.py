@@ -36,6 +36,7 @@ from jaxsel.families.tuning.planning.optimal import Optimal, optimal
 from jaxsel.families.tuning.planning.optimal_certificate import (
     Functional,
     _blocks,
+    _tail,
     lower_epsilon,
     terms,
 )
@@ -477,6 +478,36 @@ def test_what_is_missing_is_mixed_in_and_no_more():
 
 
 # --- The certificate where T is tiny ---------------------------------------------------
+
+
+def _by_hand(x, other, first, second, epsilon=1.0) -> Functional:
+    parts = (np.array(each) for each in (x, other, first, second))
+    return Functional(epsilon, *parts, (), np.zeros(0))
+
+
+def test_the_tail_of_the_certificate_has_what_does_not_fall():
+    """Where T > 0 all is gone at 1e7; at x = 0 what is gained grows with k."""
+    found = _by_hand(
+        [0.0, 0.0, 0.5], [0.0, 0.3, 0.6], [1e-9, 2e-9, 0.7], [1e-10, 5e-9, 0.4]
+    )
+    first, second, rest = _tail(found, 1e7)
+    assert first == pytest.approx([3e-9 * 1e7])
+    assert second == pytest.approx([1e-10 * 1e7])
+    assert rest == [0.0]
+
+
+def test_what_loses_by_every_run_is_left_out_on_both_sides():
+    found = _by_hand([0.0, 0.3], [0.0, 0.4], [1e-3, 0.5], [2e-3, 0.4], epsilon=0.1)
+    counts = np.arange(51.0)
+    each = terms(found, 50)
+    kept = counts * 0.7 ** (counts - 1), counts * 0.6 ** (counts - 1)
+    np.testing.assert_allclose(each.first[:51], 0.5 * kept[0], atol=1e-15)
+    np.testing.assert_allclose(each.second[:51], 0.4 * kept[1], atol=1e-15)
+    # At a larger epsilon of the two, where it gains, it stays.
+    each = terms(found._replace(first=np.array([3e-3, 0.5])), 50)
+    np.testing.assert_allclose(
+        each.first[:51], 0.5 * kept[0] + 3e-3 * counts, atol=1e-15
+    )
 
 
 @pytest.mark.parametrize(("x", "other"), [(1e-17, 2e-17), (0.0, 2e-17), (0.01, 0.02)])
