@@ -28,7 +28,11 @@ from jaxsel.families.tuning.bounds.envelope import (
     envelope_epsilon,
     envelope_log_delta,
 )
-from jaxsel.families.tuning.bounds.path_certificate import _convex, certified
+from jaxsel.families.tuning.bounds.path_certificate import (
+    _convex,
+    _small_triangles,
+    certified,
+)
 from jaxsel.families.tuning.bounds.path_mesh import gradients, path_mesh
 from jaxsel.families.tuning.bounds.path_program import (
     Price,
@@ -241,6 +245,19 @@ def _sampled_bound(pair, law, mesh, epsilon, price, values, parts):
     first = weights @ price.values + beyond * steepest
     ends = values[mesh.start[0]] @ mesh.start[1] - values[mesh.end[0]] @ mesh.end[1]
     return first + ends + np.sum(kappa * np.diff(mesh.edges)[:, None] / parts)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 8])
+def test_the_pieces_of_a_triangle_are_the_whole(parts):
+    pieces = _small_triangles(parts)
+    # Of corners in barycentric coordinates, the share of the triangle's area.
+    areas = [abs(np.linalg.det(piece)) for piece in pieces]
+    np.testing.assert_allclose(areas, np.full(parts**2, parts**-2.0), rtol=1e-9)
+    for piece in pieces:
+        np.testing.assert_allclose(piece.sum(axis=1), 1.0)
+        assert piece.min() >= 0.0
+    middles = {tuple(np.round(piece.mean(axis=0), 9)) for piece in pieces}
+    assert len(middles) == parts**2
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.01, 0.3])
