@@ -469,6 +469,28 @@ def test_a_proof_that_fails_on_one_mesh_is_sought_on_a_finer_one(
     assert attained < delta_of(noise, law, epsilon) <= bar
 
 
+def test_where_a_proof_fails_at_the_envelope_a_smaller_epsilon_is_tried(monkeypatch):
+    """Proved is a third of the envelope's delta, but nothing near the envelope's epsilon."""
+    delta = 1e-4
+    directions = priced.priced_directions(
+        curves.gaussian(2.0), parse("poisson:mean=30")
+    )
+    bounds = tuple(each.envelope for each in directions)
+    last = envelope_epsilon(bounds, 1.5 * delta)
+
+    def proved(directions, epsilon):
+        whole = float(np.exp(envelope_log_delta(bounds, epsilon)))
+        return whole / 3.0 if epsilon < last else whole
+
+    monkeypatch.setattr(priced, "priced_delta", proved)
+    monkeypatch.setattr(priced, "_coarse_delta", proved)
+    monkeypatch.setattr(priced.PricedDirection, "wants_finer", lambda *given: True)
+    monkeypatch.setattr(priced.PricedDirection, "can_help", lambda *given: True)
+    found = priced.priced_epsilon(directions, delta)
+    assert found == pytest.approx(envelope_epsilon(bounds, 3.0 * delta), rel=1e-3)
+    assert proved(directions, found) <= delta
+
+
 def test_what_is_refined_is_what_the_finer_mesh_certifies():
     base, law, epsilon = curves.gaussian(2.0), parse("poisson:mean=30"), 5.0
     (pair,) = base.pairs()
