@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -469,8 +470,29 @@ def test_a_proof_that_fails_on_one_mesh_is_sought_on_a_finer_one(
     assert attained < delta_of(noise, law, epsilon) <= bar
 
 
+def test_chords_reach_from_the_first_point_to_the_last():
+    (direction,) = priced.priced_directions(
+        curves.gaussian(2.0), parse("geometric:mean=5")
+    )
+    bounds = (direction.envelope,)
+
+    def tenth(epsilon):
+        return 0.1 * np.exp(envelope_log_delta(bounds, epsilon))
+
+    epsilons = np.array([0.0, 0.5, 1.5, 2.0])
+    known = SimpleNamespace(
+        envelope=direction.envelope, delta=lambda e: float(tenth(e))
+    )
+    profile = priced._profile(known, epsilons)  # type: ignore[arg-type]
+    np.testing.assert_allclose(profile(epsilons), tenth(epsilons))
+    # Linear in e^epsilon between two points, and what is proved last beyond.
+    middle = math.log((math.exp(1.5) + math.exp(2.0)) / 2.0)
+    assert profile(middle) == pytest.approx((tenth(1.5) + tenth(2.0)) / 2.0)
+    assert profile(2.1) == pytest.approx(min(tenth(2.0), 10.0 * tenth(2.1)))
+
+
 def test_where_a_proof_fails_at_the_envelope_a_smaller_epsilon_is_tried(monkeypatch):
-    """Proved is a third of the envelope's delta, but nothing near the envelope's epsilon."""
+    """A third of the envelope's delta is proved, and nothing near its epsilon."""
     delta = 1e-4
     directions = priced.priced_directions(
         curves.gaussian(2.0), parse("poisson:mean=30")
