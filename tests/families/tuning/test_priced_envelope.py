@@ -248,6 +248,17 @@ def _sampled_bound(pair, law, mesh, epsilon, price, values, parts):
     return first + ends + np.sum(kappa * np.diff(mesh.edges)[:, None] / parts)
 
 
+def test_prices_have_a_knot_where_the_second_law_has_nothing():
+    """At ratio 0: below the first knot nothing would be checked, and all may lie there."""
+    lossy = pair_from_laws([0.5, 0.4, 0.1, 0.0], [0.5, 0.45, 0.0, 0.05])
+    told = pair_from_laws([1.0, 0.0], [0.0, 1.0])
+    (gaussian,) = curves.gaussian(2.0).pairs()
+    for pair in (lossy, told, gaussian):
+        knots = ratio_knots(pair, 8)
+        assert knots[0] == 0.0
+        assert np.all(np.diff(knots) > 0.0)
+
+
 @pytest.mark.parametrize("parts", [1, 2, 3, 8])
 def test_the_pieces_of_a_triangle_are_the_whole(parts):
     pieces = _small_triangles(parts)
