@@ -81,8 +81,8 @@ class TuningCost(NamedTuple):
       score_noise: standard deviation of Gaussian noise on the number of validation
         examples that a run gets right, which ranks the runs; None if nothing is said of
         how the score is made.
-      scores: what the search costs a record that validates and does not train, with that
-        noise; None without it.
+      scores: the smallest proven epsilon of the search for a record that validates and
+        does not train, with that noise; None without it.
     """
 
     base: str
@@ -96,7 +96,7 @@ class TuningCost(NamedTuple):
     guarantee: BaseGuarantee | None = None
     grid: float = math.nan
     score_noise: float | None = None
-    scores: "TuningCost | None" = None
+    scores: accountant.ProvenEpsilon | None = None
 
     @property
     def best(self) -> accountant.ProvenEpsilon:
@@ -157,14 +157,15 @@ class TuningCost(NamedTuple):
             f"Gaussian noise of standard deviation {self.score_noise:g} on the number of "
             "validation examples that a run gets right"
         )
-        if not self.scores.is_proved:
+        epsilon = self.scores.epsilon
+        if not math.isfinite(epsilon):
             return f"{noise} proves nothing for those examples at this delta."
-        other = self.scores.best
-        both = rounded_up(max(self.best.epsilon, other.epsilon))
+        both = rounded_up(max(self.best.epsilon, epsilon))
         return (
-            f"{noise} keeps ({rounded_up(other.epsilon):g}, {self.delta:g}) for those "
-            f"examples, by {other.theorem}; where no record both trains and validates, "
-            f"the search is ({both:g}, {self.delta:g})-differentially private for all."
+            f"{noise} keeps ({rounded_up(epsilon):g}, {self.delta:g}) for those "
+            f"examples, by {self.scores.theorem}; where no record both trains and "
+            f"validates, the search is ({both:g}, {self.delta:g})-differentially "
+            "private for all."
         )
 
     def _of_a_grid(self) -> str:
@@ -197,7 +198,7 @@ class TuningCost(NamedTuple):
             "grid_epsilon": self.grid,
             "score": self._of_the_score(),
             "score_noise": self.score_noise,
-            "score_epsilon": None if self.scores is None else self.scores.best.epsilon,
+            "score_epsilon": None if self.scores is None else self.scores.epsilon,
             "needed": None if self.needed is None else self.needed._asdict(),
             "bounds": [b._asdict() for b in tuning_words.saying_something(self.bounds)],
         }
@@ -232,6 +233,8 @@ def account(
     """
     guarantee = guarantee_of(base)
     law = as_law(repetitions)
+    if score_noise is not None:
+        check_positive("score_noise", score_noise)
     found = accountant.account(guarantee, law, delta, attain=attain)
     grid = math.nan
     if is_fixed(law) and 1 < law.mean <= MOST_TIMES:
@@ -239,8 +242,8 @@ def account(
         grid = compose(every, delta).best.epsilon
     scores = None
     if score_noise is not None:
-        check_positive("score_noise", score_noise)
-        scores = account(gaussian(score_noise), law, delta, attain=False)
+        count = gaussian(score_noise)
+        scores = accountant.account(count, law, delta, attain=False).best
     return TuningCost(
         guarantee.name,
         law,

@@ -1,10 +1,11 @@
 """``jaxsel.report``: a statement of what is proved, for a paper."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
 from jaxsel.blas_threads import one_blas_thread
 from jaxsel.composition import CompositionCost
 from jaxsel.errors import InputError
@@ -75,19 +76,19 @@ def _subject(of: object) -> Subject:
 
 def _account_subject(of: TuningCost, guarantee: BaseGuarantee) -> Subject:
     training, relation = Release(guarantee, of.law), guarantee.relation
-    if of.scores is None or of.scores.guarantee is None:
+    if of.score_noise is None or of.scores is None:
         return Subject("account", (Part("", (training,)),), of.delta, of.best, relation)
-    if not of.scores.is_proved:
+    if not math.isfinite(of.scores.epsilon):
         raise InputError(
             f"nothing is proved of score noise {of.score_noise:g} at delta = {of.delta:g}; "
             "give more noise"
         )
-    validation = Release(of.scores.guarantee, of.law)
+    validation = Release(gaussian(of.score_noise), of.law)
     parts = (
         Part("training records", (training,)),
         Part("validation records", (validation,)),
     )
-    return both_parts("account", parts, of.delta, (of.best, of.scores.best), relation)
+    return both_parts("account", parts, of.delta, (of.best, of.scores), relation)
 
 
 def _record_subject(record: Mapping[str, Any]) -> Subject:

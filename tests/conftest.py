@@ -114,6 +114,7 @@ class _Scheduling(LoadScopeScheduling):
         return f"{scope}::{zlib.crc32(case.encode()) % _PARTS}"
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     if config.getvalue("dist") == "loadscope":
         return _Scheduling(config, log)
@@ -136,9 +137,9 @@ def pytest_configure(config):
 def pytest_ignore_collect(collection_path, config):
     """Files of which nothing is asked are not even imported."""
     asked = config.stash[_CHANGED]
-    file = collection_path.relative_to(_ROOT).as_posix()
     if asked is None or not collection_path.name.startswith("test_"):
         return None
+    file = collection_path.relative_to(_ROOT).as_posix()
     return None if asked.everything or file in asked.files | asked.parts else True
 
 
@@ -147,9 +148,11 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
     asked = config.stash[_CHANGED]
     if asked is not None:
-        chosen = [item for item in items if asked.holds(*_file_and_words(item))]
-        config.hook.pytest_deselected(items=[i for i in items if i not in set(chosen)])
-        items[:] = chosen
+        parts: dict[bool, list] = {True: [], False: []}
+        for item in items:
+            parts[asked.holds(*_file_and_words(item))].append(item)
+        config.hook.pytest_deselected(items=parts[False])
+        items[:] = parts[True]
 
 
 def _file_and_words(item) -> tuple[str, set[str]]:

@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jaxsel import source_digest
+
 ROOT = Path(__file__).parents[1]
 _PACKAGES = ("jaxsel", "sims", "figures", "tests")
 # What a command line starts: python -m jaxsel.
@@ -130,19 +132,13 @@ def module(name: str) -> Module:
     """What the file of a module says of others."""
     path = _paths()[name]
     text = path.read_text(encoding="utf-8")
-    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    tree = ast.parse(text)
     imports: set[str] = set()
+    for source, attribute in source_digest.imported(tree, str(path), name):
+        imports |= _needs(source, attribute)
     said: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                imports |= _needs(alias.name, None)
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else []
-            source = ".".join([*above, *([node.module] if node.module else [])])
-            for alias in node.names:
-                imports |= _needs(source, alias.name)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if node.value.id == "jaxsel":
                 imports |= _needs("jaxsel", node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -192,11 +188,7 @@ def named() -> dict[str, frozenset[str]]:
     checks = ("jaxsel.catalogue.checks", "jaxsel.catalogue.planning_checks")
     for each in collect._modules("entries"):
         for entry in getattr(each, "ENTRIES", ()):
-            names = (entry.name, *entry.ids)
-            add(names, each.__name__)
-            kinds = ("audit", "sim", "plan")
-            for one in (f"{kind}-{name}" for name in names for kind in kinds):
-                add([one], each.__name__, *checks)
+            add((entry.name, *entry.ids), each.__name__)
     for check in collect.self_checks():
         entry = check.id.partition("-")[2].lower()
         longest = max(

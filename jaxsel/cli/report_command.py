@@ -76,13 +76,8 @@ def report_command(
     """A privacy statement for your paper: what is proved, and what an attack can do."""
     del seed
     with bad_input_exits(), working("proving what the report states"):
-        accounted = (
-            base,
-            repetitions,
-            search,
-            beside,
-            score_noise,
-        ) != (None,) * 5 or times != 1
+        given = (base, repetitions, search, beside, score_noise)
+        accounted = given != (None,) * len(given) or times != 1
         if (plan, folder).count(None) + (not accounted) != 2:
             raise InputError(
                 "give one of: --base with --repetitions, --plan, --folder; see jaxsel "

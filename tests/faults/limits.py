@@ -17,7 +17,7 @@ OVER = "Timeout ("
 """Begin the lines of standard error that say what is asked, and that it takes too long."""
 
 # Before pytest puts its own files in the place of these.
-_ERRORS = os.fdopen(os.dup(2), "w")
+_ERRORS = os.dup(2)
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def limited(name: str) -> Iterator[None]:
 
     By a thread that needs no interpreter: a loop within compiled code ends, too.
     """
-    print(f"{ASKED}{name}", file=_ERRORS, flush=True)
+    os.write(_ERRORS, f"{ASKED}{name}\n".encode())
     seconds = float(os.environ[SECONDS])
     faulthandler.dump_traceback_later(seconds, exit=True, file=_ERRORS)
     try:
