@@ -6,8 +6,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+COMMIT ?= HEAD
 
-.PHONY: reproduce gallery test test-lowest test-newest faults lint docs measure bench bench-against gpu validate clean
+.PHONY: reproduce gallery test test-changed test-lowest test-newest faults lint docs measure bench bench-against gpu validate clean
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -32,6 +33,10 @@ gallery: $(VENV)/installed
 # Tests of one file run in one worker: they share compiled programs and fixtures.
 test: $(VENV)/tools
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+
+# Only what the difference to a commit can reach: make test-changed COMMIT=main
+test-changed: $(VENV)/tools
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder --changed $(COMMIT)
 
 # Each planted fault alone, in a copy of the tree: which claim or test sees it.
 faults: $(VENV)/tools
@@ -58,7 +63,6 @@ bench: $(VENV)/installed
 	$(BIN)/jaxsel bench
 
 # Every mechanism here and at a commit, by turns: make bench-against COMMIT=main
-COMMIT ?= HEAD
 bench-against: $(VENV)/installed
 	$(BIN)/python -m jaxsel.bench.against $(COMMIT)
 

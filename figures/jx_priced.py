@@ -100,8 +100,8 @@ def draw() -> Canvas:
     style.note(
         figure,
         "Gaussian base of noise multiplier σ, for every ranking of its outputs. The "
-        "envelope lets whoever ranks choose anew for each output; the price makes them "
-        "choose once. Both are proved. Points: the exact delta of the worst ranking "
+        "envelope allows a different worst ranking for each output; the price fixes "
+        "one. Both are proved. Points: the exact delta of the worst ranking "
         "that a search found, which no bound lies below.",
     )
     return figure

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxsel import catalogue, tuning_words
-from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
 from jaxsel.base import Claim
 from jaxsel.blas_threads import one_blas_thread
 from jaxsel.composition import (
@@ -15,6 +15,7 @@ from jaxsel.composition import (
 )
 from jaxsel.default_delta import DELTA
 from jaxsel.entry import Built
+from jaxsel.errors import check_positive
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.composing_searches import MOST_TIMES
 from jaxsel.families.tuning.proofs import releases_all
@@ -77,6 +78,11 @@ class TuningCost(NamedTuple):
       guarantee: of one run.
       grid: epsilon of K given candidates, each run once and all of them released, where K
         is always the same number above 1; NaN elsewhere.
+      score_noise: standard deviation of Gaussian noise on the number of validation
+        examples that a run gets right, which ranks the runs; None if nothing is said of
+        how the score is made.
+      scores: the smallest proven epsilon of the search for a record that validates and
+        does not train, with that noise; None without it.
     """
 
     base: str
@@ -89,6 +95,8 @@ class TuningCost(NamedTuple):
     needed: accountant.Needed | None = None
     guarantee: BaseGuarantee | None = None
     grid: float = math.nan
+    score_noise: float | None = None
+    scores: accountant.ProvenEpsilon | None = None
 
     @property
     def best(self) -> accountant.ProvenEpsilon:
@@ -139,7 +147,26 @@ class TuningCost(NamedTuple):
             found.append(f"{keep([self.law])}: this bound does not cover them.")
         if not math.isnan(self.grid):
             found.append(self._of_a_grid())
-        return [*found, SCORE]
+        return [*found, self._of_the_score()]
+
+    def _of_the_score(self) -> str:
+        """Whether the records that rank the runs are covered, too, and at what price."""
+        if self.scores is None:
+            return SCORE
+        noise = (
+            f"Gaussian noise of standard deviation {self.score_noise:g} on the number of "
+            "validation examples that a run gets right"
+        )
+        epsilon = self.scores.epsilon
+        if not math.isfinite(epsilon):
+            return f"{noise} proves nothing for those examples at this delta."
+        both = rounded_up(max(self.best.epsilon, epsilon))
+        return (
+            f"{noise} keeps ({rounded_up(epsilon):g}, {self.delta:g}) for those "
+            f"examples, by {self.scores.theorem}; where no record both trains and "
+            f"validates, the search is ({both:g}, {self.delta:g})-differentially "
+            "private for all."
+        )
 
     def _of_a_grid(self) -> str:
         """What K runs cost that are not alike: each given candidate is tried once."""
@@ -169,7 +196,9 @@ class TuningCost(NamedTuple):
             "single_run_epsilon": self.single,
             "attained_epsilon": self.attained,
             "grid_epsilon": self.grid,
-            "score": SCORE,
+            "score": self._of_the_score(),
+            "score_noise": self.score_noise,
+            "score_epsilon": None if self.scores is None else self.scores.epsilon,
             "needed": None if self.needed is None else self.needed._asdict(),
             "bounds": [b._asdict() for b in tuning_words.saying_something(self.bounds)],
         }
@@ -182,6 +211,7 @@ def account(
     delta: float = DELTA,
     *,
     attain: bool = True,
+    score_noise: float | None = None,
 ) -> TuningCost:
     """What is proved about the best of K runs of a base algorithm.
 
@@ -193,17 +223,27 @@ def account(
         "geometric:mean=100"; the runs and the best of them are independent given K.
       delta: in [0, 1).
       attain: search for a costly ranking, too.
+      score_noise: standard deviation > 0 of Gaussian noise on the number of validation
+        examples that a run gets right, where that ranks the runs: the search is then
+        accounted for those examples, too. One record of them changes the number by at
+        most 1, and no record trains (Liu & Talwar 2019, Section 5.1).
 
     Raises:
       InputError: for text of another form, a delta out of range, or a K that is always 0.
     """
     guarantee = guarantee_of(base)
     law = as_law(repetitions)
+    if score_noise is not None:
+        check_positive("score_noise", score_noise)
     found = accountant.account(guarantee, law, delta, attain=attain)
     grid = math.nan
     if is_fixed(law) and 1 < law.mean <= MOST_TIMES:
         every = release(guarantee, None, law.maximum or 1)
         grid = compose(every, delta).best.epsilon
+    scores = None
+    if score_noise is not None:
+        count = gaussian(score_noise)
+        scores = accountant.account(count, law, delta, attain=False).best
     return TuningCost(
         guarantee.name,
         law,
@@ -215,4 +255,6 @@ def account(
         found.needed,
         guarantee,
         grid,
+        score_noise,
+        scores,
     )

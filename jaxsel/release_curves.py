@@ -144,7 +144,7 @@ def _stable_top_k(values: Values) -> KnownCurve | None:
             *scales, values["delta_t"], _sizes(values) + 1, selection=selection,
             test=test, sharp=True,
         )  # fmt: skip
-        theorem = "ZW-Thm8 and ZW-Cor19, composed"
+        theorem = f"ZW-Thm8 and ZW-Cor19-{test.capitalize()}, composed"
     shown = {"selection_scale": scales[0], "test_scale": scales[1]}
     return KnownCurve(curve, theorem, None, shown)
 

@@ -1,9 +1,11 @@
 """``jaxsel.report``: a statement of what is proved, for a paper."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
 from jaxsel.blas_threads import one_blas_thread
 from jaxsel.composition import CompositionCost
 from jaxsel.errors import InputError
@@ -11,6 +13,7 @@ from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.families.tuning.planning.planned import Plan
 from jaxsel.public import TuningCost
 from jaxsel.reports.reading import (
+    both_parts,
     plan_subject,
     read_json,
     read_search,
@@ -50,8 +53,7 @@ def _subject(of: object) -> Subject:
     if isinstance(of, TuningCost):
         if of.guarantee is None:
             raise InputError("the account has no guarantee of one run; make it anew")
-        part = Part("", (Release(of.guarantee, of.law),))
-        return Subject("account", (part,), of.delta, of.best, of.guarantee.relation)
+        return _account_subject(of, of.guarantee)
     if isinstance(of, CompositionCost):
         part = Part("", of.releases)
         return Subject("account", (part,), of.delta, of.best, of.relation)
@@ -70,6 +72,23 @@ def _subject(of: object) -> Subject:
         f"a report is made of an account, a composition, a plan, a file or the folder of a "
         f"search, not of a {type(of).__name__}"
     )
+
+
+def _account_subject(of: TuningCost, guarantee: BaseGuarantee) -> Subject:
+    training, relation = Release(guarantee, of.law), guarantee.relation
+    if of.score_noise is None or of.scores is None:
+        return Subject("account", (Part("", (training,)),), of.delta, of.best, relation)
+    if not math.isfinite(of.scores.epsilon):
+        raise InputError(
+            f"nothing is proved of score noise {of.score_noise:g} at delta = {of.delta:g}; "
+            "give more noise"
+        )
+    validation = Release(gaussian(of.score_noise), of.law)
+    parts = (
+        Part("training records", (training,)),
+        Part("validation records", (validation,)),
+    )
+    return both_parts("account", parts, of.delta, (of.best, of.scores), relation)
 
 
 def _record_subject(record: Mapping[str, Any]) -> Subject:

@@ -14,7 +14,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -210,25 +210,33 @@ def _keep(path: Path, found: _Found) -> None:
 
 
 def _imports(tree: ast.Module, path: str, module: str):
+    """What counts of what a module imports; one's own import others beside them."""
     top = module.split(".")[0]
+    for source, attribute in imported(tree, path, module):
+        if top not in own_code.OURS or source.split(".")[0] in own_code.OURS:
+            yield source, attribute
+
+
+def imported(
+    tree: ast.Module, path: str, module: str
+) -> Iterator[tuple[str, str | None]]:
+    """What a module imports anywhere: (module, name in it or None).
+
+    Args:
+      tree: of its source.
+      path: of its file.
+      module: its full name.
+    """
     package = module.split(".")
     if not path.endswith("__init__.py"):
         package = package[:-1]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found = [(alias.name, None) for alias in node.names]
+            yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             source = ".".join([*above, *([node.module] if node.module else [])])
-            found = [(source, alias.name) for alias in node.names]
-        else:
-            continue
-        # One's own modules import others that lie beside them; see ``digests``.
-        yield from (
-            each
-            for each in found
-            if top not in own_code.OURS or each[0].split(".")[0] in own_code.OURS
-        )
+            yield from ((source, alias.name) for alias in node.names)
 
 
 def _meaning(node: Any) -> Any:

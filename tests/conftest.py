@@ -11,6 +11,7 @@ import io
 import os
 import re
 import types
+import zlib
 from pathlib import Path
 
 # Before JAX is imported: sharding is tested on four devices everywhere.
@@ -33,9 +34,11 @@ import cloudpickle
 import jax
 import pytest
 from jaxtyping import install_import_hook
+from xdist.scheduler import LoadScopeScheduling
 
 from jaxsel import compiled
 from jaxsel.blas_threads import one_for_this_process
+from tests import selecting
 
 # Each worker is one process of many: its BLAS threads would wait for those of others.
 one_for_this_process()
@@ -47,6 +50,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 _ROOT = Path(__file__).parent.parent
+_CHANGED = pytest.StashKey[selecting.Selection | None]()
 # Stated shapes and types are checked while tests run, in the rooms that run on devices.
 CHECKED_ROOMS = (
     "jaxsel.stream", "jaxsel.noise", "jaxsel.logarithm", "jaxsel.rows", "jaxsel.tables",
@@ -94,9 +98,66 @@ def pytest_report_header(config):
     return f"JAXSEL_TEST_SEED={seed()} jax={jax.__version__}"
 
 
-def pytest_collection_modifyitems(items):
+# Files whose tests share little, a quarter of all: in parts, for more than one worker.
+_SHARED_OUT, _PARTS = ("tests/catalogue/test_every_claim.py",), 8
+_LONG = ("tests/training/", *_SHARED_OUT)
+
+
+class _Scheduling(LoadScopeScheduling):
+    """Tests of one file run in one worker, but for the longest files."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope = super()._split_scope(nodeid)
+        if scope not in _SHARED_OUT or "[" not in nodeid:
+            return scope
+        case = nodeid.partition("[")[2]  # what asks of the same claim goes together
+        return f"{scope}::{zlib.crc32(case.encode()) % _PARTS}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.getvalue("dist") == "loadscope":
+        return _Scheduling(config, log)
+    return None
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--changed",
+        metavar="COMMIT",
+        help="only the tests that what differs from this commit can reach",
+    )
+
+
+def pytest_configure(config):
+    commit = config.getoption("--changed")
+    config.stash[_CHANGED] = None if commit is None else selecting.since(commit)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Files of which nothing is asked are not even imported."""
+    asked = config.stash[_CHANGED]
+    if asked is None or not collection_path.name.startswith("test_"):
+        return None
+    file = collection_path.relative_to(_ROOT).as_posix()
+    return None if asked.everything or file in asked.files | asked.parts else True
+
+
+def pytest_collection_modifyitems(config, items):
     """The few long tests first: at the end one worker would wait for another."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/training/"))
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
+    asked = config.stash[_CHANGED]
+    if asked is not None:
+        parts: dict[bool, list] = {True: [], False: []}
+        for item in items:
+            parts[asked.holds(*_file_and_words(item))].append(item)
+        config.hook.pytest_deselected(items=parts[False])
+        items[:] = parts[True]
+
+
+def _file_and_words(item) -> tuple[str, set[str]]:
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return item.nodeid.partition("::")[0], selecting.of_parameters(parameters)
 
 
 def seed() -> int:
@@ -109,6 +170,15 @@ def _programs_of_one_file():
     """What a file compiled is dropped after it, or a worker grows to gigabytes."""
     yield
     compiled.forget()
+
+
+@pytest.fixture
+def coarse_prices(monkeypatch):
+    """Quick programs of the priced envelope: at any resolution it is a bound."""
+    from jaxsel.families.tuning.bounds import priced_envelope
+
+    coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
+    monkeypatch.setattr(priced_envelope, "FINE", coarse)
 
 
 @pytest.fixture(name="seed")

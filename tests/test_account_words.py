@@ -11,17 +11,12 @@ from jaxsel import catalogue, repetitions
 from jaxsel.cli import main
 from jaxsel.default_delta import DELTA
 from jaxsel.errors import InputError
-from jaxsel.families.tuning.bounds import priced_envelope
 
 _BASE = "gaussian:noise_multiplier=4"
 _QUICK = "pure:epsilon=0.1"
 
 
-@pytest.fixture(autouse=True)
-def _coarse(monkeypatch):
-    """Programs of the priced envelope that take less time: larger bounds."""
-    coarse = priced_envelope.Resolution(columns=4, rows=2, knots=4, parts=2)
-    monkeypatch.setattr(priced_envelope, "FINE", coarse)
+pytestmark = pytest.mark.usefixtures("coarse_prices")
 
 
 def _refused(capsys, *arguments: str) -> str:
@@ -218,3 +213,75 @@ def test_the_default_delta_is_known_in_one_place():
         jaxsel.plan, jaxsel.optimal,
     ):  # fmt: skip
         assert inspect.signature(function).parameters["delta"].default is DELTA
+
+
+@pytest.mark.parametrize(("noise", "larger"), [(40.0, "training"), (0.5, "validation")])
+def test_noise_on_the_score_covers_the_records_that_validate(noise, larger):
+    """The count moves by 1 with a validation record: a Gaussian release, tuned alike."""
+    law, delta = "geometric:mean=5", 1e-3
+    quick = {"attain": False}
+    found = jaxsel.account("pure:epsilon=1", law, delta, score_noise=noise, **quick)
+    count = jaxsel.account(f"gaussian:noise_multiplier={noise}", law, delta, **quick)
+    alone = jaxsel.account("pure:epsilon=1", law, delta, **quick)
+    record = found.as_record()
+    assert record["score_epsilon"] == count.best.epsilon
+    assert record["epsilon"] == alone.best.epsilon
+    both = max(count.best.epsilon, alone.best.epsilon)
+    assert (both == alone.best.epsilon) is (larger == "training")
+    said = re.search(
+        r"right keeps \((\S+), 0\.001\).* the search is \((\S+), 0\.001\)-differentially "
+        "private for all",
+        found.sentences()[-1],
+    )
+    assert said is not None
+    assert 0.0 <= float(said[1]) - count.best.epsilon < 1.01e-4
+    assert 0.0 <= float(said[2]) - both < 1.01e-4
+    statement = jaxsel.report(found).statement
+    assert statement.subject.proof.epsilon == both
+    assert [part.records for part in statement.subject.parts] == [
+        "training records", "validation records",
+    ]  # fmt: skip
+
+
+def test_what_score_noise_cannot_say_is_said(capsys):
+    found = jaxsel.account(_QUICK, "geometric:mean=5", 0.0, score_noise=3.0)
+    assert "proves nothing for those examples" in found.sentences()[-1]
+    with pytest.raises(InputError, match="nothing is proved of score noise 3"):
+        jaxsel.report(found)
+    with pytest.raises(InputError, match="score_noise is 0"):
+        jaxsel.account(_QUICK, "geometric:mean=5", score_noise=0.0)
+    search = [
+        "--base",
+        _QUICK,
+        "--repetitions",
+        "geometric:mean=5",
+        "--score-noise",
+        "3",
+    ]
+    for more in (["--times", "2"], ["--epsilon", "1"], ["--grid", "5"]):
+        assert "--score-noise is for one search" in _refused(
+            capsys, "account", *search, *more
+        )
+    assert "--score-noise is for one search" in _refused(
+        capsys, "report", *search, "--times", "2"
+    )
+
+
+_DEFAULTS = {
+    "plan": ["--runs", "3", "--base", "pure:epsilon=0.5"],
+    "plan of releases": ["--mechanism", "stable_top_k", "--epsilon", "1"],
+    "optimal": ["--base", "pure:epsilon=0.5", "--runs", "3", "--most", "20"],
+    "report": ["--base", _QUICK, "--repetitions", "geometric:mean=3"],
+}
+
+
+@pytest.mark.parametrize("command", list(_DEFAULTS))
+@pytest.mark.parametrize("given", [True, False])
+def test_an_answer_at_the_default_delta_says_so(capsys, command, given):
+    words = [command.split()[0], *_DEFAULTS[command]]
+    with pytest.raises(SystemExit) as ended:
+        main(words + (["--delta", "1e-6"] if given else []))
+    assert not ended.value.code
+    captured = capsys.readouterr()
+    said = " ".join((captured.out + captured.err).split())
+    assert ("delta = 1e-06 is the default, as none was given" in said) is not given

@@ -196,6 +196,44 @@ def test_tasks_are_a_partition_of_what_is_left(monkeypatch, tmp_path, first, beg
     assert_same(found, simulate(noisy_max(), SCORES, PARAMS, **settings))
 
 
+@pytest.mark.parametrize(
+    ("seconds", "blocks"),
+    [(1 / 64, [1, 8, 64, 128, 128]), (1.0, [1, 2, 2, 2]), (8.0, [1, 1, 1])],
+)
+def test_tasks_grow_eightfold_at_most_and_to_two_seconds(monkeypatch, seconds, blocks):
+    asked, real = [], executors._counted
+
+    def counted(sent, start, stop):
+        asked.append((stop - start) // 32)
+        return real(sent, start, stop)._replace(seconds=seconds * asked[-1])
+
+    monkeypatch.setattr(executors, "_counted", counted)
+    small = Performance(block_size=32)
+    with ThreadPoolExecutor(1) as pool, executors.using(pool, tasks=1):
+        simulate(
+            noisy_max(), SCORES, PARAMS, trials=32 * sum(blocks), performance=small
+        )
+    assert asked == blocks
+
+
+def test_a_worker_shows_no_progress_and_has_its_own_devices(monkeypatch):
+    sent, real = [], executors._counted
+
+    def counted(packed, start, stop):
+        sent.append(executors._unpacked(packed)[0])
+        return real(packed, start, stop)
+
+    monkeypatch.setattr(executors, "_counted", counted)
+    mine = SMALL._replace(devices=tuple(jax.devices()[:1]))
+    with ThreadPoolExecutor(1) as pool, executors.using(pool):
+        simulate(
+            noisy_max(), SCORES, PARAMS, trials=100, performance=mine, progress=True
+        )
+    (work,) = sent
+    assert not work.progress
+    assert work.performance == SMALL
+
+
 def test_what_cannot_be_sent_is_refused():
     lock = threading.Lock()
     mechanism = python_mechanism(lambda lane: np.int32(lock.locked()))

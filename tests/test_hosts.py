@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 
+import jax
 import numpy as np
 import pytest
 
@@ -201,6 +202,34 @@ def test_a_killed_run_is_resumed_together(tmp_path):
         assert json.loads(output) == expected.values.tolist()
     ((_, done),) = records.read(record).attributes["ranges"]
     assert done == 300_000
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("", "RuntimeError"),
+        ("nobody\n  answers", "nobody answers"),
+        ("x" * 999, "x" * 200),
+    ],
+)
+def test_why_nobody_joins_is_one_line(monkeypatch, said, reason):
+    def refuse(*arguments, **settings):
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(jax.distributed, "initialize", refuse)
+    monkeypatch.setattr(jax.config, "update", lambda *arguments: None)
+    with pytest.raises(InputError) as caught:
+        hosts.join("localhost:1", 2, 1)
+    assert str(caught.value) == f"cannot join the run at localhost:1: {reason}"
+
+
+def test_what_libraries_print_is_no_result(capfd):
+    with hosts._output_to_errors():
+        os.write(1, b"met\n")
+        os.write(2, b"warned\n")
+    os.write(1, b"counts\n")
+    os.write(2, b"done\n")
+    assert capfd.readouterr() == ("counts\n", "met\nwarned\ndone\n")
 
 
 def test_alone_nothing_is_communicated():

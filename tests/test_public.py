@@ -72,6 +72,14 @@ def test_a_mechanism_refuses_what_it_does_not_know(settings, message):
         jaxsel.mechanism("noisy_max", **settings)
 
 
+@pytest.mark.parametrize("thing", [None, 3, jaxsel.mechanism("noisy_max")])
+def test_what_is_no_name_is_refused_in_a_sentence(thing):
+    with pytest.raises(InputError, match="found by its name or id, a text, not by a"):
+        jaxsel.mechanism(thing)
+    with pytest.raises(InputError, match="found by its id, a text, not by a"):
+        jaxsel.claim(thing)
+
+
 def test_an_audit_by_name_knows_pairs_and_promise():
     built = jaxsel.mechanism("fixed_repetitions", count=5)
     found = jaxsel.audit(built, trials=100_000, progress=False)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -387,3 +388,54 @@ def test_bad_usage_exits_with_two(line, message, capsys):
 def test_a_wish_at_which_the_search_begins_is_met(epsilon):
     plan = plan_releases("above_threshold", epsilon=epsilon)
     assert plan.epsilon == pytest.approx(epsilon, rel=2e-6)
+
+
+GAUSSIAN_MAXIMUM = ("KRW-Thm3.1", "KRW-Thm3.3-dominated and KRW-Thm3.2-sharp")
+SCORES, VOTES = np.zeros(3), np.zeros(4)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "theorems", "scales"),
+    [
+        ("noisy_max", {"noise": "gaussian", "noise_scale": 2.0, "relation": "general",
+                       "scores": SCORES},
+         GAUSSIAN_MAXIMUM, {"noise_scale": 2.0}),
+        ("largest_gap", {"noise": "gaussian", "noise_scale": 3.0, "histogram": VOTES},
+         GAUSSIAN_MAXIMUM, {"noise_scale": 3.0}),
+        ("noisy_max", {"noise": "gumbel", "noise_scale": 2.0, "relation": "monotone",
+                       "scores": SCORES},
+         ("NM-gumbel-monotone-zCDP, sharpened as ZW-Prop7-sharp", ""),
+         {"noise_scale": 2.0}),
+        ("largest_gap", {"noise": "gumbel", "epsilon": 0.5, "histogram": VOTES},
+         ("ZW-Prop7-sharp", ""), {"noise_scale": 4.0}),
+        # sigma = b = 1/sqrt(rho)
+        ("stable_top_k", {"selection": "gumbel", "test": "gaussian", "rho": 0.25,
+                          "delta_t": 1e-6, "histogram": VOTES},
+         ("ZW-Thm11-zCDP, sharpened as ZW-Prop7-sharp", ""),
+         {"selection_scale": 2.0, "test_scale": 2.0}),
+        ("stable_top_k", {"selection": "laplace", "test": "laplace", "delta_t": 1e-6,
+                          "selection_scale": 2.0, "test_scale": 5.0, "histogram": VOTES},
+         ("ZW-Thm8 and ZW-Cor19-Laplace, composed", ""),
+         {"selection_scale": 2.0, "test_scale": 5.0}),
+        # a quarter, a quarter and a half of rho = 1/2, for two picks
+        ("fixed_top_k", {"rho": 0.5, "delta_t": 1e-6, "k": 2},
+         ("ZW-Thm12-zCDP", ""),
+         {"selection_scale": 2.0, "test_scale": 2.0, "peeling_scale": 1.0}),
+        ("propose_test_release", {"noise_scale": 4.0, "test": "laplace", "delta_t": 1e-6},
+         ("ZW-Cor19-Laplace", ""), {"noise_scale": 4.0}),
+        ("exponential_top_k", {"noise_scale": 3.0, "k": 2, "relation": "general"},
+         ("BASE-EM-sharp-general", ""), {"noise_scale": 3.0}),
+        ("noisy_labels", {"noise_scale": 5.0, "votes": VOTES},
+         ("BASE-PATE", "BASE-PATE, as one Gaussian mechanism"), {"noise_scale": 5.0}),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_one_release_says_whose_it_is(name, values, theorems, scales):
+    found = known_curve(name, values)
+    assert found is not None
+    assert (found.theorem, found.profile_theorem) == theorems
+    assert dict(found.scales) == pytest.approx(scales)
+    assert (found.profile is None) == (not found.profile_theorem)
+    if found.profile is not None:
+        assert found.profile(1, 0.0) == math.inf
+    for claim in re.findall(r"[A-Z]+-[^ ,]+", " ".join(theorems)):
+        catalogue.find_claim(claim)

@@ -160,3 +160,16 @@ def test_what_is_imported_inside_a_function_counts(package):
     }  # fmt: skip
     (package / "third.py").write_text("def y():\n    import planted.second as z\n")
     assert "planted.second" in source_digest.digests(["planted.third"])
+
+
+def test_relative_imports_are_followed(package):
+    """From the package that a file lies in, or from one above it."""
+    inner = package / "inner"
+    inner.mkdir()
+    (inner / "__init__.py").write_text("from . import near\n")
+    (inner / "near.py").write_text("from .beside import z\nfrom ..third import y\n")
+    (inner / "beside.py").write_text("z = 4\n")
+    expected = {"planted.inner.near", "planted.inner.beside", "planted.third"}
+    assert set(source_digest.digests(["planted.inner.near"])) == expected
+    found = set(source_digest.digests(["planted.inner"]))
+    assert found == {*expected, "planted.inner"}

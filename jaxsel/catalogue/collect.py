@@ -118,6 +118,10 @@ def find_claim(identity: str) -> Claim:
     Raises:
       InputError: if there is none.
     """
+    if not isinstance(identity, str):
+        raise InputError(
+            f"a claim is found by its id, a text, not by a {type(identity).__name__}"
+        )
     name = identity.lower()
     if name in _claims_by_name():
         return _claims_by_name()[name]
@@ -170,6 +174,11 @@ def find_mechanism(name: str) -> MechanismEntry:
     Raises:
       InputError: if there is none.
     """
+    if not isinstance(name, str):
+        raise InputError(
+            "a mechanism is found by its name or id, a text, not by "
+            f"a {type(name).__name__}; simulate and audit take one's own mechanism as it is"
+        )
     for entry in mechanisms():
         if name.lower() in (entry.name, *(other.lower() for other in entry.ids)):
             return entry

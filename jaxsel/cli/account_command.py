@@ -10,8 +10,13 @@ from typer.core import TyperCommand
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.cli.search_options import RepetitionsOption, TimesOption, one_search
-from jaxsel.default_delta import DELTA, NOTE
+from jaxsel.cli.search_options import (
+    RepetitionsOption,
+    ScoreNoiseOption,
+    TimesOption,
+    one_search,
+)
+from jaxsel.default_delta import DELTA, note
 from jaxsel.errors import InputError
 from jaxsel.progress import working
 
@@ -32,7 +37,9 @@ Prints the smallest epsilon that a known theorem proves, which theorem it is, wh
 run alone would cost, and the runners-up. Exit status 1 if nothing is proved; then it says
 what is needed. The guarantee covers the released run and nothing else: K, the other runs
 and their scores stay secret (unless the theorem is "composition"). The score of a run must
-be part of what that run's guarantee covers, or be computed from public data.
+be part of what that run's guarantee covers, or be computed from public data; or it is the
+number of validation examples that the run gets right with Gaussian noise, and --score-noise
+says how much: then the account covers those examples, too.
 
 --epsilon asks the other way round: the smallest delta that is proved at that epsilon, of
 one search or of several.
@@ -119,7 +126,7 @@ def _saying_the_default(default: bool) -> Iterator[None]:
     except typer.Exit:
         proved = False
     if default:
-        say(NOTE)
+        say(note())
     if not proved:
         raise typer.Exit(1)
 
@@ -158,6 +165,7 @@ def account_command(
         int | None,
         typer.Option("--grid", help="So many candidates once each, compared."),
     ] = None,
+    score_noise: ScoreNoiseOption = None,
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -166,10 +174,16 @@ def account_command(
     with bad_input_exits():
         if epsilon is not None and delta is not None:
             raise InputError("give --delta or --epsilon, not both")
+        several = times != 1 or search or beside
+        if score_noise is not None and (epsilon is not None or several or grid):
+            raise InputError(
+                "--score-noise is for one search at one delta: not with --epsilon, "
+                "--times, --search, --beside or --grid"
+            )
         if epsilon is not None:
             if grid is not None:
                 raise InputError("--epsilon does not go with --grid; give --delta")
-            if times != 1 or search or beside:
+            if several:
                 from jaxsel.cli import composition_answer as answers
 
                 releases = answers.gather(base, repetitions, times, search, beside)
@@ -191,7 +205,7 @@ def account_command(
 
                 asked = one_search("account", base, repetitions)
                 with working("looking for the least epsilon"):
-                    found = account(*asked, chosen)
+                    found = account(*asked, chosen, score_noise=score_noise)
                 _say(found, json)
             return
     _say(found, json)

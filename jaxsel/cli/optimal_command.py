@@ -15,7 +15,7 @@ from jaxsel.cli.search_options import (
     RunsOption,
     SearchDeltaOption,
 )
-from jaxsel.default_delta import DELTA
+from jaxsel.default_delta import DELTA, note
 from jaxsel.errors import InputError
 from jaxsel.progress import working
 
@@ -55,7 +55,7 @@ def optimal_command(
     base: Annotated[
         str, typer.Option("--base", metavar="TEXT", help="One run, as for account.")
     ],
-    delta: SearchDeltaOption = DELTA,
+    delta: SearchDeltaOption = None,
     runs: RunsOption = None,
     runs_95: Runs95Option = None,
     most: Annotated[
@@ -91,8 +91,9 @@ def optimal_command(
         good, chance = _miss(miss)
         with working("looking for the law of K"):
             found = optimal(
-                base, delta=delta, runs=runs, runs_95=runs_95, most=most, rank=rank,
-                rank_of=rank_of, good=good, chance=chance, none=none,
+                base, delta=DELTA if delta is None else delta, runs=runs,
+                runs_95=runs_95, most=most, rank=rank, rank_of=rank_of, good=good,
+                chance=chance, none=none,
             )  # fmt: skip
         if save is not None:
             repetitions.save(found.law, save)
@@ -101,5 +102,7 @@ def optimal_command(
         return
     for sentence in found.sentences():
         say(sentence)
+    if delta is None:
+        say(note())
     if rows := found.table():
         print_table("The law of K", ("runs", "probability"), rows)

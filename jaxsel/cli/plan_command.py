@@ -21,7 +21,7 @@ from jaxsel.cli.search_options import (
     RunsOption,
     SearchDeltaOption,
 )
-from jaxsel.default_delta import DELTA
+from jaxsel.default_delta import DELTA, note
 from jaxsel.errors import InputError, check_positive
 from jaxsel.progress import working
 
@@ -81,7 +81,7 @@ def plan_command(
     epsilon: Annotated[
         _Number, typer.Option("--epsilon", help="Of the search.")
     ] = None,
-    delta: SearchDeltaOption = DELTA,
+    delta: SearchDeltaOption = None,
     runs: RunsOption = None,
     runs_95: Runs95Option = None,
     good: Annotated[
@@ -144,7 +144,7 @@ def plan_command(
         return
     from jaxsel.families.tuning.planning.planned import plan
 
-    checked = None
+    checked, chosen = None, DELTA if delta is None else delta
     with bad_input_exits():
         for name, value in (
             ("--mechanism", mechanism), ("--releases", releases), ("--set", set_)
@@ -156,7 +156,7 @@ def plan_command(
         runs = _affordable_runs(runs, compute, price)
         with working("looking for what the budget buys"):
             found = plan(
-                base, delta=delta, epsilon=epsilon, runs=runs, runs_95=runs_95, rank=rank,
+                base, delta=chosen, epsilon=epsilon, runs=runs, runs_95=runs_95, rank=rank,
                 rank_of=rank_of, good=good, chance=chance, none=none, optimal=optimal,
             )  # fmt: skip
         if check:
@@ -183,6 +183,8 @@ def plan_command(
             )
         if save is not None:
             say(f"The law of K is kept: --repetitions file:{save} reads it.")
+        if delta is None:
+            say(note())
     if checked is not None and not checked.passed:
         raise typer.Exit(1)
 
@@ -201,7 +203,7 @@ def _affordable_runs(
 def _plan_releases(
     mechanism: str | None,
     epsilon: float | None,
-    delta: float,
+    delta: float | None,
     releases: int | None,
     settings: list[str] | None,
     of_a_search: list[str],
@@ -221,7 +223,8 @@ def _plan_releases(
         if epsilon is None:
             raise InputError("--mechanism needs --epsilon: the budget of all releases")
         found = plan_releases(
-            mechanism, epsilon=epsilon, delta=delta,
+            mechanism, epsilon=epsilon,
+            delta=DELTA if delta is None else delta,
             releases=1 if releases is None else releases,
             settings=read_settings(settings),
         )  # fmt: skip
@@ -230,6 +233,8 @@ def _plan_releases(
         return
     for sentence in found.sentences():
         say(sentence)
+    if delta is None and found.delta > 0.0:
+        say(note())
 
 
 def _plot(found: "Plan", path: Path) -> None:

@@ -8,8 +8,13 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, say
-from jaxsel.cli.search_options import RepetitionsOption, TimesOption, one_search
-from jaxsel.default_delta import DELTA
+from jaxsel.cli.search_options import (
+    RepetitionsOption,
+    ScoreNoiseOption,
+    TimesOption,
+    one_search,
+)
+from jaxsel.default_delta import DELTA, note
 from jaxsel.errors import InputError
 from jaxsel.progress import working
 
@@ -52,6 +57,7 @@ def report_command(
         list[str] | None,
         typer.Option("--beside", metavar="BASE", help="Released as it is, too."),
     ] = None,
+    score_noise: ScoreNoiseOption = None,
     plan: Annotated[
         Path | None,
         typer.Option("--plan", metavar="FILE.json", help="What jaxsel plan printed."),
@@ -70,7 +76,8 @@ def report_command(
     """A privacy statement for your paper: what is proved, and what an attack can do."""
     del seed
     with bad_input_exits(), working("proving what the report states"):
-        accounted = (base, repetitions, search, beside) != (None,) * 4 or times != 1
+        given = (base, repetitions, search, beside, score_noise)
+        accounted = given != (None,) * len(given) or times != 1
         if (plan, folder).count(None) + (not accounted) != 2:
             raise InputError(
                 "give one of: --base with --repetitions, --plan, --folder; see jaxsel "
@@ -80,7 +87,9 @@ def report_command(
             raise InputError("delta is that of the plan or search; leave --delta out")
         if accounted:
             chosen = DELTA if delta is None else delta
-            found = _accounted(base, repetitions, times, search, beside, chosen)
+            found = _accounted(
+                base, repetitions, times, search, beside, score_noise, chosen
+            )
         else:
             found = _read(plan, folder)
         written = () if out is None else found.write(out)
@@ -92,6 +101,8 @@ def report_command(
         say("Written: " + ", ".join(str(path) for path in written))
     else:
         sys.stdout.write(found.markdown())
+    if accounted and delta is None and not json:
+        sys.stderr.write(f"jaxsel: {note()}\n")  # not in a page that is kept
 
 
 def _accounted(
@@ -100,6 +111,7 @@ def _accounted(
     times: int,
     search: list[Path] | None,
     beside: list[str] | None,
+    score_noise: float | None,
     delta: float,
 ) -> "Report":
     from jaxsel.composition import compose
@@ -107,12 +119,16 @@ def _accounted(
     from jaxsel.reporting import report
 
     if times != 1 or search or beside:
+        if score_noise is not None:
+            raise InputError(
+                "--score-noise is for one search: not with --times, --search or --beside"
+            )
         from jaxsel.cli.composition_answer import gather
 
         releases = gather(base, repetitions, times, search, beside)
         return report(compose(releases, delta))
     asked = one_search("report", base, repetitions)
-    return report(account(*asked, delta, attain=False))
+    return report(account(*asked, delta, attain=False, score_noise=score_noise))
 
 
 def _read(plan: Path | None, folder: Path | None) -> "Report":

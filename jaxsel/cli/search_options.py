@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from jaxsel.default_delta import DELTA
 from jaxsel.errors import InputError
 
 RepetitionsOption = Annotated[
@@ -12,7 +13,17 @@ RepetitionsOption = Annotated[
 TimesOption = Annotated[
     int, typer.Option("--times", help="So many such searches, on the same data.")
 ]
-SearchDeltaOption = Annotated[float, typer.Option("--delta", help="Of the search.")]
+SearchDeltaOption = Annotated[
+    float | None,
+    typer.Option("--delta", help=f"Of the search, in [0, 1).  [default: {DELTA:g}]"),
+]
+ScoreNoiseOption = Annotated[
+    float | None,
+    typer.Option(
+        "--score-noise",
+        help="Standard deviation on the count of validation examples that scores a run.",
+    ),
+]
 RunsOption = Annotated[
     float | None, typer.Option("--runs", help="Runs on average, at most.")
 ]

@@ -9,6 +9,7 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, bad_input_exits
 from jaxsel.cli.output import plain, print_json, print_table, say
+from jaxsel.default_delta import note
 from jaxsel.errors import InputError, check_choice
 from jaxsel.printing import rounded_up
 from jaxsel.progress import progress_bar
@@ -134,8 +135,9 @@ def tune_command(
         float, typer.Option("--epochs", help="Of the first candidate.")
     ] = defaults.EPOCHS,
     delta: Annotated[
-        float, typer.Option("--delta", help="In (0, 1).")
-    ] = defaults.DELTA,
+        float | None,
+        typer.Option("--delta", help=f"In (0, 1).  [default: {defaults.DELTA:g}]"),
+    ] = None,
     strides: Annotated[
         str,
         typer.Option(
@@ -200,7 +202,7 @@ def tune_command(
             batch_sizes=read_numbers("batch-sizes", batch_sizes),
             epochs=epochs,
             repetitions=laws.parse(repetitions),
-            delta=delta,
+            delta=defaults.DELTA if delta is None else delta,
         )
         if seed is not None:
             chosen = seed
@@ -242,6 +244,8 @@ def tune_command(
             rows = [[*run.candidate, run.score] for run in winner.runs]
             columns = [*plan.candidates[0]._fields, "noisy score"]
             print_table(f"All {len(rows)} runs", columns, rows)
+    if delta is None and not json:
+        say(note(defaults.DELTA))
     if reveal:
         sys.stderr.write(
             "jaxsel: the guarantee covers the winner only: whoever sees K, the other runs "

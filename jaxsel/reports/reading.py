@@ -175,18 +175,34 @@ def search_subject(record: Mapping[str, Any]) -> Subject:
         training, proof = _proved(base, law, delta, epsilon, what)
     count = f"gaussian:noise_multiplier={noise!r}"
     validation, other = _proved(count, law, delta, epsilon, what)
-    # The larger of the two is what both parts have; its theorem is the training part's.
-    proof = proof._replace(epsilon=max(proof.epsilon, other.epsilon))
     parts = (
         Part("training images", (training,)),
         Part("validation images", (validation,)),
     )
     relation = ADD_OR_REMOVE_ONE if base is None else training.base.relation
-    facts = _winner(record)
-    if other.theorem != proof.theorem:
-        source, _ = theorem_words(other.theorem, other.statement)
-        facts = (("Theorem, validation images", f"{other.theorem}: {source}"), *facts)
-    return Subject("search", parts, delta, proof, relation, facts)
+    return both_parts("search", parts, delta, (proof, other), relation, _winner(record))
+
+
+def both_parts(
+    kind: str,
+    parts: tuple[Part, Part],
+    delta: float,
+    proofs: tuple[ProvenEpsilon, ProvenEpsilon],
+    relation: str | None,
+    facts: tuple[tuple[str, str], ...] = (),
+) -> Subject:
+    """The subject of a search whose records train or validate, never both.
+
+    Arguments as the fields of ``Subject``; ``proofs`` are those of the parts. The larger
+    epsilon is what both parts have; the theorem named is the training part's.
+    """
+    first, second = proofs
+    proof = first._replace(epsilon=max(first.epsilon, second.epsilon))
+    if second.theorem != first.theorem:
+        source, _ = theorem_words(second.theorem, second.statement)
+        name = f"Theorem, {parts[1].records}"
+        facts = ((name, f"{second.theorem}: {source}"), *facts)
+    return Subject(kind, parts, delta, proof, relation, facts)
 
 
 # Nothing is known of one run; the proof is put in as a point.

@@ -61,6 +61,11 @@ def _report(found: list[Seen]) -> int:
         f"test, {len(by_claim & by_test)} by both; {len(missed)} by nobody, "
         f"{len(broken)} broken."
     )
+    endless = sum(
+        any(each and each.endless for each in (one.claims, one.tests)) for one in found
+    )
+    if endless:
+        print(f"{endless} of them are seen: a claim or a test does not end.")
     unasked = sum(one.tests is None for one in found)
     print(
         f"{unasked} name no test, {sum(one.claims is None for one in found)} no claim."

@@ -10,6 +10,7 @@ import traceback
 from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim, is_self_check
 from jaxsel.validation import validate
+from tests.faults.limits import limited
 
 BUDGET = Budget(trials=100_000, cases=60)
 
@@ -17,12 +18,14 @@ BUDGET = Budget(trials=100_000, cases=60)
 def main() -> None:
     """Prints {"unexpected": the first id that is not as expected or null, "crashes": ids}.
 
-    A check that raises judges nothing: the next one is asked.
+    A check that raises judges nothing: the next one is asked. One that does not end within
+    its time ends the process.
     """
     unexpected, crashes = None, []
     for name in sorted(sys.argv[1:], key=is_self_check):
         try:
-            as_expected = validate(find_claim(name), BUDGET)[0].as_expected
+            with limited(name):
+                as_expected = validate(find_claim(name), BUDGET)[0].as_expected
         except Exception:
             traceback.print_exc()
             crashes.append(name)

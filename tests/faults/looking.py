@@ -2,29 +2,38 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.faults.limits import ASKED, OVER, SECONDS
 from tests.faults.planting import Fault, planted
 
-_SECONDS = 600
+# Of one test or claim, some ten times what the slowest takes on a busy machine; and of all
+# that are asked of one fault.
+_SECONDS_EACH = 300
+_SECONDS = 1800
 
 
 class Answer(NamedTuple):
     """What claims, or tests, say of a tree.
 
     Attributes:
-      noticed: the first claim that is not as expected, or the first test that fails, by
-        name; "" if all is as it should be.
+      noticed: the first claim that is not as expected, or the first test that fails or
+        does not end, by name; "" if all is as it should be.
       trouble: why nothing can be said: a crash, an id that does not exist, or no answer
-        within the time; "" otherwise.
+        within the time of all; "" otherwise.
+      endless: whether what noticed did not end, within a time that is ample for it.
     """
 
     noticed: str = ""
     trouble: str = ""
+    endless: bool = False
 
 
 class Seen(NamedTuple):
@@ -58,59 +67,106 @@ class Seen(NamedTuple):
     def by(self) -> str:
         """Who noticed, in words."""
         asked = (("claim", self.claims), ("test", self.tests))
-        words = [f"{kind} {one.noticed}" for kind, one in asked if one and one.noticed]
+        words = [
+            f"{kind} {one.noticed}{', which does not end' if one.endless else ''}"
+            for kind, one in asked
+            if one and one.noticed
+        ]
         if not words and self.broken:
             words = [f"broken: {self.broken}"]
         return " and ".join(words) or "nobody"
 
 
-def _run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+class _Said(NamedTuple):
+    """What a command printed, and its exit status; None if it was ended for its time."""
+
+    status: int | None
+    output: str
+    errors: str
+
+    @property
+    def endless(self) -> str:
+        """The name of the test or claim that did not end within its time; "" if none."""
+        lines = self.errors.splitlines()
+        over = [place for place, line in enumerate(lines) if line.startswith(OVER)]
+        asked = (
+            [line for line in lines[: over[0]] if line.startswith(ASKED)]
+            if over
+            else []
+        )
+        return asked[-1].removeprefix(ASKED) if asked else ""
+
+    @property
+    def last_line(self) -> str:
+        """What it said last."""
+        lines = [*self.output.splitlines(), *self.errors.splitlines()]
+        own = [line for line in lines if line.strip() and not line.startswith(ASKED)]
+        return own[-1] if own else "no output"
+
+
+def _run(folder: Path, *command: str) -> _Said:
     environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONHASHSEED": "0"}
     # A file of the same size changed within a second looks unchanged to stored bytecode.
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS,
-    )  # fmt: skip
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else "no output"
+    environment[SECONDS] = str(_SECONDS_EACH)
+    # Files, not pipes: what a test has begun may outlive it, and would hold a pipe open.
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [sys.executable, *command], cwd=folder, env=environment,
+            stdout=output, stderr=errors, start_new_session=True,
+        )  # fmt: skip
+        try:
+            status = process.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        said = []
+        for file in (output, errors):
+            file.seek(0)
+            said.append(file.read().decode(errors="replace"))
+    return _Said(status, *said)
 
 
 def claims_say(folder: Path, claims: Sequence[str]) -> Answer:
     """Puts claims to the test in that tree."""
-    try:
-        done = _run(folder, "-m", "tests.faults.asking", *claims)
-    except subprocess.TimeoutExpired:
+    said = _run(folder, "-m", "tests.faults.asking", *claims)
+    if said.endless:
+        return Answer(said.endless, endless=True)
+    if said.status is None:
         return Answer(trouble=f"validate: nothing within {_SECONDS} s")
     try:
-        found = json.loads(_last_line(done.stdout))
-    except ValueError:
-        return Answer(trouble=f"validate: {_last_line(done.stderr or done.stdout)}")
+        found = json.loads(said.output.strip().splitlines()[-1])
+    except (IndexError, ValueError):
+        return Answer(trouble=f"validate: {said.last_line}")
     if found["unexpected"] is not None:
         return Answer(found["unexpected"])
     if found["crashes"]:
-        return Answer(trouble=f"{found['crashes'][0]}: {_last_line(done.stderr)}")
+        return Answer(trouble=f"{found['crashes'][0]}: {said.last_line}")
     return Answer()
 
 
 def tests_say(folder: Path, tests: Sequence[str]) -> Answer:
     """Runs tests in that tree."""
-    command = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests)
-    try:
-        done = _run(folder, *command)
-    except subprocess.TimeoutExpired:
+    plugins = ("-p", "no:cacheprovider", "-p", "tests.faults.limits")
+    said = _run(folder, "-m", "pytest", "-x", "-q", *plugins, *tests)
+    if said.endless:
+        return Answer(said.endless, endless=True)
+    if said.status is None:
         return Answer(trouble=f"tests: nothing within {_SECONDS} s")
-    if done.returncode == 0:
+    if said.status == 0:
         return Answer()
-    words = [line.split(" ", 2) for line in done.stdout.splitlines()]
-    failed = [word[1] for word in words if word[0] in ("FAILED", "ERROR")]
+    told = [line.partition(" ") for line in said.output.splitlines()]
+    # Of what follows the name, which may have spaces, pytest says " - " first.
+    failed = [
+        rest.split(" - ")[0] for mark, _, rest in told if mark in ("FAILED", "ERROR")
+    ]
     # 1: tests ran and some failed. All else is a crash or a name that is not there.
-    if done.returncode == 1 and failed:
+    if said.status == 1 and failed:
         return Answer(failed[0])
-    return Answer(trouble=f"tests: {_last_line(done.stderr or done.stdout)}")
+    return Answer(trouble=f"tests: {said.last_line}")
 
 
 def look(fault: Fault, folder: Path) -> Seen:

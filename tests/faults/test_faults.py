@@ -1,6 +1,7 @@
 """The planted faults are data that fits the code as it stands (``make faults``)."""
 
 import ast
+import shutil
 
 import pytest
 
@@ -8,7 +9,7 @@ from jaxsel.catalogue import find_claim
 from tests.faults import drawing, looking
 from tests.faults.__main__ import _report
 from tests.faults.drawing import changes, drawn
-from tests.faults.looking import Answer, Seen, look
+from tests.faults.looking import Answer, Seen, claims_say, look
 from tests.faults.planting import ROOT, Fault, digest, faults, planted, rooms
 
 FAULTS = [fault for room in rooms() for fault in faults(room)]
@@ -65,9 +66,14 @@ def test_a_planted_fault_goes_away(tmp_path):
 
 SMALL = """
 import a
+import pytest
 
 def test_right():
     assert a.half(4) == 2
+
+@pytest.mark.parametrize("x", ["two words"])
+def test_words(x):
+    assert a.half(len(x)) != 3
 """
 
 
@@ -75,6 +81,13 @@ def test_right():
 def tree(tmp_path):
     (tmp_path / "a.py").write_text("def half(x):\n    return x / 2\n", encoding="utf-8")
     (tmp_path / "test_a.py").write_text(SMALL, encoding="utf-8")
+    for name in (
+        "tests/__init__.py",
+        "tests/faults/__init__.py",
+        "tests/faults/limits.py",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
     return tmp_path
 
 
@@ -83,6 +96,7 @@ def tree(tmp_path):
     [
         ("x / 3", "test_a.py", "test_a.py::test_right", ""),
         ("x * 0.5", "test_a.py", "", ""),
+        ("x / 3", "test_a.py::test_words", "test_a.py::test_words[two words]", ""),
         ("x /", "test_a.py", "", "tests: "),  # cannot be imported: nobody judged it
         ("x / 3", "test_a.py::test_gone", "", "tests: "),
     ],
@@ -96,6 +110,42 @@ def test_a_crash_or_a_missing_test_is_no_fault_seen(tree, new, tests, noticed, t
     assert bool(found.tests.trouble) == bool(trouble)
     assert found.seen == bool(noticed)
     assert bool(found.broken) == bool(trouble)
+
+
+@pytest.mark.parametrize("new", ["x / 2 if loop() else 0", "x / 2 if counted() else 0"])
+def test_a_test_that_does_not_end_is_a_fault_seen(monkeypatch, tree, new):
+    # one loop of the interpreter's, one that never leaves compiled code
+    with (tree / "a.py").open("a", encoding="utf-8") as file:
+        file.write("def loop():\n    while True:\n        pass\n")
+        file.write("def counted():\n    return sum(itertools.count())\n")
+        file.write("import itertools\n")
+    monkeypatch.setattr(looking, "_SECONDS_EACH", 2)
+    fault = Fault("room", "name", "a.py", "x / 2", new, tests=("test_a.py",))
+    found = look(fault, tree)
+    assert found.tests == Answer("test_a.py::test_right", endless=True)
+    assert found.seen
+    assert found.by == "test test_a.py::test_right, which does not end"
+    assert look(fault._replace(new="x * 0.5"), tree).tests == Answer()
+
+
+def test_what_a_test_began_ends_with_it(monkeypatch, tree):
+    sleep = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', "
+    (tree / "test_a.py").write_text(
+        f"def test_left():\n    {sleep}'import time; time.sleep(600)'])\n", "utf-8"
+    )
+    monkeypatch.setattr(looking, "_SECONDS", 60)
+    assert looking.tests_say(tree, ["test_a.py"]) == Answer()
+
+
+def test_a_claim_that_does_not_end_is_a_fault_seen(monkeypatch, tree):
+    (tree / "tests/faults/asking.py").write_text(
+        "import sys\nfrom tests.faults.limits import limited\n"
+        "for name in sys.argv[1:]:\n"
+        "    with limited(name):\n        while name == 'B':\n            pass\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(looking, "_SECONDS_EACH", 2)
+    assert claims_say(tree, ["A", "B", "C"]) == Answer("B", endless=True)
 
 
 def test_claims_and_tests_are_both_asked(monkeypatch, tree):
@@ -124,8 +174,7 @@ def test_what_is_broken_or_missed_fails(found, status, capsys):
 
 def test_the_digest_knows_the_tree_and_the_fault(tree, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
-    for path in tree.iterdir():
-        (other / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(tree, other, dirs_exist_ok=True)
     assert digest(tree, HALF) == digest(other, HALF)
     assert digest(tree, HALF) != digest(tree, HALF._replace(new="x"))
     changed = tmp_path_factory.mktemp("changed")

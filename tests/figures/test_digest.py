@@ -89,6 +89,34 @@ def test_a_change_is_seen_and_said(stored, change):
     assert any(text.startswith(CHANGES[change]) for text in told), told
 
 
+def _line(y, top=1.0, x=None):
+    figure, (axes,) = style.panels(1)
+    axes.plot(np.arange(len(y)) if x is None else x, y)
+    axes.set(xlim=(0.0, len(y)), ylim=(0.0, top))
+    return digest.digest(figure)
+
+
+@pytest.mark.parametrize("top", [1e-7, 1.0, 1e7])
+def test_what_moves_is_told_from_where_it_is_seen(top):
+    """A tenth of a panel is as much where its numbers are small, or large."""
+    y = top * np.linspace(0.1, 0.8, 30)
+    told = digest.differences(_line(y, top), _line(y + 0.1 * top, top))
+    assert len(told) == 1
+    assert told[0].endswith("30 of 30 moved, 0.1 at most"), told
+    near = digest.differences(_line(y, top), _line(y + 1e-4 * top, top))
+    assert near == []
+
+
+def test_a_curve_that_ends_is_none_in_the_corner():
+    x, y = np.arange(40.0), np.linspace(0.5, 1.0, 40)
+    ended = y.copy()
+    ended[30:] = np.nan
+    x[30:] = y[30:] = 0.0
+    (told,) = digest.differences(_line(y, x=x), _line(ended))
+    assert "10 of 40 moved" in told
+    assert digest.differences(_line(ended), _line(ended)) == []
+
+
 def test_what_no_reader_sees_is_no_difference(stored):
     canvas = _canvas()
     line = canvas.axes[0].get_lines()[0]

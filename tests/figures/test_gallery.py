@@ -17,7 +17,7 @@ from tests.figures.sharing import records_of
 
 TRIALS = 1000
 # Those whose small record and drawing take a few seconds; ``make gallery`` compares all.
-QUICK = ("ps22-5", "ps22-6", "clnss22-sample-complexity")
+QUICK = ("ps22-4", "ps22-5", "ps22-6", "clnss22-sample-complexity")
 
 
 # --- what does not depend on the number of trials --------------------------------------
@@ -166,5 +166,5 @@ def test_an_unknown_figure_is_refused():
 
 def test_every_picture_has_its_digest_and_they_weigh_little():
     stored = sorted(gallery.GALLERY.glob("*.json"))
-    assert {path.stem for path in stored} <= set(FIGURES)
+    assert {path.stem for path in stored} == set(FIGURES)
     assert sum(path.stat().st_size for path in stored) < 1e6

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from jaxsel.cli.main import main
+from jaxsel.default_delta import note
 from jaxsel.training.checkpoints import RELEASE
 
 from .parts import Page, quick
@@ -24,8 +25,9 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
 
 def test_an_account_prints_markdown(capsys):
     code, out, error = run(capsys, *BASE)
-    assert (code, error) == (0, "")
-    assert out == quick().markdown()
+    assert (code, out) == (0, quick().markdown())
+    assert error == f"jaxsel: {note()}\n"  # beside the page, not in it
+    assert run(capsys, *BASE, "--delta", "1e-6") == (0, out, "")
 
 
 def test_files_and_json(capsys, tmp_path):

@@ -125,6 +125,11 @@ def test_a_folder_and_files(tmp_path):
     ("record", "message"),
     [
         (plan_record(epsilon=0.5), "promises epsilon = 0.5"),
+        # a tenth too little
+        (plan_record(epsilon=0.9 * PLANNED), "promises epsilon = 1.125"),
+        (search_record(epsilon=0.9 * SEARCHED), "promises epsilon = 1.575"),
+        (plan_record(delta=1.0), "delta is 1"),
+        (plan_record(delta=True), "no 'delta'"),
         (plan_record(law="geometric"), "geometric"),
         (plan_record(base="gauss:noise=4"), "base is"),
         (plan_record(delta="small"), "no 'delta'"),

@@ -1,5 +1,7 @@
 """Who does what: every trial of every cell once, and the shard that an array job means."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,19 @@ def test_the_shares_of_all_shards_are_the_whole_once(grid, count, monkeypatch):
     assert (marked == 1).all()
     # Equal to a trial of each cell.
     assert max(sizes) - min(sizes) <= cells
+
+
+def test_every_small_grid_is_shared_once_wherever_it_is_cut():
+    for cells, trials, count in itertools.product(
+        (1, 2, 3, 5), range(1, 8), range(1, 12)
+    ):
+        marked = np.zeros((cells, trials), np.int8)
+        for index in range(count):
+            for part in share(Shard(index, count), cells, 4, 4 + trials):
+                assert 4 <= part.first < part.last <= 4 + trials
+                assert 0 <= part.cells.start < part.cells.stop <= cells
+                marked[part.cells, part.first - 4 : part.last - 4] += 1
+        assert (marked == 1).all(), (cells, trials, count)
 
 
 def test_many_trials_are_shared_in_every_cell_and_few_along_the_cells():

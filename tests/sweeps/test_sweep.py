@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import jaxsel
-from jaxsel import repetitions
+from jaxsel import engine, repetitions
 from jaxsel.errors import InputError
 from jaxsel.sweeps import keeping, tallying
 from jaxsel.sweeps.cells import make_cell, own_item
@@ -39,6 +39,22 @@ def test_names_units_and_provenance(found):
     assert "best candidate" in found["success"].attrs["comment"]
     assert found.attrs["trials"] == 40_000
     assert json.loads(found.attrs["versions"])["jax"]
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_a_sweep_shows_one_bar_of_all_cells_or_none(monkeypatch, progress):
+    wanted, real = [], engine.progress_bar
+
+    def recorded(total, done, shown, **settings):
+        wanted.append(shown)
+        return real(total, done, shown, **settings)
+
+    monkeypatch.setattr(engine, "progress_bar", recorded)
+    monkeypatch.setattr(tallying, "progress_bar", recorded)
+    grid = {"epsilon": [0.5, 1.0]}
+    jaxsel.sweep("noisy_max", grid, trials=100, measures=["counts"], progress=progress)
+    assert len(wanted) > 1
+    assert sum(wanted) == progress
 
 
 @pytest.mark.parametrize("measure", ["success", "quantile", "released", "frequency"])

@@ -118,6 +118,13 @@ def test_p_values_of_extreme_tallies_are_finite():
     assert one_run_p_value(0, 0, 3, 1.0, 0.1) == 1.0
 
 
+def test_what_may_be_lost_whole_is_guessed_right_always():
+    """(epsilon, 1)-DP lets every coin be known; no bound on a chance is above 1."""
+    for v, r, m, epsilon in ((3, 4, 6, 0.5), (4, 4, 4, 0.0), (1, 9, 9, 3.0)):
+        assert worst_case(v, r, m, epsilon, 1.0) == pytest.approx(1.0)
+        assert one_run_p_value(v, r, m, epsilon, 1.0) == 1.0
+
+
 def test_bounds_cover_randomised_response_exactly():
     """Against the worst case, the error probability is met, and nearly used up."""
     for r in (5, 60, 400):
@@ -217,6 +224,17 @@ def test_several_numbers_of_guesses_share_the_error():
     q = 0.025 ** (1.0 / 40.0)
     assert two.lower == pytest.approx(math.log(q / (1.0 - q)))
     assert two.lower < one.lower
+
+
+@pytest.mark.parametrize("order", [[(8, 8), (20, 20)], [(20, 20), (8, 8)]])
+def test_the_best_of_several_numbers_counts_be_it_the_smallest(order):
+    # the eight surest of either kind are right, the other 24 wrong
+    ranks = np.arange(40)
+    coins = (ranks >= 32) | ((ranks >= 8) & (ranks < 20))
+    found = one_run_bound(ranks.astype(float), coins, guesses=order, delta=0.0)
+    assert (found.guesses, found.correct, found.canaries) == ((8, 8), 16, 40)
+    q = 0.025 ** (1.0 / 16.0)
+    assert found.lower == pytest.approx(math.log(q / (1.0 - q)))
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,11 @@ def test_propose_test_release_adds():
         ApproximateGuarantee(1.0, 0.1), ApproximateGuarantee(0.5, 0.2), 0.3
     )
     assert found == ApproximateGuarantee(1.5, pytest.approx(0.6))
+    sure, test = ApproximateGuarantee(1.0, 0.0), ApproximateGuarantee(0.5, 0.0)
+    assert ptr.propose_test_release(sure, test, 0.0) == (1.5, 0.0)
+    # A test that always passes promises nothing; no delta is above 1.
+    assert ptr.propose_test_release(sure, test, 1.0) == (1.5, 1.0)
+    assert ptr.propose_test_release(found, found, 0.5) == (3.0, 1.0)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-8), (1.0, 1e-6), (6.0, 0.05)])
@@ -189,6 +194,15 @@ def test_a_calibrated_run_adds_up(epsilon, delta):
     joint = gaussian_delta(0.5 * epsilon, run.noise_multiplier / math.sqrt(2.0))
     assert joint == pytest.approx(delta / 3.0, rel=1e-6)
     assert 2.0 * special.ndtr(-run.margin) == pytest.approx(delta / 3.0, rel=1e-9)
+    # The sample's epsilon at the least tail is u^2/2 + u sqrt(2), u its shift.
+    least = ptr.run_guarantee(run, delta / 3.0, ridge.LEAST_TAIL)
+    shift = float(ridge.posterior_shift(run.sample_epsilon, run.tail, 0.0))
+    assert least.epsilon - 0.5 * epsilon == pytest.approx(
+        shift**2 / 2 + math.sqrt(2.0) * shift, rel=1e-6
+    )
+    assert least.delta == pytest.approx(
+        2.0 / 3.0 * delta + 2.0 * special.ndtr(-math.sqrt(2.0)), rel=1e-9
+    )
     larger = np.geomspace(delta, 0.1, 8)
     epsilons = [ptr.run_epsilon(run, d) for d in larger]
     assert epsilons[0] == epsilon
@@ -334,6 +348,9 @@ def test_runs_get_more_the_sharper_the_theorem():
         (lambda: ridge.tail_of(0.5), "delta"),
         (lambda: gaussian_noise_multiplier(1.0, 1.0), "delta"),
         (lambda: ptr.calibrate_run(0.0, 1e-6), "epsilon"),
+        (lambda: ptr.calibrate_run(0.999e-6, 1e-6), "epsilon"),
+        (lambda: ptr.calibrate_run(1e4, 1e-6), "epsilon"),
+        (lambda: ptr.calibrate_run(1.0, 0.0), "delta"),
         (lambda: ptr.calibrate_run(1.0, 0.5), "delta"),
         (lambda: ptr.run_epsilon(ptr.calibrate_run(1.0, 1e-3), 1e-6), "delta"),
         (lambda: ptr.run_guarantee(ptr.calibrate_run(1, 1e-3), 1e-3, 9.0), "sample_tail"),
@@ -344,6 +361,9 @@ def test_runs_get_more_the_sharper_the_theorem():
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_one_sentence(call, message):
+    # the least and the largest that are promised
+    for epsilon, delta in ((1e-6, 1e-6), (9999.0, 0.1)):
+        assert ptr.calibrate_run(epsilon, delta).epsilon == epsilon
     with pytest.raises(InputError, match=message) as error:
         call()
     assert "\n" not in str(error.value)

@@ -5,7 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, optimize, stats
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
 from jaxsel.accounting.single_run.conversions import (
@@ -187,6 +187,33 @@ def test_calibration_meets_its_target():
     assert rhos == sorted(rhos)
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 4.0, 30.0])
+def test_the_largest_rho_by_mpmath(epsilon):
+    """rho + 2 sqrt(rho log(1/delta)) = epsilon solved; the best order says more."""
+    delta = 1e-6
+    simple = largest_rho(epsilon, delta)
+    log = mpmath.log(1 / mpmath.mpf(delta))
+    assert simple == pytest.approx(
+        float((mpmath.sqrt(log + epsilon) - mpmath.sqrt(log)) ** 2), rel=1e-12
+    )
+    tight = largest_rho(epsilon, delta, conversion="tight")
+
+    def delta_at(order):  # Canonne, Kamath & Steinke 2020, Proposition 12
+        a = mpmath.mpf(order)
+        log_delta = (a - 1) * (a * tight - epsilon) - mpmath.log(a)
+        return log_delta + (a - 1) * mpmath.log1p(-1 / a)
+
+    centre = (1 + epsilon / tight) / 2
+    best = optimize.minimize_scalar(
+        lambda a: float(delta_at(a)),
+        bounds=(1.0 + 1e-3 * (centre - 1.0), 2.0 * centre),
+        method="bounded",
+        options={"xatol": 1e-7 * centre},
+    )
+    assert math.exp(best.fun) == pytest.approx(delta, rel=1e-6)
+    assert tight > simple
+
+
 def test_least_noise_for_labels():
     def curve(scale):
         return curves.ApproximateRenyiCurve(lambda a: labels_renyi(a, scale, 40.0))
@@ -341,6 +368,9 @@ def test_label_curves():
         (lambda: curves.gap_test_curve(1.0, 0.1, noise="gumbel"), "noise is 'gumbel'"),
         (lambda: curves.compose_curves(times=0), "times is 0"),
         (lambda: stable_top_k_calibration(1.0, 1.5), "delta is 1.5"),
+        (lambda: largest_rho(1.0, 0.1, conversion="sharp"), "conversion is 'sharp'"),
+        (lambda: largest_rho(0.0, 0.1), "epsilon is 0"),
+        (lambda: largest_rho(1.0, 1.0, conversion="tight"), "delta is 1"),
         (lambda: stable_top_k_calibration(1.0, 0.1, test_share=1.0), "test_share is 1"),
         (lambda: stable_top_k_calibration(1.0, 0.1, conversion="rdp"), "conversion is"),
         (lambda: needed_noise(-1.0, 1.0, 0.1), "gaps must be >= 0"),

@@ -19,18 +19,13 @@ from jaxsel.catalogue import all_claims
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.bounds import priced_envelope
 from jaxsel.families.tuning.bounds.profiles import epsilon_at
 from jaxsel.families.tuning.proofs import STATEMENTS, base_epsilon
 
 DELTAS = (1e-10, 1e-3)
 
 
-@pytest.fixture(autouse=True)
-def coarse(monkeypatch):
-    """Any resolution is a bound; a coarse one is quick."""
-    size = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
-    monkeypatch.setattr(priced_envelope, "FINE", size)
+pytestmark = pytest.mark.usefixtures("coarse_prices")
 
 
 quick = functools.partial(account, attain=False)

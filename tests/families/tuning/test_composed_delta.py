@@ -11,17 +11,12 @@ import jaxsel
 from jaxsel.accounting.single_run import curves
 from jaxsel.errors import InputError
 from jaxsel.families.tuning import composing_searches
-from jaxsel.families.tuning.bounds import priced_envelope
 
 _EVERY = {"JX-Composition", "composed-renyi", "composed-sum"}
 _EPSILONS = (0.5, 1.5, 3.0)
 
 
-@pytest.fixture(autouse=True)
-def _coarse(monkeypatch):
-    """Programs of the priced envelope that take less time: larger bounds."""
-    coarse = priced_envelope.Resolution(columns=4, rows=2, knots=4, parts=2)
-    monkeypatch.setattr(priced_envelope, "FINE", coarse)
+pytestmark = pytest.mark.usefixtures("coarse_prices")
 
 
 def _gaussian(mu: float, epsilon: float) -> float:

@@ -24,7 +24,7 @@ from jaxsel.cli.main import main
 from jaxsel.errors import InputError
 from jaxsel.families.tuning import composing_searches
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.bounds import priced_envelope
+from jaxsel.families.tuning.bounds.needed import Needed
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_profiles
 
 
@@ -37,11 +37,7 @@ def _gaussian_delta(mu: float, epsilon: float) -> float:
     )
 
 
-@pytest.fixture(autouse=True)
-def _coarse(monkeypatch):
-    """Programs of the priced envelope that take less time: larger bounds."""
-    coarse = priced_envelope.Resolution(columns=4, rows=2, knots=4, parts=2)
-    monkeypatch.setattr(priced_envelope, "FINE", coarse)
+pytestmark = pytest.mark.usefixtures("coarse_prices")
 
 
 def test_a_search_has_a_pair_in_each_direction():
@@ -135,6 +131,41 @@ def test_events_of_dp_accounting_are_releases():
 def test_what_cannot_be_composed_is_one_sentence(releases, message):
     with pytest.raises(InputError, match=message):
         jaxsel.compose(releases, 1e-6)
+
+
+@pytest.mark.parametrize("delta", [1.0, 1.5, -1e-9])
+@pytest.mark.parametrize(
+    "compose", [jaxsel.compose, composing_searches.compose_searches]
+)
+def test_delta_is_a_chance_below_one(compose, delta):
+    releases = [jaxsel.release("pure:epsilon=1")]
+    with pytest.raises(InputError, match="delta is"):
+        compose(releases, delta)
+    assert compose(releases, 0.0).best.epsilon == pytest.approx(1.0)
+
+
+def test_no_share_without_a_number_is_a_split():
+    release = jaxsel.release("gdp:mu=1")
+    assert composing_searches._within([2.0, 3.0], [release, release], 5.0)
+    assert not composing_searches._within([2.0, 3.0], [release, release], 4.999)
+    assert not composing_searches._within([3.0], [release._replace(times=2)], 5.0)
+    for value in (math.inf, math.nan, -math.inf):
+        assert not composing_searches._within([value, 1.0], [release, release], 5.0)
+
+
+@pytest.mark.parametrize("proved", [True, False])
+def test_what_is_needed_is_said_where_nothing_is_proved(monkeypatch, proved):
+    """Even if but one of the three bounds says something, nothing more is needed."""
+    needed = Needed(failure=0.0, delta=0.0, run=0.0)
+    total = 2.0 if proved else math.inf
+    for name, found in (
+        ("needed_together", needed), ("summed_epsilon", (total, [])),
+        ("composed_renyi_epsilon", (math.inf, [])), ("composed_epsilon", math.inf),
+    ):  # fmt: skip
+        monkeypatch.setattr(composing_searches, name, lambda *given, found=found: found)
+    cost = jaxsel.compose([jaxsel.release("gdp:mu=1")], 1e-6)
+    assert cost.best.epsilon == total
+    assert cost.needed == (None if proved else needed)
 
 
 def _geometric_fails(mean: float, failure: float) -> float:

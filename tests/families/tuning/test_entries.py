@@ -76,8 +76,8 @@ def test_the_run_of_a_rank_is_beaten_with_that_probability(noise, scores):
             [np.geomspace(1e-9, 0.05, 9), np.linspace(0.06, 0.999, 40)]
         )
         key = stream.Key(np.uint32(1), np.uint32(2), np.uint32(3))
-        found = [
-            base.at_rank(key, jax.numpy.float64(r), *prepared).score for r in ranks
-        ]
+        # One program for all ranks: eagerly, each would be a program of its own.
+        at_rank = jax.jit(lambda rank: base.at_rank(key, rank, *prepared).score)
+        found = [at_rank(jax.numpy.float64(rank)) for rank in ranks]
     above = survival(noise, (np.array(found)[:, None] - scores) / scale).mean(axis=1)
     assert above == pytest.approx(ranks, rel=1e-7)

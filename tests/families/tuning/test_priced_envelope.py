@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,7 +29,11 @@ from jaxsel.families.tuning.bounds.envelope import (
     envelope_epsilon,
     envelope_log_delta,
 )
-from jaxsel.families.tuning.bounds.path_certificate import _convex, certified
+from jaxsel.families.tuning.bounds.path_certificate import (
+    _convex,
+    _small_triangles,
+    certified,
+)
 from jaxsel.families.tuning.bounds.path_mesh import gradients, path_mesh
 from jaxsel.families.tuning.bounds.path_program import (
     Price,
@@ -243,6 +248,30 @@ def _sampled_bound(pair, law, mesh, epsilon, price, values, parts):
     return first + ends + np.sum(kappa * np.diff(mesh.edges)[:, None] / parts)
 
 
+def test_prices_have_a_knot_where_the_second_law_has_nothing():
+    """At ratio 0: below the first knot nothing would be checked, and all may lie there."""
+    lossy = pair_from_laws([0.5, 0.4, 0.1, 0.0], [0.5, 0.45, 0.0, 0.05])
+    told = pair_from_laws([1.0, 0.0], [0.0, 1.0])
+    (gaussian,) = curves.gaussian(2.0).pairs()
+    for pair in (lossy, told, gaussian):
+        knots = ratio_knots(pair, 8)
+        assert knots[0] == 0.0
+        assert np.all(np.diff(knots) > 0.0)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 8])
+def test_the_pieces_of_a_triangle_are_the_whole(parts):
+    pieces = _small_triangles(parts)
+    # Of corners in barycentric coordinates, the share of the triangle's area.
+    areas = [abs(np.linalg.det(piece)) for piece in pieces]
+    np.testing.assert_allclose(areas, np.full(parts**2, parts**-2.0), rtol=1e-9)
+    for piece in pieces:
+        np.testing.assert_allclose(piece.sum(axis=1), 1.0)
+        assert piece.min() >= 0.0
+    middles = {tuple(np.round(piece.mean(axis=0), 9)) for piece in pieces}
+    assert len(middles) == parts**2
+
+
 @pytest.mark.parametrize("scale", [0.0, 0.01, 0.3])
 def test_the_certificate_is_not_below_what_many_points_say(scale):
     generator, parts = np.random.default_rng(4), 8
@@ -450,6 +479,49 @@ def test_a_proof_that_fails_on_one_mesh_is_sought_on_a_finer_one(
     noise, law, epsilon, attained, bar
 ):
     assert attained < delta_of(noise, law, epsilon) <= bar
+
+
+def test_chords_reach_from_the_first_point_to_the_last():
+    (direction,) = priced.priced_directions(
+        curves.gaussian(2.0), parse("geometric:mean=5")
+    )
+    bounds = (direction.envelope,)
+
+    def tenth(epsilon):
+        return 0.1 * np.exp(envelope_log_delta(bounds, epsilon))
+
+    epsilons = np.array([0.0, 0.5, 1.5, 2.0])
+    known = SimpleNamespace(
+        envelope=direction.envelope, delta=lambda e: float(tenth(e))
+    )
+    profile = priced._profile(known, epsilons)  # type: ignore[arg-type]
+    np.testing.assert_allclose(profile(epsilons), tenth(epsilons))
+    # Linear in e^epsilon between two points, and what is proved last beyond.
+    middle = math.log((math.exp(1.5) + math.exp(2.0)) / 2.0)
+    assert profile(middle) == pytest.approx((tenth(1.5) + tenth(2.0)) / 2.0)
+    assert profile(2.1) == pytest.approx(min(tenth(2.0), 10.0 * tenth(2.1)))
+
+
+def test_where_a_proof_fails_at_the_envelope_a_smaller_epsilon_is_tried(monkeypatch):
+    """A third of the envelope's delta is proved, and nothing near its epsilon."""
+    delta = 1e-4
+    directions = priced.priced_directions(
+        curves.gaussian(2.0), parse("poisson:mean=30")
+    )
+    bounds = tuple(each.envelope for each in directions)
+    last = envelope_epsilon(bounds, 1.5 * delta)
+
+    def proved(directions, epsilon):
+        whole = float(np.exp(envelope_log_delta(bounds, epsilon)))
+        return whole / 3.0 if epsilon < last else whole
+
+    monkeypatch.setattr(priced, "priced_delta", proved)
+    monkeypatch.setattr(priced, "_coarse_delta", proved)
+    monkeypatch.setattr(priced.PricedDirection, "wants_finer", lambda *given: True)
+    monkeypatch.setattr(priced.PricedDirection, "can_help", lambda *given: True)
+    found = priced.priced_epsilon(directions, delta)
+    assert found == pytest.approx(envelope_epsilon(bounds, 3.0 * delta), rel=1e-3)
+    assert proved(directions, found) <= delta
 
 
 def test_what_is_refined_is_what_the_finer_mesh_certifies():

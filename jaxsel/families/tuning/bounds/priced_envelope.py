@@ -1,9 +1,9 @@
 """The priced envelope: what tuning costs at large delta, for every ranking and every K.
 
 A result of this project, novelty against later literature not established; the proof is
-in docs/priced.md. The envelope lets whoever ranks the outputs choose another ranking for
-every output. Here a convex price lambda of the likelihood ratio s = q'/q makes them pay
-for what they use of it, and W(u, u') bounds what one path of ranks can still gain:
+in docs/priced.md. The envelope allows a different worst ranking for each output; this bound
+fixes one. A convex price lambda of the likelihood ratio s = q'/q is paid for what a ranking
+uses of it, and W(u, u') bounds what one path of ranks can still gain:
 
   delta(epsilon) <= E_P[lambda(p'/p)] + W(0, 0) - W(1, 1) + what the inequality
   W_u + s W_u' + [a(u) - e^epsilon s a(u')]_+ <= lambda(s) lacks, added up over u,

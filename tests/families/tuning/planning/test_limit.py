@@ -18,6 +18,8 @@ from jaxsel.families.tuning.planning.frontier import (
 from jaxsel.families.tuning.planning.limit import least_miss, least_rank
 from jaxsel.families.tuning.planning.named_laws import FAMILIES
 
+pytestmark = pytest.mark.usefixtures("coarse_prices")
+
 
 def _by_hand(bad, epsilon, delta, mean, steps=60):
     """The bound at each number of steps, from its definition."""

@@ -14,6 +14,7 @@ from scipy import optimize, sparse
 
 import jaxsel
 from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff
 from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
@@ -35,6 +36,7 @@ from jaxsel.families.tuning.planning.optimal import Optimal, optimal
 from jaxsel.families.tuning.planning.optimal_certificate import (
     Functional,
     _blocks,
+    _tail,
     lower_epsilon,
     terms,
 )
@@ -166,11 +168,21 @@ def test_the_functional_is_below_the_envelope_of_every_law():
     assert linear >= 0.999 * found.delta  # and it is tight at the best
 
 
-def test_the_functional_is_below_the_envelope_of_every_law_in_two_directions():
-    first, second = [0.5, 0.3, 0.15, 0.05], [0.2, 0.25, 0.45, 0.1]
+@pytest.mark.parametrize(
+    ("first", "second", "delta"),
+    [
+        ([0.5, 0.3, 0.15, 0.05], [0.2, 0.25, 0.45, 0.1], 0.02),
+        # Both directions count, and in both something is lost whole.
+        ([0.5491, 0.1006, 0.2036, 0.1463, 0.0004, 0.0],
+         [0.1502, 0.2213, 0.3623, 0.2644, 0.0, 0.0018], 0.05),
+    ],
+)  # fmt: skip
+def test_the_functional_is_below_the_envelope_of_every_law_in_two_directions(
+    first, second, delta
+):
     pairs = (pair_from_laws(first, second), pair_from_laws(second, first))
     base, generator = curves.from_pairs("two", lambda: pairs), np.random.default_rng(6)
-    found = optimal_law(base, 0.02, Wishes(runs=5.0, rank=0.25))
+    found = optimal_law(base, delta, Wishes(runs=5.0, rank=0.25))
     laws = [_random_law(generator, found.wishes) for _ in range(10)]
     for law in [found.law, *laws]:
         counts = np.array([float(k) for k in law.parameters])
@@ -468,6 +480,36 @@ def test_what_is_missing_is_mixed_in_and_no_more():
 # --- The certificate where T is tiny ---------------------------------------------------
 
 
+def _by_hand(x, other, first, second, epsilon=1.0) -> Functional:
+    parts = (np.array(each) for each in (x, other, first, second))
+    return Functional(epsilon, *parts, (), np.zeros(0))
+
+
+def test_the_tail_of_the_certificate_has_what_does_not_fall():
+    """Where T > 0 all is gone at 1e7; at x = 0 what is gained grows with k."""
+    found = _by_hand(
+        [0.0, 0.0, 0.5], [0.0, 0.3, 0.6], [1e-9, 2e-9, 0.7], [1e-10, 5e-9, 0.4]
+    )
+    first, second, rest = _tail(found, 1e7)
+    assert first == pytest.approx([3e-9 * 1e7])
+    assert second == pytest.approx([1e-10 * 1e7])
+    assert rest == [0.0]
+
+
+def test_what_loses_by_every_run_is_left_out_on_both_sides():
+    found = _by_hand([0.0, 0.3], [0.0, 0.4], [1e-3, 0.5], [2e-3, 0.4], epsilon=0.1)
+    counts = np.arange(51.0)
+    each = terms(found, 50)
+    kept = counts * 0.7 ** (counts - 1), counts * 0.6 ** (counts - 1)
+    np.testing.assert_allclose(each.first[:51], 0.5 * kept[0], atol=1e-15)
+    np.testing.assert_allclose(each.second[:51], 0.4 * kept[1], atol=1e-15)
+    # At a larger epsilon of the two, where it gains, it stays.
+    each = terms(found._replace(first=np.array([3e-3, 0.5])), 50)
+    np.testing.assert_allclose(
+        each.first[:51], 0.5 * kept[0] + 3e-3 * counts, atol=1e-15
+    )
+
+
 @pytest.mark.parametrize(("x", "other"), [(1e-17, 2e-17), (0.0, 2e-17), (0.01, 0.02)])
 def test_the_certificate_is_below_every_count_however_small_the_tradeoff(x, other):
     found = Functional(
@@ -501,6 +543,7 @@ _SAME = 1e-4  # of a probability: a twentieth of a pixel of the figure
 _SCRIPT = """
 import json
 from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.families.tuning.planning.optimal_law import Effort, optimal_law
 from jaxsel.families.tuning.planning.wishes import Wishes
 found = optimal_law(
@@ -543,9 +586,9 @@ def test_the_law_does_not_depend_on_the_linear_algebra(setting):
     assert lower == pytest.approx(here.lower, abs=1e-9)
 
 
-def test_the_law_does_not_depend_on_the_order_of_columns_and_rows(monkeypatch):
-    here, generator = _small(), np.random.default_rng(3)
-    solve = optimize.linprog
+def _shuffle(monkeypatch, seed):
+    """The programs' columns and rows come in another order."""
+    generator, solve = np.random.default_rng(seed), optimize.linprog
 
     def shuffled(cost, *, A_ub=None, b_ub=None, A_eq=None, **options):
         if not sparse.issparse(A_ub):  # not the program itself
@@ -562,6 +605,22 @@ def test_the_law_does_not_depend_on_the_order_of_columns_and_rows(monkeypatch):
         return found
 
     monkeypatch.setattr(optimal_program.optimize, "linprog", shuffled)
+
+
+@pytest.mark.parametrize("base", ["pure:epsilon=0.3", "laplace:noise_scale=2"])
+def test_of_laws_that_tie_the_same_is_printed_however_the_search_went(
+    base, monkeypatch
+):
+    wishes, effort = Wishes(runs=10.0, rank=0.2), Effort(40, 80, 800)
+    here = optimal_law(parse_base(base), 1e-3, wishes, effort=effort)
+    _shuffle(monkeypatch, 3)
+    again = optimal_law(parse_base(base), 1e-3, wishes, effort=effort)
+    assert _differs(again.law.parameters, here.law.parameters) <= 1e-9
+
+
+def test_the_law_does_not_depend_on_the_order_of_columns_and_rows(monkeypatch):
+    here = _small()
+    _shuffle(monkeypatch, 3)
     wishes, effort = here.wishes, Effort(60, 150, 1500)
     again = optimal_law(curves.gaussian(4.0), 1e-6, wishes, effort=effort)
     assert _differs(again.law.parameters, here.law.parameters) <= _SAME

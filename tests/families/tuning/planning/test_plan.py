@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 import jaxsel
 from jaxsel import repetitions as laws
@@ -17,6 +17,7 @@ from jaxsel.families.tuning.planning.base_family import (
     open_base,
 )
 from jaxsel.families.tuning.planning.named_laws import FAMILIES, fitted
+from jaxsel.families.tuning.planning.plan import quick_epsilon, score_noise
 from jaxsel.families.tuning.planning.wishes import (
     Wishes,
     least_mean,
@@ -144,7 +145,9 @@ def test_the_plan_keeps_epsilon_and_its_noise_is_least():
         less = parse_base(f"gaussian:noise_multiplier={choice.noise * (1 - 2e-3)!r}")
         assert account(less, choice.law, 1e-5, attain=False).best.epsilon > 2.0
         # As good as geometric K with twenty runs, and it runs no more.
-        assert choice.utility.expected_quantile >= 1 + 1 / 19 * math.log(1 / 20) - 1e-8
+        # E[1/(K + 1)] by its series, with p = 1/20.
+        rank = 1 / 20 * (math.log(20) - 0.95) / 0.95**2
+        assert choice.utility.expected_quantile >= 1 - rank - 1e-8
         assert choice.utility.mean_runs <= 20 * (1 + 1e-8)
     noises = [choice.noise for choice in found.choices]
     assert noises == sorted(noises)
@@ -210,6 +213,34 @@ def test_a_pure_plan_has_no_gaussian_noise_on_scores():
     # (eta + 2) epsilon proves 2 with epsilon = 2/3; the envelope knows more.
     (geometric,) = [row for row in found.choices if row.name == "geometric"]
     assert 2 / 3 < geometric.noise < 0.7
+
+
+@pytest.mark.parametrize("base", ["laplace:noise_scale=2", "pure:epsilon=0.5"])
+def test_the_quick_bound_of_a_fixed_number_of_runs_is_their_sum(base):
+    """Without delta the envelope of so many says nothing, and composition does."""
+    law = laws.parse("point_mass:count=5")
+    assert quick_epsilon(parse_base(base), law, 0.0) == pytest.approx(2.5)
+
+
+def test_the_quick_bound_is_a_bound_and_near():
+    base, law = (
+        parse_base("gaussian:noise_multiplier=4"),
+        laws.parse("geometric:mean=10"),
+    )
+    best = account(base, law, 1e-5, attain=False).best.epsilon
+    assert best <= quick_epsilon(base, law, 1e-5) <= 1.1 * best
+    # where runs fail, the account of what does not
+    base = parse_base("approximate:epsilon=0.1,delta=1e-8")
+    best = account(base, law, 1e-5, attain=False).best.epsilon
+    assert quick_epsilon(base, law, 1e-5) == best
+
+
+@pytest.mark.parametrize("noise", [0.7, 1.0, 1.6, 2.0, 3.3])
+def test_noise_of_scores_is_that_of_a_gaussian_where_one_run_is_made(noise):
+    delta = 1e-5
+    epsilon = optimize.brentq(lambda e: _gaussian_delta(noise, e) - delta, 0.0, 50.0)
+    found = score_noise(laws.parse("point_mass:count=1"), delta, float(epsilon))
+    assert noise * (1 - 1e-6) <= found <= noise * 1.002
 
 
 def test_a_plan_prints():
