@@ -4,7 +4,7 @@ import math
 from typing import Annotated
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from jaxsel.domains import number, positive, validated, whole
 from jaxsel.repetitions.record import Repetitions, build, log_complement
@@ -141,6 +141,11 @@ def binomial(
     p = probability
     log_mean = math.log(count) + math.log(p)
 
+    def pmf(k: np.ndarray) -> np.ndarray:
+        from scipy import stats  # half a second, and bounds never ask for it
+
+        return stats.binom.pmf(k, count, p)
+
     def log_factor(x: np.ndarray, u: np.ndarray) -> np.ndarray:
         # log(1 - p u) = log((1 - p) + p x)
         with np.errstate(divide="ignore"):
@@ -153,7 +158,7 @@ def binomial(
     return build(
         "binomial",
         {"count": count, "probability": p},
-        pmf=lambda k: stats.binom.pmf(k, count, p),
+        pmf=pmf,
         cdf=lambda k: special.betaincc(k + 1.0, count - k, p),
         survival=lambda k: special.betainc(k + 1.0, count - k, p),
         pgf=lambda x, u: np.exp(count * log_factor(x, u)),

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+_SWEEPS = 32  # over all points at once, before they are gone through one by one
+
 
 def upper_hull(second: np.ndarray, first: np.ndarray) -> np.ndarray:
     """The concave, increasing upper-left hull of points.
@@ -20,6 +22,15 @@ def upper_hull(second: np.ndarray, first: np.ndarray) -> np.ndarray:
     # numbers takes four times as long.
     before = np.maximum.accumulate(np.append(-np.inf, first[order][:-1]))
     order = order[first[order] > before]
+    # What lies below a chord between any two others is no vertex. Every second one leaves
+    # at a time, so that its neighbours stay and roundings do not add up.
+    for sweep in range(_SWEEPS):
+        b, a = np.diff(second[order]), np.diff(first[order])
+        below = a[:-1] * b[1:] <= a[1:] * b[:-1]
+        if not np.any(below):
+            return order
+        below[sweep % 2 :: 2] = False
+        order = order[np.concatenate([[True], ~below, [True]])]
     x, y = second[order].tolist(), first[order].tolist()
     kept: list[int] = []
     for i, (b, a) in enumerate(zip(x, y, strict=True)):

@@ -72,9 +72,8 @@ class DenseConstraints:
 
 def _longest(values: np.ndarray, direction: np.ndarray) -> float:
     """The longest step, at most 1, that keeps all values positive."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.where(direction < 0.0, -values / direction, 1.0)
-    return float(min(1.0, np.min(steps)))
+    fastest = -float(np.min(direction / values))
+    return 1.0 if fastest <= 1.0 else 1.0 / fastest
 
 
 def _bordered_solver(

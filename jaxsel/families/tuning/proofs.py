@@ -24,7 +24,6 @@ from jaxsel.families.tuning.bounds import priced_envelope
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.envelope import (
     Envelope,
-    base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
 )
@@ -151,7 +150,8 @@ def _of_renyi(build: Callable[[], RenyiCurve]) -> Proof:
 def _envelope(base: BaseGuarantee, law: Repetitions) -> Proof:
     @functools.cache
     def bounds() -> tuple[Envelope, ...]:
-        return base_envelopes(base, law)
+        kept = priced_envelope.priced_directions(base, law)
+        return tuple(each.envelope for each in kept)
 
     return Proof(
         lambda delta: envelope_epsilon(bounds(), delta),

@@ -517,6 +517,7 @@ def test_where_a_proof_fails_at_the_envelope_a_smaller_epsilon_is_tried(monkeypa
 
     monkeypatch.setattr(priced, "priced_delta", proved)
     monkeypatch.setattr(priced, "_coarse_delta", proved)
+    monkeypatch.setattr(priced.PricedDirection, "finer", proved)
     monkeypatch.setattr(priced.PricedDirection, "wants_finer", lambda *given: True)
     monkeypatch.setattr(priced.PricedDirection, "can_help", lambda *given: True)
     found = priced.priced_epsilon(directions, delta)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy import integrate, special
+from scipy import special
 
 from jaxsel.errors import (
     InputError,
@@ -133,6 +133,8 @@ def tuned_index_law(
     # The mass sits where 1 - f(1 - u) falls from 1 to 0: split at its quantiles as
     # well.
     points = sorted({*levels.tolist(), *_quantiles(better, repetitions, low, high)})
+    from scipy import integrate  # late: a fifth of a second that few need
+
     law, _ = integrate.quad_vec(
         density,
         low,

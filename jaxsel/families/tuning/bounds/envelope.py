@@ -143,6 +143,11 @@ def base_envelopes(
     return tuple(pair_envelope(each, repetitions, count=count) for each in base.pairs())
 
 
+def log_envelope(bounds: tuple[Envelope, ...], epsilon: float) -> float:
+    """log of the envelope at one epsilon >= 0, the larger direction; it may exceed 0."""
+    return max(_at(each, epsilon) for each in bounds)
+
+
 def envelope_log_delta(
     bounds: tuple[Envelope, ...], epsilon: npt.ArrayLike
 ) -> np.ndarray:
@@ -158,7 +163,7 @@ def envelope_log_delta(
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if not np.all(epsilon >= 0.0):
         raise InputError(f"epsilon is {epsilon}; it must be >= 0")
-    found = [max(_at(each, e) for each in bounds) for e in epsilon.ravel().tolist()]
+    found = [log_envelope(bounds, e) for e in epsilon.ravel().tolist()]
     return np.minimum(np.array(found).reshape(epsilon.shape), 0.0)[()]
 
 
@@ -197,8 +202,7 @@ def envelope_epsilon(bounds: tuple[Envelope, ...], delta: float) -> float:
     target = math.log(delta) + 1e-12
 
     def excess(epsilon: float) -> float:
-        found = max(_at(each, epsilon) for each in bounds)
-        return max(found, -1e4) - target
+        return max(log_envelope(bounds, epsilon), -1e4) - target
 
     if excess(0.0) <= 0.0:
         return 0.0

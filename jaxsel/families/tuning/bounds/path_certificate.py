@@ -40,8 +40,15 @@ def _convex(price: Price) -> Price:
     return Price(price.knots[kept], price.values[kept], price.last_slope)
 
 
-def _small_triangles(parts: int) -> list[np.ndarray]:
-    """Barycentric corners, Float["3 3"], of the parts**2 pieces of a triangle."""
+def _conjugate(price: Price, slopes: np.ndarray) -> np.ndarray:
+    """max over the knots s of slope s - price(s), for a convex price."""
+    falls = np.diff(price.values) / np.diff(price.knots)
+    knot = np.searchsorted(falls, slopes)
+    return slopes * price.knots[knot] - price.values[knot]
+
+
+def _small_triangles(parts: int) -> np.ndarray:
+    """Barycentric corners, Float["parts**2 3 3"], of the pieces of a triangle."""
 
     def corner(i: int, j: int) -> list[float]:
         return [(parts - i - j) / parts, i / parts, j / parts]
@@ -54,7 +61,7 @@ def _small_triangles(parts: int) -> list[np.ndarray]:
                 pieces.append(
                     (corner(i + 1, j), corner(i + 1, j + 1), corner(i, j + 1))
                 )
-    return [np.array(piece) for piece in pieces]
+    return np.array(pieces)
 
 
 def _supporting(law: Repetitions, low: np.ndarray, high: np.ndarray):
@@ -79,33 +86,33 @@ def _failure(
     parts: int,
 ) -> float:
     """A bound on the integral over u of the most by which the inequality fails."""
-    columns = mesh.edges.size - 1
-    worst = np.full((columns, parts), -np.inf)
-    ratio = math.exp(epsilon)
-    nodal = values[mesh.nodes]
-    left, width = mesh.edges[mesh.column], np.diff(mesh.edges)[mesh.column]
-    for piece in _small_triangles(parts):
-        points = np.einsum("cv,tvx->tcx", piece, mesh.corners)
-        low, high = points.min(axis=1), points.max(axis=1)
-        ends = slope_at(law, low[:, 0]), slope_at(law, high[:, 0])
-        value, slope, middle = _supporting(law, low[:, 1], high[:, 1])
-        span = np.maximum(high[:, 0] - low[:, 0], 1e-300)
-        found = np.full(mesh.column.size, -np.inf)
-        for number in range(3):
-            u, v = points[:, number, 0], points[:, number, 1]
-            ours = ends[0] + (ends[1] - ends[0]) * (u - low[:, 0]) / span
-            theirs = value + slope * (v - middle)
-            basis = gradients(mesh, tuple(piece[number]))
-            steep = np.einsum("tq,qtc->tc", nodal, np.array(basis))
-            gain = ours[:, None] - ratio * price.knots * theirs[:, None]
-            total = (
-                steep[:, :1] + steep[:, 1:] * price.knots + np.maximum(gain, 0.0)
-            ) - price.values
-            found = np.maximum(found, total.max(axis=1))
-        centre = points[:, :, 0].mean(axis=1)
-        part = np.clip(((centre - left) / width * parts).astype(int), 0, parts - 1)
-        np.maximum.at(worst, (mesh.column, part), found)
-    return float(np.sum(worst * (np.diff(mesh.edges)[:, None] / parts)))
+    pieces = _small_triangles(parts)  # Float["pieces corners 3"], barycentric
+    points = np.einsum("pcv,tvx->xptc", pieces, mesh.corners)
+    first, second, third = np.moveaxis(points, 3, 0)
+    low = np.minimum(np.minimum(first, second), third)
+    high = np.maximum(np.maximum(first, second), third)
+    ends = slope_at(law, np.stack([low[0], high[0]]))
+    value, slope, middle = _supporting(law, low[1], high[1])
+    span = np.maximum(high[0] - low[0], 1e-300)
+    rise = (points[0] - low[0][..., None]) / span[..., None]
+    ours = ends[0][..., None] + (ends[1] - ends[0])[..., None] * rise
+    theirs = value[..., None] + slope[..., None] * (points[1] - middle[..., None])
+    # W is quadratic on a triangle, its gradient linear: what it is at the corners decides.
+    corners = [np.array(gradients(mesh, tuple(place))) for place in np.eye(3)]
+    steep = np.einsum("tq,vqtx->tvx", values[mesh.nodes], np.array(corners))
+    along, across = np.einsum("pcv,tvx->xptc", pieces, steep)
+    # The gain is 0 or what it is without its bracket, whichever is larger.
+    failing = along + np.maximum(
+        _conjugate(price, across),
+        ours + _conjugate(price, across - math.exp(epsilon) * theirs),
+    )
+    width = np.diff(mesh.edges)
+    centre = (points[0].mean(axis=2) - mesh.edges[mesh.column]) / width[mesh.column]
+    part = np.clip((centre * parts).astype(int), 0, parts - 1)
+    worst = np.full((width.size, parts), -np.inf)
+    place = np.broadcast_to(mesh.column, part.shape), part
+    np.maximum.at(worst, place, failing.max(axis=2))
+    return float(np.sum(worst * (width[:, None] / parts)))
 
 
 def certified(
@@ -135,9 +142,8 @@ def certified(
     price = _convex(price)
     slope = np.diff(price.values[-2:]) / np.diff(price.knots[-2:])
     steepest = float(slope[0])
-    for number in range(3):
-        place = tuple(np.eye(3)[number])
-        basis = gradients(mesh, place)
+    for place in np.eye(3):
+        basis = gradients(mesh, tuple(place))
         rise = np.einsum("tq,qt->t", values[mesh.nodes], np.array(basis)[:, :, 1])
         steepest = max(steepest, float(np.max(rise)))
     proposed = proposed_delta(pair, mesh, price._replace(last_slope=steepest), values)

@@ -22,6 +22,7 @@ from jaxsel.families.tuning.bounds.path_mesh import PathMesh, gradients
 from jaxsel.repetitions import Repetitions
 
 _MIDDLE, _TAIL = 1e-3, 1e-13  # masses of P beyond the dense and beyond all knots
+_GAP = 3e-3  # relative, of the program and its dual
 _DENSE = 0.75  # share of the knots between
 _PLACES = (
     (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0),
@@ -255,7 +256,7 @@ def proposal(
     np.add.at(cost, mesh.start[0], mesh.start[1])
     np.add.at(cost, mesh.end[0], -mesh.end[1])
     cost[mesh.end[0][0]] = 0.0
-    found = nearly_solved(cost, constraints, constraints.limits)
+    found = nearly_solved(cost, constraints, constraints.limits, relative_gap=_GAP)
     found[mesh.end[0][0]] = 0.0
     price = Price(knots, found[mesh.count : -1], float(found[-1]))
     return price, found[: mesh.count]

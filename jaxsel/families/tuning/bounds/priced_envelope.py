@@ -31,6 +31,7 @@ from jaxsel.families.tuning.bounds.envelope import (
     base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
+    log_envelope,
 )
 from jaxsel.families.tuning.bounds.path_certificate import ROUNDING, certified
 from jaxsel.families.tuning.bounds.path_mesh import PathMesh, path_mesh
@@ -45,7 +46,9 @@ _WORKERS = 2  # programs solved at a time; more do not help, since they share th
 _TRIES, _FINER_TRIES = 8, 6  # of epsilon, for one delta
 _CHORDS = 2  # tried at the end
 _PROBE = 2.0  # times delta: the envelope's where a second proof is tried
-_NEAR = 5e-3  # relative, of delta, at which an epsilon is near enough for a chord
+_NEAR = 5e-4  # relative, of delta, at which an epsilon is near enough
+_CLOSE = 1e-4  # relative, of epsilons between which none is looked for
+_HALVINGS = 40  # of what is left of epsilon, where the next price is asked for
 # A proof that is larger than what the program says by this factor asks for a finer mesh.
 _EXCESS = 1.1
 # No price was seen below (1 + _PRICED log10(1 / delta)^2) times the delta of a ranking.
@@ -68,8 +71,8 @@ class Resolution(NamedTuple):
     parts: int
 
 
-FINE = Resolution(columns=24, rows=6, knots=30, parts=12)
-"""About half a second for each epsilon and direction."""
+FINE = Resolution(columns=24, rows=6, knots=30, parts=16)
+"""About a fifth of a second for each epsilon and direction."""
 
 
 def _finer(size: Resolution) -> Resolution:
@@ -109,6 +112,7 @@ class PricedDirection:
         self.envelope = envelope
         self._pair, self._law, self._resolution = pair, repetitions, resolution
         self._meshes: dict[Resolution, tuple[PathMesh, np.ndarray]] = {}
+        self._attacked: dict[float, float] = {}
         self._found: dict[tuple[float, Resolution], _Solved] = {}
 
     @functools.cached_property
@@ -119,6 +123,12 @@ class PricedDirection:
         """The envelope's bound on delta(epsilon), at most 1."""
         return _enveloped((self.envelope,), epsilon)
 
+    def attacked(self, epsilon: float) -> float:
+        """The exact delta of the worst two-ended ranking, below every bound."""
+        if epsilon not in self._attacked:
+            self._attacked[epsilon] = self._attack.delta(epsilon)
+        return self._attacked[epsilon]
+
     def can_help(self, epsilon: float) -> bool:
         """Whether the price may be below the envelope: no ranking comes near that.
 
@@ -128,7 +138,7 @@ class PricedDirection:
         if not enveloped > ROUNDING * self._law.mean:
             return False  # what rounding costs is as much
         least = 1.0 + _PRICED * math.log10(enveloped) ** 2
-        return self._attack.delta(epsilon) * least < enveloped
+        return self.attacked(epsilon) * least < enveloped
 
     def priced(self, epsilon: float) -> float:
         """The price's own bound on delta(epsilon), epsilon >= 0; it may exceed 1."""
@@ -170,12 +180,19 @@ class PricedDirection:
         found, known = self._solved(epsilon, self._resolution), self.delta(epsilon)
         return found.certified > _EXCESS * found.proposed and found.proposed < known
 
+    def finer(self, epsilon: float) -> float:
+        """As delta, on the finer mesh alone."""
+        least = min(1.0, self.enveloped(epsilon))
+        if self.can_help(epsilon):
+            found = self._solved(epsilon, _finer(self._resolution))
+            least = min(least, found.certified)
+        return max(0.0, least)
+
     def refined(self, epsilon: float) -> float:
         """delta, on a finer mesh as well where that may help."""
         found = self.delta(epsilon)
         if self.wants_finer(epsilon):
-            again = self._solved(epsilon, _finer(self._resolution))
-            found = max(0.0, min(found, again.certified))
+            found = min(found, self.finer(epsilon))
         return found
 
 
@@ -274,41 +291,46 @@ def _crossing(left: _Point, right: _Point, delta: float) -> float:
     return left.epsilon + math.log1p(part * math.expm1(right.epsilon - left.epsilon))
 
 
-def _guess(known: list[_Point], delta: float) -> float:
-    """Where delta may be reached: log delta is nearly a parabola in epsilon."""
-    heights_of = {point: math.log(max(point.delta, 1e-300) / delta) for point in known}
-    near = sorted(heights_of, key=lambda point: abs(heights_of[point]))[:3]
-    heights = [heights_of[point] for point in near]
-    found = 0.0
-    for i, point in enumerate(near):  # Lagrange's polynomial of the inverse, at 0
-        others = [height for j, height in enumerate(heights) if j != i]
-        found += point.epsilon * math.prod(h / (h - heights[i]) for h in others)
-    return found
+def _guess(bounds: tuple[Envelope, ...], known: list[_Point], delta: float) -> float:
+    """Where delta may be reached: the envelope's curve, less what prices save near it."""
+    near = sorted(known, key=lambda point: abs(math.log(point.delta / delta)))[:2]
+    near = sorted(near)  # by epsilon
+    saved = [log_envelope(bounds, e) - math.log(found) for e, found in near]
+    slope = 0.0
+    if len(near) > 1 and near[1].epsilon > near[0].epsilon:
+        slope = (saved[1] - saved[0]) / (near[1].epsilon - near[0].epsilon)
+    low, high = 0.0, 2.0 * max(point.epsilon for point in known)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        saves = saved[0] + slope * (middle - near[0].epsilon)
+        above = log_envelope(bounds, middle) - max(saves, 0.0) > math.log(delta)
+        low, high = (middle, high) if above else (low, middle)
+    return high
 
 
 def _bracket(
     at: Callable[[float], _Point],
+    bounds: tuple[Envelope, ...],
     left: _Point,
     right: _Point,
+    known: list[_Point],
     delta: float,
     tries: int,
-    first: float | None = None,
 ) -> tuple[_Point, _Point]:
     """Neighbouring points above and below delta, the one below near it if reached."""
-    known = [left, right]
+    known = [point for point in known if point.delta > 0.0]
     for _ in range(tries):
-        # Neither end may come so near that nothing is learned.
         width = right.epsilon - left.epsilon
-        guess = _guess(known, delta) if first is None else first
-        if not left.epsilon < guess < right.epsilon:
-            guess = _guess([left, right], delta)
-        guess = min(max(guess, left.epsilon + 0.02 * width),
-                    right.epsilon - 0.02 * width)  # fmt: skip
-        first, middle = None, at(guess)
-        known.append(middle)
-        left, right = (middle, right) if middle.delta > delta else (left, middle)
-        if abs(math.log(max(middle.delta, 1e-300) / delta)) <= _NEAR or width <= _NEAR:
+        if right.delta >= delta * (1.0 - _NEAR) or width <= _CLOSE * right.epsilon:
             break
+        guess = _guess(bounds, known, delta * (1.0 - 0.5 * _NEAR)) if known else -1.0
+        edge = _CLOSE * width  # neither end may come so near that nothing is learned
+        if not left.epsilon + edge < guess < right.epsilon - edge:
+            guess = 0.5 * (left.epsilon + right.epsilon)
+        middle = at(guess)
+        if middle.delta > 0.0:
+            known.append(middle)
+        left, right = (middle, right) if middle.delta > delta else (left, middle)
     return left, right
 
 
@@ -317,6 +339,8 @@ def _settled(
 ) -> float:
     """An epsilon at which delta is proved when asked for, not by a chord alone."""
     for _ in range(_CHORDS):
+        if right.delta >= delta * (1.0 - _NEAR):
+            break
         crossing = at(min(_crossing(left, right, delta), right.epsilon))
         if crossing.delta <= delta:
             return crossing.epsilon
@@ -362,28 +386,42 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
     def fine(epsilon: float) -> _Point:
         return _Point(epsilon, priced_delta(directions, epsilon))
 
-    left, right, at = coarse(0.0), coarse(enveloped), coarse
+    # Where some ranking costs more than delta at 0, nothing has to be priced there.
+    costly = any(each.attacked(0.0) > delta for each in directions)
+    start = _Point(0.0, 1.0)
+    left, right, at = start if costly else coarse(0.0), coarse(enveloped), coarse
     if left.delta <= delta:
         return 0.0
     # What is proved at the envelope's epsilon says how far below it one can get.
-    far = any(each.wants_finer(enveloped) for each in directions)
     lost = right.delta > delta * (1.0 - _NEAR)
-    if not far and not lost:
-        left, right = _bracket(coarse, left, right, delta, _TRIES)
-    if far or lost or any(each.wants_finer(right.epsilon) for each in directions):
-        at, left, right, first = fine, fine(0.0), fine(right.epsilon), None
+    if not lost:
+        known = [right] if costly else [left, right]
+        left, right = _bracket(coarse, bounds, left, right, known, delta, _TRIES)
+    # Asked where the first mesh has led: far from there its proofs may lose much more.
+    wants = [each.wants_finer(right.epsilon) for each in directions]
+    if lost or any(wants):
+        at, left, right = fine, start if costly else fine(0.0), fine(right.epsilon)
         if left.delta <= delta:
             return 0.0
         if right.delta > delta * (1.0 - _NEAR):
             # A proof may fail here and not at a smaller epsilon, where delta is larger.
             probe = fine(envelope_epsilon(bounds, min(_PROBE * delta, 0.99)))
             right = probe if probe.delta <= delta else right
-        else:
-            # As if the envelope were as far above everywhere.
-            above = _enveloped(bounds, right.epsilon) / right.delta
-            first = envelope_epsilon(bounds, min(delta * above, 0.99))
         if right.delta <= delta * (1.0 - _NEAR):
-            left, right = _bracket(fine, left, right, delta, _FINER_TRIES, first)
+            # The first mesh need not be asked again, but for what is returned.
+            def finer(epsilon: float) -> _Point:
+                found = [
+                    each.finer(epsilon) if wish else each.delta(epsilon)
+                    for each, wish in zip(directions, wants, strict=True)
+                ]
+                return _Point(epsilon, max(found))
+
+            known = [right] if costly else [left, right]
+            left, near = _bracket(
+                finer, bounds, left, right, known, delta, _FINER_TRIES
+            )
+            near = fine(near.epsilon)
+            left, right = (left, near) if near.delta <= delta else (near, right)
     if right.epsilon == enveloped and right.delta > delta * (1.0 - _NEAR):
         return enveloped
     return _settled(at, left, right, delta)

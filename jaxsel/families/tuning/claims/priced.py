@@ -6,7 +6,7 @@ that are far from the best are put to the test as well.
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -62,6 +62,7 @@ def _delta(
 
 # Coarse, so that many pairs are tried; a coarse mesh proves a larger delta.
 _COLUMNS, _ROWS, _KNOTS, _PARTS = 8, 3, 14, 6
+_STEPS = 300  # of a search for prices that prove less than is true
 _LAWS = (
     laws.geometric(1.0 / 3.0),
     laws.truncated_negative_binomial(0.0, 0.05),
@@ -75,9 +76,9 @@ _LAWS = (
 def _finite_cases(budget: Budget) -> Iterator[Case]:
     """All rankings of three to five outcomes, under the best price and a spoilt one."""
     generator = np.random.default_rng(budget.seed)
-    for index in range(max(6, budget.cases // 40)):
+    for index in range(max(12, budget.cases // 40)):
         first, second = pairs.random_pair(generator, int(generator.integers(3, 6)))
-        if index % 5 == 4:  # outcomes that one side never has
+        if index % 3 == 2:  # outcomes that one side never has
             first = np.append(0.9 * first, [0.1, 0.0])
             second = np.append(0.95 * second, [0.0, 0.05])
         law, epsilon = _LAWS[index % len(_LAWS)], float(generator.uniform(0.0, 0.8))
@@ -89,22 +90,39 @@ def _finite_cases(budget: Budget) -> Iterator[Case]:
         knots = ratio_knots(pair, _KNOTS)
         price, values = proposal(pair, law, mesh, knots, epsilon)
         where = f"{first=}, {second=}, {law.family} {dict(law.parameters)}, {epsilon=}"
-        yield (
-            certified(pair, law, mesh, epsilon, price, values, parts=_PARTS),
-            exact,
-            f"the best price, {where}",
+        proved = functools.partial(certified, pair, law, mesh, epsilon, parts=_PARTS)
+        yield proved(price, values), exact, f"the best price, {where}"
+        moved = values + generator.choice((-1.0, 1.0))
+        yield proved(price, moved), exact, f"W moved as a whole, {where}"
+        flat = price._replace(last_slope=-10.0)
+        yield proved(flat, values), exact, f"a price that falls at its end, {where}"
+        least = _least_proved(generator, proved, price, values)
+        yield least, exact, f"the least that is proved, {where}"
+
+
+def _least_proved(
+    generator: np.random.Generator,
+    proved: Callable[[Price, np.ndarray], float],
+    price: Price,
+    values: np.ndarray,
+) -> float:
+    """The least certificate that a random search finds, from the best price on.
+
+    A certificate that leaves something out is least where that is large; the search goes
+    there by itself. One that is right stays above what every ranking costs.
+    """
+    least, scale = proved(price, values), 0.01
+    for _ in range(_STEPS):
+        other = price._replace(
+            values=price.values + scale * generator.normal(size=price.values.size),
+            last_slope=price.last_slope + scale * generator.normal(),
         )
-        spoilt = Price(
-            price.knots,
-            price.values + 0.02 * generator.normal(size=knots.size),
-            price.last_slope - 0.3,
-        )
-        moved = values + 0.003 * generator.normal(size=values.size)
-        yield (
-            certified(pair, law, mesh, epsilon, spoilt, moved, parts=_PARTS),
-            exact,
-            f"a spoilt price, {where}",
-        )
+        moved = values + 0.3 * scale * generator.normal(size=values.size)
+        found = proved(other, moved)
+        if found < least:
+            least, price, values = found, other, moved
+        scale *= 2.0 if found <= least else 0.87
+    return least
 
 
 _SETTINGS = (  # noise scale, eta, mean, epsilons

@@ -85,6 +85,7 @@ class Program:
         self._looked = np.union1d(looked_at(most), self.counts)
         self._cuts: list[Cuts] = []
         self._start = law
+        self._kept: dict[int, tuple[tuple[bytes, bytes], tuple]] = {}  # by side
 
     def value(self, epsilon: float, counts: np.ndarray, weights: np.ndarray) -> float:
         """D of a law over the cells: the larger direction."""
@@ -99,12 +100,25 @@ class Program:
         self, each: Side, epsilon: float, counts: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """For each cell the x that adds most, and what it adds."""
-        first = powers(each.x, counts) @ weights
-        second = powers(each.other, counts) @ weights
+        first, second = self._slopes(each, counts, weights)
         gain = first[None, :] - np.exp(epsilon - each.loss)[:, None] * second[None, :]
         point = np.argmax(gain, axis=1)
         most = gain[np.arange(point.size), point]
         return point, each.mass * np.maximum(most, 0.0)
+
+    def _slopes(
+        self, each: Side, counts: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """f'(1 - x) and f'(1 - T(x)) of a law; of the last one they are kept."""
+        key = counts.tobytes(), weights.tobytes()
+        kept = self._kept.get(id(each))
+        if kept is None or kept[0] != key:
+            slopes = (
+                powers(each.x, counts) @ weights,
+                powers(each.other, counts) @ weights,
+            )
+            kept = self._kept[id(each)] = key, slopes
+        return kept[1]
 
     def restricted(self, counts: np.ndarray) -> "Program":
         """The same program for laws on these counts."""
@@ -170,11 +184,9 @@ class Program:
             near = gain >= best[cuts.cell] - 1e-3 * self.delta
             self._cuts[place] = Cuts(cuts.cell[near], cuts.point[near])
 
-    @staticmethod
-    def _gain(each: Side, cuts: Cuts, solved: Solved) -> np.ndarray:
+    def _gain(self, each: Side, cuts: Cuts, solved: Solved) -> np.ndarray:
         """What each cut says of its cell's part, for the law found."""
-        first = powers(each.x, solved.counts) @ solved.weights
-        second = powers(each.other, solved.counts) @ solved.weights
+        first, second = self._slopes(each, solved.counts, solved.weights)
         ratio = np.exp(solved.epsilon - each.loss[cuts.cell])
         return each.mass[cuts.cell] * (first[cuts.point] - ratio * second[cuts.point])
 
