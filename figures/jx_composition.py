@@ -31,7 +31,7 @@ LAWS = ("geometric", "Poisson")
 _LOOKS = {
     "epsilons and deltas added up": {"color": "#7f7f7f", "linestyle": (0, (1, 1.2))},
     "envelopes composed": {"color": "#009e73", "linestyle": "--"},
-    "Renyi bounds added up": {"color": "#8c6d1f", "linestyle": "-."},
+    "Rényi bounds added up": {"color": "#8c6d1f", "linestyle": "-."},
     "priced envelopes composed (this project)": {"color": "#0072b2", "linestyle": "-"},
     "one run released each time": {"color": "#000000", "linestyle": (0, (5, 2))},
 }
@@ -56,7 +56,7 @@ def epsilons(family: str) -> dict[str, list[float]]:
         for name, way in ways.items()
     }
     searches = [[Release(base, law, times)] for times in TIMES]
-    found["Renyi bounds added up"] = [
+    found["Rényi bounds added up"] = [
         composed_renyi_epsilon(each, DELTA)[0] for each in searches
     ]
     found["epsilons and deltas added up"] = [
@@ -74,7 +74,7 @@ def _panel(axes: Axes, family: str) -> None:
         found[name][at]
         for name in (
             "priced envelopes composed (this project)",
-            "Renyi bounds added up",
+            "Rényi bounds added up",
         )
     )
     axes.set_title(

@@ -44,7 +44,7 @@ SETTINGS = (
 _POINTS = 10
 _LOOKS = {
     "one run": {"color": "#7f7f7f", "linestyle": (0, (1, 1.2))},
-    "Renyi, Lemma 7 (claim)": {"color": "#8c6d1f", "linestyle": "-."},
+    "Rényi, Lemma 7 (claim)": {"color": "#8c6d1f", "linestyle": "-."},
     "envelope (this project)": {"color": "#009e73", "linestyle": "--"},
     "priced envelope (this project)": {"color": "#0072b2", "linestyle": "-"},
 }
@@ -61,7 +61,7 @@ def deltas(setting: Setting) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     assert base.profile is not None
     return epsilons, {
         "one run": base.profile(epsilons),
-        "Renyi, Lemma 7 (claim)": renyi_to_delta(generic_renyi(base, law), epsilons),
+        "Rényi, Lemma 7 (claim)": renyi_to_delta(generic_renyi(base, law), epsilons),
         "envelope (this project)": np.exp(
             envelope_log_delta(base_envelopes(base, law), epsilons)
         ),
