@@ -11,8 +11,11 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator, Sequence
+from importlib.abc import InspectLoader
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from jaxsel import families, papers
 from jaxsel.base import Claim, Erratum, Pair, Remark
@@ -22,20 +25,31 @@ from jaxsel.errors import InputError
 from jaxsel.statements import Misprint, Note, Statement
 
 
-def _modules(declares: str) -> Iterator[ModuleType]:
+@functools.cache
+def _names(declares: str) -> tuple[str, ...]:
     """Modules of the families that have a ``declares`` ("claims" or "entries") name."""
-    prefix = f"{families.__name__}."
+    prefix, names = f"{families.__name__}.", []
     for found in pkgutil.walk_packages(families.__path__, prefix):
         parts = found.name.removeprefix(prefix).split(".")[1:]
         if not found.ispkg and (
             declares in parts or parts[-1].endswith(f"_{declares}")
         ):
-            yield importlib.import_module(found.name)
+            names.append(found.name)
+    return tuple(names)
+
+
+def _modules(declares: str) -> Iterator[ModuleType]:
+    return map(importlib.import_module, _names(declares))
 
 
 def _statements() -> Iterator[Statement]:
     for module in (*_modules("claims"), *_modules("entries")):
         yield from getattr(module, "STATEMENTS", ())
+
+
+def _claims_in(module: ModuleType) -> Iterator[Claim]:
+    for statement in getattr(module, "STATEMENTS", ()):
+        yield from [statement] if isinstance(statement, Claim) else statement.claims
 
 
 def _place(found: Claim | Erratum | Remark) -> tuple[int, list[str | int]]:
@@ -47,9 +61,8 @@ def _place(found: Claim | Erratum | Remark) -> tuple[int, list[str | int]]:
 @functools.cache
 def published_claims() -> tuple[Claim, ...]:
     """Every statement of the papers, and of this project, that is a claim."""
-    found: list[Claim] = []
-    for statement in _statements():
-        found += [statement] if isinstance(statement, Claim) else statement.claims
+    modules = (*_modules("claims"), *_modules("entries"))
+    found = [claim for module in modules for claim in _claims_in(module)]
     return tuple(sorted(found, key=_place))
 
 
@@ -112,6 +125,29 @@ def _claims_by_name() -> dict[str, Claim]:
     return found
 
 
+@functools.cache
+def _sources() -> dict[str, str]:
+    """The text of the modules with claims, in small letters, by the module's name."""
+    found = {}
+    for name in (*_names("claims"), *_names("entries")):
+        loader = cast(InspectLoader, cast(ModuleSpec, find_spec(name)).loader)
+        found[name] = (loader.get_source(name) or "").lower()
+    return found
+
+
+def _written_claim(name: str) -> Claim | None:
+    """The claim of that lower-case id or alias, from the modules that write it out.
+
+    To load all of them takes a second, and an account's report needs one.
+    """
+    for module, source in _sources().items():
+        if f'"{name}"' in source:
+            for claim in _claims_in(importlib.import_module(module)):
+                if name in (each.lower() for each in (claim.id, *claim.aliases)):
+                    return claim
+    return None
+
+
 def find_claim(identity: str) -> Claim:
     """The claim of that id or alias, in any case of letters.
 
@@ -123,6 +159,9 @@ def find_claim(identity: str) -> Claim:
             f"a claim is found by its id, a text, not by a {type(identity).__name__}"
         )
     name = identity.lower()
+    written = None if is_self_check(name) else _written_claim(name)
+    if written is not None:
+        return written
     if name in _claims_by_name():
         return _claims_by_name()[name]
     checks = self_checks() if is_self_check(name) else ()

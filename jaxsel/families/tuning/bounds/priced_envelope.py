@@ -454,7 +454,7 @@ def priced_profiles(
         if 0.0 < last < math.inf:
             tasks += [(each, e) for e in np.linspace(0.0, last, count + 1).tolist()]
     with ThreadPoolExecutor(_WORKERS) as pool:
-        list(pool.map(lambda task: task[0].priced(task[1]), tasks))
+        list(pool.map(lambda task: task[0].delta(task[1]), tasks))
     points = {id(each): [] for each in directions}
     for each, epsilon in tasks:
         points[id(each)].append(epsilon)
