@@ -47,9 +47,13 @@ def _statements() -> Iterator[Statement]:
         yield from getattr(module, "STATEMENTS", ())
 
 
-def _claims_in(module: ModuleType) -> Iterator[Claim]:
+@functools.cache
+def _claims_in(module: ModuleType) -> tuple[Claim, ...]:
+    """The claims of a module's statements, the same objects every time."""
+    found: list[Claim] = []
     for statement in getattr(module, "STATEMENTS", ()):
-        yield from [statement] if isinstance(statement, Claim) else statement.claims
+        found += [statement] if isinstance(statement, Claim) else statement.claims
+    return tuple(found)
 
 
 def _place(found: Claim | Erratum | Remark) -> tuple[int, list[str | int]]:
