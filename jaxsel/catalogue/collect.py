@@ -11,11 +11,9 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator, Sequence
-from importlib.abc import InspectLoader
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
+from importlib.resources import files
 from types import ModuleType
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 from jaxsel import families, papers
 from jaxsel.base import Claim, Erratum, Pair, Remark
@@ -134,8 +132,8 @@ def _sources() -> dict[str, str]:
     """The text of the modules with claims, in small letters, by the module's name."""
     found = {}
     for name in (*_names("claims"), *_names("entries")):
-        loader = cast(InspectLoader, cast(ModuleSpec, find_spec(name)).loader)
-        found[name] = (loader.get_source(name) or "").lower()
+        package, _, own = name.rpartition(".")
+        found[name] = files(package).joinpath(f"{own}.py").read_text("utf-8").lower()
     return found
 
 
