@@ -77,11 +77,13 @@ class Proof(NamedTuple):
       epsilon: delta -> smallest epsilon >= 0 that is proved; inf if none is.
       delta: epsilon >= 0 -> smallest delta that is proved.
       least_delta: below it nothing is said, or nothing that others do not say.
+      never_below: epsilon >= 0 -> what delta cannot be below, where that is told sooner.
     """
 
     epsilon: Callable[[float], float]
     delta: Callable[[float], float]
     least_delta: float = 0.0
+    never_below: Callable[[float], float] = lambda epsilon: 0.0
 
 
 def base_epsilon(base: BaseGuarantee, delta: float) -> float:
@@ -167,6 +169,9 @@ def _priced(base: BaseGuarantee, law: Repetitions) -> Proof:
     return Proof(
         lambda delta: priced_envelope.priced_epsilon(directions(), delta),
         lambda epsilon: priced_envelope.priced_delta(directions(), epsilon),
+        never_below=lambda epsilon: max(
+            each.attacked(epsilon) for each in directions()
+        ),
     )
 
 
@@ -226,6 +231,7 @@ def _failing(good: Proof, failure: float) -> Proof:
         lambda delta: good.epsilon((delta - failure) / kept),
         lambda epsilon: failure + kept * good.delta(epsilon),
         failure + kept * good.least_delta,
+        lambda epsilon: failure + kept * good.never_below(epsilon),
     )
 
 

@@ -20,7 +20,7 @@ from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.profiles import epsilon_at
-from jaxsel.families.tuning.proofs import STATEMENTS, base_epsilon
+from jaxsel.families.tuning.proofs import STATEMENTS, base_epsilon, proofs
 
 DELTAS = (1e-10, 1e-3)
 
@@ -244,3 +244,22 @@ def test_compositions_near_the_largest_numbers_are_answered_without_a_warning():
         assert 0.9999e308 < jaxsel.compose(huge, delta).best.epsilon <= 1e308
     for epsilon in (3.0, 1e308):
         assert jaxsel.compose_delta([huge, huge], epsilon).best.delta == 1.0
+
+
+@pytest.mark.parametrize(
+    "base",
+    ["gaussian:noise_multiplier=2", "pure:epsilon=0.5",
+     "approximate:epsilon=0.5,delta=1e-4"],
+)  # fmt: skip
+@pytest.mark.parametrize("law", ["geometric:mean=10", "poisson:mean=30"])
+@pytest.mark.usefixtures("coarse_prices")
+def test_no_proof_is_below_what_it_is_said_never_to_be_below(base, law):
+    """And of the price something is said, so that fewer programs are solved."""
+    told = 0.0
+    for name, proof in proofs(parse_base(base), laws.parse(law)).items():
+        for epsilon in (0.2, 1.0, 3.0):
+            least = proof.never_below(epsilon)
+            assert least <= proof.delta(epsilon) * (1.0 + 1e-9), name
+            if name.endswith("JX-Priced"):
+                told = max(told, least)
+    assert told > 1e-6

@@ -44,7 +44,7 @@ def _accounted(
 def _improves(base: BaseGuarantee, law: Repetitions, delta: float, epsilon: float):
     """Whether some bound is at delta below epsilon: one price, not a search for one."""
     return any(
-        proof.delta(epsilon) < delta
+        proof.never_below(epsilon) < delta and proof.delta(epsilon) < delta
         for proof in proofs(base, law).values()
         if delta >= proof.least_delta
     )

@@ -113,6 +113,8 @@ class Program:
         key = counts.tobytes(), weights.tobytes()
         kept = self._kept.get(id(each))
         if kept is None or kept[0] != key:
+            used = weights != 0.0  # a few of the counts
+            counts, weights = counts[used], weights[used]
             slopes = (
                 powers(each.x, counts) @ weights,
                 powers(each.other, counts) @ weights,
