@@ -291,15 +291,14 @@ def _crossing(left: _Point, right: _Point, delta: float) -> float:
     return left.epsilon + math.log1p(part * math.expm1(right.epsilon - left.epsilon))
 
 
-def _guess(bounds: tuple[Envelope, ...], known: list[_Point], delta: float) -> float:
+def _guess(bounds: tuple[Envelope, ...], near: list[_Point], delta: float) -> float:
     """Where delta may be reached: the envelope's curve, less what prices save near it."""
-    near = sorted(known, key=lambda point: abs(math.log(point.delta / delta)))[:2]
     near = sorted(near)  # by epsilon
     saved = [log_envelope(bounds, e) - math.log(found) for e, found in near]
     slope = 0.0
     if len(near) > 1 and near[1].epsilon > near[0].epsilon:
         slope = (saved[1] - saved[0]) / (near[1].epsilon - near[0].epsilon)
-    low, high = 0.0, 2.0 * max(point.epsilon for point in known)
+    low, high = 0.0, 2.0 * near[-1].epsilon
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         saves = saved[0] + slope * (middle - near[0].epsilon)
@@ -319,15 +318,20 @@ def _bracket(
 ) -> tuple[_Point, _Point]:
     """Neighbouring points above and below delta, the one below near it if reached."""
     known = [point for point in known if point.delta > 0.0]
+    aim = delta * (1.0 - 0.5 * _NEAR)
     for _ in range(tries):
         width = right.epsilon - left.epsilon
         if right.delta >= delta * (1.0 - _NEAR) or width <= _CLOSE * right.epsilon:
             break
-        guess = _guess(bounds, known, delta * (1.0 - 0.5 * _NEAR)) if known else -1.0
+        # The two of nearest delta; where they lead out of the bracket, its ends.
+        nearest = sorted(known, key=lambda point: abs(math.log(point.delta / aim)))[:2]
+        guesses = [_guess(bounds, nearest, aim)] if known else []
+        if left in known and right in known:
+            guesses.append(_guess(bounds, [left, right], aim))
+        guesses.append(0.5 * (left.epsilon + right.epsilon))
         edge = _CLOSE * width  # neither end may come so near that nothing is learned
-        if not left.epsilon + edge < guess < right.epsilon - edge:
-            guess = 0.5 * (left.epsilon + right.epsilon)
-        middle = at(guess)
+        low, high = left.epsilon + edge, right.epsilon - edge
+        middle = at(next(guess for guess in guesses if low < guess < high))
         if middle.delta > 0.0:
             known.append(middle)
         left, right = (middle, right) if middle.delta > delta else (left, middle)
