@@ -164,7 +164,7 @@ def pytest_collection_finish(session):
 
 # Programs that were compiled, or read from the cache, since some were last dropped.
 _programs = 0
-_MOST_PROGRAMS = 128
+_MOST_PROGRAMS = 64
 
 
 def _count_program(event: str, *_, **__) -> None:
