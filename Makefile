@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 COMMIT ?= HEAD
 
-.PHONY: reproduce gallery test test-changed test-lowest test-newest faults lint docs measure bench bench-against gpu validate clean
+.PHONY: reproduce gallery test test-all test-changed test-lowest test-newest faults lint docs measure bench bench-against gpu validate clean
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -31,12 +31,17 @@ gallery: $(VENV)/installed
 	$(BIN)/python -m figures.gallery
 
 # Tests of one file run in one worker: they share compiled programs and fixtures.
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 test: $(VENV)/tools
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+	$(PYTEST) -m "not rare"
+
+# What make test leaves out: the bench against other processes and commits, a Dask cluster.
+test-all: $(VENV)/tools
+	$(PYTEST) -m rare
 
 # Only what the difference to a commit can reach: make test-changed COMMIT=main
 test-changed: $(VENV)/tools
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder --changed $(COMMIT)
+	$(PYTEST) -m "not rare" --changed $(COMMIT)
 
 # Each planted fault alone, in a copy of the tree: which claim or test sees it.
 faults: $(VENV)/tools

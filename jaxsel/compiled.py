@@ -5,6 +5,7 @@ other, calls ``forget`` in between; what is needed again is compiled again, or r
 JAX's cache on disk.
 """
 
+import ctypes
 import gc
 import sys
 
@@ -19,3 +20,13 @@ def forget() -> None:
         engine.forget_programs()
     jax.clear_caches()
     gc.collect()
+    _give_back()
+
+
+def _give_back() -> None:
+    """Hands freed memory to the system where the C library can (glibc): it keeps what lies
+    between blocks in use, and a process grows by every program that it ever had."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

@@ -6,6 +6,7 @@ next run starts warm. Remove the folder for a cold start.
 """
 
 import copy
+import gc
 import inspect
 import io
 import os
@@ -155,6 +156,35 @@ def pytest_collection_modifyitems(config, items):
         items[:] = parts[True]
 
 
+def pytest_collection_finish(session):
+    """What was imported and collected stays: not to be looked through after each file."""
+    gc.collect()
+    gc.freeze()
+
+
+# Programs that were compiled, or read from the cache, since some were last dropped.
+_programs = 0
+_MOST_PROGRAMS = 64
+
+
+def _count_program(event: str, *_, **__) -> None:
+    global _programs
+    _programs += event == "/jax/core/compile/backend_compile_duration"
+
+
+jax.monitoring.register_event_duration_secs_listener(_count_program)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """A program takes megabytes, and is never dropped otherwise: after so many tests of
+    one worker, gigabytes."""
+    global _programs
+    if _programs > _MOST_PROGRAMS:
+        compiled.forget()
+        _programs = 0
+
+
 def _file_and_words(item) -> tuple[str, set[str]]:
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     return item.nodeid.partition("::")[0], selecting.of_parameters(parameters)
@@ -163,13 +193,6 @@ def _file_and_words(item) -> tuple[str, set[str]]:
 def seed() -> int:
     """Fixed in CI; set JAXSEL_TEST_SEED to the date in nightly runs."""
     return int(os.environ.get("JAXSEL_TEST_SEED", "20260101"))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _programs_of_one_file():
-    """What a file compiled is dropped after it, or a worker grows to gigabytes."""
-    yield
-    compiled.forget()
 
 
 @pytest.fixture

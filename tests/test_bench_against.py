@@ -8,6 +8,7 @@ from jaxsel.bench import against
 from jaxsel.errors import InputError
 
 
+@pytest.mark.rare
 def test_one_mechanism_against_the_last_commit(capsys):
     status = against.main(["HEAD", "noisy_max", "--repeats", "2", "--seconds", "0.02"])
     found = capsys.readouterr().out
@@ -25,6 +26,7 @@ def noisy_max(*given, **settings):
 """
 
 
+@pytest.mark.rare
 def test_the_trials_are_those_of_each_tree(monkeypatch, tmp_path):
     """A tree in which noisy max always chooses the first gives other tallies."""
     shutil.copytree(against.ROOT / "jaxsel", tmp_path / "jaxsel")

@@ -6,6 +6,7 @@ import pytest
 from jaxsel.bench import killed, scaling
 
 
+@pytest.mark.rare
 def test_every_way_counts_and_is_set_against_two_apart():
     results = scaling.measure(repeats=1, trials=2**14)
     assert [result.goal for result in results] == [13, 13, 13]
@@ -15,6 +16,7 @@ def test_every_way_counts_and_is_set_against_two_apart():
         assert result.met == (result.measured >= 0.95)
 
 
+@pytest.mark.rare
 def test_a_run_killed_twice_is_equal_and_a_wrong_one_is_told(capsys, monkeypatch):
     small = ["--trials", "1e7", "--save-seconds", "0", "--blocks-per-call", "2"]
     monkeypatch.setattr(killed, "MECHANISMS", ("private_tuning",))

@@ -1,7 +1,12 @@
 """What is compiled is dropped, and what is needed again gives the same."""
 
+import ctypes
+import os
+from pathlib import Path
+
 import jax
 import numpy as np
+import pytest
 
 import jaxsel
 from jaxsel import compiled, engine, validation
@@ -32,6 +37,26 @@ def test_what_was_dropped_is_compiled_again_and_counts_the_same():
     np.testing.assert_array_equal(_counts(), before)
     assert float(twice(2.0)) == 4.0
     assert len(traced) == 2
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has now."""
+    pages = Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="another C library than glibc"
+)
+def test_freed_memory_goes_back_to_the_system():
+    """Though a block in use lies above it."""
+    blocks = [bytes(1000) for _ in range(200_000)]
+    above = bytes(1000)
+    before = _resident()
+    del blocks
+    compiled.forget()
+    assert _resident() < before - 150e6
+    del above
 
 
 def test_validation_drops_what_its_claims_compiled(monkeypatch):

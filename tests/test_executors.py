@@ -287,7 +287,7 @@ def test_a_scheduler_without_workers_is_told_of(workers):
     assert (sentence in ended.stderr) == (workers == 0)
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_dask_replaces_a_worker_that_is_killed(tmp_path):
     marker = tmp_path / "died"
     done = subprocess.run(
