@@ -157,9 +157,8 @@ def _refilled(
         [leaf[:lanes] for leaf in start],
         start,
     )
-    carried = lax.while_loop(
-        lambda carried: (carried[0] < trials) | carried[2].any(), refill, carried
-    )
+    # Who takes the last trials makes all rounds that are left.
+    carried = lax.while_loop(lambda carried: carried[0] < trials, refill, carried)
     _, number, _, _, state, found = carried
     return written(found, number, state)
 
