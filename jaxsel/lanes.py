@@ -177,3 +177,22 @@ def repeat(count: Array, body: Callable[[Array, State], State], start: State) ->
         lambda carried: (carried[0] + 1, body(*carried)),
         (jnp.zeros_like(count), start),
     )[1]
+
+
+def where_wanted(wanted: Array, value: Callable[[], Array]) -> Array:
+    """The value, and 0 where it is not wanted.
+
+    Under ``vmap`` it is made for all trials of a block or, if none wants it, for none; and
+    once: XLA on CPU would make it again for each of its uses.
+
+    Args:
+      wanted: Bool[Array, ""].
+      value: makes it.
+    """
+    kind = jax.eval_shape(value)
+    # A loop of one step, if any.
+    return lax.while_loop(
+        lambda state: state[1],
+        lambda _: (value(), jnp.asarray(False)),
+        (jnp.zeros(kind.shape, kind.dtype), wanted),
+    )[0]

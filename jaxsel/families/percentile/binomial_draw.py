@@ -10,7 +10,6 @@ Three exact-or-certified ways, by the mean m of the rarer of success and failure
   0.48/sqrt(variance) < 2e-8 of the binomial's (Berry-Esseen).
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -19,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Float
 from scipy import special
 
-from jaxsel import look_up, noise, stream
+from jaxsel import lanes, look_up, noise, stream
 
 _SMALL, _LARGE = 50.0, 1e15
 _ATTEMPTS = 1 << 12  # numbers reserved for the attempts of one draw
@@ -85,16 +84,6 @@ def _inverted(uniform: Array, samples: Array, rare: Array, wanted: Array) -> Arr
     return lax.while_loop(go_on, once, start)[0]
 
 
-def _where_wanted(wanted: Array, value: Callable[[], Array]) -> Array:
-    """The value, 0 where it is not wanted; free where no trial of a block wants it."""
-    # A loop of one step, if any: a choice of values would make it for all of them.
-    return lax.while_loop(
-        lambda state: state[1],
-        lambda _: (value(), jnp.asarray(False)),
-        (jnp.zeros(jnp.shape(wanted), jnp.float64), wanted),
-    )[0]
-
-
 def _rejected(key, draw, samples, rare, wanted) -> Array:
     other = 1.0 - rare
     mean, other_mean = samples * rare, samples * other
@@ -103,7 +92,9 @@ def _rejected(key, draw, samples, rare, wanted) -> Array:
     a = -0.0873 + 0.0248 * b + 0.01 * rare
     height = (2.83 + 5.1 / b) * deviation
     mode = jnp.floor((samples + 1.0) * rare)
-    top = _where_wanted(wanted, lambda: _log_weight(mode, samples, mean, other_mean))
+    top = lanes.where_wanted(
+        wanted, lambda: _log_weight(mode, samples, mean, other_mean)
+    )
 
     def go_on(state):
         attempt, _, done = state
@@ -146,7 +137,7 @@ def binomial(key: stream.Key, draw, samples, chance) -> SplitCount:
     first = noise.number(key, draw * _ATTEMPTS)
     count = _inverted(noise.uniform(first), samples, rare, small)
     tried = _rejected(key, draw, samples, rare, ~small & ~large)
-    normal = _where_wanted(
+    normal = lanes.where_wanted(
         large, lambda: jnp.round(mean + jnp.sqrt(variance) * noise.normal(first))
     )
     count = jnp.where(small, count, jnp.where(large, normal, tried))
