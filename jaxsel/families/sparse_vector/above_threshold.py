@@ -145,7 +145,9 @@ def _literal(key: stream.Key, data, params) -> Halt:
         query, _ = state
 
         def is_above():
-            noisy = levels[query] + params["query_scale"] * laplace_noise(key, query + 1)
+            noisy = levels[query] + params["query_scale"] * laplace_noise(
+                key, query + 1
+            )
             return noisy >= threshold
 
         above = lanes.where_wanted(go_on(state), is_above)
