@@ -254,14 +254,14 @@ def _literal(key, state, data, params, pattern: bool) -> Answers:
 
     def one_test(carry):
         place, answers, second, passed = carry  # second: the hypothesis is V
-        query = _row(data, place.row)
+        query, draw = _row(data, place.row), place.draw
 
         def test():
             value = query["level"] + params["noise_scale"] * noise.laplace(
-                noise.number(noises, place.draw)
+                noise.number(noises, draw)
             )
             says = jnp.where(second, value <= -params["margin"], value >= 0)
-            return selection_and_test.answers_top(tests, state, says, place.draw)
+            return selection_and_test.answers_top(tests, state, says, draw)
 
         top = lanes.where_wanted(_go_on(data, place, answers), test)
         # Line 9: the batch fails at its first top.

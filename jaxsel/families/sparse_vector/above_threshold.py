@@ -145,10 +145,8 @@ def _literal(key: stream.Key, data, params) -> Halt:
         query, _ = state
 
         def is_above():
-            noisy = levels[query] + params["query_scale"] * laplace_noise(
-                key, query + 1
-            )
-            return noisy >= threshold
+            added = params["query_scale"] * laplace_noise(key, query + 1)
+            return levels[query] + added >= threshold
 
         above = lanes.where_wanted(go_on(state), is_above)
         return jnp.where(above, query, query + 1), above
