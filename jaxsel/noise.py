@@ -42,6 +42,11 @@ class Ends(NamedTuple):
     upper: Array
     t: Array
 
+    @property
+    def flipped(self) -> "Ends":
+        """One minus the number."""
+        return Ends(~self.upper, self.t)
+
 
 def resolution(precision: str) -> float:
     """Smallest probability that variates of this precision resolve faithfully."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel import look_up, noise, stream
@@ -40,8 +41,7 @@ def _number(key: stream.Key, draw: int) -> noise.Ends:
 
 def _negative_log(number: noise.Ends) -> Array:
     """-log V for the uniform V = 1 - t (upper) or t, accurate at both ends."""
-    flipped = noise.Ends(~number.upper, number.t)
-    return noise.exponential(flipped)
+    return noise.exponential(number.flipped)
 
 
 def rank_given_count(count: Int[Array, ""], number: noise.Ends) -> Rank:
@@ -51,13 +51,26 @@ def rank_given_count(count: Int[Array, ""], number: noise.Ends) -> Rank:
 
 
 def _truncated_negative_binomial(key, p) -> Rank:
-    # eta, gamma as in Papernot & Steinke 2022, Definition 1; L = log(1/gamma). With
-    # w = gamma + (1 - gamma) u, f(1 - u) = V reads w^-eta = 1 + V (gamma^-eta - 1).
     number = _number(key, 0)
-    upper, t = number
+    # A branch, not a choice of values: eta is the same for all trials of a block, and
+    # the geometric law, the one that most searches have, needs no logarithm.
+    u = lax.cond(p["eta"] == 1.0, _geometric, _any_negative_binomial, number, p)
+    return Rank(jnp.minimum(u, 1.0), jnp.zeros_like(number.upper))
+
+
+# With w = gamma + (1 - gamma) u (eta, gamma as in Papernot & Steinke 2022, Definition 1),
+# f(1 - u) = V reads w^-eta = 1 + V (gamma^-eta - 1). V = 1 - s, each accurate near 0.
+
+
+def _geometric(number: noise.Ends, p) -> Array:
+    """The rank at eta = 1, where w = gamma / (gamma + V (1 - gamma))."""
+    v, s = noise.uniform(number), noise.uniform(number.flipped)
+    return p["gamma"] * s / (p["gamma"] + p["one_minus_gamma"] * v)
+
+
+def _any_negative_binomial(number: noise.Ends, p) -> Array:
     eta, big_l, gamma = p["eta"], p["log_inverse_gamma"], p["gamma"]
-    v = jnp.where(upper, 1 - t, t)
-    s = jnp.where(upper, t, 1 - t)
+    v, s = noise.uniform(number), noise.uniform(number.flipped)
     growth = jnp.expm1(-eta * big_l)  # gamma^eta - 1
     # log(1 + s (gamma^eta - 1)): the first form near 0, also where gamma is near 1 and
     # growth near 0; the second where its argument v + s gamma^eta may be near 0.
@@ -66,8 +79,7 @@ def _truncated_negative_binomial(key, p) -> Rank:
     inverse = jnp.where(s * growth > -0.5, near, far)
     safe_eta = jnp.where(eta == 0, 1.0, eta)
     log_ratio = jnp.where(eta == 0, big_l * s, -inverse / safe_eta)  # log(w / gamma)
-    u = gamma * jnp.expm1(log_ratio) / p["one_minus_gamma"]
-    return Rank(jnp.minimum(u, 1.0), jnp.zeros_like(upper))
+    return gamma * jnp.expm1(log_ratio) / p["one_minus_gamma"]
 
 
 def _poisson(key, p) -> Rank:

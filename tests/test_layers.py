@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 
 # A room is a file or a folder of jaxsel; each may import those named.
 HOST = {"errors", "domains", "default_delta", "printing", "base", "blas_threads"}
-DEVICE = {"stream", "logarithm", "noise", "statistics", "look_up", "rows"}
+DEVICE = {"stream", "logarithm", "noise", "statistics", "look_up", "rows", "lanes"}
 STATING = {"checking", "statements", "papers", "entry", "intervals", "utility"}
 THEORY = {"accounting.numerics", "accounting.single_run", "repetitions"}
 ALLOWED = {
@@ -26,6 +26,7 @@ ALLOWED = {
     "stream": {"errors"},
     "logarithm": set(),
     "look_up": set(),
+    "lanes": set(),
     "rows": {"errors"},
     "domains": {"errors"},
     "base": {"domains", "printing"},

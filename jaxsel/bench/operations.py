@@ -48,6 +48,12 @@ _MOVES = {
     "copy_p", "iota", "select_n", "stop_gradient", "expand_dims", "split",
     "optimization_barrier", "bitcast_convert_type",
 }  # fmt: skip
+# What calls another program, and what it calls it by.
+_CALLS = {
+    "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr",
+    "custom_vmap_call": "call",
+}  # fmt: skip
 _SAMPLE = 1024
 
 
@@ -184,11 +190,10 @@ def _bind(equation, values) -> list[Any]:
 
 def _step(equation, values, taints) -> tuple[list[Any], list[bool], Any]:
     name, settings = equation.primitive.name, equation.params
-    if name in ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"):
+    if name in _CALLS:
         kind = _NAMED.get(settings.get("name", ""))
         if kind is None:
-            inner = settings["jaxpr"] if "jaxpr" in settings else settings["call_jaxpr"]
-            return _walk(*_inner(inner), values, taints)
+            return _walk(*_inner(settings[_CALLS[name]]), values, taints)
         cost = _nothing()
         if any(taints):
             cost[_PLACE[kind]] = math.prod(equation.outvars[0].aval.shape)

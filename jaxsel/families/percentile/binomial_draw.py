@@ -18,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Float
 from scipy import special
 
-from jaxsel import look_up, noise, stream
+from jaxsel import lanes, look_up, noise, stream
 
 _SMALL, _LARGE = 50.0, 1e15
 _ATTEMPTS = 1 << 12  # numbers reserved for the attempts of one draw
@@ -92,11 +92,8 @@ def _rejected(key, draw, samples, rare, wanted) -> Array:
     a = -0.0873 + 0.0248 * b + 0.01 * rare
     height = (2.83 + 5.1 / b) * deviation
     mode = jnp.floor((samples + 1.0) * rare)
-    # A loop of one step costs nothing where no trial of a block takes it.
-    top, _ = lax.while_loop(
-        lambda state: ~state[1],
-        lambda _: (_log_weight(mode, samples, mean, other_mean), jnp.asarray(True)),
-        (jnp.zeros_like(mode), ~wanted),
+    top = lanes.where_wanted(
+        wanted, lambda: _log_weight(mode, samples, mean, other_mean)
     )
 
     def go_on(state):
@@ -140,7 +137,9 @@ def binomial(key: stream.Key, draw, samples, chance) -> SplitCount:
     first = noise.number(key, draw * _ATTEMPTS)
     count = _inverted(noise.uniform(first), samples, rare, small)
     tried = _rejected(key, draw, samples, rare, ~small & ~large)
-    normal = jnp.round(mean + jnp.sqrt(variance) * noise.normal(first))
+    normal = lanes.where_wanted(
+        large, lambda: jnp.round(mean + jnp.sqrt(variance) * noise.normal(first))
+    )
     count = jnp.where(small, count, jnp.where(large, normal, tried))
     others = samples - count
     flip = chance > 0.5

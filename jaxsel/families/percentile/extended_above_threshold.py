@@ -7,7 +7,7 @@ that reach the threshold is one binomial draw, which has the law of N runs.
 import jax
 import jax.numpy as jnp
 
-from jaxsel import stream
+from jaxsel import lanes, stream
 from jaxsel.base import Mechanism, factory
 from jaxsel.errors import check_choice
 from jaxsel.families.percentile.binomial_draw import binomial
@@ -71,7 +71,7 @@ def extended_above_threshold(
             shift = params["shift"]
             return jnp.log(passed + shift) - jnp.log(failed + shift), state
 
-        query = first_pass(key, params, queries, level, ())
+        query = first_pass(key, params, queries, level, (), lanes.while_loop)
         asked = jnp.minimum(query + 1, queries).astype(jnp.float64)
         return Halt(query, asked * samples)
 

@@ -10,8 +10,9 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from jaxsel import stream
+from jaxsel import lanes, stream
 from jaxsel.base import Mechanism, factory
 from jaxsel.errors import check_choice
 from jaxsel.families.percentile.binomial_draw import binomial
@@ -104,4 +105,6 @@ def search_thresholds(
 
     start = (jnp.zeros_like(samples), samples)
     thresholds = arrays["share"].shape[-1]
-    return Halt(first_pass(key, params, thresholds, level, start), samples)
+    # The counts of the literal method are there already.
+    loop = lax.while_loop if method == "literal" else lanes.while_loop
+    return Halt(first_pass(key, params, thresholds, level, start, loop), samples)

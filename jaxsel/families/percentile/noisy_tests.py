@@ -73,6 +73,7 @@ def first_pass(
     tests: int,
     level: Callable[[Array, State], tuple[Array, State]],
     start: State,
+    loop: Callable = lax.while_loop,
 ) -> Array:
     """The first test whose noisy level reaches the noisy threshold; ``tests`` if none.
 
@@ -82,6 +83,7 @@ def first_pass(
       tests: how many there are.
       level: (number, state) -> the test's level and the next state.
       start: the first state.
+      loop: what makes the tests; ``lanes.while_loop`` where levels are dear.
     """
 
     def laplace(draw):
@@ -99,7 +101,7 @@ def first_pass(
         halted = value + params["query_scale"] * laplace(number + 1) >= bar
         return jnp.where(halted, number, number + 1), state, halted
 
-    return lax.while_loop(go_on, once, (jnp.int32(0), start, jnp.asarray(False)))[0]
+    return loop(go_on, once, (jnp.int32(0), start, jnp.asarray(False)))[0]
 
 
 def counting_mechanism(

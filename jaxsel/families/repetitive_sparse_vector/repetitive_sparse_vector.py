@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int
 
-from jaxsel import noise, stream
+from jaxsel import lanes, noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, factory
 from jaxsel.errors import InputError, check_choice, check_integer, check_params
 from jaxsel.families.repetitive_sparse_vector import laws as exact
@@ -254,12 +254,16 @@ def _literal(key, state, data, params, pattern: bool) -> Answers:
 
     def one_test(carry):
         place, answers, second, passed = carry  # second: the hypothesis is V
-        query = _row(data, place.row)
-        value = query["level"] + params["noise_scale"] * noise.laplace(
-            noise.number(noises, place.draw)
-        )
-        says = jnp.where(second, value <= -params["margin"], value >= 0)
-        top = selection_and_test.answers_top(tests, state, says, place.draw)
+        query, draw = _row(data, place.row), place.draw
+
+        def test():
+            value = query["level"] + params["noise_scale"] * noise.laplace(
+                noise.number(noises, draw)
+            )
+            says = jnp.where(second, value <= -params["margin"], value >= 0)
+            return selection_and_test.answers_top(tests, state, says, draw)
+
+        top = lanes.where_wanted(_go_on(data, place, answers), test)
         # Line 9: the batch fails at its first top.
         of_u, of_v = ((top & v).astype(jnp.int64) for v in (~second, second))
         fails = _failed(answers, query, of_u, of_v, params)

@@ -17,10 +17,9 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array
 
-from jaxsel import look_up, stream
+from jaxsel import lanes, look_up, stream
 from jaxsel import repetition_sampling as sampling
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.base import FiniteLaw, Mechanism, factory
@@ -244,7 +243,7 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
             )
 
         start = (jnp.float64(jnp.inf), jnp.int32(choices), jnp.zeros(d))
-        _, label, w = lax.fori_loop(0, count, one, start)
+        _, label, w = lanes.repeat(count, one, start)
         return released(w, data, label=label, none=label == choices, count=count)
 
     def labels(data, params):

@@ -84,19 +84,22 @@ def margin_mechanism() -> Mechanism:
         scores = np.asarray(data, dtype=np.float64)
         second, first = np.partition(scores, -2)[-2:]
         lead = (first - second) / (2.0 * params.get("sensitivity", 1.0)) - 1.0
+        # In units of the noise, and how far from its end the uniform of such noise is:
+        # to compare that takes no logarithm a trial.
+        need = -np.log(2.0 * params["delta"]) - params["epsilon"] * lead
+        tail = 0.5 * np.exp(-abs(need))
         return {
             "best": np.int32(np.argmax(scores)),
             "none": np.int32(scores.size),
-            # in units of the noise
-            "need": np.float64(
-                -np.log(2.0 * params["delta"]) - params["epsilon"] * lead
-            ),
+            "upper_below": np.float64(tail if need >= 0.0 else 1.0),
+            "lower_above": np.float64(1.0 if need >= 0.0 else tail),
         }, ()
 
     def sample(key, data, params):
         del params
-        z = noise.variate("laplace", key, 0, noise.widest_precision())
-        return jnp.where(z > data["need"], data["best"], data["none"])
+        upper, t = noise.number(key, 0, noise.widest_precision())
+        enough = jnp.where(upper, t < data["upper_below"], t > data["lower_above"])
+        return jnp.where(enough, data["best"], data["none"])
 
     def labels(data, params):
         return (*_indices(data, params), "none")

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel import noise, stream
+from jaxsel import lanes, noise, stream
 from jaxsel.base import FiniteLaw, Mechanism, Relation, factory
 from jaxsel.errors import InputError, check_choice, check_params
 from jaxsel.families.sparse_vector.bounds import above_threshold_noise
@@ -143,8 +143,12 @@ def _literal(key: stream.Key, data, params) -> Halt:
 
     def ask(state):
         query, _ = state
-        noisy = levels[query] + params["query_scale"] * laplace_noise(key, query + 1)
-        above = noisy >= threshold
+
+        def is_above():
+            added = params["query_scale"] * laplace_noise(key, query + 1)
+            return levels[query] + added >= threshold
+
+        above = lanes.where_wanted(go_on(state), is_above)
         return jnp.where(above, query, query + 1), above
 
     query, _ = lax.while_loop(go_on, ask, (jnp.int32(0), jnp.asarray(False)))

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from jaxsel import rows
 from jaxsel.errors import InputError, check_finite, check_integer, check_interval
 from jaxsel.logarithm import log1p
 
@@ -92,12 +93,16 @@ def hazards(
 
     Without query noise (scale 0): 0 below the threshold, infinite from it on.
     """
-    distance = threshold - levels
     noised = scale > 0.0
-    sure = jnp.where(distance > 0.0, jnp.inf, -jnp.inf)
-    gap = jnp.where(noised, distance / jnp.where(noised, scale, 1.0), sure)
-    half = 0.5 * jnp.exp(-jnp.abs(gap))
-    return jnp.where(gap > 0.0, -log1p(-half), jnp.abs(gap) + math.log(2.0))
+
+    def of(level):
+        distance = threshold - level
+        sure = jnp.where(distance > 0.0, jnp.inf, -jnp.inf)
+        gap = jnp.where(noised, distance / jnp.where(noised, scale, 1.0), sure)
+        half = 0.5 * jnp.exp(-jnp.abs(gap))
+        return jnp.where(gap > 0.0, -log1p(-half), jnp.abs(gap) + math.log(2.0))
+
+    return rows.by_row(of, levels)
 
 
 def first_hit(

@@ -1,10 +1,11 @@
 """Random stopping over noisy candidates: every form against the exact law."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import stream
+from jaxsel import noise, stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import promised
 from jaxsel.engine import simulate, simulate_grid
@@ -251,3 +252,24 @@ def test_tiny_settings_do_not_underflow():
             built = entry.build(tiny)
             law = built.mechanism.law(built.data, built.params).probabilities
             assert law.sum() == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("lead", [1.0, 4.0, 60.0, 200.0])
+@pytest.mark.parametrize("upper", [True, False])
+def test_the_margin_is_that_of_laplace_noise(monkeypatch, lead, upper):
+    """Against the noise itself, at numbers on both sides of the least that is enough."""
+    made = margin_mechanism()
+    params = {"epsilon": 0.5, "delta": 1e-3}
+    # The noise that is needed: log(1/(2 delta)) - epsilon (lead/2 - 1), as A_dist says.
+    need = np.log(500.0) - 0.5 * (lead / 2.0 - 1.0)
+    least = 0.5 * np.exp(-abs(need))
+    ends = np.array([1e-9, 1e-3, 0.1, 0.4999, 0.99 * least, 1.01 * least])
+    with jax.enable_x64(True):
+        data, _ = made.prepare([lead, 0.0], params)
+        key = stream.make_key(0)
+        for t in ends[ends < 0.5]:
+            number = noise.Ends(jnp.asarray(upper), jnp.asarray(t, jnp.float64))
+            monkeypatch.setattr(noise, "number", lambda *_, n=number: n)
+            found = int(made.sample(key, data, ()))
+            size = -np.log(2.0 * t)
+            assert found == (0 if (size if upper else -size) > need else 2)

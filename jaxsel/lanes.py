@@ -1,0 +1,198 @@
+"""Loops that end at different times: who has stopped makes room for the next trial.
+
+Under ``vmap`` a loop of random length runs for all trials of a block until the slowest one
+has stopped. ``while_loop`` keeps a sixteenth of them in flight, its lanes. When a quarter
+of the lanes have stopped, they write down what they found and take the next trials.
+Randomness is an address: every trial draws what it would have drawn, results are the same.
+
+It pays where most trials stop long before the slowest of a block and a round is dear: where
+trials make two or three cheap rounds, moving them costs more than waiting does.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.custom_batching import custom_vmap
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jaxtyping import Array
+
+State = TypeVar("State")
+# Blocks of fewer trials than this, the engine's on a CPU, wait for their slowest.
+FEWEST = 8192
+# Trials of a block for each lane, and the share of lanes that are worth another round.
+_TRIALS_PER_LANE = 16
+_BUSY = 0.75
+
+_Leaves = Sequence[Array]
+
+
+def while_loop(
+    go_on: Callable[[State], Array], once: Callable[[State], State], start: State
+) -> State:
+    """``lax.while_loop``, which under ``vmap`` does not wait for the slowest.
+
+    Args:
+      go_on: state -> Bool[Array, ""].
+      once: state -> the next state, of the same shapes and types.
+      start: a pytree of arrays.
+    """
+    leaves, structure = jax.tree.flatten(start)
+    leaves = [jnp.asarray(leaf) for leaf in leaves]
+
+    def flat_once(*leaves):
+        after = jax.tree.leaves(once(jax.tree.unflatten(structure, leaves)))
+        return [new.astype(old.dtype) for new, old in zip(after, leaves, strict=True)]
+
+    # Traced here, so that what the functions close over, too, is seen and moved.
+    test = jax.make_jaxpr(lambda *leaves: go_on(jax.tree.unflatten(structure, leaves)))
+    tests, steps = test(*leaves), jax.make_jaxpr(flat_once)(*leaves)
+
+    def goes_on(fixed, state) -> Array:
+        return jaxpr_as_fun(ClosedJaxpr(tests.jaxpr, fixed[0]))(*state)[0]
+
+    def after(fixed, state) -> list[Array]:
+        return jaxpr_as_fun(ClosedJaxpr(steps.jaxpr, fixed[1]))(*state)
+
+    @custom_vmap
+    def loop(fixed, state):
+        return lax.while_loop(
+            lambda state: goes_on(fixed, state),
+            lambda state: after(fixed, state),
+            state,
+        )
+
+    @loop.def_vmap
+    def _(trials, batched, fixed, state):
+        fixed_batched, state_batched = batched
+        state = [
+            leaf if each else jnp.broadcast_to(leaf, (trials, *leaf.shape))
+            for leaf, each in zip(state, state_batched, strict=True)
+        ]
+        axes = jax.tree.map(lambda each: 0 if each else None, fixed_batched)
+        found = _refilled(
+            trials,
+            jax.vmap(goes_on, in_axes=(axes, 0)),
+            jax.vmap(after, in_axes=(axes, 0)),
+            _Fixed(fixed, fixed_batched),
+            state,
+        )
+        return found, [True] * len(found)
+
+    found = loop((tests.consts, steps.consts), leaves)
+    return jax.tree.unflatten(structure, found)
+
+
+class _Fixed:
+    """What the functions of a loop close over: some of it differs from trial to trial."""
+
+    def __init__(self, values: Any, batched: Any):
+        self._values, self._structure = jax.tree.flatten(values)
+        self._batched = jax.tree.leaves(batched)
+        pairs = zip(self._values, self._batched, strict=True)
+        self.own: list[Array] = [leaf for leaf, each in pairs if each]
+
+    def of(self, own: _Leaves) -> Any:
+        """All of it, given what is each trial's own."""
+        rest = iter(own)
+        pairs = zip(self._values, self._batched, strict=True)
+        leaves = [next(rest) if each else leaf for leaf, each in pairs]
+        return jax.tree.unflatten(self._structure, leaves)
+
+
+def _where(mask: Array, chosen: _Leaves, other: _Leaves) -> list[Array]:
+    def one(new, old):
+        return jnp.where(mask.reshape(mask.shape + (1,) * (new.ndim - 1)), new, old)
+
+    return [one(new, old) for new, old in zip(chosen, other, strict=True)]
+
+
+def _refilled(
+    trials: int, goes_on: Callable, after: Callable, fixed: _Fixed, start: list[Array]
+) -> list[Array]:
+    def rounds(own, state, used, enough) -> tuple[list[Array], Array]:
+        """Until at most ``enough`` of the lanes in use go on, and which of them do."""
+
+        def busy(state):
+            return goes_on(fixed.of(own), state) & used
+
+        state = lax.while_loop(
+            lambda state: busy(state).sum(dtype=jnp.int32) > enough,
+            lambda state: _where(busy(state), after(fixed.of(own), state), state),
+            state,
+        )
+        return state, busy(state)
+
+    if trials < FEWEST:
+        return rounds(fixed.own, start, jnp.ones(trials, bool), 0)[0]
+    lanes = trials // _TRIALS_PER_LANE
+
+    def written(found, number, state):
+        # Lanes without a trial have a number past the last, which is dropped.
+        pairs = zip(found, state, strict=True)
+        return [into.at[number].set(leaf, mode="drop") for into, leaf in pairs]
+
+    def refill(carried):
+        taken, number, busy, own, state, found = carried
+        found = written(found, jnp.where(busy, trials, number), state)
+        place = taken + jnp.cumsum(~busy, dtype=jnp.int32) - 1
+        fresh = ~busy & (place < trials)
+        source = jnp.where(fresh, place, 0)
+        state = _where(fresh, [leaf[source] for leaf in start], state)
+        own = _where(fresh, [leaf[source] for leaf in fixed.own], own)
+        number = jnp.where(busy, number, jnp.where(fresh, place, trials))
+        taken = jnp.minimum(place[-1] + 1, trials)
+        enough = jnp.where(taken < trials, int(_BUSY * lanes), 0)
+        state, busy = rounds(own, state, number < trials, enough)
+        return taken, number, busy, own, state, found
+
+    # All lanes begin without a trial; nothing is written for them.
+    carried = (
+        jnp.int32(0),
+        jnp.full(lanes, trials, jnp.int32),
+        jnp.zeros(lanes, bool),
+        [leaf[:lanes] for leaf in fixed.own],
+        [leaf[:lanes] for leaf in start],
+        start,
+    )
+    # Who takes the last trials makes all rounds that are left.
+    carried = lax.while_loop(lambda carried: carried[0] < trials, refill, carried)
+    _, number, _, _, state, found = carried
+    return written(found, number, state)
+
+
+def repeat(count: Array, body: Callable[[Array, State], State], start: State) -> State:
+    """``lax.fori_loop(0, count, body, start)`` in lanes.
+
+    Args:
+      count: Int[Array, ""], how often; differs from trial to trial.
+      body: (number, state) -> the next state.
+      start: the first state.
+    """
+    count = jnp.asarray(count)
+    return while_loop(
+        lambda carried: carried[0] < count,
+        lambda carried: (carried[0] + 1, body(*carried)),
+        (jnp.zeros_like(count), start),
+    )[1]
+
+
+def where_wanted(wanted: Array, value: Callable[[], Array]) -> Array:
+    """The value, and 0 where it is not wanted.
+
+    Under ``vmap`` it is made for all trials of a block or, if none wants it, for none; and
+    once: XLA on CPU would make it again for each of its uses.
+
+    Args:
+      wanted: Bool[Array, ""].
+      value: makes it.
+    """
+    kind = jax.eval_shape(value)
+    # A loop of one step, if any.
+    return lax.while_loop(
+        lambda state: state[1],
+        lambda _: (value(), jnp.asarray(False)),
+        (jnp.zeros(kind.shape, kind.dtype), wanted),
+    )[0]
