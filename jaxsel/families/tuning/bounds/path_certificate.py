@@ -64,6 +64,11 @@ def _small_triangles(parts: int) -> np.ndarray:
     return np.array(pieces)
 
 
+def _at_corners(pieces: np.ndarray, linear: np.ndarray) -> np.ndarray:
+    """Float["2 pieces triangles corners"] of Float["triangles 3 2"], given at corners."""
+    return np.matmul(linear.transpose(2, 0, 1)[:, None], pieces.transpose(0, 2, 1))
+
+
 def _supporting(law: Repetitions, low: np.ndarray, high: np.ndarray):
     """(value at the middle, slope) of lines below the convex a between low and high."""
     low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
@@ -87,7 +92,7 @@ def _failure(
 ) -> float:
     """A bound on the integral over u of the most by which the inequality fails."""
     pieces = _small_triangles(parts)  # Float["pieces corners 3"], barycentric
-    points = np.einsum("pcv,tvx->xptc", pieces, mesh.corners)
+    points = _at_corners(pieces, mesh.corners)
     first, second, third = np.moveaxis(points, 3, 0)
     low = np.minimum(np.minimum(first, second), third)
     high = np.maximum(np.maximum(first, second), third)
@@ -100,7 +105,7 @@ def _failure(
     # W is quadratic on a triangle, its gradient linear: what it is at the corners decides.
     corners = [np.array(gradients(mesh, tuple(place))) for place in np.eye(3)]
     steep = np.einsum("tq,vqtx->tvx", values[mesh.nodes], np.array(corners))
-    along, across = np.einsum("pcv,tvx->xptc", pieces, steep)
+    along, across = _at_corners(pieces, steep)
     # The gain is 0 or what it is without its bracket, whichever is larger.
     failing = along + np.maximum(
         _conjugate(price, across),
