@@ -264,10 +264,20 @@ def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
     until = time.monotonic() + 100
     while not os.path.exists(file) and time.monotonic() < until:
         time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=60)
+    # JAX's callback of the garbage collector swallows what is raised in it: then whoever
+    # waits interrupts again.
+    for _ in range(5):
+        running.send_signal(signal.SIGINT)
+        try:
+            _, err = running.communicate(timeout=12)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    else:
+        running.kill()
+        _, err = running.communicate()
     assert running.returncode == 130, err
-    assert err.strip() == (
+    assert err.strip().splitlines()[-1] == (
         f"jaxsel: interrupted; what was counted is saved in {file}; the same command "
         "goes on"
     )
