@@ -40,8 +40,13 @@ def _modules(declares: str) -> Iterator[ModuleType]:
     return map(importlib.import_module, _names(declares))
 
 
+def _stating() -> tuple[str, ...]:
+    """Modules that may declare statements."""
+    return (*_names("claims"), *_names("entries"))
+
+
 def _statements() -> Iterator[Statement]:
-    for module in (*_modules("claims"), *_modules("entries")):
+    for module in map(importlib.import_module, _stating()):
         yield from getattr(module, "STATEMENTS", ())
 
 
@@ -63,7 +68,7 @@ def _place(found: Claim | Erratum | Remark) -> tuple[int, list[str | int]]:
 @functools.cache
 def published_claims() -> tuple[Claim, ...]:
     """Every statement of the papers, and of this project, that is a claim."""
-    modules = (*_modules("claims"), *_modules("entries"))
+    modules = map(importlib.import_module, _stating())
     found = [claim for module in modules for claim in _claims_in(module)]
     return tuple(sorted(found, key=_place))
 
@@ -131,12 +136,13 @@ def _claims_by_name() -> dict[str, Claim]:
 def _sources() -> dict[str, str]:
     """The text of the modules with claims, in small letters, by the module's name."""
     found = {}
-    for name in (*_names("claims"), *_names("entries")):
+    for name in _stating():
         package, _, own = name.rpartition(".")
         found[name] = files(package).joinpath(f"{own}.py").read_text("utf-8").lower()
     return found
 
 
+@functools.cache
 def _written_claim(name: str) -> Claim | None:
     """The claim of that lower-case id or alias, from the modules that write it out.
 
