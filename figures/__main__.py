@@ -7,12 +7,21 @@ from typing import Annotated
 import typer
 
 from figures import FIGURES, Figure
-from figures.common.making import Place, make, time_left, why_drawn
+from figures.common.making import (
+    Place,
+    chains,
+    default_processes,
+    in_processes,
+    make,
+    time_left,
+    why_drawn,
+)
 from jaxsel import compiled
 from jaxsel.blas_threads import one_for_this_process
 from jaxsel.cli.arguments import (
     bad_input_exits,
     compilation_cache,
+    hear_interrupts,
     read_settings,
     read_trials,
 )
@@ -26,12 +35,6 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 FOLDER = Path(__file__).parent / "out"
 
 
-def _cost(figure: Figure) -> float:
-    """How long it takes; those that share a record come together."""
-    sources = [FIGURES[name].seconds for name in figure.sims if name in FIGURES]
-    return max([figure.seconds, *sources])
-
-
 def _chosen(ids: list[str], everything: bool) -> list[Figure]:
     unknown = [name for name in ids if name not in FIGURES]
     if unknown:
@@ -39,8 +42,7 @@ def _chosen(ids: list[str], everything: bool) -> list[Figure]:
             f"there is no figure {unknown[0]!r}; there are: {', '.join(FIGURES)}"
         )
     if everything:
-        # Quick ones first: there soon is something to look at.
-        return sorted(FIGURES.values(), key=_cost)
+        return list(FIGURES.values())
     if not ids:
         raise InputError(f"name a figure, or give --all: {', '.join(FIGURES)}")
     return [FIGURES[name] for name in dict.fromkeys(ids)]
@@ -97,6 +99,9 @@ def main(
     list_settings: Annotated[
         bool, typer.Option("--settings", help="Only list what can be set.")
     ] = False,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, help="How many draw at once.")
+    ] = default_processes(),
     scheduler: SchedulerOption = None,
 ) -> None:
     """Draw figures as PNG and PDF, running the simulations that are not stored yet.
@@ -129,25 +134,40 @@ def main(
             say(
                 f"{len(chosen) - len(waiting)} of {len(chosen)} are up to date in {out}"
             )
-        if waiting:
-            compilation_cache()
+        if setting or scheduler is not None:
+            processes = 1  # only this one has other numbers, or the scheduler's workers
         with workers(scheduler):
-            _draw(waiting, places, reasons)
+            _draw(waiting, places, reasons, processes)
 
 
 def _draw(
-    waiting: list[Figure], places: dict[Figure, Place], reasons: dict[Figure, str]
+    waiting: list[Figure],
+    places: dict[Figure, Place],
+    reasons: dict[Figure, str],
+    processes: int,
 ) -> None:
     started = time.monotonic()
-    for done, figure in enumerate(waiting, start=1):
-        if reasons[figure].startswith(("the code", "different")):
-            say(f"{figure.id}: drawn again; {reasons[figure]}")
-        picture, *_ = make(figure, places[figure], say)
-        compiled.forget()
-        left = time_left(waiting[:done], waiting[done:], time.monotonic() - started)
-        say(f"{done} of {len(waiting)}, {left}: {picture} and .pdf")
+    done: list[Figure] = []
+    given = {figure.id: (places[figure], reasons[figure]) for figure in waiting}
+    for name, picture in in_processes(_drawn, chains(waiting), processes, given):
+        done.append(FIGURES[name])
+        left = [figure for figure in waiting if figure not in done]
+        remains = time_left(done, left, time.monotonic() - started)
+        say(f"{len(done)} of {len(waiting)}, {remains}: {picture} and .pdf")
+
+
+def _drawn(name: str, given: dict[str, tuple[Place, str]]) -> tuple[str, str]:
+    """The task of a process: the figure, and the file of its picture."""
+    place, reason = given[name]
+    if reason.startswith(("the code", "different")):
+        say(f"{name}: drawn again; {reason}")
+    compilation_cache()
+    picture, *_ = make(FIGURES[name], place, say)
+    compiled.forget()
+    return name, str(picture)
 
 
 if __name__ == "__main__":
     one_for_this_process()
+    hear_interrupts()
     app()

@@ -1,17 +1,15 @@
 """python -m figures.gallery [ID ...]: brings the pictures of docs/gallery to the code.
 
-What is stale is simulated and drawn in ``figures/out``, as by ``python -m figures``, in
-two processes. A picture and its digest are taken into the gallery only where the digest
-differs from the one that lies there: code that changed, but draws the same, costs no
-picture. A run that is stopped goes on where it was.
+What is stale is simulated and drawn in ``figures/out``, as by ``python -m figures``. A
+picture and its digest are taken into the gallery only where the digest differs from the
+one that lies there: code that changed, but draws the same, costs no picture. A run that is
+stopped goes on where it was.
 """
 
 import os
 import shutil
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +17,14 @@ import typer
 
 from figures import FIGURES, Figure
 from figures.common import digest
-from figures.common.making import Place, make, why_drawn
+from figures.common.making import (
+    Place,
+    chains,
+    default_processes,
+    in_processes,
+    make,
+    why_drawn,
+)
 from jaxsel.cli.arguments import bad_input_exits, compilation_cache
 from jaxsel.cli.output import say
 from jaxsel.data import covid, histograms, regression, released_accuracies
@@ -31,7 +36,6 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "docs" / "gallery"
 DRAWN = Path(__file__).parent / "out"
-PROCESSES = 2
 
 # Drawn from files of the folder in JAXSEL_DATA. All others are drawn as without one.
 FROM_FILES = {
@@ -49,21 +53,6 @@ def missing(name: str) -> str:
     if name in FROM_FILES and not FROM_FILES[name]():
         return f"left as it is; its data files are not in the folder {FOLDER_VARIABLE}"
     return ""
-
-
-def groups(names: Sequence[str]) -> list[list[str]]:
-    """Figures that read the same records together, those that take longest first."""
-    found: list[list[str]] = []
-    for name in names:
-        reads = set(FIGURES[name].sims)
-        sharing = [each for each in found if reads & _read(each)]
-        merged = [other for each in sharing for other in each] + [name]
-        found = [each for each in found if each not in sharing] + [merged]
-    return sorted(found, key=lambda each: -sum(FIGURES[n].seconds for n in each))
-
-
-def _read(names: Sequence[str]) -> set[str]:
-    return {record for name in names for record in FIGURES[name].sims}
 
 
 def bring(figure: Figure, drawn: Path, records: Path, gallery: Path) -> str:
@@ -90,22 +79,20 @@ def bring(figure: Figure, drawn: Path, records: Path, gallery: Path) -> str:
     return "; ".join(told[:3]) + more
 
 
-def _work(names: Sequence[str], folder: str, places: Sequence[Path]) -> dict[str, str]:
-    """The task of a process: what was different, or went wrong, of each."""
+def _work(name: str, folder: str, places: Sequence[Path]) -> tuple[str, str]:
+    """The task of a process: the figure, and what was different, or went wrong."""
     from jaxsel import compiled
 
     compilation_cache()
-    found = {}
-    for name in names:
-        os.environ.pop(FOLDER_VARIABLE, None)
-        if name in FROM_FILES:
-            os.environ[FOLDER_VARIABLE] = folder
-        try:
-            found[name] = bring(FIGURES[name], *places)
-        except Exception as error:  # the others are drawn nevertheless
-            found[name] = f"FAILED: {type(error).__name__}: {error}"
+    os.environ.pop(FOLDER_VARIABLE, None)
+    if name in FROM_FILES:
+        os.environ[FOLDER_VARIABLE] = folder
+    try:
+        return name, bring(FIGURES[name], *places)
+    except Exception as error:  # the others are drawn nevertheless
+        return name, f"FAILED: {type(error).__name__}: {error}"
+    finally:
         compiled.forget()
-    return found
 
 
 @app.command()
@@ -124,7 +111,7 @@ def main(
     ] = GALLERY,
     processes: Annotated[
         int, typer.Option("--processes", min=1, help="How many draw at once.")
-    ] = PROCESSES,
+    ] = default_processes(),
 ) -> None:
     """Bring the pictures of the gallery to what the code draws.
 
@@ -142,23 +129,14 @@ def main(
     for name in chosen:
         if missing(name):
             say(f"{name}: {missing(name)}")
-    jobs = groups([name for name in chosen if not missing(name)])
-    # Processes that each start threads for small products wait for one another.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    folder = os.environ.get(FOLDER_VARIABLE, "")
-    failed, done = 0, 0
-    # Not max_tasks_per_child, with which the pool of Python 3.11 comes to a stand.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        waiting = [
-            pool.submit(_work, job, folder, (out, records, gallery)) for job in jobs
-        ]
-        for future in as_completed(waiting):
-            for name, told in future.result().items():
-                done += 1
-                failed += told.startswith("FAILED")
-                say(
-                    f"{done} of {sum(map(len, jobs))}, {name}: {told or 'shows the same'}"
-                )
+    drawn = [FIGURES[name] for name in chosen if not missing(name)]
+    folder, failed = os.environ.get(FOLDER_VARIABLE, ""), False
+    told = in_processes(
+        _work, chains(drawn), processes, folder, (out, records, gallery)
+    )
+    for done, (name, text) in enumerate(told, start=1):
+        failed |= text.startswith("FAILED")
+        say(f"{done} of {len(drawn)}, {name}: {text or 'shows the same'}")
     if failed:
         sys.exit(1)
 

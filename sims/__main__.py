@@ -7,7 +7,13 @@ from typing import Annotated
 import typer
 
 from jaxsel import compiled
-from jaxsel.cli.arguments import bad_input_exits, compilation_cache, read_trials
+from jaxsel.blas_threads import one_for_this_process
+from jaxsel.cli.arguments import (
+    bad_input_exits,
+    compilation_cache,
+    hear_interrupts,
+    read_trials,
+)
 from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import (
     RecordOption,
@@ -78,4 +84,6 @@ def simulate_all(
 
 
 if __name__ == "__main__":
+    one_for_this_process()
+    hear_interrupts()
     app()

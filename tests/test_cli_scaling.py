@@ -254,6 +254,7 @@ def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
         "import jaxsel.engine, jaxsel.sweeps.keeping, signal, sys;"
         # Tests that run in the background hand on that the signal is ignored.
         "signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from jaxsel.cli.arguments import hear_interrupts; hear_interrupts();"
         "jaxsel.engine._SAVE_SECONDS = jaxsel.sweeps.keeping._SAVE_SECONDS = 0.0;"
         "from jaxsel.cli import main; main(sys.argv[1:])"
     )
@@ -264,24 +265,49 @@ def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
     until = time.monotonic() + 100
     while not os.path.exists(file) and time.monotonic() < until:
         time.sleep(0.05)
-    # JAX's callback of the garbage collector swallows what is raised in it: then whoever
-    # waits interrupts again.
-    for _ in range(5):
-        running.send_signal(signal.SIGINT)
-        try:
-            _, err = running.communicate(timeout=12)
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    else:
+    running.send_signal(signal.SIGINT)
+    try:
+        _, err = running.communicate(timeout=60)
+    finally:
         running.kill()
-        _, err = running.communicate()
     assert running.returncode == 130, err
     assert err.strip().splitlines()[-1] == (
         f"jaxsel: interrupted; what was counted is saved in {file}; the same command "
         "goes on"
     )
     assert os.path.exists(file)
+
+
+@pytest.mark.parametrize("place", ["a callback of the collector", "a finalizer"])
+def test_an_interrupt_arrives_where_python_swallows_what_is_raised(place):
+    """Without hear_interrupts the command says "Exception ignored" and goes on."""
+    code = f"""
+import gc, signal, time
+from jaxsel.cli.arguments import hear_interrupts, interrupts_say
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+hear_interrupts()
+
+def interrupt(*given):
+    signal.raise_signal(signal.SIGINT)
+
+class Finalized:
+    def __del__(self):
+        interrupt()
+
+with interrupts_say(None):
+    if {place!r} == "a finalizer":
+        Finalized()
+    else:
+        gc.callbacks.append(interrupt)
+        gc.collect()
+        gc.callbacks.remove(interrupt)
+    for _ in range(1000):
+        time.sleep(0.01)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 130, run.stderr
+    assert "Exception ignored" not in run.stderr
 
 
 @pytest.mark.parametrize("words", [("simulate", *LONG), ("sweep", *LONG)])

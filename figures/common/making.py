@@ -9,9 +9,12 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from figures.common.figure import Figure, records_in, render
 from jaxsel import source_digest
@@ -21,6 +24,7 @@ from sims import registry
 from sims.settings import Settings, applied, suffix
 
 FORMATS = ("png", "pdf")
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -125,6 +129,65 @@ def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]
     note.parent.mkdir(exist_ok=True)
     note.write_text(json.dumps(made_from), encoding="utf-8")
     return written
+
+
+def chains(figures: Iterable[Figure]) -> list[list[Figure]]:
+    """The figures, those together that read the same records, in an order to begin in.
+
+    A few quick ones come first, so that there soon is something to look at, then those
+    that take longest, so that no process is left alone with one at the end.
+    """
+    found: list[list[Figure]] = []
+    for figure in figures:
+        reads = set(figure.sims)
+        sharing = [each for each in found if reads & {s for f in each for s in f.sims}]
+        merged = [other for each in sharing for other in each] + [figure]
+        found = [each for each in found if each not in sharing] + [merged]
+    found.sort(key=lambda each: sum(figure.seconds for figure in each))
+    return found[:4] + found[4:][::-1]
+
+
+def default_processes() -> int:
+    """How many draw at once: one a core, at most four; one where JAX has a GPU or TPU."""
+    if importlib.metadata.entry_points(group="jax_plugins"):
+        return 1  # which the processes would have to share
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    return min(cores, 4)
+
+
+def in_processes(
+    task: Callable[..., T],
+    jobs: Sequence[Sequence[Figure]],
+    processes: int,
+    *given: Any,
+) -> Iterator[T]:
+    """``task(id, *given)`` of every figure, its results in the order in which they end.
+
+    Args:
+      task: a function of a module, which a new process can import.
+      jobs: from ``chains``; the figures of one are drawn one after another.
+      processes: how many work at once; 1: this one.
+      given: what else the task is called with.
+    """
+    if processes == 1 or len(jobs) == 1:
+        for figure in (figure for job in jobs for figure in job):
+            yield task(figure.id, *given)
+        return
+    # Processes that each start threads for small products wait for one another.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    waiting = [list(job) for job in jobs]
+    running = {}
+    # Not max_tasks_per_child, with which the pool of Python 3.11 comes to a stand.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        while waiting or running:
+            # No more than can run: a pool that is left finishes what it was given.
+            while waiting and len(running) < processes:
+                first, *others = waiting.pop(0)
+                running[pool.submit(task, first.id, *given)] = others
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                if others := running.pop(future):
+                    waiting.insert(0, others)
+                yield future.result()
 
 
 def time_left(done: Sequence[Figure], waiting: Sequence[Figure], spent: float) -> str:

@@ -1,10 +1,14 @@
 """What several commands share: settings, seeds, trials, and how errors end."""
 
 import contextlib
+import gc
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -63,6 +67,30 @@ def bad_input_exits() -> Iterator[None]:
     except InputError as error:
         sys.stderr.write(f"jaxsel: {error}\n")
         raise SystemExit(2) from None
+
+
+def hear_interrupts() -> None:
+    """Makes an interrupt from the keyboard arrive wherever this process is.
+
+    Python swallows what is raised in a callback of the garbage collector (JAX has one) or
+    in a finalizer, and the command would go on. An interrupt that comes there is sent
+    again, until it comes elsewhere. A process that ignores interrupts goes on doing so.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None:
+        if frame.f_code in callbacks or frame.f_code.co_name == "__del__":
+            main = threading.main_thread().ident
+            later = threading.Timer(0.01, signal.pthread_kill, [main, number])
+            later.daemon = True
+            later.start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

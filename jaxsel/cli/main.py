@@ -20,7 +20,7 @@ from jaxsel.cli import (
     tune_command,
     validate_command,
 )
-from jaxsel.cli.arguments import bad_input_exits
+from jaxsel.cli.arguments import bad_input_exits, hear_interrupts
 
 app = typer.Typer(
     name="jaxsel",
@@ -84,6 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs the command line; exits with status 0, 1 or 2."""
     if arguments is None:  # the process is this command's own
         one_for_this_process()
+        hear_interrupts()
     with bad_input_exits():
         try:
             app(arguments, prog_name="jaxsel")

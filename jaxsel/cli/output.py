@@ -69,6 +69,7 @@ def say(text: str) -> None:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 160
     for line in text.split("\n"):
         sys.stdout.write(textwrap.fill(line, width, break_on_hyphens=False) + "\n")
+    sys.stdout.flush()  # it may be of long work, and read through a pipe
 
 
 def _entry(columns: Sequence[str], row: Sequence[str], prose: int, width: int) -> str:

@@ -1,7 +1,12 @@
 """Figures are found, drawn when something changed, and refused in plain words."""
 
+import concurrent.futures
 import json
 import re
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +14,7 @@ from typer.testing import CliRunner
 
 from figures import FIGURES
 from figures.__main__ import app
+from figures.common import making
 from figures.common.figure import records_in, render
 from jaxsel.errors import InputError
 from sims import registry
@@ -116,3 +122,65 @@ def test_a_picture_is_drawn_again_when_its_code_changed(tmp_path, monkeypatch):
     note.write_text(json.dumps(made_from))
     again = CliRunner().invoke(app, arguments).output
     assert "drawn again; the code changed: jaxsel.errors" in again
+
+
+def test_each_figure_is_drawn_once_and_beside_those_that_read_its_records():
+    found = making.chains(FIGURES.values())
+    assert sorted(figure.id for each in found for figure in each) == sorted(FIGURES)
+    of = {figure.id: number for number, each in enumerate(found) for figure in each}
+    for one in FIGURES.values():
+        for other in FIGURES.values():
+            if set(one.sims) & set(other.sims):
+                assert of[one.id] == of[other.id]
+    # Otherwise apart: they are shared out among the processes.
+    assert len(found) > len(FIGURES) / 2
+
+
+def test_processes_share_the_figures_out(monkeypatch):
+    """Each once, a chain in its order and never beside itself, no process idle."""
+    running, most, began, lock = set(), [], [], threading.Lock()
+    chain_of = {
+        figure.id: number
+        for number, chain in enumerate(making.chains(FIGURES.values()))
+        for figure in chain
+    }
+
+    def task(name, given):
+        with lock:
+            began.append(name)
+            assert chain_of[name] not in running
+            running.add(chain_of[name])
+            most.append(len(running))
+        time.sleep(0.002 if len(name) % 2 else 0.02)
+        with lock:
+            running.remove(chain_of[name])
+        return f"{name} {given}"
+
+    monkeypatch.setattr(
+        making, "ProcessPoolExecutor",
+        lambda number, mp_context: concurrent.futures.ThreadPoolExecutor(number),
+    )  # fmt: skip
+    chains = making.chains(FIGURES.values())
+    ended = list(making.in_processes(task, chains, 3, "given"))
+    assert sorted(ended) == sorted(f"{name} given" for name in FIGURES)
+    assert max(most) == 3
+    for chain in chains:
+        places = [began.index(figure.id) for figure in chain]
+        assert places == sorted(places)
+
+
+@pytest.mark.rare
+def test_two_processes_draw_what_one_draws(tmp_path):
+    names = ["clnss22-sample-complexity", "ps22-6", "ps22-5"]
+    found = []
+    for processes in ("1", "2"):
+        out = tmp_path / processes
+        drawn = subprocess.run(
+            [sys.executable, "-m", "figures", *names, "--trials", "100", "--out", out,
+             "--records", out, "--processes", processes],
+            cwd=ROOT, capture_output=True, text=True,
+        )  # fmt: skip
+        assert drawn.returncode == 0, drawn.stderr
+        assert "3 of 3, done" in drawn.stdout
+        found.append([(out / f"{name}.json").read_bytes() for name in names])
+    assert found[0] == found[1]
