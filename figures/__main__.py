@@ -9,18 +9,16 @@ import typer
 from figures import FIGURES, Figure
 from figures.common.making import (
     Place,
+    bring_up_to_date,
     chains,
     default_processes,
     in_processes,
-    make,
     time_left,
     why_drawn,
 )
-from jaxsel import compiled
 from jaxsel.blas_threads import one_for_this_process
 from jaxsel.cli.arguments import (
     bad_input_exits,
-    compilation_cache,
     hear_interrupts,
     read_settings,
     read_trials,
@@ -149,22 +147,13 @@ def _draw(
     started = time.monotonic()
     done: list[Figure] = []
     given = {figure.id: (places[figure], reasons[figure]) for figure in waiting}
-    for name, picture in in_processes(_drawn, chains(waiting), processes, given):
+    for name, picture in in_processes(
+        bring_up_to_date, chains(waiting), processes, given
+    ):
         done.append(FIGURES[name])
         left = [figure for figure in waiting if figure not in done]
         remains = time_left(done, left, time.monotonic() - started)
         say(f"{len(done)} of {len(waiting)}, {remains}: {picture} and .pdf")
-
-
-def _drawn(name: str, given: dict[str, tuple[Place, str]]) -> tuple[str, str]:
-    """The task of a process: the figure, and the file of its picture."""
-    place, reason = given[name]
-    if reason.startswith(("the code", "different")):
-        say(f"{name}: drawn again; {reason}")
-    compilation_cache()
-    picture, *_ = make(FIGURES[name], place, say)
-    compiled.forget()
-    return name, str(picture)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from figures import FIGURES
 from figures.common.figure import Figure, records_in, render
 from jaxsel import source_digest
 from jaxsel.errors import InputError
@@ -129,6 +130,29 @@ def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]
     note.parent.mkdir(exist_ok=True)
     note.write_text(json.dumps(made_from), encoding="utf-8")
     return written
+
+
+def bring_up_to_date(name: str, given: dict[str, tuple[Place, str]]) -> tuple[str, str]:
+    """The task of a process of ``python -m figures``.
+
+    Args:
+      name: of the figure.
+      given: of each figure, where it lies and why it is drawn.
+
+    Returns:
+      The name, and the file of the picture.
+    """
+    from jaxsel import compiled
+    from jaxsel.cli.arguments import compilation_cache
+    from jaxsel.cli.output import say
+
+    place, reason = given[name]
+    if reason.startswith(("the code", "different")):
+        say(f"{name}: drawn again; {reason}")
+    compilation_cache()
+    picture, *_ = make(FIGURES[name], place, say)
+    compiled.forget()
+    return name, str(picture)
 
 
 def chains(figures: Iterable[Figure]) -> list[list[Figure]]:
