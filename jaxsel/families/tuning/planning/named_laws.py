@@ -98,7 +98,12 @@ def _fitted(
         # Without a wish for quality more runs are better, as long as they are afforded.
         high = mean if wishes.asks_for_quality else high
     # Few digits where they do; the end that bisection found may lie on its other side.
-    short = [to_digits(high, digits, up=True, slack=1e-6) for digits in (4, 6, 9)]
+    # The least that is good enough is rounded up; the most that is afforded is a number
+    # of the person, kept to nine digits.
+    if wishes.asks_for_quality or wishes.none is not None:
+        short = [to_digits(high, digits, up=True, slack=1e-6) for digits in (4, 6, 9)]
+    else:
+        short = [to_digits(high, 9, up=False, slack=1e-6)]
     for mean in (*short, high):
         for near in (mean, mean * (1.0 - 1e-8)):
             found = law(near)

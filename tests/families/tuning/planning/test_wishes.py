@@ -198,9 +198,11 @@ def test_the_fitted_mean_is_that_of_a_search_along_all_means(family, wishes):
 
 
 def test_a_mean_is_written_with_few_digits_where_they_do():
-    found = fitted("geometric", Wishes(runs=12.3456))
-    assert found is not None
-    assert found.law.mean == pytest.approx(12.3456, rel=1e-8)
+    for family in FAMILIES:  # the most that is afforded, not the search's end beside it
+        for runs in (20.0, 12.3456, 33.3):
+            found = fitted(family, Wishes(runs=runs))
+            assert found is not None
+            assert found.law.mean == pytest.approx(runs, rel=1e-14)
     found = fitted("geometric", Wishes(rank=0.2))
     assert found is not None
     # the next number of four digits above the least mean
