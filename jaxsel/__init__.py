@@ -83,6 +83,9 @@ if TYPE_CHECKING:
     from jaxsel.release_plans import plan_releases as plan_releases
     from jaxsel.reporting import report as report
     from jaxsel.reports.report import Report as Report
+    from jaxsel.sweeps.functions import Trial as Trial
+    from jaxsel.sweeps.functions import over as over
+    from jaxsel.sweeps.functions import own_mechanism as own_mechanism
     from jaxsel.sweeps.running import sweep as sweep
     from jaxsel.tables import from_law as from_law
     from jaxsel.tallies import Tallies as Tallies
@@ -113,6 +116,7 @@ _PUBLIC = {
     "Report": "reports.report:Report",
     "Selection": "families.tuning.private_tuning:Selection",
     "Tallies": "tallies:Tallies",
+    "Trial": "sweeps.functions:Trial",
     "TuningCost": "public:TuningCost",
     "Validation": "validation:Validation",
     "Verdict": "base:Verdict",
@@ -131,6 +135,8 @@ _PUBLIC = {
     "noised_score": "families.tuning.noised_bases:noised_score",
     "noisy_max": "families.noisy_max.noisy_max:noisy_max",
     "optimal": "families.tuning.planning.optimal:optimal",
+    "over": "sweeps.functions:over",
+    "own_mechanism": "sweeps.functions:own_mechanism",
     "plan": "families.tuning.planning.planned:plan",
     "plan_releases": "release_plans:plan_releases",
     "private_tuning": "families.tuning.private_tuning:private_tuning",

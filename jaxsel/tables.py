@@ -1,5 +1,6 @@
 """Sampling a finite law by table look-up: one hash a draw, no loop over outcomes."""
 
+import functools
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -102,6 +103,7 @@ def alias_sample(table: Alias, first, second) -> Int[Array, "..."]:
     return jnp.where(own, cell, low & jnp.uint32(_mask(count))).astype(jnp.int32)
 
 
+@functools.lru_cache(maxsize=256)  # one object a mechanism, hence one program
 def from_law(mechanism: Mechanism) -> Mechanism:
     """A mechanism with the same law over events, sampled from its exact law.
 

@@ -338,5 +338,5 @@ def test_an_ordinary_key_of_jax_is_asked_for():
 
 def test_a_sweep_of_ones_own_mechanism_is_refused_in_a_sentence():
     own = jaxsel.noisy_max()
-    with pytest.raises(InputError, match=r"run the cells with jaxsel\.simulate_grid"):
-        jaxsel.sweep(own, {"epsilon": [1, 2]})
+    with pytest.raises(InputError, match=r"a function that returns a jaxsel\.Trial"):
+        jaxsel.sweep(own, {"epsilon": [1, 2]})  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ def sweep_command(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="MECHANISM|account|FILE.toml",
+            metavar="MECHANISM|account|FILE.py:FUNCTION|FILE.toml",
             help="What to sweep.",
             autocompletion=complete_mechanisms,
         ),
@@ -137,13 +137,12 @@ def _asked(subject: str, settings: dict[str, str]) -> "Asked":
 
 
 def _list_measures(asked: "Asked", json: bool) -> None:
-    from jaxsel.sweeps.axes import read_grid
     from jaxsel.sweeps.cells import make_cell
     from jaxsel.sweeps.measures import known_measures
     from jaxsel.sweeps.subject import find_subject
 
     subject = find_subject(asked.sweep)
-    grid = read_grid(asked.settings, subject.domain, asked.zip)
+    grid = subject.grid(asked.settings, asked.zip)
     known = known_measures(subject, make_cell(subject, next(grid.points()), 0))
     rows = [(m.name, m.kind, m.units, m.meaning) for m in known.values()]
     columns = ("measure", "kind", "units", "meaning")
@@ -191,10 +190,9 @@ def _keep_share(asked: "Asked", shard: str, scheduler: str | None, json: bool) -
 
 def _check_axes(asked: "Asked") -> None:
     """Axes that a picture is asked for: likewise."""
-    from jaxsel.sweeps.axes import read_grid
     from jaxsel.sweeps.subject import find_subject
 
-    grid = read_grid(asked.settings, find_subject(asked.sweep).domain, asked.zip)
+    grid = find_subject(asked.sweep).grid(asked.settings, asked.zip)
     known = [name for axis in grid.axes for name in axis.names] + ["theorem", "outcome"]
     for name in (asked.x, asked.hue, asked.facet):
         if name is not None and name not in known:

@@ -44,9 +44,12 @@ def make_cell(subject: Subject, point: Mapping[str, Value], seed: int) -> Cell:
     """
     given = subject.given(point)
     values = subject.values(given)
-    words = {name: _canonical(value, given.get(name)) for name, value in values.items()}
+    words = {
+        name: _canonical(value, given.get(name, subject.settings[name].default))
+        for name, value in values.items()
+    }
     key = json.dumps([subject.name, words], sort_keys=True)
-    built = None if subject.entry is None else subject.entry.build(values)
+    built = None if subject.build is None else subject.build(values)
     return Cell(key, values, int(point.get(SEED, seed)), built)
 
 

@@ -265,6 +265,6 @@ def to_dataset(
         attrs["trials"] = options.trials
         if SEED not in coords:
             attrs["seed"] = str(options.seed)
-    if subject.entry is not None:
+    if subject.build is not None:
         attrs["delta"] = options.delta
     return xr.Dataset(variables, coords, attrs)

@@ -35,7 +35,8 @@ def law_of(cell: Cell) -> Repetitions | None:
     """The law of K of a cell, if it has one."""
     if cell.built is None:
         return cell.values["repetitions"]
-    found = cell.built.params.get("repetitions")
+    params = cell.built.params
+    found = params.get("repetitions") if isinstance(params, Mapping) else None
     return found if isinstance(found, Repetitions) else None
 
 
@@ -60,7 +61,9 @@ def _bounds(cell: Cell, delta: float) -> dict[str, float]:
         claim, epsilon = max(proven, key=lambda promise: promise.epsilon)
         if catalogue.find_claim(claim).holds:
             found[claim] = epsilon
-    law, text = law_of(cell), base_text(built.values)
+    law = law_of(cell)
+    # The settings of one's own function mean what it says.
+    text = base_text(built.values) if built.entry.ids else None
     if law is not None and text is not None:
         found |= _tuning_bounds(parse_base(text), law, delta)
     return found
@@ -108,9 +111,14 @@ _FACTS: Mapping[str, Callable[[Cell, float], dict[str, float]]] = {
 }  # fmt: skip
 
 
-def code() -> str:
-    """A digest of the code that facts follow from."""
-    return source_digest.digest(accountant.account, __name__)
+def code(function: Callable[..., Any] | None) -> str:
+    """A digest of the code that facts follow from.
+
+    Args:
+      function: of one's own, that makes the cells; None for others.
+    """
+    own = () if function is None else (function,)
+    return source_digest.digest(accountant.account, __name__, *own)
 
 
 def fact_key(fact: str, cell: Cell, delta: float) -> str:

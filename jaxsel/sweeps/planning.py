@@ -1,10 +1,10 @@
 """What a sweep is to do: its cells, what is simulated for them, what is found for them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxsel.errors import InputError, check_integer, check_interval
-from jaxsel.sweeps.axes import Grid, Value, read_grid
+from jaxsel.sweeps.axes import Grid, Value
 from jaxsel.sweeps.cells import Cell, make_cell, own_item, pair_items
 from jaxsel.sweeps.dataset import Options
 from jaxsel.sweeps.facts import FACT_OF, fact_key
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
             for number, name in enumerate(axis.names):
                 settings[name] = [place[number] for place in axis.values]
         return {
-            "subject": self.subject.name,
+            "subject": self.subject.place,
             "settings": settings,
             "measures": [measure.name for measure in self.measures],
             "zipped": [list(group) for group in self.zipped],
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(
-    subject: str,
+    subject: str | Callable[..., Any],
     settings: Mapping[str, Any],
     measures: Sequence[str],
     zipped: Sequence[Sequence[str]],
@@ -70,12 +70,12 @@ def make_plan(
         check_interval("confidence", confidence, 0.0, 1.0),
     )
     about = find_subject(subject)
-    if about.entry is None and options.delta > 0.0:
+    if about.build is None and options.delta > 0.0:
         raise InputError(
             f"delta is {delta:g}, but the delta of an account is one of its settings; "
             f"give delta={delta:g} among them"
         )
-    grid = read_grid(settings, about.domain, zipped)
+    grid = about.grid(settings, zipped)
     cells = [make_cell(about, point, options.seed) for point in grid.points()]
     chosen = _chosen(tuple(measures), about, cells)
     wanted = dict.fromkeys(FACT_OF[m.name] for m in chosen if m.name in FACT_OF)
@@ -94,8 +94,18 @@ def _chosen(names: tuple[str, ...], about: Subject, cells: Sequence[Cell]):
         return find_measures(names, about, cells[0])
     known = known_measures(about, cells[0])
     utilities = [name for name in known if name in MEANINGS]
-    names = (*(utilities or ["frequency"] * (about.entry is not None)), "epsilon_bound")
+    names = tuple(utilities or ["frequency"] * (about.build is not None))
+    if about.function is None or _is_proven(cells[0]):
+        names += ("epsilon_bound",)
     return find_measures(names, about, cells[0])
+
+
+def _is_proven(cell: Cell) -> bool:
+    """Whether a cell of one's own says which claim covers it."""
+    built = cell.built
+    assert built is not None
+    assert built.entry is not None
+    return any(built.entry.guarantee(built.values, pair) for pair in built.pairs())
 
 
 def _items(

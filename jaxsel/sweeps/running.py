@@ -1,10 +1,12 @@
 """sweep: measures of a mechanism, or of the account of tuning, over a grid of settings."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from jaxsel.engine import Performance
+from jaxsel.errors import InputError
 from jaxsel.progress import progress_bar
 from jaxsel.shards import Shard, read_shard
 from jaxsel.sweeps import facts as known_facts
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    subject: str,
-    settings: Mapping[str, Any],
+    subject: str | Callable[..., Any],
+    settings: Mapping[str, Any] = MappingProxyType({}),
     *,
     measures: Sequence[str] = (),
     trials: float = 1_000_000,
@@ -41,7 +43,9 @@ def sweep(
     every grid, whatever is added, and after any kill.
 
     Args:
-      subject: a mechanism of the catalogue, or "account" (what tuning costs).
+      subject: a mechanism of the catalogue; "account" (what tuning costs); or a function
+        of one's own, which is called once a cell and returns a ``Trial`` (also as text,
+        "file.py:function").
       settings: by name, one value or several (which make an axis), as values or as text:
         ``{"repetitions": ["geometric", "poisson"], "mean": "1:1000:log13"}``. Parameters
         of a law of K, and of an account's base, count as settings; so does "seed".
@@ -81,7 +85,7 @@ def sweep(
 
 def keep_share(
     shard: Shard | str,
-    subject: str,
+    subject: str | Callable[..., Any],
     settings: Mapping[str, Any],
     *,
     record: str | Path,
@@ -122,21 +126,39 @@ def keep_share(
 
 
 def merged(
-    paths: Sequence[str | Path], record: str | Path | None = None
+    paths: Sequence[str | Path],
+    record: str | Path | None = None,
+    subject: Callable[..., Any] | None = None,
 ) -> "xr.Dataset":
     """The sweep that all its shards make up, bit for bit that of one process.
 
     Args:
       paths: the files of all shards, in any order; none is changed.
       record: a file for the whole sweep, which it can go on from.
+      subject: the function that was swept, if it is in no file of its own.
 
     Raises:
       InputError: for a shard that is missing, there twice or not finished, files of
-        different sweeps, or a file that is no shard.
+        different sweeps, or a file that is no shard; or for a function that was changed
+        since.
     """
     parts = [_part(Path(path)) for path in paths]
     check_parts(parts)
-    plan = make_plan(**parts[0].asked)
+    asked = dict(parts[0].asked)
+    if subject is not None:
+        asked["subject"] = subject
+    elif not asked["subject"]:
+        raise InputError(
+            f"{parts[0].name} is of a function that is in no file; merge it in Python, "
+            "with merged(paths, subject=function)"
+        )
+    plan = make_plan(**asked)
+    own = plan.subject.function
+    if own is not None and known_facts.code(own) != parts[0].code:
+        raise InputError(
+            f"{plan.subject.name} was changed since {parts[0].name} was made, and may "
+            "mean other cells; run the shards anew"
+        )
     store = joined(plan.items, parts)
     facts = {key: value for part in parts for key, value in part.facts.items()}
     with keeping(_fresh(plan, ""), record) as kept:
@@ -158,7 +180,14 @@ def _part(path: Path) -> Part:
 
 
 def _fresh(plan: Plan, shard: str) -> State:
-    return State(plan.subject.name, known_facts.code(), {}, {}, plan.asked(), shard)
+    return State(
+        plan.subject.name,
+        known_facts.code(plan.subject.function),
+        {},
+        {},
+        plan.asked(),
+        shard,
+    )
 
 
 def _dataset(plan: Plan, store: Store, facts: Facts) -> "xr.Dataset":

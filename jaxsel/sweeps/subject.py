@@ -1,11 +1,13 @@
-"""What can be swept: a mechanism of the catalogue, or the account of tuning.
+"""What can be swept: a mechanism of the catalogue, one's own function, or an account.
 
 Beside its own settings, a subject takes the parameters of a law of K (``mean``, ``eta``)
 and, in accounts, of a base (``noise_multiplier``), as if they were its own; where two have
 one name, the subject's own is meant, and ``base.delta`` is the other.
 """
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jaxsel import catalogue
@@ -20,11 +22,12 @@ from jaxsel.domains import (
     read_values,
     whole,
 )
-from jaxsel.entry import MechanismEntry
+from jaxsel.entry import Built, Values
 from jaxsel.errors import InputError
 from jaxsel.repetitions import parse
 from jaxsel.repetitions.choose import all_parameters
-from jaxsel.sweeps.axes import Value
+from jaxsel.sweeps import functions
+from jaxsel.sweeps.axes import Grid, Value, read_grid
 
 ACCOUNT = "account"
 SEED = "seed"
@@ -63,16 +66,33 @@ class Subject(NamedTuple):
     """What a sweep is about.
 
     Attributes:
-      name: of the mechanism, or "account".
-      entry: of the mechanism; None for an account.
+      name: of the mechanism or the function, or "account".
+      build: values -> the mechanism with its input; None for an account.
       settings: their domains, by name.
       names: everything that can be set, by name.
+      place: from which ``find_subject`` finds it elsewhere; "" if it cannot.
+      axes: values of settings that vary unless something else is asked for.
+      function: of one's own; None for others.
     """
 
     name: str
-    entry: MechanismEntry | None
+    build: Callable[[Values], Built] | None
     settings: Mapping[str, Domain]
     names: Mapping[str, _Name]
+    place: str
+    axes: Mapping[str, Any] = MappingProxyType({})
+    function: Callable[..., Any] | None = None
+
+    def grid(
+        self, given: Mapping[str, Any], zipped: Sequence[Sequence[str]] = ()
+    ) -> Grid:
+        """The grid of the values that are asked for; arguments as for ``read_grid``."""
+        asked = {
+            name: given.get(name, self.axes.get(name))
+            for name in self.settings
+            if self.axes and (name in given or name in self.axes)
+        }
+        return read_grid(asked | dict(given), self.domain, zipped)
 
     def domain(self, name: str) -> Domain:
         """The domain of a setting, of a parameter of one, or of the seed.
@@ -138,21 +158,37 @@ def _names(settings: Mapping[str, Domain], simulated: bool) -> dict[str, _Name]:
     return found
 
 
-def find_subject(name: str) -> Subject:
-    """The subject of that name.
+def find_subject(about: str | Callable[..., Any]) -> Subject:
+    """The subject of that name, or the function of one's own.
+
+    Args:
+      about: a mechanism of the catalogue, "account", "file.py:function", or a function
+        that returns a ``functions.Trial``.
 
     Raises:
       InputError: if there is none.
     """
-    if not isinstance(name, str):
-        raise InputError(
-            f"a sweep is about a mechanism of the catalogue by its name, or "
-            f'"{ACCOUNT}", not about {name!r}; of a mechanism of your own, run the cells '
-            "with jaxsel.simulate_grid"
-        )
-    if name == ACCOUNT:
+    if isinstance(about, str) and functions.is_place(about):
+        about = functions.load(about)
+    if not isinstance(about, str):
+        return _of_function(about)
+    if about == ACCOUNT:
         names = _names(_ACCOUNT_SETTINGS, simulated=False)
-        return Subject(ACCOUNT, None, _ACCOUNT_SETTINGS, names)
-    entry = catalogue.find_mechanism(name)
+        return Subject(ACCOUNT, None, _ACCOUNT_SETTINGS, names, ACCOUNT)
+    entry = catalogue.find_mechanism(about)
     names = _names(entry.settings, simulated=True)
-    return Subject(entry.name, entry, entry.settings, names)
+    return Subject(entry.name, entry.build, entry.settings, names, entry.name)
+
+
+def _of_function(function: Any) -> Subject:
+    if not inspect.isfunction(function):
+        raise InputError(
+            "a sweep is about a mechanism of the catalogue by its name, about "
+            f'"{ACCOUNT}", or about a function that returns a jaxsel.Trial of a '
+            f"mechanism of your own, not about {function!r}"
+        )
+    read = functions.read_function(function)
+    names = _names(read.settings, simulated=True)
+    return Subject(
+        read.name, read.build, read.settings, names, read.place, read.axes, function
+    )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxsel import engine, source_digest
+from jaxsel import engine, records, source_digest
 from jaxsel.base import Mechanism
 from jaxsel.engine import Performance
 from jaxsel.errors import InputError
@@ -73,29 +73,67 @@ def _code(mechanism: Mechanism) -> str:
     return f"{made_by} jax {jax.__version__} {jax.default_backend()}"
 
 
-def _shapes(item: Item) -> Hashable:
-    """Items with equal shapes run in one program."""
+class _Input(NamedTuple):
+    """What the prepared input of an item is.
+
+    Attributes:
+      shapes: items with equal shapes run in one program.
+      code: of what makes its tallies: the mechanism's code, and a digest of the input.
+    """
+
+    shapes: Hashable
+    code: str
+
+
+def _input(item: Item) -> _Input:
     prepared = item.mechanism.prepare(item.data, item.params)
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(prepared)]
-    return (
+    shapes = (
         str(jax.tree.structure(prepared)),
         tuple((leaf.shape, leaf.dtype.str) for leaf in leaves),
         len(item.mechanism.labels(item.data, item.params)),
     )
+    code = f"{_code(item.mechanism)} input {records.digest(leaves)[:16]}"
+    return _Input(shapes, code)
 
 
-def _groups(items: Iterable[Item], store: Store) -> list[list[Item]]:
-    """What is still to be done, in groups of one program."""
-    found: dict[Hashable, list[Item]] = {}
+def _inputs(items: Iterable[Item]) -> dict[str, _Input]:
+    """The input of each item, by its key."""
+    found: dict[str, _Input] = {}
     with jax.enable_x64(True):
         for item in items:
-            if _reached(item, store) < item.last:
-                group = (item.mechanism, _shapes(item), item.seed)
-                found.setdefault(group, []).append(item)
+            if item.key not in found:
+                found[item.key] = _input(item)
+    return found
+
+
+def _groups(
+    items: Iterable[Item], inputs: dict[str, _Input], store: Store
+) -> list[list[Item]]:
+    """What is still to be done, in groups of one program.
+
+    Raises:
+      InputError: where cells that could share a program bring a mechanism each.
+    """
+    found: dict[Hashable, list[Item]] = {}
+    for item in items:
+        if _reached(item, store) < item.last:
+            group = (item.mechanism, inputs[item.key].shapes, item.seed)
+            found.setdefault(group, []).append(item)
+    made: dict[Hashable, Mechanism] = {}
+    for mechanism, shapes, _ in found:  # type: ignore[misc]
+        code = getattr(mechanism.sample, "__code__", None)
+        first = made.setdefault((mechanism.name, code, shapes), mechanism)
+        if first != mechanism:
+            raise InputError(
+                f"two cells make the mechanism {mechanism.name} anew, so that each cell "
+                "would compile a program of its own; make it once, outside of the "
+                "function, and hand it the cell's numbers as params"
+            )
     return list(found.values())
 
 
-def check_kept(items: Iterable[Item], store: Store) -> None:
+def check_kept(items: Iterable[Item], inputs: dict[str, _Input], store: Store) -> None:
     """Refuses tallies by other code, and those of more trials than are asked for.
 
     Raises:
@@ -105,7 +143,7 @@ def check_kept(items: Iterable[Item], store: Store) -> None:
         kept = store.get((item.key, item.first))
         if kept is None:
             continue
-        if kept.code != _code(item.mechanism):
+        if kept.code != inputs[item.key].code:
             raise InputError(
                 "the record was made by other code than this, which may give other "
                 "numbers; name another file or remove it"
@@ -136,9 +174,10 @@ def tally(
       progress: as for ``engine.simulate_grid``.
       performance: likewise.
     """
-    check_kept(items, store)
+    inputs = _inputs(items)
+    check_kept(items, inputs, store)
     wanted = sum(item.last - item.first for item in items)
-    groups = _groups(items, store)
+    groups = _groups(items, inputs, store)
     missing = sum(
         item.last - _reached(item, store) for group in groups for item in group
     )
@@ -150,7 +189,7 @@ def tally(
             keep()
 
         for group in groups:
-            rate = _tally_group(group, store, rate, performance, done)
+            rate = _tally_group(group, inputs, store, rate, performance, done)
 
 
 def _reached(item: Item, store: Store) -> int:
@@ -161,6 +200,7 @@ def _reached(item: Item, store: Store) -> int:
 
 def _tally_group(
     group: list[Item],
+    inputs: dict[str, _Input],
     store: Store,
     rate: float | None,
     performance: Performance,
@@ -189,9 +229,8 @@ def _tally_group(
         )  # fmt: skip
         seconds = max(time.monotonic() - started, 1e-6)
         for item, counts in zip(batch, found.values, strict=True):
-            _keep(
-                store, item, call.first, Kept(call.last, _code(item.mechanism), counts)
-            )
+            made_by = inputs[item.key].code
+            _keep(store, item, call.first, Kept(call.last, made_by, counts))
         done(len(batch) * trials)
         if compiled:  # or it says nothing of the rate
             rate = len(batch) * trials / seconds

@@ -1,0 +1,353 @@
+"""A function of one's own, swept: as a stranger would write it."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import jaxsel
+from jaxsel import sweeps
+from jaxsel.base import Pair, Relation
+from jaxsel.domains import positive, probability
+from jaxsel.entry import guarantee
+from jaxsel.errors import InputError
+from jaxsel.sweeps import functions, tallying
+from jaxsel.sweeps.subject import find_subject
+from tests.test_cli import run, run_json
+
+STRANGERS = '''"""How often Laplace noise keeps a majority."""
+
+import math
+from typing import Annotated
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxsel
+from jaxsel import noise
+from jaxsel.domains import positive, probability, whole
+
+
+def sample(key, lead, scale):
+    return jnp.where(lead + scale * noise.variate("laplace", key, 0) > 0, 1, 0)
+
+
+def law(lead, scale):
+    tail = 0.5 * math.exp(-abs(lead) / scale)
+    return [tail, 1 - tail] if lead > 0 else [1 - tail, tail]
+
+
+VOTE = jaxsel.own_mechanism(sample, ["no", "yes"], law)
+
+
+def vote(
+    epsilon: Annotated[float, positive("of the vote")] = jaxsel.over(0.25, 0.5, 1.0),
+    share: Annotated[float, probability("of yes")] = jaxsel.over(0.45, 0.55, 0.7),
+    voters: Annotated[int, whole("how many", at_least=1)] = jaxsel.over(11, 101),
+):
+    lead, scale = voters * (2 * share - 1), 2 / epsilon
+    return jaxsel.Trial(VOTE, np.float32(lead), np.float32(scale))
+'''
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stranger") / "strangers_votes.py"
+    path.write_text(STRANGERS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def vote(file):
+    return functions.load(f"{file}:vote")
+
+
+@pytest.fixture(scope="module")
+def whole(vote):
+    return jaxsel.sweep(vote, trials=20_000)
+
+
+def test_intervals_hold_the_exact_law(whole):
+    assert dict(whole.sizes) == {"epsilon": 3, "share": 3, "voters": 2, "outcome": 2}
+    error = whole.frequency - whole.frequency_exact
+    # Hoeffding, over all cells together.
+    tolerance = math.sqrt(math.log(2 * whole.frequency.size / 1e-6) / 2 / 20_000)
+    assert float(abs(error).max()) < tolerance
+    far = whole.frequency_exact.sel(outcome="yes", share=0.7, voters=11, epsilon=1.0)
+    assert float(far) == pytest.approx(1 - 0.5 * math.exp(-2.2))
+    inside = (whole.frequency_low <= whole.frequency_exact) & (
+        whole.frequency_exact <= whole.frequency_high
+    )
+    assert float(inside.mean()) > 0.8
+    assert whole["share"].attrs["comment"] == "of yes"
+
+
+def test_a_cell_counts_the_same_in_every_grid(vote, whole):
+    part = jaxsel.sweep(vote, {"voters": 11, "epsilon": [1.0, 3.0]}, trials=20_000)
+    assert dict(part.sizes) == {"epsilon": 2, "share": 3, "outcome": 2}
+    xr.testing.assert_equal(
+        part.frequency.sel(epsilon=1.0),
+        whole.frequency.sel(epsilon=1.0, voters=11, drop=True).assign_coords(
+            epsilon=1.0
+        ),
+    )
+
+
+def test_cells_share_one_program(vote, monkeypatch):
+    groups = []
+    monkeypatch.setattr(
+        tallying, "_tally_group",
+        lambda group, *rest: groups.append(len(group)),
+    )  # fmt: skip
+    plan = sweeps.planning.make_plan(vote, {}, (), (), 100, 0, 0.0, 0.95)
+    tallying.tally(plan.items, {}, lambda: None, progress=False)
+    assert groups == [18]
+
+
+def test_on_the_command_line_with_a_picture(file, whole, tmp_path, capsys):
+    options = ["--trials", "2e4", "--measure", "counts"]
+    _, found = run_json(capsys, "sweep", f"{file}:vote", *options)
+    assert len(found["cells"]) == 18
+    (cell,) = (
+        c for c in found["cells"]
+        if (c["epsilon"], c["share"], c["voters"]) == (0.5, 0.7, 101)
+    )  # fmt: skip
+    expected = whole.frequency.sel(epsilon=0.5, share=0.7, voters=101, outcome="no")
+    assert cell["counts[no]"] == round(float(expected) * 20_000)
+    picture = str(tmp_path / "votes.png")
+    words = ["epsilon=0.25:1:log3", "voters=11", *options[:2], "--plot", picture]
+    code, _, err = run(
+        capsys, "sweep", f"{file}:vote", *words, "--x", "epsilon", "--hue", "share",
+        "--facet", "outcome",
+    )  # fmt: skip
+    assert code == 0, err
+    assert Path(picture).stat().st_size > 10_000
+
+
+def test_killed_it_goes_on(file, whole, tmp_path):
+    record = tmp_path / "votes.nc"
+    hurried = (
+        "import jaxsel.sweeps.keeping as keeping, jaxsel.sweeps.tallying as tallying;"
+        "keeping._SAVE_SECONDS = 0.0; tallying._CELLS_PER_CALL = 1;"
+        "import sys; from jaxsel.cli import main; main(sys.argv[1:])"
+    )
+    words = ["sweep", f"{file}:vote", "--trials", "2e4", "--record", str(record)]
+    running = subprocess.Popen([sys.executable, "-c", hurried, *words])
+    until = time.monotonic() + 100
+    while not record.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    kept = sweeps.files.read(record).store
+    # Killed before its end, or the machine was too quick to kill it in between.
+    assert 0 < len(kept) <= 18
+    again = jaxsel.sweep(f"{file}:vote", trials=20_000, record=record)
+    xr.testing.assert_identical(again, whole)
+
+
+def test_shards_are_merged_on_the_command_line(file, whole, tmp_path, capsys):
+    paths = []
+    for index in range(3):
+        path = str(tmp_path / f"{index}.nc")
+        code, _, err = run(
+            capsys, "sweep", f"{file}:vote", "--trials", "2e4", "--shard", f"{index}/3",
+            "--record", path,
+        )  # fmt: skip
+        assert code == 0, err
+        paths.append(path)
+    xr.testing.assert_identical(sweeps.merged(paths), whole)
+    _, found = run_json(capsys, "merge", *paths)
+    assert len(found["cells"]) == 18
+
+
+# --- Code that changes ------------------------------------------------------------------
+
+
+def test_a_changed_function_does_not_go_on_from_the_old_tallies(tmp_path):
+    """The sampler and the words of a cell are the same, and its numbers are not."""
+    path, record = tmp_path / "changing_votes.py", tmp_path / "votes.nc"
+    path.write_text(STRANGERS)
+    settings = {"voters": 11, "epsilon": 1.0, "share": 0.7}
+    jaxsel.sweep(f"{path}:vote", settings, trials=1_000, record=record)
+    path.write_text(STRANGERS.replace("2 / epsilon", "3 / epsilon"))
+    os.utime(path, ns=(1, 1))  # as two edits within the clock's tick would not
+    with pytest.raises(InputError, match="made by other code than this"):
+        jaxsel.sweep(f"{path}:vote", settings, trials=2_000, record=record)
+    # A comment changes nothing.
+    path.write_text(STRANGERS + "# two out of three\n")
+    os.utime(path, ns=(2, 2))
+    found = jaxsel.sweep(f"{path}:vote", settings, trials=2_000, record=record)
+    assert found.attrs["trials"] == 2_000
+
+
+def test_shards_of_a_changed_function_are_not_merged(tmp_path):
+    path = tmp_path / "parted_votes.py"
+    path.write_text(STRANGERS)
+    files = [tmp_path / f"{index}.nc" for index in range(2)]
+    for index, file in enumerate(files):
+        sweeps.keep_share(
+            f"{index}/2", f"{path}:vote", {"voters": 11}, trials=500, record=file
+        )
+    path.write_text(STRANGERS.replace("2 * share - 1", "share - 0.5"))
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(InputError, match="vote was changed since"):
+        sweeps.merged(files)
+
+
+def test_a_function_of_no_file_is_merged_where_it_is_known(tmp_path):
+    def coin(chance: float = functions.over(0.25, 0.5)):
+        return jaxsel.Trial(COIN, (), np.float64(chance))
+
+    files = [tmp_path / f"{index}.nc" for index in range(2)]
+    for index, file in enumerate(files):
+        sweeps.keep_share(f"{index}/2", coin, {}, trials=500, record=file)
+    with pytest.raises(InputError, match=r"merged\(paths, subject=function\)"):
+        sweeps.merged(files)
+    whole = jaxsel.sweep(coin, trials=500)
+    xr.testing.assert_identical(sweeps.merged(files, subject=coin), whole)
+
+
+# --- Objects, privacy, utility ----------------------------------------------------------
+
+
+def _flip(key, data, params):
+    del data
+    return jnp.where(jax.random.uniform(key.jax(), dtype=float) < params, 1, 0)
+
+
+COIN = jaxsel.own_mechanism(_flip, ["tails", "heads"], lambda d, p: [1 - p, p])
+UNFAIR = jaxsel.own_mechanism(
+    lambda key, data, params: _flip(key, data, 0.5 * params), ["tails", "heads"]
+)
+
+
+def test_an_axis_of_objects_has_their_names():
+    def toss(
+        coin=functions.over({"fair": COIN, "unfair": UNFAIR}), chance: float = 0.5
+    ):
+        return jaxsel.Trial(coin, (), np.float64(chance))
+
+    found = jaxsel.sweep(toss, trials=10_000)
+    assert list(found["coin"].values) == ["fair", "unfair"]
+    heads = found.frequency.sel(outcome="heads")
+    assert abs(float(heads.sel(coin="fair")) - 0.5) < 0.03
+    assert abs(float(heads.sel(coin="unfair")) - 0.25) < 0.03
+    one = jaxsel.sweep(toss, {"coin": "unfair"}, trials=10_000)
+    assert float(one.frequency.sel(outcome="heads")) == float(heads.sel(coin="unfair"))
+    with pytest.raises(InputError, match="coin is 'loaded'; it must be one of: fair"):
+        jaxsel.sweep(toss, {"coin": "loaded"}, trials=10_000)
+
+
+def answers(
+    epsilon: Annotated[float, positive("of an answer")] = functions.over(0.5, 1.0),
+):
+    """Randomised response, which tells the truth with probability e^eps/(1 + e^eps)."""
+    truth = 1.0 / (1.0 + math.exp(-epsilon))
+    pair = Pair(
+        "yes and no", 1.0, 0.0, Relation.GENERAL, np.float64(truth), "all differ"
+    )
+    return jaxsel.Trial(
+        RESPONSE, 1.0, np.float64(truth), (pair,),
+        guarantee("PS-Cor3", epsilon=epsilon / 2.0, eta=0.0),
+        {"success": np.array([0.0, 1.0])},
+    )  # fmt: skip
+
+
+RESPONSE = jaxsel.own_mechanism(
+    lambda key, data, params: _flip(
+        key, (), jnp.where(data > 0.5, params, 1.0 - params)
+    ),
+    ["no", "yes"],
+    lambda data, params: [1 - params, params] if data > 0.5 else [params, 1 - params],
+    prepare=lambda data, params: (np.float64(data), params),
+)
+
+
+def test_pairs_a_claim_and_what_events_are_worth():
+    found = jaxsel.sweep(
+        answers, measures=["success", "audited", "exact_epsilon", "epsilon_bound"],
+        trials=100_000,
+    )  # fmt: skip
+    exact = found.exact_epsilon.values
+    assert exact == pytest.approx([0.5, 1.0])
+    assert (found.audited.values < exact).all()
+    assert (found.audited.values > 0.8 * exact).all()
+    assert found.epsilon_bound.values == pytest.approx([0.5, 1.0])
+    assert list(found.epsilon_bound_theorem.values) == ["PS-Cor3", "PS-Cor3"]
+    assert found.success_exact.values == pytest.approx(1 / (1 + np.exp([-0.5, -1.0])))
+    # What is proved is a measure by default where a claim is named, else not.
+    assert "epsilon_bound" in jaxsel.sweep(answers, {"epsilon": 1}, trials=100)
+
+
+# --- Refusals ---------------------------------------------------------------------------
+
+
+def _nothing(chance=0.5):
+    return chance
+
+
+def _worth(chance: float = 0.5):
+    return jaxsel.Trial(COIN, (), np.float64(chance), utility={"joy": np.ones(2)})
+
+
+@pytest.mark.parametrize(
+    ("function", "settings", "sentence"),
+    [
+        (_nothing, {}, "_nothing returns float; a function that is swept returns a"),
+        (_worth, {}, "has a utility 'joy'; it must be one of: success"),
+        (lambda chance: None, {}, "nothing says what values chance of"),
+        (lambda *chances: None, {}, "takes any arguments"),
+        (answers, {"epsilon": -1}, "epsilon is -1; it must be a number in"),
+        (answers, {"epsilom": 1}, "answers has no setting 'epsilom'; did you mean"),
+        (_nothing, {"chance": [0.1, 0.1]}, "chance has 0.1 twice"),
+        ("nowhere.py:vote", {}, "there is no file nowhere.py"),
+        (3, {}, "a sweep is about a mechanism of the catalogue by its name"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused_in_a_sentence(function, settings, sentence):
+    with pytest.raises(InputError) as refused:
+        jaxsel.sweep(function, settings, trials=10)
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_parameter_without_a_value_is_asked_for():
+    def toss(chance: Annotated[float, probability("of heads")]):
+        return jaxsel.Trial(COIN, (), np.float64(chance))
+
+    with pytest.raises(InputError, match="toss needs chance; give it a value"):
+        jaxsel.sweep(toss, trials=10)
+    assert jaxsel.sweep(toss, {"chance": 0.25}, trials=10).attrs["trials"] == 10
+
+
+def test_functions_of_a_file_are_named_where_one_is_not_found(file):
+    with pytest.raises(
+        InputError, match=r"has no function 'votes'; it has: sample, law, "
+    ):
+        find_subject(f"{file}:votes")
+
+
+def test_mechanisms_made_anew_in_each_cell_are_refused_before_the_second_compiles(
+    monkeypatch,
+):
+    def remade(chance: float = functions.over(0.25, 0.5)):
+        def sample(key, data, params):
+            return _flip(key, data, chance)
+
+        return jaxsel.Trial(jaxsel.own_mechanism(sample, ["tails", "heads"]))
+
+    called: list[Any] = []
+    monkeypatch.setattr("jaxsel.engine.simulate_grid", lambda *a, **b: called.append(a))
+    with pytest.raises(InputError, match="make it once, outside of the function"):
+        jaxsel.sweep(remade, trials=10)
+    assert not called
