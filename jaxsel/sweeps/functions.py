@@ -278,7 +278,7 @@ def load(text: str) -> Callable[..., Trial]:
         raise InputError(f"there is no file {file}; name one as file.py:function")
     module = _module(path, path.stat().st_mtime_ns)
     found: Any = getattr(module, name, None)
-    if not callable(found):
+    if not inspect.isfunction(found):
         known = [
             each for each, thing in vars(module).items()
             if inspect.isfunction(thing) and thing.__module__ == module.__name__

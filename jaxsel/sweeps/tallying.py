@@ -115,13 +115,19 @@ def _groups(
     Raises:
       InputError: where cells that could share a program bring a mechanism each.
     """
-    found: dict[Hashable, list[Item]] = {}
+    found: dict[tuple[Mechanism, Hashable, int], list[Item]] = {}
     for item in items:
         if _reached(item, store) < item.last:
             group = (item.mechanism, inputs[item.key].shapes, item.seed)
             found.setdefault(group, []).append(item)
+    _check_shared([(mechanism, shapes) for mechanism, shapes, _ in found])
+    return list(found.values())
+
+
+def _check_shared(programs: Iterable[tuple[Mechanism, Hashable]]) -> None:
+    """Refuses mechanisms that a function makes anew in each cell."""
     made: dict[Hashable, Mechanism] = {}
-    for mechanism, shapes, _ in found:  # type: ignore[misc]
+    for mechanism, shapes in programs:
         code = getattr(mechanism.sample, "__code__", None)
         first = made.setdefault((mechanism.name, code, shapes), mechanism)
         if first != mechanism:
@@ -130,7 +136,6 @@ def _groups(
                 "would compile a program of its own; make it once, outside of the "
                 "function, and hand it the cell's numbers as params"
             )
-    return list(found.values())
 
 
 def check_kept(items: Iterable[Item], inputs: dict[str, _Input], store: Store) -> None:

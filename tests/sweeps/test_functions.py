@@ -22,6 +22,8 @@ from jaxsel.domains import positive, probability
 from jaxsel.entry import guarantee
 from jaxsel.errors import InputError
 from jaxsel.sweeps import functions, tallying
+from jaxsel.sweeps.files import read
+from jaxsel.sweeps.planning import make_plan
 from jaxsel.sweeps.subject import find_subject
 from tests.test_cli import run, run_json
 
@@ -109,7 +111,7 @@ def test_cells_share_one_program(vote, monkeypatch):
         tallying, "_tally_group",
         lambda group, *rest: groups.append(len(group)),
     )  # fmt: skip
-    plan = sweeps.planning.make_plan(vote, {}, (), (), 100, 0, 0.0, 0.95)
+    plan = make_plan(vote, {}, (), (), 100, 0, 0.0, 0.95)
     tallying.tally(plan.items, {}, lambda: None, progress=False)
     assert groups == [18]
 
@@ -148,7 +150,7 @@ def test_killed_it_goes_on(file, whole, tmp_path):
         time.sleep(0.01)
     running.send_signal(signal.SIGKILL)
     running.wait()
-    kept = sweeps.files.read(record).store
+    kept = read(record).store
     # Killed before its end, or the machine was too quick to kill it in between.
     assert 0 < len(kept) <= 18
     again = jaxsel.sweep(f"{file}:vote", trials=20_000, record=record)
@@ -253,11 +255,9 @@ def answers(
 ):
     """Randomised response, which tells the truth with probability e^eps/(1 + e^eps)."""
     truth = 1.0 / (1.0 + math.exp(-epsilon))
-    pair = Pair(
-        "yes and no", 1.0, 0.0, Relation.GENERAL, np.float64(truth), "all differ"
-    )
+    pair = Pair("two", 1.0, 0.0, Relation.GENERAL, {"truth": truth}, "all differ")
     return jaxsel.Trial(
-        RESPONSE, 1.0, np.float64(truth), (pair,),
+        RESPONSE, 1.0, {"truth": truth}, (pair,),
         guarantee("PS-Cor3", epsilon=epsilon / 2.0, eta=0.0),
         {"success": np.array([0.0, 1.0])},
     )  # fmt: skip
@@ -265,10 +265,10 @@ def answers(
 
 RESPONSE = jaxsel.own_mechanism(
     lambda key, data, params: _flip(
-        key, (), jnp.where(data > 0.5, params, 1.0 - params)
+        key, (), jnp.where(data > 0.5, params["truth"], 1.0 - params["truth"])
     ),
     ["no", "yes"],
-    lambda data, params: [1 - params, params] if data > 0.5 else [params, 1 - params],
+    lambda data, params: np.abs([data - params["truth"], data - 1 + params["truth"]]),
     prepare=lambda data, params: (np.float64(data), params),
 )
 

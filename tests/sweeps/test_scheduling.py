@@ -72,8 +72,10 @@ def test_the_law_of_the_counting_engine():
 def _put(monkeypatch, engine: CountingEngine, chance: random.Random) -> None:
     monkeypatch.setattr(tallying.engine, "simulate_grid", engine.simulate_grid)
     monkeypatch.setattr(tallying.time, "monotonic", engine.monotonic)
-    monkeypatch.setattr(tallying, "_code", lambda mechanism: "code")
-    monkeypatch.setattr(tallying, "_shapes", lambda item: item.data[2])
+    monkeypatch.setattr(
+        tallying, "_input", lambda item: tallying._Input(item.data[2], "code")
+    )
+    monkeypatch.setattr(tallying, "_check_shared", lambda programs: None)
     for name, most in {
         "_CELLS_PER_CALL": 6, "_FIRST_CALL_TRIALS": 40, "_WHOLE_BLOCKS": 16
     }.items():  # fmt: skip
