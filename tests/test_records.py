@@ -170,7 +170,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_old_record(path, room):
     before = path.read_bytes()
     arguments = [sys.executable, "-c", textwrap.dedent(FULL_DISK), path, str(room)]
     ended = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
-    assert ended.stdout == "refused\n", ended.stderr
+    assert (ended.returncode, ended.stdout) == (0, "refused\n"), ended.stderr
     assert path.read_bytes() == before
     assert files(path) == ["a.nc"]
 
