@@ -145,77 +145,114 @@ def pair_renyi(pair: DominatingPair) -> Callable[[np.ndarray], np.ndarray]:
 
 
 class _Tails(NamedTuple):
-    """What the chord between two knots says: P and P' of losses beyond the chord.
+    """What the chords between knots say: P and P' of losses beyond each chord.
 
-    ``above`` are the masses of larger losses; ``below`` those of smaller ones.
+    Attributes:
+      first_above, second_above: Float[np.ndarray, "chords"], masses of larger losses.
+      first_below, second_below: likewise, of smaller ones.
     """
 
-    above: tuple[float, float]
-    below: tuple[float, float]
+    first_above: np.ndarray
+    second_above: np.ndarray
+    first_below: np.ndarray
+    second_below: np.ndarray
 
 
-class _Knot(NamedTuple):
-    """A point of the profile: epsilon, delta and 1 - delta.
+class _Knots(NamedTuple):
+    """Points of the profile: epsilons, increasing, deltas and 1 - deltas.
 
     Of P from P' at epsilon >= 0, of P' from P below. Of delta and 1 - delta, the smaller
     may be more accurate than what the other gives.
     """
 
-    epsilon: float
-    delta: float
-    rest: float
+    epsilon: np.ndarray
+    delta: np.ndarray
+    rest: np.ndarray
+
+    def at(self, places: np.ndarray | slice) -> "_Knots":
+        """Some of them."""
+        return _Knots(self.epsilon[places], self.delta[places], self.rest[places])
 
 
-def _fall(left: _Knot, right: _Knot) -> float:
+def _fall(left: _Knots, right: _Knots) -> np.ndarray:
     """left.delta - right.delta, from whichever is the more accurate."""
-    if left.rest + right.rest > 1.0:
-        return left.delta - right.delta
-    return right.rest - left.rest
-
-
-def _chord(left: _Knot, right: _Knot) -> _Tails:
-    # With r = e^epsilon, h = c - s r: c and s are the masses of P and P' above the chord.
-    # In 1/r it is the same with P and P' exchanged and masses below the chord.
-    shrink = -math.expm1(left.epsilon - right.epsilon)
-    rise, drop = math.exp(right.epsilon) * shrink, math.exp(-left.epsilon) * shrink
-    if left.epsilon >= 0.0:
-        slope = _fall(left, right) / rise
-        part = slope * math.exp(left.epsilon)
-        return _Tails((left.delta + part, slope), (left.rest - part, 1.0 - slope))
-    if right.epsilon <= 0.0:
-        slope = _fall(right, left) / drop
-        part = slope * math.exp(-right.epsilon)
-        return _Tails((1.0 - slope, right.rest - part), (slope, right.delta + part))
-    # h at the left end is 1 - e^epsilon (1 - delta), and the like at the right end.
-    second = (_fall(left, right) - left.rest * math.expm1(left.epsilon)) / rise
-    first = (_fall(right, left) - right.rest * math.expm1(-right.epsilon)) / drop
-    return _Tails(
-        (right.delta + second * math.exp(right.epsilon), second),
-        (first, left.delta + first * math.exp(-left.epsilon)),
+    return np.where(
+        left.rest + right.rest > 1.0, left.delta - right.delta, right.rest - left.rest
     )
 
 
-def _between(left: _Tails, right: _Tails, epsilon: float) -> tuple[float, float]:
-    """Masses (P, P') at the knot where two chords meet; negative if not convex."""
-    if epsilon > 0.0:
-        second = left.above[1] - right.above[1]
-        return math.exp(epsilon) * second, second
-    first = right.below[0] - left.below[0]
-    return first, math.exp(-epsilon) * first
+@np.errstate(over="ignore", invalid="ignore")  # of what a case does not ask for
+def _chords(left: _Knots, right: _Knots) -> _Tails:
+    """The chords from knots to others on their right."""
+    # With r = e^epsilon, h = c - s r: c and s are the masses of P and P' above the chord.
+    # In 1/r it is the same with P and P' exchanged and masses below the chord.
+    shrink = -np.expm1(left.epsilon - right.epsilon)
+    rise, drop = np.exp(right.epsilon) * shrink, np.exp(-left.epsilon) * shrink
+    ahead, behind = left.epsilon >= 0.0, right.epsilon <= 0.0
+    slope_ahead = _fall(left, right) / rise
+    part_ahead = slope_ahead * np.exp(left.epsilon)
+    slope_behind = _fall(right, left) / drop
+    part_behind = slope_behind * np.exp(-right.epsilon)
+    # h at the left end is 1 - e^epsilon (1 - delta), and the like at the right end.
+    second = (_fall(left, right) - left.rest * np.expm1(left.epsilon)) / rise
+    first = (_fall(right, left) - right.rest * np.expm1(-right.epsilon)) / drop
+
+    def chosen(one: np.ndarray, other: np.ndarray, across: np.ndarray) -> np.ndarray:
+        return np.where(ahead, one, np.where(behind, other, across))
+
+    return _Tails(
+        chosen(left.delta + part_ahead, 1.0 - slope_behind,
+               right.delta + second * np.exp(right.epsilon)),
+        chosen(slope_ahead, right.rest - part_behind, second),
+        chosen(left.rest - part_ahead, slope_behind, first),
+        chosen(1.0 - slope_ahead, right.delta + part_behind,
+               left.delta + first * np.exp(-left.epsilon)),
+    )  # fmt: skip
 
 
-def _lower_hull(knots: list[_Knot]) -> tuple[list[_Knot], list[_Tails]]:
-    """The knots on the lower convex hull, and the chords between them."""
-    hull, chords = [knots[0]], []
-    for knot in knots[1:]:
-        chord = _chord(hull[-1], knot)
-        while chords and _between(chords[-1], chord, hull[-1].epsilon)[1] <= 0.0:
-            hull.pop()
-            chords.pop()
-            chord = _chord(hull[-1], knot)
-        hull.append(knot)
-        chords.append(chord)
-    return hull, chords
+@np.errstate(over="ignore", invalid="ignore")
+def _between(
+    left: _Tails, right: _Tails, epsilon: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Masses of P and P' at the knots where chords meet; negative if not convex."""
+    second = left.second_above - right.second_above
+    first = right.first_below - left.first_below
+    ahead = epsilon > 0.0
+    return (
+        np.where(ahead, np.exp(epsilon) * second, first),
+        np.where(ahead, second, np.exp(-epsilon) * first),
+    )
+
+
+def _is_above(knots: _Knots, place: np.ndarray, left: np.ndarray, right: np.ndarray):
+    """Whether knots lie on or above the chords of others on their left and right."""
+    here = knots.at(place)
+    chords = _chords(knots.at(left), here), _chords(here, knots.at(right))
+    return ~(_between(*chords, here.epsilon)[1] > 0.0)
+
+
+_STRIDES = (64, 8, 1)  # a hull of few knots tells which of the others cannot be on it
+
+
+def _lower_hull(knots: _Knots) -> _Knots:
+    """The knots on the lower convex hull."""
+    kept = np.arange(knots.epsilon.size)
+    for stride in _STRIDES:
+        some = np.append(kept[:-1:stride], kept[-1])
+        sweep = 0
+        while some.size > 2:
+            above = _is_above(knots, some[1:-1], some[:-2], some[2:])
+            if not np.any(above):
+                break
+            # Every second one leaves at a time, so that roundings do not add up.
+            above[sweep % 2 :: 2] = False
+            some = some[np.concatenate([[True], ~above, [True]])]
+            sweep += 1
+        others = np.setdiff1d(kept, some, assume_unique=True)
+        after = np.searchsorted(some, others)
+        below = ~_is_above(knots, others, some[after - 1], some[after])
+        kept = np.union1d(some, others[below])
+    return knots.at(some)
 
 
 LARGEST_EPSILON = 700.0  # of the epsilons: e^epsilon must be a float64
@@ -260,15 +297,21 @@ def pair_from_points(
     rests = np.maximum(1.0 - deltas, caps[0][1])
     other_rests = np.maximum(1.0 - others, caps[1][1])
     deltas, others = np.minimum(deltas, caps[0][0]), np.minimum(others, caps[1][0])
-    ahead = zip(levels.tolist(), deltas.tolist(), rests.tolist(), strict=True)
-    behind = zip((-levels).tolist(), others.tolist(), other_rests.tolist(), strict=True)
     # A point beyond e^700 is not used: less knowledge is a larger, still valid, pair.
-    behind = [_Knot(*at) for at in behind if -LARGEST_EPSILON <= at[0] < 0.0]
-    ahead = [_Knot(*at) for at in ahead if 0.0 < at[0] <= LARGEST_EPSILON]
+    ahead = (0.0 < levels) & (levels <= LARGEST_EPSILON)
     # The total variation has no direction: h(1) is at most any other value of either.
-    total = _Knot(0.0, min(cap[0] for cap in caps), max(cap[1] for cap in caps))
-    middle = [total] if levels[0] == 0.0 or not ahead else []
-    return _assemble([*behind[::-1], *middle, *ahead])
+    total = _Knots(
+        np.zeros(1),
+        np.array([min(cap[0] for cap in caps)]),
+        np.array([max(cap[1] for cap in caps)]),
+    )
+    middle = slice(None) if levels[0] == 0.0 or not np.any(ahead) else slice(0)
+    parts = (
+        _Knots(-levels, others, other_rests).at(np.flatnonzero(ahead)[::-1]),
+        total.at(middle),
+        _Knots(levels, deltas, rests).at(ahead),
+    )
+    return _assemble(_Knots(*map(np.concatenate, zip(*parts, strict=True))))
 
 
 def _cap(levels: np.ndarray, reversed_delta: np.ndarray) -> tuple[float, float]:
@@ -278,24 +321,23 @@ def _cap(levels: np.ndarray, reversed_delta: np.ndarray) -> tuple[float, float]:
     return float(cap), float(np.max(ratio * (1.0 - reversed_delta)))
 
 
-def _assemble(knots: list[_Knot]) -> DominatingPair:
+def _assemble(knots: _Knots) -> DominatingPair:
     """The pair whose profile is the lower hull, constant beyond the last knots."""
-    last, least = knots[-1], knots[0]
-    # Beyond the ends only infinite losses are left.
-    end = _Tails((last.delta, 0.0), (last.rest, 1.0))
-    start = _Tails((1.0, least.rest), (0.0, least.delta))
-    hull, chords = _lower_hull(knots)
-    chords = [start, *chords, end]
-    loss = [knot.epsilon for knot in hull]
-    masses = [_between(chords[i], chords[i + 1], level) for i, level in enumerate(loss)]
-    low, high = chords[0].below[1], chords[-1].above[0]
-    if low > 0.0:
-        loss, masses = [-math.inf, *loss], [(0.0, low), *masses]
-    if high > 0.0:
-        loss, masses = [*loss, math.inf], [*masses, (high, 0.0)]
-    table = np.maximum(np.array(masses), 0.0)
-    keep = (table > 0.0).any(axis=1)
-    return DominatingPair(np.array(loss)[keep], table[keep, 0], table[keep, 1])
+    hull = _lower_hull(knots)
+    chords = _chords(hull.at(slice(None, -1)), hull.at(slice(1, None)))
+    # Beyond the ends only infinite losses are left: of P' alone below, of P alone above.
+    low, high = knots.delta[0], knots.delta[-1]
+    ends = ((1.0, high), (knots.rest[0], 0.0), (0.0, knots.rest[-1]), (low, 1.0))
+    left = [
+        np.append(start, each) for (start, _), each in zip(ends, chords, strict=True)
+    ]
+    right = [np.append(each, end) for (_, end), each in zip(ends, chords, strict=True)]
+    first, second = _between(_Tails(*left), _Tails(*right), hull.epsilon)
+    loss = np.concatenate([[-np.inf], hull.epsilon, [np.inf]])
+    first = np.maximum(np.concatenate([[0.0], first, [high]]), 0.0)
+    second = np.maximum(np.concatenate([[low], second, [0.0]]), 0.0)
+    keep = (first > 0.0) | (second > 0.0)
+    return DominatingPair(loss[keep], first[keep], second[keep])
 
 
 _NEGLIGIBLE = 1e-30  # a delta at which the knots may end
