@@ -33,6 +33,8 @@ jaxsel sweep private_tuning repetitions=geometric,poisson mean=2:1000:log7
 
 jaxsel sweep account base=gaussian noise_multiplier=1,2,4 mean=2:1000:log9
 
+jaxsel sweep votes.py:vote epsilon=0.25,0.5,1: a function of your own; see docs/sweeps.md.
+
 Several values of a setting make an axis: 0.5,1,2 or 0:1:5 (five numbers from 0 to 1) or
 1:1000:log13 (thirteen, at equal ratios) or 1:5 (whole numbers); lists such as scores are
 separated by ;. Parameters of a law of K and of an account's base are settings, too, and so
