@@ -35,7 +35,8 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-r
 test: $(VENV)/tools
 	$(PYTEST) -m "not rare"
 
-# What make test leaves out: the bench against other processes and commits, a Dask cluster.
+# What make test leaves out: the bench against other processes and commits, a Dask cluster,
+# trainings, a small run of make gpu.
 test-all: $(VENV)/tools
 	$(PYTEST) -m rare
 

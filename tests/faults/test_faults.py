@@ -200,6 +200,7 @@ def f(a, b=2):
     assert found == expected
 
 
+@pytest.mark.rare
 def test_what_is_drawn_can_be_planted_and_is_drawn_again():
     found = drawn(60, 7)
     assert [one.name for one in found] == [one.name for one in drawn(60, 7)]

@@ -67,6 +67,7 @@ def test_stored_digits_are_of_the_images_at_hand():
 # --- training -------------------------------------------------------------------------
 
 
+@pytest.mark.rare
 def test_training_again_gives_the_stored_count():
     setting, table = SETTINGS["digits"], tables.load("digits")
     # Large learning rates amplify rounding, which other versions of JAX do otherwise.

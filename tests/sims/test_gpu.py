@@ -8,6 +8,7 @@ from sims import gpu
 from sims.common import digits_accuracies
 
 
+@pytest.mark.rare
 def test_small_run_stops_goes_on_and_gives_what_figures_read(tmp_path, capsys):
     arguments = ["--small", "--out", str(tmp_path)]
     assert gpu.main([*arguments, "--minutes", "0"]) == gpu.UNFINISHED
