@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
 _MOST_STEPS = 2**20  # more take minutes, and a finer interval
 _NEGLIGIBLE = 1e-15  # the delta at which dp-accounting cuts losses off
+_BEYOND, _TELLS_ALL = 1e300, 1.0 - 1e-9  # an epsilon above all losses, and delta there
 _LEAST_NOISE, _MOST_NOISE = 1e-3, 1e9  # their formulas overflow beyond
 
 
@@ -61,7 +62,6 @@ def from_event(
     *,
     relation: "dp_accounting.NeighboringRelation | str | None" = None,
     name: str = "",
-    renyi: RenyiCurve | None = None,
 ) -> BaseGuarantee:
     """The guarantee of a DpEvent, by its privacy loss distribution and its Renyi curve.
 
@@ -70,7 +70,6 @@ def from_event(
       relation: which data sets are neighbours; dp-accounting's default adds or removes
         one record.
       name: for messages; the event's own text if not given.
-      renyi: its Renyi curve, if that is known already.
 
     Returns:
       profile, trade-off and dominating pairs of both directions from the PLD, an upper
@@ -92,10 +91,10 @@ def from_event(
         raise InputError(
             f"dp-accounting has no privacy loss distribution for {event}: {error}"
         ) from None
-    if math.isinf(accountant.get_epsilon(1.0 - 1e-9)):
+    if accountant.get_delta(_BEYOND) >= _TELLS_ALL:
         raise InputError(f"{event} is not private: it has a step without noise")
     try:
-        renyi = _moments(event, neighbours) if renyi is None else renyi
+        renyi = _moments(event, neighbours)
     except dp_accounting.UnsupportedEventError:
         renyi = None
     return from_loss_distribution(
@@ -194,27 +193,97 @@ def dp_sgd_phases(
         precision = sum(steps / noise**2 for noise, _, steps in phases)
         whole = gaussian(1.0 / math.sqrt(precision))
         return whole._replace(name=name, relation=ADD_OR_REMOVE_ONE)
-    event = dp_accounting.ComposedDpEvent(
-        [
-            dp_accounting.SelfComposedDpEvent(
-                dp_accounting.PoissonSampledDpEvent(
-                    rate, dp_accounting.GaussianDpEvent(noise)
-                ),
-                steps,
-            )
-            for noise, rate, steps in phases
-        ]
+    from dp_accounting.pld import privacy_loss_distribution
+
+    relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
+    renyi = _moments(
+        dp_accounting.ComposedDpEvent(
+            [
+                dp_accounting.SelfComposedDpEvent(
+                    dp_accounting.PoissonSampledDpEvent(
+                        rate, dp_accounting.GaussianDpEvent(noise)
+                    ),
+                    steps,
+                )
+                for noise, rate, steps in phases
+            ]
+        ),
+        relation,
     )
-    renyi = _moments(event, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
     least = min(noise for noise, _, _ in phases)
     if sum(steps for _, _, steps in phases) > _MOST_STEPS or _too_large(least, renyi):
         return from_renyi(name, renyi)._replace(relation=ADD_OR_REMOVE_ONE)
-    return from_event(event, name=name, renyi=renyi)._replace(
+    # As dp-accounting's accountant composes them, which cuts tails off.
+    found = privacy_loss_distribution.identity(INTERVAL)
+    for noise, rate, steps in phases:
+        found = found.compose(_sampled_gaussian(noise, rate).self_compose(steps))
+    if found.get_delta_for_epsilon(_BEYOND) >= _TELLS_ALL:
+        raise InputError(f"{name} is not private: it has hardly any noise")
+    return from_loss_distribution(
+        found, relation=relation, name=name, renyi=renyi
+    )._replace(
         # n runs are one of n times the steps, in whatever order they are made.
         composed=lambda count: dp_sgd_phases(
             tuple((noise, rate, steps * count) for noise, rate, steps in phases)
         )
     )
+
+
+def _sampled_gaussian(noise_multiplier: float, rate: float) -> Any:
+    """The privacy loss distribution of one step of DP-SGD.
+
+    That of dp-accounting's ``from_gaussian_mechanism``, number by number; but that asks
+    for the noise at each loss in a Python loop, which takes seconds where losses spread.
+    """
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+    from dp_accounting.pld.privacy_loss_mechanism import (
+        AdjacencyType,
+        GaussianPrivacyLoss,
+    )
+
+    def one(adjacency: AdjacencyType) -> pld_pmf.PLDPmf:
+        loss = GaussianPrivacyLoss(
+            noise_multiplier, sampling_prob=rate, adjacency_type=adjacency
+        )
+        ends = loss.connect_dots_bounds()
+        assert ends.epsilon_lower is not None
+        assert ends.epsilon_upper is not None
+        low = math.floor(ends.epsilon_lower / INTERVAL)
+        high = math.ceil(ends.epsilon_upper / INTERVAL)
+        deltas = _sampled_gaussian_deltas(
+            loss, np.arange(low, high + 1) * INTERVAL, adjacency is AdjacencyType.REMOVE
+        )
+        return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
+            INTERVAL, low, high, deltas
+        )
+
+    if rate == 1.0:
+        return PrivacyLossDistribution(one(AdjacencyType.REMOVE))
+    return PrivacyLossDistribution(one(AdjacencyType.REMOVE), one(AdjacencyType.ADD))
+
+
+def _sampled_gaussian_deltas(
+    loss: Any, epsilon: np.ndarray, removes: bool
+) -> np.ndarray:
+    """delta at each epsilon of one step: its laws below the noise that loses epsilon."""
+    rate, variance = loss.sampling_prob, loss._standard_deviation**2
+    sign = 1.0 if removes else -1.0
+    # The loss without sampling, log(1 + (e^(+-epsilon) - 1)/rate); none beyond one end.
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        whole = np.where(
+            sign * epsilon > 0.0,
+            sign * epsilon - math.log(rate)
+            + np.log1p((rate - 1.0) * np.exp(-sign * epsilon)),
+            np.log1p(np.expm1(sign * epsilon) / rate),
+        )  # fmt: skip
+    within = np.isfinite(whole)
+    cutoff = -0.5 - sign * whole[within] * variance + (0.0 if removes else 1.0)
+    deltas = -np.expm1(epsilon) if removes else np.zeros_like(epsilon)
+    deltas[within] = loss.mu_upper_cdf(cutoff) - np.exp(
+        epsilon[within] + loss.mu_lower_log_cdf(cutoff)
+    )
+    return np.clip(deltas, 0.0, 1.0)
 
 
 @functools.lru_cache(maxsize=16)
