@@ -157,9 +157,7 @@ def truncated_laplace(number: Ends, bound) -> Float[Array, "..."]:
     """Standard Laplace conditioned on |x| <= bound."""
     floor = jnp.exp(-jnp.asarray(bound, dtype=number.t.dtype))
     one = _constant(number.t, 1.0)
-    # The built-in logarithm: ours is inlined beside the exponential, and query_release,
-    # which draws this in a loop, was a quarter slower for it.
-    magnitude = -jnp.log(floor + (number.t + number.t) * (one - floor))
+    magnitude = -log(floor + (number.t + number.t) * (one - floor))
     return jnp.where(number.upper, magnitude, -magnitude)
 
 
