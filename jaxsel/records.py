@@ -160,7 +160,10 @@ def writer(path: str | Path, patience: float = 0.0) -> Iterator[Save]:
             attributes: Mapping[str, Any] | None = None,
         ) -> None:
             dataset = _dataset(arrays, configuration, attributes or {})
-            replace(lambda name: dataset.to_netcdf(name, engine="h5netcdf"))
+            # HDF5 that fails to write a file may crash where it is closed, at the end of
+            # the process; a file of its own it never sees.
+            content = dataset.to_netcdf(engine="h5netcdf")
+            replace(lambda name: name.write_bytes(content))
 
         yield save
 

@@ -93,7 +93,8 @@ def folder(tmp_path, monkeypatch):
 
 def test_commands_of_the_page_run(folder, capsys):
     lines = [line for block in blocks("") for line in block.splitlines()]
-    assert len(lines) == 5
+    assert len(lines) == 6
+    (folder / "votes.py").write_text(blocks("python")[2])
     for line in lines:
         words = shlex.split(line)
         assert words[:2] == ["jaxsel", "sweep"]
@@ -104,7 +105,7 @@ def test_commands_of_the_page_run(folder, capsys):
             main(shlex.split(small)[1:])
         assert not stop.value.code, (line, capsys.readouterr().err)
     assert {path.name for path in folder.iterdir()} >= {
-        "sweep.nc", "sweep.png", "noisy-max.png",
+        "sweep.nc", "sweep.png", "noisy-max.png", "votes.png",
     }  # fmt: skip
 
 
@@ -117,8 +118,8 @@ def test_the_file_and_the_python_of_the_page_run(folder):
     )
     assert found.sizes == {"eta": 3, "delta": 2}
     printed: list[tuple] = []
-    first, second = blocks("python")
-    for block in (first.replace("100_000", "20_000"), second):
+    first, second, own = blocks("python")
+    for block in (first.replace("100_000", "20_000"), second, own):
         exec(
             compile(block, "sweeps.md", "exec"),
             {"print": lambda *words: printed.append(words)},
