@@ -12,8 +12,8 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,7 +85,7 @@ class _Tree:
 @contextlib.contextmanager
 def _tree_of(commit: str) -> Iterator[Path]:
     """The package as it was at a commit, in a folder of its own."""
-    command = ["git", "-C", str(ROOT), "archive", commit, "jaxsel"]
+    command = ["git", "-C", str(ROOT), "archive", "--format=zip", commit, "jaxsel"]
     with tempfile.TemporaryDirectory(prefix="jaxsel-against-") as name:
         folder = Path(name)
         with tempfile.TemporaryFile() as file:
@@ -95,8 +95,8 @@ def _tree_of(commit: str) -> Iterator[Path]:
             if done.returncode:
                 raise InputError(f"git has no {commit!r} here: {done.stderr.strip()}")
             file.seek(0)
-            with tarfile.open(fileobj=file) as archive:
-                archive.extractall(folder, filter="data")
+            with zipfile.ZipFile(file) as archive:
+                archive.extractall(folder)
         yield folder
 
 
