@@ -175,7 +175,8 @@ def default_processes() -> int:
     """How many draw at once: one a core, at most four; one where JAX has a GPU or TPU."""
     if importlib.metadata.entry_points(group="jax_plugins"):
         return 1  # which the processes would have to share
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    allowed = getattr(os, "sched_getaffinity", None)  # Linux has it
+    cores = len(allowed(0)) if allowed else os.cpu_count() or 1
     return min(cores, 4)
 
 

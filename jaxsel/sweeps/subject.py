@@ -87,12 +87,11 @@ class Subject(NamedTuple):
         self, given: Mapping[str, Any], zipped: Sequence[Sequence[str]] = ()
     ) -> Grid:
         """The grid of the values that are asked for; arguments as for ``read_grid``."""
-        asked = {
-            name: given.get(name, self.axes.get(name))
-            for name in self.settings
-            if self.axes and (name in given or name in self.axes)
-        }
-        return read_grid(asked | dict(given), self.domain, zipped)
+        asked = {**self.axes, **given}
+        # A function's settings come in its own order, those of others as they are given.
+        first = [name for name in self.settings if self.axes and name in asked]
+        ordered = {name: asked[name] for name in (*first, *asked)}
+        return read_grid(ordered, self.domain, zipped)
 
     def domain(self, name: str) -> Domain:
         """The domain of a setting, of a parameter of one, or of the seed.

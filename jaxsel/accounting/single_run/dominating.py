@@ -231,28 +231,33 @@ def _is_above(knots: _Knots, place: np.ndarray, left: np.ndarray, right: np.ndar
     return ~(_between(*chords, here.epsilon)[1] > 0.0)
 
 
-_STRIDES = (64, 8, 1)  # a hull of few knots tells which of the others cannot be on it
+def _on_hull(knots: _Knots, kept: np.ndarray) -> np.ndarray:
+    """Which of the knots at these places are on the lower convex hull of them."""
+    sweep = 0
+    while kept.size > 2:
+        above = _is_above(knots, kept[1:-1], kept[:-2], kept[2:])
+        if not np.any(above):
+            break
+        # Every second one leaves at a time, so that roundings do not add up.
+        above[sweep % 2 :: 2] = False
+        kept = kept[np.concatenate([[True], ~above, [True]])]
+        sweep += 1
+    return kept
+
+
+_STRIDES = (64, 8)  # a hull of few knots tells which of the others cannot be on it
 
 
 def _lower_hull(knots: _Knots) -> _Knots:
     """The knots on the lower convex hull."""
     kept = np.arange(knots.epsilon.size)
     for stride in _STRIDES:
-        some = np.append(kept[:-1:stride], kept[-1])
-        sweep = 0
-        while some.size > 2:
-            above = _is_above(knots, some[1:-1], some[:-2], some[2:])
-            if not np.any(above):
-                break
-            # Every second one leaves at a time, so that roundings do not add up.
-            above[sweep % 2 :: 2] = False
-            some = some[np.concatenate([[True], ~above, [True]])]
-            sweep += 1
+        some = _on_hull(knots, np.append(kept[:-1:stride], kept[-1]))
         others = np.setdiff1d(kept, some, assume_unique=True)
         after = np.searchsorted(some, others)
         below = ~_is_above(knots, others, some[after - 1], some[after])
         kept = np.union1d(some, others[below])
-    return knots.at(some)
+    return knots.at(_on_hull(knots, kept))
 
 
 LARGEST_EPSILON = 700.0  # of the epsilons: e^epsilon must be a float64
