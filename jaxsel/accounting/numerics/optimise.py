@@ -1,8 +1,8 @@
 """Minimisation over one variable on an interval, for a whole batch at once.
 
 Every accountant here ends in "take the best order": a grid finds the valley and a
-golden-section search inside the best cell finds its bottom, so that the answer is never
-worse than the grid's.
+search inside the best cell finds its bottom, so that the answer is never worse than the
+grid's.
 """
 
 import math
@@ -15,6 +15,7 @@ LOG_ORDER_RANGE = (-7.0, 9.0)  # the range of log(order - 1) that is searched fi
 _LOG_ORDER_ENDS = (-32.0, 700.0)
 
 _RATIO = (math.sqrt(5.0) - 1.0) / 2.0
+_FEW = 16  # entries of a batch for which a call costs more than thirty points each
 
 
 def _values(objective: Callable[[np.ndarray], np.ndarray], points) -> np.ndarray:
@@ -39,7 +40,7 @@ def minimise(
         axis or in the shape of the batch). NaN counts as infinite.
       low, high: ends of the interval.
       count: points of the grid, both ends among them.
-      steps: golden-section steps inside the best cell (44 shrink it by 1e-9).
+      steps: how many times the best cell shrinks by the golden ratio (44: by 1e-9).
 
     Returns:
       The minimisers and the minima, both in the shape of the batch.
@@ -51,7 +52,16 @@ def minimise(
     point = grid[best]
     minimum = np.take_along_axis(values, best[None], axis=0)[0]
 
-    left, right = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, count - 1)]
+    cell = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, count - 1)]
+    search = _by_sections if np.size(minimum) <= _FEW else _by_golden_section
+    for x, value in search(objective, *cell, steps):
+        point = np.where(value < minimum, x, point)
+        minimum = np.minimum(value, minimum)
+    return point, minimum
+
+
+def _by_golden_section(objective, left, right, steps: int):
+    """Points and values near the bottom: one evaluation a step for a whole batch."""
     inner, outer = right - _RATIO * (right - left), left + _RATIO * (right - left)
     at_inner, at_outer = _values(objective, inner), _values(objective, outer)
     for _ in range(steps):
@@ -66,10 +76,21 @@ def minimise(
             np.where(go_left, at_new, at_outer),
             np.where(go_left, at_inner, at_new),
         )
-    for x, value in ((inner, at_inner), (outer, at_outer)):
-        point = np.where(value < minimum, x, point)
-        minimum = np.minimum(value, minimum)
-    return point, minimum
+    yield inner, at_inner
+    yield outer, at_outer
+
+
+def _by_sections(objective, left, right, steps: int):
+    """The same to the same width: what costs here is a call, not its points."""
+    share = np.linspace(0.0, 1.0, 33)[1:-1].reshape((-1,) + (1,) * np.ndim(left))
+    for _ in range(math.ceil(steps * math.log(_RATIO) / math.log(2.0 / 32.0))):
+        points = left + (right - left) * share
+        values = _values(objective, points)
+        best = np.argmin(values, axis=0)[None]
+        point = np.take_along_axis(points, best, axis=0)[0]
+        yield point, np.take_along_axis(values, best, axis=0)[0]
+        width = (right - left) / 32.0
+        left, right = np.maximum(point - width, left), np.minimum(point + width, right)
 
 
 def minimise_over_orders(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy import optimize
 
 from jaxsel.accounting.single_run.conversions import (
     optimal_epsilon_at_order,
@@ -81,10 +82,24 @@ def _last_below(cost: Callable[[float], float], target: float, low: float, step:
         high = low + step
         if not math.isfinite(high):
             raise InputError("every amount of noise meets this target")
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if cost(middle) <= target else (low, middle)
-    return low
+    return _crossing(cost, target, low, high, 1e-12)
+
+
+def _crossing(
+    cost: Callable[[float], float], target: float, meets: float, exceeds: float, to: float
+) -> float:
+    """Where a monotone cost crosses the target, to ``to`` of itself, where it is met."""
+
+    def excess(x: float) -> float:
+        return min(cost(x), 4.0 * target) - target  # an infinite cost has no secant
+
+    root = float(
+        optimize.brentq(excess, meets, exceeds, xtol=0.1 * to * meets, rtol=0.1 * to)  # type: ignore
+    )
+    step = 0.0
+    while excess(root + step) > 0.0:
+        step = 2.0 * step + math.copysign(0.4 * to * root, meets - exceeds)
+    return root + step
 
 
 def stable_top_k_calibration(
@@ -171,7 +186,4 @@ def calibrate(
     low = high / 2.0
     while low > 1e-12 and cost(low) <= epsilon:
         low, high = low / 2.0, low
-    while high - low > 1e-10 * high:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if cost(middle) <= epsilon else (middle, high)
-    return high
+    return _crossing(cost, epsilon, high, low, 1e-10)
