@@ -62,7 +62,7 @@ validate: $(VENV)/installed
 
 # How near the worst case comes to every bound: what the catalogue shows, after a change.
 measure: $(VENV)/installed
-	$(BIN)/python -m jaxsel.measuring
+	$(BIN)/python -m jaxsel.catalogue.measuring
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"

@@ -16,7 +16,6 @@ from figures.common.making import (
     time_left,
     why_drawn,
 )
-from jaxsel.blas_threads import one_for_this_process
 from jaxsel.cli.arguments import (
     bad_input_exits,
     hear_interrupts,
@@ -25,7 +24,8 @@ from jaxsel.cli.arguments import (
 )
 from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import SchedulerOption, workers
-from jaxsel.errors import InputError
+from jaxsel.host.blas_threads import one_for_this_process
+from jaxsel.host.errors import InputError
 from sims.registry import OUT
 from sims.settings import Settings, read, shown
 

@@ -8,8 +8,8 @@ from scipy import stats
 
 from figures.common.figure import load
 from jaxsel.catalogue import find_claim
+from jaxsel.kernel.statistics import read_moments
 from jaxsel.pictures import style
-from jaxsel.statistics import read_moments
 from sims import clnss22_adaptive as sim
 from sims.clnss22_adaptive import RANGE, SETTINGS
 

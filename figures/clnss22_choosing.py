@@ -10,7 +10,7 @@ from scipy.interpolate import PchipInterpolator
 from figures.common import words
 from figures.common.figure import load
 from jaxsel.families.choosing.laws import choosing_settings
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from sims import clnss22_choosing as sim
 

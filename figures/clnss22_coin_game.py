@@ -15,7 +15,7 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
     favoured_rate,
     game_law,
 )
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from sims.clnss22_coin_game import BIAS, COINS, EPSILON, REVERSE_EPSILON
 from sims.registry import Result

@@ -11,13 +11,13 @@ from matplotlib.ticker import FuncFormatter
 
 from figures.common import words
 from figures.common.figure import load
-from jaxsel.domains import positive, probability, whole
 from jaxsel.families.percentile.median_laws import (
     beta_binomial_boosting,
     median_failure,
     percentile_boosting,
 )
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.domains import positive, probability, whole
 from jaxsel.pictures import style
 from sims.clnss22_median import ALPHAS
 from sims.registry import Result

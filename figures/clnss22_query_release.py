@@ -15,7 +15,7 @@ from jaxsel.families.query_release.laws import (
     query_release,
     released_error,
 )
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from sims.clnss22_query_release import CAP_DELTA, DELTA, EPSILON, QUERIES
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common.figure import load
 from jaxsel.families.repetitive_sparse_vector.laws import query_law, top_chances
-from jaxsel.intervals import clopper_pearson, mean_interval
+from jaxsel.host.intervals import clopper_pearson, mean_interval
 from jaxsel.pictures import style
 from sims.clnss22_repetitions import BETA, QUERIES, WANTED, margins, settings
 

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
-from jaxsel.domains import probability, whole
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.language.domains import probability, whole
 from jaxsel.pictures import style
 
 TITLE = "Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive analysis"

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter
 
 from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
 from jaxsel.families.selection_and_test.laws import (
     repeated_selection_law,

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from figures.common.figure import load
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from sims.clnss22_svt_error import (
     DELTA,

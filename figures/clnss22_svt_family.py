@@ -9,10 +9,10 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common.figure import load
-from jaxsel.audit_bounds import epsilon_lower_bound
-from jaxsel.base import Relation
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.patterns import pattern_log_probability
+from jaxsel.language.base import Relation
 from jaxsel.pictures import style
 from sims.clnss22_svt_family import (
     CUTOFF,

@@ -12,7 +12,7 @@ from figures.common import words
 from figures.common.figure import load
 from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.confident_laws import confident_gap_bound, confident_settings
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from sims import clnss22_top_k as sim
 

@@ -29,7 +29,7 @@ from jaxsel.cli.arguments import bad_input_exits, compilation_cache
 from jaxsel.cli.output import say
 from jaxsel.data import covid, histograms, regression, released_accuracies
 from jaxsel.data.download import FOLDER_VARIABLE, available
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from sims.registry import OUT
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -81,7 +81,7 @@ def bring(figure: Figure, drawn: Path, records: Path, gallery: Path) -> str:
 
 def _work(name: str, folder: str, places: Sequence[Path]) -> tuple[str, str]:
     """The task of a process: the figure, and what was different, or went wrong."""
-    from jaxsel import compiled
+    from jaxsel.kernel import compiled
 
     compilation_cache()
     os.environ.pop(FOLDER_VARIABLE, None)

@@ -1,9 +1,9 @@
 """What a better winner costs at the noise of a plan, one curve a family of laws of K."""
 
-from jaxsel.domains import number, probability, whole
 from jaxsel.families.tuning.planning.frontier import frontiers, limit
 from jaxsel.families.tuning.planning.planned import Plan, plan, single_run
 from jaxsel.families.tuning.proofs import base_epsilon
+from jaxsel.language.domains import number, probability, whole
 from jaxsel.pictures.plan import Planned, highest_epsilon
 from jaxsel.pictures.plan import draw as draw_plan
 

@@ -13,8 +13,7 @@ from scipy import stats
 
 from figures.common import words
 from figures.common.figure import load
-from jaxsel.audit_bounds import epsilon_lower_bound
-from jaxsel.domains import probability
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_epsilon,
@@ -34,7 +33,8 @@ from jaxsel.families.noisy_max.group_bounds import (
     worst_composed_group_pair,
     worst_group_pair,
 )
-from jaxsel.intervals import clopper_pearson_lower, clopper_pearson_upper
+from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
+from jaxsel.language.domains import probability
 from jaxsel.pictures import style
 from sims.krw24_1 import COMPOSED, COMPOSITIONS, FIXED, NOISE_SCALE, NOISE_SCALES
 

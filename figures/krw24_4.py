@@ -16,7 +16,7 @@ from figures.common.figure import load
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import binomial_profile, poisson_profile
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.worst_rankings import NOISE_MULTIPLIER

@@ -8,14 +8,14 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common.figure import load
-from jaxsel.intervals import mean_interval
+from jaxsel.host.intervals import mean_interval
 from jaxsel.pictures import style
 from sims.krw24_5 import CAP
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 5: private linear regression"
 SECONDS = 38
 SIM = "krw24-5"
-_STEPS = 2**30  # of the fixed-point sums of jaxsel.statistics.moments
+_STEPS = 2**30  # of the fixed-point sums of jaxsel.kernel.statistics.moments
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "LT-Thm3.4": (
         "Tuned OPS-PTR, Liu & Talwar 2019",

@@ -19,7 +19,7 @@ from figures.common.krw24_shared import BASE, DELTA, KINDS, kind
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon

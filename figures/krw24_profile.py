@@ -16,7 +16,7 @@ from figures.common.figure import load
 from figures.common.krw24_audits import Audited, arrows, planned_event
 from figures.common.krw24_ladder import LOOKS, Ladder, ladder
 from figures.common.krw24_shared import DELTA
-from jaxsel.audit_bounds import delta_lower_bound
+from jaxsel.auditing.audit_bounds import delta_lower_bound
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse

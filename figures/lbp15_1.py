@@ -4,9 +4,9 @@ import matplotlib.pyplot as plt
 
 from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.catalogue import find_claim, find_mechanism
-from jaxsel.families.noisy_max.subsampled_exponential_entries import subsampled_law
+from jaxsel.families.noisy_max.subsampled_exponential_laws import subsampled_law
 from sims.lbp15_1 import DRAWS, SCORES
 
 TITLE = "Lantz, Boyd & Page 2015: the subsampled exponential mechanism"

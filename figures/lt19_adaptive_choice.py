@@ -7,7 +7,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common.figure import load
 from jaxsel.families.percentile.pipeline_laws import most_calls, pipeline
-from jaxsel.intervals import clopper_pearson, mean_interval
+from jaxsel.host.intervals import clopper_pearson, mean_interval
 from jaxsel.pictures import style
 from sims.lt19_adaptive_choice import (
     BINS,

@@ -28,7 +28,7 @@ from jaxsel.families.score_selection.settings import (
     generalised_selection_loss,
     margin_selection_needed,
 )
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from sims.lt19_generalisations import (

@@ -6,12 +6,12 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common.figure import load
 from figures.lt19_privacy_cost import audited
-from jaxsel.domains import positive
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps_pure,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
+from jaxsel.language.domains import positive
 from jaxsel.pictures import style
 
 TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"

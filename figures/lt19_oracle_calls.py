@@ -15,7 +15,7 @@ from jaxsel.families.percentile.pipeline_laws import (
     pipeline,
     pipeline_law,
 )
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from sims.lt19_percentile import ALPHA, BASE, BETAS, DELTA, median_base, median_search
 

@@ -13,7 +13,7 @@ from jaxsel.families.thresholds.packing_laws import (
     smallest_exponential_epsilon,
 )
 from jaxsel.families.tuning.bounds.random_stopping import stopping_law
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from sims.lt19_packing import ALPHA, EPSILON, STOP, base_laws
 

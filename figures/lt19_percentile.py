@@ -15,7 +15,7 @@ from jaxsel.families.percentile.laws import (
     found_threshold_law,
     oracle_law,
 )
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from sims.lt19_percentile import (
     BASE,

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.pictures import style
 from sims.lt19_privacy_cost import SELECTORS, Selector, base_pair
 

@@ -10,7 +10,7 @@ from scipy.interpolate import PchipInterpolator
 
 from figures.common import words
 from figures.common.figure import load
-from jaxsel.intervals import mean_interval
+from jaxsel.host.intervals import mean_interval
 from jaxsel.pictures import style
 from sims.lt19_selection import DELTA, MEAN_RUNS, SELECTORS, Selector, candidates
 

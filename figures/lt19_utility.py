@@ -8,8 +8,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common.figure import load
-from jaxsel.domains import positive
-from jaxsel.intervals import clopper_pearson, mean_interval
+from jaxsel.host.intervals import clopper_pearson, mean_interval
+from jaxsel.language.domains import positive
 from jaxsel.pictures import style
 from sims.lt19_utility import (
     BETA,

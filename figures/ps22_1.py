@@ -6,8 +6,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from figures.common.figure import load
-from jaxsel.domains import positive
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import positive
 from jaxsel.pictures import style
 
 TITLE = "Papernot & Steinke 2022, Figure 1: tuned accuracy with and without outliers"

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from figures.common import words
 from figures.common.figure import load
-from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.pictures import style
 from jaxsel.repetitions import parse
 from sims.common import tuned_laws

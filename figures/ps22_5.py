@@ -8,8 +8,8 @@ from matplotlib.figure import Figure as Canvas
 from figures.common import words
 from figures.common.figure import load
 from figures.common.tuned_curves import NAMES, curve, stored_laws
-from jaxsel.domains import number, positive
-from jaxsel.intervals import mean_interval
+from jaxsel.host.intervals import mean_interval
+from jaxsel.language.domains import number, positive
 from jaxsel.pictures import style
 from jaxsel.repetitions import expected_quantile
 from sims.common import tuned_laws

@@ -13,11 +13,11 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from figures.common import words
 from figures.common.figure import load
 from figures.common.search_accuracy import DELTA, budget, curve, numbers_of, simulated
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.released_search_budget import training_base
 from jaxsel.families.tuning.proofs import base_epsilon
+from jaxsel.host.errors import InputError
+from jaxsel.host.records import digest
 from jaxsel.pictures import style
-from jaxsel.records import digest
 from sims.common.digits_accuracies import PAPER_RATES, AccuracyTable
 from sims.ps22_7 import RELEASED, SEARCHES, tables
 

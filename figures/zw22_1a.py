@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from figures.common.figure import load
-from jaxsel.intervals import mean_interval
+from jaxsel.host.intervals import mean_interval
 from jaxsel.pictures import style
 
 TITLE = "Zhu & Wang 2022, Figure 1(a): top 15 states by COVID-19 cases"

@@ -10,14 +10,14 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from figures.common.figure import load
-from jaxsel.base import Relation
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import exponential_top_k_scale, top_stable
 from jaxsel.families.top_k.calibration import largest_rho
 from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.recall import Groups, hit_law
-from jaxsel.intervals import mean_interval
+from jaxsel.host.intervals import mean_interval
+from jaxsel.language.base import Relation
 from jaxsel.pictures import style
 from sims import zw22_1b as sim
 

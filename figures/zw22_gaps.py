@@ -10,9 +10,9 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from figures.common.figure import load
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.gaps import gap_for_success_printed
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
 from sims import zw22_gaps as sim
 from sims.common import top_k_gap_needs as needs

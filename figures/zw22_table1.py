@@ -9,7 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 
 from figures.common.figure import load
-from jaxsel.intervals import mean_interval
+from jaxsel.host.intervals import mean_interval
 from jaxsel.pictures import style
 
 TITLE = "Zhu & Wang 2022, Table 1: proportion of the true top k on check-ins"

@@ -34,33 +34,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxsel import repetitions as repetitions
-    from jaxsel import statistics as statistics
-    from jaxsel.auditing import Audit as Audit
-    from jaxsel.auditing import audit as audit
-    from jaxsel.auditing import audit_delta as audit_delta
-    from jaxsel.base import Budget as Budget
-    from jaxsel.base import Claim as Claim
-    from jaxsel.base import Erratum as Erratum
-    from jaxsel.base import FiniteLaw as FiniteLaw
-    from jaxsel.base import Mechanism as Mechanism
-    from jaxsel.base import Pair as Pair
-    from jaxsel.base import Relation as Relation
-    from jaxsel.base import Verdict as Verdict
-    from jaxsel.composition import CompositionCost as CompositionCost
-    from jaxsel.composition import CompositionDelta as CompositionDelta
-    from jaxsel.composition import compose as compose
-    from jaxsel.composition import compose_delta as compose_delta
-    from jaxsel.composition import guarantee_of as guarantee_of
-    from jaxsel.composition import (
-        privacy_loss_distribution as privacy_loss_distribution,
-    )
-    from jaxsel.composition import release as release
-    from jaxsel.delta_cost import DeltaCost as DeltaCost
-    from jaxsel.delta_cost import account_delta as account_delta
-    from jaxsel.engine import Performance as Performance
-    from jaxsel.engine import simulate as simulate
-    from jaxsel.engine import simulate_grid as simulate_grid
-    from jaxsel.errors import InputError as InputError
+    from jaxsel.auditing.audit import Audit as Audit
+    from jaxsel.auditing.audit import audit as audit
+    from jaxsel.auditing.audit import audit_delta as audit_delta
+    from jaxsel.catalogue.validation import Validation as Validation
+    from jaxsel.catalogue.validation import validate as validate
     from jaxsel.families.noisy_max.noisy_max import noisy_max as noisy_max
     from jaxsel.families.thresholds.threshold_selection import (
         threshold_selection as threshold_selection,
@@ -74,81 +52,105 @@ if TYPE_CHECKING:
     from jaxsel.families.tuning.planning.planned import plan as plan
     from jaxsel.families.tuning.private_tuning import Selection as Selection
     from jaxsel.families.tuning.private_tuning import private_tuning as private_tuning
-    from jaxsel.grid import account_grid as account_grid
-    from jaxsel.public import TuningCost as TuningCost
-    from jaxsel.public import account as account
-    from jaxsel.public import claim as claim
-    from jaxsel.public import mechanism as mechanism
-    from jaxsel.release_plans import ReleasePlan as ReleasePlan
-    from jaxsel.release_plans import plan_releases as plan_releases
-    from jaxsel.reporting import report as report
+    from jaxsel.host.errors import InputError as InputError
+    from jaxsel.kernel import statistics as statistics
+    from jaxsel.kernel.engine import Performance as Performance
+    from jaxsel.kernel.engine import simulate as simulate
+    from jaxsel.kernel.engine import simulate_grid as simulate_grid
+    from jaxsel.kernel.tables import from_law as from_law
+    from jaxsel.kernel.tallies import Tallies as Tallies
+    from jaxsel.language.base import Budget as Budget
+    from jaxsel.language.base import Claim as Claim
+    from jaxsel.language.base import Erratum as Erratum
+    from jaxsel.language.base import FiniteLaw as FiniteLaw
+    from jaxsel.language.base import Mechanism as Mechanism
+    from jaxsel.language.base import Pair as Pair
+    from jaxsel.language.base import Relation as Relation
+    from jaxsel.language.base import Verdict as Verdict
+    from jaxsel.questions.account import TuningCost as TuningCost
+    from jaxsel.questions.account import account as account
+    from jaxsel.questions.account import claim as claim
+    from jaxsel.questions.account import mechanism as mechanism
+    from jaxsel.questions.account_delta import DeltaCost as DeltaCost
+    from jaxsel.questions.account_delta import account_delta as account_delta
+    from jaxsel.questions.account_grid import account_grid as account_grid
+    from jaxsel.questions.compose import CompositionCost as CompositionCost
+    from jaxsel.questions.compose import CompositionDelta as CompositionDelta
+    from jaxsel.questions.compose import compose as compose
+    from jaxsel.questions.compose import compose_delta as compose_delta
+    from jaxsel.questions.compose import guarantee_of as guarantee_of
+    from jaxsel.questions.compose import (
+        privacy_loss_distribution as privacy_loss_distribution,
+    )
+    from jaxsel.questions.compose import release as release
+    from jaxsel.questions.plan_releases import ReleasePlan as ReleasePlan
+    from jaxsel.questions.plan_releases import plan_releases as plan_releases
+    from jaxsel.questions.report import report as report
     from jaxsel.reports.report import Report as Report
     from jaxsel.sweeps.functions import Trial as Trial
     from jaxsel.sweeps.functions import over as over
     from jaxsel.sweeps.functions import own_mechanism as own_mechanism
     from jaxsel.sweeps.running import sweep as sweep
-    from jaxsel.tables import from_law as from_law
-    from jaxsel.tallies import Tallies as Tallies
-    from jaxsel.validation import Validation as Validation
-    from jaxsel.validation import validate as validate
 
     __version__: str
 
 # Public name -> where it is defined ("module" or "module:name"); imported on first use,
 # so that what needs no JAX does not wait for it.
 _PUBLIC = {
-    "Audit": "auditing:Audit",
-    "Budget": "base:Budget",
-    "Claim": "base:Claim",
-    "CompositionCost": "composition:CompositionCost",
-    "CompositionDelta": "composition:CompositionDelta",
-    "DeltaCost": "delta_cost:DeltaCost",
-    "Erratum": "base:Erratum",
-    "FiniteLaw": "base:FiniteLaw",
-    "InputError": "errors:InputError",
-    "Mechanism": "base:Mechanism",
+    "Audit": "auditing.audit:Audit",
+    "Budget": "language.base:Budget",
+    "Claim": "language.base:Claim",
+    "CompositionCost": "questions.compose:CompositionCost",
+    "CompositionDelta": "questions.compose:CompositionDelta",
+    "DeltaCost": "questions.account_delta:DeltaCost",
+    "Erratum": "language.base:Erratum",
+    "FiniteLaw": "language.base:FiniteLaw",
+    "InputError": "host.errors:InputError",
+    "Mechanism": "language.base:Mechanism",
     "Optimal": "families.tuning.planning.optimal:Optimal",
-    "Pair": "base:Pair",
-    "Performance": "engine:Performance",
+    "Pair": "language.base:Pair",
+    "Performance": "kernel.engine:Performance",
     "Plan": "families.tuning.planning.planned:Plan",
-    "Relation": "base:Relation",
-    "ReleasePlan": "release_plans:ReleasePlan",
+    "Relation": "language.base:Relation",
+    "ReleasePlan": "questions.plan_releases:ReleasePlan",
     "Report": "reports.report:Report",
     "Selection": "families.tuning.private_tuning:Selection",
-    "Tallies": "tallies:Tallies",
+    "Tallies": "kernel.tallies:Tallies",
     "Trial": "sweeps.functions:Trial",
-    "TuningCost": "public:TuningCost",
-    "Validation": "validation:Validation",
-    "Verdict": "base:Verdict",
-    "account": "public:account",
-    "account_delta": "delta_cost:account_delta",
-    "account_grid": "grid:account_grid",
-    "audit": "auditing:audit",
-    "audit_delta": "auditing:audit_delta",
+    "TuningCost": "questions.account:TuningCost",
+    "Validation": "catalogue.validation:Validation",
+    "Verdict": "language.base:Verdict",
+    "account": "questions.account:account",
+    "account_delta": "questions.account_delta:account_delta",
+    "account_grid": "questions.account_grid:account_grid",
+    "audit": "auditing.audit:audit",
+    "audit_delta": "auditing.audit:audit_delta",
     "bases": "families.tuning.bases",
-    "claim": "public:claim",
-    "compose": "composition:compose",
-    "compose_delta": "composition:compose_delta",
-    "from_law": "tables:from_law",
-    "guarantee_of": "composition:guarantee_of",
-    "mechanism": "public:mechanism",
+    "domains": "language.domains",
+    "executors": "shards.executors",
+    "claim": "questions.account:claim",
+    "compose": "questions.compose:compose",
+    "compose_delta": "questions.compose:compose_delta",
+    "from_law": "kernel.tables:from_law",
+    "guarantee_of": "questions.compose:guarantee_of",
+    "mechanism": "questions.account:mechanism",
     "noised_score": "families.tuning.noised_bases:noised_score",
     "noisy_max": "families.noisy_max.noisy_max:noisy_max",
     "optimal": "families.tuning.planning.optimal:optimal",
     "over": "sweeps.functions:over",
     "own_mechanism": "sweeps.functions:own_mechanism",
     "plan": "families.tuning.planning.planned:plan",
-    "plan_releases": "release_plans:plan_releases",
+    "plan_releases": "questions.plan_releases:plan_releases",
     "private_tuning": "families.tuning.private_tuning:private_tuning",
-    "privacy_loss_distribution": "composition:privacy_loss_distribution",
+    "privacy_loss_distribution": "questions.compose:privacy_loss_distribution",
     "random_candidate": "families.tuning.noised_bases:random_candidate",
-    "release": "composition:release",
-    "report": "reporting:report",
-    "simulate": "engine:simulate",
-    "simulate_grid": "engine:simulate_grid",
+    "release": "questions.compose:release",
+    "report": "questions.report:report",
+    "simulate": "kernel.engine:simulate",
+    "simulate_grid": "kernel.engine:simulate_grid",
     "sweep": "sweeps.running:sweep",
     "threshold_selection": "families.thresholds.threshold_selection:threshold_selection",
-    "validate": "validation:validate",
+    "validate": "catalogue.validation:validate",
 }
 _MODULES = ("repetitions", "statistics")
 

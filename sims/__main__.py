@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from jaxsel import compiled
-from jaxsel.blas_threads import one_for_this_process
 from jaxsel.cli.arguments import (
     bad_input_exits,
     compilation_cache,
@@ -23,6 +21,8 @@ from jaxsel.cli.scaling import (
     say_kept,
     scaled,
 )
+from jaxsel.host.blas_threads import one_for_this_process
+from jaxsel.kernel import compiled
 from sims.registry import OUT, SIMS, check_simulates, compute, run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

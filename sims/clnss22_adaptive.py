@@ -8,13 +8,13 @@ the one that the answers suggest.
 import numpy as np
 from scipy import stats
 
-from jaxsel.domains import positive, whole
-from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.multiplicative_weights.adaptive_analysis import (
     PROTECTIONS,
     adaptive_analysis,
 )
-from jaxsel.statistics import combine, moments
+from jaxsel.kernel.engine import Performance, simulate_grid
+from jaxsel.kernel.statistics import combine, moments
+from jaxsel.language.domains import positive, whole
 from sims.common.universe import table
 
 TRIALS = 128

@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
-from jaxsel.domains import positive, probability
-from jaxsel.engine import simulate_grid
 from jaxsel.families.choosing.choosing import choosing_mechanism
 from jaxsel.families.choosing.laws import choosing_settings, needed_lead
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import positive, probability
 
 TRIALS = 200_000
 

@@ -10,9 +10,9 @@ import math
 import numpy as np
 from scipy import special
 
-from jaxsel.domains import positive, probability
-from jaxsel.engine import simulate_grid
 from jaxsel.families.selection_and_test.coin_game import coin_game
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import positive, probability
 
 TRIALS = 1_000_000
 EPSILON = 0.5

@@ -9,12 +9,12 @@ import math
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.domains import numbers
-from jaxsel.engine import simulate_grid
 from jaxsel.families.percentile.better_than_median import better_than_median
 from jaxsel.families.percentile.median_laws import median_failure
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import numbers
 
 TRIALS = 1_000_000
 LEAST = 1e-4

@@ -7,14 +7,14 @@ rarely, which errs most; one trial is one interaction.
 
 import numpy as np
 
-from jaxsel.base import Mechanism
-from jaxsel.domains import numbers, positive, probability, whole
-from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights import updates as updates_of
 from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
 from jaxsel.families.multiplicative_weights.repetitive import repetitive
-from jaxsel.statistics import combine, counts, histogram, sums
+from jaxsel.kernel.engine import Performance, simulate_grid
+from jaxsel.kernel.statistics import combine, counts, histogram, sums
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import numbers, positive, probability, whole
 from sims.common.universe import table
 
 TRIALS = 1000

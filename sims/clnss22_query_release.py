@@ -8,11 +8,11 @@ import functools
 
 import numpy as np
 
-from jaxsel.domains import positive, probability, whole
-from jaxsel.engine import simulate_grid
 from jaxsel.families.query_release.laws import query_release
 from jaxsel.families.query_release.query_release import Answers, query_release_mechanism
-from jaxsel.statistics import combine, counts, histogram
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.kernel.statistics import combine, counts, histogram
+from jaxsel.language.domains import positive, probability, whole
 
 TRIALS = 100_000
 

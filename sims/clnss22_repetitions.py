@@ -10,8 +10,6 @@ import math
 
 import numpy as np
 
-from jaxsel.domains import probability, whole
-from jaxsel.engine import simulate_grid
 from jaxsel.families.repetitive_sparse_vector.error_laws import needed_margin
 from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
     repetitive_sparse_vector,
@@ -20,7 +18,9 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     RepetitiveSettings,
     repetitive_settings,
 )
-from jaxsel.statistics import combine, counts, sums
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.kernel.statistics import combine, counts, sums
+from jaxsel.language.domains import probability, whole
 
 TRIALS = 300_000
 

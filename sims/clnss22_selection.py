@@ -18,9 +18,9 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.pairs import LawPair
-from jaxsel.domains import positive, probability, whole
-from jaxsel.engine import simulate_grid
 from jaxsel.families.selection_and_test.program import Select, Tests, program
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import positive, probability, whole
 
 TRIALS = 1_000_000
 EPSILON = 0.5

@@ -10,12 +10,12 @@ import functools
 
 import numpy as np
 
-from jaxsel.engine import simulate_grid
 from jaxsel.families.choosing.laws import needed_lead, stable_settings
 from jaxsel.families.choosing.stable_selection import stable_selection
 from jaxsel.families.top_k.gaps import gap_for_success
 from jaxsel.families.top_k.stable import propose_test_release
-from jaxsel.statistics import sums
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.kernel.statistics import sums
 from sims.clnss22_choosing import BETA, DELTA, EPSILON, FACTORS, exponential_wins
 
 TRIALS = 200_000

@@ -22,8 +22,6 @@ import numpy as np
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run import closed_forms
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.domains import numbers, positive, probability, whole
-from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.repetitive_sparse_vector.error_laws import (
     needed_margin,
     tuned_settings,
@@ -40,7 +38,9 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
 from jaxsel.families.sparse_vector.bounds import good_share, lyu_su_li_noise
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.sparse import sparse_vector
-from jaxsel.statistics import counts
+from jaxsel.kernel.engine import Performance, simulate_grid
+from jaxsel.kernel.statistics import counts
+from jaxsel.language.domains import numbers, positive, probability, whole
 
 TRIALS = 30_000
 

@@ -23,12 +23,12 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel.base import Mechanism, Relation
-from jaxsel.domains import positive
-from jaxsel.engine import simulate_grid
 from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.sparse import sparse_vector
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.base import Mechanism, Relation
+from jaxsel.language.domains import positive
 
 TRIALS = 500_000
 EPSILON = 1.0

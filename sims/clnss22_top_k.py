@@ -9,8 +9,6 @@ import functools
 
 import numpy as np
 
-from jaxsel.domains import positive, probability, whole
-from jaxsel.engine import simulate_grid
 from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.confident_laws import (
     confident_lead,
@@ -19,6 +17,8 @@ from jaxsel.families.top_k.confident_laws import (
 )
 from jaxsel.families.top_k.confident_top_k import confident_top_k
 from jaxsel.families.top_k.exponential import exponential_top_k
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import positive, probability, whole
 
 TRIALS = 20_000
 

@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel import catalogue, records
+from jaxsel import catalogue
 from jaxsel.bench import mechanisms as bench
 from jaxsel.bench.checks import chi_square_p_value
 from jaxsel.data.images import load_images
-from jaxsel.engine import Performance, simulate
-from jaxsel.entry import MechanismEntry
-from jaxsel.errors import InputError
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
+from jaxsel.kernel.engine import Performance, simulate
+from jaxsel.language.entry import MechanismEntry
 from sims.common import digits_accuracies
 from sims.common.digits_accuracies import Setting
 from sims.registry import OUT

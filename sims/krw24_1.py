@@ -11,9 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxsel.base import Pair
-from jaxsel.domains import positive, probability, whole
-from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.composition import composition
 from jaxsel.families.noisy_max.group_bounds import (
     GroupPair,
@@ -23,6 +20,9 @@ from jaxsel.families.noisy_max.group_bounds import (
     worst_group_pair,
 )
 from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.base import Pair
+from jaxsel.language.domains import positive, probability, whole
 
 TRIALS = 4_000_000
 DELTA = 1e-3  # that so many trials can see; the paper's is 1e-6

@@ -18,12 +18,12 @@ from itertools import groupby
 
 import numpy as np
 
-from jaxsel.domains import numbers
-from jaxsel.engine import simulate_grid
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.noised_bases import noised_score
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.host.errors import InputError
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import numbers
 from jaxsel.repetitions import Repetitions, describe, from_mean
 from sims.common.gaussian_orders import natural_law
 from sims.common.worst_rankings import (
@@ -84,7 +84,7 @@ def profile_tallies(
 
     Args:
       laws: laws of K, those of one family together.
-      trials, seed, progress: as for ``jaxsel.engine.simulate``.
+      trials, seed, progress: as for ``jaxsel.kernel.engine.simulate``.
 
     Returns:
       "epsilons" and "deltas" Float64["laws targets"], exact under the rankings;

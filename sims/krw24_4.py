@@ -9,10 +9,10 @@ tuned algorithm.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel import repetition_sampling as sampling
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.domains import whole
-from jaxsel.engine import simulate_grid
+from jaxsel.kernel import repetition_sampling as sampling
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.base import FiniteLaw, Mechanism
+from jaxsel.language.domains import whole
 from jaxsel.repetitions import Repetitions, binomial, describe, poisson
 from sims.krw24_2 import profile_tallies
 

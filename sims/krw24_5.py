@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.base import Mechanism
 from jaxsel.data import load_regression
 from jaxsel.data.download import available
 from jaxsel.data.regression import BIKE, ELEVATORS
-from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.ridge_regression.baselines import (
     balanced_posterior_sampling,
     expected_error,
@@ -34,8 +32,10 @@ from jaxsel.families.ridge_regression.tuned import (
     TunedCalibration,
     calibrate_tuned,
 )
+from jaxsel.kernel.engine import Performance, simulate_grid
+from jaxsel.kernel.statistics import combine, counts, moments
+from jaxsel.language.base import Mechanism
 from jaxsel.repetitions import geometric
-from jaxsel.statistics import combine, counts, moments
 
 TRIALS = 2000
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)

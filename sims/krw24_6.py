@@ -16,10 +16,10 @@ import itertools
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
-from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.dp_sgd_runs import event, runs, sides, tuned_masses
 

@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel import domains
 from jaxsel.accounting.single_run.score_pairs import (
     ScorePair,
     gaussian_pair,
     laplace_pair,
     subsampled_gaussian_pair,
 )
-from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language import domains
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.line_rankings import CELLS, Ranking, natural_ranking, worst_rankings
 from sims.common.worst_rankings import NOISE_MULTIPLIER
@@ -108,7 +108,7 @@ def tallies(
 
     Args:
       cells: law of one run's place, best first, and law of K; the same length in all.
-      trials, seed, progress: as for ``jaxsel.engine.simulate``.
+      trials, seed, progress: as for ``jaxsel.kernel.engine.simulate``.
 
     Returns:
       Tallies in the order given; nothing released last.

@@ -1,7 +1,7 @@
 """Subsampled exponential mechanism: releases by number of draws, on a pair."""
 
 from jaxsel.catalogue import find_mechanism
-from jaxsel.engine import simulate_grid
+from jaxsel.kernel.engine import simulate_grid
 
 TRIALS = 1_000_000
 DRAWS, SCORES = (1, 2, 4, 8, 16), "0,-1,-2,-3,-4,-5"

@@ -14,9 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Mechanism
-from jaxsel.domains import numbers, positive, whole
-from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.score_selection.analysis_settings import (
     composed_epsilon,
     selected_epsilon,
@@ -27,6 +24,9 @@ from jaxsel.families.score_selection.private_analyses import (
 )
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import Performance, simulate_grid
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import numbers, positive, whole
 
 TRIALS = 400
 TOTALS = (0.3, 1.0, 3.0, 10.0, 30.0)

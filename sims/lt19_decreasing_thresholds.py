@@ -6,12 +6,12 @@ probabilities (1 +- e)/2. What is tallied is the output. A trial is one release.
 """
 
 from jaxsel.accounting.single_run.pairs import bernoulli, randomised_response
-from jaxsel.domains import positive, probability
-from jaxsel.engine import simulate_grid
 from jaxsel.families.percentile.score_percentile import score_percentile
 from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import positive, probability
 
 TRIALS = 1_000_000
 EPSILON = 1.0

@@ -12,9 +12,6 @@ import math
 import numpy as np
 from scipy import special
 
-from jaxsel.base import Mechanism, factory
-from jaxsel.domains import positive, probability
-from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.score_selection.candidate_laws import noisy_candidates
 from jaxsel.families.score_selection.classical import (
@@ -33,6 +30,9 @@ from jaxsel.families.score_selection.settings import (
     stopping_for,
 )
 from jaxsel.families.score_selection.stopping import candidate_stopping
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.domains import positive, probability
 
 TRIALS = 300_000
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.pairs import LawPair
-from jaxsel.domains import numbers, positive
-from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import numbers, positive
 
 TRIALS = 4_000_000
 EPSILON = 0.5

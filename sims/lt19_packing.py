@@ -7,13 +7,13 @@ was selected, on D_0 and on D_j. A trial is one selection.
 
 import numpy as np
 
-from jaxsel import domains
 from jaxsel import repetitions as laws
-from jaxsel.engine import simulate_grid
 from jaxsel.families.thresholds.packing_laws import packing_law, packing_successes
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language import domains
 
 TRIALS = 4_000_000
 EPSILON = 0.01  # of one mechanism

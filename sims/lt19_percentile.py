@@ -8,8 +8,6 @@ Theorem 4) on a base whose median one wants to reach.
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.domains import positive, probability, whole
-from jaxsel.engine import simulate_grid
 from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
 from jaxsel.families.percentile.find_threshold import find_percentile_threshold
 from jaxsel.families.percentile.median_laws import median_rounds
@@ -25,6 +23,8 @@ from jaxsel.families.percentile.pipeline_laws import (
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.families.tuning import bases
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import positive, probability, whole
 
 TRIALS = 200_000
 

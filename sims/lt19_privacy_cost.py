@@ -14,12 +14,12 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.pairs import LawPair, three_outcome
-from jaxsel.base import Mechanism
-from jaxsel.domains import positive, probability
-from jaxsel.engine import simulate_grid
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import positive, probability
 
 TRIALS = 1_500_000
 EPSILON = 1.0  # of one run

@@ -16,9 +16,6 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
-from jaxsel.base import Mechanism
-from jaxsel.domains import probability, whole
-from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.laws import threshold_pure
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
@@ -28,6 +25,9 @@ from jaxsel.families.tuning.bounds.negative_binomial import (
 from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.families.tuning.noised_bases import random_candidate
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import probability, whole
 from sims.common import digits_candidates
 
 TRIALS = 1_000_000

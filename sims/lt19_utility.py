@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Mechanism
-from jaxsel.domains import numbers, probability, whole
-from jaxsel.engine import simulate_grid
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.noised_bases import random_candidate
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import numbers, probability, whole
 
 TRIALS = 500_000
 CANDIDATES = 100

@@ -24,9 +24,9 @@ What comes out, beside the exact minimiser (`optimum_accuracy`):
 import numpy as np
 from scipy.optimize import minimize
 
-from jaxsel.domains import numbers, whole
-from jaxsel.errors import check_integer
-from jaxsel.progress import progress_bar
+from jaxsel.host.errors import check_integer
+from jaxsel.host.progress import progress_bar
+from jaxsel.language.domains import numbers, whole
 
 TRIALS = 1000
 NAME = "ps22-1"

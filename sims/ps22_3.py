@@ -5,7 +5,7 @@ its outputs (see ``sims.common.gaussian_orders``). One trial is one execution of
 algorithm.
 """
 
-from jaxsel.domains import whole
+from jaxsel.language.domains import whole
 from jaxsel.repetitions import from_mean
 from sims.common.renyi_tallies import renyi_tallies
 

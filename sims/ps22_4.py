@@ -13,10 +13,10 @@ from itertools import groupby
 import numpy as np
 from scipy import special
 
-from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
-from jaxsel.intervals import clopper_pearson_lower, clopper_pearson_upper
+from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
+from jaxsel.kernel.engine import simulate_grid
 from jaxsel.repetitions import Repetitions, describe, from_mean
 from sims.common import gaussian_orders as orders
 from sims.common.tuned_laws import DELTA

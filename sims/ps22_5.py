@@ -11,12 +11,12 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel import noise
-from jaxsel.domains import numbers
-from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import Base, Draw
 from jaxsel.families.tuning.private_tuning import private_tuning
-from jaxsel.statistics import moments
+from jaxsel.kernel import noise
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.kernel.statistics import moments
+from jaxsel.language.domains import numbers
 from sims.common import tuned_laws
 
 TRIALS = 1_000_000

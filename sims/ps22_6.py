@@ -7,10 +7,10 @@ fixed numbers of runs 1 to 10.
 
 import numpy as np
 
-from jaxsel.domains import numbers, probability
-from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import numbers, probability
 from sims.common import tuned_laws
 
 TRIALS = 1_000_000

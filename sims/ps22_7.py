@@ -18,10 +18,10 @@ from jaxsel.data.released_accuracies import (
     load_released_accuracies,
     released_available,
 )
-from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import score_table
 from jaxsel.families.tuning.private_tuning import private_tuning
-from jaxsel.records import digest
+from jaxsel.host.records import digest
+from jaxsel.kernel.engine import simulate_grid
 from jaxsel.repetitions import Repetitions
 from sims.common import digits_accuracies
 from sims.common.digits_accuracies import AccuracyTable

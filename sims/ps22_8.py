@@ -8,11 +8,11 @@ search; what is tallied is the output, on both sides.
 import numpy as np
 
 from jaxsel.accounting.single_run.pairs import tight_conditional
-from jaxsel.domains import number, numbers
-from jaxsel.engine import simulate_grid
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.bounds.conditional import fitted_tight_conditional
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import number, numbers
 from sims.common.tuned_laws import RHO
 
 TRIALS = 4_000_000

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel import records, source_digest
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.errors import InputError
+from jaxsel.host import records, source_digest
+from jaxsel.host.errors import InputError
 from sims import listing
 from sims.settings import Settings, applied, of_module, suffix
 
@@ -64,7 +64,7 @@ def dependencies(module: str, without_claims: bool = True) -> dict[str, Any]:
 
     Args:
       module: its full name.
-      without_claims: as for ``jaxsel.source_digest.digests``.
+      without_claims: as for ``jaxsel.host.source_digest.digests``.
     """
     code = source_digest.digests([module], without_claims)
     found: dict[str, Any] = {"code": code, "jax": importlib.metadata.version("jax")}
@@ -165,11 +165,11 @@ def why_simulated(
 
 
 def check_simulates(name: str) -> None:
-    """InputError unless the trials of a simulation are those of ``jaxsel.engine``."""
-    if "jaxsel.engine" not in source_digest.digests([find(name).module]):
+    """InputError unless the trials of a simulation are those of the engine."""
+    if "jaxsel.kernel.engine" not in source_digest.digests([find(name).module]):
         raise InputError(
-            f"{name} does not simulate with jaxsel.engine (it reads tables or computes "
-            "exact laws), so that there is nothing to share out; run it whole"
+            f"{name} does not simulate with jaxsel.kernel.engine (it reads tables or "
+            "computes exact laws), so that there is nothing to share out; run it whole"
         )
 
 
@@ -202,7 +202,7 @@ def run(
       seed: of all its randomness.
       out: folder of the records.
       again: run even if the record of this very configuration exists.
-      progress: as for ``jaxsel.engine.simulate``.
+      progress: as for ``jaxsel.kernel.engine.simulate``.
       say: told what is happening.
       settings: other numbers than those of the files, from ``settings_of``.
     """

@@ -24,9 +24,9 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
-from jaxsel import source_digest
-from jaxsel.domains import Domain, Numbers, nearest
-from jaxsel.errors import InputError
+from jaxsel.host import source_digest
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import Domain, Numbers, nearest
 
 # They hold no number of a figure, and what they hold must be there once.
 _MACHINERY = (

@@ -18,10 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Mechanism
 from jaxsel.data.covid import KINDS, covid_available, generated_covid, load_covid
-from jaxsel.domains import positive, probability, whole
-from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.top_k.baselines import (
     advanced_composition_share,
     limited_domain_share,
@@ -32,7 +29,10 @@ from jaxsel.families.top_k.fixed import fixed_top_k
 from jaxsel.families.top_k.limited_domain import limited_domain
 from jaxsel.families.top_k.release import event_of
 from jaxsel.families.top_k.top_stable import top_stable_sets
-from jaxsel.statistics import counts
+from jaxsel.kernel.engine import Performance, simulate_grid
+from jaxsel.kernel.statistics import counts
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import positive, probability, whole
 from sims.common.top_k_fallback import filled_top_stable
 
 TRIALS = 4000

@@ -9,10 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jaxsel.base import Mechanism
 from jaxsel.data.histograms import two_level_histogram
-from jaxsel.domains import positive, probability, whole
-from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.top_k.calibration import (
     StableTopK,
     largest_rho,
@@ -21,7 +18,10 @@ from jaxsel.families.top_k.calibration import (
 from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.stable import stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
-from jaxsel.statistics import sums
+from jaxsel.kernel.engine import Performance, simulate_grid
+from jaxsel.kernel.statistics import sums
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import positive, probability, whole
 
 TRIALS = 1000
 

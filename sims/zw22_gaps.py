@@ -7,10 +7,10 @@ is how often it succeeds.
 
 import numpy as np
 
-from jaxsel.engine import simulate_grid
 from jaxsel.families.top_k.noisy_gaps import largest_gap
 from jaxsel.families.top_k.stable import propose_test_release
-from jaxsel.statistics import sums
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.kernel.statistics import sums
 from sims.common.top_k_gap_needs import (
     DELTA,
     EPSILON,

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.base import Mechanism
 from jaxsel.data.histograms import (
     CHECK_INS,
     Histogram,
@@ -23,8 +22,6 @@ from jaxsel.data.histograms import (
     load_check_ins,
     zipf_histogram,
 )
-from jaxsel.domains import numbers
-from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.top_k.baselines import limited_domain_share
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
 from jaxsel.families.top_k.exponential import exponential_top_k
@@ -32,7 +29,10 @@ from jaxsel.families.top_k.fixed import fixed_top_k
 from jaxsel.families.top_k.limited_domain import limited_domain
 from jaxsel.families.top_k.release import event_of
 from jaxsel.families.top_k.top_stable import top_stable_sets
-from jaxsel.statistics import counts
+from jaxsel.kernel.engine import Performance, simulate_grid
+from jaxsel.kernel.statistics import counts
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import numbers
 
 TRIALS = 4000
 SIZES = (3, 10, 50)

@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import stream
-from jaxsel.base import Mechanism
-from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.top_k.pate import noisy_labels
 from jaxsel.families.top_k.stable import stable_top_k
-from jaxsel.statistics import sums
+from jaxsel.kernel import stream
+from jaxsel.kernel.engine import Performance, simulate_grid
+from jaxsel.kernel.statistics import sums
+from jaxsel.language.base import Mechanism
 from sims.common.multi_label_exact import (
     DELTA,
     DELTA_T,

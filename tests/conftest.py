@@ -37,8 +37,8 @@ import pytest
 from jaxtyping import install_import_hook
 from xdist.scheduler import LoadScopeScheduling
 
-from jaxsel import compiled
-from jaxsel.blas_threads import one_for_this_process
+from jaxsel.host.blas_threads import one_for_this_process
+from jaxsel.kernel import compiled
 from tests import selecting
 
 # Each worker is one process of many: its BLAS threads would wait for those of others.
@@ -53,9 +53,11 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 _ROOT = Path(__file__).parent.parent
 _CHANGED = pytest.StashKey[selecting.Selection | None]()
 # Stated shapes and types are checked while tests run, in the rooms that run on devices.
-CHECKED_ROOMS = (
-    "jaxsel.stream", "jaxsel.noise", "jaxsel.logarithm", "jaxsel.rows", "jaxsel.tables",
-    "jaxsel.repetition_sampling", "jaxsel.look_up",
+CHECKED_ROOMS = tuple(
+    f"jaxsel.kernel.{name}"
+    for name in (
+        "stream", "noise", "logarithm", "rows", "tables", "repetition_sampling", "look_up",
+    )
 )  # fmt: skip
 
 

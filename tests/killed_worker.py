@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel import executors
-from jaxsel.engine import Performance, simulate
+from jaxsel.kernel.engine import Performance, simulate
+from jaxsel.shards import executors
 from tests.test_executors import python_mechanism
 
 

@@ -2,10 +2,11 @@
 
 ``make test-changed`` asks for those of the files that differ from a commit. A test depends
 on every module that its file imports, and that those import, inside functions, too; on the
-modules that its strings name (``"jaxsel.engine.count_here"``); and on the modules of the
-mechanisms, claims, figures and simulations that its strings or its parameters name, because
-the catalogue finds those by listing. A test that asks for all of them, and names none,
-depends on all. What is no module of Python, or is new, reaches every test that lists files.
+modules that its strings name (``"jaxsel.kernel.engine.count_here"``); and on the modules
+of the mechanisms, claims, figures and simulations that its strings or its parameters name,
+because the catalogue finds those by listing. A test that asks for all of them, and names
+none, depends on all. What is no module of Python, or is new, reaches every test that lists
+files.
 """
 
 import ast
@@ -16,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxsel import source_digest
+from jaxsel.host import source_digest
 
 ROOT = Path(__file__).parents[1]
 _PACKAGES = ("jaxsel", "sims", "figures", "tests")

@@ -9,8 +9,8 @@ import pytest
 import jaxsel
 from jaxsel import catalogue, repetitions
 from jaxsel.cli import main
-from jaxsel.default_delta import DELTA
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.default_delta import DELTA
 
 _BASE = "gaussian:noise_multiplier=4"
 _QUICK = "pure:epsilon=0.1"

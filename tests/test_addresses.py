@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxsel import stream
-from jaxsel.base import Mechanism
 from jaxsel.bench import jaxpr_in_numpy
 from jaxsel.catalogue import mechanisms
+from jaxsel.kernel import stream
+from jaxsel.language.base import Mechanism
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from jaxsel.audit_bounds import AuditBound, delta_lower_bound, epsilon_lower_bound
-from jaxsel.errors import InputError
-from jaxsel.intervals import (
+from jaxsel.auditing.audit_bounds import (
+    AuditBound,
+    delta_lower_bound,
+    epsilon_lower_bound,
+)
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import (
     binomial_p_value,
     clopper_pearson_lower,
     clopper_pearson_upper,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from jaxsel import auditing
-from jaxsel.base import Pair, Relation
-from jaxsel.errors import InputError
+from jaxsel.auditing.audit import audit as auditing
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Pair, Relation
 
 PAIR = Pair("p", [1.0, 0.0], [0.0, 1.0], Relation.GENERAL, {"epsilon": 1.0}, "a test")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import bench, noise, repetitions
+from jaxsel import bench, repetitions
 from jaxsel.bench import (
     identity,
     jax_samplers,
@@ -22,8 +22,9 @@ from jaxsel.bench import (
 from jaxsel.bench.__main__ import main, table
 from jaxsel.bench.checks import chi_square_p_value, maxima_p_value
 from jaxsel.bench.timing import Sampler, Settings, rates, ratio, time_all
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bases import finite
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import noise
 from tests.conftest import ALPHA
 
 SCORES = np.linspace(0.0, 3.0, 10)

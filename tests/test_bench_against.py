@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from jaxsel.bench import against
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 @pytest.mark.rare

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxsel import bench, catalogue, logarithm, stream
+from jaxsel import bench, catalogue
 from jaxsel.bench import counted_limit, mechanisms, numpy_forms, table
 from jaxsel.bench.checks import chi_square_p_value
 from jaxsel.bench.operations import ARITHMETIC, HASH, SHORT_LOG, count
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import logarithm, stream
 from tests.conftest import ALPHA
 
 WORD = jax.ShapeDtypeStruct((), jnp.uint32)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from jaxsel.bench import wishes
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 def test_commands_are_drawn_by_seed_and_ask_for_everything():

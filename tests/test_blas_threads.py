@@ -11,11 +11,11 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import jaxsel
-from jaxsel import blas_threads
-from jaxsel.blas_threads import one_blas_thread
-from jaxsel.errors import InputError
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.bounds import priced_envelope
+from jaxsel.host import blas_threads
+from jaxsel.host.blas_threads import one_blas_thread
+from jaxsel.host.errors import InputError
 
 ROOT = Path(__file__).parent.parent
 BASE, LAW = "gaussian:noise_multiplier=4", "geometric:mean=10"
@@ -235,15 +235,15 @@ _SHOW = (
 
 def test_an_import_changes_nothing():
     code = (
-        "import os; before = dict(os.environ); import jaxsel, jaxsel.public;"
-        "import jaxsel.executors; jaxsel.cli = __import__('jaxsel.cli'); "
+        "import os; before = dict(os.environ); import jaxsel, jaxsel.questions.account;"
+        "import jaxsel.shards.executors; jaxsel.cli = __import__('jaxsel.cli'); "
         "print(before == dict(os.environ))"
     )
     assert _fresh(code) == "True"
 
 
 def test_a_program_sets_it_once_for_itself_and_what_it_starts():
-    begin = "from jaxsel.blas_threads import one_for_this_process as one; one();"
+    begin = "from jaxsel.host.blas_threads import one_for_this_process as one; one();"
     assert _fresh(begin + _SHOW) == "[1]"
     child = (
         "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
@@ -265,7 +265,7 @@ def test_the_command_line_is_such_a_program():
 
 
 def test_workers_count_with_one_thread(before):
-    from jaxsel import executors
+    from jaxsel.shards import executors
 
     assert executors._counted.__wrapped__ is not None
     seen = []

@@ -14,9 +14,10 @@ import textwrap
 import pytest
 
 import jaxsel
-from jaxsel import bench, catalogue, source_digest
+from jaxsel import bench, catalogue
 from jaxsel.catalogue import published_claims, self_checks
 from jaxsel.cli import checkout, main
+from jaxsel.host import source_digest
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:

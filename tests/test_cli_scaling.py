@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxsel.cli import main
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from tests.test_cli import no_compilation_cache as no_compilation_cache
 from tests.test_cli import run
 
@@ -67,7 +67,9 @@ def test_an_audit_with_a_record_prints_and_goes_on(capsys, tmp_path, monkeypatch
     alone = run(capsys, *AUDIT)
     command = (*AUDIT, "--record", str(tmp_path / "audit.nc"))
     assert run(capsys, *command) == alone
-    monkeypatch.setattr("jaxsel.engine.count_here", None)  # nothing is left to count
+    monkeypatch.setattr(
+        "jaxsel.kernel.engine.count_here", None
+    )  # nothing is left to count
     assert run(capsys, *command) == alone
 
 
@@ -145,7 +147,7 @@ def test_simulations_by_a_scheduler_are_those_of_one_process(
     monkeypatch, tmp_path, module
 ):
     from figures.__main__ import app as figures
-    from jaxsel import executors
+    from jaxsel.shards import executors
     from sims.__main__ import app as sims
     from sims.registry import load
 
@@ -201,7 +203,7 @@ def test_a_simulation_without_the_engine_has_no_shards(capsys, tmp_path):
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 2
     assert ended.stderr.startswith(
-        "jaxsel: ps22-1 does not simulate with jaxsel.engine"
+        "jaxsel: ps22-1 does not simulate with jaxsel.kernel.engine"
     )
     assert len(ended.stderr.splitlines()) == 1
 
@@ -251,11 +253,11 @@ def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
     record = pattern.format(record=tmp_path / "run")
     file = record.replace("{shard}", "1")
     hurried = (
-        "import jaxsel.engine, jaxsel.sweeps.keeping, signal, sys;"
+        "import jaxsel.kernel.engine, jaxsel.sweeps.keeping, signal, sys;"
         # Tests that run in the background hand on that the signal is ignored.
         "signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from jaxsel.cli.arguments import hear_interrupts; hear_interrupts();"
-        "jaxsel.engine._SAVE_SECONDS = jaxsel.sweeps.keeping._SAVE_SECONDS = 0.0;"
+        "jaxsel.kernel.engine._SAVE_SECONDS = jaxsel.sweeps.keeping._SAVE_SECONDS = 0.0;"
         "from jaxsel.cli import main; main(sys.argv[1:])"
     )
     running = subprocess.Popen(
@@ -315,7 +317,7 @@ def test_an_interrupted_command_without_a_record_says_so(capsys, monkeypatch, wo
     def interrupted(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxsel.engine.count_here", interrupted)
+    monkeypatch.setattr("jaxsel.kernel.engine.count_here", interrupted)
     code, out, err = run(capsys, *words)
     assert (code, out) == (130, "")
     assert err.strip() == (
@@ -327,7 +329,7 @@ def test_a_record_that_is_not_begun_is_not_said_to_be(capsys, monkeypatch, tmp_p
     def interrupted(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxsel.engine.count_here", interrupted)
+    monkeypatch.setattr("jaxsel.kernel.engine.count_here", interrupted)
     path = tmp_path / "run.nc"
     code, _, err = run(capsys, *SIMULATE, "--record", str(path))
     assert code == 130

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel import compiled, engine, validation
-from jaxsel.base import Budget
-from jaxsel.catalogue import find_claim
+from jaxsel.catalogue import find_claim, validation
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.kernel import compiled, engine
+from jaxsel.language.base import Budget
 
 
 def _counts():

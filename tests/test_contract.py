@@ -11,27 +11,26 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.audit_bounds import epsilon_lower_bound
-from jaxsel.auditing import audit, audit_delta, audit_tallies
-from jaxsel.base import Pair, Relation
+from jaxsel.auditing.audit import audit, audit_delta, audit_tallies
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.catalogue import (
     all_claims,
     find_claim,
     mechanisms,
-    promised,
     published_claims,
     self_checks,
 )
-from jaxsel.engine import simulate_grid
-from jaxsel.entry import Guarantee
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning import bases
 from jaxsel.families.tuning.noised_bases import noised_score, random_candidate
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import stream
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.entry import Guarantee
 from jaxsel.repetitions import capped, geometric, parse, poisson
 from tests.conftest import ALPHA
 
@@ -123,7 +122,7 @@ def test_hostile_settings_are_refused_or_work(entry, name):
             built = entry.build({name: value})
             built.mechanism.prepare(built.data, built.params)
             for pair in built.pairs():
-                promise = promised(entry, built.values, pair)
+                promise = entry.promised(built.values, pair)
                 assert promise is None or promise.epsilon >= 0.0
 
 
@@ -178,14 +177,14 @@ def test_a_guarantee_is_a_claim_and_never_a_second_number(entry):
         for pair in entry.make_pairs(values):
             found = entry.guarantee(values, pair)
             if found is None:
-                assert promised(entry, given, pair) is None
+                assert entry.promised(given, pair) is None
                 continue
             assert isinstance(found, Guarantee)
             claim = find_claim(found.claim)
             assert claim.id == found.claim
             assert claim in published_claims()
             number = claim.evaluate(**found.parameters)
-            assert promised(entry, given, pair) == (claim.id, number)
+            assert entry.promised(given, pair) == (claim.id, number)
 
 
 @ENTRIES
@@ -203,7 +202,7 @@ def test_exact_law_matches_labels_and_keeps_the_promise(entry):
             for law in found:
                 assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-10)
                 assert len(law.labels) == law.probabilities.size
-            promise = promised(entry, given, pair)
+            promise = entry.promised(given, pair)
             if promise and not entry.broken:
                 exact = exact_epsilon(*(law.probabilities for law in found))
                 assert exact <= promise[1] * (1 + 1e-9), (pair.name, promise)

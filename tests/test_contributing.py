@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run import curves
-from jaxsel.base import Budget
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()

@@ -11,7 +11,7 @@ import jaxsel
 from jaxsel.cli import main
 from jaxsel.families.tuning.bounds import priced_envelope
 from jaxsel.families.tuning.proofs import proofs
-from jaxsel.printing import digits_down, digits_up
+from jaxsel.language.printing import digits_down, digits_up
 
 GAUSSIAN = "gaussian:noise_multiplier=4"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import jaxsel
-from jaxsel import public, repetitions
+from jaxsel import repetitions
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.catalogue import (
@@ -20,6 +20,7 @@ from jaxsel.catalogue import (
 )
 from jaxsel.catalogue.document import catalogue_pages
 from jaxsel.families.tuning.accountant import account
+from jaxsel.questions import account as public
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import statistics
-from jaxsel.base import Mechanism
-from jaxsel.engine import Performance, simulate, simulate_grid
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import statistics
+from jaxsel.kernel.engine import Performance, simulate, simulate_grid
+from jaxsel.language.base import Mechanism
 
 SCORES = np.array([0.0, 1.0, 2.0, 1.5, -0.5])
 PARAMS = {"epsilon": 1.0}
@@ -244,18 +244,18 @@ def _identity(outcome):
 
 KILLED_RUN = """
 import os, signal, sys
-from jaxsel.engine import Performance, simulate
-import jaxsel.engine
+from jaxsel.kernel.engine import Performance, simulate
+import jaxsel.kernel.engine
 from tests.test_engine import PARAMS, SCORES
 from jaxsel.families.noisy_max.noisy_max import noisy_max
-jaxsel.engine._SAVE_SECONDS = 0.0
-save, states = jaxsel.engine._save, []
+jaxsel.kernel.engine._SAVE_SECONDS = 0.0
+save, states = jaxsel.kernel.engine._save, []
 def save_or_die(*arguments):
     states.append(arguments)
     if len(states) == 3:  # what was computed since the second save is lost
         os.kill(os.getpid(), signal.SIGKILL)
     save(*arguments)
-jaxsel.engine._save = save_or_die
+jaxsel.kernel.engine._save = save_or_die
 simulate(noisy_max(), SCORES, PARAMS, trials=2**26, seed=5, record=sys.argv[1],
          performance=Performance(8192, 4))
 """
@@ -265,7 +265,7 @@ def test_a_killed_run_resumes_to_the_same_tallies(tmp_path):
     record = tmp_path / "run.nc"
     killed = subprocess.run([sys.executable, "-c", KILLED_RUN, str(record)])
     assert killed.returncode == -signal.SIGKILL
-    from jaxsel import records
+    from jaxsel.host import records
 
     ((_, done),) = records.read(record).attributes["ranges"]
     assert 0 < done < 2**26, "the run was to be killed midway"
@@ -278,8 +278,8 @@ def test_a_killed_run_resumes_to_the_same_tallies(tmp_path):
 def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch):
     import contextlib
 
-    import jaxsel.engine
-    from jaxsel import records
+    import jaxsel.kernel.engine
+    from jaxsel.host import records
 
     @contextlib.contextmanager
     def impatient(total, done, wanted):
@@ -291,7 +291,7 @@ def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch):
     record = tmp_path / "run.nc"
     settings = {"trials": 50_000, "performance": Performance(1024, 3)}
     with monkeypatch.context() as patch:
-        patch.setattr(jaxsel.engine, "progress_bar", impatient)
+        patch.setattr(jaxsel.kernel.engine, "progress_bar", impatient)
         with pytest.raises(KeyboardInterrupt):
             tallies(record=record, **settings)
     ((_, done),) = records.read(record).attributes["ranges"]
@@ -304,7 +304,7 @@ def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch):
 @pytest.mark.parametrize("more", [-1, 1])
 def test_a_record_that_lost_trials_is_refused_and_kept(tmp_path, more):
     """Its digest is right: it was written so."""
-    from jaxsel import records
+    from jaxsel.host import records
 
     record = tmp_path / "run.nc"
     tallies(trials=1000, record=record)
@@ -330,7 +330,7 @@ def test_outcomes_outside_the_range_are_never_kept(tmp_path):
     with pytest.raises(RuntimeError, match="outside the range"):
         simulate(mechanism, 0.0, (), trials=4096, record=record,
                  performance=Performance(1024, 1, tuple(jax.devices()[:1])))  # fmt: skip
-    from jaxsel import records
+    from jaxsel.host import records
 
     kept = records.read(record)
     assert kept.attributes["ranges"] == [[0, 1024]]
@@ -350,7 +350,7 @@ def test_tallies_that_lost_trials_are_not_added_and_not_shown():
 @pytest.mark.parametrize("parts", [1, 3, 4, 64])
 def test_the_ranges_of_devices_are_a_partition(block_size, start, parts):
     """At numbers that floats do not have, too."""
-    from jaxsel.engine import _ranges
+    from jaxsel.kernel.engine import _ranges
 
     for length in (1, 2, 63, 5000):
         first, last = (

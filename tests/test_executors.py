@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel import executors, records
-from jaxsel.base import Mechanism, outcome_itself
-from jaxsel.engine import Performance, simulate
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
+from jaxsel.kernel.engine import Performance, simulate
+from jaxsel.language.base import Mechanism, outcome_itself
+from jaxsel.shards import executors
 
 SCORES, PARAMS = np.array([0.0, 1.0, 2.0]), {"epsilon": 1.0}
 SMALL = Performance(block_size=1024)
@@ -259,7 +260,7 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(address):
 
 IDLE = """
     import distributed, sys
-    from jaxsel import executors
+    from jaxsel.shards import executors
     if __name__ == "__main__":
         executors._WORKERS_SECONDS = float(sys.argv[1])
         local = {"processes": False, "dashboard_address": None, "threads_per_worker": 1}

@@ -13,18 +13,19 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel import hosts, records
-from jaxsel.engine import simulate, simulate_grid
-from jaxsel.errors import InputError
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import hosts
+from jaxsel.kernel.engine import simulate, simulate_grid
 
 JOINED = """
     import json, os, signal, sys
     import numpy as np
-    from jaxsel import hosts
-    from jaxsel.errors import InputError
+    from jaxsel.kernel import hosts
+    from jaxsel.host.errors import InputError
     hosts.join(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
-    import jaxsel, jaxsel.engine
-    from jaxsel.engine import Performance, simulate, simulate_grid
+    import jaxsel, jaxsel.kernel.engine
+    from jaxsel.kernel.engine import Performance, simulate, simulate_grid
     from tests.test_hosts import CELLS, GRID
 """
 CELLS = [(np.eye(3)[i], {"epsilon": 1.0}) for i in range(2)]
@@ -136,16 +137,16 @@ def test_processes_with_different_devices_do_not_join(capfd, devices):
 
 
 LOSING = """
-    real = jaxsel.engine._ranges
+    real = jaxsel.kernel.engine._ranges
     def short(*given):
         first, last = real(*given)
         return first, last - (hosts.number() == 1)
     for amiss in ("process", "sum"):
         try:
             if amiss == "process":
-                jaxsel.engine._ranges = short
+                jaxsel.kernel.engine._ranges = short
             else:
-                jaxsel.engine._ranges = real
+                jaxsel.kernel.engine._ranges = real
                 added = hosts.added
                 def losing(tree):
                     sums, about = added(tree)
@@ -172,14 +173,14 @@ def test_sums_that_lost_trials_are_refused_by_all(tmp_path):
 
 
 KILLING = """
-    jaxsel.engine._SAVE_SECONDS = 0.0
-    save, saved = jaxsel.engine._save, []
+    jaxsel.kernel.engine._SAVE_SECONDS = 0.0
+    save, saved = jaxsel.kernel.engine._save, []
     def save_or_die(*arguments):
         saved.append(1)
         if len(saved) == 3:  # what was counted since the second save is lost
             os.kill(os.getpid(), signal.SIGKILL)
         save(*arguments)
-    jaxsel.engine._save = save_or_die
+    jaxsel.kernel.engine._save = save_or_die
     simulate(jaxsel.noisy_max(), *CELLS[0], trials=2**22, record=sys.argv[4],
              performance=Performance(8192, 2))
 """

@@ -10,8 +10,8 @@ import pytest
 import scipy.special
 import scipy.stats
 
-from jaxsel.errors import InputError
-from jaxsel.intervals import (
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import (
     _sequential_chi_square,
     binomial_p_value,
     check_tallies,

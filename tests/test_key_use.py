@@ -1,4 +1,4 @@
-"""An audit refuses randomness that does not come from the key; see ``jaxsel.key_use``."""
+"""An audit refuses randomness that does not come from the key; see ``kernel.key_use``."""
 
 import jax
 import jax.numpy as jnp
@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel import noise, stream
-from jaxsel.auditing import audit, audit_delta
-from jaxsel.base import FiniteLaw, Mechanism, Pair, Relation
-from jaxsel.engine import simulate
-from jaxsel.errors import InputError
-from jaxsel.key_use import KeyUse, key_use
-from jaxsel.tables import from_law
+from jaxsel.auditing.audit import audit, audit_delta
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import noise, stream
+from jaxsel.kernel.engine import simulate
+from jaxsel.kernel.key_use import KeyUse, key_use
+from jaxsel.kernel.tables import from_law
+from jaxsel.language.base import FiniteLaw, Mechanism, Pair, Relation
 
 PAIR = Pair("one more", 3.0, 4.0, Relation.GENERAL, {}, "a count and one more")
 EVENTS = 12

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxsel import lanes
+from jaxsel.kernel import lanes
 
 TRIALS = lanes.FEWEST
 

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from jaxsel.logarithm import join, log, log1p, split
+from jaxsel.kernel.logarithm import join, log, log1p, split
 
 RANDOM = np.random.default_rng(20260101)
 POINTS = np.concatenate(

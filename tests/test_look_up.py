@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import look_up
+from jaxsel.kernel import look_up
 
 SIZES = (1, 2, 7, look_up.SMALL, look_up.SMALL + 1)
 

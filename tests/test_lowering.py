@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from jax import export
 
-from jaxsel import engine
-from jaxsel.base import Mechanism
 from jaxsel.catalogue import mechanisms
-from jaxsel.statistics import counts
+from jaxsel.kernel import engine
+from jaxsel.kernel.statistics import counts
+from jaxsel.language.base import Mechanism
 
 PLATFORMS = ("tpu", "cuda")
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel import records
-from jaxsel.engine import simulate
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
+from jaxsel.kernel.engine import simulate
 from jaxsel.shards import Shard, keeping, merging
 from sims import registry
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import noise, stream
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import noise, stream
 from tests.conftest import ALPHA
 
 LAWS = {

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel import noise, own_code, source_digest, stream
-from jaxsel.base import Mechanism
-from jaxsel.engine import simulate
-from jaxsel.errors import InputError
+from jaxsel.host import own_code, source_digest
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import noise, stream
+from jaxsel.kernel.engine import simulate
+from jaxsel.language.base import Mechanism
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,8 +27,8 @@ import functools
 import sys
 import numpy as np
 import helper
-from jaxsel import source_digest
-from jaxsel.base import Mechanism
+from jaxsel.host import source_digest
+from jaxsel.language.base import Mechanism
 
 SHIFT = 0.25
 TABLE = np.array([0.5, 0.25])
@@ -95,7 +96,7 @@ def as_script(folder: Path, **variables) -> str:
 
 BY_PATH = """
 import importlib.util, sys
-from jaxsel import source_digest
+from jaxsel.host import source_digest
 spec = importlib.util.spec_from_file_location("plugin", "own.py")
 module = importlib.util.module_from_spec(spec)
 REGISTER
@@ -190,7 +191,7 @@ RECORDED = """
 import jax.numpy as jnp
 import jaxsel, sys
 from jaxsel import noise
-from jaxsel.base import Mechanism
+from jaxsel.language.base import Mechanism
 {before}
 def make(limit):
     def sample(key, data, params):

@@ -3,8 +3,8 @@
 import pytest
 
 import jaxsel
-from jaxsel.errors import InputError
-from jaxsel.plan_checks import check_plan
+from jaxsel.host.errors import InputError
+from jaxsel.questions.plan_checks import check_plan
 from jaxsel.repetitions import parse
 
 

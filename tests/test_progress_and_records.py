@@ -6,8 +6,8 @@ import types
 import numpy as np
 import pytest
 
-from jaxsel import progress, records
-from jaxsel.errors import InputError
+from jaxsel.host import progress, records
+from jaxsel.host.errors import InputError
 
 
 def test_no_bar_when_not_a_terminal(capsys):

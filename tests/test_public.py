@@ -8,10 +8,10 @@ import pytest
 import jaxsel
 from jaxsel import repetitions
 from jaxsel.accounting.single_run import curves
-from jaxsel.base import Budget
-from jaxsel.entry import Built
-from jaxsel.errors import InputError
 from jaxsel.families.tuning import accountant
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.language.entry import Built
 
 
 @pytest.fixture(name="tuned")
@@ -172,7 +172,7 @@ def test_long_tables_are_cut():
 
 
 def test_tallies_of_other_statistics_and_of_grids_print(tuned):
-    from jaxsel import statistics
+    from jaxsel.kernel import statistics
 
     moments = statistics.moments(lambda outcome: outcome.score, 0.0, 3.0)
     assert "Sums of moments" in str(

@@ -10,7 +10,7 @@ import pytest
 HEAVY = (
     "rich", "scipy", "scipy.integrate", "scipy.interpolate", "scipy.stats",
     "dp_accounting", "xarray", "pandas", "jax", "flax", "matplotlib", "jaxsel.catalogue",
-    "jaxsel.engine",
+    "jaxsel.kernel.engine",
 )  # fmt: skip
 
 _ACCOUNT = {"scipy", "jaxsel.catalogue"}
@@ -24,7 +24,7 @@ _PACKAGE = (
     ("jaxsel.__version__; dir(jaxsel)", set()),
     ("jaxsel.InputError", set()),
     ("jaxsel.validate", set()),
-    ("import jaxsel.records", set()),
+    ("import jaxsel.host.records", set()),
     ("jaxsel.repetitions", {"scipy"}),
     ("jaxsel.account('pure:epsilon=1', 'poisson:mean=2')", _ACCOUNT),
     ("jaxsel.claim('PS-Cor3').evaluate()", _ACCOUNT),

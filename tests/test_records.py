@@ -12,10 +12,10 @@ import h5py
 import numpy as np
 import pytest
 
-from jaxsel import records
-from jaxsel.engine import simulate
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
+from jaxsel.kernel.engine import simulate
 
 ARRAYS = {"values_0": np.arange(6).reshape(2, 3), "part": np.array([0.5, np.nan])}
 CONFIGURATION = {"seed": 1, "mechanism": "m"}
@@ -151,8 +151,8 @@ def test_what_a_run_cannot_go_on_from_is_refused(tmp_path, attributes):
 
 FULL_DISK = """
     import resource, signal, sys, numpy as np
-    from jaxsel import records
-    from jaxsel.errors import InputError
+    from jaxsel.host import records
+    from jaxsel.host.errors import InputError
     import xarray, h5netcdf
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
@@ -184,7 +184,7 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
 
 HOLDING = """
     import sys, time
-    from jaxsel import records
+    from jaxsel.host import records
     with records.writer(sys.argv[1]) as save:
         open(sys.argv[1].replace("a.nc", ".a.nc.partial"), "w").close()
         print("held", flush=True)

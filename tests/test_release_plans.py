@@ -12,12 +12,17 @@ from scipy import optimize, special, stats
 import jaxsel
 from jaxsel import catalogue
 from jaxsel.accounting.single_run.pure_composition import composed_pure_epsilon
-from jaxsel.base import Relation
 from jaxsel.cli.main import main
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.calibration import stable_top_k_calibration
-from jaxsel.release_curves import known_curve
-from jaxsel.release_plans import NEIGHBOURS, composed, one_release, plan_releases
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Relation
+from jaxsel.questions.plan_releases import (
+    NEIGHBOURS,
+    composed,
+    one_release,
+    plan_releases,
+)
+from jaxsel.questions.release_curves import known_curve
 
 
 def _responses(epsilon: float, count: int):
@@ -298,7 +303,7 @@ def test_every_mechanism_keeps_the_budget_or_says_why_not(subtests):
             assert again == plan.proof
             # An epsilon of one release is one of every pair, at delta = 0.
             for pair in entry.make_pairs(values):
-                promise = catalogue.promised(entry, values, pair)
+                promise = entry.promised(values, pair)
                 one = one_release(entry, values)
                 assert promise is None or not promise.epsilon > one.pure
     assert planned >= 30

@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from jaxsel import noise, repetition_sampling, stream
 from jaxsel import repetitions as laws
+from jaxsel.kernel import noise, repetition_sampling, stream
 
 UNIFORMS = (1e-18, 1e-9, 1e-3, 0.2, 0.4999)  # distances from either end
 

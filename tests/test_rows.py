@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import noise, rows, stream
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.top_k import exponential, noisy_gaps
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import noise, rows, stream
 
 
 def lanes(function):

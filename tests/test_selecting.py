@@ -30,7 +30,7 @@ def test_a_leaf_selects_little_and_a_hub_much():
     assert EVERY_CLAIM in leaf.parts
     assert leaf.holds(EVERY_CLAIM, {"lt-thm4.4(a)"})
     assert not leaf.holds(EVERY_CLAIM, {"ps-cor3"})
-    hub = selecting.select(["jaxsel/engine.py"])
+    hub = selecting.select(["jaxsel/kernel/engine.py"])
     assert len(hub.files) > every / 2
     assert "tests/test_engine.py" in hub.files
 
@@ -45,7 +45,7 @@ def test_what_cannot_be_judged_selects_everything(path):
 def test_a_document_and_a_new_file_select_what_lists_files():
     for chosen in (
         selecting.select(["docs/speed.md"]),
-        selecting.select(["jaxsel/base.py"], ["jaxsel/base.py"]),
+        selecting.select(["jaxsel/language/base.py"], ["jaxsel/language/base.py"]),
     ):
         assert "tests/test_documents.py" in chosen.files
         assert "tests/test_layers.py" in chosen.files
@@ -56,7 +56,7 @@ def test_a_document_and_a_new_file_select_what_lists_files():
 def test_a_test_reaches_what_its_strings_name():
     """A module to be replaced, a command, a mechanism and a figure."""
     reached = selecting.module("tests.test_cli_scaling").imports
-    assert {"jaxsel.engine", "jaxsel.cli.main", "sims.__main__"} <= reached
+    assert {"jaxsel.kernel.engine", "jaxsel.cli.main", "sims.__main__"} <= reached
     sim = selecting.select(["sims/clnss22_coin_game.py"])
     assert "tests/test_cli_scaling.py" in sim.files
     assert "clnss22-coin-game" in sim.names

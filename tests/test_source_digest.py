@@ -7,8 +7,10 @@ import sys
 import pytest
 
 import jaxsel
-from jaxsel import bases, engine, own_code, repetitions, source_digest
-from jaxsel.errors import InputError
+from jaxsel import bases, repetitions
+from jaxsel.host import own_code, source_digest
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import engine
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import noise, stream
+from jaxsel.kernel import noise, stream
 from tests.conftest import ALPHA
 
 

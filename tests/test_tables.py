@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import stream
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
-from jaxsel.tables import _multiply, alias_sample, alias_table, from_law
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import stream
+from jaxsel.kernel.tables import _multiply, alias_sample, alias_table, from_law
 from tests.conftest import ALPHA
 
 SIZES = [1, 2, 3, 7, 100, 257]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel import statistics
-from jaxsel.errors import InputError
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.kernel import statistics
 
 
 @pytest.fixture(scope="module")

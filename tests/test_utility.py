@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxsel import catalogue
-from jaxsel.utility import MEANINGS, UNITS, of_candidates, of_sets
+from jaxsel.language.utility import MEANINGS, UNITS, of_candidates, of_sets
 
 
 def test_candidates_by_hand():

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from jaxsel.base import Mechanism
 from jaxsel.families.score_selection.classical_laws import (
     exponential_law,
     generalised_exponential_law,
@@ -11,7 +10,8 @@ from jaxsel.families.score_selection.selections import (
     selection_generalised_exponential,
     selection_smooth_sensitivity,
 )
-from jaxsel.intervals import clopper_pearson, mean_interval
+from jaxsel.host.intervals import clopper_pearson, mean_interval
+from jaxsel.language.base import Mechanism
 from sims.lt19_generalisations import BETA, DELTA, EPSILON, HIGH, decoy, medians
 
 BOTH = {"epsilon": EPSILON, "beta": BETA}

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from figures.common.krw24_shared import DELTA, KINDS, adversarial, natural_epsilon
-from jaxsel.audit_bounds import delta_lower_bound, epsilon_lower_bound
+from jaxsel.auditing.audit_bounds import delta_lower_bound, epsilon_lower_bound
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.intervals import clopper_pearson_lower, clopper_pearson_upper
+from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.repetitions import parse
 from sims.common.gaussian_orders import natural_law
 from sims.krw24_2 import SIDES, TARGETS

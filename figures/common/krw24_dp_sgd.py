@@ -16,7 +16,7 @@ from jaxsel.accounting.single_run.conversions import renyi_to_delta, renyi_to_ep
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.accounting.single_run.events import dp_sgd
-from jaxsel.audit_bounds import epsilon_lower_bound
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.families.tuning.bounds.envelope import (
     base_envelopes,

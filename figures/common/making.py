@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from figures import FIGURES
 from figures.common.figure import Figure, records_in, render
-from jaxsel import source_digest
-from jaxsel.errors import InputError
-from jaxsel.records import read
+from jaxsel.host import source_digest
+from jaxsel.host.errors import InputError
+from jaxsel.host.records import read
 from sims import registry
 from sims.settings import Settings, applied, suffix
 
@@ -142,9 +142,9 @@ def bring_up_to_date(name: str, given: dict[str, tuple[Place, str]]) -> tuple[st
     Returns:
       The name, and the file of the picture.
     """
-    from jaxsel import compiled
     from jaxsel.cli.arguments import compilation_cache
     from jaxsel.cli.output import say
+    from jaxsel.kernel import compiled
 
     place, reason = given[name]
     if reason.startswith(("the code", "different")):

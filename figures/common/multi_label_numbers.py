@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.intervals import clopper_pearson, mean_interval
+from jaxsel.host.intervals import clopper_pearson, mean_interval
 from sims.common.multi_label_exact import (
     METHODS,
     TABLE,

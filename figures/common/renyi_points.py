@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.errors import InputError, check_interval
-from jaxsel.intervals import (
+from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.intervals import (
     check_tallies,
     clopper_pearson_lower,
     clopper_pearson_upper,

@@ -5,7 +5,6 @@ import functools
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from jaxsel.domains import probability
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.released_search_budget import (
@@ -15,7 +14,8 @@ from jaxsel.families.tuning.bounds.released_search_budget import (
     training_base,
     training_renyi,
 )
-from jaxsel.intervals import mean_interval
+from jaxsel.host.intervals import mean_interval
+from jaxsel.language.domains import probability
 from jaxsel.repetitions import Repetitions
 from sims.common.digits_accuracies import AccuracyTable
 from sims.ps22_7 import SEARCHES

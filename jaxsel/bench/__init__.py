@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxsel.bench.results import GoalResult
-from jaxsel.errors import InputError, check_choice, check_integer, check_positive
+from jaxsel.host.errors import InputError, check_choice, check_integer, check_positive
 
 __all__ = ["GOALS", "GoalResult", "run", "run_mechanisms"]
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxsel.bench import GOALS, GoalResult, run
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 def table(results: list[GoalResult]) -> Table:

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from jaxsel import catalogue
 from jaxsel.bench import serving
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 _LEAST_TRIALS, _MAX_TRIALS = 1 << 13, 1 << 40

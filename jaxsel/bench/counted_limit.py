@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import stream
 from jaxsel.bench.operations import ARITHMETIC, HASH, SHORT_LOG, TRANSCENDENTAL
 from jaxsel.bench.timing import Sampler
-from jaxsel.logarithm import log
+from jaxsel.kernel import stream
+from jaxsel.kernel.logarithm import log
 
 # Elements of a round of a loop.
 LANES = 2048

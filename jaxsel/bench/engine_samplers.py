@@ -3,9 +3,9 @@
 import itertools
 from typing import Any
 
-from jaxsel.base import Mechanism
 from jaxsel.bench.timing import Sampler
-from jaxsel.engine import Performance, simulate
+from jaxsel.kernel.engine import Performance, simulate
+from jaxsel.language.base import Mechanism
 
 BLOCK = 8192
 

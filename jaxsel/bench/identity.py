@@ -51,11 +51,11 @@ def _tallies(
     import jax
 
     from jaxsel import repetitions
-    from jaxsel.engine import Performance, simulate
     from jaxsel.families.noisy_max.noisy_max import noisy_max
     from jaxsel.families.tuning.bases import finite
     from jaxsel.families.tuning.private_tuning import private_tuning
-    from jaxsel.tables import from_law
+    from jaxsel.kernel.engine import Performance, simulate
+    from jaxsel.kernel.tables import from_law
 
     scores, scale = np.linspace(0.0, 5.0, 33), {"noise_scale": 1.0}
     base = np.full(20, 0.05)

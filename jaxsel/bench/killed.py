@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.domains import whole
+from jaxsel.language.domains import whole
 
 MECHANISMS = ("noisy_max", "private_tuning", "threshold_selection")
 _CHILD = """
 import json, sys
-import jaxsel, jaxsel.engine
+import jaxsel, jaxsel.kernel.engine
 from jaxsel.cli.arguments import compilation_cache
 compilation_cache()
-jaxsel.engine._SAVE_SECONDS = float(sys.argv[4])
+jaxsel.kernel.engine._SAVE_SECONDS = float(sys.argv[4])
 blocks = int(sys.argv[5]) or None
 found = jaxsel.simulate(
     jaxsel.mechanism(sys.argv[1]), trials=int(sys.argv[2]), record=sys.argv[3] or None,
@@ -53,7 +53,7 @@ def _command(mechanism: str, trials: int, record: str, pace: Pace) -> list[str]:
 
 def _done(record: Path) -> int:
     """Trials in a record; none if there is none yet."""
-    from jaxsel import records
+    from jaxsel.host import records
 
     if not record.exists():
         return 0

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import noise, stream
 from jaxsel.bench.timing import Sampler
+from jaxsel.kernel import noise, stream
 
 BLOCK = 8192
 _UNROLL = 5
@@ -36,7 +36,7 @@ def limit_kernel(law: str, count: int, precision: str = "fast") -> Limit:
     """The greatest of ``count`` variates of a noise law, minus them for "exponential".
 
     Args:
-      law: noise law, see ``jaxsel.noise``; the race keeps its least exponential.
+      law: noise law, see ``jaxsel.kernel.noise``; the race keeps its least exponential.
       count: variates a trial, a multiple of two.
       precision: of the draws.
     """

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxsel import catalogue, records
+from jaxsel import catalogue
 from jaxsel.bench.measure import pin_to_one_cpu
 from jaxsel.bench.timing import Settings
-from jaxsel.entry import Built, MechanismEntry
-from jaxsel.errors import InputError
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
+from jaxsel.language.entry import Built, MechanismEntry
 
 FORMAT = "jaxsel-speed-1"
 
@@ -93,13 +94,13 @@ def measure(
     """
     import jax
 
-    from jaxsel import engine
     from jaxsel.bench.counted_limit import limit_of
     from jaxsel.bench.engine_samplers import simulated
     from jaxsel.bench.numpy_forms import numpy_form
     from jaxsel.bench.numpy_samplers import inverse_cdf
     from jaxsel.bench.operations import float64_operations, operations
     from jaxsel.bench.timing import ratio, time_all
+    from jaxsel.kernel import engine
 
     mechanism, data, params = built[:3]
     with jax.enable_x64(True):

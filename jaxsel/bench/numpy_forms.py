@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel import stream
-from jaxsel.base import Mechanism
 from jaxsel.bench import jaxpr_in_numpy
 from jaxsel.bench.numpy_samplers import new_generator
 from jaxsel.bench.operations import THREEFRY
 from jaxsel.bench.timing import Sampler
+from jaxsel.kernel import stream
+from jaxsel.language.base import Mechanism
 
 # Trials of a block: arrays of them stay in cache, and hide what a call of NumPy costs.
 BLOCK = 4096

@@ -17,8 +17,8 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Literal
 from jax.interpreters import partial_eval
 
-from jaxsel import stream
-from jaxsel.base import Mechanism
+from jaxsel.kernel import stream
+from jaxsel.language.base import Mechanism
 
 HASH = "hash"
 # jaxsel's own logarithm, for float32 that is positive and normal.

@@ -100,8 +100,8 @@ def _counted(processes: Sequence[subprocess.Popen]) -> float:
 
 
 def _serve(way: str, trials: int, index: int, address: str) -> None:
-    from jaxsel import hosts
-    from jaxsel.engine import simulate
+    from jaxsel.kernel import hosts
+    from jaxsel.kernel.engine import simulate
     from jaxsel.shards import Shard, keeping
 
     if way == "two joined processes":

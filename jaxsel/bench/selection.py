@@ -11,7 +11,7 @@ from jaxsel.bench.limits import BLOCK, limit_kernel
 from jaxsel.bench.results import GoalResult, at_least, at_most, missing, note
 from jaxsel.bench.timing import Sampler, Settings, Timing, rates, ratio, time_all
 from jaxsel.families.noisy_max.noisy_max import noisy_max
-from jaxsel.tables import alias_table, from_law
+from jaxsel.kernel.tables import alias_table, from_law
 
 _PARAMS = {"noise_scale": 1.0}
 # Name, noise, method, noise of the limit kernel, and the log cdf of its variate.

@@ -31,7 +31,8 @@ def _built(mechanism: str, method: str):
 
 
 def _made(mechanism: str, method: str, trials: int) -> dict:
-    from jaxsel import errors, simulate
+    from jaxsel import simulate
+    from jaxsel.host import errors
 
     try:
         built = _built(mechanism, method)

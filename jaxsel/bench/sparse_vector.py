@@ -110,7 +110,7 @@ def main(trials: int, method: str) -> None:
     """Prints seconds and MiB of that many trials."""
     import jax.numpy as jnp
 
-    from jaxsel.engine import simulate
+    from jaxsel.kernel.engine import simulate
 
     jnp.zeros(1).block_until_ready()
     before, start = _peak(), time.perf_counter()

@@ -43,8 +43,8 @@ def _first_call() -> float:
     import jax.numpy as jnp
 
     from jaxsel.cli.arguments import compilation_cache
-    from jaxsel.engine import simulate
     from jaxsel.families.noisy_max.noisy_max import noisy_max
+    from jaxsel.kernel.engine import simulate
 
     compilation_cache()
     jnp.zeros(1).block_until_ready()
@@ -58,10 +58,10 @@ def measure_dynamic_trials(settings: Settings) -> list[GoalResult]:
     """The engine's loop over any number of blocks, against a fixed number of blocks."""
     import jax
 
-    from jaxsel import engine
     from jaxsel.bench.selection import scores_of
     from jaxsel.families.noisy_max.noisy_max import noisy_max
-    from jaxsel.statistics import counts
+    from jaxsel.kernel import engine
+    from jaxsel.kernel.statistics import counts
 
     block = 8192
     trials = 32 * block

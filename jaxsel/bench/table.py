@@ -11,7 +11,7 @@ from typing import Any
 
 from jaxsel.bench.mechanisms import read
 from jaxsel.bench.operations import ARITHMETIC, HASH, SHORT_LOG
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 COLUMNS = (

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 from scipy import stats
 
-from jaxsel import noise
 from jaxsel.bench.results import GoalResult, at_most, note
+from jaxsel.kernel import noise
 
 _LAWS = {
     "gumbel": stats.gumbel_r,
@@ -69,7 +69,7 @@ def log_tail_errors(
     """log(probability that the sampler gives a tail / its true probability).
 
     Args:
-      law: noise law, see ``jaxsel.noise``.
+      law: noise law, see ``jaxsel.kernel.noise``.
       precision: "fast" or "tail".
       upper: the upper tail, or the lower one.
       deepest: the least tail probability; from 0.1 down by quarter decades.

@@ -10,8 +10,8 @@ from jaxsel.bench import peers
 from jaxsel.bench.numpy_samplers import new_generator
 from jaxsel.bench.results import GoalResult, at_least, missing
 from jaxsel.bench.timing import Sampler, Settings, rates, ratio, time_all
-from jaxsel.engine import Performance, simulate
 from jaxsel.families.top_k.exponential import exponential_top_k
+from jaxsel.kernel.engine import Performance, simulate
 
 CANDIDATES = 15_000
 # Size of the set, and how often as fast as NumPy and as OpenDP.

@@ -10,7 +10,7 @@ from jaxsel.bench.results import GoalResult, at_least, note
 from jaxsel.bench.timing import Settings, rates, ratio, time_all
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
-from jaxsel.tables import from_law
+from jaxsel.kernel.tables import from_law
 
 _FAMILY = "truncated_negative_binomial"
 _MEAN = 100.0

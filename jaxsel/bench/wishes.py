@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.bench.results import GoalResult, at_most
-from jaxsel.errors import InputError
-from jaxsel.progress import progress_bar
+from jaxsel.host.errors import InputError
+from jaxsel.host.progress import progress_bar
 
 GOAL = 14
 COUNT, SEED = 200, 20260101

@@ -8,15 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import stream
 from jaxsel.bench.results import GoalResult, at_least, at_most
 from jaxsel.bench.timing import Sampler, Settings, rates, ratio, time_all
+from jaxsel.kernel import stream
 
 _BLOCK = 2**15
 
 
 def measure(settings: Settings) -> list[GoalResult]:
-    """Rate and bit-equality of the words of ``jaxsel.stream``."""
+    """Rate and bit-equality of the words of ``jaxsel.kernel.stream``."""
     times = time_all({"stream": _stream(), "jax.random.bits": _builtin()}, settings)
     detail = rates(times, "stream", "jax.random.bits")
     compared, differing = _differing_bits()

@@ -1,7 +1,6 @@
 """Everything that has a public name: mechanisms, claims, errata, remarks, self-checks."""
 
 from jaxsel.catalogue.collect import (
-    Promise,
     all_claims,
     errata,
     find_claim,
@@ -10,14 +9,12 @@ from jaxsel.catalogue.collect import (
     find_remark,
     is_self_check,
     mechanisms,
-    promised,
     published_claims,
     remarks,
     self_checks,
 )
 
 __all__ = [
-    "Promise",
     "all_claims",
     "errata",
     "find_claim",
@@ -26,7 +23,6 @@ __all__ = [
     "find_remark",
     "is_self_check",
     "mechanisms",
-    "promised",
     "published_claims",
     "remarks",
     "self_checks",

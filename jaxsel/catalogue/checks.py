@@ -13,12 +13,11 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Pair, Relation
-from jaxsel.catalogue.collect import promised
-from jaxsel.checking import CONFIDENCE, Aside, Case, at_most
-from jaxsel.domains import Choice, whole
-from jaxsel.entry import MechanismEntry, Values
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Claim, Pair, Relation
+from jaxsel.language.checking import CONFIDENCE, Aside, Case, at_most
+from jaxsel.language.domains import Choice, whole
+from jaxsel.language.entry import MechanismEntry, Values
 
 
 def _variants(entry: MechanismEntry) -> dict[str, Values]:
@@ -97,7 +96,7 @@ def _audit_cases(
     def audited(
         given: Values, pair: Pair, error: float, budget: Budget
     ) -> Iterator[Case]:
-        from jaxsel.auditing import audit
+        from jaxsel.auditing.audit import audit
 
         built = entry.build(given)
         seen = audit(
@@ -132,7 +131,7 @@ def _promise(entry: MechanismEntry, given: Values) -> Callable[..., float]:
             raise InputError(
                 f"pair is {pair}; {entry.name} has {len(pairs)} pairs, from 0"
             )
-        promise = promised(entry, given, pairs[pair][0])
+        promise = entry.promised(given, pairs[pair][0])
         assert promise is not None
         return promise.epsilon
 
@@ -203,8 +202,8 @@ def _simulation_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case
             yield from simulated(settings, (1.0 - CONFIDENCE) / len(tried), run)
 
     def simulated(given: Values, error: float, budget: Budget) -> Iterator[Case]:
-        from jaxsel.engine import simulate_grid
-        from jaxsel.intervals import clopper_pearson
+        from jaxsel.host.intervals import clopper_pearson
+        from jaxsel.kernel.engine import simulate_grid
 
         built = entry.build(given)
         pair, law = built.pair(), built.mechanism.law

@@ -13,14 +13,15 @@ import re
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from types import ModuleType
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from jaxsel import families, papers
-from jaxsel.base import Claim, Erratum, Pair, Remark
-from jaxsel.domains import nearest
-from jaxsel.entry import MechanismEntry, Values
-from jaxsel.errors import InputError
-from jaxsel.statements import Misprint, Note, Statement
+from jaxsel import families
+from jaxsel.host.errors import InputError
+from jaxsel.language import papers
+from jaxsel.language.base import Claim, Erratum, Remark
+from jaxsel.language.domains import nearest
+from jaxsel.language.entry import MechanismEntry
+from jaxsel.language.statements import Misprint, Note, Statement
 
 
 @functools.cache
@@ -91,7 +92,7 @@ def remarks() -> tuple[Remark, ...]:
 def mechanisms() -> tuple[MechanismEntry, ...]:
     """Every mechanism that has a public name."""
     return tuple(
-        entry
+        entry._replace(find_claim=find_claim)
         for module in _modules("entries")
         for entry in getattr(module, "ENTRIES", ())
     )
@@ -234,23 +235,3 @@ def find_mechanism(name: str) -> MechanismEntry:
         f"there is no mechanism {name!r}{nearest(name, names, 3)} "
         "(jaxsel list mechanisms names them all)"
     )
-
-
-class Promise(NamedTuple):
-    """A guarantee as a number.
-
-    Attributes:
-      claim: id of the claim that proves it (or, of a broken mechanism, hopes for it).
-      epsilon: pure, the claim evaluated.
-    """
-
-    claim: str
-    epsilon: float
-
-
-def promised(entry: MechanismEntry, given: Values, pair: Pair) -> Promise | None:
-    """The pure epsilon that is proven for such a pair at these settings, if any is."""
-    found = entry.guarantee(entry.read(given), pair)
-    if found is None:
-        return None
-    return Promise(found.claim, find_claim(found.claim).evaluate(**found.parameters))

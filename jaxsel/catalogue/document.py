@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from jaxsel import repetitions
-from jaxsel.base import Claim, Erratum, Remark
 from jaxsel.catalogue.collect import (
     errata,
     mechanisms,
@@ -19,11 +18,12 @@ from jaxsel.catalogue.collect import (
     self_checks,
 )
 from jaxsel.catalogue.measured import measured
-from jaxsel.domains import Domain
-from jaxsel.entry import MechanismEntry, shown
-from jaxsel.papers import PAPERS, paper_of
+from jaxsel.language.base import Claim, Erratum, Remark
+from jaxsel.language.domains import Domain
+from jaxsel.language.entry import MechanismEntry, shown
+from jaxsel.language.papers import PAPERS, paper_of
+from jaxsel.language.statements import Paper
 from jaxsel.repetitions.choose import family_parameters
-from jaxsel.statements import Paper
 
 _GENERATED = "Generated from the code by `make docs`; do not edit."
 # At the head of every page that uses them.

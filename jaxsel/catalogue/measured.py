@@ -1,4 +1,4 @@
-"""The tightness of every bound, as last measured (``python -m jaxsel.measuring``).
+"""The tightness of every bound, as last measured (``make measure``).
 
 Tightness (``Verdict.tightness``) is known only after a claim was put to the test, which
 takes minutes for all; what the catalogue shows is kept in a file beside this one.

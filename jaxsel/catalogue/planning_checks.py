@@ -13,12 +13,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
-from jaxsel.base import Budget, Claim, Pair, Relation
-from jaxsel.catalogue.collect import promised
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import Choice, number, positive, whole
-from jaxsel.entry import MechanismEntry
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Claim, Pair, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import Choice, number, positive, whole
+from jaxsel.language.entry import MechanismEntry
 
 _PLANS = 3  # of a mechanism, in a check
 _TRIES = 20  # settings that are drawn until so many plans are found
@@ -92,7 +91,7 @@ def _covered(pair: Pair, relation: Relation) -> bool:
 
 def _plan_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
-        from jaxsel.release_plans import OPEN_SETTINGS, plan_releases
+        from jaxsel.questions.plan_releases import OPEN_SETTINGS, plan_releases
 
         generator = np.random.default_rng(budget.seed + 31)
         planned, most = 0, max(1, min(budget.cases, _PLANS))
@@ -122,13 +121,13 @@ def _plan_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
 
 def _kept(entry: MechanismEntry, plan, built, pair: Pair, where: str) -> Iterator[Case]:
     """What one pair says of a plan."""
-    from jaxsel.release_plans import one_release
+    from jaxsel.questions.plan_releases import one_release
 
     wish, values = plan.epsilon, built.values
     one = one_release(entry, values)
     law = built.mechanism.law
     if law is None:
-        promise = promised(entry, values, pair)
+        promise = entry.promised(values, pair)
         if promise is not None:
             yield one.pure, promise.epsilon, f"promise for pair {pair.name}, {where}"
         return
@@ -158,7 +157,7 @@ def _planned(entry: MechanismEntry) -> Callable[..., float]:
         releases: Annotated[int, whole("how many", at_least=1, at_most=1000)] = 1,
     ) -> float:
         """Epsilon that is proved of the planned releases, other settings as by default."""
-        from jaxsel.release_plans import plan_releases
+        from jaxsel.questions.plan_releases import plan_releases
 
         found = plan_releases(
             entry.name, epsilon=epsilon, delta=delta, releases=releases
@@ -170,7 +169,7 @@ def _planned(entry: MechanismEntry) -> Callable[..., float]:
 
 def planning_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
     """PLAN claims of every entry that a plan of releases may be made for."""
-    from jaxsel.release_plans import may_be_planned, widest_relation
+    from jaxsel.questions.plan_releases import may_be_planned, widest_relation
 
     return tuple(
         Claim(

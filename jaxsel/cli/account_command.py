@@ -16,13 +16,13 @@ from jaxsel.cli.search_options import (
     TimesOption,
     one_search,
 )
-from jaxsel.default_delta import DELTA, note
-from jaxsel.errors import InputError
-from jaxsel.progress import working
+from jaxsel.host.errors import InputError
+from jaxsel.host.progress import working
+from jaxsel.language.default_delta import DELTA, note
 
 if TYPE_CHECKING:
-    from jaxsel.delta_cost import DeltaCost
-    from jaxsel.public import TuningCost
+    from jaxsel.questions.account import TuningCost
+    from jaxsel.questions.account_delta import DeltaCost
 
 HELP = """What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
 
@@ -189,7 +189,7 @@ def account_command(
                 releases = answers.gather(base, repetitions, times, search, beside)
                 answers.answer_composition(releases, 0.0, json, epsilon)
                 return
-            from jaxsel.delta_cost import account_delta
+            from jaxsel.questions.account_delta import account_delta
 
             asked = one_search("account", base, repetitions)
             with working("looking for the least delta"):
@@ -201,7 +201,7 @@ def account_command(
                     base, repetitions, chosen, times, search, beside, grid, json
                 ):
                     return
-                from jaxsel.public import account
+                from jaxsel.questions.account import account
 
                 asked = one_search("account", base, repetitions)
                 with working("looking for the least epsilon"):

@@ -13,8 +13,8 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.domains import whole
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import whole
 
 
 def _beginning(names: Iterable[str], typed: str) -> list[str]:
@@ -141,7 +141,7 @@ def compilation_cache() -> None:
     """
     import jax
 
-    from jaxsel import source_digest
+    from jaxsel.host import source_digest
 
     root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     source_digest.keep_in(root / "jaxsel" / "digests")

@@ -34,8 +34,8 @@ def claim_command(
     """
     del seed
     from jaxsel.catalogue import find_claim
-    from jaxsel.domains import read_values
-    from jaxsel.entry import shown
+    from jaxsel.language.domains import read_values
+    from jaxsel.language.entry import shown
 
     with bad_input_exits():
         claim = find_claim(identity)

@@ -8,7 +8,13 @@ from typing import Any
 import typer
 
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.composition import (
+from jaxsel.families.tuning.composing_searches import Release
+from jaxsel.families.tuning.secrecy import SCORE
+from jaxsel.host.errors import InputError
+from jaxsel.host.progress import working
+from jaxsel.language.domains import nearest
+from jaxsel.questions.account_grid import GridCost, account_grid
+from jaxsel.questions.compose import (
     CompositionCost,
     CompositionDelta,
     compose,
@@ -16,14 +22,8 @@ from jaxsel.composition import (
     release,
     releases_from,
 )
-from jaxsel.domains import nearest
-from jaxsel.errors import InputError
-from jaxsel.families.tuning.composing_searches import Release
-from jaxsel.families.tuning.secrecy import SCORE
-from jaxsel.grid import GridCost, account_grid
-from jaxsel.progress import working
+from jaxsel.questions.tuning_words import saying_something
 from jaxsel.repetitions import describe
-from jaxsel.tuning_words import saying_something
 
 _TABLES = ("search", "beside")
 

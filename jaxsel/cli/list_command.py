@@ -9,7 +9,7 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_listing, say
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 Row = dict[str, Any]
 
@@ -37,7 +37,7 @@ def _mechanisms() -> list[Row]:
 
 
 def _claim_rows(claims: Any) -> list[Row]:
-    from jaxsel.papers import paper_of
+    from jaxsel.language.papers import paper_of
 
     return [
         {
@@ -75,7 +75,7 @@ def _checks() -> list[Row]:
 
 
 def _with_papers(things: Any) -> list[Row]:
-    from jaxsel.papers import paper_of
+    from jaxsel.language.papers import paper_of
 
     return [
         thing._asdict() | {"paper": getattr(paper_of(thing.source), "key", None)}
@@ -273,7 +273,7 @@ def list_command(
     with bad_input_exits():
         rows = _LISTS[what].rows()
         if paper is not None:
-            from jaxsel.papers import find_paper
+            from jaxsel.language.papers import find_paper
 
             rows = _keep(what, "--paper", rows, _of_paper(find_paper(paper).key))
         if kind is not None:

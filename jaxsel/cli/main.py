@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.blas_threads import one_for_this_process
 from jaxsel.cli import (
     account_command,
     claim_command,
@@ -21,6 +20,7 @@ from jaxsel.cli import (
     validate_command,
 )
 from jaxsel.cli.arguments import bad_input_exits, hear_interrupts
+from jaxsel.host.blas_threads import one_for_this_process
 
 app = typer.Typer(
     name="jaxsel",

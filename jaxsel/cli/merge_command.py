@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 def merge_command(

@@ -15,9 +15,9 @@ from jaxsel.cli.search_options import (
     RunsOption,
     SearchDeltaOption,
 )
-from jaxsel.default_delta import DELTA, note
-from jaxsel.errors import InputError
-from jaxsel.progress import working
+from jaxsel.host.errors import InputError
+from jaxsel.host.progress import working
+from jaxsel.language.default_delta import DELTA, note
 
 HELP = """How many runs should a search make, at random, to cost least?
 

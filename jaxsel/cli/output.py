@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel import printing
+from jaxsel.language import printing
 
 
 def plain(value: Any) -> Any:

@@ -21,13 +21,13 @@ from jaxsel.cli.search_options import (
     RunsOption,
     SearchDeltaOption,
 )
-from jaxsel.default_delta import DELTA, note
-from jaxsel.errors import InputError, check_positive
-from jaxsel.progress import working
+from jaxsel.host.errors import InputError, check_positive
+from jaxsel.host.progress import working
+from jaxsel.language.default_delta import DELTA, note
 
 if TYPE_CHECKING:
     from jaxsel.families.tuning.planning.planned import Plan
-    from jaxsel.plan_checks import PlanCheck
+    from jaxsel.questions.plan_checks import PlanCheck
 
 HELP = """What can I run for my privacy budget? Noise, law of K, and how good the winner is.
 
@@ -160,7 +160,7 @@ def plan_command(
                 rank_of=rank_of, good=good, chance=chance, none=none, optimal=optimal,
             )  # fmt: skip
         if check:
-            from jaxsel.plan_checks import check_plan
+            from jaxsel.questions.plan_checks import check_plan
 
             checked = check_plan(found, trials=read_trials(trials), seed=seed)
         if plot is not None:
@@ -209,7 +209,7 @@ def _plan_releases(
     of_a_search: list[str],
     json: bool,
 ) -> None:
-    from jaxsel.release_plans import plan_releases
+    from jaxsel.questions.plan_releases import plan_releases
 
     with bad_input_exits():
         if mechanism is None:

@@ -14,9 +14,9 @@ from jaxsel.cli.search_options import (
     TimesOption,
     one_search,
 )
-from jaxsel.default_delta import DELTA, note
-from jaxsel.errors import InputError
-from jaxsel.progress import working
+from jaxsel.host.errors import InputError
+from jaxsel.host.progress import working
+from jaxsel.language.default_delta import DELTA, note
 
 if TYPE_CHECKING:
     from jaxsel.reports.report import Report
@@ -114,9 +114,9 @@ def _accounted(
     score_noise: float | None,
     delta: float,
 ) -> "Report":
-    from jaxsel.composition import compose
-    from jaxsel.public import account
-    from jaxsel.reporting import report
+    from jaxsel.questions.account import account
+    from jaxsel.questions.compose import compose
+    from jaxsel.questions.report import report
 
     if times != 1 or search or beside:
         if score_noise is not None:
@@ -132,7 +132,7 @@ def _accounted(
 
 
 def _read(plan: Path | None, folder: Path | None) -> "Report":
-    from jaxsel.reporting import report
+    from jaxsel.questions.report import report
     from jaxsel.reports.reading import read_plan, read_search
 
     if folder is not None:

@@ -27,7 +27,7 @@ from jaxsel.cli.scaling import (
     say_kept,
     scaled,
 )
-from jaxsel.errors import InputError, check_interval
+from jaxsel.host.errors import InputError, check_interval
 
 MechanismArgument = Annotated[
     str,
@@ -96,9 +96,9 @@ def simulate_command(
     its exact probability where known. With --shard it keeps a share of the trials for
     `jaxsel merge`; docs/scaling.md says more.
     """
-    from jaxsel import engine
     from jaxsel.catalogue import find_mechanism
-    from jaxsel.intervals import clopper_pearson
+    from jaxsel.host.intervals import clopper_pearson
+    from jaxsel.kernel import engine
 
     with bad_input_exits():
         check_interval("confidence", confidence, 0, 1)
@@ -186,7 +186,7 @@ def audit_command(
     bound on epsilon (of all pairs together at the stated confidence), the exact epsilon
     on the pair, and the claim. Exit status 1 if a lower bound exceeds the claim.
     """
-    from jaxsel.auditing import audit
+    from jaxsel.auditing.audit import audit
     from jaxsel.catalogue import find_mechanism
 
     with bad_input_exits():

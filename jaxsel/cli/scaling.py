@@ -8,7 +8,7 @@ import typer
 
 from jaxsel.cli.arguments import interrupts_say
 from jaxsel.cli.output import print_json, say
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 if TYPE_CHECKING:
     from jaxsel.shards import ShardFile
@@ -127,7 +127,7 @@ def _scaled(
         with keeping(which, record or "", Command(name, options, trials)) as file:
             yield Role(part=None if shard is None else file)
     elif coordinator is not None:
-        from jaxsel import hosts
+        from jaxsel.kernel import hosts
 
         hosts.join(coordinator, processes, process)
         yield Role(prints=hosts.number() == 0)
@@ -142,7 +142,7 @@ def workers(scheduler: str | None) -> Iterator[None]:
     if scheduler is None:
         yield
         return
-    from jaxsel import executors
+    from jaxsel.shards import executors
 
     with executors.dask(scheduler) as client, executors.using(client):
         yield

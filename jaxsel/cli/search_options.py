@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.default_delta import DELTA
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.default_delta import DELTA
 
 RepetitionsOption = Annotated[
     str | None, typer.Option("--repetitions", metavar="TEXT", help="How K is drawn.")

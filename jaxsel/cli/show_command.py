@@ -13,11 +13,11 @@ from jaxsel.cli.arguments import (
     complete_everything,
 )
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 def _domains(domains: Mapping[str, Any]) -> list[dict[str, Any]]:
-    from jaxsel.entry import shown
+    from jaxsel.language.entry import shown
 
     return [
         {
@@ -74,11 +74,10 @@ def _with_claims(thing: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _mechanism(entry: Any) -> dict[str, Any]:
-    from jaxsel.catalogue import promised
 
     rows = []
     for pair in entry.pairs({}):
-        promise = promised(entry, {}, pair)
+        promise = entry.promised({}, pair)
         rows.append(
             {
                 "name": pair.name,
@@ -273,8 +272,8 @@ def show_command(
                 row = dict(thing)
                 row["run"] = f"python -m {kind}s {thing['id']}"
             if verdict and kind == "claim":
-                from jaxsel.base import Budget
-                from jaxsel.validation import validate
+                from jaxsel.catalogue.validation import validate
+                from jaxsel.language.base import Budget
 
                 result = validate(thing, Budget(seed=seed))[0]
                 row["verdict"] = result.verdict

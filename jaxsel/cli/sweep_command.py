@@ -16,8 +16,8 @@ from jaxsel.cli.arguments import (
 )
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.scaling import SchedulerOption, ShardOption, workers
-from jaxsel.domains import nearest
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import nearest
 
 if TYPE_CHECKING:
     import xarray as xr

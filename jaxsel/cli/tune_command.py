@@ -9,10 +9,10 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, bad_input_exits
 from jaxsel.cli.output import plain, print_json, print_table, say
-from jaxsel.default_delta import note
-from jaxsel.errors import InputError, check_choice
-from jaxsel.printing import rounded_up
-from jaxsel.progress import progress_bar
+from jaxsel.host.errors import InputError, check_choice
+from jaxsel.host.progress import progress_bar
+from jaxsel.language.default_delta import note
+from jaxsel.language.printing import rounded_up
 from jaxsel.training import defaults
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from jaxsel.cli.arguments import (
     read_trials,
 )
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.errors import InputError, check_integer
+from jaxsel.host.errors import InputError, check_integer
 
 _GOALS = "\n".join(f"{goal}: {what}" for goal, what in GOALS.items())
 BENCH_HELP = f"""Measure speed side by side with numpy, plain JAX and peers, as ratios.
@@ -72,9 +72,9 @@ def validate_command(
     verdict is not the expected one. Tightness is the power of the check of a bound: the
     largest observed / claimed over its cases. A true bound below 0.1 says why.
     """
-    from jaxsel.base import Budget
     from jaxsel.catalogue import all_claims, find_claim, is_self_check
-    from jaxsel.validation import Validations, validate
+    from jaxsel.catalogue.validation import Validations, validate
+    from jaxsel.language.base import Budget
 
     with bad_input_exits():
         if bool(ids) == everything:

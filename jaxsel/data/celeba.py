@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.errors import InputError, check_integer
+from jaxsel.host.errors import InputError, check_integer
 
 IMAGES = 202_599
 ATTRIBUTES = 40

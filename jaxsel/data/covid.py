@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.data.download import FOLDER_VARIABLE, Source, available, read_source
-from jaxsel.errors import InputError, check_choice
+from jaxsel.host.errors import InputError, check_choice
 
 KINDS = ("daily", "cumulative")
 DAYS = tuple(

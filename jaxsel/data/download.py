@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 FOLDER_VARIABLE = "JAXSEL_DATA"
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.errors import InputError, check_choice, check_integer, check_positive
+from jaxsel.host.errors import InputError, check_choice, check_integer, check_positive
 
 CHECK_INS = ("foursquare", "gowalla")
 

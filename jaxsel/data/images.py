@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.data.download import Source, read_source
-from jaxsel.errors import InputError, check_choice
+from jaxsel.host.errors import InputError, check_choice
 
 IMAGE_SETS = ("digits", "mnist", "fashion_mnist")
 _DIGITS_TRAINING = 1437  # four fifths of 1797

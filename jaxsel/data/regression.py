@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.data.download import Source, available, read_source
-from jaxsel.errors import InputError, check_choice
+from jaxsel.host.errors import InputError, check_choice
 
 REGRESSION_SETS = ("bike", "elevators", "diabetes", "synthetic")
 NORMALISATIONS = ("row", "maximum")

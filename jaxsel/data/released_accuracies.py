@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.data.download import Source, available, read_source
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 _COMMIT = "03035d5d4a271ac795dab80f5bc1cef82fc3d462"
 SOURCE = Source(

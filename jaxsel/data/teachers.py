@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_finite,
     check_integer,

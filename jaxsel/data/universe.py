@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.data.celeba import FaceAttributes
-from jaxsel.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer
 
 _MOST_CELLS = 2**20
 

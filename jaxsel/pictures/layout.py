@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jaxsel.domains import nearest
-from jaxsel.errors import InputError, check_choice
+from jaxsel.host.errors import InputError, check_choice
+from jaxsel.language.domains import nearest
 from jaxsel.pictures.scales import is_geometric
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.pictures.captions import WORDS, caption, quantity, told_apart
 from jaxsel.pictures.curves import along, at, curve_of
 from jaxsel.pictures.layout import Axis, Layout, kind_of, label_of, plan, shown

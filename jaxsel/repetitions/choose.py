@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from scipy import optimize
 
-from jaxsel.domains import (
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import (
     Domain,
     nearest,
     number,
     parameters,
     positive,
 )
-from jaxsel.errors import InputError
 from jaxsel.repetitions import files
 from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
 from jaxsel.repetitions.negative_binomial import (

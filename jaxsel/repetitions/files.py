@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.table import table_law
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxsel.errors import InputError
-from jaxsel.printing import Summary, printed
+from jaxsel.host.errors import InputError
+from jaxsel.language.printing import Summary, printed
 
 Function = Callable[[ArrayLike], np.ndarray]
 # A raw function of checked points: of k, of u, or of the pair (x, u) with x = 1 - u.

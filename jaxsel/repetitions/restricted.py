@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from jaxsel.domains import Domain, whole
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import Domain, whole
 from jaxsel.repetitions.record import Repetitions, build, log_complement
 from jaxsel.repetitions.special import log_power_sum, power_sum, suffix_sums
 

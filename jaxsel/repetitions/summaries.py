@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxsel.errors import InputError, check_integer, check_interval
+from jaxsel.host.errors import InputError, check_integer, check_interval
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.special import suffix_sums
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions.record import Raw, RawPair, Repetitions, build, log_complement
 
 MOST_COUNT = 10_000_000  # largest count: whole numbers far beyond are never runs

@@ -17,7 +17,7 @@ from jaxsel.accounting.single_run.dominating import (
     pair_delta,
     pair_tradeoff,
 )
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 FLOOR = 1e-12
 """What the nearest Gaussian may leave out of a true positive rate, at least."""

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from jaxsel.families.tuning.secrecy import SCORE, kept_secret
-from jaxsel.printing import rounded_up
+from jaxsel.language.printing import rounded_up
 from jaxsel.reports import words
 from jaxsel.reports.statement import Statement
 

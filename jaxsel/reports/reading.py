@@ -15,9 +15,9 @@ import numpy as np
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.relations import ADD_OR_REMOVE_ONE
-from jaxsel.errors import InputError, check_interval
 from jaxsel.families.tuning.accountant import ProvenEpsilon, account
 from jaxsel.families.tuning.composing_searches import Release
+from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions, parse
 from jaxsel.reports.statement import Part, Subject
 from jaxsel.reports.words import theorem_words

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxsel.errors import InputError
-from jaxsel.printing import Summary, printed
+from jaxsel.host.errors import InputError
+from jaxsel.language.printing import Summary, printed
 from jaxsel.reports import latex, markdown
 from jaxsel.reports.contents import Contents, contents
 from jaxsel.reports.statement import Statement

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import ProvenEpsilon
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.families.tuning.proofs import base_epsilon, releases_all
 from jaxsel.families.tuning.secrecy import SCORE
+from jaxsel.host.errors import InputError
 from jaxsel.reports import attacks, words
 from jaxsel.reports.proven_pairs import Pairs, proven_pairs
 

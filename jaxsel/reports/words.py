@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from jaxsel.accounting.single_run.relations import RELATIONS
 from jaxsel.catalogue import find_claim
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.composing_searches import Release
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions
 
 REFERENCES = {

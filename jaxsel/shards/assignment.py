@@ -9,7 +9,7 @@ is mostly idle.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from jaxsel.tallies import Range
+from jaxsel.kernel.tallies import Range
 
 # From so many trials a cell and shard on, every shard takes part of every cell.
 _TRIALS_OF_ALL = 2**17

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.shards.assignment import Shard
 
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxsel import records
-from jaxsel.errors import InputError
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
+from jaxsel.kernel.tallies import Range
+from jaxsel.kernel.work import Counted, Work
 from jaxsel.shards.assignment import Part, Shard, share
 from jaxsel.shards.environment import read_shard
-from jaxsel.tallies import Range
-from jaxsel.work import Counted, Work
 
 # What makes tallies comparable, beside what was asked for.
 _PROVENANCE = ("code", "jax", "backend")

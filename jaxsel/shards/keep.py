@@ -7,12 +7,13 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxsel import engine, hosts, records
-from jaxsel.errors import InputError
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import engine, hosts
+from jaxsel.kernel.tallies import Tallies
+from jaxsel.kernel.work import Counted, Work, as_tallies, run_by
 from jaxsel.shards.assignment import Shard, cover, share
 from jaxsel.shards.files import Command, ShardFile, add, read, write
-from jaxsel.tallies import Tallies
-from jaxsel.work import Counted, Work, as_tallies, run_by
 
 
 @contextlib.contextmanager

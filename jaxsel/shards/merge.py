@@ -4,12 +4,12 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jaxsel import engine
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import engine
+from jaxsel.kernel.tallies import Tallies, shown
+from jaxsel.kernel.work import Counted, Work, as_tallies, run_by
 from jaxsel.shards.assignment import cover, share
 from jaxsel.shards.files import Command, ShardFile, add, different, key_of, read
-from jaxsel.tallies import Tallies, shown
-from jaxsel.work import Counted, Work, as_tallies, run_by
 
 
 @contextlib.contextmanager

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxsel.domains import nearest
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import nearest
 
 
 class Asked(NamedTuple):

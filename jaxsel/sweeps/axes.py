@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.domains import Domain, Numbers, Parsed, Whole, nearest
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import Domain, Numbers, Parsed, Whole, nearest
 
 Value = int | float | str
 MOST = 1_000_000  # cells of a sweep

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.base import Pair
-from jaxsel.entry import Built
+from jaxsel.language.base import Pair
+from jaxsel.language.entry import Built
 from jaxsel.repetitions import Repetitions, describe
 from jaxsel.sweeps.axes import Value
 from jaxsel.sweeps.subject import SEED, Subject

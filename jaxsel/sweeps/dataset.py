@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxsel import records
-from jaxsel.auditing import audit_tallies
-from jaxsel.intervals import clopper_pearson
+from jaxsel.auditing.audit import audit_tallies
+from jaxsel.host import records
+from jaxsel.host.intervals import clopper_pearson
 from jaxsel.sweeps.axes import Grid
 from jaxsel.sweeps.cells import Cell, own_item, pair_items
 from jaxsel.sweeps.facts import FACT_OF, Facts, fact_key

@@ -5,13 +5,14 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jaxsel import catalogue, source_digest
+from jaxsel import catalogue
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
-from jaxsel.entry import Built
-from jaxsel.errors import InputError
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.base_settings import base_text
+from jaxsel.host import source_digest
+from jaxsel.host.errors import InputError
+from jaxsel.language.entry import Built
 from jaxsel.repetitions import Repetitions, expected_quantile
 from jaxsel.sweeps.cells import Cell
 
@@ -52,9 +53,7 @@ def _bounds(cell: Cell, delta: float) -> dict[str, float]:
         return _tuning_bounds(base, law, delta)
     built, found = cell.built, {}
     assert built.entry is not None
-    promises = [
-        catalogue.promised(built.entry, built.values, pair) for pair in _pairs(built)
-    ]
+    promises = [built.entry.promised(built.values, pair) for pair in _pairs(built)]
     proven = [promise for promise in promises if promise is not None]
     # What holds of monotone neighbours alone is no bound on the others.
     if proven and len(proven) == len(promises):

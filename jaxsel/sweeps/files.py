@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxsel import records
-from jaxsel.errors import InputError
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
 from jaxsel.sweeps.facts import Facts
 from jaxsel.sweeps.tallying import Kept, Store, check_whole
 

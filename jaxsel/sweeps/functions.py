@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.base import FiniteLaw, Mechanism, Pair, outcome_itself
-from jaxsel.domains import Domain, Parsed, number, parsed, whole
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values
-from jaxsel.errors import InputError
-from jaxsel.utility import MEANINGS, Utility
+from jaxsel.catalogue import find_claim
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import FiniteLaw, Mechanism, Pair, outcome_itself
+from jaxsel.language.domains import Domain, Parsed, number, parsed, whole
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values
+from jaxsel.language.utility import MEANINGS, Utility
 
 
 class Trial(NamedTuple):
@@ -32,9 +33,9 @@ class Trial(NamedTuple):
       mechanism: what runs; the same object in every cell that differs in numbers only.
       data, params: its input.
       pairs: neighbouring inputs, for the measures "audited" and "exact_epsilon".
-      guarantee: from ``jaxsel.entry.guarantee``: the published claim of a pure epsilon
+      guarantee: from ``language.entry.guarantee``: the published claim of a pure epsilon
         that covers the pairs, and what it is evaluated at; None for none.
-      utility: Float64["events"] by name, one of ``jaxsel.utility.MEANINGS``: what each
+      utility: Float64["events"] by name, one of ``language.utility.MEANINGS``: what each
         event is worth.
     """
 
@@ -105,7 +106,7 @@ def own_mechanism(
 
     Args:
       sample: ``(key, data, params) -> event``: one trial, a number in [0, events), by
-        ``jaxsel.noise`` with ``key``, or by ``jax.random`` with ``key.jax()``.
+        ``jaxsel.kernel.noise`` with ``key``, or by ``jax.random`` with ``key.jax()``.
       events: what the numbers mean, in words.
       law: ``(data, params) -> probabilities`` of the events, exact; None if not known.
       prepare: ``(data, params) -> (data, params)``, on the host, before the trials: turns
@@ -191,6 +192,7 @@ class CellFunction(NamedTuple):
                 name: np.asarray(worth, np.float64)
                 for name, worth in trial.utility.items()
             },
+            find_claim=find_claim,
         )
         return Built(trial.mechanism, trial.data, trial.params, entry, values)
 

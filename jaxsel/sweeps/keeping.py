@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from jaxsel import records
-from jaxsel.errors import InputError
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
 from jaxsel.sweeps import files
 from jaxsel.sweeps.files import State
 

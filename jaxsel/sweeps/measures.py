@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.domains import nearest
-from jaxsel.entry import Built
-from jaxsel.errors import InputError
-from jaxsel.intervals import clopper_pearson, mean_interval
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import clopper_pearson, mean_interval
+from jaxsel.language.domains import nearest
+from jaxsel.language.entry import Built
+from jaxsel.language.utility import MEANINGS, UNITS
 from jaxsel.sweeps.cells import Cell
 from jaxsel.sweeps.facts import law_of
 from jaxsel.sweeps.subject import Subject
-from jaxsel.utility import MEANINGS, UNITS
 
 ESTIMATE, EXACT = "estimate", "exact"
 LOWER, UPPER = "lower bound", "upper bound"

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jaxsel.errors import InputError, check_integer, check_interval
+from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.language.utility import MEANINGS
 from jaxsel.sweeps.axes import Grid, Value
 from jaxsel.sweeps.cells import Cell, make_cell, own_item, pair_items
 from jaxsel.sweeps.dataset import Options
@@ -11,7 +12,6 @@ from jaxsel.sweeps.facts import FACT_OF, fact_key
 from jaxsel.sweeps.measures import Measure, find_measures, known_measures
 from jaxsel.sweeps.subject import Subject, find_subject
 from jaxsel.sweeps.tallying import Item
-from jaxsel.utility import MEANINGS
 
 
 class Plan(NamedTuple):

@@ -5,9 +5,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from jaxsel.engine import Performance
-from jaxsel.errors import InputError
-from jaxsel.progress import progress_bar
+from jaxsel.host.errors import InputError
+from jaxsel.host.progress import progress_bar
+from jaxsel.kernel.engine import Performance
 from jaxsel.shards import Shard, read_shard
 from jaxsel.sweeps import facts as known_facts
 from jaxsel.sweeps import files

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.shards import Shard
 from jaxsel.sweeps.tallying import Item, Kept, Store, check_whole
 

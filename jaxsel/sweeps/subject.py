@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from jaxsel import catalogue
 from jaxsel.accounting.single_run.base_text import parameter_names, parse_base
-from jaxsel.default_delta import DELTA
-from jaxsel.domains import (
+from jaxsel.host.errors import InputError
+from jaxsel.language.default_delta import DELTA
+from jaxsel.language.domains import (
     Domain,
     Parsed,
     nearest,
@@ -22,8 +23,7 @@ from jaxsel.domains import (
     read_values,
     whole,
 )
-from jaxsel.entry import Built, Values
-from jaxsel.errors import InputError
+from jaxsel.language.entry import Built, Values
 from jaxsel.repetitions import parse
 from jaxsel.repetitions.choose import all_parameters
 from jaxsel.sweeps import functions

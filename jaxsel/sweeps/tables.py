@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxsel import engine, records, source_digest
-from jaxsel.base import Mechanism
-from jaxsel.engine import Performance
-from jaxsel.errors import InputError
-from jaxsel.progress import progress_bar
+from jaxsel.host import records, source_digest
+from jaxsel.host.errors import InputError
+from jaxsel.host.progress import progress_bar
+from jaxsel.kernel import engine
+from jaxsel.kernel.engine import Performance
+from jaxsel.kernel.tallies import check_totals
+from jaxsel.kernel.work import chosen_runner
+from jaxsel.language.base import Mechanism
 from jaxsel.sweeps.scheduling import Span, next_call
-from jaxsel.tallies import check_totals
-from jaxsel.work import chosen_runner
 
 _CALL_SECONDS, _SHARED_CALL_SECONDS = 2.0, 30.0
 _CELLS_PER_CALL = 256

@@ -17,9 +17,9 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
-from jaxsel.audit_bounds import epsilon_lower_bound
-from jaxsel.errors import InputError, check_finite, check_integer
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.tuning.proofs import base_epsilon
+from jaxsel.host.errors import InputError, check_finite, check_integer
 from jaxsel.training.canaries import (
     Data,
     Indifferent,

@@ -25,8 +25,8 @@ import optax
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
-from jaxsel import stream
-from jaxsel.errors import InputError, check_integer, check_positive
+from jaxsel.host.errors import InputError, check_integer, check_positive
+from jaxsel.kernel import stream
 from jaxsel.training.dp_sgd import Recipe, State, initialise, noisy_gradient, train
 from jaxsel.training.network import cross_entropy
 

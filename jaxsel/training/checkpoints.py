@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import describe
 from jaxsel.training import draws
 from jaxsel.training.dp_sgd import State

@@ -16,14 +16,14 @@ import optax
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxsel import noise, stream
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_integer,
     check_interval,
     check_positive,
 )
+from jaxsel.kernel import noise, stream
 from jaxsel.training.clipping import microbatched_sum, plain_sum
 from jaxsel.training.ghost import ghost_sum
 from jaxsel.training.network import cross_entropy

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel import noise, stream
-from jaxsel.errors import InputError, check_integer
+from jaxsel.host.errors import InputError, check_integer
+from jaxsel.kernel import noise, stream
 from jaxsel.repetitions import quantile
 from jaxsel.training.plan import SearchPlan
 

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxsel.errors import InputError, check_choice
+from jaxsel.host.errors import InputError, check_choice
 
 STRIDES = {"strided": (1, 2, 1, 2, 1), "dense": (1, 1, 1, 1, 1)}
 _FEATURES = (32, 32, 64, 64, 64)

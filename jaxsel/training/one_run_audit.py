@@ -38,7 +38,7 @@ import numpy as np
 import scipy.special
 from numpy.typing import ArrayLike
 
-from jaxsel.errors import InputError, check_finite, check_integer, check_interval
+from jaxsel.host.errors import InputError, check_finite, check_integer, check_interval
 
 
 class OneRunBound(NamedTuple):

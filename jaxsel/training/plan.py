@@ -22,18 +22,18 @@ from scipy import optimize
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
-from jaxsel.domains import number, numbers, whole
-from jaxsel.errors import (
-    InputError,
-    check_integer,
-    check_interval,
-    check_positive,
-)
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.bounds.heterogeneous import (
     candidate_thresholds,
     largest_steps,
 )
+from jaxsel.host.errors import (
+    InputError,
+    check_integer,
+    check_interval,
+    check_positive,
+)
+from jaxsel.language.domains import number, numbers, whole
 from jaxsel.repetitions import Repetitions
 
 _VALIDATION_SHARE = 0.2

@@ -16,7 +16,7 @@ import optax
 from jaxtyping import Array, UInt32
 from numpy.typing import ArrayLike
 
-from jaxsel import noise, stream
+from jaxsel.kernel import noise, stream
 from jaxsel.training import dp_sgd
 from jaxsel.training.plan import Candidate, SearchPlan
 

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 from scipy import stats
 
-from jaxsel import noise, stream
-from jaxsel.errors import check_integer, check_interval
+from jaxsel.host.errors import check_integer, check_interval
+from jaxsel.kernel import noise, stream
 
 _OVERFLOW = 1e-18
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsel.data.images import ImageSet
-from jaxsel.errors import InputError, check_integer
+from jaxsel.host.errors import InputError, check_integer
 from jaxsel.training import dp_sgd, runs
 from jaxsel.training.checkpoints import Checkpoints
 from jaxsel.training.draws import check_seed, draw_secrets

@@ -34,11 +34,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.blas_threads import one_for_this_process
 from jaxsel.data.images import ImageSet, load_images
-from jaxsel.errors import InputError, check_choice, check_integer, check_positive
-from jaxsel.progress import progress_bar
-from jaxsel.records import digest
+from jaxsel.host.blas_threads import one_for_this_process
+from jaxsel.host.errors import InputError, check_choice, check_integer, check_positive
+from jaxsel.host.progress import progress_bar
+from jaxsel.host.records import digest
 
 PAPER_RATES = (0.025, 1.0)
 _HIGHEST_RATE = 8.0
@@ -118,7 +118,7 @@ def train(
     import jax.numpy as jnp
     import optax
 
-    from jaxsel import stream
+    from jaxsel.kernel import stream
     from jaxsel.training import dp_sgd
     from jaxsel.training.network import network
 

@@ -21,8 +21,8 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
-from jaxsel.errors import InputError, check_integer
-from jaxsel.progress import progress_bar
+from jaxsel.host.errors import InputError, check_integer
+from jaxsel.host.progress import progress_bar
 
 NAME = "digits-candidates"
 STORED = Path(__file__).parent.parent / "data" / "digits_candidates.json"

@@ -16,7 +16,7 @@ from jaxsel.families.tuning.bounds.heterogeneous import (
     candidate_thresholds,
     largest_steps,
 )
-from jaxsel.intervals import clopper_pearson_lower, clopper_pearson_upper
+from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.repetitions import Repetitions, geometric
 
 # Figure 8: the noise multipliers to choose from, and the largest mean of K.

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.numerics.optimise import minimise
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions
 from sims.common.tuned_laws import RHO
 

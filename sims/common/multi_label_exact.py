@@ -12,7 +12,6 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.conversions import mironov_epsilon_at_order
-from jaxsel.domains import probability
 from jaxsel.families.top_k.baselines import labels_renyi
 from jaxsel.families.top_k.calibration import calibrate
 from jaxsel.families.top_k.curves import (
@@ -23,6 +22,7 @@ from jaxsel.families.top_k.curves import (
     stable_top_k_variant_curve,
 )
 from jaxsel.families.top_k.gaps import pass_probability
+from jaxsel.language.domains import probability
 from sims.common.multi_label_votes import TAU, Scenario
 
 DELTA = 1e-6

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.data import celeba, teachers
-from jaxsel.domains import whole
 from jaxsel.families.top_k.votes import scaled_votes
+from jaxsel.language.domains import whole
 
 QUERIES = 600
 TEACHERS = 800

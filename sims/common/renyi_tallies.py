@@ -9,11 +9,11 @@ from itertools import groupby
 
 import numpy as np
 
-from jaxsel.base import Mechanism
-from jaxsel.engine import simulate_grid
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.noised_bases import noised_score
 from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.base import Mechanism
 from jaxsel.repetitions import Repetitions, describe
 from sims.common import gaussian_orders as orders
 
@@ -49,7 +49,7 @@ def renyi_tallies(
     Args:
       natural: laws of K for the natural order, those of one family together.
       two_block: laws of K for the two-block order, likewise.
-      trials, seed, progress: as for ``jaxsel.engine.simulate``.
+      trials, seed, progress: as for ``jaxsel.kernel.engine.simulate``.
 
     Returns:
       For either order its laws as text, "..._edges" Float64["laws edges"] and

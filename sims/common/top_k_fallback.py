@@ -9,14 +9,14 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import exponential_top_k_scale, top_stable
 from jaxsel.families.top_k.exponential import noisy_top
 from jaxsel.families.top_k.recall import group_counts, hit_law
 from jaxsel.families.top_k.release import event_of, hit_labels, rank_histogram
 from jaxsel.families.top_k.top_stable import top_stable_sets
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism
 
 _FILL_TAG = 0xC1
 

@@ -12,7 +12,6 @@ import numpy as np
 from scipy import optimize, special
 
 from jaxsel.accounting.single_run.closed_forms import laplace_renyi
-from jaxsel.domains import positive, probability
 from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
 from jaxsel.families.noisy_max.composition_bounds import dominated_composition_epsilon
 from jaxsel.families.top_k.calibration import calibrate
@@ -22,6 +21,7 @@ from jaxsel.families.top_k.curves import (
     noisy_gap_renyi,
 )
 from jaxsel.families.top_k.gaps import gap_for_success
+from jaxsel.language.domains import positive, probability
 
 EPSILON, DELTA = 1.0, 1e-6  # of all releases together
 FAILURE = 0.05

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxsel.data.universe import CategoricalTable, discretise, tabulate
-from jaxsel.errors import InputError, check_integer
+from jaxsel.host.errors import InputError, check_integer
 
 NAME = "tumour-table"
 STORED = Path(__file__).parent.parent / "data" / "tumour_table.json"

@@ -17,9 +17,9 @@ import numpy as np
 
 from jaxsel.accounting.single_run.score_orders import MergedOrder, order_pieces
 from jaxsel.accounting.single_run.score_pairs import LineLaw, gaussian_pair
-from jaxsel.domains import number
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.attained.merging import best_merger, merging_grid
+from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions
 
 NOISE_MULTIPLIER = 4.0

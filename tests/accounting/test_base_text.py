@@ -6,7 +6,7 @@ import pytest
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.base_text import FORMS, parse_base
 from jaxsel.accounting.single_run.events import dp_sgd
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 LEVELS = np.array([0.0, 0.2, 0.7, 1.5, 3.0])
 ORDERS = np.array([1.5, 2.0, 8.0])

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.accounting.single_run import closed_forms as cf
 from jaxsel.accounting.single_run import divergences, pairs
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 def mp_gaussian_log_delta(epsilon, scale):

@@ -11,7 +11,7 @@ from jaxsel.accounting.numerics.optimise import minimise, minimise_over_orders
 from jaxsel.accounting.single_run import closed_forms as cf
 from jaxsel.accounting.single_run import conversions as cv
 from jaxsel.accounting.single_run import curves
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 BASES = [
     curves.zcdp(0.1),

@@ -7,7 +7,7 @@ import pytest
 
 from jaxsel.accounting.single_run import curves, divergences, pairs
 from jaxsel.accounting.single_run.base_text import parse_base
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 ORDERS = np.array([1.0, 1.2, 2.0, 6.0, 40.0, math.inf])
 LEVELS = np.array([-1.0, 0.0, 0.1, 0.4, 0.9])

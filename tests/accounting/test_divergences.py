@@ -9,7 +9,7 @@ import pytest
 
 from jaxsel.accounting.single_run import divergences as dv
 from jaxsel.accounting.single_run import pairs
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 ORDERS = [0.3, 1.0, 1.0 + 1e-7, 1.3, 2.0, 7.5, 300.0, math.inf]
 

@@ -15,7 +15,7 @@ from jaxsel.accounting.single_run.dominating import (
     pair_tradeoff,
     reversed_pair,
 )
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 def gaussian(scale):

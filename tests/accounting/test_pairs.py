@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run import divergences, pairs
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 FIXED = [
     pairs.randomised_response(1.0),

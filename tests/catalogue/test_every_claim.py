@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from jaxsel.base import Budget
 from jaxsel.catalogue import (
     all_claims,
     errata,
@@ -17,10 +16,11 @@ from jaxsel.catalogue import (
     self_checks,
 )
 from jaxsel.catalogue.measured import measured
-from jaxsel.domains import Number, Whole
-from jaxsel.errors import InputError
-from jaxsel.papers import paper_of
-from jaxsel.validation import LOOSE
+from jaxsel.catalogue.validation import LOOSE
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.language.domains import Number, Whole
+from jaxsel.language.papers import paper_of
 from tests.conftest import seed
 
 BY_ID = {claim.id: claim for claim in all_claims()}

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import release_curves
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim, find_mechanism, mechanisms
 from jaxsel.catalogue.planning_checks import _drawn, _merged, _together
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.curves import peeled_curve
-from jaxsel.release_plans import OPEN_SETTINGS, may_be_planned, plan_releases
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.questions import release_curves
+from jaxsel.questions.plan_releases import OPEN_SETTINGS, may_be_planned, plan_releases
 
 BUDGET = Budget(trials=1000, cases=20)
 

@@ -2,18 +2,17 @@
 
 import pytest
 
-from jaxsel.base import Budget, FiniteLaw
 from jaxsel.catalogue import (
     find_claim,
     find_mechanism,
     mechanisms,
-    promised,
 )
 from jaxsel.catalogue.checks import audit_claims, simulation_claims, with_method
-from jaxsel.checking import Aside, bound_verdict
-from jaxsel.domains import Choice, choice
-from jaxsel.entry import guarantee
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, FiniteLaw
+from jaxsel.language.checking import Aside, bound_verdict
+from jaxsel.language.domains import Choice, choice
+from jaxsel.language.entry import guarantee
 
 BUDGET = Budget(trials=200_000)
 
@@ -21,7 +20,7 @@ BUDGET = Budget(trials=200_000)
 def test_promises_of_the_catalogue_are_claims():
     for entry in mechanisms():
         for pair in entry.pairs({}):
-            promise = promised(entry, {}, pair)
+            promise = entry.promised({}, pair)
             if promise is not None:
                 assert find_claim(promise.claim).holds is not entry.broken
                 assert promise.epsilon > 0.0

@@ -16,7 +16,7 @@ from jaxsel.data.celeba import (
     pick_queries,
 )
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 NAMES = [f"Name_{number}" for number in range(40)]
 PRESENT = np.random.default_rng(0).random((7, 40)) < 0.3

@@ -18,7 +18,7 @@ from jaxsel.data.covid import (
     load_covid,
 )
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 ALL_DAYS = ("2020-03-11", *DAYS)
 

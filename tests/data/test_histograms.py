@@ -19,7 +19,7 @@ from jaxsel.data.histograms import (
     two_level_histogram,
     zipf_histogram,
 )
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 # User and place of each check-in; some users come again.
 NYC = [(1, "a"), (1, "a"), (2, "a"), (3, "b"), (3, "b"), (3, "b"), (4, "a")]

@@ -9,7 +9,7 @@ import pytest
 
 from jaxsel.data import images
 from jaxsel.data.download import FOLDER_VARIABLE, Source
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 def idx(array: np.ndarray) -> bytes:

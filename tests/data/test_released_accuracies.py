@@ -15,7 +15,7 @@ from jaxsel.data.released_accuracies import (
     load_released_accuracies,
     released_available,
 )
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 def _entries() -> dict[str, float]:

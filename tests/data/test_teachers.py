@@ -12,7 +12,7 @@ from jaxsel.data.teachers import (
     simulated_votes,
     votes_available,
 )
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from tests.conftest import ALPHA, seed
 
 

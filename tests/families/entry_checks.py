@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.catalogue import promised
-from jaxsel.engine import simulate_grid
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel.engine import simulate_grid
 from tests.conftest import ALPHA
 
 
@@ -55,7 +54,7 @@ def check_promise(entry):
         for law in found:
             assert len(law.labels) == law.probabilities.size
         exact = exact_epsilon(*(law.probabilities for law in found))
-        promise = promised(entry, {}, pair)
+        promise = entry.promised({}, pair)
         assert promise is not None
         losses.append(exact / promise.epsilon)
     assert entry.broken == (entry.summary.startswith("BROKEN: "))

@@ -1,7 +1,7 @@
 """Samplers against their exact laws."""
 
-from jaxsel.engine import simulate_grid
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel.engine import simulate_grid
 from tests.conftest import ALPHA
 
 

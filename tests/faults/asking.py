@@ -7,9 +7,9 @@ import json
 import sys
 import traceback
 
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim, is_self_check
-from jaxsel.validation import validate
+from jaxsel.catalogue.validation import validate
+from jaxsel.language.base import Budget
 from tests.faults.limits import limited
 
 BUDGET = Budget(trials=100_000, cases=60)

@@ -11,7 +11,7 @@ from figures.__main__ import app
 from figures.common import altered, words
 from figures.common.figure import load, records_in
 from figures.common.making import Place, make, why_drawn
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
 from sims import registry, settings
 from tests.conftest import ALPHA, seed
 

@@ -7,7 +7,7 @@ from figures import FIGURES, clnss22_coin_game, clnss22_median, clnss22_selectio
 from figures.common.figure import records_in, render
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.selection_and_test.coin_game_laws import favoured_rate
-from jaxsel.intervals import binomial_p_value
+from jaxsel.host.intervals import binomial_p_value
 from sims import clnss22_coin_game as games
 from sims import clnss22_selection as interactions
 from sims import registry

@@ -8,12 +8,12 @@ from scipy import special, stats
 
 from figures import FIGURES, clnss22_repetitions, clnss22_svt_error
 from figures.common.figure import load, records_in, render
-from jaxsel.base import Relation
 from jaxsel.families.repetitive_sparse_vector.error_laws import failure_bound
 from jaxsel.families.repetitive_sparse_vector.settings import privacy_epsilon
 from jaxsel.families.sparse_vector.bounds import sparse_vector_epsilon
 from jaxsel.families.sparse_vector.stopping_laws import right_probability
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.base import Relation
 from sims import (
     clnss22_repetitions as repetitive_sparse_vector,
 )

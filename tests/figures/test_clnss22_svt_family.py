@@ -8,10 +8,10 @@ from matplotlib.colors import to_hex
 from scipy import stats
 
 from figures import clnss22_svt_family as figure
-from jaxsel.base import Relation
 from jaxsel.families.sparse_vector import variant_settings as svt
 from jaxsel.families.sparse_vector.patterns import pattern_log_probability
 from jaxsel.families.sparse_vector.profiles import pair_epsilon
+from jaxsel.language.base import Relation
 from jaxsel.pictures import style
 from sims import clnss22_svt_family as family
 from tests.conftest import ALPHA

@@ -101,7 +101,7 @@ def test_only_what_shows_something_else_is_taken_in(tmp_path):
     picture.write_bytes(b"of another machine")
     note = drawn / ".made" / f"{FORMULAS}.json"
     made_from = json.loads(note.read_text())
-    made_from["code"]["jaxsel.domains"] = "another"
+    made_from["code"]["jaxsel.language.domains"] = "another"
     note.write_text(json.dumps(made_from))
     (drawn / f"{FORMULAS}.png").write_bytes(b"older")
     assert gallery.bring(figure, drawn, tmp_path, shown) == ""

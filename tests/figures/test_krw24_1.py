@@ -5,7 +5,7 @@ import pytest
 
 from figures import krw24_1
 from jaxsel.families.noisy_max.group_bounds import grouped_law
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
 from sims import krw24_1 as sim
 from tests.conftest import ALPHA

@@ -16,7 +16,7 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
 from sims import (
     lt19_decreasing_thresholds as decreasing_thresholds,
 )

@@ -7,7 +7,7 @@ import pytest
 
 from figures import FIGURES, lt19_oracle_calls, lt19_percentile
 from figures.common.figure import render
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
 from sims import lt19_percentile as percentile_halting
 from tests.conftest import ALPHA
 from tests.figures.sharing import record_of

@@ -15,7 +15,7 @@ from jaxsel.families.score_selection.settings import (
     margin_selection,
     margin_selection_needed,
 )
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from sims import (

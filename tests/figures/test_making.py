@@ -16,7 +16,7 @@ from figures import FIGURES
 from figures.__main__ import app
 from figures.common import making
 from figures.common.figure import records_in, render
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from sims import registry
 
 ROOT = Path(__file__).parents[2]
@@ -118,10 +118,10 @@ def test_a_picture_is_drawn_again_when_its_code_changed(tmp_path, monkeypatch):
     assert "up to date" in CliRunner().invoke(app, arguments).output
     note = tmp_path / ".made" / "clnss22-sample-complexity.json"
     made_from = json.loads(note.read_text())
-    made_from["code"]["jaxsel.errors"] = "another"
+    made_from["code"]["jaxsel.host.errors"] = "another"
     note.write_text(json.dumps(made_from))
     again = CliRunner().invoke(app, arguments).output
-    assert "drawn again; the code changed: jaxsel.errors" in again
+    assert "drawn again; the code changed: jaxsel.host.errors" in again
 
 
 def test_each_figure_is_drawn_once_and_beside_those_that_read_its_records():

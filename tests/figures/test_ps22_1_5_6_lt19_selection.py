@@ -10,9 +10,9 @@ from figures import FIGURES, lt19_selection, ps22_5, ps22_6
 from figures.common.figure import records_in, render
 from figures.common.tuned_curves import NAMES
 from jaxsel.accounting.single_run import curves
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
 from jaxsel.repetitions import expected_quantile, success_probability
 from sims import registry

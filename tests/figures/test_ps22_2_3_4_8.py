@@ -14,11 +14,11 @@ from figures.common.renyi_points import renyi_interval
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.generic import generic_renyi
 from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
-from jaxsel.intervals import (
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import (
     clopper_pearson_lower,
     clopper_pearson_upper,
     goodness_of_fit,

@@ -21,11 +21,11 @@ from figures.common.search_accuracy import (
 from jaxsel import repetitions as laws
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.data.released_accuracies import released_available
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.released_search_budget import (
     released_budget,
     training_renyi,
 )
+from jaxsel.host.errors import InputError
 from jaxsel.pictures import style
 from sims import ps22_7 as tuned_accuracy
 from sims.common import digits_accuracies

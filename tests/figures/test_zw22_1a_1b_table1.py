@@ -7,7 +7,7 @@ from figures import zw22_1a, zw22_1b, zw22_table1
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.families.top_k.baselines import exponential_top_k_scale
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
 from sims import (
     zw22_1a as top_k_covid,
 )

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.pictures.layout import MOST_HUES, plan
 from jaxsel.pictures.scales import cell_edges, is_geometric, spans_decades
 from tests.pictures import sweeps

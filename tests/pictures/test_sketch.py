@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.pictures.sketch import sketch
 from tests.pictures import sweeps
 

@@ -8,7 +8,7 @@ from dp_accounting import dp_event
 from dp_accounting.rdp import RdpAccountant, compute_epsilon
 
 from jaxsel import repetitions as laws
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from tests.repetitions.oracle import EXAMPLES
 
 BY_MEAN = [

@@ -8,7 +8,7 @@ import pytest
 from mpmath import mpf
 
 from jaxsel import repetitions as laws
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from tests.repetitions import oracle
 from tests.repetitions.oracle import ACCURACY, TAILS, worst
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxsel import repetitions as laws
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from tests.repetitions.oracle import ACCURACY, EXAMPLES, SUPPORT, TAILS
 
 FUNCTIONS_OF_U = (

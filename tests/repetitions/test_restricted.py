@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxsel import repetitions as laws
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions.special import log_power_sum, power_sum
 from tests.repetitions.oracle import EXAMPLES, SUPPORT, TAILS
 

@@ -6,8 +6,8 @@ from scipy import stats
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_from_laws
-from jaxsel.composition import release
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.questions.compose import release
 from jaxsel.reports import attacks
 from jaxsel.reports.proven_pairs import proven_pairs
 

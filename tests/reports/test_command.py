@@ -5,7 +5,7 @@ import json
 import pytest
 
 from jaxsel.cli.main import main
-from jaxsel.default_delta import note
+from jaxsel.language.default_delta import note
 from jaxsel.training.checkpoints import RELEASE
 
 from .parts import Page, quick

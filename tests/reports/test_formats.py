@@ -8,7 +8,7 @@ from scipy import stats
 
 import jaxsel
 from jaxsel.accounting.single_run import curves
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.pictures import proof
 from jaxsel.reports import latex, markdown, page
 from jaxsel.reports.contents import Contents, contents

@@ -5,7 +5,6 @@ import pytest
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.dominating import pair_delta
-from jaxsel.composition import compose, release
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
 from jaxsel.families.tuning.bounds import priced_envelope
@@ -13,6 +12,7 @@ from jaxsel.families.tuning.composing_searches import (
     composed_renyi,
     composed_renyi_epsilon,
 )
+from jaxsel.questions.compose import compose, release
 from jaxsel.repetitions import parse
 from jaxsel.reports import attacks
 from jaxsel.reports.proven_pairs import proven_pairs, renyi_profile

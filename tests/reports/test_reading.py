@@ -7,8 +7,8 @@ import pytest
 
 import jaxsel
 from jaxsel.accounting.single_run import curves
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import parse
 from jaxsel.reports import attacks, reading
 from jaxsel.reports.proven_pairs import proven_pairs

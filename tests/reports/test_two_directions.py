@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from jaxsel.accounting.single_run.dominating import pair_delta, pair_from_laws
-from jaxsel.composition import release
+from jaxsel.questions.compose import release
 from jaxsel.reports import attacks
 from jaxsel.reports.proven_pairs import _least, proven_pairs
 

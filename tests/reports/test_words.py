@@ -5,8 +5,8 @@ import decimal
 import pytest
 
 from jaxsel.accounting.single_run.base_text import parse_base
-from jaxsel.composition import release
 from jaxsel.families.tuning import composing_searches, proofs
+from jaxsel.questions.compose import release
 from jaxsel.repetitions import parse
 from jaxsel.reports import words
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.shards import Shard, assignment, from_environment, read_shard, share
 from jaxsel.shards.assignment import cover
 

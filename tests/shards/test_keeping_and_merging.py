@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel import records, statistics
-from jaxsel.engine import simulate, simulate_grid
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.noisy_max import noisy_max
-from jaxsel.progress import progress_bar
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
+from jaxsel.host.progress import progress_bar
+from jaxsel.kernel import statistics
+from jaxsel.kernel.engine import simulate, simulate_grid
 from jaxsel.shards import Command, Shard, keeping, merging
 
 CELLS = [(np.eye(3)[i], {"epsilon": 1.0}) for i in range(3)]
@@ -94,11 +95,11 @@ def test_what_a_shard_returns_is_marked_as_a_stand_in(tmp_path):
 
 KILLED = """
     import os, signal, sys
-    import jaxsel.engine, jaxsel.shards.keep as module
+    import jaxsel.kernel.engine, jaxsel.shards.keep as module
     from jaxsel.shards import Shard
-    from jaxsel.engine import Performance, simulate
+    from jaxsel.kernel.engine import Performance, simulate
     from tests.shards.test_keeping_and_merging import CELLS, noisy_max
-    jaxsel.engine._SAVE_SECONDS = 0.0
+    jaxsel.kernel.engine._SAVE_SECONDS = 0.0
     write, written = module.write, []
     def write_or_die(*arguments):
         written.append(1)
@@ -177,8 +178,8 @@ def test_a_shard_interrupted_anywhere_goes_on_at_the_trial_where_it_was(
     tmp_path, monkeypatch, first, blocks
 ):
     """Trials 0, 1, ... have sums that tell which were counted, not only how many."""
-    from jaxsel import engine
-    from jaxsel.engine import Performance
+    from jaxsel.kernel import engine
+    from jaxsel.kernel.engine import Performance
 
     def run():
         performance = Performance(64, blocks, tuple(jax.devices()[:1]))
@@ -220,7 +221,7 @@ def test_a_shard_interrupted_anywhere_goes_on_at_the_trial_where_it_was(
 
 def test_nothing_is_counted_twice_when_a_shard_is_run_again(tmp_path, monkeypatch):
     paths = kept(tmp_path, 2)
-    monkeypatch.setattr("jaxsel.engine.count_here", None)
+    monkeypatch.setattr("jaxsel.kernel.engine.count_here", None)
     kept(tmp_path, 2)
     with merging(paths):
         two_runs()
@@ -273,7 +274,7 @@ def test_other_code_is_refused_and_the_file_kept(tmp_path, monkeypatch):
     paths = kept(tmp_path / "two", 2)
     before = path.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("jaxsel.source_digest._combined", lambda names: "other")
+        patch.setattr("jaxsel.host.source_digest._combined", lambda names: "other")
         with (
             pytest.raises(InputError, match="differs in code"),
             keeping(Shard(0, 1), path),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from jaxsel.data.images import load_images
-from jaxsel.errors import InputError
-from jaxsel.records import digest
+from jaxsel.host.errors import InputError
+from jaxsel.host.records import digest
 from sims.common import digits_accuracies as tables
 from sims.common.digits_accuracies import SETTINGS, Setting
 

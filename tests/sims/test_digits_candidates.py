@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from sims.common import digits_candidates as digits
 
 # Logistic regression and support vector machines minimise a strictly convex objective,

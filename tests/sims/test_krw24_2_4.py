@@ -9,7 +9,7 @@ from jaxsel.families.tuning.attained.adversarial_orders import adversarial_delta
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.repetitions import binomial, from_mean, parse, poisson
 from sims import krw24_2 as profile
 from sims import krw24_4 as counts

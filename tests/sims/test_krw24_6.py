@@ -7,7 +7,7 @@ from jaxsel.accounting.single_run.divergences import epsilon_at_delta, hockey_st
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.heterogeneous import subsampled_gaussian_profile
-from jaxsel.intervals import (
+from jaxsel.host.intervals import (
     binomial_p_value,
     clopper_pearson_lower,
     clopper_pearson_upper,

@@ -9,7 +9,7 @@ from jaxsel.accounting.single_run.score_orders import order_pieces
 from jaxsel.accounting.single_run.score_pairs import mirrored_pair, reversed_pair
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.repetitions import beta_binomial, parse
 from sims import (
     krw24_beta_binomial as beta_binomial_profiles,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from sims import ps22_1 as svm
 
 ALPHA = 1e-6  # false-alarm rate of each statistical assertion

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from jaxsel import source_digest
-from jaxsel.errors import InputError
+from jaxsel.host import source_digest
+from jaxsel.host.errors import InputError
 from sims import listing, registry
 
 

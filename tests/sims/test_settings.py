@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from figures import FIGURES
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from sims import registry, settings
 
 FIGURE = FIGURES["ps22-6"]

@@ -8,13 +8,13 @@ from scipy import stats
 
 from jaxsel.data import teachers
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.engine import simulate
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.claims import multi_label
 from jaxsel.families.top_k.pate import noisy_labels
 from jaxsel.families.top_k.stable import stable_top_k
-from jaxsel.intervals import clopper_pearson
-from jaxsel.statistics import counts
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.kernel.engine import simulate
+from jaxsel.kernel.statistics import counts
 from sims import zw22_table2 as pate
 from sims.common import multi_label_exact as exact
 from sims.common import multi_label_votes as votes

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from jaxsel.domains import choice, number, numbers, parsed, whole
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import choice, number, numbers, parsed, whole
 from jaxsel.sweeps.axes import read_grid, values_of
 
 NUMBER, WHOLE = number(), whole(at_least=1)

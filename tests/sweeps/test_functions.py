@@ -17,10 +17,10 @@ import xarray as xr
 
 import jaxsel
 from jaxsel import sweeps
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import positive, probability
-from jaxsel.entry import guarantee
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import positive, probability
+from jaxsel.language.entry import guarantee
 from jaxsel.sweeps import functions, tallying
 from jaxsel.sweeps.files import read
 from jaxsel.sweeps.planning import make_plan
@@ -37,7 +37,7 @@ import numpy as np
 
 import jaxsel
 from jaxsel import noise
-from jaxsel.domains import positive, probability, whole
+from jaxsel.language.domains import positive, probability, whole
 
 
 def sample(key, lead, scale):
@@ -347,7 +347,9 @@ def test_mechanisms_made_anew_in_each_cell_are_refused_before_the_second_compile
         return jaxsel.Trial(jaxsel.own_mechanism(sample, ["tails", "heads"]))
 
     called: list[Any] = []
-    monkeypatch.setattr("jaxsel.engine.simulate_grid", lambda *a, **b: called.append(a))
+    monkeypatch.setattr(
+        "jaxsel.kernel.engine.simulate_grid", lambda *a, **b: called.append(a)
+    )
     with pytest.raises(InputError, match="make it once, outside of the function"):
         jaxsel.sweep(remade, trials=10)
     assert not called

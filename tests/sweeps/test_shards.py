@@ -10,7 +10,7 @@ import xarray as xr
 
 import jaxsel
 from jaxsel import sweeps
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.shards import Shard
 from jaxsel.sweeps.sharing import facts_of, share_of
 from jaxsel.sweeps.tallying import Item

@@ -8,8 +8,9 @@ import pytest
 import xarray as xr
 
 import jaxsel
-from jaxsel import engine, repetitions
-from jaxsel.errors import InputError
+from jaxsel import repetitions
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import engine
 from jaxsel.sweeps import keeping, tallying
 from jaxsel.sweeps.cells import make_cell, own_item
 from jaxsel.sweeps.subject import find_subject

@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from jax import lax
 
-from jaxsel import noise, stream
+from jaxsel.kernel import noise, stream
 from jaxsel.training import dp_sgd
 from jaxsel.training.canaries import Recorder, likelihood_ratio
 from jaxsel.training.clipping import plain_sum

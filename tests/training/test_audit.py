@@ -11,8 +11,8 @@ from scipy import stats
 
 from jaxsel.accounting.single_run.curves import gaussian
 from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.proofs import base_epsilon
+from jaxsel.host.errors import InputError
 from jaxsel.training import dp_sgd
 from jaxsel.training.audits import (
     many_run_audit,

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 from jaxsel.training.clipping import clip_factors, microbatched_sum, plain_sum
 from jaxsel.training.ghost import ghost_norms, ghost_sum
 from jaxsel.training.network import (

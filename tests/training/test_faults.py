@@ -12,8 +12,8 @@ import optax
 import pytest
 from scipy import stats
 
-from jaxsel import stream
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel import stream
 from jaxsel.training import dp_sgd
 from jaxsel.training.canaries import Indifferent, WithCanaries, blank_out, blanks
 from jaxsel.training.dp_sgd import noisy_gradient

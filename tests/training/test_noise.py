@@ -10,7 +10,7 @@ import optax
 import pytest
 from scipy import special, stats
 
-from jaxsel import stream
+from jaxsel.kernel import stream
 from jaxsel.training import dp_sgd
 from jaxsel.training.canaries import Linear, WithCanaries, blanks
 from jaxsel.training.dp_sgd import noisy_gradient

@@ -8,9 +8,9 @@ import scipy.sparse
 from scipy import optimize, stats
 
 from jaxsel.accounting.single_run.curves import gaussian
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.proofs import base_epsilon
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.training.one_run_audit import (
     guess_membership,
     one_run_bound,

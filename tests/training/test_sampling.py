@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import stream
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import stream
 from jaxsel.training.sampling import batch_capacity, poisson_batch
 from tests.conftest import ALPHA, seed
 

@@ -8,8 +8,8 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.data.images import ImageSet, load_images
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
+from jaxsel.host.errors import InputError
 from jaxsel.training import search as searching
 from jaxsel.training.canaries import Linear
 from jaxsel.training.draws import draw_secrets, fresh_seed

@@ -11,8 +11,8 @@ import pytest
 from dp_accounting import pld
 
 from jaxsel import repetitions as laws
-from jaxsel import stream
 from jaxsel.data.images import load_images
+from jaxsel.kernel import stream
 from jaxsel.training import dp_sgd, draws, runs
 from jaxsel.training import search as searching
 from jaxsel.training.canaries import Linear

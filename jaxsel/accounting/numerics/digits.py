@@ -7,7 +7,7 @@ def to_digits(value: float, digits: int, up: bool, slack: float = 0.0) -> float:
     """So many significant digits, rounded up or down.
 
     For what is shown of a proven number, which no slack may touch, see
-    ``jaxsel.printing.digits_up``.
+    ``jaxsel.language.printing.digits_up``.
 
     Args:
       value: > 0, finite.

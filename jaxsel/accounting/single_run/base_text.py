@@ -8,8 +8,8 @@ from jaxsel.accounting.single_run import curves, events
 from jaxsel.accounting.single_run.base_words import spelled
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.opacus import read_opacus
-from jaxsel.domains import nearest
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import nearest
 
 
 class _Form(NamedTuple):

@@ -6,8 +6,8 @@ sigma and T; each word is read as the parameter that it means.
 
 from collections.abc import Collection, Iterable, Mapping
 
-from jaxsel.domains import nearest
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import nearest
 
 _DP_SGD = {
     "sigma": "noise_multiplier",

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, special
 
-from jaxsel.errors import InputError, check_interval, check_positive
+from jaxsel.host.errors import InputError, check_interval, check_positive
 
 
 def _orders(order: npt.ArrayLike) -> np.ndarray:

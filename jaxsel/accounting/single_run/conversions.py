@@ -17,7 +17,7 @@ from jaxsel.accounting.numerics.optimise import (
     minimise,
     minimise_over_orders,
 )
-from jaxsel.errors import InputError, check_interval
+from jaxsel.host.errors import InputError, check_interval
 
 RenyiCurve = Callable[[np.ndarray], np.ndarray]
 

@@ -21,8 +21,8 @@ from jaxsel.accounting.single_run.dominating import (
     pair_tradeoff,
     reversed_pair,
 )
-from jaxsel.errors import check_interval, check_positive
-from jaxsel.printing import Summary, printed
+from jaxsel.host.errors import check_interval, check_positive
+from jaxsel.language.printing import Summary, printed
 
 # Of noise and of mu: squares and their inverses must be float64.
 _LEAST, _MOST = 1e-100, 1e100

@@ -8,7 +8,7 @@ outcomes and very large epsilons neither overflow nor cancel.
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import InputError, check_interval, check_probability_vector
+from jaxsel.host.errors import InputError, check_interval, check_probability_vector
 
 
 def _checked(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.numerics.hull import upper_hull
-from jaxsel.errors import InputError, check_probability_vector
+from jaxsel.host.errors import InputError, check_probability_vector
 
 
 class DominatingPair(NamedTuple):

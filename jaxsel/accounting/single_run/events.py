@@ -18,7 +18,7 @@ from jaxsel.accounting.single_run.loss_distributions import (
     from_loss_distribution,
 )
 from jaxsel.accounting.single_run.relations import ADD_OR_REMOVE_ONE, relation_name
-from jaxsel.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 
 if TYPE_CHECKING:
     import dp_accounting

@@ -18,7 +18,7 @@ from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.accounting.single_run.relations import relation_name
-from jaxsel.errors import InputError, check_positive
+from jaxsel.host.errors import InputError, check_positive
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

@@ -17,7 +17,7 @@ from typing import Any
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.events import check_noise, dp_sgd_phases
-from jaxsel.errors import InputError, check_integer, check_interval
+from jaxsel.host.errors import InputError, check_integer, check_interval
 
 _ITEM = "each item must be [noise_multiplier, sample_rate, steps]"
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from jaxsel.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 
 
 class LawPair(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import special
 
-from jaxsel.errors import check_integer, check_interval, check_positive
+from jaxsel.host.errors import check_integer, check_interval, check_positive
 
 
 def composed_pure_epsilon(epsilon: float, count: int, delta: float) -> float:

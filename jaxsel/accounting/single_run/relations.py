@@ -7,8 +7,8 @@ in which a record is replaced bound different pairs of laws; together they bound
 import enum
 from collections.abc import Iterable
 
-from jaxsel.domains import nearest
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import nearest
 
 ADD_OR_REMOVE_ONE = "add_or_remove_one"
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 class BlockOrder(NamedTuple):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from jaxsel.errors import check_interval
+from jaxsel.host.errors import check_interval
 
 Function = Callable[[np.ndarray], np.ndarray]
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.host.errors import check_interval, check_positive
 
 
 def truncated_laplace_support(epsilon: float, truncation: float) -> float:

@@ -7,15 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
-from jaxsel.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_params,
-    check_probability_vector,
-)
 from jaxsel.families.amplification.laws import (
     CANDIDATES,
     GAMMA,
@@ -25,6 +16,15 @@ from jaxsel.families.amplification.laws import (
     count_chances,
     multinomial_chances,
 )
+from jaxsel.host.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_params,
+    check_probability_vector,
+)
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 
 METHODS = ("literal", "counts")
 _SCORE_TAG, _CHOICE_TAG = 0xE8, 0xE9

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, number, numbers
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.families.amplification.laws import CANDIDATES, GAMMA
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import choice, number, numbers
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 
 
 def _params(values: Values) -> dict[str, Any]:

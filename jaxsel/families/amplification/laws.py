@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.domains import number, whole
-from jaxsel.errors import (
+from jaxsel.families.sparse_vector.halting_law import binomial_counts
+from jaxsel.host.errors import (
     InputError,
     check_finite,
     check_integer,
     check_interval,
     check_probability_vector,
 )
-from jaxsel.families.sparse_vector.halting_law import binomial_counts
+from jaxsel.language.domains import number, whole
 
 _MOST = 200_000  # rows of counts; a law of 4 values takes 5,456 of them for N = 30
 

@@ -12,17 +12,17 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxsel import look_up, noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import (
+from jaxsel.families.choosing.laws import NoisySelection, choosing_settings, group_law
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_finite,
     check_integer,
     check_params,
 )
-from jaxsel.families.choosing.laws import NoisySelection, choosing_settings, group_law
-from jaxsel.logarithm import log
+from jaxsel.kernel import look_up, noise, stream
+from jaxsel.kernel.logarithm import log
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("literal", "grouped")
 _PRIOR_TAG, _MEMBER_TAG = 0xC7, 0xC8

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, number, numbers, whole
-from jaxsel.entry import Built, MechanismEntry, Values
 from jaxsel.families.choosing.laws import LEAST_EPSILON, LEAST_PROBABILITY
-from jaxsel.utility import by_scores
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import choice, number, numbers, whole
+from jaxsel.language.entry import Built, MechanismEntry, Values
+from jaxsel.language.utility import by_scores
 
 _SETTINGS = {
     "scores": numbers("each moves by at most 1", size=2, default="5,3,0"),

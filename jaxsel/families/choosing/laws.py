@@ -18,7 +18,7 @@ from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_delta,
     truncated_laplace_support,
 )
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_finite,
     check_integer,

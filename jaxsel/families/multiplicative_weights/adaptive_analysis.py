@@ -15,9 +15,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxsel import noise, stream
-from jaxsel.base import Mechanism, factory
-from jaxsel.errors import (
+from jaxsel.families.multiplicative_weights import hardt_rothblum, repetitive
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_finite,
@@ -26,7 +25,8 @@ from jaxsel.errors import (
     check_positive,
     check_probability_vector,
 )
-from jaxsel.families.multiplicative_weights import hardt_rothblum, repetitive
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import Mechanism, factory
 
 PROTECTIONS = ("none", "laplace", "gaussian", "weights", "repetitive")
 _MECHANISMS = {"weights": hardt_rothblum, "repetitive": repetitive}

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import Numbers, choice, number, positive, whole
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import Numbers, choice, number, positive, whole
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 
 
 @dataclasses.dataclass(frozen=True)

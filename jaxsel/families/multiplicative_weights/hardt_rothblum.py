@@ -10,14 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import (
-    check_choice,
-    check_integer,
-    check_params,
-    check_positive,
-)
 from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law
 from jaxsel.families.multiplicative_weights.universe import (
     ANALYSTS,
@@ -31,6 +23,14 @@ from jaxsel.families.multiplicative_weights.universe import (
     prepare_universe,
     when,
 )
+from jaxsel.host.errors import (
+    check_choice,
+    check_integer,
+    check_params,
+    check_positive,
+)
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 _THRESHOLD_TAG, _QUERY_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE0, 0xE1, 0xE2, 0xE3
 _NUMBERS = ("threshold", "rate", "threshold_scale", "query_scale", "answer_scale")

@@ -13,14 +13,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import (
-    check_choice,
-    check_integer,
-    check_params,
-    check_positive,
-)
 from jaxsel.families.multiplicative_weights.laws import repetitive_law
 from jaxsel.families.multiplicative_weights.universe import (
     ANALYSTS,
@@ -40,7 +32,15 @@ from jaxsel.families.selection_and_test.state import (
     initialise,
     log_stay,
 )
-from jaxsel.logarithm import log, log1p
+from jaxsel.host.errors import (
+    check_choice,
+    check_integer,
+    check_params,
+    check_positive,
+)
+from jaxsel.kernel import noise, stream
+from jaxsel.kernel.logarithm import log, log1p
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("jump", "literal")
 _PRIOR_TAG, _QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE8, 0xE9, 0xEA, 0xEB

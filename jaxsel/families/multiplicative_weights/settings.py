@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.numerics.optimise import minimise
-from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.families.multiplicative_weights.updates import (
     composition_share,
     learning_rate,
@@ -19,6 +18,7 @@ from jaxsel.families.multiplicative_weights.updates import (
     tests_share,
     update_bound,
 )
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 
 
 class HardtRothblum(NamedTuple):

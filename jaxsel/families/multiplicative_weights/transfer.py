@@ -8,7 +8,7 @@ generalization guarantees").
 import math
 from typing import NamedTuple
 
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.host.errors import check_interval, check_positive
 
 
 class Accuracy(NamedTuple):

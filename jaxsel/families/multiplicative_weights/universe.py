@@ -13,9 +13,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxsel import noise, stream
-from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 from jaxsel.families.multiplicative_weights.laws import TIE
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.kernel import noise, stream
 
 ANALYSTS = ("pool", "random", "worst")
 EVENTS = ("updates", "path")

@@ -10,8 +10,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
+from jaxsel.host.errors import check_integer, check_interval, check_positive
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _FACTORS = np.geomspace(0.1, 1.5, 24)  # of the order that is best to first order

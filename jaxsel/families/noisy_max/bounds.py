@@ -35,15 +35,15 @@ from jaxsel.accounting.single_run.conversions import (
 )
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import pair_from_profile, pair_tradeoff
-from jaxsel.base import Relation
-from jaxsel.errors import (
+from jaxsel.families.noisy_max.laws import noisy_max_shift
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_integer,
     check_interval,
     check_positive,
 )
-from jaxsel.families.noisy_max.laws import noisy_max_shift
+from jaxsel.language.base import Relation
 
 _NOISES = {"gaussian": curves.gaussian, "laplace": curves.laplace}
 _FARTHEST = 1e6  # the largest epsilon that is searched

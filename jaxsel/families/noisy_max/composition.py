@@ -13,9 +13,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel import look_up, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError, check_choice, check_integer
+from jaxsel.host.errors import InputError, check_choice, check_integer
+from jaxsel.kernel import look_up, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 _MAX_EVENTS = 2**16
 

@@ -14,15 +14,15 @@ from scipy import special
 from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import pair_from_points
-from jaxsel.base import Relation
-from jaxsel.errors import (
+from jaxsel.families.noisy_max.laws import noisy_max_shift
+from jaxsel.host.errors import (
     InputError,
     check_integer,
     check_interval,
     check_positive,
     check_probability_vector,
 )
-from jaxsel.families.noisy_max.laws import noisy_max_shift
+from jaxsel.language.base import Relation
 
 _MAX_TYPES = 2_000_000
 _KNOTS = 4000  # points of one round's profile, in each direction

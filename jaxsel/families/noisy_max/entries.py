@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, numbers, positive, whole
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.families.noisy_max.group_bounds import (
     GroupPair,
     group_scores,
     moving_groups,
 )
 from jaxsel.families.noisy_max.laws import NOISES, noisy_max_scale
-from jaxsel.utility import by_scores
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import choice, numbers, positive, whole
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.language.utility import by_scores
 
 _SCORES = numbers(
     "the candidates' scores, in units of the sensitivity", default="2,1,0"

@@ -20,16 +20,16 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.numerics.optimise import minimise
-from jaxsel.base import Pair, Relation
-from jaxsel.errors import (
+from jaxsel.families.noisy_max.composition_bounds import composed_pair_epsilon
+from jaxsel.families.noisy_max.laws import noisy_max_shift
+from jaxsel.host.errors import (
     InputError,
     check_finite,
     check_integer,
     check_interval,
     check_positive,
 )
-from jaxsel.families.noisy_max.composition_bounds import composed_pair_epsilon
-from jaxsel.families.noisy_max.laws import noisy_max_shift
+from jaxsel.language.base import Pair, Relation
 
 # Panels half a unit wide with 16 nodes: relative error below 1e-12. A largest score below
 # -12 has chance 1e-32, and wins the less the lower it is.

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from jaxsel import noise as noises
-from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
-from jaxsel.errors import InputError, check_finite, check_params, check_positive
 from jaxsel.families.noisy_max.group_bounds import grouped_law
+from jaxsel.host.errors import InputError, check_finite, check_params, check_positive
+from jaxsel.kernel import noise as noises
+from jaxsel.kernel import stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 
 _SMALLEST = 2.0**-65  # tail that the normal quantile resolves
 
@@ -23,7 +23,7 @@ def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
     """Report the group of the largest noisy score, with Gaussian noise.
 
     Args:
-      precision: of the draws, see ``jaxsel.noise``: "tail" or "float64".
+      precision: of the draws, see ``jaxsel.kernel.noise``: "tail" or "float64".
 
     Data: ``{"sizes": Int["groups"], "levels": Float["groups"]}``: how many candidates
       each group has and their common score, in units of the sensitivity.

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from jaxsel.base import Relation
-from jaxsel.errors import InputError, check_choice, check_positive
+from jaxsel.host.errors import InputError, check_choice, check_positive
+from jaxsel.language.base import Relation
 
 NOISES = ("gumbel", "laplace", "exponential", "gaussian")
 

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from jaxsel import noise as noises
-from jaxsel import rows, stream
-from jaxsel.base import FiniteLaw, Mechanism, Relation, factory, outcome_itself
-from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.kernel import noise as noises
+from jaxsel.kernel import rows, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, Relation, factory, outcome_itself
 
 METHODS = ("literal", "race")
 # Indices are carried as float32 numbers.
@@ -36,7 +36,7 @@ def noisy_max(
       relation: "general" or "monotone" score changes; sets b from ``epsilon``.
       method: "literal" adds the noise to the scores; "race" (Gumbel only) has the same
         law with one logarithm less: the least E_i exp(-s_i / b) wins, E exponential.
-      precision: of the draws, see ``jaxsel.noise``.
+      precision: of the draws, see ``jaxsel.kernel.noise``.
 
     Data: scores, Float["m"], in units of the sensitivity (1).
     Params: ``{"epsilon": e}``, or ``{"noise_scale": b}`` (the only form for "gaussian").

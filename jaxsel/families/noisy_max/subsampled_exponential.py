@@ -3,12 +3,12 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
-from jaxsel.families.noisy_max.subsampled_exponential_entries import (
+from jaxsel.families.noisy_max.subsampled_exponential_laws import (
     read_input,
     subsampled_law,
 )
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 
 
 @factory

@@ -1,45 +1,24 @@
-"""Subsampled exponential mechanism (Lantz, Boyd & Page 2015): law, claims, entry."""
+"""Subsampled exponential mechanism (Lantz, Boyd & Page 2015): claim and entry."""
 
-import math
-from itertools import combinations_with_replacement
 from typing import Annotated
 
 import numpy as np
-from scipy import special
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Pair, Relation
-from jaxsel.checking import at_most
-from jaxsel.domains import choice, numbers, positive, whole
-from jaxsel.entry import Built, MechanismEntry, Values, guarantee
-from jaxsel.errors import InputError, check_params
-from jaxsel.papers import LBP
-from jaxsel.utility import by_scores
+from jaxsel.families.noisy_max.subsampled_exponential_laws import (
+    DRAWS,
+    EPSILON,
+    SCORES,
+    subsampled_law,
+)
+from jaxsel.language.base import Budget, Pair, Relation
+from jaxsel.language.checking import at_most
+from jaxsel.language.domains import choice
+from jaxsel.language.entry import Built, MechanismEntry, Values, guarantee
+from jaxsel.language.papers import LBP
+from jaxsel.language.utility import by_scores
 
-SCORES = numbers("in units of the sensitivity", size=2, default="2,1,0")
-DRAWS = whole("how many candidates are drawn", at_least=1, at_most=1e4, default=3)
-EPSILON = positive("privacy parameter; the Gumbel scale is 2/epsilon", default=1)
 METHOD = choice(("literal", "law"), "how trials are drawn", default="literal")
-
-
-def read_input(data, draws, params) -> tuple[np.ndarray, float]:
-    """Scores and epsilon; InputError for what is outside its domain."""
-    check_params(params, ("epsilon",))
-    DRAWS.read("draws", draws)
-    return SCORES.read("scores", data), EPSILON.read("epsilon", params["epsilon"])
-
-
-def subsampled_law(scores: np.ndarray, draws: int, epsilon: float) -> np.ndarray:
-    """Exact law, Float64["m"], over all sets of drawn candidates (at most 200,000)."""
-    m = len(scores)
-    if math.comb(m + draws - 1, draws) > 200_000:
-        raise InputError(f"{draws} of {m} are too many draws for the exact law")
-    sets = np.array(list(combinations_with_replacement(range(m), draws)))
-    counts = np.stack([(sets == i).sum(axis=1) for i in range(m)], axis=1)
-    chance = special.gammaln(draws + 1) - special.gammaln(counts + 1).sum(axis=1)
-    levels = np.log(np.maximum(counts, 1)) + scores * (epsilon / 2.0)
-    shares = special.softmax(np.where(counts, levels, -np.inf), axis=1)
-    return np.exp(chance - draws * math.log(m)) @ shares
 
 
 def _privacy(*, epsilon: Annotated[float, EPSILON] = 1.0) -> float:

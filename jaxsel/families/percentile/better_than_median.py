@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError, check_choice, check_integer
 from jaxsel.families.percentile.median_laws import ALPHA, median_rounds
 from jaxsel.families.selection_and_test.state import best_rank, initialise, select
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
+from jaxsel.host.errors import InputError, check_choice, check_integer
+from jaxsel.kernel import stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("literal", "rank")
 _LITERAL_LIMIT = 10_000_000

@@ -18,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Float
 from scipy import special
 
-from jaxsel import lanes, look_up, noise, stream
+from jaxsel.kernel import lanes, look_up, noise, stream
 
 _SMALL, _LARGE = 50.0, 1e15
 _ATTEMPTS = 1 << 12  # numbers reserved for the attempts of one draw

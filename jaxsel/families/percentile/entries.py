@@ -8,10 +8,6 @@ from typing import Any
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import Domain, choice, number, numbers, probability
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
-from jaxsel.errors import InputError
 from jaxsel.families.percentile import settings
 from jaxsel.families.percentile.median_laws import ALPHA
 from jaxsel.families.percentile.pipeline_laws import (
@@ -25,6 +21,10 @@ from jaxsel.families.percentile.pipeline_laws import (
 from jaxsel.families.percentile.score_percentile_laws import COUNT
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.families.thresholds.laws import threshold_steps
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import Domain, choice, number, numbers, probability
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 
 
 @dataclasses.dataclass(frozen=True)

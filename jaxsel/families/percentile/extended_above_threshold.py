@@ -7,9 +7,6 @@ that reach the threshold is one binomial draw, which has the law of N runs.
 import jax
 import jax.numpy as jnp
 
-from jaxsel import lanes, stream
-from jaxsel.base import Mechanism, factory
-from jaxsel.errors import check_choice
 from jaxsel.families.percentile.binomial_draw import binomial
 from jaxsel.families.percentile.laws import extended_law
 from jaxsel.families.percentile.noisy_tests import (
@@ -23,6 +20,9 @@ from jaxsel.families.percentile.noisy_tests import (
 from jaxsel.families.percentile.queries import one_run, stream_of_queries
 from jaxsel.families.percentile.settings import log_potential
 from jaxsel.families.tuning.bases import Base
+from jaxsel.host.errors import check_choice
+from jaxsel.kernel import lanes, stream
+from jaxsel.language.base import Mechanism, factory
 
 _COUNT_TAG, _RUN_TAG = 0xA1, 0xA2
 

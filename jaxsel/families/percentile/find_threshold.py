@@ -12,9 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import lanes, stream
-from jaxsel.base import Mechanism, factory
-from jaxsel.errors import check_choice
 from jaxsel.families.percentile.binomial_draw import binomial
 from jaxsel.families.percentile.laws import found_threshold_law
 from jaxsel.families.percentile.noisy_tests import (
@@ -28,6 +25,9 @@ from jaxsel.families.percentile.noisy_tests import (
 from jaxsel.families.percentile.queries import Queries, falling_thresholds, one_run
 from jaxsel.families.percentile.settings import PercentileTest
 from jaxsel.families.tuning.bases import Base
+from jaxsel.host.errors import check_choice
+from jaxsel.kernel import lanes, stream
+from jaxsel.language.base import Mechanism, factory
 
 _COUNT_TAG, _RUN_TAG = 0xB1, 0xB2
 

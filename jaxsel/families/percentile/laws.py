@@ -15,13 +15,13 @@ import numpy.typing as npt
 from scipy import stats
 
 from jaxsel.accounting.numerics.quadrature import panels
-from jaxsel.errors import InputError, check_interval, check_positive
 from jaxsel.families.percentile.settings import PercentileTest, log_potential
 from jaxsel.families.sparse_vector.halting_law import (
     Counts,
     binomial_counts,
     halting_law,
 )
+from jaxsel.host.errors import InputError, check_interval, check_positive
 
 _REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 1e-19
 _DENSE = 500  # possible counts up to which all of them are listed

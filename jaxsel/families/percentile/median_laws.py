@@ -9,9 +9,9 @@ import math
 from typing import NamedTuple
 
 from jaxsel import repetitions as laws
-from jaxsel.domains import positive
-from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.percentile.settings import BETA, added_shift
+from jaxsel.host.errors import check_integer, check_interval, check_positive
+from jaxsel.language.domains import positive
 
 ALPHA = positive("exponent of the law of p, P[p <= x] = x^alpha", default=1)
 

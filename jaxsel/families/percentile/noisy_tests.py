@@ -12,11 +12,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
 from jaxsel.families.percentile.queries import Queries, Runs, split_params
 from jaxsel.families.percentile.settings import PercentileTest, read_test
 from jaxsel.families.tuning.bases import Base
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism
 
 METHODS = ("literal", "binomial")
 State = TypeVar("State")

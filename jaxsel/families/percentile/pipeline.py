@@ -11,9 +11,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxsel import look_up, noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import check_choice, check_integer, check_interval
 from jaxsel.families.percentile.find_threshold import prepare_search, search_thresholds
 from jaxsel.families.percentile.laws import threshold_grid
 from jaxsel.families.percentile.noisy_tests import METHODS
@@ -26,6 +23,9 @@ from jaxsel.families.percentile.pipeline_laws import (
 )
 from jaxsel.families.percentile.queries import Queries
 from jaxsel.families.percentile.settings import read_test
+from jaxsel.host.errors import check_choice, check_integer, check_interval
+from jaxsel.kernel import look_up, noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 _SEARCH_TAG, _DRAW_TAG = 0xC1, 0xC2
 

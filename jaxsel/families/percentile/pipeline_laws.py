@@ -13,14 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.domains import number, whole
-from jaxsel.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_integer,
-    check_probability_vector,
-)
 from jaxsel.families.percentile.laws import found_threshold_law, threshold_grid
 from jaxsel.families.percentile.settings import (
     BASE_EPSILON,
@@ -29,6 +21,14 @@ from jaxsel.families.percentile.settings import (
     PercentileTest,
     algorithm_5,
 )
+from jaxsel.host.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_probability_vector,
+)
+from jaxsel.language.domains import number, whole
 
 READINGS = ("corrected", "sharp")
 FULL_SLACK = number("epsilon_0", above=0.0, at_most=1.0, default=1)

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxsel import noise, stream
-from jaxsel.errors import InputError, check_finite
 from jaxsel.families.percentile.laws import checked_shares
 from jaxsel.families.tuning.bases import Base
+from jaxsel.host.errors import InputError, check_finite
+from jaxsel.kernel import noise, stream
 
 Params = dict[str, Any]
 Runs = Callable[[stream.Key, Any, Any], Array]

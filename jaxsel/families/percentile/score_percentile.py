@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import look_up, noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
-from jaxsel.errors import check_choice, check_params, check_probability_vector
 from jaxsel.families.percentile.score_percentile_laws import (
     COUNT,
     percentile_law,
     rank_range,
 )
+from jaxsel.host.errors import check_choice, check_params, check_probability_vector
+from jaxsel.kernel import look_up, noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 
 METHODS = ("literal", "jump")
 _RANK_TAG, _RUN_TAG = 0xE4, 0xE5

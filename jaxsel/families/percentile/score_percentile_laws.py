@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.domains import whole
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_integer,
     check_interval,
     check_probability_vector,
 )
+from jaxsel.language.domains import whole
 
 Rank = int | str
 COUNT = whole("how many runs, N", at_least=1, at_most=1e6, default=21)

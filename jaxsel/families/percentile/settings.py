@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from jaxsel.domains import number, positive, probability, whole
-from jaxsel.errors import InputError, check_integer, check_params, check_positive
+from jaxsel.host.errors import InputError, check_integer, check_params, check_positive
+from jaxsel.language.domains import number, positive, probability, whole
 
 TARGET = probability("p*, the wanted chance to reach the threshold", default=0.5)
 BETA = probability("failure probability", default=0.1)

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import check_choice, check_params
 from jaxsel.families.private_training.laws import ratio_cells, ratio_edges
+from jaxsel.host.errors import check_choice, check_params
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 SIDES = ("in", "out")
 

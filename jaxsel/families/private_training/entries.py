@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, number, whole
-from jaxsel.entry import Built, MechanismEntry, Values
-from jaxsel.errors import check_interval
+from jaxsel.host.errors import check_interval
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import choice, number, whole
+from jaxsel.language.entry import Built, MechanismEntry, Values
 
 _NAMES = (
     "examples",

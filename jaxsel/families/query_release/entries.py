@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, number, numbers
-from jaxsel.entry import Built, MechanismEntry, Values
 from jaxsel.families.query_release.laws import INNER, LEAST_EPSILON
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import choice, number, numbers
+from jaxsel.language.entry import Built, MechanismEntry, Values
 
 
 def _params(values: Values) -> dict[str, float]:

@@ -22,17 +22,17 @@ from jaxsel import repetitions
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_support
-from jaxsel.errors import (
+from jaxsel.families.query_release.repaired_answers import (
+    RepairedAnswers,
+    calibrated_median,
+    repaired_answers,
+)
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_integer,
     check_interval,
     check_positive,
-)
-from jaxsel.families.query_release.repaired_answers import (
-    RepairedAnswers,
-    calibrated_median,
-    repaired_answers,
 )
 
 INNER = ("gaussian", "repaired")

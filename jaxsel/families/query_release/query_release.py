@@ -12,15 +12,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from jaxsel import lanes, noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_integer,
-    check_params,
-)
 from jaxsel.families.query_release.laws import (
     INNER,
     QueryRelease,
@@ -29,6 +20,15 @@ from jaxsel.families.query_release.laws import (
 )
 from jaxsel.families.query_release.repaired_answers import RepairedAnswers
 from jaxsel.families.selection_and_test.state import initialise, runs
+from jaxsel.host.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_params,
+)
+from jaxsel.kernel import lanes, noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("literal", "largest")
 EVENTS = ("answers", "correction")

@@ -15,9 +15,9 @@ from scipy import stats
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.accounting.single_run.conversions import zcdp_rho
-from jaxsel.base import Relation
-from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.top_k.baselines import exponential_top_k_scale
+from jaxsel.host.errors import check_integer, check_interval, check_positive
+from jaxsel.language.base import Relation
 
 
 class RepairedAnswers(NamedTuple):

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, number, numbers, whole
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import choice, number, numbers, whole
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 
 
 def _params(values: Values) -> dict:

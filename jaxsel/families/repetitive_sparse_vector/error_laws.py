@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.families.repetitive_sparse_vector.laws import answer_counts, batches, prior
 from jaxsel.families.repetitive_sparse_vector.settings import (
     RepetitiveSettings,
     calibrated,
     checked,
 )
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 
 
 def failure_probability(

@@ -43,11 +43,11 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.numerics.quadrature import panels
-from jaxsel.errors import InputError, check_finite, check_integer
 from jaxsel.families.repetitive_sparse_vector.settings import (
     RepetitiveSettings,
     checked,
 )
+from jaxsel.host.errors import InputError, check_finite, check_integer
 
 MAX_PATTERN = 10  # queries of which a pattern is kept
 

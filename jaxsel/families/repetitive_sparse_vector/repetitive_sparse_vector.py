@@ -15,9 +15,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int
 
-from jaxsel import lanes, noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError, check_choice, check_integer, check_params
 from jaxsel.families.repetitive_sparse_vector import laws as exact
 from jaxsel.families.repetitive_sparse_vector.settings import (
     RepetitiveSettings,
@@ -25,6 +22,9 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
 )
 from jaxsel.families.selection_and_test import state as selection_and_test
 from jaxsel.families.sparse_vector.runs import read_runs
+from jaxsel.host.errors import InputError, check_choice, check_integer, check_params
+from jaxsel.kernel import lanes, noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("literal", "jump")
 EVENTS = ("pattern", "tops")

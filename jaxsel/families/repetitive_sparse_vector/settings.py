@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 
 
 class RepetitiveSettings(NamedTuple):

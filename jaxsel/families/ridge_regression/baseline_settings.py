@@ -6,8 +6,8 @@ import numpy as np
 
 from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
-from jaxsel.errors import check_interval, check_positive
 from jaxsel.families.ridge_regression import posterior_privacy as privacy
+from jaxsel.host.errors import check_interval, check_positive
 
 _FAILURE = 0.05  # of Wang's high-probability error bound, which sets lambda
 

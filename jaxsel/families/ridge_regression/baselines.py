@@ -11,8 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from jaxsel.base import Mechanism, factory
-from jaxsel.errors import check_interval, check_params, check_positive
 from jaxsel.families.ridge_regression import posterior_privacy as privacy
 from jaxsel.families.ridge_regression.baseline_settings import (
     balanced_precision,
@@ -28,6 +26,8 @@ from jaxsel.families.ridge_regression.linear_regression import (
     ridge_of,
     selected,
 )
+from jaxsel.host.errors import check_interval, check_params, check_positive
+from jaxsel.language.base import Mechanism, factory
 
 _LARGEST_DELTA = 2.0 * special.ndtr(-privacy.LEAST_TAIL)
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import Domain, choice, number, numbers, whole
-from jaxsel.entry import Built, MechanismEntry, Values
 from jaxsel.families.ridge_regression.settings import LARGEST_RUN_DELTA
 from jaxsel.families.ridge_regression.tuned import TUNING_THEOREMS, calibrate_tuned
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import Domain, choice, number, numbers, whole
+from jaxsel.language.entry import Built, MechanismEntry, Values
 
 _SETTINGS: dict[str, Domain] = {
     "records": whole("how many", at_least=1, at_most=1_000_000, default=20),

@@ -5,8 +5,6 @@ import itertools
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
-from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.ridge_regression import laws
 from jaxsel.families.ridge_regression.baselines import (
     balanced_posterior_sampling,
@@ -18,6 +16,8 @@ from jaxsel.families.ridge_regression.posterior import (
     tuned_posterior_sampling,
 )
 from jaxsel.families.ridge_regression.settings import calibrate_run
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 
 _RELEASES = {
     "output_perturbation": output_perturbation,

@@ -12,15 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxsel import noise, stream
-from jaxsel.base import Mechanism, factory
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_finite,
     check_integer,
     check_params,
     check_positive,
 )
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import Mechanism, factory
 
 _ROUNDING = 1e-9
 # What every form takes besides its own parameters; see ridge_of and prepare_error.

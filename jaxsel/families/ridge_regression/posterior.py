@@ -19,11 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxsel import lanes, look_up, stream
-from jaxsel import repetition_sampling as sampling
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.ridge_regression import posterior_privacy as privacy
 from jaxsel.families.ridge_regression.laws import LEAST_SHARE, pass_probability
 from jaxsel.families.ridge_regression.linear_regression import (
@@ -38,6 +34,10 @@ from jaxsel.families.ridge_regression.linear_regression import (
 )
 from jaxsel.families.ridge_regression.settings import RunCalibration, calibrate_run
 from jaxsel.families.ridge_regression.tuned import TunedCalibration
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.kernel import lanes, look_up, stream
+from jaxsel.kernel import repetition_sampling as sampling
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 FAMILIES = ("truncated_negative_binomial", "capped")
 _COUNT_TAG, _SCORE_TAG = 0xC0, 0xC1

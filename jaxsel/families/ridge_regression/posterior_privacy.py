@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.errors import InputError, check_interval
+from jaxsel.host.errors import InputError, check_interval
 
 LEAST_TAIL = math.sqrt(2.0)  # of posterior_epsilon: delta at most 0.157
 

@@ -29,8 +29,8 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_noise_multiplier,
 )
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
-from jaxsel.errors import check_interval
 from jaxsel.families.ridge_regression import posterior_privacy as ridge_posterior
+from jaxsel.host.errors import check_interval
 
 LARGEST_RUN_DELTA = 0.1
 

@@ -11,7 +11,6 @@ from scipy import optimize
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
-from jaxsel.errors import InputError, check_choice, check_interval
 from jaxsel.families.ridge_regression.settings import (
     LARGEST_RUN_DELTA,
     RunCalibration,
@@ -25,6 +24,7 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_approximate,
     hard_stop_steps,
 )
+from jaxsel.host.errors import InputError, check_choice, check_interval
 from jaxsel.repetitions import Repetitions, capped
 
 TUNING_THEOREMS = ("KRW-Cor6.2", "KRW-Cor5.4-sharp", "LT-Thm3.4", "JX-Envelope")

@@ -16,8 +16,8 @@ Neighbours have one point replaced by another; the number n of points is public.
 import math
 from typing import NamedTuple
 
-from jaxsel.domains import number, positive, whole
-from jaxsel.errors import check_positive
+from jaxsel.host.errors import check_positive
+from jaxsel.language.domains import number, positive, whole
 
 RUN_EPSILON = positive("epsilon_1 of one run", default=1)
 ANALYSIS_SHARE = number(

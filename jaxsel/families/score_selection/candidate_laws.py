@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_finite,
     check_interval,

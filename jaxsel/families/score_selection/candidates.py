@@ -11,11 +11,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
-from jaxsel import look_up, noise, stream
-from jaxsel.base import factory
-from jaxsel.errors import InputError, check_params
 from jaxsel.families.score_selection.candidate_laws import NoisyCandidates, index_law
 from jaxsel.families.tuning.bases import Base, Draw
+from jaxsel.host.errors import InputError, check_params
+from jaxsel.kernel import look_up, noise, stream
+from jaxsel.language.base import factory
 
 _BISECTIONS = 64
 _NOISE_DRAW, _INDEX_DRAW = 1, 0

@@ -6,15 +6,15 @@ The exponential mechanism itself is ``noisy_max`` with Gumbel noise.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel import noise
-from jaxsel.base import FiniteLaw, Mechanism, factory, outcome_itself
-from jaxsel.errors import check_params
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.score_selection.classical_laws import (
     generalised_exponential_law,
     generalised_exponential_scores,
     margin_law,
 )
+from jaxsel.host.errors import check_params
+from jaxsel.kernel import noise
+from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 
 
 def _indices(data, params) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.errors import InputError, check_finite, check_interval, check_positive
+from jaxsel.host.errors import InputError, check_finite, check_interval, check_positive
 
 
 def check_scores(scores: npt.ArrayLike) -> np.ndarray:

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import (
+from jaxsel.families.score_selection.classical_laws import check_each_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import (
     choice,
     number,
     numbers,
@@ -15,10 +17,8 @@ from jaxsel.domains import (
     probability,
     whole,
 )
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
-from jaxsel.errors import InputError
-from jaxsel.families.score_selection.classical_laws import check_each_positive
-from jaxsel.utility import by_scores
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.language.utility import by_scores
 
 _ROW = numbers("one list")
 

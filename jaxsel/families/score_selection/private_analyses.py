@@ -13,14 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxsel import noise, stream
-from jaxsel.base import factory
-from jaxsel.errors import InputError, check_finite, check_params
 from jaxsel.families.score_selection.analysis_settings import (
     clustering_noise,
     component_noise,
 )
 from jaxsel.families.tuning.bases import Base, Draw
+from jaxsel.host.errors import InputError, check_finite, check_params
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import factory
 from jaxsel.repetitions import Repetitions
 
 _SIZE_TAG, _START_TAG, _NOISE_TAG, _SCORE_TAG = 0x51, 0x52, 0x53, 0x54

@@ -8,14 +8,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jaxsel.base import Mechanism, factory
-from jaxsel.errors import (
-    InputError,
-    check_finite,
-    check_interval,
-    check_params,
-    check_positive,
-)
 from jaxsel.families.score_selection import smooth_sensitivity
 from jaxsel.families.score_selection.settings import (
     ScoreSelection,
@@ -27,6 +19,14 @@ from jaxsel.families.score_selection.settings import (
     validation_runs,
 )
 from jaxsel.families.score_selection.stopping import candidate_stopping
+from jaxsel.host.errors import (
+    InputError,
+    check_finite,
+    check_interval,
+    check_params,
+    check_positive,
+)
+from jaxsel.language.base import Mechanism, factory
 
 
 def _indices(data, params) -> tuple[str, ...]:

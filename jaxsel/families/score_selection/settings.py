@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import InputError, check_finite, check_interval, check_positive
 from jaxsel.families.score_selection.candidate_laws import (
     NoisyCandidates,
     noisy_candidates,
@@ -22,6 +21,7 @@ from jaxsel.families.score_selection.classical_laws import (
     check_each_positive,
     check_scores,
 )
+from jaxsel.host.errors import InputError, check_finite, check_interval, check_positive
 
 _PER_RUN = 3.0  # random stopping triples epsilon
 

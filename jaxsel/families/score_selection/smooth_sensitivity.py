@@ -6,7 +6,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import InputError, check_finite, check_positive
+from jaxsel.host.errors import InputError, check_finite, check_positive
 
 
 def _sorted(values: npt.ArrayLike, high: float) -> np.ndarray:

@@ -13,9 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import check_choice
 from jaxsel.families.score_selection.candidate_laws import index_law
 from jaxsel.families.score_selection.candidates import (
     noised_candidates,
@@ -25,6 +22,9 @@ from jaxsel.families.score_selection.candidates import (
 from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.families.tuning.bases import Draw
 from jaxsel.families.tuning.private_tuning import Selection, private_tuning, selected
+from jaxsel.host.errors import check_choice
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism
 from jaxsel.repetitions import geometric
 
 METHODS = ("literal", "count", "rank", "jump")

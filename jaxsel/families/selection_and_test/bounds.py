@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.errors import check_integer, check_interval, check_positive
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
+from jaxsel.host.errors import check_integer, check_interval, check_positive
 
 
 def interaction_epsilon(

@@ -7,20 +7,20 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel import look_up, noise
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import (
+from jaxsel.families.selection_and_test.coin_game_laws import (
+    coin_rows,
+    game_bits_law,
+    game_law,
+)
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_finite,
     check_integer,
     check_params,
 )
-from jaxsel.families.selection_and_test.coin_game_laws import (
-    coin_rows,
-    game_bits_law,
-    game_law,
-)
+from jaxsel.kernel import look_up, noise
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("literal", "jump")
 EVENTS = ("place", "bits")

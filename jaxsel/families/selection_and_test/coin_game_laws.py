@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.errors import InputError, check_integer, check_positive
+from jaxsel.host.errors import InputError, check_integer, check_positive
 
 
 def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:

@@ -5,9 +5,10 @@ import math
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, number, numbers, probability, whole
-from jaxsel.entry import (
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import choice, number, numbers, probability, whole
+from jaxsel.language.entry import (
     Built,
     Guarantee,
     MechanismEntry,
@@ -15,7 +16,6 @@ from jaxsel.entry import (
     guarantee,
     no_guarantee,
 )
-from jaxsel.errors import InputError
 
 _CALLED = "epsilon of every mechanism that is called, on the pairs"
 _TOP = "chance of the best outcome, on the first side"

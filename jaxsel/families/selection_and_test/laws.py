@@ -16,7 +16,7 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.quadrature import panels
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_integer,
     check_positive,

@@ -14,16 +14,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel import look_up, noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_integer,
-    check_params,
-    check_positive,
-)
 from jaxsel.families.selection_and_test.laws import (
     RowOfTests,
     SelectionCall,
@@ -39,6 +29,16 @@ from jaxsel.families.selection_and_test.state import (
     select,
 )
 from jaxsel.families.tuning.bases import Draw
+from jaxsel.host.errors import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_params,
+    check_positive,
+)
+from jaxsel.kernel import look_up, noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("literal", "shortcut")
 _STATE_TAG = 0xF0

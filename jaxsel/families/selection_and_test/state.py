@@ -18,10 +18,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxsel import noise, stream
 from jaxsel.families.tuning.bases import Draw
-from jaxsel.logarithm import log, log1p
-from jaxsel.repetition_sampling import Rank
+from jaxsel.kernel import noise, stream
+from jaxsel.kernel.logarithm import log, log1p
+from jaxsel.kernel.repetition_sampling import Rank
 
 _RUN_TAG, _DRAW_TAG = 0xB0, 0xB1
 _LEAST = 1e-300  # below what 1 - p chance can be

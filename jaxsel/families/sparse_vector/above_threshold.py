@@ -11,13 +11,13 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel import lanes, noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, Relation, factory
-from jaxsel.errors import InputError, check_choice, check_params
 from jaxsel.families.sparse_vector.bounds import above_threshold_noise
 from jaxsel.families.sparse_vector.patterns import SparseNoise, check_noise
 from jaxsel.families.sparse_vector.runs import first_hit, hazards, read_runs
 from jaxsel.families.sparse_vector.stopping_laws import stopping_law
+from jaxsel.host.errors import InputError, check_choice, check_params
+from jaxsel.kernel import lanes, noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, Relation, factory
 
 METHODS = ("literal", "jump")
 _SCALES = ("threshold_scale", "query_scale")

@@ -7,9 +7,9 @@ one direction. Sensitivity 1 throughout.
 
 import math
 
-from jaxsel.base import Relation
-from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.families.sparse_vector.patterns import SparseNoise, check_noise
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.language.base import Relation
 
 
 def _cost(relation: Relation) -> float:

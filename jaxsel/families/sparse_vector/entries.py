@@ -6,11 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Mechanism, Pair, Relation
-from jaxsel.domains import Domain, Number, choice, number, numbers, positive, whole
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.families.sparse_vector.bounds import good_share
 from jaxsel.families.sparse_vector.profiles import worst_pair
+from jaxsel.language.base import Mechanism, Pair, Relation
+from jaxsel.language.domains import (
+    Domain,
+    Number,
+    choice,
+    number,
+    numbers,
+    positive,
+    whole,
+)
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 
 _SCALES = {"general": 4.0, "monotone": 2.0}  # s of the claims, by what is meant
 _PARAMS = ("epsilon", "threshold", "cutoff", "delta", "share", "edges")

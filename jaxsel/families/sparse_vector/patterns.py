@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from jaxsel.accounting.numerics.quadrature import panels
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_finite,
     check_integer,

@@ -13,8 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from jaxsel.base import Relation
-from jaxsel.errors import InputError, check_integer
 from jaxsel.families.sparse_vector.patterns import (
     SparseNoise,
     answer_logs,
@@ -26,6 +24,8 @@ from jaxsel.families.sparse_vector.patterns import (
     quadrature_nodes,
     segment_logs,
 )
+from jaxsel.host.errors import InputError, check_integer
+from jaxsel.language.base import Relation
 
 _MAX_OUTCOMES = 2**18
 _LISTED = 2**12

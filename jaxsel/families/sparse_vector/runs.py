@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxsel import rows
-from jaxsel.errors import InputError, check_finite, check_integer, check_interval
-from jaxsel.logarithm import log1p
+from jaxsel.host.errors import InputError, check_finite, check_integer, check_interval
+from jaxsel.kernel import rows
+from jaxsel.kernel.logarithm import log1p
 
 _MAX_QUERIES = 2**24
 

@@ -14,9 +14,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, Relation, factory
-from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.sparse_vector.above_threshold import laplace_noise
 from jaxsel.families.sparse_vector.bounds import sparse_noise
 from jaxsel.families.sparse_vector.patterns import (
@@ -29,7 +26,10 @@ from jaxsel.families.sparse_vector.patterns import (
 )
 from jaxsel.families.sparse_vector.runs import Runs, first_hit, hazards, read_runs
 from jaxsel.families.sparse_vector.stopping_laws import stopping_law
-from jaxsel.logarithm import log
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.kernel import noise, stream
+from jaxsel.kernel.logarithm import log
+from jaxsel.language.base import FiniteLaw, Mechanism, Relation, factory
 
 METHODS = ("literal", "jump")
 EVENTS = ("pattern", "stop")

@@ -9,7 +9,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import check_interval
 from jaxsel.families.sparse_vector.patterns import (
     SparseNoise,
     answer_logs,
@@ -17,6 +16,7 @@ from jaxsel.families.sparse_vector.patterns import (
     check_noise,
     quadrature_nodes,
 )
+from jaxsel.host.errors import check_interval
 
 
 def stopping_law(levels: npt.ArrayLike, noise: SparseNoise) -> np.ndarray:

@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from jaxsel.base import Relation
-from jaxsel.errors import check_integer, check_positive
 from jaxsel.families.sparse_vector.bounds import lyu_su_li_noise, sparse_noise
 from jaxsel.families.sparse_vector.patterns import SparseNoise
+from jaxsel.host.errors import check_integer, check_positive
+from jaxsel.language.base import Relation
 
 
 class Variant(NamedTuple):

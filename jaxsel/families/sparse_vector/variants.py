@@ -1,12 +1,12 @@
 """The six sparse vectors that Lyu, Su & Li 2017 compare in their Figure 1."""
 
-from jaxsel.base import Mechanism, Relation, factory
-from jaxsel.errors import check_choice, check_integer, check_params
 from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.bounds import lyu_su_li_noise
 from jaxsel.families.sparse_vector.runs import read_runs
 from jaxsel.families.sparse_vector.sparse import rewritten, scales, sparse_vector
 from jaxsel.families.sparse_vector.variant_settings import Variant
+from jaxsel.host.errors import check_choice, check_integer, check_params
+from jaxsel.language.base import Mechanism, Relation, factory
 
 
 def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechanism:

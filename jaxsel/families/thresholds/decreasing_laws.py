@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.domains import number, whole
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_finite,
     check_integer,
     check_interval,
     check_probability_vector,
 )
+from jaxsel.language.domains import number, whole
 
 LEVELS = whole(
     "R, how often the threshold is lowered, from 1 to 0",

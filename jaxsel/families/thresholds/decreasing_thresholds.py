@@ -11,9 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import look_up, noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError, check_choice
 from jaxsel.families.thresholds.decreasing_laws import (
     GAMMA,
     LEVELS,
@@ -22,6 +19,9 @@ from jaxsel.families.thresholds.decreasing_laws import (
 )
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
+from jaxsel.host.errors import InputError, check_choice
+from jaxsel.kernel import look_up, noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("literal", "jump")
 _COIN_TAG, _LEVEL_TAG, _OUTPUT_TAG = 0xE0, 0xE1, 0xE2

@@ -5,9 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import Domain, choice, number, numbers
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS
 from jaxsel.families.thresholds.laws import threshold_steps
 from jaxsel.families.tuning.base_settings import (
@@ -18,6 +15,9 @@ from jaxsel.families.tuning.base_settings import (
     base_params,
     base_utility,
 )
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import Domain, choice, number, numbers
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 
 _METHOD = choice(
     ("jump", "literal", "law"), "how trials are drawn; see the guide", default="jump"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.errors import check_interval, check_positive
+from jaxsel.host.errors import check_interval, check_positive
 
 _ROUNDING = 1e-12  # a distance that little beyond a whole number is that number
 

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError, check_choice, check_integer, check_interval
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
+from jaxsel.host.errors import InputError, check_choice, check_integer, check_interval
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("literal", "jump")
 _STOP_TAG, _OUTPUT_TAG = 0xD0, 0xD1

@@ -20,10 +20,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel import noise as noises
-from jaxsel import stream
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.order_statistics import largest
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import noise as noises
+from jaxsel.kernel import stream
 
 _LOG_FAILURE = 65.0 * np.log(2.0)
 _REACH = 700.0  # exp() beyond it overflows

@@ -6,7 +6,6 @@ Sets are bit masks, as in ``laws``.
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import InputError, check_integer
 from jaxsel.families.top_k.baselines import TopStable, limited_domain_threshold
 from jaxsel.families.top_k.laws import (
     MAX_CANDIDATES,
@@ -15,6 +14,7 @@ from jaxsel.families.top_k.laws import (
     first_arrivals,
     set_size,
 )
+from jaxsel.host.errors import InputError, check_integer
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 

@@ -14,15 +14,15 @@ import numpy.typing as npt
 from scipy import optimize
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
-from jaxsel.base import Relation
-from jaxsel.errors import (
+from jaxsel.families.top_k.limits import LEAST_PROBABILITY, check_scale
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_integer,
     check_interval,
     check_positive,
 )
-from jaxsel.families.top_k.limits import LEAST_PROBABILITY, check_scale
+from jaxsel.language.base import Relation
 
 # Shares of epsilon in the authors' code: threshold noise, query noise.
 _SHARES = (0.37, 0.63)

@@ -16,18 +16,18 @@ from jaxsel.accounting.single_run.conversions import (
     renyi_to_epsilon,
     zcdp_rho,
 )
-from jaxsel.errors import (
-    InputError,
-    check_choice,
-    check_integer,
-    check_interval,
-    check_positive,
-)
 from jaxsel.families.top_k.curves import (
     ApproximateRenyiCurve,
     approximate_renyi_to_epsilon,
     compose_curves,
     stable_top_k_curve,
+)
+from jaxsel.host.errors import (
+    InputError,
+    check_choice,
+    check_integer,
+    check_interval,
+    check_positive,
 )
 
 CONVERSIONS = ("zcdp", "tight", "sharp")
@@ -86,7 +86,11 @@ def _last_below(cost: Callable[[float], float], target: float, low: float, step:
 
 
 def _crossing(
-    cost: Callable[[float], float], target: float, meets: float, exceeds: float, to: float
+    cost: Callable[[float], float],
+    target: float,
+    meets: float,
+    exceeds: float,
+    to: float,
 ) -> float:
     """Where a monotone cost crosses the target, to ``to`` of itself, where it is met."""
 

@@ -13,16 +13,16 @@ import numpy.typing as npt
 from scipy import optimize
 
 from jaxsel.accounting.numerics.quadrature import drawn_together, panels
-from jaxsel.errors import (
+from jaxsel.families.top_k.baselines import advanced_composition_share
+from jaxsel.families.top_k.laws import set_size, top_k_set_law
+from jaxsel.families.top_k.limits import LEAST_PROBABILITY, check_scale
+from jaxsel.host.errors import (
     InputError,
     check_finite,
     check_integer,
     check_interval,
     check_positive,
 )
-from jaxsel.families.top_k.baselines import advanced_composition_share
-from jaxsel.families.top_k.laws import set_size, top_k_set_law
-from jaxsel.families.top_k.limits import LEAST_PROBABILITY, check_scale
 from jaxsel.repetitions import beta_binomial
 
 _REACH = 42.0  # scales of Laplace noise beyond which it lies with chance below 1e-18

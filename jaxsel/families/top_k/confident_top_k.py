@@ -11,9 +11,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxsel import noise, stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError, check_choice, check_finite, check_params
 from jaxsel.families.top_k.confident_laws import (
     ConfidentTopK,
     confident_settings,
@@ -24,6 +21,9 @@ from jaxsel.families.top_k.confident_laws import (
 from jaxsel.families.top_k.laws import EVENTS, MAX_CANDIDATES
 from jaxsel.families.top_k.limits import MAX_COUNT
 from jaxsel.families.top_k.order_statistics import largest
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 _MOST_RUNS = 100_000  # of one trial
 _NUMBER_TAG, _NOISE_TAG = 0xC9, 0xCA

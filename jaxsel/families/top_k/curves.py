@@ -29,15 +29,15 @@ from jaxsel.accounting.single_run.conversions import (
     renyi_to_delta,
     renyi_to_epsilon,
 )
-from jaxsel.base import Relation
-from jaxsel.errors import (
+from jaxsel.families.top_k.baselines import pick_range
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_integer,
     check_interval,
     check_positive,
 )
-from jaxsel.families.top_k.baselines import pick_range
+from jaxsel.language.base import Relation
 
 SELECTION_NOISES = ("gumbel", "gaussian", "laplace", "exponential")
 TEST_NOISES = ("gaussian", "laplace")

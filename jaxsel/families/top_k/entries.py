@@ -5,9 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Mechanism, Pair, Relation
-from jaxsel.domains import Domain, choice, number, numbers, positive, probability, whole
-from jaxsel.entry import (
+from jaxsel.families.top_k.confident_laws import confident_settings
+from jaxsel.families.top_k.curves import SELECTION_NOISES, TEST_NOISES
+from jaxsel.families.top_k.laws import BEYOND, EVENTS, descending
+from jaxsel.families.top_k.limits import LEAST_PROBABILITY, MAX_COUNT, SCALES
+from jaxsel.language.base import Mechanism, Pair, Relation
+from jaxsel.language.domains import (
+    Domain,
+    choice,
+    number,
+    numbers,
+    positive,
+    probability,
+    whole,
+)
+from jaxsel.language.entry import (
     Built,
     Guarantee,
     MechanismEntry,
@@ -15,11 +27,7 @@ from jaxsel.entry import (
     guarantee,
     no_guarantee,
 )
-from jaxsel.families.top_k.confident_laws import confident_settings
-from jaxsel.families.top_k.curves import SELECTION_NOISES, TEST_NOISES
-from jaxsel.families.top_k.laws import BEYOND, EVENTS, descending
-from jaxsel.families.top_k.limits import LEAST_PROBABILITY, MAX_COUNT, SCALES
-from jaxsel.utility import Utility, of_sets
+from jaxsel.language.utility import Utility, of_sets
 
 _HISTOGRAM = numbers(
     "counts of the candidates",

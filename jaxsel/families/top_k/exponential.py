@@ -12,10 +12,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool
 
-from jaxsel import noise as noises
-from jaxsel import rows, stream
-from jaxsel.base import Mechanism, Relation, factory
-from jaxsel.errors import InputError, check_choice, check_params
 from jaxsel.families.top_k.arrivals import Race, plan_races, wanted_among_first
 from jaxsel.families.top_k.laws import EVENTS, top_k_set_law
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
@@ -30,6 +26,10 @@ from jaxsel.families.top_k.release import (
     top_k_mechanism,
 )
 from jaxsel.families.top_k.scales import peel_scale
+from jaxsel.host.errors import InputError, check_choice, check_params
+from jaxsel.kernel import noise as noises
+from jaxsel.kernel import rows, stream
+from jaxsel.language.base import Mechanism, Relation, factory
 
 METHODS = ("arrivals", "one_shot", "peeling")
 

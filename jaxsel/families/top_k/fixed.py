@@ -12,16 +12,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int
 
-from jaxsel import look_up, stream
-from jaxsel import noise as noises
-from jaxsel.base import Mechanism, factory
-from jaxsel.errors import (
-    InputError,
-    check_choice,
-    check_interval,
-    check_params,
-    check_positive,
-)
 from jaxsel.families.top_k import noisy_gaps
 from jaxsel.families.top_k.arrivals import wanted_among_first
 from jaxsel.families.top_k.exponential import noisy_top
@@ -41,6 +31,16 @@ from jaxsel.families.top_k.release import (
     top_k_mechanism,
 )
 from jaxsel.families.top_k.stable import TEST_TAG
+from jaxsel.host.errors import (
+    InputError,
+    check_choice,
+    check_interval,
+    check_params,
+    check_positive,
+)
+from jaxsel.kernel import look_up, stream
+from jaxsel.kernel import noise as noises
+from jaxsel.language.base import Mechanism, factory
 
 METHODS = ("arrivals", "literal")
 _PEEL_TAG = 0xB4

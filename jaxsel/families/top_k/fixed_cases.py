@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.arrivals import Race, Races, plan_races
 from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.laws import fixed_top_k_law, keeps
@@ -12,6 +11,7 @@ from jaxsel.families.top_k.noisy_gaps import selection_law
 from jaxsel.families.top_k.recall import group_counts, hit_law
 from jaxsel.families.top_k.release import Ranking
 from jaxsel.families.top_k.scales import fixed_peel_scale, fixed_top_k_scale
+from jaxsel.host.errors import InputError
 
 _GROWTH = 1.05  # of the sets beyond 2 k that share a plan
 _NEGLIGIBLE = 1e-17

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.errors import InputError, check_choice, check_interval, check_positive
 from jaxsel.families.top_k.curves import TEST_NOISES
+from jaxsel.host.errors import InputError, check_choice, check_interval, check_positive
 
 
 def threshold_factor(

@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import (
+from jaxsel.families.top_k.gaps import fail_probability, pass_probability
+from jaxsel.families.top_k.limits import MAX_COUNT
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_finite,
     check_integer,
     check_positive,
 )
-from jaxsel.families.top_k.gaps import fail_probability, pass_probability
-from jaxsel.families.top_k.limits import MAX_COUNT
 
 MAX_CANDIDATES = 12  # of enumerated histograms
 BEYOND = ("keep", "drop", "fewer")

@@ -5,10 +5,6 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel import noise as noises
-from jaxsel import stream
-from jaxsel.base import Mechanism, factory
-from jaxsel.errors import check_choice, check_interval, check_params, check_positive
 from jaxsel.families.top_k.baseline_laws import check_domain, limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_threshold
 from jaxsel.families.top_k.laws import EVENTS
@@ -24,6 +20,15 @@ from jaxsel.families.top_k.release import (
     rank_histogram,
     top_k_mechanism,
 )
+from jaxsel.host.errors import (
+    check_choice,
+    check_interval,
+    check_params,
+    check_positive,
+)
+from jaxsel.kernel import noise as noises
+from jaxsel.kernel import stream
+from jaxsel.language.base import Mechanism, factory
 
 _STOP_TAG = 0xB2
 

@@ -1,6 +1,6 @@
 """Sizes within which float arithmetic on votes is right, and what refuses others."""
 
-from jaxsel.errors import check_interval
+from jaxsel.host.errors import check_interval
 
 MAX_COUNT = 1e15  # float64 tells votes apart up to here
 LEAST_PROBABILITY = 1e-150  # products of two do not underflow

@@ -14,14 +14,14 @@ import numpy as np
 from jaxtyping import Array, Int
 from scipy import special
 
-from jaxsel import look_up, rows, stream
-from jaxsel import noise as noises
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError, check_choice, check_integer, check_params
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.release import rank_histogram
 from jaxsel.families.top_k.scales import largest_gap_scale
+from jaxsel.host.errors import InputError, check_choice, check_integer, check_params
+from jaxsel.kernel import look_up, rows, stream
+from jaxsel.kernel import noise as noises
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("grouped", "literal")
 _SMALLEST = 2.0**-65  # the tail that the draws resolve

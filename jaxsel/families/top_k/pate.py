@@ -13,19 +13,19 @@ import numpy as np
 from jaxtyping import Array, Int
 from scipy import special
 
-from jaxsel import noise as noises
-from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import (
+from jaxsel.families.top_k.laws import EVENTS, set_labels
+from jaxsel.families.top_k.limits import MAX_COUNT, check_scale
+from jaxsel.families.top_k.noisy_gaps import wide_dtype
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_finite,
     check_interval,
     check_params,
 )
-from jaxsel.families.top_k.laws import EVENTS, set_labels
-from jaxsel.families.top_k.limits import MAX_COUNT, check_scale
-from jaxsel.families.top_k.noisy_gaps import wide_dtype
+from jaxsel.kernel import noise as noises
+from jaxsel.kernel import stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 _MAX_LABELS = 12  # of events that are sets
 

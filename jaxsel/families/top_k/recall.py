@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
-from jaxsel.errors import InputError, check_finite, check_integer, check_positive
+from jaxsel.host.errors import InputError, check_finite, check_integer, check_positive
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _NEGLIGIBLE = 1e-20

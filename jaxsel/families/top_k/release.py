@@ -11,9 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from jaxsel import noise as noises
-from jaxsel.base import FiniteLaw, Mechanism
-from jaxsel.errors import InputError, check_choice, check_finite, check_integer
 from jaxsel.families.top_k.laws import (
     EVENTS,
     MAX_CANDIDATES,
@@ -22,6 +19,9 @@ from jaxsel.families.top_k.laws import (
     descending,
     set_labels,
 )
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.kernel import noise as noises
+from jaxsel.language.base import FiniteLaw, Mechanism
 
 
 class Release(NamedTuple):

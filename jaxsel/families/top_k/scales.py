@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from jaxsel.base import Relation
-from jaxsel.errors import InputError, check_positive
 from jaxsel.families.top_k.baselines import exponential_top_k_scale
 from jaxsel.families.top_k.limits import check_scale
+from jaxsel.host.errors import InputError, check_positive
+from jaxsel.language.base import Relation
 
 
 def largest_gap_scale(params: Mapping[str, Any], noise: str) -> float:

@@ -9,10 +9,6 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel import look_up, stream
-from jaxsel import noise as noises
-from jaxsel.base import Mechanism, factory
-from jaxsel.errors import check_choice, check_interval, check_params
 from jaxsel.families.top_k import noisy_gaps
 from jaxsel.families.top_k.curves import TEST_NOISES
 from jaxsel.families.top_k.gaps import needed_noise, pass_probability
@@ -28,6 +24,10 @@ from jaxsel.families.top_k.release import (
     top_k_mechanism,
 )
 from jaxsel.families.top_k.scales import stable_top_k_scales
+from jaxsel.host.errors import check_choice, check_interval, check_params
+from jaxsel.kernel import look_up, stream
+from jaxsel.kernel import noise as noises
+from jaxsel.language.base import Mechanism, factory
 
 TEST_TAG = 0xB1
 

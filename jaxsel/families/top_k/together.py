@@ -1,8 +1,8 @@
 """Several mechanisms in one trial, so that one compiled program compares them all."""
 
-from jaxsel import stream
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 
 @factory

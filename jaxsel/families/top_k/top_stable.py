@@ -6,10 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel import look_up, stream
-from jaxsel import noise as noises
-from jaxsel.base import Mechanism, factory
-from jaxsel.errors import check_choice, check_params
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import TopStable, top_stable
 from jaxsel.families.top_k.laws import EVENTS
@@ -22,6 +18,10 @@ from jaxsel.families.top_k.release import (
     rank_histogram,
     top_k_mechanism,
 )
+from jaxsel.host.errors import check_choice, check_params
+from jaxsel.kernel import look_up, stream
+from jaxsel.kernel import noise as noises
+from jaxsel.language.base import Mechanism, factory
 
 _THRESHOLD_TAG = 0xB3
 

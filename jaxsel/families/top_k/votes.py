@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import InputError, check_finite
+from jaxsel.host.errors import InputError, check_finite
 
 
 def scaled_votes(votes: npt.ArrayLike, most: float) -> np.ndarray:

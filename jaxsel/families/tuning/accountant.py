@@ -4,7 +4,6 @@ import math
 from typing import NamedTuple
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.errors import InputError, check_interval
 from jaxsel.families.tuning.attained.attained_epsilon import (
     attained_delta,
     attained_epsilon,
@@ -16,6 +15,7 @@ from jaxsel.families.tuning.proofs import (
     proofs,
     statement,
 )
+from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 
 # Relative and absolute: what the sums behind an epsilon may be off by.

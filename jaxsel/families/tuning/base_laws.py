@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_finite,
     check_positive,

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.base import Pair, Relation
-from jaxsel.domains import choice, number, numbers, whole
-from jaxsel.entry import Guarantee, Values, guarantee, no_utility
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.base_laws import finite_pairs, randomised_response_law
 from jaxsel.families.tuning.claims import one_run
-from jaxsel.utility import Utility, by_scores, of_candidates
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.domains import choice, number, numbers, whole
+from jaxsel.language.entry import Guarantee, Values, guarantee, no_utility
+from jaxsel.language.utility import Utility, by_scores, of_candidates
 
 if TYPE_CHECKING:
     from jaxsel.families.tuning.bases import Base

@@ -13,15 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxsel import look_up, noise, stream
-from jaxsel.base import factory
-from jaxsel.errors import InputError, check_finite, check_params
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.base_laws import (
     OrderedLaw,
     ordered_law,
     randomised_response_law,
 )
+from jaxsel.host.errors import InputError, check_finite, check_params
+from jaxsel.kernel import look_up, noise, stream
+from jaxsel.language.base import factory
 from jaxsel.repetitions import Repetitions
 
 

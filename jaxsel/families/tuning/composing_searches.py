@@ -24,7 +24,6 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
 from jaxsel.accounting.single_run.relations import common_relation
-from jaxsel.errors import InputError, check_integer, check_interval
 from jaxsel.families.tuning.accountant import (
     ProvenDelta,
     ProvenEpsilon,
@@ -38,6 +37,7 @@ from jaxsel.families.tuning.bounds.needed import (
 )
 from jaxsel.families.tuning.proofs import SET_ASIDE, base_delta, base_epsilon, proofs
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
+from jaxsel.host.errors import InputError, check_integer, check_interval
 from jaxsel.repetitions import Repetitions, describe
 
 if TYPE_CHECKING:

@@ -4,9 +4,6 @@ import math
 from collections.abc import Callable, Mapping
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Pair
-from jaxsel.domains import Domain, choice, number, parsed, probability, whole
-from jaxsel.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.families.tuning.base_settings import (
     BASE_SETTINGS,
     base_epsilon,
@@ -19,6 +16,9 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps,
     hard_stop_steps_pure,
 )
+from jaxsel.language.base import Pair
+from jaxsel.language.domains import Domain, choice, number, parsed, probability, whole
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 
 _METHOD = choice(
     ("rank", "count", "literal", "law"),
@@ -45,7 +45,7 @@ def _tuning_entry(
 ) -> MechanismEntry:
     def make(values: Values) -> Built:
         from jaxsel.families.tuning.private_tuning import private_tuning
-        from jaxsel.repetition_sampling import RANK_FAMILIES
+        from jaxsel.kernel.repetition_sampling import RANK_FAMILIES
 
         law, method = law_of(values), values["method"]
         if method == "rank" and law.family not in RANK_FAMILIES:

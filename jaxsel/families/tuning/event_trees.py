@@ -16,9 +16,9 @@ from jaxsel.accounting.single_run.loss_distributions import (
     composed_distribution,
     from_loss_distribution,
 )
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.composing_searches import Release, release_parts
 from jaxsel.families.tuning.tuned_guarantee import tuned_guarantee, tuned_renyi
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, from_mean, point_mass
 
 if TYPE_CHECKING:

@@ -8,20 +8,20 @@ from jax import lax
 from jax.scipy import special
 from jaxtyping import Array
 
-from jaxsel import look_up, stream
-from jaxsel import noise as noises
-from jaxsel.base import factory
-from jaxsel.errors import (
+from jaxsel.families.tuning import laplace_candidates
+from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
+from jaxsel.families.tuning.base_laws import survival
+from jaxsel.families.tuning.bases import Base, Draw
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_finite,
     check_params,
     check_positive,
 )
-from jaxsel.families.tuning import laplace_candidates
-from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
-from jaxsel.families.tuning.base_laws import survival
-from jaxsel.families.tuning.bases import Base, Draw
+from jaxsel.kernel import look_up, stream
+from jaxsel.kernel import noise as noises
+from jaxsel.language.base import factory
 
 NOISES = ("laplace", "gaussian")
 _BISECTIONS = 64

@@ -12,11 +12,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxsel import noise, stream
-from jaxsel import repetition_sampling as sampling
-from jaxsel.base import FiniteLaw, Mechanism, factory
-from jaxsel.errors import InputError, check_choice
 from jaxsel.families.tuning.bases import Base, Draw
+from jaxsel.host.errors import InputError, check_choice
+from jaxsel.kernel import noise, stream
+from jaxsel.kernel import repetition_sampling as sampling
+from jaxsel.language.base import FiniteLaw, Mechanism, factory
 from jaxsel.repetitions import FAMILIES, Repetitions
 
 METHODS = ("literal", "count", "rank")

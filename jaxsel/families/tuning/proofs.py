@@ -19,7 +19,6 @@ from jaxsel.accounting.single_run.conversions import (
 )
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_delta
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds import priced_envelope
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.envelope import (
@@ -33,6 +32,7 @@ from jaxsel.families.tuning.bounds.profiles import (
     profile_bounds,
 )
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions
 
 STATEMENTS: Mapping[str, str] = {

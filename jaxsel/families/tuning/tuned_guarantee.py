@@ -22,7 +22,6 @@ from jaxsel.accounting.single_run.dominating import (
     pair_from_profile,
     reversed_pair,
 )
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.priced_envelope import (
     Resolution,
@@ -30,6 +29,7 @@ from jaxsel.families.tuning.bounds.priced_envelope import (
     priced_profiles,
 )
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, describe
 
 Profile = Callable[[np.ndarray], np.ndarray]

@@ -2,12 +2,12 @@
 
 import pytest
 
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim
-from jaxsel.checking import at_most
-from jaxsel.errors import InputError
 from jaxsel.families.amplification.claims import amplification
 from jaxsel.families.amplification.laws import two_value_amplified_law
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import at_most
 
 
 def value(claim: str, **settings) -> float:

@@ -6,8 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.engine import simulate
-from jaxsel.errors import InputError
 from jaxsel.families.amplification.amplification import private_amplification
 from jaxsel.families.amplification.entries import ENTRIES
 from jaxsel.families.amplification.laws import (
@@ -17,7 +15,9 @@ from jaxsel.families.amplification.laws import (
     compositions,
     two_value_amplified_law,
 )
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel.engine import simulate
 from tests.conftest import ALPHA
 from tests.families.entry_checks import check_methods_follow_law, check_promise
 

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from jaxsel.base import Budget
 from jaxsel.catalogue.collect import find_claim
 from jaxsel.families.choosing.laws import group_law, stable_settings
+from jaxsel.language.base import Budget
 
 BUDGET = Budget(cases=20)
 

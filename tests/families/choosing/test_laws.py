@@ -8,7 +8,6 @@ import pytest
 from scipy import integrate
 
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_cdf
-from jaxsel.errors import InputError
 from jaxsel.families.choosing.laws import (
     NoisySelection,
     choosing_law,
@@ -19,6 +18,7 @@ from jaxsel.families.choosing.laws import (
     spent_delta,
     stable_settings,
 )
+from jaxsel.host.errors import InputError
 
 CHOOSING = choosing_settings(1.0, 0.1, 0.5, 2)
 

@@ -5,14 +5,13 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.catalogue import promised
-from jaxsel.engine import simulate_grid
-from jaxsel.errors import InputError
 from jaxsel.families.choosing.choosing import choosing_mechanism
 from jaxsel.families.choosing.entries import ENTRIES
 from jaxsel.families.choosing.stable_selection import stable_selection
-from jaxsel.intervals import goodness_of_fit
-from jaxsel.statistics import counts
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.kernel.statistics import counts
 from tests.conftest import ALPHA
 from tests.families.exact_fit import check_fit
 
@@ -101,7 +100,7 @@ def test_entries_keep_their_promises(entry):
         laws = first.probabilities, second.probabilities
         given = pair.params
         assert profile_delta(*laws, given["epsilon"]) <= given["delta"]
-        assert promised(entry, {}, pair) is None
+        assert entry.promised({}, pair) is None
 
 
 def test_pairs_are_the_stated_ones():

@@ -1,10 +1,10 @@
 """The claims on Theorems 9 to 12: verdicts, and that their checks can refute."""
 
-from jaxsel.base import Budget
-from jaxsel.checking import at_least, at_most
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.claims import errors, updates
 from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import at_least, at_most
 
 BUDGET = Budget(trials=400, cases=60, seed=5)
 

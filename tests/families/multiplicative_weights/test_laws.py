@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.errors import InputError
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights import updates as updates_of
@@ -18,6 +17,7 @@ from jaxsel.families.multiplicative_weights.laws import (
 )
 from jaxsel.families.selection_and_test.bounds import tests_epsilon as epsilon_of_tests
 from jaxsel.families.top_k.baselines import advanced_composition
+from jaxsel.host.errors import InputError
 
 CELLS, QUERIES, EPSILON, DELTA = 64, 1000, 1.0, 1e-6
 GRID = list(itertools.product((0.3, 0.01, 1e-9), (DELTA, 0.0), (False, True)))

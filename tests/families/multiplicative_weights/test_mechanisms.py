@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.catalogue import promised
 from jaxsel.data.universe import discretise, marginal_queries, resampled, tabulate
-from jaxsel.engine import Performance, simulate
-from jaxsel.errors import InputError
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.adaptive_analysis import (
     PROTECTIONS,
@@ -23,7 +19,10 @@ from jaxsel.families.multiplicative_weights.entries import ENTRIES
 from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
 from jaxsel.families.multiplicative_weights.repetitive import repetitive
 from jaxsel.families.multiplicative_weights.universe import ANALYSTS
-from jaxsel.statistics import combine, moments, read_moments, sums
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import stream
+from jaxsel.kernel.engine import Performance, simulate
+from jaxsel.kernel.statistics import combine, moments, read_moments, sums
 from sims.common import tumour_table
 from tests.conftest import ALPHA
 
@@ -114,7 +113,7 @@ def replay(asked: int, noises: dict, params: dict) -> tuple:
 
 def test_a_long_interaction_step_by_step(seed):
     """Same noises, plain NumPy: same hypothesis, updates and largest error."""
-    from jaxsel import noise
+    from jaxsel.kernel import noise
 
     asked = 40
     params = STANDARD | {"max_updates": 12}
@@ -203,7 +202,7 @@ def test_entries_keep_the_promised_epsilon(entry, analyst):
                 mechanism.law(side, pair.params).probabilities
                 for side in (pair.data, pair.neighbour)
             ]
-            claim, promise = promised(entry, given, pair)
+            claim, promise = entry.promised(given, pair)
             assert claim in ("CL-Thm9-budget", "CL-Thm11-budget")
             # Not vacuous: the pair moves what is released.
             assert 0.02 < exact_epsilon(*laws) <= promise

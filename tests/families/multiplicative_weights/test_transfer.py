@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.errors import InputError
 from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
 from jaxsel.families.multiplicative_weights.transfer import Accuracy, transferred
+from jaxsel.host.errors import InputError
 
 
 def test_constants_by_hand():

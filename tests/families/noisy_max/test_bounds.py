@@ -12,8 +12,6 @@ from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta, gaussian_epsilon
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
 from jaxsel.accounting.single_run.dominating import pair_delta
-from jaxsel.base import Relation
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_delta,
@@ -46,6 +44,8 @@ from jaxsel.families.noisy_max.group_bounds import (
     worst_group_pair,
 )
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Relation
 
 RELATIONS = (Relation.GENERAL, Relation.MONOTONE)
 GAUSSIAN = noisy_max_noise("gaussian", 4.0)

@@ -9,10 +9,7 @@ import pytest
 from scipy import special, stats
 
 from jaxsel.accounting.single_run.divergences import hockey_stick
-from jaxsel.base import Budget, Relation
 from jaxsel.catalogue import find_claim
-from jaxsel.checking import at_most
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.bounds import noisy_max_delta, noisy_max_noise
 from jaxsel.families.noisy_max.claims import (
     composition,
@@ -23,9 +20,12 @@ from jaxsel.families.noisy_max.claims import (
 )
 from jaxsel.families.noisy_max.claims.instances import instances, profile_cases
 from jaxsel.families.noisy_max.entries import ENTRIES
-from jaxsel.intervals import clopper_pearson
-from jaxsel.noise import LAWS, PRECISIONS
-from jaxsel.statements import Misprint
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.kernel.noise import LAWS, PRECISIONS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import at_most
+from jaxsel.language.statements import Misprint
 from tests.conftest import ALPHA
 
 CLAIMS = tuple(

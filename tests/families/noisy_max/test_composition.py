@@ -7,10 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import stream
-from jaxsel.base import Relation
-from jaxsel.engine import simulate, simulate_grid
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.composition import composition
 from jaxsel.families.noisy_max.group_bounds import (
     GroupPair,
@@ -21,7 +17,11 @@ from jaxsel.families.noisy_max.group_bounds import (
 from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.noisy_max.noisy_max import noisy_max
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel import stream
+from jaxsel.kernel.engine import simulate, simulate_grid
+from jaxsel.language.base import Relation
 from tests.conftest import ALPHA
 
 GROUPS = {"sizes": [3, 40, 1], "levels": [1.5, 0.0, 2.5]}

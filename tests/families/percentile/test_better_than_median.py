@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.catalogue import find_mechanism, promised
-from jaxsel.engine import simulate
-from jaxsel.errors import InputError
+from jaxsel.catalogue import find_mechanism
 from jaxsel.families.percentile import median_laws as boosting
 from jaxsel.families.percentile.better_than_median import better_than_median
 from jaxsel.families.percentile.settings import algorithm_5
 from jaxsel.families.tuning import bases
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel.engine import simulate
 from tests.conftest import ALPHA
 
 TRIALS = 100_000
@@ -66,7 +66,7 @@ def test_default_pair_of_the_entry_nearly_attains_the_promise():
     mechanism, pair = entry.build({}).mechanism, entry.pairs({})[0]
     sides = [mechanism.law(d, pair.params) for d in (pair.data, pair.neighbour)]
     exact = exact_epsilon(*(law.probabilities for law in sides))
-    promise = promised(entry, {}, pair).epsilon
+    promise = entry.promised({}, pair).epsilon
     assert 0.99 * promise < exact <= promise * (1.0 + 1e-9)
 
 

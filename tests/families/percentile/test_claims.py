@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from jaxsel.catalogue import find_claim
-from jaxsel.errors import InputError
 from jaxsel.families.percentile.claims import (
     above_threshold,
     concentration,
@@ -15,6 +14,7 @@ from jaxsel.families.percentile.claims import (
     online,
 )
 from jaxsel.families.percentile.settings import algorithm_4
+from jaxsel.host.errors import InputError
 
 
 @pytest.mark.parametrize(

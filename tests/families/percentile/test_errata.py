@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim
 from jaxsel.families.percentile.claims.single_tests import always_level, level
 from jaxsel.families.percentile.settings import algorithm_4, algorithm_5
 from jaxsel.families.sparse_vector.halting_law import halting_law
+from jaxsel.language.base import Budget
 from tests.conftest import ALPHA
 
 

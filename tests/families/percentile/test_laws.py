@@ -11,7 +11,6 @@ from scipy import integrate, stats
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import find_claim
-from jaxsel.errors import InputError
 from jaxsel.families.percentile import laws as percentile_laws
 from jaxsel.families.percentile import median_laws as better_than_median
 from jaxsel.families.percentile import pipeline_laws as pipelines
@@ -20,6 +19,7 @@ from jaxsel.families.percentile.settings import algorithm_4, algorithm_5, log_po
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.host.errors import InputError
 
 FOUR = algorithm_4(queries=5)._replace(samples=12, shift=3.0)
 FIVE = algorithm_5(thresholds=4)._replace(samples=3, shift=1.0, offset=0.7)

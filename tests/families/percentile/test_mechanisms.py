@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import catalogue, stream
-from jaxsel.engine import simulate
-from jaxsel.errors import InputError
+from jaxsel import catalogue
 from jaxsel.families.percentile.binomial_draw import binomial
 from jaxsel.families.percentile.entries import ENTRIES
 from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
@@ -21,8 +19,11 @@ from jaxsel.families.percentile.pipeline_laws import pipeline, pipeline_params
 from jaxsel.families.percentile.score_percentile import score_percentile
 from jaxsel.families.percentile.settings import algorithm_4, algorithm_5
 from jaxsel.families.tuning.noised_bases import noised_score
-from jaxsel.intervals import goodness_of_fit
-from jaxsel.statistics import sums
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel import stream
+from jaxsel.kernel.engine import simulate
+from jaxsel.kernel.statistics import sums
 from tests.conftest import ALPHA
 from tests.families.entry_checks import (
     check_methods_follow_law,

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.errors import InputError
 from jaxsel.families.query_release import laws as release
 from jaxsel.families.query_release.repaired_answers import (
     calibrated_median,
     repaired_answers,
     repaired_error,
 )
+from jaxsel.host.errors import InputError
 from tests.conftest import ALPHA, seed
 
 

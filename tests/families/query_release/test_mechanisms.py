@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.engine import Performance, simulate
-from jaxsel.errors import InputError
 from jaxsel.families.query_release.laws import released_error
 from jaxsel.families.query_release.query_release import (
     query_release_mechanism,
     release_settings,
 )
-from jaxsel.statistics import combine, counts, histogram
+from jaxsel.host.errors import InputError
+from jaxsel.kernel.engine import Performance, simulate
+from jaxsel.kernel.statistics import combine, counts, histogram
 from tests.conftest import ALPHA, seed
 
 PARAMS = {"epsilon": 1.0, "delta": 0.2, "runs": 12}

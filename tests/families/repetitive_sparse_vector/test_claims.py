@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.errors import InputError
 from jaxsel.families.repetitive_sparse_vector.claims import (
     accuracy,
     prescribed_settings,
@@ -18,7 +17,8 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     pure_epsilon,
     repetitive_settings,
 )
-from jaxsel.statements import Misprint
+from jaxsel.host.errors import InputError
+from jaxsel.language.statements import Misprint
 
 CLAIMS = tuple(
     claim

@@ -9,11 +9,11 @@ import pytest
 from scipy import integrate, stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.errors import InputError
 from jaxsel.families.repetitive_sparse_vector import error_laws as errors
 from jaxsel.families.repetitive_sparse_vector import laws
 from jaxsel.families.repetitive_sparse_vector import settings as plans
 from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings
+from jaxsel.host.errors import InputError
 
 SMALL = RepetitiveSettings(1.5, 3, 0.7, 4, 2.0)
 LEVELS = [0.5, -1.0, -3.0, 1.0]

@@ -7,11 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxsel import stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.catalogue import promised
-from jaxsel.engine import simulate, simulate_grid
-from jaxsel.errors import InputError
 from jaxsel.families.repetitive_sparse_vector.entries import ENTRIES
 from jaxsel.families.repetitive_sparse_vector.error_laws import failure_probability
 from jaxsel.families.repetitive_sparse_vector.laws import query_law
@@ -23,8 +19,11 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     RepetitiveSettings,
     repetitive_settings,
 )
-from jaxsel.intervals import clopper_pearson, goodness_of_fit
-from jaxsel.statistics import counts, sums
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import clopper_pearson, goodness_of_fit
+from jaxsel.kernel import stream
+from jaxsel.kernel.engine import simulate, simulate_grid
+from jaxsel.kernel.statistics import counts, sums
 from tests.conftest import ALPHA
 
 SMALL = RepetitiveSettings(1.5, 3, 0.7, 4, 2.0)
@@ -195,7 +194,7 @@ def test_entry_keeps_its_promise_by_exact_laws():
         for pair in entry.pairs(given):
             found = [mechanism.law(s, pair.params) for s in (pair.data, pair.neighbour)]
             assert len(found[0].labels) == found[0].probabilities.size
-            promise = promised(entry, given, pair).epsilon
+            promise = entry.promised(given, pair).epsilon
             exact = exact_epsilon(*(law.probabilities for law in found))
             assert exact <= promise * (1 + 1e-9)
             assert exact > 0.2 * promise or given.get("event") == "tops"
@@ -204,7 +203,7 @@ def test_entry_keeps_its_promise_by_exact_laws():
 def test_no_pure_epsilon_is_promised_at_a_known_p():
     (entry,) = ENTRIES
     given = {"gamma": "inf"}
-    assert promised(entry, given, entry.pairs(given)[0]) is None
+    assert entry.promised(given, entry.pairs(given)[0]) is None
 
 
 def test_cells_of_a_grid_share_one_program(seed):

@@ -5,9 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.base import Budget
-from jaxsel.checking import bound_verdict
-from jaxsel.errors import InputError
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression import settings as ptr
 from jaxsel.families.ridge_regression.claims import (
@@ -21,7 +18,10 @@ from jaxsel.families.ridge_regression.claims.ridge_cases import (
     ridge_pairs,
     run_delta_exact,
 )
-from jaxsel.statements import Misprint
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import bound_verdict
+from jaxsel.language.statements import Misprint
 
 STATEMENTS = (
     *posterior_sampling.STATEMENTS,

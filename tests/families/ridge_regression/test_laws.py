@@ -7,11 +7,11 @@ import pytest
 from scipy import integrate
 
 from jaxsel import repetitions as laws
-from jaxsel.errors import InputError
 from jaxsel.families.ridge_regression import laws as exact
 from jaxsel.families.ridge_regression.entries import ENTRIES
 from jaxsel.families.ridge_regression.line import binned_coefficient
 from jaxsel.families.ridge_regression.settings import calibrate_run
+from jaxsel.host.errors import InputError
 from tests.families.ridge_regression.test_mechanisms import DATA
 
 LINE = exact.Line(square=18.0, cross=11.0, records=40)

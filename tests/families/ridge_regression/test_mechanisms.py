@@ -7,10 +7,7 @@ import pytest
 from scipy import stats
 
 from jaxsel import repetitions as laws
-from jaxsel import stream
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
-from jaxsel.engine import simulate_grid
-from jaxsel.errors import InputError
 from jaxsel.families.ridge_regression import posterior
 from jaxsel.families.ridge_regression import posterior_privacy as privacy
 from jaxsel.families.ridge_regression.baseline_settings import (
@@ -27,8 +24,11 @@ from jaxsel.families.ridge_regression.laws import pass_probability
 from jaxsel.families.ridge_regression.linear_regression import ridge, ridge_of
 from jaxsel.families.ridge_regression.settings import calibrate_run
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned
-from jaxsel.intervals import binomial_p_value, goodness_of_fit, mean_interval
-from jaxsel.statistics import moments, read_moments
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import binomial_p_value, goodness_of_fit, mean_interval
+from jaxsel.kernel import stream
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.kernel.statistics import moments, read_moments
 from tests.conftest import ALPHA
 
 DELTA = 1e-5

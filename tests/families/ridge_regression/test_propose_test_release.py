@@ -13,7 +13,6 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_noise_multiplier,
 )
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
-from jaxsel.errors import InputError
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression import settings as ptr
 from jaxsel.families.ridge_regression import tuned as tuning
@@ -21,6 +20,7 @@ from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_approximate,
 )
+from jaxsel.host.errors import InputError
 
 # --- The posterior sample -------------------------------------------------------------
 

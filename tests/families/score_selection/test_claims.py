@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.errors import InputError
 from jaxsel.families.score_selection.candidate_laws import (
     index_law,
     largest_loss,
@@ -31,8 +30,9 @@ from jaxsel.families.score_selection.settings import (
     margin_selection_needed,
     validation_runs,
 )
+from jaxsel.host.errors import InputError
+from jaxsel.language.statements import Misprint
 from jaxsel.repetitions import geometric
-from jaxsel.statements import Misprint
 from tests.conftest import ALPHA
 
 MODULES = (

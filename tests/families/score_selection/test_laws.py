@@ -10,7 +10,6 @@ from scipy import integrate
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import laplace_delta
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_delta
-from jaxsel.errors import InputError
 from jaxsel.families.score_selection.candidate_laws import (
     index_law,
     largest_loss,
@@ -44,6 +43,7 @@ from jaxsel.families.score_selection.smooth_sensitivity import (
     smooth_laplace_smoothness,
 )
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
+from jaxsel.host.errors import InputError
 
 GEOMETRIC = laws.geometric(0.02)
 FAMILIES = (GEOMETRIC, laws.poisson(7.0), laws.beta_binomial(40, 1.0))

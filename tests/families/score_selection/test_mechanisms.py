@@ -5,11 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import noise, stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.catalogue import promised
-from jaxsel.engine import simulate, simulate_grid
-from jaxsel.errors import InputError
 from jaxsel.families.score_selection.candidate_laws import noisy_candidates
 from jaxsel.families.score_selection.candidates import noised_candidates
 from jaxsel.families.score_selection.classical import (
@@ -28,9 +24,12 @@ from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.families.score_selection.stopping import METHODS, candidate_stopping
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.private_tuning import private_tuning
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel import noise, stream
+from jaxsel.kernel.engine import simulate, simulate_grid
+from jaxsel.kernel.statistics import histogram
 from jaxsel.repetitions import beta_binomial, geometric
-from jaxsel.statistics import histogram
 from tests.conftest import ALPHA
 
 BOTH = {"epsilon": 1.5, "beta": 0.4}
@@ -167,7 +166,7 @@ def test_entries_keep_their_promises(entry):
         for law in found:
             assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-10)
             assert len(law.labels) == law.probabilities.size
-        promise = promised(entry, {}, pair)
+        promise = entry.promised({}, pair)
         if promise:
             exact = exact_epsilon(*(law.probabilities for law in found))
             assert 0.0 < exact <= promise[1] * (1.0 + 1e-9)

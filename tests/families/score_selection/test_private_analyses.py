@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import stream
-from jaxsel.errors import InputError
 from jaxsel.families.score_selection.analysis_settings import (
     clustering_noise,
     component_noise,
@@ -19,6 +17,8 @@ from jaxsel.families.score_selection.private_analyses import (
     private_clusters,
     private_components,
 )
+from jaxsel.host.errors import InputError
+from jaxsel.kernel import stream
 from tests.conftest import ALPHA
 
 DRAWS = 4000

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim
-from jaxsel.checking import bound_verdict
 from jaxsel.families.selection_and_test.claims import (
     coin_game,
     interleaved,
@@ -17,6 +15,8 @@ from jaxsel.families.selection_and_test.claims import (
     selections,
 )
 from jaxsel.families.selection_and_test.coin_game_laws import game_renyi
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import bound_verdict
 from jaxsel.repetitions import beta_binomial
 
 

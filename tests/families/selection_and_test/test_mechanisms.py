@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import stream
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.catalogue import promised
-from jaxsel.engine import simulate
-from jaxsel.errors import InputError
 from jaxsel.families.selection_and_test import state as instance
 from jaxsel.families.selection_and_test.coin_game import coin_game
 from jaxsel.families.selection_and_test.entries import ENTRIES
 from jaxsel.families.selection_and_test.program import Select, Tests, program
 from jaxsel.families.tuning import bases
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel import stream
+from jaxsel.kernel.engine import simulate
 from jaxsel.repetitions import beta_binomial
 from tests.conftest import ALPHA
 
@@ -232,7 +231,7 @@ def test_entries_keep_their_promise_at_other_settings(entry):
             for law in sides:
                 assert law.sum() == pytest.approx(1.0, abs=1e-11)
                 assert law.size == len(mechanism.labels(pair.data, pair.params))
-            promise = promised(entry, given, pair)
+            promise = entry.promised(given, pair)
             assert (promise is None) == (entry.name == "coin_game")
             if promise is not None:
                 assert exact_epsilon(*sides) <= promise.epsilon * (1.0 + 1e-9)
@@ -259,7 +258,7 @@ def test_default_pairs_nearly_attain_the_promise(name, given, least):
     mechanism, pair = entry.build(given).mechanism, entry.pairs(given)[0]
     sides = [mechanism.law(d, pair.params) for d in (pair.data, pair.neighbour)]
     exact = exact_epsilon(*(law.probabilities for law in sides))
-    assert exact > least * promised(entry, given, pair).epsilon
+    assert exact > least * entry.promised(given, pair).epsilon
 
 
 @pytest.mark.parametrize(

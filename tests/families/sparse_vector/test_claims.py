@@ -5,9 +5,7 @@ import math
 import mpmath as mp
 import pytest
 
-from jaxsel.base import Budget, Claim, Relation
-from jaxsel.catalogue import find_claim, promised
-from jaxsel.checking import at_most
+from jaxsel.catalogue import find_claim
 from jaxsel.families.sparse_vector.claims import (
     above_threshold,
     accuracy,
@@ -18,6 +16,8 @@ from jaxsel.families.sparse_vector.claims import (
 )
 from jaxsel.families.sparse_vector.claims.cases import drawn_on_monotone, pair_cases
 from jaxsel.families.sparse_vector.entries import ENTRIES
+from jaxsel.language.base import Budget, Claim, Relation
+from jaxsel.language.checking import at_most
 
 CLAIMS = (
     *above_threshold.STATEMENTS,
@@ -45,7 +45,7 @@ def test_ids_are_unique_and_promised_by_the_catalogue():
     assert len(BY_ID) == len(CLAIMS)
     for entry in ENTRIES:
         for pair in entry.pairs({}):
-            name, epsilon = promised(entry, {}, pair)
+            name, epsilon = entry.promised({}, pair)
             claim = BY_ID[name]
             assert claim.holds is not entry.broken
             assert claim.relation in (pair.relation, Relation.GENERAL)

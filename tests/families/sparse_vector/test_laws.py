@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Relation
 from jaxsel.catalogue import find_claim
-from jaxsel.errors import InputError
 from jaxsel.families.sparse_vector import (
     bounds,
     patterns,
@@ -27,6 +25,8 @@ from jaxsel.families.sparse_vector.patterns import (
 )
 from jaxsel.families.sparse_vector.profiles import outcomes, pair_epsilon
 from jaxsel.families.sparse_vector.variant_settings import VARIANTS
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Relation
 
 GENERAL, MONOTONE = Relation.GENERAL, Relation.MONOTONE
 LEVELS = np.array([0.3, -1.2, 2.0, -0.4])

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel import stream
-from jaxsel.catalogue import promised
 from jaxsel.catalogue.checks import audit_claims
-from jaxsel.engine import simulate
-from jaxsel.errors import InputError
 from jaxsel.families.sparse_vector.above_threshold import above_threshold
 from jaxsel.families.sparse_vector.entries import ENTRIES
 from jaxsel.families.sparse_vector.patterns import SparseNoise
@@ -27,8 +23,11 @@ from jaxsel.families.sparse_vector.variants import (
     roth,
     stoddard,
 )
-from jaxsel.intervals import goodness_of_fit
-from jaxsel.statistics import combine, counts, histogram
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel import stream
+from jaxsel.kernel.engine import simulate
+from jaxsel.kernel.statistics import combine, counts, histogram
 from tests import test_contract
 from tests.conftest import ALPHA
 
@@ -223,7 +222,7 @@ def test_entries_build_by_every_method_and_refuse_bad_settings(entry):
     assert entry.broken == entry.summary.startswith("BROKEN: ")
     if "relation" in entry.settings:
         (pair,) = entry.pairs({"relation": "monotone"})
-        claim, epsilon = promised(entry, {"relation": "monotone"}, pair)
+        claim, epsilon = entry.promised({"relation": "monotone"}, pair)
         assert claim.endswith("-monotone")
         assert epsilon == pytest.approx(1.0)
 
@@ -243,7 +242,7 @@ def test_promises_at_other_settings_are_kept_and_nearly_attained():
             laws = [mechanism.law(x, pair.params) for x in (pair.data, pair.neighbour)]
             p, q = (law.probabilities for law in laws)
             loss = np.max(np.abs(np.log(p) - np.log(q)))
-            promise = promised(entry, given, pair).epsilon
+            promise = entry.promised(given, pair).epsilon
             assert 0.5 * promise < loss <= promise * (1.0 + 1e-9), (name, pair.name)
 
 
@@ -255,7 +254,7 @@ def test_broken_entries_exceed_what_they_were_published_with():
             p, q = (law.probabilities for law in laws)
             with np.errstate(divide="ignore", invalid="ignore"):
                 loss = np.nanmax(np.abs(np.log(p) - np.log(q)))
-            _, epsilon = promised(entry, {}, pair)
+            _, epsilon = entry.promised({}, pair)
             assert (loss > epsilon) == entry.broken, (entry.name, pair.name)
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim
-from jaxsel.checking import at_least, at_most
-from jaxsel.errors import InputError
 from jaxsel.families.thresholds.claims import decreasing_thresholds
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import at_least, at_most
 
 
 def value(claim: str, **settings) -> float:

@@ -8,13 +8,13 @@ import pytest
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import find_claim
-from jaxsel.errors import InputError
 from jaxsel.families.thresholds.decreasing_laws import (
     decreasing_threshold_law,
     decreasing_threshold_pure,
     level_chances,
     thresholds,
 )
+from jaxsel.host.errors import InputError
 
 
 def test_law_of_the_paper_by_its_double_sum():

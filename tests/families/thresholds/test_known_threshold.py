@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run import divergences, pairs
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim
-from jaxsel.errors import InputError
 from jaxsel.families.thresholds import laws
 from jaxsel.families.thresholds.claims import known_threshold
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
 from tests.families.tuning.close_pairs import PURE, approximate_pairs
 
 BUDGET = Budget(trials=200_000, cases=40)

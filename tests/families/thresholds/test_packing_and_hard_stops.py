@@ -8,7 +8,6 @@ import pytest
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.errors import InputError
 from jaxsel.families.thresholds.claims.packing import (
     dominance,
     large_candidates,
@@ -28,6 +27,7 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_worst,
 )
 from jaxsel.families.tuning.claims.hard_stop import hard_stop_law
+from jaxsel.host.errors import InputError
 
 # --- Theorem D.2 ----------------------------------------------------------------------
 

@@ -12,8 +12,6 @@ from jaxsel.accounting.single_run.conversions import (
     mironov_epsilon_at_order,
     zcdp_to_epsilon,
 )
-from jaxsel.base import Relation
-from jaxsel.errors import InputError
 from jaxsel.families.top_k import curves
 from jaxsel.families.top_k.baselines import (
     advanced_composition,
@@ -39,6 +37,8 @@ from jaxsel.families.top_k.gaps import (
     pass_probability,
     threshold_factor,
 )
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Relation
 
 EXP3 = (50.0, 60.0, 1e-9, 40)  # the multi-label experiment
 

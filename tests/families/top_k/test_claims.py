@@ -5,10 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.base import Budget, Relation
 from jaxsel.catalogue.collect import find_claim, published_claims
-from jaxsel.checking import bound_verdict
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.claims import (
     approximate_renyi,
     experiments,
@@ -23,6 +20,9 @@ from jaxsel.families.top_k.claims import (
     stable_top_k,
     top_stable,
 )
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import bound_verdict
 
 BUDGET = Budget(cases=20)
 

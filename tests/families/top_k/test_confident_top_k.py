@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from jaxsel.catalogue import promised
-from jaxsel.engine import simulate_grid
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.baselines import advanced_composition
 from jaxsel.families.top_k.confident_laws import (
     confident_gap_bound,
@@ -27,8 +24,10 @@ from jaxsel.families.top_k.confident_laws import (
 from jaxsel.families.top_k.confident_top_k import confident_top_k
 from jaxsel.families.top_k.entries import ENTRIES
 from jaxsel.families.top_k.laws import top_k_set_law
-from jaxsel.intervals import goodness_of_fit
-from jaxsel.statistics import counts
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.kernel.statistics import counts
 from tests.conftest import ALPHA
 from tests.families.exact_fit import check_fit
 
@@ -177,13 +176,13 @@ def test_pairs_and_promises():
     entry = next(e for e in ENTRIES if e.name == "confident_top_k")
     pair = entry.pairs({})[0]
     assert (list(pair.data), list(pair.neighbour)) == ([3, 2, 1, 0], [2, 1, 2, 1])
-    promise = promised(entry, {}, pair)
+    promise = entry.promised({}, pair)
     assert promise is not None
     assert promise.epsilon == 1.0
     # With many rounds and the printed constants nothing pure is promised.
     given = {"scores": ",".join("0" * 12), "k": "11", "delta": "0.9"}
-    assert promised(entry, given, pair) is None
-    assert promised(entry, {"settings": "printed"}, pair) is None
+    assert entry.promised(given, pair) is None
+    assert entry.promised({"settings": "printed"}, pair) is None
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import hockey_stick
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim
 from jaxsel.families.top_k.claims import neighbours, noisy_gaps, stability
 from jaxsel.families.top_k.gaps import pass_probability, threshold_factor
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.base import Budget
 from tests.conftest import ALPHA
 
 # --- Lemma 10 (E-ZW-1) ----------------------------------------------------------------

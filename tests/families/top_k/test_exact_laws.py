@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
-from jaxsel.base import Relation
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.baseline_laws import limited_domain_law, top_stable_law
 from jaxsel.families.top_k.baselines import exponential_top_k_scale, top_stable
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
@@ -28,7 +26,9 @@ from jaxsel.families.top_k.laws import (
     vote_neighbours,
 )
 from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.language.base import Relation
 from tests.conftest import ALPHA
 
 HISTOGRAM = np.array([4.0, 3, 2, 1, 0, 2])

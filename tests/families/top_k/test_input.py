@@ -4,9 +4,6 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Relation
-from jaxsel.catalogue import promised
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.entries import ENTRIES
 from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.fixed import fixed_top_k
@@ -16,6 +13,8 @@ from jaxsel.families.top_k.pate import noisy_labels
 from jaxsel.families.top_k.stable import propose_test_release, stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.families.top_k.votes import scaled_votes
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Relation
 
 COUNTS = [5.0, 3.0, 1.0]
 STABLE = {"rho": 0.5, "delta_t": 0.1}
@@ -142,7 +141,7 @@ def test_entry_keeps_its_promise(entry):
         ]
         assert all(law.size == len(labels) for law in laws)
         assert all(law.sum() == pytest.approx(1.0, abs=1e-10) for law in laws)
-        promise = promised(entry, {}, pair)
+        promise = entry.promised({}, pair)
         if promise is not None:
             assert exact_epsilon(*laws) <= promise[1] * (1 + 1e-9)
     by_law = entry.build({"method": "law"}).mechanism
@@ -170,7 +169,7 @@ def test_one_setting_of_noise_takes_the_place_of_another():
 def test_guarantees_of_the_size_are_those_of_noisy_max(noise):
     entry = next(e for e in ENTRIES if e.name == "largest_gap")
     given = {"noise": noise, "noise_scale": "4"}
-    promise = promised(entry, given, entry.pairs(given)[0])
+    promise = entry.promised(given, entry.pairs(given)[0])
     assert promise is not None
     assert promise.epsilon == pytest.approx(0.5)
 

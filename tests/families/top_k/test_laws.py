@@ -7,8 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import stream
-from jaxsel.engine import Performance, simulate_grid
 from jaxsel.families.top_k.arrivals import Race, plan_races, wanted_among_first
 from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.fixed import fixed_top_k
@@ -19,7 +17,9 @@ from jaxsel.families.top_k.pate import noisy_labels
 from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.families.top_k.stable import propose_test_release, stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
-from jaxsel.intervals import goodness_of_fit
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel import stream
+from jaxsel.kernel.engine import Performance, simulate_grid
 from tests.conftest import ALPHA
 
 TRIALS = 60_000

@@ -6,7 +6,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from jaxsel.base import Relation
 from jaxsel.families.top_k import scales
 from jaxsel.families.top_k.baselines import top_stable
 from jaxsel.families.top_k.confident_laws import (
@@ -22,6 +21,7 @@ from jaxsel.families.top_k.pate import noisy_labels
 from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.families.top_k.stable import propose_test_release, stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
+from jaxsel.language.base import Relation
 
 COUNTS = [9.0, 4.0, 3.0, 1.0]  # gaps 5, 1, 2
 # Zhu & Wang 2022, Algorithm 4, step 4: the threshold sigma sqrt(2 log(1/delta_t)).

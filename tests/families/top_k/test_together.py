@@ -5,15 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsel import engine, stream
-from jaxsel.engine import Performance, simulate
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.stable import stable_top_k
 from jaxsel.families.top_k.together import together
 from jaxsel.families.top_k.top_stable import top_stable_sets
-from jaxsel.intervals import goodness_of_fit
-from jaxsel.statistics import combine, counts, moments, read_moments
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel import engine, stream
+from jaxsel.kernel.engine import Performance, simulate
+from jaxsel.kernel.statistics import combine, counts, moments, read_moments
 from tests.conftest import ALPHA
 
 TRIALS = 40_000

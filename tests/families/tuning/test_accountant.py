@@ -16,11 +16,11 @@ from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.dominating import pair_from_laws, reversed_pair
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.catalogue import all_claims
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.profiles import epsilon_at
 from jaxsel.families.tuning.proofs import STATEMENTS, base_epsilon, proofs
+from jaxsel.host.errors import InputError
 
 DELTAS = (1e-10, 1e-3)
 

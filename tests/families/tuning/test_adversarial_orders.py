@@ -18,7 +18,6 @@ from jaxsel.accounting.single_run.score_pairs import (
     reversed_pair,
     subsampled_gaussian_pair,
 )
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.adversarial_orders import (
     adversarial_delta,
     adversarial_epsilon,
@@ -40,6 +39,7 @@ from jaxsel.families.tuning.attained.ranked_laws import (
     ranked_epsilon,
     tuned_masses,
 )
+from jaxsel.host.errors import InputError
 
 SEARCH = 1e-4  # of epsilon: how close to the best merger a search is said to come
 PAIRS = (

@@ -18,10 +18,10 @@ from jaxsel.accounting.single_run.dominating import (
     pair_from_points,
     reversed_pair,
 )
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import ROUNDING, account
 from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
 from jaxsel.families.tuning.proofs import releases_all
+from jaxsel.host.errors import InputError
 
 BASES = (
     curves.gaussian(0.2),

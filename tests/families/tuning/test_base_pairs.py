@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from jaxsel.base import Budget
 from jaxsel.families.tuning.claims.base_pairs import (
     approximate_pairs,
     base_pairs,
     gaussian_tuned_renyi,
     pure_pairs,
 )
+from jaxsel.language.base import Budget
 from jaxsel.repetitions import point_mass
 
 

@@ -7,13 +7,13 @@ import sys
 import numpy as np
 import pytest
 
-from jaxsel.base import Budget
-from jaxsel.checking import at_most
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.base_laws import finite_pairs
 from jaxsel.families.tuning.base_settings import BASES, base_epsilon
 from jaxsel.families.tuning.claims import one_run
 from jaxsel.families.tuning.entries import ENTRIES
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import at_most
 
 ENTRY = {entry.name: entry for entry in ENTRIES}
 TUNING = ENTRY["private_tuning"]

@@ -6,8 +6,8 @@ import pytest
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import divergences, pairs
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.host.errors import InputError
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 0.6])

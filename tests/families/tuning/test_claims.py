@@ -4,10 +4,7 @@ import math
 
 import pytest
 
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim as named
-from jaxsel.checking import at_least, at_most
-from jaxsel.errors import InputError
 from jaxsel.families.thresholds.claims import packing
 from jaxsel.families.tuning.bounds.conditional import fitted_tight_conditional
 from jaxsel.families.tuning.claims import (
@@ -22,6 +19,9 @@ from jaxsel.families.tuning.claims import (
     repetition_laws,
     selection_examples,
 )
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import at_least, at_most
 
 BUDGET = Budget(trials=200_000, cases=40)
 

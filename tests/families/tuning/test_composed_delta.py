@@ -9,8 +9,8 @@ from scipy import optimize, stats
 
 import jaxsel
 from jaxsel.accounting.single_run import curves
-from jaxsel.errors import InputError
 from jaxsel.families.tuning import composing_searches
+from jaxsel.host.errors import InputError
 
 _EVERY = {"JX-Composition", "composed-renyi", "composed-sum"}
 _EPSILONS = (0.5, 1.5, 3.0)

@@ -21,11 +21,11 @@ from jaxsel.accounting.single_run.dominating import (
 )
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
 from jaxsel.cli.main import main
-from jaxsel.errors import InputError
 from jaxsel.families.tuning import composing_searches
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.needed import Needed
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_profiles
+from jaxsel.host.errors import InputError
 
 
 def _gaussian_delta(mu: float, epsilon: float) -> float:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run import closed_forms, curves, divergences, pairs
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.conditional import (
     PARTS,
     conditional_at_exponents,
@@ -14,6 +13,7 @@ from jaxsel.families.tuning.bounds.conditional import (
     conditional_part,
     fitted_tight_conditional,
 )
+from jaxsel.host.errors import InputError
 
 ROUNDING = 1e-9
 RHO = curves.zcdp(0.1).renyi

@@ -6,9 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from jaxsel import catalogue, stream
+from jaxsel import catalogue
 from jaxsel.families.tuning.base_laws import ordered_law, survival
 from jaxsel.families.tuning.noised_bases import random_candidate
+from jaxsel.kernel import stream
 
 
 def _law(name, **settings):

@@ -19,7 +19,6 @@ from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.accounting.single_run.dominating import pair_delta, pair_from_laws
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.adversarial_orders import adversarial_epsilon
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.envelope import (
@@ -33,6 +32,7 @@ from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_re
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import profile_bounds
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
+from jaxsel.host.errors import InputError
 
 LEVELS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0])
 FAMILIES = [

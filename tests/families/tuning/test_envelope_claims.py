@@ -8,9 +8,6 @@ from jaxsel.accounting.single_run import curves, pairs
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
 from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.accounting.single_run.dominating import pair_from_laws
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import at_most, bound_verdict
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.envelope import (
     base_envelopes,
@@ -20,6 +17,9 @@ from jaxsel.families.tuning.bounds.envelope import (
 )
 from jaxsel.families.tuning.claims import envelope
 from jaxsel.families.tuning.claims import profile_tightness as tightness
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import at_most, bound_verdict
 
 BUDGET = Budget(cases=60)
 BY_ID = {claim.id: claim for claim in envelope.STATEMENTS}

@@ -16,9 +16,7 @@ from jaxsel.accounting.single_run.divergences import (
 )
 from jaxsel.accounting.single_run.score_orders import BlockOrder
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
@@ -30,7 +28,9 @@ from jaxsel.families.tuning.claims.profile_gaussian_cases import (
     tuned_gaussian_epsilon,
     worst_block_order,
 )
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.base import Budget
 from tests.conftest import ALPHA
 
 # --- Corollary 5.4 (E-KRW-1) ----------------------------------------------------------

@@ -8,8 +8,8 @@ import pytest
 from scipy import integrate, stats
 
 from jaxsel import repetitions as laws
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law, tuned_law
+from jaxsel.host.errors import InputError
 
 BOUNDED = [
     laws.point_mass(1),

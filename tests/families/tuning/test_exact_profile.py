@@ -25,14 +25,14 @@ from jaxsel.accounting.single_run.score_pairs import (
     reversed_pair,
     subsampled_gaussian_pair,
 )
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import (
     exact_tuned_epsilon,
     tuned_delta,
     tuned_profile,
 )
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import clopper_pearson
 from tests.conftest import ALPHA
 from tests.families.tuning import profile_oracle as oracle
 

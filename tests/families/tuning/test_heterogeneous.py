@@ -8,13 +8,13 @@ from dp_accounting.pld import privacy_loss_distribution
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.heterogeneous import (
     candidate_thresholds,
     largest_steps,
     subsampled_gaussian_profile,
 )
 from jaxsel.families.tuning.bounds.profiles import negative_binomial_profile
+from jaxsel.host.errors import InputError
 
 THRESHOLDS = candidate_thresholds(1.5, 1e-6, laws.geometric(1 / 30))
 

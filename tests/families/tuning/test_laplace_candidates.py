@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import laplace
 
 from jaxsel import repetitions as laws
-from jaxsel.engine import simulate
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
 from jaxsel.families.tuning.noised_bases import random_candidate
 from jaxsel.families.tuning.private_tuning import private_tuning
-from jaxsel.intervals import clopper_pearson, goodness_of_fit
-from jaxsel.statistics import histogram
-from jaxsel.stream import Key
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import clopper_pearson, goodness_of_fit
+from jaxsel.kernel.engine import simulate
+from jaxsel.kernel.statistics import histogram
+from jaxsel.kernel.stream import Key
 from tests.conftest import ALPHA, seed
 
 SCORES = {

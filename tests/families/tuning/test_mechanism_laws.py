@@ -7,13 +7,13 @@ import pytest
 
 from jaxsel import repetitions as laws
 from jaxsel.catalogue import mechanisms
-from jaxsel.engine import simulate
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning import bases, noised_bases
 from jaxsel.families.tuning.private_tuning import private_tuning
-from jaxsel.intervals import goodness_of_fit
-from jaxsel.tables import from_law
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.kernel.engine import simulate
+from jaxsel.kernel.tables import from_law
 from tests.conftest import ALPHA
 
 TRIALS = 40_000
@@ -101,7 +101,7 @@ def test_the_race_is_the_gumbel_maximum_trial_by_trial(seed):
 
 def test_noisy_max_without_64_bits_and_with_them_agree(seed):
     """Indices and levels are float32 either way."""
-    from jaxsel import stream
+    from jaxsel.kernel import stream
 
     mechanism = noisy_max()
     data, params = mechanism.prepare(SCORES, {"noise_scale": 1.0})
@@ -198,7 +198,7 @@ def test_tuning_companion_rejects_a_wrong_law_of_k(law, seed):
 
 def test_the_number_of_runs_has_the_law_of_k(seed):
     """Method "count" reports K; its law is the table's, far into the tail."""
-    from jaxsel import statistics
+    from jaxsel.kernel import statistics
 
     base, data, _ = FINITE
     for repetitions in (laws.geometric(0.1), laws.logarithmic(0.05), laws.poisson(3.0)):
@@ -247,7 +247,7 @@ def test_threshold_selection_companion_rejects_another_stop(seed):
 
 
 def test_both_forms_of_threshold_selection_draw_equally_often(seed):
-    from jaxsel import statistics
+    from jaxsel.kernel import statistics
 
     base, data, _ = FINITE
     settings = {"threshold": 2.5, "stop_probability": 0.1, "max_draws": 8}
@@ -297,7 +297,7 @@ def test_sampling_from_the_exact_law(entry):
 
 def test_alias_resolves_one_in_1e8(seed):
     """Rare outcomes keep their probability: thresholds are 64-bit numbers."""
-    from jaxsel.tables import alias_table
+    from jaxsel.kernel.tables import alias_table
 
     law = np.array([1e-8, 0.3, 0.7 - 1e-8 - 1e-12, 1e-12])
     np.testing.assert_allclose(mass_of(alias_table(law)), law, rtol=1e-6)

@@ -20,7 +20,6 @@ from jaxsel.accounting.single_run.dominating import (
     pair_tradeoff,
     reversed_pair,
 )
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.all_rankings import worst_delta_of_all
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds import priced_envelope as priced
@@ -42,6 +41,7 @@ from jaxsel.families.tuning.bounds.path_program import (
     proposal,
     ratio_knots,
 )
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import parse
 
 COARSE = priced.Resolution(columns=8, rows=3, knots=14, parts=6)

@@ -12,10 +12,7 @@ from jaxsel.accounting.single_run.divergences import (
     profile_delta,
 )
 from jaxsel.accounting.single_run.dominating import pair_delta, pair_from_laws
-from jaxsel.base import Budget, Claim
 from jaxsel.catalogue import find_claim
-from jaxsel.checking import bound_verdict, identity_verdict
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.profiles import binomial_profile
 from jaxsel.families.tuning.claims import profile_binomial as binomial
@@ -36,7 +33,10 @@ from jaxsel.families.tuning.claims.profile_cases import (
     random_law,
     sharp_instances,
 )
-from jaxsel.statements import Misprint
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Claim
+from jaxsel.language.checking import bound_verdict, identity_verdict
+from jaxsel.language.statements import Misprint
 
 STATEMENTS = [
     statement

@@ -22,7 +22,6 @@ from jaxsel.accounting.single_run.dominating import (
     pair_tradeoff,
     reversed_pair,
 )
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.general_profile import (
     general_hockey_stick,
@@ -51,6 +50,7 @@ from jaxsel.families.tuning.bounds.profiles import (
 )
 from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.families.tuning.bounds.tradeoff_ratio import tradeoff_ratio
+from jaxsel.host.errors import InputError
 
 GAUSSIAN = curves.gaussian(4.0)
 

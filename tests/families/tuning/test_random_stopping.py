@@ -7,7 +7,6 @@ import pytest
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import divergences, pairs
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_approximate,
@@ -22,6 +21,7 @@ from jaxsel.families.tuning.claims.hard_stop import (
     hard_stop_approximate_sharp,
     hard_stop_law,
 )
+from jaxsel.host.errors import InputError
 from tests.families.tuning.close_pairs import PURE, approximate_pairs
 
 ROUNDING = 1e-9

@@ -9,9 +9,7 @@ from scipy import integrate, special, stats
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_delta, renyi_to_epsilon
-from jaxsel.base import Budget
 from jaxsel.catalogue import find_claim
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account, base_epsilon
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.released_search_budget import (
@@ -27,6 +25,8 @@ from jaxsel.families.tuning.bounds.released_search_budget import (
 )
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.families.tuning.claims import released_figure
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
 
 RATE, NOISE, STEPS = 256 / 60_000, 1.1, 14_063
 

@@ -8,15 +8,15 @@ from dp_accounting import dp_event
 
 import jaxsel
 from jaxsel.accounting.single_run import curves
-from jaxsel.composition import (
+from jaxsel.families.tuning.accountant import ProvenDelta, ProvenEpsilon
+from jaxsel.families.tuning.composing_searches import Composition, CompositionOfDelta
+from jaxsel.host.errors import InputError
+from jaxsel.questions.compose import (
     CompositionCost,
     CompositionDelta,
     guarantee_of,
     releases_from,
 )
-from jaxsel.errors import InputError
-from jaxsel.families.tuning.accountant import ProvenDelta, ProvenEpsilon
-from jaxsel.families.tuning.composing_searches import Composition, CompositionOfDelta
 
 ADDED, REPLACED = "add_or_remove_one", "replace_one"
 SAMPLED = "dp_sgd:sampling_probability=0.1,noise_multiplier=2,steps=1"

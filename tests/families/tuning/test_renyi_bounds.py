@@ -10,7 +10,6 @@ from dp_accounting.rdp import rdp_privacy_accountant as rdp
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import generic_renyi
 from jaxsel.families.tuning.bounds.negative_binomial import (
@@ -23,6 +22,7 @@ from jaxsel.families.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
 from jaxsel.families.tuning.bounds.renyi import tuned_curves, tuned_epsilon
 from jaxsel.families.tuning.claims.approximate import approximate_poisson_renyi
 from jaxsel.families.tuning.claims.generic import truncated_renyi
+from jaxsel.host.errors import InputError
 
 RHO = curves.zcdp(0.1)
 GAUSSIAN = curves.gaussian(math.sqrt(5.0))  # 0.1-zCDP, with its exact profile

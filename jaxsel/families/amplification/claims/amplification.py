@@ -9,9 +9,6 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import number, positive, whole
 from jaxsel.families.amplification.laws import (
     GAMMA,
     amplified_law,
@@ -24,7 +21,10 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     percentile_failure_bound,
     stopping_law,
 )
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.papers import LT
 
 ScoreEpsilon = Annotated[float, positive("epsilon_1 of each score")]
 Gamma = Annotated[float, GAMMA]

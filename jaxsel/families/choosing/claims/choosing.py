@@ -8,10 +8,6 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_support
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, whole
-from jaxsel.errors import InputError
 from jaxsel.families.choosing.laws import (
     LEAST_EPSILON,
     LEAST_PROBABILITY,
@@ -20,7 +16,11 @@ from jaxsel.families.choosing.laws import (
     group_law,
     spent_delta,
 )
-from jaxsel.papers import CL
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, whole
+from jaxsel.language.papers import CL
 
 Epsilon = Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)]
 Delta = Annotated[

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, equal
 from jaxsel.families.choosing.claims.choosing import Beta, Bound, Delta, Epsilon
 from jaxsel.families.choosing.claims.stable_selection import Rank
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, equal
+from jaxsel.language.papers import CL
 
 _POINTS = ((1.0, 0.1, 0.5, 1), (0.3, 1e-6, 0.07, 3), (0.9, 0.5, 0.9, 40))
 # Scores, k, and what is left above the (k+1)-th largest, ties and gaps included.

@@ -8,9 +8,6 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import whole
 from jaxsel.families.choosing.claims.choosing import (
     Beta,
     Delta,
@@ -25,7 +22,10 @@ from jaxsel.families.choosing.laws import (
     spent_delta,
     stable_settings,
 )
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import CL
 
 Rank = Annotated[int, whole("k, how many scores count", at_least=1)]
 

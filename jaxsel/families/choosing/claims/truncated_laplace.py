@@ -11,10 +11,10 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import probability
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import probability
+from jaxsel.language.papers import CL
 
 
 def _stated(

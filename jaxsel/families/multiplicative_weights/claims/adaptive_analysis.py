@@ -13,14 +13,14 @@ from typing import Annotated
 import numpy as np
 from scipy import stats
 
-from jaxsel.base import Budget
-from jaxsel.checking import CONFIDENCE, Case, at_most
-from jaxsel.domains import choice, number, positive, probability, whole
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.claims.errors import quantile_limit
 from jaxsel.families.multiplicative_weights.transfer import Accuracy, transferred
-from jaxsel.intervals import clopper_pearson
-from jaxsel.papers import CL, JX
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import CONFIDENCE, Case, at_most
+from jaxsel.language.domains import choice, number, positive, probability, whole
+from jaxsel.language.papers import CL, JX
 
 Rows = Annotated[float, positive("n")]
 Epsilon = Annotated[float, number("with respect to the rows", above=0.0, at_most=50.0)]
@@ -60,10 +60,10 @@ def _attack_law() -> np.ndarray:
 
 
 def _attacks(budget: Budget) -> Iterator[Case]:
-    from jaxsel.engine import simulate
     from jaxsel.families.multiplicative_weights.adaptive_analysis import (
         adaptive_analysis,
     )
+    from jaxsel.kernel.engine import simulate
 
     trials = max(min(budget.trials, 20_000), 1)
     counts = simulate(
@@ -220,10 +220,10 @@ def _protected(
 
 
 def _protections(budget: Budget) -> Iterator[Case]:
-    from jaxsel.engine import simulate
     from jaxsel.families.multiplicative_weights.adaptive_analysis import (
         adaptive_analysis,
     )
+    from jaxsel.kernel.engine import simulate
 
     trials = max(min(budget.trials, 30_000), 1)
     for cell, protection in enumerate(_PROTECTED):
@@ -294,11 +294,11 @@ def _accuracies(
     protection: str, settings: Callable[..., weights.Settings]
 ) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
-        from jaxsel.engine import Performance, simulate
         from jaxsel.families.multiplicative_weights.adaptive_analysis import (
             adaptive_analysis,
         )
-        from jaxsel.statistics import combine, histogram
+        from jaxsel.kernel.engine import Performance, simulate
+        from jaxsel.kernel.statistics import combine, histogram
 
         epsilon, delta, beta = 0.3, 1e-8, 1e-3
         found = settings(_ROWS, epsilon, delta, beta)

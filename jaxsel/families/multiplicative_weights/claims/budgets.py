@@ -13,9 +13,6 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive, whole
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.entries import (
     repetitive_params,
@@ -30,7 +27,10 @@ from jaxsel.families.multiplicative_weights.laws import (
 from jaxsel.families.selection_and_test.claims.many_tests import randomised_tests
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.laws import prior, top_after_bottoms
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.papers import CL
 
 Epsilon = Annotated[float, positive("of the whole")]
 Delta = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]

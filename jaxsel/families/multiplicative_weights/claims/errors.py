@@ -11,12 +11,12 @@ from typing import Annotated
 import numpy as np
 from scipy import stats
 
-from jaxsel.base import Budget, Mechanism
-from jaxsel.checking import CONFIDENCE, Case, at_most
-from jaxsel.domains import number, positive, probability
 from jaxsel.families.multiplicative_weights import settings as weights
-from jaxsel.intervals import clopper_pearson
-from jaxsel.papers import CL
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.base import Budget, Mechanism
+from jaxsel.language.checking import CONFIDENCE, Case, at_most
+from jaxsel.language.domains import number, positive, probability
+from jaxsel.language.papers import CL
 
 _CELLS, _QUERIES, _ROWS = 16, 60, 30_000
 
@@ -78,8 +78,8 @@ def _errors(
     mechanism: Callable[..., Mechanism], settings: Callable[..., weights.Settings]
 ) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
-        from jaxsel.engine import Performance, simulate_grid
-        from jaxsel.statistics import histogram
+        from jaxsel.kernel.engine import Performance, simulate_grid
+        from jaxsel.kernel.statistics import histogram
 
         generator = np.random.default_rng(budget.seed)
         shares = generator.dirichlet(np.full(_CELLS, 0.1))

@@ -11,16 +11,16 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.sample_complexity import (
     first_bound,
     theorem_10,
     theorem_12,
 )
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.papers import CL
 
 Cells = Annotated[int, whole("|X|", at_least=3)]
 Queries = Annotated[float, number("m", above=1.0)]

@@ -10,11 +10,11 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import number, positive, whole
 from jaxsel.families.multiplicative_weights import updates
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.papers import CL
 
 Rate = Annotated[float, positive("eta, learning rate")]
 Error = Annotated[float, number("g, the error of the query", at_least=0.0, at_most=1.0)]

@@ -10,15 +10,15 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, equal
-from jaxsel.domains import number, probability, whole
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.entries import (
     repetitive_params,
     weights_params,
 )
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, equal
+from jaxsel.language.domains import number, probability, whole
+from jaxsel.language.papers import CL
 
 Queries = Annotated[int, whole("m", at_least=10)]
 Beta = Annotated[float, probability("chance of failure")]

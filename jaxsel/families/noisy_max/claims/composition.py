@@ -14,9 +14,6 @@ from scipy import special, stats
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, whole
 from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
 from jaxsel.families.noisy_max.claims.instances import TOLERANCE, moves
 from jaxsel.families.noisy_max.claims.parameters import (
@@ -37,7 +34,10 @@ from jaxsel.families.noisy_max.group_bounds import (
     worst_composed_group_pair,
 )
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
-from jaxsel.papers import JX, KRW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, whole
+from jaxsel.language.papers import JX, KRW
 
 Epsilon = Annotated[float, number("where the profile is taken", at_least=0.0)]
 

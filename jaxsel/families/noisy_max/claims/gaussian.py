@@ -11,10 +11,6 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import number
-from jaxsel.errors import InputError
 from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_delta,
@@ -41,8 +37,12 @@ from jaxsel.families.noisy_max.claims.parameters import (
 )
 from jaxsel.families.noisy_max.group_bounds import group_delta, worst_group_pair
 from jaxsel.families.noisy_max.laws import noisy_max_shift
-from jaxsel.papers import JX, KRW
-from jaxsel.statements import Statement
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import JX, KRW
+from jaxsel.language.statements import Statement
 
 _ORDERS = np.array([1.05, 1.5, 2.0, 5.0, 30.0])
 _DELTAS = (1e-9, 1e-6, 1e-3, 0.1)

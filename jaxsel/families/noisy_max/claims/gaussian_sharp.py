@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsel.base import Budget, Claim, Relation
-from jaxsel.checking import Case, at_most, equal
 from jaxsel.families.noisy_max.bounds import noisy_max_sharp_delta
 from jaxsel.families.noisy_max.claims.instances import (
     ENDING,
@@ -26,7 +24,9 @@ from jaxsel.families.noisy_max.claims.parameters import (
 )
 from jaxsel.families.noisy_max.group_bounds import group_delta
 from jaxsel.families.noisy_max.laws import noisy_max_shift
-from jaxsel.papers import JX
+from jaxsel.language.base import Budget, Claim, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.papers import JX
 
 _PLACE = "after Koskela, Redberg & Wang 2024, Theorem 3.2"
 

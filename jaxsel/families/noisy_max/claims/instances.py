@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case
 from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case
 
 # Deltas are compared, whose exact values are good to about 1e-13.
 TOLERANCE = 1e-11

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from jaxsel.domains import choice, number, probability, whole
+from jaxsel.language.domains import choice, number, probability, whole
 
 Scale = Annotated[
     float,

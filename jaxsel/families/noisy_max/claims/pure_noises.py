@@ -11,16 +11,16 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import choice, number, positive
 from jaxsel.families.noisy_max.laws import (
     noisy_max_law,
     noisy_max_scale,
     noisy_max_shift,
 )
-from jaxsel.papers import DR, MS, MT, ROGERS
-from jaxsel.statements import Statement
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import choice, number, positive
+from jaxsel.language.papers import DR, MS, MT, ROGERS
+from jaxsel.language.statements import Statement
 
 Scale = Annotated[float, positive("b, in units of the sensitivity of the scores")]
 RenyiScale = Annotated[

@@ -9,10 +9,10 @@ import numpy as np
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.closed_forms import randomised_response_renyi
 from jaxsel.accounting.single_run.divergences import hockey_stick, renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number
-from jaxsel.papers import KRW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import KRW
 
 # of randomised response with parameter 1, at order 2
 _COIN_RENYI = float(randomised_response_renyi(2.0, 1.0))

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
 from jaxsel.families.percentile.claims.above_threshold import (
     final_itself,
     privacy_cases,
 )
 from jaxsel.families.percentile.claims.parameters import SmallBeta, beta_itself
 from jaxsel.families.percentile.laws import oracle_law
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.papers import LT
 
 
 def _joint_failure(*, beta: SmallBeta = 0.1) -> float:

@@ -7,8 +7,6 @@ from scipy import special
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.accounting.single_run.pairs import extreme_neighbours
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
 from jaxsel.families.percentile.claims.parameters import (
     Beta,
     FinalEpsilon,
@@ -18,7 +16,9 @@ from jaxsel.families.percentile.claims.parameters import (
 from jaxsel.families.percentile.claims.single_tests import SCALES, level
 from jaxsel.families.percentile.laws import oracle_law
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.papers import LT
 
 # --- Pairs of streams -----------------------------------------------------------------
 

@@ -7,9 +7,6 @@ from typing import Annotated
 import numpy as np
 from scipy import stats
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import whole
 from jaxsel.families.percentile.claims.concentration import (
     needed_offset,
     worst_counts,
@@ -20,7 +17,10 @@ from jaxsel.families.percentile.claims.parameters import (
     Slack,
 )
 from jaxsel.families.percentile.settings import added_shift
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import LT
 
 Queries = Annotated[int, whole("T", at_least=1)]
 

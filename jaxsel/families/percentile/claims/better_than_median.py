@@ -9,9 +9,6 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive, whole
 from jaxsel.families.percentile.claims.parameters import beta_itself
 from jaxsel.families.percentile.median_laws import (
     ALPHA,
@@ -22,7 +19,10 @@ from jaxsel.families.percentile.median_laws import (
 from jaxsel.families.percentile.settings import BETA
 from jaxsel.families.selection_and_test.laws import prior
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.papers import CL
 
 Beta = Annotated[float, BETA]
 Alpha = Annotated[float, ALPHA]

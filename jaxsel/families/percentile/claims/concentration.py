@@ -8,11 +8,11 @@ import numpy as np
 from scipy import optimize, stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number
 from jaxsel.families.percentile.claims.parameters import Delta
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import LT
 
 Ratio = Annotated[float, number("allowed in the logarithm", above=0.0, below=1.0)]
 

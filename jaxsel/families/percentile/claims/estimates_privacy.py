@@ -12,9 +12,6 @@ from jaxsel.accounting.single_run.divergences import (
     profile_delta,
 )
 from jaxsel.accounting.single_run.pairs import extreme_neighbours, random_pure_pair
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import positive, probability, whole
 from jaxsel.families.percentile.claims.above_threshold import (
     final_itself,
     low_then_high,
@@ -33,7 +30,10 @@ from jaxsel.families.percentile.laws import (
     share_counts,
 )
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.papers import LT
 
 Sensitivity = Annotated[float, positive("S, which the noise is made for")]
 

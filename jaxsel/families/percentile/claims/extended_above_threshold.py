@@ -6,9 +6,6 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import positive
 from jaxsel.families.percentile.claims.above_threshold import far_failure
 from jaxsel.families.percentile.claims.parameters import (
     BaseEpsilon,
@@ -34,7 +31,10 @@ from jaxsel.families.percentile.settings import (
     log_potential,
 )
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import positive
+from jaxsel.language.papers import LT
 
 # --- (b): halting too early (LT-E4) ---------------------------------------------------
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_least, at_most
 from jaxsel.families.percentile.claims.parameters import (
     BaseEpsilon,
     Beta,
@@ -28,7 +26,9 @@ from jaxsel.families.percentile.settings import (
     algorithm_5,
 )
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.papers import LT
 
 # --- (c): not far below (LT-E8, LT-E6) ------------------------------------------------
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_most
 from jaxsel.families.percentile.claims.parameters import (
     beta_and_half_delta,
     beta_itself,
@@ -23,7 +21,9 @@ from jaxsel.families.sparse_vector.halting_law import (
     halting_law,
     laplace_difference_tail,
 )
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.papers import LT
 
 
 def rescaled(

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from jaxsel.domains import number, probability, whole
 from jaxsel.families.percentile import settings
 from jaxsel.families.percentile.pipeline_laws import FULL_SLACK
+from jaxsel.language.domains import number, probability, whole
 
 Beta = Annotated[float, settings.BETA]
 SmallBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.9)]

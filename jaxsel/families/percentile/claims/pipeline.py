@@ -6,9 +6,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive
 from jaxsel.families.percentile.claims.parameters import (
     BaseEpsilon,
     Beta,
@@ -24,7 +21,10 @@ from jaxsel.families.percentile.pipeline_laws import (
     pipeline_law,
 )
 from jaxsel.families.sparse_vector.halting_law import laplace_difference_tail
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, positive
+from jaxsel.language.papers import LT
 
 CALL_CONSTANT = 250.0
 HalfBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.5)]

@@ -9,8 +9,6 @@ import numpy as np
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon
 from jaxsel.accounting.single_run.pairs import random_pure_pair
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
 from jaxsel.families.percentile.claims.estimates_privacy import pure_of_search
 from jaxsel.families.percentile.claims.parameters import (
     BaseEpsilon,
@@ -20,7 +18,9 @@ from jaxsel.families.percentile.claims.parameters import (
 )
 from jaxsel.families.percentile.claims.pipeline import random_plan
 from jaxsel.families.percentile.pipeline_laws import pipeline, pipeline_law
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.papers import LT
 
 
 def _epsilon(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5) -> float:

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
 from jaxsel.families.percentile.claims.parameters import (
     BaseEpsilon,
     Beta,
@@ -16,7 +14,9 @@ from jaxsel.families.percentile.claims.parameters import (
 )
 from jaxsel.families.percentile.pipeline_laws import READINGS, Pipeline, pipeline
 from jaxsel.families.thresholds.laws import threshold_pure
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.papers import LT
 
 # --- Theorem 4.7 (LT-E10) -------------------------------------------------------------
 

@@ -7,15 +7,15 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import positive, probability, whole
 from jaxsel.families.percentile.score_percentile_laws import (
     median_loss_lower,
     percentile_law,
     random_rank_loss_lower,
 )
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.papers import LT
 
 Shift = Annotated[float, probability("e, the two models having probability (1 +- e)/2")]
 Count = Annotated[int, whole("N", at_least=1)]

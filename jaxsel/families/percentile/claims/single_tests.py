@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.base import Budget
 from jaxsel.families.percentile.laws import share_counts
 from jaxsel.families.percentile.settings import PercentileTest, log_potential
 from jaxsel.families.sparse_vector.halting_law import Counts, laplace_difference_tail
+from jaxsel.language.base import Budget
 
 # With threshold noise of scale 1 Algorithm 3 has query noise of scale 2, and a factor
 # x^(12 epsilon_1/epsilon_3) in Phi is 3 log x noise scales, whatever the epsilons are.

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsel.checking import Case
-from jaxsel.intervals import clopper_pearson
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.checking import Case
 
 # Cumulative probabilities between which is tallied: tails, and what lies between.
 _LEVELS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)

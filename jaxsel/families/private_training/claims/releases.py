@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import CONFIDENCE, Case, at_most
-from jaxsel.domains import number
 from jaxsel.families.private_training.claims.searches import searched
-from jaxsel.papers import JX
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import CONFIDENCE, Case, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import JX
 
 _DELTA = number("of the search", at_least=1e-9, at_most=0.1)
 

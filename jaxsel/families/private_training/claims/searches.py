@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import numpy as np
 from scipy import stats
 
-from jaxsel.base import Budget
-from jaxsel.checking import CONFIDENCE, Case, at_most, equal
-from jaxsel.domains import number, positive, whole
 from jaxsel.families.private_training.claims.cells import law_cases, tally_cases
 from jaxsel.families.private_training.laws import score_cdf, sum_cdf
-from jaxsel.papers import JX
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import CONFIDENCE, Case, at_most, equal
+from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.papers import JX
 from jaxsel.repetitions import geometric
 
 _MEAN = number("of K, geometric", at_least=1.0, at_most=1e4)

@@ -6,12 +6,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import CONFIDENCE, at_most
-from jaxsel.domains import number, whole
 from jaxsel.families.private_training.claims.cells import law_cases
 from jaxsel.families.private_training.laws import ratio_law, sum_cdf
-from jaxsel.papers import JX
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import CONFIDENCE, at_most
+from jaxsel.language.domains import number, whole
+from jaxsel.language.papers import JX
 
 _NOISE = number("sigma, noise over C", at_least=0.2, at_most=50.0)
 _RATE = number("chance that a batch holds an example", at_least=1e-3, at_most=1.0)

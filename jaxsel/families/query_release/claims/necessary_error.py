@@ -14,10 +14,10 @@ from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_delta,
     truncated_laplace_support,
 )
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_least
-from jaxsel.domains import number, probability
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_least
+from jaxsel.language.domains import number, probability
+from jaxsel.language.papers import CL
 
 Epsilon = Annotated[float, number("of the answer", above=0.0, at_most=700.0)]
 Delta = Annotated[float, probability("of the answer")]

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from jaxsel.domains import number, positive, whole
+from jaxsel.language.domains import number, positive, whole
 
 Queries = Annotated[int, whole("k", at_least=1)]
 Epsilon = Annotated[float, number("of the whole", above=0.0, at_most=1.0)]

@@ -13,10 +13,10 @@ from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_cdf,
     truncated_laplace_support,
 )
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_most
 from jaxsel.families.query_release.claims.parameters import AnyEpsilon, Delta
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.papers import CL
 
 
 def deltas(budget: Budget, cases: int, first: float) -> Iterator[float]:

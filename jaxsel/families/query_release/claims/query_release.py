@@ -12,8 +12,6 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
 from jaxsel.families.query_release.claims.parameters import Delta, Epsilon, Queries
 from jaxsel.families.query_release.claims.private_bound import deltas
 from jaxsel.families.query_release.laws import (
@@ -27,7 +25,9 @@ from jaxsel.families.query_release.laws import (
     selection_factor,
     spent_delta,
 )
-from jaxsel.papers import CL, JX
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.papers import CL, JX
 
 _CELLS = 1200  # of the grid in each direction, for the exact privacy of one query
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import CONFIDENCE, Case, at_most, equal
 from jaxsel.families.query_release.claims.parameters import Delta
 from jaxsel.families.query_release.repaired_answers import repaired_answers
-from jaxsel.intervals import clopper_pearson
-from jaxsel.papers import CL, JX
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import CONFIDENCE, Case, at_most, equal
+from jaxsel.language.papers import CL, JX
 
 _POINTS = ((1, 1.0, 0.05), (7, 0.3, 0.4), (200, 0.8, 0.01))
 
@@ -88,9 +88,9 @@ def _never() -> float:
 
 
 def _fall_backs(budget: Budget) -> Iterator[Case]:
-    from jaxsel.engine import simulate_grid
     from jaxsel.families.query_release.query_release import query_release_mechanism
-    from jaxsel.statistics import sums
+    from jaxsel.kernel.engine import simulate_grid
+    from jaxsel.kernel.statistics import sums
 
     answers, most = np.array([0.25, 0.0, 0.5]), (1, 3)
     trials = max(min(budget.trials, 5000), 1)

@@ -9,9 +9,6 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import positive, whole
 from jaxsel.families.repetitive_sparse_vector.claims.cases import (
     Beta,
     Failures,
@@ -32,7 +29,10 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     allowed_mistakes,
     repetitive_settings,
 )
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.domains import positive, whole
+from jaxsel.language.papers import CL
 
 AnyQueries = Annotated[int, whole("m, how many queries", at_least=1, at_most=1e15)]
 Repetitions = Annotated[int, whole("tau, Tests in a batch", at_least=1, at_most=1e18)]

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case
-from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case
+from jaxsel.language.domains import number, positive, probability, whole
 
 QueryEpsilon = Annotated[
     float, number("epsilon', of each Test", above=0.0, at_most=100.0)

@@ -9,9 +9,6 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive
 from jaxsel.families.repetitive_sparse_vector.claims.cases import (
     Beta,
     Queries,
@@ -24,7 +21,10 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     pure_epsilon,
     repetitive_settings,
 )
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, positive
+from jaxsel.language.papers import CL
 
 Epsilon = Annotated[float, positive("that the settings are made for")]
 SmallEpsilon = Annotated[

@@ -12,9 +12,6 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import probability
 from jaxsel.families.repetitive_sparse_vector.claims.cases import (
     Failures,
     Gamma,
@@ -29,7 +26,10 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     privacy_epsilon,
     pure_epsilon,
 )
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import probability
+from jaxsel.language.papers import CL
 
 Share = Annotated[float, probability("of what is proven, that a loss exceeds")]
 Delta = Annotated[float, probability("of the whole")]

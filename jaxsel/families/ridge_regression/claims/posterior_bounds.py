@@ -16,13 +16,13 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_delta,
     gaussian_noise_multiplier,
 )
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import RidgePair, ridge_pairs
 from jaxsel.families.ridge_regression.settings import LARGEST_RUN_DELTA, calibrate_run
-from jaxsel.papers import BW, KRW, WANG
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.papers import BW, KRW, WANG
 
 _RELEASED = "AdaOPS (released code), used by OPS-PTR"
 

@@ -12,13 +12,13 @@ from typing import Annotated
 import numpy as np
 from scipy import special
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.baseline_settings import balanced_precision
 from jaxsel.families.ridge_regression.claims.ridge_cases import ridge_pairs
-from jaxsel.papers import CMS, KRW, WANG
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.papers import CMS, KRW, WANG
 
 _RELEASED = "AdaOPS (released code), used by OPS-PTR"
 

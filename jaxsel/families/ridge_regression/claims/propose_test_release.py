@@ -11,12 +11,12 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import number, positive, probability
 from jaxsel.families.ridge_regression import settings as ptr
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned
-from jaxsel.papers import KRW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import number, positive, probability
+from jaxsel.language.papers import KRW
 
 Epsilon = Annotated[float, positive("that it is calibrated to")]
 Delta = Annotated[float, probability("that it is calibrated to")]

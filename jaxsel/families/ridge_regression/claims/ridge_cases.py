@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.base import Budget
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.settings import RunCalibration
+from jaxsel.language.base import Budget
 
 
 class RidgeSet(NamedTuple):

@@ -13,9 +13,6 @@ from scipy import special, stats
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import CONFIDENCE, Case, at_most
-from jaxsel.domains import positive, probability
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import run_delta_exact
 from jaxsel.families.ridge_regression.settings import (
@@ -24,7 +21,10 @@ from jaxsel.families.ridge_regression.settings import (
     run_profile,
 )
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned, tuned_guarantee
-from jaxsel.papers import CMS, KRW, WANG
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import CONFIDENCE, Case, at_most
+from jaxsel.language.domains import positive, probability
+from jaxsel.language.papers import CMS, KRW, WANG
 
 Epsilon = Annotated[float, positive("that it is calibrated to")]
 Delta = Annotated[float, probability("that it is calibrated to")]
@@ -127,9 +127,9 @@ def _frequencies(name: str, budget: Budget) -> Iterator[Case]:
 
     An outcome outside its exact binomial limits is a case of observed above claimed.
     """
-    from jaxsel.engine import simulate_grid
     from jaxsel.families.ridge_regression.entries import ENTRIES
-    from jaxsel.intervals import clopper_pearson
+    from jaxsel.host.intervals import clopper_pearson
+    from jaxsel.kernel.engine import simulate_grid
 
     entry = next(entry for entry in ENTRIES if entry.name == name)
     built = entry.build(entry.elsewhere)
@@ -252,8 +252,8 @@ def _validation_cases(budget: Budget, epsilon: float, delta: float) -> Iterator[
     import jax
     import jax.numpy as jnp
 
-    from jaxsel import stream
     from jaxsel.families.ridge_regression import posterior
+    from jaxsel.kernel import stream
 
     law = laws.geometric(1.0 / _MEAN)
     params = {

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
 from jaxsel.families.score_selection.candidate_laws import largest_loss
 from jaxsel.families.score_selection.claims.instances import (
     chance_of_loss,
@@ -34,7 +32,9 @@ from jaxsel.families.score_selection.settings import (
 )
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
 from jaxsel.families.tuning.bounds.random_stopping import percentile_failure
-from jaxsel.papers import JX, LT, MT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.papers import JX, LT, MT
 from jaxsel.repetitions import geometric
 
 # --- Constants of the proof -----------------------------------------------------------

@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
 from jaxsel.families.score_selection.candidate_laws import largest_loss
 from jaxsel.families.score_selection.claims.instances import (
     chance_of_loss,
@@ -33,7 +31,9 @@ from jaxsel.families.score_selection.settings import (
     generalised_selection_loss,
     stopping_for,
 )
-from jaxsel.papers import JX, LT, RS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.papers import JX, LT, RS
 from jaxsel.repetitions import geometric
 
 

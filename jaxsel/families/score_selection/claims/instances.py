@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.base import Budget
 from jaxsel.families.score_selection.candidate_laws import index_law
 from jaxsel.families.score_selection.settings import ScoreSelection
+from jaxsel.language.base import Budget
 from jaxsel.repetitions import geometric
 
 

@@ -18,10 +18,6 @@ from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_delta,
     truncated_laplace_support,
 )
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive, probability
-from jaxsel.errors import InputError
 from jaxsel.families.score_selection.candidate_laws import released_delta
 from jaxsel.families.score_selection.claims.instances import (
     neighbours,
@@ -38,7 +34,11 @@ from jaxsel.families.score_selection.settings import (
     margin_selection,
     margin_selection_needed,
 )
-from jaxsel.papers import LT, ST
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, positive, probability
+from jaxsel.language.papers import LT, ST
 from jaxsel.repetitions import geometric
 
 # --- Truncated Laplace noise ----------------------------------------------------------

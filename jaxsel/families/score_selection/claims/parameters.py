@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from jaxsel.domains import number, positive, probability, whole
+from jaxsel.language.domains import number, positive, probability, whole
 
 Epsilon = Annotated[float, positive("of the whole selection")]
 Beta = Annotated[float, probability("allowed chance of failure")]

@@ -7,9 +7,6 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import whole
 from jaxsel.families.score_selection.analysis_settings import (
     RUN_EPSILON,
     clustering_noise,
@@ -18,7 +15,10 @@ from jaxsel.families.score_selection.analysis_settings import (
     selected_epsilon,
 )
 from jaxsel.families.tuning.bounds.random_stopping import stopping_law
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import LT
 
 RunEpsilon = Annotated[float, RUN_EPSILON]
 _ITERATIONS = 3

@@ -11,9 +11,6 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import positive, whole
 from jaxsel.families.score_selection.candidate_laws import (
     noisy_candidates,
     released_delta,
@@ -40,7 +37,10 @@ from jaxsel.families.score_selection.smooth_sensitivity import (
     smooth_laplace_scale,
     smooth_laplace_smoothness,
 )
-from jaxsel.papers import LT, NRS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import positive, whole
+from jaxsel.language.papers import LT, NRS
 from jaxsel.repetitions import geometric, point_mass
 
 _NRS = "Nissim, Raskhodnikova & Smith 2007"

@@ -12,13 +12,13 @@ from jaxsel.accounting.single_run.pairs import (
     randomised_response,
     three_outcome,
 )
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive
 from jaxsel.families.score_selection.candidate_laws import largest_loss, released_delta
 from jaxsel.families.score_selection.claims.instances import neighbours_of
 from jaxsel.families.score_selection.settings import validation_runs
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, positive
+from jaxsel.language.papers import LT
 from jaxsel.repetitions import Repetitions, geometric, point_mass
 
 _LIMIT = 80

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
 from jaxsel.families.selection_and_test.claims.coin_cases import (
     check_small_order,
     random_sequence,
@@ -19,7 +17,9 @@ from jaxsel.families.selection_and_test.claims.coin_cases import (
 )
 from jaxsel.families.selection_and_test.claims.parameters import Closeness, Order
 from jaxsel.families.selection_and_test.coin_game_laws import close_coins
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.papers import CL
 
 # --- Fact 1 (CL-E6) -------------------------------------------------------------------
 

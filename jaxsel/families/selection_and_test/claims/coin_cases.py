@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 
 def small_orders(epsilon: float, generator: np.random.Generator) -> list[float]:

@@ -13,10 +13,6 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import probability, whole
-from jaxsel.errors import InputError
 from jaxsel.families.selection_and_test.claims.coin_cases import (
     random_game,
     random_sequence,
@@ -34,7 +30,11 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
     game_bits_law,
     game_renyi,
 )
-from jaxsel.papers import CL
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.domains import probability, whole
+from jaxsel.language.papers import CL
 
 Coins = Annotated[int, whole("n, how many coins there are", at_least=1, at_most=10**9)]
 Bias = Annotated[float, probability("p, of every coin")]

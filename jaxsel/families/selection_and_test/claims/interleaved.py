@@ -6,9 +6,6 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import whole
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
 from jaxsel.families.selection_and_test.claims.parameters import (
     MOST_COUNT,
@@ -21,7 +18,10 @@ from jaxsel.families.selection_and_test.laws import (
     Transcripts,
     transcript_law,
 )
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import CL
 
 _PLACE = "remark after Theorem 2"
 Step = SelectionCall | RowOfTests

@@ -11,9 +11,6 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import number
 from jaxsel.families.selection_and_test.claims.coin_cases import (
     check_small_order,
     random_game,
@@ -32,7 +29,10 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
     game_renyi,
     known_chance_rate,
 )
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import CL
 
 Passing = Annotated[float, number("p, equal to p_0", above=0.0, at_most=1.0)]
 

@@ -16,9 +16,6 @@ from jaxsel.accounting.single_run.divergences import (
     exact_epsilon,
     profile_delta_of_logs,
 )
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import positive
 from jaxsel.families.selection_and_test.bounds import (
     interaction_epsilon,
     known_chance_epsilon,
@@ -38,7 +35,10 @@ from jaxsel.families.selection_and_test.laws import (
     top_after_bottoms,
     transcript_law,
 )
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import positive
+from jaxsel.language.papers import CL
 
 _CERTAIN = Prior(np.ones(1), np.zeros(1), np.ones(1))  # p = 1, known
 

@@ -12,9 +12,6 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.accounting.single_run.pairs import LawPair, random_pair, random_pure_pair
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
 from jaxsel.families.selection_and_test.claims.parameters import (
     BaseDelta,
@@ -22,7 +19,10 @@ from jaxsel.families.selection_and_test.claims.parameters import (
     Gamma,
 )
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import CL
 
 Most = Annotated[float, number("tau, the largest number of runs", at_least=1.0)]
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from jaxsel.domains import number, probability, whole
+from jaxsel.language.domains import number, probability, whole
 
 MOST_EPSILON, MOST_GAMMA, MOST_COUNT = 100.0, 1e6, 1e15
 

@@ -7,14 +7,14 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import positive, probability
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_approximate,
     stopping_law,
 )
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import positive, probability
+from jaxsel.language.papers import CL
 
 Beta = Annotated[float, probability("chance of failure; gamma is half of it")]
 Delta = Annotated[float, probability("of the base")]

@@ -8,12 +8,12 @@ import numpy as np
 from scipy import special
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, probability, whole
 from jaxsel.families.selection_and_test.claims.parameters import MOST_COUNT, Gamma
 from jaxsel.families.selection_and_test.laws import no_top_chance, prior
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, probability, whole
+from jaxsel.language.papers import CL
 
 Count = Annotated[int, whole("tau, how many Tests", at_least=1, at_most=MOST_COUNT)]
 Top = Annotated[float, number("h, that H answers top", above=0.0, at_most=1.0)]

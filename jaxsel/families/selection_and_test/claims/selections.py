@@ -11,8 +11,6 @@ import numpy.typing as npt
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
 from jaxsel.families.selection_and_test.claims.parameters import (
     BaseDelta,
@@ -28,7 +26,9 @@ from jaxsel.families.selection_and_test.laws import (
     transcript_law,
 )
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.papers import CL
 
 _GAMMAS = (0.5, 1.0, 2.0)
 

@@ -5,8 +5,6 @@ For monotone neighbours as Lyu, Su & Li 2017, Section 4.3; and that neither can 
 
 import numpy as np
 
-from jaxsel.base import Relation
-from jaxsel.checking import at_least, at_most
 from jaxsel.families.sparse_vector.bounds import above_threshold_noise
 from jaxsel.families.sparse_vector.claims.cases import (
     Drawn,
@@ -18,7 +16,9 @@ from jaxsel.families.sparse_vector.claims.cases import (
     tight_cases,
 )
 from jaxsel.families.sparse_vector.patterns import SparseNoise
-from jaxsel.papers import DR, JX, LSL
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import at_least, at_most
+from jaxsel.language.papers import DR, JX, LSL
 
 
 def _drawn(relation: Relation) -> Drawn:

@@ -10,16 +10,16 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import positive, probability, whole
 from jaxsel.families.sparse_vector.bounds import sparse_noise
 from jaxsel.families.sparse_vector.claims.cases import Cutoff, some_epsilon
 from jaxsel.families.sparse_vector.stopping_laws import (
     right_probability,
     stopping_law,
 )
-from jaxsel.papers import DR, JX, LSL
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.papers import DR, JX, LSL
 
 Epsilon = Annotated[float, positive("of the mechanism")]
 Queries = Annotated[int, whole("k, how many there are", at_least=1)]

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case
-from jaxsel.domains import positive, whole
 from jaxsel.families.sparse_vector import patterns, profiles
 from jaxsel.families.sparse_vector.patterns import SparseNoise
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case
+from jaxsel.language.domains import positive, whole
 
 _LONG = 1000  # queries at which the worst pairs have all but reached their limit
 _ATTAINED = 0.999

@@ -9,13 +9,13 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import positive, probability
 from jaxsel.families.sparse_vector.claims.cases import pair_cases, tight_cases
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.families.sparse_vector.patterns import SparseNoise
-from jaxsel.papers import CL, JX
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import positive, probability
+from jaxsel.language.papers import CL, JX
 
 Beta = Annotated[float, probability("chance of a larger gap")]
 Epsilon = Annotated[float, positive("1/epsilon is the scale of both noises")]

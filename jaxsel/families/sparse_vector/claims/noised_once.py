@@ -12,9 +12,6 @@ from typing import Annotated
 import numpy as np
 from scipy import optimize
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import probability
 from jaxsel.families.sparse_vector.bounds import good_share, lyu_su_li_noise
 from jaxsel.families.sparse_vector.claims.cases import (
     Cutoff,
@@ -27,7 +24,10 @@ from jaxsel.families.sparse_vector.claims.cases import (
     tight_cases,
 )
 from jaxsel.families.sparse_vector.patterns import SparseNoise
-from jaxsel.papers import JX, LSL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.domains import probability
+from jaxsel.language.papers import JX, LSL
 
 Share = Annotated[float, probability("x, of epsilon for the threshold")]
 

@@ -12,9 +12,6 @@ from typing import Annotated
 import numpy as np
 from scipy import stats
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import probability
 from jaxsel.families.sparse_vector.bounds import sparse_noise, sparse_vector_epsilon
 from jaxsel.families.sparse_vector.claims.cases import (
     Cutoff,
@@ -29,7 +26,10 @@ from jaxsel.families.sparse_vector.claims.cases import (
     tight_cases,
 )
 from jaxsel.families.sparse_vector.patterns import SparseNoise
-from jaxsel.papers import DR, JX
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import probability
+from jaxsel.language.papers import DR, JX
 
 Delta = Annotated[float, probability("that the noise scales are set by")]
 

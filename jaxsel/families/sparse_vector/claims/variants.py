@@ -11,9 +11,6 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import whole
 from jaxsel.families.sparse_vector import patterns, profiles
 from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.claims.cases import (
@@ -26,7 +23,10 @@ from jaxsel.families.sparse_vector.claims.cases import (
 )
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.variant_settings import Variant
-from jaxsel.papers import CHEN, JX, LEE, LSL, ROTH, STODDARD
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import CHEN, JX, LEE, LSL, ROTH, STODDARD
 
 _FIGURE = "Lyu, Su & Li 2017, Figure 1"
 _GENERAL, _MONOTONE = Relation.GENERAL, Relation.MONOTONE

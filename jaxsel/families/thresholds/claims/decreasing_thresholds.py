@@ -8,16 +8,16 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import number, positive, whole
 from jaxsel.families.thresholds.decreasing_laws import (
     LEVELS,
     decreasing_threshold_law,
     decreasing_threshold_pure,
     thresholds,
 )
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.papers import LT
 
 Epsilon = Annotated[float, positive("of the base")]
 Levels = Annotated[int, whole("R, how often the threshold is lowered", at_least=0)]

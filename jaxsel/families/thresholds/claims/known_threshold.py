@@ -7,10 +7,6 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, whole
-from jaxsel.errors import InputError
 from jaxsel.families.thresholds.laws import (
     threshold_approximate,
     threshold_approximate_sharp,
@@ -22,7 +18,11 @@ from jaxsel.families.thresholds.laws import (
     threshold_steps,
 )
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
-from jaxsel.papers import LT
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, whole
+from jaxsel.language.papers import LT
 
 Epsilon = Annotated[float, number("of the base", at_least=0.0)]
 Delta = Annotated[float, number("d, of the base", at_least=0.0, below=1.0)]

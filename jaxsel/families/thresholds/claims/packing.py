@@ -6,9 +6,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import number, positive, probability
 from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.thresholds.packing_laws import (
     packing_bound,
@@ -18,7 +15,10 @@ from jaxsel.families.thresholds.packing_laws import (
     smallest_exponential_epsilon,
 )
 from jaxsel.families.tuning.bounds.random_stopping import stopping_law
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.domains import number, positive, probability
+from jaxsel.language.papers import LT
 
 Epsilon = Annotated[float, positive("of each mechanism")]
 # Also beyond whole numbers: the bound is about large ones.

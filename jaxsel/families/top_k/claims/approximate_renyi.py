@@ -18,16 +18,16 @@ from jaxsel.accounting.single_run.divergences import (
     renyi_divergence,
 )
 from jaxsel.accounting.single_run.pairs import LawPair
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, probability
 from jaxsel.families.top_k.claims.parameters import Epsilon, Order
 from jaxsel.families.top_k.curves import (
     ApproximateRenyiCurve,
     approximate_renyi_to_epsilon,
     compose_curves,
 )
-from jaxsel.papers import ZW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, probability
+from jaxsel.language.papers import ZW
 
 _ORDERS = (1.2, 2.0, 8.0)
 

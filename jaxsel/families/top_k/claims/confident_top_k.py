@@ -9,9 +9,6 @@ import numpy as np
 from scipy import stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive, probability
 from jaxsel.families.top_k.confident_laws import (
     ConfidentTopK,
     confident_gap_bound,
@@ -24,7 +21,10 @@ from jaxsel.families.top_k.confident_laws import (
     subsets,
 )
 from jaxsel.families.top_k.laws import top_k_set_law
-from jaxsel.papers import CL
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, positive, probability
+from jaxsel.language.papers import CL
 from jaxsel.repetitions import beta_binomial
 
 Epsilon = Annotated[float, positive("of the whole")]

@@ -12,9 +12,6 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.conversions import zcdp_to_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import whole
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import (
     exponential_top_k_rho,
@@ -36,7 +33,10 @@ from jaxsel.families.top_k.scales import (
     peel_scale,
     stable_top_k_scales,
 )
-from jaxsel.papers import JX, ZW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import JX, ZW
 
 _BINS, _COUNT = 15_000, 700.0
 _EPSILON, _DELTA = 0.15, 1e-6

@@ -8,9 +8,6 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta, renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import choice, whole
 from jaxsel.families.top_k.claims.parameters import FailureOfTest, Order, Rho
 from jaxsel.families.top_k.claims.stable_top_k import epsilon_at, step_cases
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
@@ -25,7 +22,10 @@ from jaxsel.families.top_k.laws import (
     vote_neighbours,
 )
 from jaxsel.families.top_k.scales import fixed_peel_scale, fixed_top_k_scale
-from jaxsel.papers import ZW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import choice, whole
+from jaxsel.language.papers import ZW
 
 _BUDGETS = ((0.5, 0.1), (4.0, 0.01))  # rho, delta_t
 _DELTAS = (0.05, 1e-6)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
 from jaxsel.families.top_k.claims.instances import (
     gap_test,
     hockey_sticks,
@@ -34,7 +32,9 @@ from jaxsel.families.top_k.gaps import (
     pass_probability,
     threshold_factor,
 )
-from jaxsel.papers import ZW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.papers import ZW
 
 _TOLERANCE = 1e-12
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.base import Budget
 from jaxsel.families.top_k.claims.neighbours import gaps_of, indicator, small_pairs
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
 from jaxsel.families.top_k.laws import vote_neighbours
+from jaxsel.language.base import Budget
 
 # A gap of exactly 1, ties at the top, ties at the border, and no gap above 1.
 BORDERLINE = (

@@ -7,14 +7,14 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import whole
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.baselines import labels_renyi
 from jaxsel.families.top_k.claims.parameters import Deviation, Order, size
 from jaxsel.families.top_k.votes import scaled_votes
-from jaxsel.papers import PATE, ZW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import PATE, ZW
 
 _ORDERS = (1.2, 2.0, 10.0)
 

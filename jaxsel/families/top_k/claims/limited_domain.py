@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import probability
 from jaxsel.families.top_k.baseline_laws import limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_epsilon
 from jaxsel.families.top_k.claims.neighbours import crossable
 from jaxsel.families.top_k.claims.parameters import Picks, size
 from jaxsel.families.top_k.laws import vote_neighbours
-from jaxsel.papers import DURFEE
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import probability
+from jaxsel.language.papers import DURFEE
 
 
 def _epsilon(

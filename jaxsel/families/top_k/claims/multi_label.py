@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from jaxsel.accounting.single_run.conversions import mironov_epsilon_at_order
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive, probability, whole
-from jaxsel.errors import InputError
 from jaxsel.families.top_k.claims.parameters import Candidates, size
 from jaxsel.families.top_k.curves import (
     approximate_renyi_to_epsilon,
     compose_curves,
     stable_top_k_variant_curve,
 )
-from jaxsel.papers import ZW
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.papers import ZW
 
 Queries = Annotated[int, whole("how many labels are released", at_least=1)]
 Selecting = Annotated[float, size("standard deviation of the noise that selects k")]

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from jaxsel.base import Budget
+from jaxsel.language.base import Budget
 
 
 @functools.cache

@@ -9,15 +9,15 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import whole
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.claims.instances import Sides, renyi_rows, worst_row
 from jaxsel.families.top_k.claims.neighbours import gaps_of, neighbours
 from jaxsel.families.top_k.claims.parameters import Candidates, Deviation, Order, size
 from jaxsel.families.top_k.curves import noisy_gap_renyi
-from jaxsel.papers import ZW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import ZW
 
 _ORDERS = (1.1, 2.0, 5.0, 30.0)
 

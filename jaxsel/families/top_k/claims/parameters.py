@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from jaxsel.domains import Number, number, whole
 from jaxsel.families.top_k.limits import LEAST_PROBABILITY
+from jaxsel.language.domains import Number, number, whole
 
 
 def size(help: str) -> Number:

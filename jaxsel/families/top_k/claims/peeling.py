@@ -8,9 +8,6 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import choice, number, positive
 from jaxsel.families.top_k.baselines import (
     exponential_top_k_rho,
     exponential_top_k_scale,
@@ -23,7 +20,10 @@ from jaxsel.families.top_k.laws import (
     top_k_set_law,
     vote_neighbours,
 )
-from jaxsel.papers import DURFEE, JX, MT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import choice, number, positive
+from jaxsel.language.papers import DURFEE, JX, MT
 
 _ORDERS = (1.2, 2.0, 10.0)
 _RELATIONS = (Relation.MONOTONE.value, Relation.GENERAL.value)

@@ -6,9 +6,6 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, whole
 from jaxsel.families.top_k.claims.instances import (
     Sides,
     pools,
@@ -23,7 +20,10 @@ from jaxsel.families.top_k.curves import (
 )
 from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.scales import largest_gap_scale
-from jaxsel.papers import ZW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, whole
+from jaxsel.language.papers import ZW
 
 _ORDERS = (1.1, 2.0, 5.0, 30.0)
 _EPSILONS = (0.1, 1.0, 4.0)

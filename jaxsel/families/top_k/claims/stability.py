@@ -12,9 +12,6 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.conversions import zcdp_to_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import whole
 from jaxsel.families.top_k.claims.neighbours import (
     gap_pairs,
     gaps_of,
@@ -24,7 +21,10 @@ from jaxsel.families.top_k.claims.neighbours import (
 )
 from jaxsel.families.top_k.claims.parameters import Delta, Deviation, FailureOfTest
 from jaxsel.families.top_k.gaps import pass_probability, threshold_factor
-from jaxsel.papers import ZW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import ZW
 
 Gap = Annotated[int, whole("q_k of the data", at_least=0)]
 

@@ -11,9 +11,6 @@ import numpy as np
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
 from jaxsel.accounting.single_run.conversions import zcdp_to_epsilon
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import whole
 from jaxsel.families.top_k.claims.instances import (
     Sides,
     gap_test,
@@ -30,7 +27,10 @@ from jaxsel.families.top_k.claims.parameters import Delta, FailureOfTest, Order,
 from jaxsel.families.top_k.gaps import fail_probability, threshold_factor
 from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.scales import stable_top_k_scales
-from jaxsel.papers import ZW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import ZW
 
 _TOLERANCE = 1e-12
 _BUDGETS = ((0.5, 0.1), (0.02, 1e-3), (4.0, 0.01))  # rho, delta_t

@@ -6,15 +6,15 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import probability
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import top_stable
 from jaxsel.families.top_k.claims.neighbours import crossable
 from jaxsel.families.top_k.claims.parameters import Epsilon
 from jaxsel.families.top_k.laws import descending, vote_neighbours
-from jaxsel.papers import CARVALHO
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import probability
+from jaxsel.language.papers import CARVALHO
 
 _HISTOGRAMS = ((1, 1, 1, 1), (3, 3, 1, 1), (90, 90, 0))
 

@@ -24,7 +24,6 @@ from jaxsel.accounting.single_run.score_pairs import (
     mirrored_pair,
     reversed_pair,
 )
-from jaxsel.errors import check_interval
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.attained.merging import (
     Merger,
@@ -32,6 +31,7 @@ from jaxsel.families.tuning.attained.merging import (
     best_merger,
     merging_grid,
 )
+from jaxsel.host.errors import check_interval
 from jaxsel.repetitions import Repetitions
 
 _CELLS = 300

@@ -6,10 +6,10 @@ import numpy as np
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
-from jaxsel.blas_threads import one_blas_thread
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.families.tuning.attained.two_ended import family_delta
+from jaxsel.host.blas_threads import one_blas_thread
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions
 
 _LARGE = 2e-3  # atoms above this mass are split

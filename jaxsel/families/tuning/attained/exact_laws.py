@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     InputError,
     check_choice,
     check_finite,

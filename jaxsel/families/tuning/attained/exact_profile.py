@@ -30,7 +30,7 @@ from jaxsel.accounting.single_run.score_pairs import (
     mirrored_pair,
     reversed_pair,
 )
-from jaxsel.errors import InputError, check_interval
+from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions, point_mass
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.errors import InputError, check_interval, check_probability_vector
 from jaxsel.families.tuning.attained.all_rankings import FEW, worst_of_all
 from jaxsel.families.tuning.attained.merging import (
     Merger,
@@ -24,6 +23,7 @@ from jaxsel.families.tuning.attained.merging import (
 )
 from jaxsel.families.tuning.attained.moving import MOVED, moved
 from jaxsel.families.tuning.attained.ranked_laws import Ranking, ranked_epsilon
+from jaxsel.host.errors import InputError, check_interval, check_probability_vector
 from jaxsel.repetitions import Repetitions
 
 _CELLS = 300

@@ -8,7 +8,7 @@ the tuned good part with a smaller number of runs.
 from typing import NamedTuple
 
 from jaxsel import repetitions as laws
-from jaxsel.errors import InputError, check_interval
+from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 
 

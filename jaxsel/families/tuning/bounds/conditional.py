@@ -17,7 +17,7 @@ from scipy import optimize
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.pairs import tight_conditional
-from jaxsel.errors import InputError, check_interval
+from jaxsel.host.errors import InputError, check_interval
 
 PARTS = (1, 2, 3, 4, 5)  # the inequalities of Corollary 16
 

@@ -25,12 +25,12 @@ from jaxsel.accounting.numerics.hull import (
 )
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
-from jaxsel.errors import InputError, check_interval
 from jaxsel.families.tuning.bounds.slope_cover import (
     COUNT,
     SlopeCover,
     slope_cover,
 )
+from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 
 

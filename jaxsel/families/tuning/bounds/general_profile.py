@@ -13,11 +13,11 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.numerics.optimise import minimise
-from jaxsel.errors import InputError, check_probability_vector
 from jaxsel.families.tuning.bounds.generic import (
     correct_for_no_runs,
     generic_pair_epsilon,
 )
+from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.repetitions import Repetitions
 
 # Parts of an outcome on the logit scale: 4e-18 to 1 - 2e-16 of it, and both ends.

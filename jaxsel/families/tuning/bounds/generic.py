@@ -18,8 +18,8 @@ from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.tradeoff import renyi_tradeoff
-from jaxsel.errors import InputError, check_probability_vector
 from jaxsel.families.tuning.bounds.slope_cover import log_ratio_supremum, slope_cover
+from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.repetitions import Repetitions
 
 _LOGIT_RANGE = (-80.0, 25.0)  # of the event's mass in the search for the supremum

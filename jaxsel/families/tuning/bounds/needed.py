@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.approximate import thinned
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run.conversions import RenyiCurve, monotone
-from jaxsel.errors import check_interval
+from jaxsel.host.errors import check_interval
 
 
 def _checked(eta: float, gamma: float) -> tuple[float, float, float]:

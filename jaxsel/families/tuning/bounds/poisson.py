@@ -11,7 +11,7 @@ from jaxsel.accounting.single_run.conversions import (
     renyi_to_delta,
 )
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.errors import InputError, check_choice, check_positive
+from jaxsel.host.errors import InputError, check_choice, check_positive
 
 
 def poisson_epsilon(

@@ -23,8 +23,6 @@ import numpy.typing as npt
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
-from jaxsel.blas_threads import one_blas_thread
-from jaxsel.errors import check_interval
 from jaxsel.families.tuning.attained.two_ended import TwoEnded
 from jaxsel.families.tuning.bounds.envelope import (
     Envelope,
@@ -40,6 +38,8 @@ from jaxsel.families.tuning.bounds.path_program import (
     proposed_delta,
     ratio_knots,
 )
+from jaxsel.host.blas_threads import one_blas_thread
+from jaxsel.host.errors import check_interval
 from jaxsel.repetitions import Repetitions
 
 _WORKERS = 2  # programs solved at a time; more do not help, since they share the memory

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.numerics.optimise import minimise
-from jaxsel.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 
 Profile = Callable[[np.ndarray], np.ndarray]
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.errors import InputError, check_interval, check_positive
 from jaxsel.families.tuning.bounds.profile_ratios import (
     Profile,
     SlopeRatio,
@@ -23,6 +22,7 @@ from jaxsel.families.tuning.bounds.profile_ratios import (
     poisson_ratio,
 )
 from jaxsel.families.tuning.bounds.tradeoff_ratio import tradeoff_ratio
+from jaxsel.host.errors import InputError, check_interval, check_positive
 from jaxsel.repetitions import Repetitions
 
 # Below it E[K] base(epsilon) may have underflowed to 0, and would seem reached.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
-from jaxsel.errors import (
+from jaxsel.host.errors import (
     check_integer,
     check_interval,
     check_positive,

@@ -30,9 +30,9 @@ from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run.conversions import RenyiCurve, log_delta_at_order
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.events import dp_sgd, renyi_from_orders
-from jaxsel.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.families.tuning.bounds.poisson import poisson_epsilon
 from jaxsel.families.tuning.bounds.renyi import tuned_curves, tuned_epsilon
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.repetitions import Repetitions, truncated_negative_binomial
 
 RELEASED_ORDERS = np.array(

@@ -11,11 +11,11 @@ from jaxsel.accounting.single_run.conversions import (
     repeated,
 )
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.errors import InputError, check_interval
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import generic_renyi
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
+from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 
 

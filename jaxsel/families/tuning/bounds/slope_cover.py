@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.numerics.hull import upper_hull
-from jaxsel.errors import InputError, check_integer
+from jaxsel.host.errors import InputError, check_integer
 from jaxsel.repetitions import Repetitions
 
 COUNT = 32768  # grid points for the mass x of an event

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import correct_for_no_runs
@@ -23,7 +21,9 @@ from jaxsel.families.tuning.claims.parameters import (
     ModerateEpsilon,
     PoissonMean,
 )
-from jaxsel.papers import PS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.papers import PS
 
 # --- Lemma 20 -------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from scipy import special
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
-from jaxsel.base import Budget
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.language.base import Budget
 from jaxsel.repetitions import Repetitions
 
 

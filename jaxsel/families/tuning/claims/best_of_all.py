@@ -9,11 +9,11 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.papers import LT
 
 Epsilon = Annotated[float, positive("of each candidate")]
 

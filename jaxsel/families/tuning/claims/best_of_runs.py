@@ -6,12 +6,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Budget
-from jaxsel.checking import CONFIDENCE, Case, at_most
-from jaxsel.domains import whole
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.base_settings import BASE_SETTINGS, base_input
-from jaxsel.papers import PS
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import CONFIDENCE, Case, at_most
+from jaxsel.language.domains import whole
+from jaxsel.language.papers import PS
 
 _TRIALS = 20_000  # at most
 _VALUES = {
@@ -72,8 +72,8 @@ def _probability(
 
 
 def _cases(budget: Budget) -> Iterator[Case]:
-    from jaxsel.engine import simulate
-    from jaxsel.intervals import clopper_pearson
+    from jaxsel.host.intervals import clopper_pearson
+    from jaxsel.kernel.engine import simulate
 
     trials = max(1, min(budget.trials, _TRIALS))
     for run in _RUNS:

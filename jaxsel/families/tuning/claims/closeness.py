@@ -14,11 +14,11 @@ from jaxsel.accounting.single_run.divergences import (
     privacy_loss,
     profile_delta,
 )
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive
-from jaxsel.errors import InputError
-from jaxsel.papers import LT
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, positive
+from jaxsel.language.papers import LT
 
 _DELTA = 1e-3
 _WIDER = math.sqrt(2.0 * _DELTA)

@@ -26,9 +26,6 @@ from jaxsel.accounting.single_run.loss_distributions import (
     composed_distribution,
     tail_sums,
 )
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.priced_envelope import Resolution
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, base_pairs
@@ -37,7 +34,10 @@ from jaxsel.families.tuning.composing_searches import (
     composed_renyi_epsilon,
 )
 from jaxsel.families.tuning.tuned_guarantee import tuned_profiles
-from jaxsel.papers import JX
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.papers import JX
 from jaxsel.repetitions import Repetitions
 
 Times = Annotated[int, whole("searches", at_least=1, at_most=10_000)]

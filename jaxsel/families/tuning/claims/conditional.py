@@ -9,9 +9,6 @@ import numpy as np
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.pairs import randomised_response
-from jaxsel.base import Budget, Claim, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number
 from jaxsel.families.tuning.bounds.conditional import (
     conditional_at_exponents,
     conditional_part,
@@ -24,7 +21,10 @@ from jaxsel.families.tuning.claims.parameters import (
     OrderOrInfinity,
     Rho,
 )
-from jaxsel.papers import PS
+from jaxsel.language.base import Budget, Claim, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import PS
 
 _ORDERS = (1.02, 1.5, 1.9, 2.0, 3.0, 8.0)
 

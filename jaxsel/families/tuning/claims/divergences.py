@@ -17,16 +17,16 @@ from jaxsel.accounting.single_run.divergences import (
     hockey_stick,
     renyi_divergence,
 )
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive, whole
 from jaxsel.families.tuning.claims.base_pairs import (
     base_pairs,
     pure_pairs,
     two_sided_renyi,
 )
 from jaxsel.families.tuning.claims.parameters import ModerateEpsilon, Order, Response
-from jaxsel.papers import PS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.papers import PS
 
 _ORDERS = np.array([1.0, 1.01, 1.5, 2.0, 5.0, 25.0, math.inf])
 

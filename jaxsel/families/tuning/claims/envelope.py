@@ -19,9 +19,6 @@ from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.accounting.single_run.dominating import pair_from_laws
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import number, whole
 from jaxsel.families.tuning.attained.adversarial_orders import adversarial_epsilon
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.envelope import (
@@ -34,7 +31,10 @@ from jaxsel.families.tuning.bounds.envelope import (
 from jaxsel.families.tuning.bounds.profiles import profile_bounds
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, base_pairs
-from jaxsel.papers import JX
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import number, whole
+from jaxsel.language.papers import JX
 from jaxsel.repetitions import Repetitions
 
 Delta = Annotated[float, number("of the whole", at_least=1e-20, below=1.0)]

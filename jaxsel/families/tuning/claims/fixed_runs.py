@@ -13,8 +13,6 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.closed_forms import randomised_response_renyi
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
-from jaxsel.base import Budget, Pair, Relation, Verdict
-from jaxsel.checking import CONFIDENCE, Case, at_least, at_most, equal
 from jaxsel.families.tuning.claims.base_pairs import base_pairs, tuned_pair
 from jaxsel.families.tuning.claims.parameters import (
     Count,
@@ -22,7 +20,9 @@ from jaxsel.families.tuning.claims.parameters import (
     PositiveEpsilon,
     Response,
 )
-from jaxsel.papers import FOLKLORE, PS
+from jaxsel.language.base import Budget, Pair, Relation, Verdict
+from jaxsel.language.checking import CONFIDENCE, Case, at_least, at_most, equal
+from jaxsel.language.papers import FOLKLORE, PS
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
 _COUNTS = (1, 2, 5, 20)
@@ -180,7 +180,7 @@ def _folklore(*, epsilon: PositiveEpsilon = _EPSILON) -> float:
 
 def _audited(budget: Budget) -> Verdict:
     """Refuted by the audit, from simulated trials alone, as a user would refute it."""
-    from jaxsel.auditing import audit
+    from jaxsel.auditing.audit import audit
     from jaxsel.families.tuning.bases import randomised_response
     from jaxsel.families.tuning.private_tuning import private_tuning
 

@@ -8,11 +8,11 @@ import numpy as np
 from scipy import optimize, special
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Budget
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, whole
 from jaxsel.families.tuning.claims.parameters import Gamma, Law
-from jaxsel.papers import PS
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, whole
+from jaxsel.language.papers import PS
 
 _LAWS = (
     "poisson:mean=0.4",

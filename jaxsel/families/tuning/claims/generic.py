@@ -13,10 +13,6 @@ import numpy.typing as npt
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, probability, whole
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.generic import (
     correct_for_no_runs,
     generic_pair_epsilon,
@@ -28,7 +24,11 @@ from jaxsel.families.tuning.claims.base_pairs import (
     tuned_pair,
 )
 from jaxsel.families.tuning.claims.parameters import Law, Order
-from jaxsel.papers import PS
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, probability, whole
+from jaxsel.language.papers import PS
 
 _ORDERS = np.array([1.02, 1.5, 3.0, 25.0])
 _LARGEST = 2**22  # of the truncation points: a sum over all k below

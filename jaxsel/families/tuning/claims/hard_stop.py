@@ -15,9 +15,6 @@ from jaxsel.accounting.single_run.divergences import (
     exact_epsilon,
     profile_delta,
 )
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, probability, whole
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_approximate,
@@ -41,7 +38,10 @@ from jaxsel.families.tuning.claims.parameters import (
     ModerateEpsilon,
     Stop,
 )
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, probability, whole
+from jaxsel.language.papers import LT
 
 StopDelta = Annotated[float, probability("d_2: T = ceil(log(1/d_2)/gamma)")]
 Steps = Annotated[int, whole("T, the most draws", at_least=1)]

@@ -8,9 +8,6 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number
 from jaxsel.families.tuning.bounds.negative_binomial import (
     negative_binomial_epsilon,
     pure_negative_binomial_epsilon,
@@ -26,7 +23,10 @@ from jaxsel.families.tuning.claims.base_pairs import (
 )
 from jaxsel.families.tuning.claims.parameters import Epsilon, Eta, Mean, Order, Rho
 from jaxsel.families.tuning.claims.profile_cases import sharp_instances
-from jaxsel.papers import PS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import PS
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0])
 _SECOND_ORDERS = np.array([1.0, 1.1, 1.5, 2.0, 5.0, 20.0, 100.0])

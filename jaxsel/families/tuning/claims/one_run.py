@@ -6,16 +6,16 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import positive
-from jaxsel.entry import Guarantee
 from jaxsel.families.tuning.base_laws import (
     finite_pairs,
     randomised_response_law,
     survival,
 )
-from jaxsel.papers import DR, JX
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import positive
+from jaxsel.language.entry import Guarantee
+from jaxsel.language.papers import DR, JX
 
 Epsilon = Annotated[float, positive("privacy of one run")]
 

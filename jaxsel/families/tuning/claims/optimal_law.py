@@ -14,9 +14,6 @@ from scipy import optimize
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import number
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
@@ -26,7 +23,10 @@ from jaxsel.families.tuning.planning.named_laws import FAMILIES, fitted
 from jaxsel.families.tuning.planning.optimal_certificate import lower_epsilon
 from jaxsel.families.tuning.planning.optimal_law import Found, optimal_law
 from jaxsel.families.tuning.planning.wishes import Wishes
-from jaxsel.papers import JX
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import JX
 from jaxsel.repetitions import Repetitions, expected_quantile
 
 Runs = Annotated[float, number("E[K], at most", at_least=1.5, at_most=1e4)]

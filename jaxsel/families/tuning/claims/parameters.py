@@ -4,7 +4,7 @@ import math
 from typing import Annotated, Any
 
 from jaxsel import repetitions as laws
-from jaxsel.domains import number, parsed, positive, probability, whole
+from jaxsel.language.domains import number, parsed, positive, probability, whole
 
 # The base, or one run of it.
 Epsilon = Annotated[float, number("pure epsilon of one run", at_least=0.0)]

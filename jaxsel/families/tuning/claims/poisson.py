@@ -8,9 +8,6 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number
 from jaxsel.families.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
 from jaxsel.families.tuning.claims.base_pairs import (
     EQUAL_LAWS,
@@ -21,7 +18,10 @@ from jaxsel.families.tuning.claims.base_pairs import (
     two_sided_renyi,
 )
 from jaxsel.families.tuning.claims.parameters import Order, PoissonMean, Rho
-from jaxsel.papers import PS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import PS
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0])
 

@@ -15,9 +15,6 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves, pairs
 from jaxsel.accounting.single_run.dominating import pair_from_laws, reversed_pair
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most
-from jaxsel.domains import number
 from jaxsel.families.tuning.attained.adversarial_orders import adversarial_delta
 from jaxsel.families.tuning.attained.all_rankings import worst_delta_of_all
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_log_delta
@@ -34,7 +31,10 @@ from jaxsel.families.tuning.bounds.priced_envelope import (
     priced_directions,
 )
 from jaxsel.families.tuning.claims.envelope import Eta, NoiseScale
-from jaxsel.papers import JX
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import JX
 
 Epsilon = Annotated[float, number("of the whole", at_least=0.0, below=100.0)]
 Mean = Annotated[float, number("E[K]", above=1.0, below=1e6)]

@@ -15,10 +15,6 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import positive, probability, whole
-from jaxsel.errors import check_interval
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import ProfileBound, binomial_profile
 from jaxsel.families.tuning.claims.base_pairs import BasePair
@@ -33,7 +29,11 @@ from jaxsel.families.tuning.claims.profile_cases import (
     profile_case,
     profile_cases,
 )
-from jaxsel.papers import KRW
+from jaxsel.host.errors import check_interval
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.papers import KRW
 from jaxsel.repetitions import Repetitions
 
 Count = Annotated[int, whole("n, the largest K", at_least=1)]

@@ -13,12 +13,12 @@ from jaxsel.accounting.single_run.dominating import (
     pair_tradeoff,
     reversed_pair,
 )
-from jaxsel.base import Budget
-from jaxsel.checking import Case
-from jaxsel.domains import number, parsed, probability
 from jaxsel.families.tuning.bounds.profile_ratios import Profile
 from jaxsel.families.tuning.bounds.profiles import ProfileBound
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case
+from jaxsel.language.domains import number, parsed, probability
 from jaxsel.repetitions import Repetitions
 
 Epsilon = Annotated[

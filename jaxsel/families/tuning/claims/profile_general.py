@@ -11,9 +11,6 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.divergences import hockey_stick, renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.general_profile import (
     general_hockey_stick,
@@ -32,7 +29,10 @@ from jaxsel.families.tuning.claims.profile_cases import (
     run_counts,
     swapped,
 )
-from jaxsel.papers import KRW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number
+from jaxsel.language.papers import KRW
 from jaxsel.repetitions import Repetitions
 
 _FAMILIES = ("negative_binomial", "poisson", "binomial")

@@ -15,9 +15,6 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, whole
 from jaxsel.families.tuning.bounds.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,
@@ -38,7 +35,10 @@ from jaxsel.families.tuning.claims.profile_cases import (
     random_law,
     sharp_instances,
 )
-from jaxsel.papers import KRW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, whole
+from jaxsel.language.papers import KRW
 
 # --- Corollary 6.2 --------------------------------------------------------------------
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import randomised_response_tradeoff
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
 from jaxsel.families.tuning.bounds.profiles import (
     ProfileBound,
     negative_binomial_profile,
@@ -38,7 +36,9 @@ from jaxsel.families.tuning.claims.profile_cases import (
     random_law,
     sharp_instances,
 )
-from jaxsel.papers import JX, KRW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.papers import JX, KRW
 from jaxsel.repetitions import Repetitions
 
 # --- Theorem 5.2 ----------------------------------------------------------------------

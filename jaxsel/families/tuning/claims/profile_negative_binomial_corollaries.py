@@ -14,9 +14,6 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.profiles import (
@@ -38,7 +35,10 @@ from jaxsel.families.tuning.claims.profile_gaussian_cases import (
     tuned_gaussian_epsilon,
     worst_block_order,
 )
-from jaxsel.papers import KRW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import KRW
 
 # --- Corollary 5.4 --------------------------------------------------------------------
 

@@ -16,9 +16,6 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_total_variation,
 )
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, positive
 from jaxsel.families.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import ProfileBound, poisson_profile
 from jaxsel.families.tuning.claims.base_pairs import (
@@ -45,7 +42,10 @@ from jaxsel.families.tuning.claims.profile_gaussian_cases import (
     block_order_delta,
     worst_block_order,
 )
-from jaxsel.papers import KRW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, positive
+from jaxsel.language.papers import KRW
 from jaxsel.repetitions import Repetitions
 
 AnyMean = Annotated[float, positive("m, of K ~ Poisson(m)")]

@@ -13,16 +13,16 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.closed_forms import randomised_response_delta
 from jaxsel.accounting.single_run.divergences import hockey_stick, profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.claims.profile_cases import (
     coin_laws,
     describe_pair,
     run_counts,
 )
-from jaxsel.papers import KRW
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, positive
+from jaxsel.language.papers import KRW
 
 # --- Remark C.8 -----------------------------------------------------------------------
 

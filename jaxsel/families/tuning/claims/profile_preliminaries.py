@@ -12,10 +12,6 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs
 from jaxsel.families.tuning.claims.profile_cases import (
     BaseEpsilon,
@@ -25,7 +21,11 @@ from jaxsel.families.tuning.claims.profile_cases import (
     law_profile,
     swapped,
 )
-from jaxsel.papers import KRW
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number
+from jaxsel.language.papers import KRW
 from jaxsel.repetitions import Repetitions
 
 Share = Annotated[float, number(at_least=0.0, at_most=1.0)]

@@ -18,9 +18,6 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number
 from jaxsel.families.tuning.attained.exact_profile import (
     exact_tuned_epsilon,
     tuned_profile,
@@ -34,7 +31,10 @@ from jaxsel.families.tuning.claims.profile_gaussian_cases import (
     tuned_gaussian_epsilon,
     worst_block_order,
 )
-from jaxsel.papers import KRW, PS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import KRW, PS
 
 HugeMean = Annotated[float, number("m = E[K]", above=1.0, below=1e250)]
 Mean = Annotated[float, number("E[K]", above=1.0, below=1e8)]

@@ -7,9 +7,6 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import number, whole
 from jaxsel.families.tuning.bounds.random_stopping import (
     percentile_failure,
     percentile_failure_bound,
@@ -18,7 +15,10 @@ from jaxsel.families.tuning.bounds.random_stopping import (
 )
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 from jaxsel.families.tuning.claims.parameters import Delta, Epsilon, Stop
-from jaxsel.papers import LT
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.domains import number, whole
+from jaxsel.language.papers import LT
 
 Share = Annotated[float, number("p, the best share", above=0.0, at_most=1.0)]
 

@@ -12,9 +12,6 @@ from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.score_orders import INDEPENDENT, NATURAL
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair, mirrored_pair
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most
-from jaxsel.domains import number, probability, whole
 from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.families.tuning.bounds.released_search_budget import (
     RELEASED_ORDERS,
@@ -29,7 +26,10 @@ from jaxsel.families.tuning.claims.base_pairs import (
     two_sided_renyi,
 )
 from jaxsel.families.tuning.claims.parameters import Eta, Gamma, Law, Order, Rho
-from jaxsel.papers import PS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number, probability, whole
+from jaxsel.language.papers import PS
 
 _DELTA = 1e-5
 # Its divergences are at most those of the figure's DP-SGD, at every order of the code.

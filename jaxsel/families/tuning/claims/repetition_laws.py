@@ -7,12 +7,12 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.base import Budget
-from jaxsel.checking import Case, equal
-from jaxsel.domains import number
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.claims.parameters import Eta, Gamma, Law
-from jaxsel.papers import PS
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Case, equal
+from jaxsel.language.domains import number
+from jaxsel.language.papers import PS
 
 
 def _printed_pmf(eta: float, gamma: float) -> np.ndarray:

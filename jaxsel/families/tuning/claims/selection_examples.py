@@ -10,16 +10,16 @@ from scipy import special
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_least, at_most, equal
-from jaxsel.domains import number, positive, probability, whole
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.base_laws import survival
 from jaxsel.families.tuning.bounds.negative_binomial import (
     pure_negative_binomial_epsilon,
 )
 from jaxsel.families.tuning.claims.parameters import Law, Order
-from jaxsel.papers import PS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.papers import PS
 
 Exponential = Annotated[
     float,

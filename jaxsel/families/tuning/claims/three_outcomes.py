@@ -8,10 +8,6 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, equal
-from jaxsel.domains import number, probability
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.claims.base_pairs import tuned_pair
 from jaxsel.families.tuning.claims.parameters import (
     Eta,
@@ -19,7 +15,11 @@ from jaxsel.families.tuning.claims.parameters import (
     Law,
     Order,
 )
-from jaxsel.papers import PS
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, equal
+from jaxsel.language.domains import number, probability
+from jaxsel.language.papers import PS
 
 
 def _middle_mass(

@@ -7,16 +7,16 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.pairs import tight_conditional
-from jaxsel.base import Budget, Relation
-from jaxsel.checking import Case, at_most, equal
-from jaxsel.domains import number, positive
 from jaxsel.families.tuning.bounds.conditional import (
     conditional_part,
     fitted_tight_conditional,
 )
 from jaxsel.families.tuning.claims.conditional import Conditioned, concentrated
 from jaxsel.families.tuning.claims.parameters import Order
-from jaxsel.papers import PS
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number, positive
+from jaxsel.language.papers import PS
 
 Loss = Annotated[float, positive("a privacy loss of the pair")]
 # Of Figure 8.

@@ -4,7 +4,6 @@ import math
 
 from jaxsel.accounting.single_run import composing
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.errors import InputError
 from jaxsel.families.tuning import proofs
 from jaxsel.families.tuning.planning.base_family import BaseFamily, least_noise
 from jaxsel.families.tuning.planning.named_laws import Fitted
@@ -16,6 +15,7 @@ from jaxsel.families.tuning.planning.plan import (
     with_mean,
 )
 from jaxsel.families.tuning.planning.wishes import utility
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import point_mass
 
 _ONE = "one run, no search"

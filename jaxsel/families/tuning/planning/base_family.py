@@ -9,7 +9,7 @@ from scipy import interpolate
 from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
 
 # What may be left open, and whether more of it is more private.
 OPEN = {

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.limit import least_miss, least_rank
 from jaxsel.families.tuning.planning.named_laws import FAMILIES
 from jaxsel.families.tuning.planning.plan import quick_epsilon
 from jaxsel.families.tuning.planning.planned import Plan, single_run
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions.summaries import expected_quantile
 
 SHOWN = ("logarithmic", "tnb:eta=0.5", "geometric", "tnb:eta=2", "tnb:eta=5", "poisson")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.errors import InputError
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.planning.named_laws import FAMILIES, fitted
 from jaxsel.families.tuning.planning.optimal_law import Found
 from jaxsel.families.tuning.proofs import proofs
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, as_law
 
 NAME = "optimal"

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.errors import InputError, check_interval, check_positive
+from jaxsel.host.errors import InputError, check_interval, check_positive
 
 _MOST_STEPS = 400  # neighbours in a chain; each costs a factor e^-epsilon
 _NEVER = 1e-30  # a bound below this shows nothing

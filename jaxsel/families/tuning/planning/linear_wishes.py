@@ -8,8 +8,8 @@ import numpy as np
 from scipy import optimize
 
 from jaxsel.accounting.numerics.digits import to_digits
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.wishes import Wishes
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions.table import MOST_COUNT
 
 _DENSE = 4096  # every count up to it is looked at where wishes alone decide

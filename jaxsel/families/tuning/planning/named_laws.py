@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.numerics.digits import to_digits
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.wishes import Wishes
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, from_mean
 
 _MOST_MEAN = 1e6

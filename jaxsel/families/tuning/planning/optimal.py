@@ -5,9 +5,6 @@ from typing import NamedTuple
 
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.blas_threads import one_blas_thread
-from jaxsel.default_delta import DELTA
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.least_proven import NAME, least_proven
 from jaxsel.families.tuning.planning.named_laws import FAMILIES
 from jaxsel.families.tuning.planning.optimal_law import FINDING_STEPS, optimal_law
@@ -19,8 +16,11 @@ from jaxsel.families.tuning.planning.wishes import (
     utility,
 )
 from jaxsel.families.tuning.secrecy import SCORE
-from jaxsel.printing import Summary, printed, rounded_up
-from jaxsel.progress import progress_bar
+from jaxsel.host.blas_threads import one_blas_thread
+from jaxsel.host.errors import InputError
+from jaxsel.host.progress import progress_bar
+from jaxsel.language.default_delta import DELTA
+from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.repetitions import Repetitions, describe
 
 

@@ -4,7 +4,6 @@ import math
 from typing import NamedTuple
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.base_family import BaseFamily
 from jaxsel.families.tuning.planning.least_proven import NAME
 from jaxsel.families.tuning.planning.named_laws import Fitted
@@ -17,6 +16,7 @@ from jaxsel.families.tuning.planning.plan import (
     with_least_noise,
 )
 from jaxsel.families.tuning.planning.wishes import Wishes
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions
 
 _EFFORT = Effort(coarse=60, fine=150, points=1500)

@@ -14,8 +14,6 @@ from scipy import optimize
 from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
-from jaxsel.domains import number
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.planning.linear_wishes import (
     Price,
@@ -33,6 +31,8 @@ from jaxsel.families.tuning.planning.optimal_certificate import (
 from jaxsel.families.tuning.planning.optimal_program import Program, Solved
 from jaxsel.families.tuning.planning.optimal_sides import Side, powers, side
 from jaxsel.families.tuning.planning.wishes import Wishes
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, table_law
 
 _DELTA = number("of the search", above=0.0, below=1.0)

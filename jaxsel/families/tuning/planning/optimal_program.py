@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, sparse
 
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning.linear_wishes import Row
 from jaxsel.families.tuning.planning.optimal_certificate import (
     Functional,
     looked_at,
 )
 from jaxsel.families.tuning.planning.optimal_sides import Side, powers
+from jaxsel.host.errors import InputError
 
 _TIGHT = 1e-9  # wishes are met with this to spare, so that rounding breaks none
 _TOLERANCE = 1e-9

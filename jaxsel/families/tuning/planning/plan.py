@@ -8,8 +8,6 @@ import math
 from typing import NamedTuple
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
-from jaxsel.domains import number
-from jaxsel.errors import InputError
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.planning.base_family import (
@@ -30,6 +28,8 @@ from jaxsel.families.tuning.planning.wishes import (
     utility,
 )
 from jaxsel.families.tuning.proofs import base_epsilon
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, from_mean
 
 _QUICK = 2048  # points of the envelope while searching: an upper bound, too

@@ -3,8 +3,6 @@
 import math
 from typing import NamedTuple
 
-from jaxsel.blas_threads import one_blas_thread
-from jaxsel.default_delta import DELTA
 from jaxsel.families.tuning.planning.alternatives import alternatives
 from jaxsel.families.tuning.planning.base_family import BaseFamily
 from jaxsel.families.tuning.planning.optimal_choice import with_optimal
@@ -17,7 +15,9 @@ from jaxsel.families.tuning.planning.plan import (
 )
 from jaxsel.families.tuning.planning.wishes import read_wishes
 from jaxsel.families.tuning.secrecy import SCORE, keep
-from jaxsel.printing import Summary, printed, rounded_up
+from jaxsel.host.blas_threads import one_blas_thread
+from jaxsel.language.default_delta import DELTA
+from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.repetitions import Repetitions, describe
 
 COLUMNS = (

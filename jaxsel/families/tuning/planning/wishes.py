@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from jaxsel.domains import number, probability, whole
-from jaxsel.errors import InputError
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number, probability, whole
 from jaxsel.repetitions import Repetitions, as_law
 from jaxsel.repetitions.summaries import expected_quantile, quantile
 

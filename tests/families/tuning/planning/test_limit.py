@@ -8,7 +8,6 @@ from scipy import integrate, stats
 
 import jaxsel
 from jaxsel.accounting.single_run.base_text import parse_base
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.planning.frontier import (
     frontiers,
@@ -17,6 +16,7 @@ from jaxsel.families.tuning.planning.frontier import (
 )
 from jaxsel.families.tuning.planning.limit import least_miss, least_rank
 from jaxsel.families.tuning.planning.named_laws import FAMILIES
+from jaxsel.host.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("coarse_prices")
 

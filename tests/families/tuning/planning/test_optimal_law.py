@@ -16,7 +16,6 @@ import jaxsel
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.bounds.envelope import (
     base_envelopes,
@@ -43,6 +42,7 @@ from jaxsel.families.tuning.planning.optimal_certificate import (
 from jaxsel.families.tuning.planning.optimal_law import Effort, Found, optimal_law
 from jaxsel.families.tuning.planning.optimal_sides import powers
 from jaxsel.families.tuning.planning.wishes import Wishes, read_wishes
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import (
     Repetitions,
     expected_quantile,

@@ -9,7 +9,6 @@ from scipy import optimize, special, stats
 import jaxsel
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.base_text import parse_base
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.planning.base_family import (
     BaseFamily,
@@ -24,6 +23,7 @@ from jaxsel.families.tuning.planning.wishes import (
     read_wishes,
     utility,
 )
+from jaxsel.host.errors import InputError
 
 
 def _gaussian_delta(noise: float, epsilon: float) -> float:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from jaxsel import repetitions as laws
-from jaxsel.errors import InputError
 from jaxsel.families.tuning.planning import named_laws
 from jaxsel.families.tuning.planning.named_laws import (
     FAMILIES,
@@ -21,6 +20,7 @@ from jaxsel.families.tuning.planning.wishes import (
     read_wishes,
     utility,
 )
+from jaxsel.host.errors import InputError
 
 # By hand: K is 1 or 4, each half the time.
 HALVES = laws.pmf({1: 0.5, 4: 0.5})

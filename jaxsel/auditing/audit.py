@@ -1,0 +1,324 @@
+"""audit: a lower bound on the privacy loss of a mechanism, from simulated trials.
+
+Both sides of a neighbouring pair are simulated with independent streams; exact binomial
+limits on the tallies bound epsilon (or delta at an epsilon) from below, corrected for the
+search over events and directions. Beside the bound stands the exact value where the
+mechanism has an exact law. A lower bound is no estimate: the truth may be much larger.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
+from jaxsel.auditing.audit_bounds import (
+    AuditBound,
+    delta_lower_bound,
+    epsilon_lower_bound,
+)
+from jaxsel.host import records
+from jaxsel.host.errors import InputError, check_choice, check_integer
+from jaxsel.kernel.engine import Performance, simulate_grid
+from jaxsel.kernel.key_use import key_use
+from jaxsel.language.base import Mechanism, Pair
+from jaxsel.language.entry import Built, Promise
+from jaxsel.language.printing import Summary, printed
+
+# How far sampling error of the mechanism's own draws may shift an audited probability,
+# relative to the smallest one that the trials can see.
+_DISTORTION = 1e-3
+
+
+@printed
+class Audit(NamedTuple):
+    """What an audit saw.
+
+    Attributes:
+      mechanism, pair: their names.
+      relation: the neighbouring relation of the pair.
+      trials: simulated a side.
+      quantity: "epsilon" (at ``delta``) or "delta" (at ``epsilon``).
+      bound: the audited lower bound.
+      exact: the exact value on this pair, or None if the mechanism has no exact law.
+      event_labels: the meaning of the event that gave the bound.
+      at: the delta (or the epsilon) at which the quantity is bounded.
+      promise: the claim about this pair, if the mechanism came with one.
+    """
+
+    mechanism: str
+    pair: str
+    relation: str
+    trials: int
+    quantity: str
+    bound: AuditBound
+    exact: float | None
+    event_labels: tuple[str, ...]
+    at: float = 0.0
+    promise: Promise | None = None
+
+    @property
+    def refuted(self) -> bool:
+        """True if the audited lower bound exceeds the promise."""
+        return self.promise is not None and self.bound.lower > self.promise.epsilon
+
+    def summary(self) -> Summary:
+        """The bound in words, beside the exact value and the claim."""
+        other = "delta" if self.quantity == "epsilon" else "epsilon"
+        sentence = (
+            f"{self.mechanism} on pair {self.pair}: {self.quantity} at {other} = "
+            f"{self.at:g} is at least {self.bound.lower:.6g} (confidence "
+            f"{self.bound.confidence:g}, {self.trials} trials a side)."
+        )
+        if self.refuted and self.promise is not None:
+            sentence += f" REFUTED: {self.promise.claim} says {self.promise.epsilon:g}."
+        claim, epsilon = self.promise or (None, None)
+        columns = ("pair", "relation", "lower bound", "exact", "claim", "says", "event")
+        event = " or ".join(self.event_labels)
+        row = [
+            self.pair, self.relation, self.bound.lower, self.exact, claim, epsilon, event
+        ]  # fmt: skip
+        return Summary(sentence, columns, [row])
+
+
+def audit(
+    mechanism: Mechanism | Built,
+    pair: Pair | str | None = None,
+    *,
+    trials: int,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    method: str = "split",
+    seed: int = 0,
+    progress: bool | None = None,
+    performance: Performance = Performance(),
+) -> Audit:
+    """A lower bound on epsilon at ``delta`` for one neighbouring pair.
+
+    Args:
+      mechanism: what to audit; from ``jaxsel.mechanism`` it comes with its pairs:
+        ``audit(jaxsel.mechanism("fixed_repetitions", count=5), trials=100_000)``.
+      pair: the neighbouring inputs; of a mechanism that comes with pairs, the name of
+        one, by default the first.
+      trials: a side, >= 2.
+      delta: of (epsilon, delta)-DP.
+      confidence: the bound exceeds the truth with probability <= 1 - confidence.
+      method: "split" chooses the event on one half of the trials and bounds on the other;
+        "bonferroni" uses all trials for all events.
+      seed: of the simulation.
+      progress, performance: as in ``simulate_grid``.
+
+    Raises:
+      InputError: for bad input; a mechanism whose draws are too coarse to audit with this
+        many trials ("fast" precision); or one that does not draw its randomness from its
+        key, and has no exact law that says that it needs none.
+    """
+    found = _audited(mechanism, pair)
+    tallies = _both_sides(found, trials, method, seed, progress, performance)
+    return _epsilon_report(found, tallies, delta, confidence)
+
+
+def audit_tallies(
+    mechanism: Mechanism | Built,
+    pair: Pair | str | None,
+    used: tuple[np.ndarray, np.ndarray],
+    selection: tuple[np.ndarray, np.ndarray],
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+) -> Audit:
+    """``audit`` from tallies that are there already, by its method "split".
+
+    Args:
+      mechanism, pair, delta, confidence: as for ``audit``.
+      used: Int["events"] on the data and on the neighbour, for the bound.
+      selection: the same of other, independent trials, for choosing the event.
+
+    Raises:
+      InputError: for bad input, or draws too coarse for so many trials.
+    """
+    found = _audited(mechanism, pair)
+    trials = int(np.sum(used[0]) + np.sum(selection[0]))
+    _check_resolution(found.mechanism, trials)
+    labels = found.mechanism.labels(found.pair.data, found.pair.params)
+    tallies = _BothSides(used, selection, labels)
+    return _epsilon_report(found, tallies, delta, confidence)
+
+
+def _epsilon_report(
+    found: "_Audited", tallies: "_BothSides", delta: float, confidence: float
+) -> Audit:
+    # Above delta = 0 the best event may hold several outcomes.
+    events = ["singletons"]
+    if delta > 0.0:
+        events.append("prefixes" if tallies.selection is None else "thresholds")
+    counts, counts_neighbour = tallies.used
+    bound = epsilon_lower_bound(
+        counts, counts_neighbour, delta, confidence, events, tallies.selection
+    )
+    exact = _exact(found, lambda p, q: epsilon_at_delta(p, q, delta))
+    return _report(
+        found, tallies.trials, "epsilon", delta, bound, exact, tallies.labels
+    )
+
+
+def audit_delta(
+    mechanism: Mechanism | Built,
+    pair: Pair | str | None = None,
+    *,
+    trials: int,
+    epsilon: float,
+    confidence: float = 0.95,
+    method: str = "split",
+    seed: int = 0,
+    progress: bool | None = None,
+    performance: Performance = Performance(),
+) -> Audit:
+    """A lower bound on delta at ``epsilon`` for one neighbouring pair; see ``audit``."""
+    found = _audited(mechanism, pair)
+    tallies = _both_sides(found, trials, method, seed, progress, performance)
+    counts, counts_neighbour = tallies.used
+    bound = delta_lower_bound(
+        counts, counts_neighbour, epsilon, confidence, selection=tallies.selection
+    )
+    exact = _exact(found, lambda p, q: float(profile_delta(p, q, epsilon)))
+    return _report(
+        found, tallies.trials, "delta", epsilon, bound, exact, tallies.labels
+    )
+
+
+class _Audited(NamedTuple):
+    mechanism: Mechanism
+    pair: Pair
+    promise: Promise | None
+    listed: bool
+
+
+def _audited(mechanism: Mechanism | Built, pair: Pair | str | None) -> _Audited:
+    if isinstance(mechanism, Built):
+        found = pair if isinstance(pair, Pair) else mechanism.pair(pair)
+        entry, values = mechanism.entry, mechanism.values
+        promise = None if entry is None else entry.promised(values, found)
+        listed = entry is not None
+        return _Audited(mechanism.mechanism, found, promise, listed)
+    if not isinstance(pair, Pair):
+        raise InputError(f"pair is {pair!r}; {mechanism.name} comes without, give one")
+    return _Audited(mechanism, pair, None, False)
+
+
+def _check_key_use(mechanism: Mechanism, cells: list[tuple[Any, Any]]) -> None:
+    """InputError if the mechanism's randomness comes from elsewhere than its key."""
+    with jax.enable_x64(True):
+        for data, params in cells:
+            prepared, again = (mechanism.prepare(data, params) for _ in range(2))
+            found = key_use(
+                lambda key, *given: mechanism.event(mechanism.sample(key, *given)),
+                *prepared,
+            )
+            same = records.digest(prepared) == records.digest(again)
+            if not (same and found.repeatable):
+                raise InputError(
+                    f"{mechanism.name} draws random numbers outside its key, which are "
+                    "drawn once and kept for all trials; take them from jaxsel.noise or "
+                    "jaxsel.stream with the key that sample is given"
+                )
+            if not found.used and not _is_constant(mechanism, data, params):
+                raise InputError(
+                    f"the event of {mechanism.name} does not depend on its key, so that "
+                    "all trials are one; draw its noise from the key, or, if it is to "
+                    "have none, give it its law, a point mass"
+                )
+
+
+def _is_constant(mechanism: Mechanism, data: Any, params: Any) -> bool:
+    """Whether an exact law says that there is one possible event."""
+    if mechanism.law is None:
+        return False
+    return bool(mechanism.law(data, params).probabilities.max() == 1.0)
+
+
+class _BothSides(NamedTuple):
+    used: tuple
+    selection: tuple | None
+    labels: tuple[str, ...]
+
+    @property
+    def trials(self) -> int:
+        """A side."""
+        selection = 0 if self.selection is None else int(np.sum(self.selection[0]))
+        return int(np.sum(self.used[0])) + selection
+
+
+def _check_resolution(mechanism: Mechanism, trials: int) -> None:
+    if mechanism.resolution * trials > _DISTORTION:
+        raise InputError(
+            f"{mechanism.name} resolves probabilities down to {mechanism.resolution:.2g}, "
+            f'too coarse to audit with {trials} trials; use precision "tail"'
+        )
+
+
+def _both_sides(
+    audited: _Audited,
+    trials: int,
+    method: str,
+    seed: int,
+    progress: bool | None,
+    performance: Performance,
+) -> _BothSides:
+    mechanism, pair = audited.mechanism, audited.pair
+    trials = check_integer("trials", trials, 2)
+    check_choice("method", method, ("split", "bonferroni"))
+    _check_resolution(mechanism, trials)
+    cells = [(pair.data, pair.params), (pair.neighbour, pair.params)]
+    # Entries of the catalogue are tested for it.
+    if not audited.listed:
+        _check_key_use(mechanism, cells)
+
+    def counts(number: int, first: int):
+        return simulate_grid(
+            mechanism, cells, trials=number, first_trial=first, seed=seed,
+            progress=progress, performance=performance,
+        )  # fmt: skip
+
+    first = trials // 2 if method == "split" else 0
+    selection = None
+    if first:
+        chosen = counts(first, 0)
+        selection = (chosen.values[0], chosen.values[1])
+    used = counts(trials - first, first)
+    return _BothSides((used.values[0], used.values[1]), selection, used.labels)
+
+
+def _exact(
+    audited: _Audited, value: Callable[[np.ndarray, np.ndarray], float]
+) -> float | None:
+    mechanism, pair = audited.mechanism, audited.pair
+    if mechanism.law is None:
+        return None
+    first = mechanism.law(pair.data, pair.params)
+    second = mechanism.law(pair.neighbour, pair.params)
+    return value(first.probabilities, second.probabilities)
+
+
+def _report(
+    audited: _Audited,
+    trials: int,
+    quantity: str,
+    at: float,
+    bound: AuditBound,
+    exact: float | None,
+    labels: tuple[str, ...],
+) -> Audit:
+    return Audit(
+        mechanism=audited.mechanism.name,
+        pair=audited.pair.name,
+        relation=audited.pair.relation.value,
+        trials=trials,
+        quantity=quantity,
+        bound=bound,
+        exact=exact,
+        event_labels=tuple(labels[i] for i in bound.event),
+        at=at,
+        promise=audited.promise if quantity == "epsilon" else None,
+    )

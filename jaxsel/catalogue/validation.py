@@ -1,0 +1,128 @@
+"""validate: puts claims to the test and compares with what is expected of them."""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from jaxsel.kernel import compiled
+from jaxsel.language.base import Budget, Claim, Verdict
+from jaxsel.language.printing import Summary, printed
+
+_COLUMNS = (
+    "id", "verdict", "claimed", "observed", "margin", "tightness", "cases", "worst case"
+)  # fmt: skip
+# Below it a true bound says why nothing comes near it (``Claim.loose``).
+LOOSE = 0.1
+_CLAIMS_KEPT = 16  # after so many their compiled programs are dropped
+
+
+@printed
+class Validation(NamedTuple):
+    """The verdict on one claim.
+
+    Attributes:
+      claim: what was tested.
+      verdict: what was seen.
+      as_expected: True if a claim that should hold holds, or a statement known to be
+        false is refuted. An inconclusive check is never as expected.
+      seconds: wall time of the check.
+    """
+
+    claim: Claim
+    verdict: Verdict
+    as_expected: bool
+    seconds: float
+
+    def row(self) -> tuple:
+        """The verdict as a row of a table."""
+        found = self.verdict
+        return (
+            self.claim.id, found.outcome, found.claimed, found.observed, found.margin,
+            found.tightness, found.cases, found.detail,
+        )  # fmt: skip
+
+    @property
+    def loose(self) -> bool:
+        """True of a true bound that no case comes near: a fault may hide below it."""
+        tightness = self.verdict.tightness
+        return self.claim.holds and tightness is not None and tightness < LOOSE
+
+    def summary(self) -> Summary:
+        """The verdict in words and numbers."""
+        expected = "as expected" if self.as_expected else "NOT AS EXPECTED"
+        sentence = f"{self.claim.id}: {self.verdict.outcome}, {expected}."
+        if self.loose:
+            sentence += f" A loose bound: {self.claim.loose or 'UNEXPLAINED'}"
+        return Summary(sentence, _COLUMNS, [self.row()])
+
+
+@printed
+class Validations(tuple[Validation, ...]):
+    """The verdicts on several claims."""
+
+    def counted(self) -> str:
+        """How many are as expected, in words."""
+        wrong = sum(not found.as_expected for found in self)
+        refuted = sum(found.verdict.outcome == "refuted" for found in self)
+        return (
+            f"{len(self) - wrong} of {len(self)} as expected ({refuted} refuted), "
+            f"{wrong} not"
+        )
+
+    def power(self) -> str:
+        """How many true bounds no case comes near, in words; "" if none."""
+        loose = [found for found in self if found.loose]
+        unexplained = sum(found.claim.loose is None for found in loose)
+        if not loose:
+            return ""
+        return (
+            f"{len(loose)} true bounds are never observed above {LOOSE:g} of what they "
+            f"claim; {unexplained} of them do not say why."
+        )
+
+    def summary(self) -> Summary:
+        """How many are as expected, and every verdict."""
+        sentence = f"{self.counted()}. {self.power()}".strip()
+        return Summary(sentence, _COLUMNS, [found.row() for found in self])
+
+
+def validate(
+    claims: Claim | str | Iterable[Claim | str],
+    budget: Budget = Budget(),
+    *,
+    seen: Callable[[Validation], None] = lambda validation: None,
+) -> Validations:
+    """Checks claims.
+
+    Args:
+      claims: one or several, each a record or an id: ``validate("PS-Thm2")``.
+      budget: how much work a check may do.
+      seen: called after each one, for progress.
+
+    Raises:
+      InputError: for an id that names no claim.
+    """
+    if isinstance(claims, Claim | str):
+        claims = (claims,)
+    done = []
+    for claim in claims:
+        done.append(_check(claim, budget, seen))
+        if len(done) % _CLAIMS_KEPT == 0:
+            compiled.forget()
+    return Validations(done)
+
+
+def _check(
+    claim: Claim | str, budget: Budget, seen: Callable[[Validation], None]
+) -> Validation:
+    if isinstance(claim, str):
+        from jaxsel.catalogue import find_claim
+
+        claim = find_claim(claim)
+    started = time.monotonic()
+    verdict = claim.check(budget)
+    expected = "holds" if claim.holds else "refuted"
+    seconds = time.monotonic() - started
+    result = Validation(claim, verdict, verdict.outcome == expected, seconds)
+    seen(result)
+    return result

@@ -1,0 +1,1 @@
+"""What everything stands on that needs no JAX: errors, records, digests, intervals."""

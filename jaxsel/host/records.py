@@ -1,0 +1,374 @@
+"""Records on disk: labelled arrays with the whole configuration beside them.
+
+A record is a netCDF file (xarray, h5netcdf): sufficient statistics, the configuration that
+made them, versions, and a digest of all of it, so that a number that was edited by hand is
+refused. It is written beside its target and moved into place, so that neither a kill nor a
+full disk leaves half a file; and only one process at a time writes it. xarray is imported
+when a record is read or written, not before.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from jaxsel.host import own_code
+from jaxsel.host.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FORMAT = "jaxsel-record-2"
+# What a record holds beside its arrays; each a text.
+_TEXTS = ("format", "configuration", "attributes", "versions", "digest")
+_PATIENCE_SECONDS = 10.0
+T = TypeVar("T")
+
+
+class Record(NamedTuple):
+    """Arrays by name, the configuration that made them, and further attributes.
+
+    Attributes:
+      arrays: by name.
+      configuration: what determines them.
+      attributes: what else was written, and "versions".
+      path: of the file, for messages.
+    """
+
+    arrays: dict[str, np.ndarray]
+    configuration: dict[str, Any]
+    attributes: dict[str, Any]
+    path: Path
+
+    def attribute(self, name: str, kind: type[T]) -> T:
+        """The attribute of that name.
+
+        Raises:
+          InputError: if there is none, or it is of another type.
+        """
+        value = self.attributes.get(name)
+        if type(value) is not kind:
+            raise InputError(
+                f"{self.path} is not a record of this kind: its {name} is {value!r}, "
+                f"not a {kind.__name__}"
+            )
+        return value
+
+
+def digest(tree: Any) -> str:
+    """A sha256 over the arrays of a pytree-like nest of tuples, lists and mappings."""
+    state = hashlib.sha256()
+
+    def visit(node) -> None:
+        if isinstance(node, Mapping):
+            for key in sorted(node):
+                state.update(f"k{key}".encode())
+                visit(node[key])
+        elif isinstance(node, tuple | list):
+            state.update(f"n{len(node)}".encode())
+            for child in node:
+                visit(child)
+        elif node is not None:
+            array = np.ascontiguousarray(node)
+            state.update(f"a{array.dtype.str}{array.shape}".encode())
+            state.update(array.tobytes())
+
+    visit(tree)
+    return state.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes, for the provenance of a record."""
+    names = ("jaxsel", "jax", "jaxlib", "numpy", "scipy", "dp-accounting")
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for name in names:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+Save = Callable[..., None]
+Replace = Callable[[Callable[[Path], object]], None]
+
+
+@contextlib.contextmanager
+def exclusive(path: str | Path, patience: float = 0.0) -> Iterator[Replace]:
+    """Makes this process the only one that writes a file, as long as the block lasts.
+
+    Yields ``replace(write)``: ``write`` is given another name to write under, and what it
+    wrote takes the file's place, whole. A process that is killed holds nothing any more.
+
+    Args:
+      path: of the file; its folder is created.
+      patience: how many seconds to wait for another process.
+
+    Raises:
+      InputError: if another process writes this file, or the place cannot be written;
+        then the old file, if there is one, is as it was.
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.partial")
+
+    def replace(write: Callable[[Path], object]) -> None:
+        try:
+            with _uninterrupted():
+                write(temporary)
+                with temporary.open("rb") as file:
+                    os.fsync(file.fileno())
+                os.replace(temporary, path)
+        # A full disk is either of them, depending on where HDF5 notices.
+        except (OSError, RuntimeError) as error:
+            temporary.unlink(missing_ok=True)
+            raise _unwritten(path, error) from error
+        except BaseException:
+            # HDF5 may still hold it open, and would not write a file of that name again.
+            temporary.unlink(missing_ok=True)
+            raise
+
+    with _locked(path, patience):
+        # Nobody else writes: what lies here was left by a process that was killed.
+        temporary.unlink(missing_ok=True)
+        yield replace
+
+
+@contextlib.contextmanager
+def writer(path: str | Path, patience: float = 0.0) -> Iterator[Save]:
+    """``exclusive`` for a record: yields ``save(*, arrays, configuration, attributes)``.
+
+    It replaces the record, and may be called again and again. Arguments and errors as for
+    ``exclusive``.
+    """
+    with exclusive(path, patience) as replace:
+
+        def save(
+            *,
+            arrays: Mapping[str, Any],
+            configuration: Mapping[str, Any],
+            attributes: Mapping[str, Any] | None = None,
+        ) -> None:
+            dataset = _dataset(arrays, configuration, attributes or {})
+            # HDF5 that fails to write a file may crash where it is closed, at the end of
+            # the process; a file of its own it never sees.
+            content = dataset.to_netcdf(engine="h5netcdf")
+            replace(lambda name: name.write_bytes(content))
+
+        yield save
+
+
+def write(
+    path: str | Path,
+    *,
+    arrays: Mapping[str, Any],
+    configuration: Mapping[str, Any],
+    attributes: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes a record once, creating its folder; waits a little for another writer.
+
+    Raises:
+      InputError: as ``writer``.
+    """
+    with writer(path, _PATIENCE_SECONDS) as save:
+        save(arrays=arrays, configuration=configuration, attributes=attributes)
+
+
+def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Record:
+    """Reads a record; with ``configuration``, refuses one made by another.
+
+    Raises:
+      InputError: if the file is absent, no record, damaged or edited since it was
+        written, of another configuration or of other code.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"there is no record {path}")
+    arrays, texts = _contents(path)
+    if texts["format"] != FORMAT:
+        raise InputError(
+            f"{path} is not a jaxsel record of this version: its format is "
+            f"{texts['format']}, not {FORMAT}; name another file or remove this one"
+        )
+    if texts["digest"] != _seal(arrays, texts):
+        raise edited(path)
+    found, attributes, made_by = (
+        json.loads(texts[name]) for name in ("configuration", "attributes", "versions")
+    )
+    if not all(isinstance(each, dict) for each in (found, attributes, made_by)):
+        raise InputError(f"{path} is not a jaxsel record: a text of it is no object")
+    record = Record(arrays, found, attributes | {"versions": made_by}, path)
+    if configuration is not None:
+        _check_configuration(record, json.loads(json.dumps(dict(configuration))))
+    return record
+
+
+def _dataset(arrays, configuration, attributes):
+    import xarray as xr  # takes a second to import
+
+    kept = {name: np.asarray(array) for name, array in arrays.items()}
+    texts = {
+        "format": FORMAT,
+        "configuration": json.dumps(dict(configuration), sort_keys=True),
+        "attributes": json.dumps(dict(attributes), sort_keys=True),
+        "versions": json.dumps(versions(), sort_keys=True),
+    }
+    return xr.Dataset(
+        {
+            name: ([f"{name}_{axis}" for axis in range(array.ndim)], array)
+            for name, array in kept.items()
+        },
+        attrs=texts | {"digest": _seal(kept, texts)},
+    )
+
+
+def _seal(arrays: Mapping[str, np.ndarray], texts: Mapping[str, str]) -> str:
+    """The digest that a record carries: of its arrays and of all its texts."""
+    own = {name: text for name, text in texts.items() if name != "digest"}
+    return digest({"arrays": dict(arrays), "texts": own})
+
+
+@contextlib.contextmanager
+def opened(path: Path, group: str | None = None) -> Iterator["xr.Dataset"]:
+    """A NetCDF file, or a group of it, read when needed.
+
+    Raises:
+      Exception: any, of a damaged file: HDF5 meets it with whatever it stumbles over.
+    """
+    import h5py
+    import xarray as xr
+
+    # On what is no HDF5 at all, h5netcdf fails twice, the second time unasked.
+    with h5py.File(path, "r"):
+        pass
+    with xr.open_dataset(path, engine="h5netcdf", group=group) as dataset:
+        yield dataset
+
+
+def edited(path: Path) -> InputError:
+    """The refusal of a file whose digest is not that of what it holds."""
+    return InputError(
+        f"{path} was changed after it was written (its digest differs); name "
+        "another file or remove this one"
+    )
+
+
+def _contents(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    try:
+        with opened(path) as dataset:
+            dataset.load()
+        arrays = {str(name): np.asarray(value) for name, value in dataset.items()}
+    except Exception as error:
+        raise InputError(
+            f"{path} is not a jaxsel record, or is damaged: {error!r}"
+        ) from error
+    for name in _TEXTS:
+        if not isinstance(dataset.attrs.get(name), str):
+            raise InputError(f"{path} is not a jaxsel record: it has no text {name!r}")
+    return arrays, {name: dataset.attrs[name] for name in _TEXTS}
+
+
+def _check_configuration(record: Record, wanted: Mapping[str, Any]) -> None:
+    path, found = record.path, record.configuration
+    different = [
+        key
+        for key in sorted({*found, *wanted})
+        if key not in found or key not in wanted or found[key] != wanted[key]
+    ]
+    if different == ["code"]:
+        for code in (found.get("code"), wanted.get("code")):
+            if own_code.unreadable(code):
+                raise InputError(
+                    f"{path} is of a mechanism that holds {own_code.unreadable(code)}, "
+                    "which only the process that made the record can compare; name "
+                    "another file, or give the mechanism numbers and arrays instead"
+                )
+        raise InputError(
+            f"{path} was made by other code than this (jaxsel "
+            f"{record.attributes['versions'].get('jaxsel', 'unknown')}, since changed), "
+            "which may give other numbers; name another file or remove this one"
+        )
+    if different:
+        raise InputError(
+            f"{path} was written by another configuration (it differs in "
+            f"{', '.join(different)}); name another file or remove this one"
+        )
+
+
+def _unwritten(path: Path, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())  # HDF5 prints several lines
+    return InputError(f"cannot write the record {path}: {reason}")
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Holds an interrupt from the keyboard back until a file is whole.
+
+    HDF5 calls Python where exceptions are swallowed, so one raised there could be lost.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not (callable(handler) and in_main_thread):
+        yield
+        return
+    came = []
+    signal.signal(signal.SIGINT, lambda *signalled: came.append(signalled))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        handler(*came[0])
+
+
+@contextlib.contextmanager
+def _locked(path: Path, patience: float) -> Iterator[None]:
+    """Holds the lock file of a record; the system lets go of it when a process ends."""
+    name = path.with_name(f".{path.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = _acquired(name, time.monotonic() + patience)
+    except OSError as error:
+        raise _unwritten(path, error) from error
+    if file is None:
+        raise InputError(
+            f"another process is writing the record {path}; wait for it, or name "
+            "another file"
+        )
+    try:
+        yield
+    finally:
+        # Removed while it is held, or the next one's might be.
+        name.unlink(missing_ok=True)
+        os.close(file)
+
+
+def _acquired(name: Path, until: float) -> int | None:
+    while True:
+        file = os.open(name, os.O_CREAT | os.O_RDWR, 0o666)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Its last owner may have removed it just now.
+            if name.exists() and os.path.samestat(os.fstat(file), os.stat(name)):
+                return file
+        except FileNotFoundError:
+            pass
+        except BlockingIOError:
+            if time.monotonic() > until:
+                os.close(file)
+                return None
+            time.sleep(0.02)
+        except OSError:
+            os.close(file)
+            raise
+        os.close(file)

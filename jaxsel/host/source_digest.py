@@ -1,0 +1,262 @@
+"""A digest of the source code that a result depends on.
+
+Found by reading, not by running: a module's file and those of the modules that it imports,
+and so on, within the packages of this project and beside one's own modules. Comments,
+docstrings and layout do not count, so that a reworded sentence makes nothing stale. One's
+own functions count with what they close over and read (``jaxsel.host.own_code``).
+"""
+
+import ast
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxsel.host import own_code
+
+# What shows and describes results, and does not make them.
+_PRESENTATION = (
+    "jaxsel.host.blas_threads",
+    "jaxsel.cli",
+    "jaxsel.catalogue",
+    "jaxsel.language.printing",
+    "jaxsel.host.progress",
+    "jaxsel.questions.account",
+    "jaxsel.catalogue.validation",
+    "sims.registry",
+)
+
+
+_Found = tuple[str, tuple[tuple[str, str | None], ...]]
+_kept_in: Path | None = None
+
+
+def keep_in(folder: Path) -> None:
+    """From now on, remembers what files mean in a folder: reading takes longer."""
+    global _kept_in
+    _kept_in = folder
+
+
+def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, str]:
+    """Digest of the code of these modules and of all that they import, by module.
+
+    Args:
+      modules: full names, such as "jaxsel.kernel.engine".
+      without_claims: leave out the statements of papers, which say what a result should
+        be and do not make it.
+    """
+    found: dict[str, str] = {}
+    waiting = list(modules)
+    listed = False
+    while waiting:
+        name = waiting.pop()
+        path = file_of(name)
+        if name.split(".")[:2] == ["jaxsel", "catalogue"] and not listed:
+            waiting += _families()  # it finds them by listing, not by importing
+            listed = True
+        if name in found or path is None or _left_out(name, without_claims):
+            continue
+        if name.split(".")[0] not in own_code.OURS and own_code.is_library(path):
+            continue
+        found[name], imported = _read(str(path), name, path.stat().st_mtime_ns)
+        for module, attribute in imported:
+            waiting += _defining(module, attribute)
+    return dict(sorted(found.items()))
+
+
+def digest(*things: Any) -> str:
+    """One digest of the code that things come from, and of what it imports.
+
+    Args:
+      *things: functions, or tuples of functions such as mechanisms, with all that they
+        hold; modules by their full names. One's own functions count as they are, with the
+        constants that they close over and the globals that they read; where one of those
+        cannot be read, the digest is of this process only, and says so.
+    """
+    reading = own_code.Reading()
+    reading.modules |= {thing for thing in things if isinstance(thing, str)}
+    held = [reading.read(thing) for thing in things if not isinstance(thing, str)]
+    names: set[str] = set()
+    for name in reading.modules:
+        module, _, attribute = name.partition(":")
+        names |= set(_defining(module, attribute or None))
+    files: dict[str, str] = {}
+    for name, path in sorted(reading.files):
+        # The module that bears a name may be another than the one of that name on the path.
+        if file_of(name) != Path(path):
+            found, imported = _read(path, name, Path(path).stat().st_mtime_ns)
+            files[name] = found
+            for module, attribute in imported:
+                names |= set(_defining(module, attribute))
+    own = [_combined(frozenset(names)), held, files]
+    return hashlib.sha256(repr(own).encode()).hexdigest() + own_code.suffix(
+        reading.unreadable
+    )
+
+
+def changed(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Modules whose code differs between two answers of ``digests``."""
+    names = sorted(set(before) | set(now))
+    return tuple(name for name in names if before.get(name) != now.get(name))
+
+
+@functools.cache  # a process runs the code that it has loaded
+def _combined(names: frozenset[str]) -> str:
+    return hashlib.sha256(repr(digests(names)).encode()).hexdigest()
+
+
+def _families() -> list[str]:
+    root = Path(__file__).parent
+    paths = sorted((root / "families").rglob("*.py"))
+    parts = [path.relative_to(root.parent).with_suffix("").parts for path in paths]
+    return [".".join(each) for each in parts if each[-1] != "__init__"]
+
+
+def _left_out(name: str, without_claims: bool) -> bool:
+    shown = any(name == part or name.startswith(f"{part}.") for part in _PRESENTATION)
+    return shown or (without_claims and ".claims" in name)
+
+
+@functools.cache
+def _root(package: str) -> Path | None:
+    """The file of a package or module, found without importing it."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+def file_of(module: str) -> Path | None:
+    """The file of a module; None if it has none or does not exist."""
+    package, *rest = module.split(".")
+    root = _root(package)
+    if root is None or root.suffix != ".py":
+        return None
+    if not rest:
+        return root
+    stem = root.parent.joinpath(*rest)
+    for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+        if path.exists():
+            return path
+    return None
+
+
+def _defining(module: str, attribute: str | None) -> list[str]:
+    """The modules that ``from module import attribute`` needs."""
+    if attribute is None:
+        return [module]
+    if file_of(f"{module}.{attribute}") is not None:
+        return [f"{module}.{attribute}"]
+    path = file_of(module)
+    if path is not None and path.name == "__init__.py":
+        # A package that only hands on what its modules define: the one that does.
+        known = _handed_on(str(path), path.stat().st_mtime_ns)
+        if attribute in known:
+            return _defining(*known[attribute])
+    return [module]
+
+
+@functools.lru_cache(maxsize=1024)
+def _handed_on(path: str, changed_at: int) -> dict[str, tuple[str, str]]:
+    """Name in a package -> the module and name that it is imported from."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(ast.parse(Path(path).read_bytes()))
+        if isinstance(node, ast.ImportFrom) and node.module is not None
+        for alias in node.names
+    }
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(path: str, module: str, changed_at: int) -> _Found:
+    """Digest of one file, and what it imports: (module, name in it or None)."""
+    source = Path(path).read_bytes()
+    kept = None
+    if _kept_in is not None:
+        # What is kept says itself what it was made from, this file's reader included.
+        parts = (module, path.endswith("__init__.py"), sys.version, _reader())
+        made_from = hashlib.sha256(repr(parts).encode() + source).hexdigest()
+        kept = _kept_in / f"{made_from}.json"
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            found, imported = json.loads(kept.read_text(encoding="utf-8"))
+            return found, tuple((name, attribute) for name, attribute in imported)
+    tree = ast.parse(source)
+    text = repr(_meaning(tree)).encode()
+    found = hashlib.sha256(text).hexdigest()[:16], tuple(_imports(tree, path, module))
+    if kept is not None:
+        _keep(kept, found)
+    return found
+
+
+@functools.cache
+def _reader() -> bytes:
+    return Path(__file__).read_bytes()
+
+
+def _keep(path: Path, found: _Found) -> None:
+    """Whole or not at all; a folder that cannot be written to keeps nothing."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(json.dumps(found), encoding="utf-8")
+        unfinished.replace(path)
+
+
+def _imports(tree: ast.Module, path: str, module: str):
+    """What counts of what a module imports; one's own import others beside them."""
+    top = module.split(".")[0]
+    for source, attribute in imported(tree, path, module):
+        if top not in own_code.OURS or source.split(".")[0] in own_code.OURS:
+            yield source, attribute
+
+
+def imported(
+    tree: ast.Module, path: str, module: str
+) -> Iterator[tuple[str, str | None]]:
+    """What a module imports anywhere: (module, name in it or None).
+
+    Args:
+      tree: of its source.
+      path: of its file.
+      module: its full name.
+    """
+    package = module.split(".")
+    if not path.endswith("__init__.py"):
+        package = package[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ((source, alias.name) for alias in node.names)
+
+
+def _meaning(node: Any) -> Any:
+    """A syntax tree as nested tuples, without positions and docstrings."""
+    if isinstance(node, list):
+        return tuple(_meaning(part) for part in node)
+    if not isinstance(node, ast.AST):
+        return type(node).__name__, repr(node)
+    fields = dict(ast.iter_fields(node))
+    body = fields.get("body")
+    if isinstance(body, list) and body and _is_text(body[0]):
+        fields["body"] = body[1:]
+    # What is empty may be absent in other versions of Python.
+    kept = [(k, _meaning(v)) for k, v in fields.items() if v is not None and v != []]
+    return type(node).__name__, *kept
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

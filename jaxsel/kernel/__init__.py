@@ -1,0 +1,1 @@
+"""How trials run on a device, and what is kept of them."""

@@ -1,0 +1,505 @@
+"""simulate: seeded trials of a mechanism, reduced on the device to exact integer sums.
+
+The only room with jit, loops over blocks, and devices. Trials are numbered; trial number t
+of grid cell c draws from an address made of (seed, c, t) alone, so tallies are identical
+for any block size, any number of blocks a call, any number of devices, and after any kill
+and resume (on the same backend and JAX version: logarithms may differ in the last place
+between backends). Memory is one block of trials, whatever their number.
+"""
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from jaxsel.host import records, source_digest
+from jaxsel.host.errors import InputError, check_integer
+from jaxsel.host.progress import progress_bar
+from jaxsel.kernel import hosts, stream, tallies
+from jaxsel.kernel.statistics import Statistic, counts
+from jaxsel.kernel.tallies import Tallies, check_totals
+from jaxsel.kernel.work import (
+    Count,
+    Counted,
+    Save,
+    Work,
+    as_tallies,
+    check_counted,
+    chosen_runner,
+)
+from jaxsel.language.base import Mechanism
+from jaxsel.language.entry import Built
+
+_MAX_TRIALS = 2**62
+_CALL_SECONDS = 0.5
+_SAVE_SECONDS = 10.0
+
+
+class Performance(NamedTuple):
+    """Settings that change the speed of a run and nothing else.
+
+    Attributes:
+      block_size: trials in flight a device, a power of two; None chooses by backend.
+      blocks_per_call: blocks a device computes in one call; None adapts to about half a
+        second a call.
+      devices: the JAX devices of this process to use; None means all.
+    """
+
+    block_size: int | None = None
+    blocks_per_call: int | None = None
+    devices: tuple[Any, ...] | None = None
+
+
+def simulate(
+    mechanism: Mechanism | Built,
+    data: Any = None,
+    params: Any = None,
+    *,
+    trials: int,
+    seed: int = 0,
+    statistic: Statistic | None = None,
+    first_trial: int = 0,
+    record: str | Path | None = None,
+    progress: bool | None = None,
+    performance: Performance = Performance(),
+) -> Tallies:
+    """Seeded trials of one mechanism on one input: ``simulate_grid`` with one cell.
+
+    Args:
+      mechanism: what to run; from ``jaxsel.mechanism`` it comes with its input:
+        ``simulate(jaxsel.mechanism("noisy_max", scores=[3, 2, 1]), trials=1000)``.
+      data, params: the input of a mechanism that comes without.
+      trials, seed, statistic, first_trial, record, progress, performance: as in
+        ``simulate_grid``.
+
+    Raises:
+      InputError: as ``simulate_grid``; or if a mechanism comes with two inputs.
+    """
+    if isinstance(mechanism, Built):
+        if data is not None or params is not None:
+            raise InputError(
+                "this mechanism comes with its input; give no data and no params"
+            )
+        mechanism, data, params = mechanism[:3]
+    return simulate_grid(
+        mechanism, [(data, params)], trials=trials, seed=seed, statistic=statistic,
+        first_trial=first_trial, record=record, progress=progress,
+        performance=performance,
+    )  # fmt: skip
+
+
+def simulate_grid(
+    mechanism: Mechanism,
+    cells: Sequence[tuple[Any, Any]],
+    *,
+    trials: int,
+    seed: int = 0,
+    statistic: Statistic | None = None,
+    first_trial: int = 0,
+    cell_numbers: Sequence[int] | None = None,
+    record: str | Path | None = None,
+    progress: bool | None = None,
+    performance: Performance = Performance(),
+) -> Tallies:
+    """Runs the same number of trials in every cell of a grid, in one compiled program.
+
+    The program knows nothing of the grid: it serves any number of cells of these shapes.
+
+    Args:
+      mechanism: what to run.
+      cells: (data, params) of each cell; all must prepare to equal shapes.
+      trials: number of trials a cell, >= 1.
+      seed: whole number in [0, 2**64). Same seed, same tallies, bit for bit.
+      statistic: what to keep of a trial; default: counts of ``mechanism.event``.
+      first_trial: number of the first trial, so that several processes or hosts can each
+        do a range of one run; their tallies add up (``+``) to the run's.
+      cell_numbers: of each cell, the number in [0, 2**32) that its randomness is
+        addressed by, by default 0, 1, 2, ...: cells of a grid that are run apart, under
+        their numbers in it, count what they count in the whole grid.
+      record: a file to resume from and to save to. A run that was killed goes on where
+        its last save left off; a larger ``trials`` extends a finished run.
+      progress: True, False, or None for a bar on a terminal after two seconds.
+      performance: speed settings; they never change the result.
+
+    Raises:
+      InputError: for input that the mechanism refuses, cells of different shapes, or a
+        record written by another configuration, by other code, for other trials, edited
+        by hand, or being written by another process.
+      RuntimeError: if outcomes fall outside the statistic's declared range.
+    """
+    trials = check_integer("trials", trials, 1)
+    first_trial = check_integer("first_trial", first_trial, 0)
+    seed = check_integer("seed", seed, 0)
+    if seed >= 2**64:
+        raise InputError(f"seed is {seed}; it must be a whole number below 2**64")
+    if first_trial + trials > _MAX_TRIALS:
+        raise InputError(f"trials is {trials}; a run has at most 2**62")
+    if not cells:
+        raise InputError("the grid is empty; it must have at least one cell")
+    numbers = _cell_numbers(cell_numbers, len(cells))
+
+    with jax.enable_x64(True):
+        labels = mechanism.labels(*cells[0])
+        if statistic is None:
+            statistic = counts(mechanism.event, len(labels))
+        prepared = _checked([mechanism.prepare(*cell) for cell in cells])
+        configuration = _configuration(mechanism, statistic, prepared, seed)
+        if cell_numbers is not None:
+            configuration["cell_numbers"] = numbers
+        whole = Work(
+            mechanism, statistic, prepared, numbers, seed, first_trial,
+            first_trial + trials, labels, configuration, performance, progress,
+        )  # fmt: skip
+        runner = chosen_runner()
+        if runner is not None:
+            return runner(whole, record)
+        return as_tallies(whole, recorded(whole, record, count_here))
+
+
+def recorded(work: Work, record: str | Path | None, count: Count) -> Counted:
+    """Counts a piece of work, resumed from its record and saved to it.
+
+    Args:
+      work: what to count.
+      record: its file, or None.
+      count: what counts: ``count_here``, or what asks others to.
+
+    Raises:
+      InputError: as ``simulate_grid``, for the record.
+    """
+    plan = _plan(work.performance)
+    # Joined processes with other blocks or devices would cut other ranges of trials.
+    cut = (plan.block_size, plan.blocks_per_call, plan.mesh.size)
+    hosts.check_same(repr((dict(work.configuration), work.first, work.last, cut)))
+    with contextlib.ExitStack() as held:
+        write = None
+
+        def resumed() -> Counted:
+            nonlocal write
+            if record is None:
+                return zeros(work)
+            # Nobody else may go on from this record meanwhile.
+            write = held.enter_context(records.writer(record))
+            return _resume(record, work)
+
+        start = hosts.from_first(resumed)
+        return count(work, start, lambda counted: _save(write, work, counted))
+
+
+def count_here(work: Work, start: Counted, save: Save) -> Counted:
+    """Counts a piece of work on the devices of this process, and of those it has joined.
+
+    Args:
+      work: what to count.
+      start: where to go on from.
+      save: told how far it is, every ten seconds, at the end, and when interrupted.
+    """
+    with jax.enable_x64(True):
+        plan = _plan(work.performance)
+        step = _compile(work.mechanism, work.statistic, plan.block_size, plan.mesh)
+        return _run(step, work, plan, start, save)
+
+
+def zeros(work: Work) -> Counted:
+    """Nothing counted yet."""
+    plan = _plan(work.performance)
+    step = _compile(work.mechanism, work.statistic, plan.block_size, plan.mesh)
+    words = (np.uint32(0),) * 3
+    ends = np.zeros(plan.mesh.size, np.int64)
+    with jax.enable_x64(True):
+        shapes = jax.eval_shape(step, words, work.prepared[0], ends, ends)
+    cells = len(work.prepared)
+    values = jax.tree.map(lambda s: np.zeros((cells, *s.shape[1:]), np.int64), shapes)
+    return Counted(0, values, 0.0)
+
+
+class _Plan(NamedTuple):
+    block_size: int
+    blocks_per_call: int | None
+    mesh: Mesh
+
+
+def block_size(performance: Performance) -> int:
+    """Trials in flight a device; InputError unless a power of two."""
+    devices = performance.devices or tuple(jax.local_devices())
+    # On CPU a block stays in cache; a GPU wants a million lanes in flight.
+    default = 8192 if devices[0].platform == "cpu" else 1 << 20
+    size = check_integer("block_size", performance.block_size or default, 1)
+    if size & (size - 1) or size > 2**31:
+        raise InputError(f"block_size is {size}; it must be a power of two <= 2**31")
+    return size
+
+
+def _plan(performance: Performance) -> _Plan:
+    devices = performance.devices or tuple(jax.local_devices())
+    size = block_size(performance)
+    per_call = performance.blocks_per_call
+    if per_call is not None:
+        per_call = check_integer("blocks_per_call", per_call, 1)
+    return _Plan(size, per_call, Mesh(np.asarray(devices), ("devices",)))
+
+
+def _cell_numbers(given: Sequence[int] | None, cells: int) -> list[int]:
+    if given is None:
+        return list(range(cells))
+    numbers = [check_integer("cell_numbers", number, 0) for number in given]
+    if len(numbers) != cells or len(set(numbers)) != cells:
+        raise InputError(
+            f"cell_numbers are {numbers}; they must be {cells} different numbers, one a "
+            "cell"
+        )
+    if max(numbers) >= 2**32:
+        raise InputError(f"cell_numbers reach {max(numbers)}; they must be below 2**32")
+    return numbers
+
+
+def _checked(prepared: list) -> list:
+    """The cells' input as arrays of equal shapes; InputError if they differ."""
+    structures = {str(jax.tree.structure(cell)) for cell in prepared}
+    cells = [jax.tree.map(np.asarray, cell) for cell in prepared]
+    shapes = {tuple(leaf.shape for leaf in jax.tree.leaves(cell)) for cell in cells}
+    if len(structures) > 1 or len(shapes) > 1:
+        raise InputError(
+            "the cells of a grid must have data and parameters of equal shapes"
+        )
+    # One type for all cells: a whole number in one may be a fraction in another.
+    types = jax.tree.map(lambda *leaves: np.result_type(*leaves), *cells)
+    return [
+        jax.tree.map(lambda x, dtype: x.astype(dtype), cell, types) for cell in cells
+    ]
+
+
+def _stacked(cells: list) -> Any:
+    return jax.tree.map(lambda *parts: np.stack(parts), *cells)
+
+
+def _configuration(mechanism, statistic, prepared, seed) -> dict:
+    return {
+        "mechanism": mechanism.name,
+        "statistic": statistic.name,
+        "cells": len(prepared),
+        "input_digest": records.digest(_stacked(prepared)),
+        "seed": seed,
+        "stream": "threefry2x32-20/v1",
+        **provenance(mechanism, statistic),
+    }
+
+
+def forget_programs() -> None:
+    """Drops the programs that were compiled; see ``jaxsel.kernel.compiled.forget``."""
+    _compile.cache_clear()
+
+
+def provenance(mechanism: Mechanism, statistic: Statistic) -> dict[str, str]:
+    """The part of a run's configuration that says what would compute it here."""
+    return {
+        "code": source_digest.digest(mechanism, statistic, __name__),
+        "jax": jax.__version__,
+        "backend": jax.default_backend(),
+    }
+
+
+@functools.lru_cache(maxsize=256)
+def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
+    """A jitted ``(words, prepared cell, firsts, lasts) -> sums[device, ...]``.
+
+    ``words`` are the seed's two and the number of the cell.
+    """
+
+    # Its own jit: traced once, although it is used twice below.
+    @jax.jit
+    def block(cell_key, data, params, number, first, last):
+        start = number * block_size
+        lane = start.astype(jnp.uint32) + jnp.arange(block_size, dtype=jnp.uint32)
+        seed_low, seed_high, cell = cell_key
+        high = (start >> 32).astype(jnp.uint32)
+        key = stream.trial_key(seed_low, seed_high, cell, high, lane)
+        outcomes = jax.vmap(
+            lambda lane: mechanism.sample(
+                stream.Key(key.first, key.second, lane), data, params
+            )
+        )(lane)
+        trial = start + jnp.arange(block_size, dtype=jnp.int64)
+        return statistic.batch(outcomes, (trial >= first) & (trial < last))
+
+    def one_device(cell_key, prepared, first, last):
+        (data, params), (first,), (last,) = prepared, first, last
+
+        def add(number, sums):
+            more = block(cell_key, data, params, number, first, last)
+            return jax.tree.map(lambda a, b: a + b.astype(jnp.int64), sums, more)
+
+        shapes = jax.eval_shape(block, cell_key, data, params, first, first, last)
+        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, jnp.int64), shapes)
+        stop = (last + block_size - 1) // block_size
+        sums = lax.fori_loop(first // block_size, stop, add, zeros)
+        return jax.tree.map(lambda x: x[None], sums)
+
+    sharded = jax.shard_map(
+        one_device,
+        mesh=mesh,
+        in_specs=(P(), P(), P("devices"), P("devices")),
+        out_specs=P("devices"),
+        check_vma=False,
+    )
+    return jax.jit(sharded)
+
+
+def _ranges(start: int, stop: int, parts: int, block_size: int):
+    """Splits trials [start, stop) into whole-block ranges, one a device."""
+    first_block, last_block = start // block_size, -(-stop // block_size)
+    # In whole numbers of any size: from 2**53 blocks on, floats would lose some.
+    blocks = last_block - first_block
+    edges = [(first_block + blocks * i // parts) * block_size for i in range(parts + 1)]
+    edges = np.array([min(max(edge, start), stop) for edge in edges], np.int64)
+    return edges[:-1], edges[1:]
+
+
+def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
+    words = [
+        tuple(np.uint32(w) for w in (work.seed & 0xFFFFFFFF, work.seed >> 32, number))
+        for number in work.numbers
+    ]
+    sharding = NamedSharding(plan.mesh, P("devices"))
+    replicated = NamedSharding(plan.mesh, P())
+    cells = jax.device_put(list(zip(words, work.prepared, strict=True)), replicated)
+    # Of all processes: each has as many devices as this one.
+    devices = plan.mesh.size * hosts.count()
+    own = slice(plan.mesh.size * hosts.number(), plan.mesh.size * (hosts.number() + 1))
+    per_block = plan.block_size * devices
+    blocks = plan.blocks_per_call or 1
+    trials = work.last - work.first
+    saved = time.monotonic()
+    first_call = True
+    shown = work.progress if hosts.number() == 0 else False
+    try:
+        with progress_bar(trials, state.done, shown) as advance:
+            while state.done < trials:
+                started = time.monotonic()
+                start = work.first + state.done
+                # End on a block boundary, so that later calls start whole blocks.
+                stop = (start // per_block + blocks) * per_block
+                stop = min(stop, work.last)
+                cut = _ranges(start, stop, devices, plan.block_size)
+                ends = jax.device_put(tuple(end[own] for end in cut), sharding)
+                # All cells are under way before the first is waited for.
+                sums = [step(*cell, *ends) for cell in cells]
+                # Sums over devices in integers: no order, no rounding.
+                sums = _stacked(
+                    [jax.tree.map(lambda x: np.asarray(x).sum(axis=0), s) for s in sums]
+                )
+                spent = time.monotonic() - started
+                own_trials = int((cut[1] - cut[0])[own].sum())
+                outside = _miscounted(work, sums, own_trials)
+                sums, spent, outside = _of_all_processes(sums, spent, outside)
+                if outside:
+                    raise RuntimeError(
+                        f"{work.mechanism.name} gave outcomes outside the range of "
+                        f"{work.statistic.name}"
+                    )
+                # Checked before they are kept: nothing else is.
+                check_totals(
+                    work.statistic.totals(sums), start, stop, "one call of the run"
+                )
+                values = jax.tree.map(np.add, state.values, sums)
+                state = Counted(stop - work.first, values, state.seconds + spent)
+                advance(stop - start)
+                if plan.blocks_per_call is None:
+                    # The first call includes compilation, so it says nothing of the rate.
+                    growth = 1.0 if first_call else _CALL_SECONDS / max(spent, 1e-6)
+                    blocks = max(1, int(blocks * min(8.0, growth)))
+                    first_call = False
+                if time.monotonic() - saved > _SAVE_SECONDS:
+                    save(state)
+                    saved = time.monotonic()
+    finally:
+        # When interrupted, too: what is done is kept.
+        if state.done:
+            save(state)
+    return state
+
+
+def _miscounted(work: Work, sums: Any, trials: int) -> bool:
+    """Whether sums are of another number of trials than this process was to do."""
+    return any((total != trials).any() for total in work.statistic.totals(sums))
+
+
+def _of_all_processes(
+    sums: Any, spent: float, outside: bool
+) -> tuple[Any, float, bool]:
+    """Sums over all processes, their mean time, whether any is amiss: all go on alike."""
+    if hosts.count() == 1:
+        return sums, spent, outside
+    about = np.array([spent * 1e6, outside], np.int64)
+    sums, (microseconds, amiss) = hosts.added((sums, about))
+    return sums, float(microseconds) * 1e-6 / hosts.count(), bool(amiss)
+
+
+def _resume(record: str | Path, work: Work) -> Counted:
+    fresh = zeros(work)
+    if not Path(record).exists():
+        return fresh
+    stored = records.read(record, work.configuration)
+    ranges = tallies.read_ranges(stored.attribute("ranges", list))
+    ((first, last),) = ranges if len(ranges) == 1 else ((-1, -1),)
+    if first != work.first:
+        raise InputError(
+            f"{record} holds {tallies.shown(ranges)}, and this run begins at "
+            f"{work.first}; name another file"
+        )
+    done = last - first
+    if last > work.last:
+        raise InputError(
+            f"{record} already holds {done} trials; ask for at least as many, or name "
+            "another file"
+        )
+    names = [f"values_{i}" for i in range(len(jax.tree.leaves(fresh.values)))]
+    leaves = [stored.arrays[name] for name in names if name in stored.arrays]
+    kept = Counted(done, leaves, stored.attribute("seconds", float))
+    return restored(kept, work, fresh, str(record))
+
+
+def restored(kept: Counted, work: Work, fresh: Counted, holder: str) -> Counted:
+    """What a file holds of a piece of work, with its sums in their pytree again.
+
+    Args:
+      kept: as the file has it, its sums a list.
+      work: what it should be of.
+      fresh: ``zeros(work)``.
+      holder: the file, for messages.
+
+    Raises:
+      InputError: if they are of another statistic, or do not count each trial once.
+    """
+    expected = jax.tree.leaves(fresh.values)
+    found = [(np.shape(leaf), np.asarray(leaf).dtype) for leaf in kept.values]
+    if found != [(leaf.shape, leaf.dtype) for leaf in expected]:
+        raise InputError(f"{holder} holds no tallies of this statistic")
+    structure = jax.tree.structure(fresh.values)
+    counted = kept._replace(values=jax.tree.unflatten(structure, kept.values))
+    check_counted(work, counted, holder)
+    return counted
+
+
+def _save(write, work: Work, counted: Counted) -> None:
+    if write is None:
+        return
+    leaves = jax.tree.leaves(counted.values)
+    write(
+        arrays={f"values_{i}": leaf for i, leaf in enumerate(leaves)},
+        configuration=work.configuration,
+        attributes={
+            "ranges": [[work.first, work.first + counted.done]],
+            "seconds": counted.seconds,
+            "labels": list(work.labels),
+        },
+    )

@@ -1,0 +1,131 @@
+"""A call of ``simulate_grid`` as a piece of work, and who is to do it.
+
+The engine checks and prepares a call once. Counting it is then a pure matter of which
+cells and which trials, so a shard of it, a task on another machine, or the answer from
+finished files are each a *runner*: a function of the work, set for all calls in a block.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxsel.host.errors import InputError
+from jaxsel.kernel.statistics import Statistic
+from jaxsel.kernel.tallies import Tallies, check_totals
+from jaxsel.language.base import Mechanism
+
+
+class Work(NamedTuple):
+    """One call of ``simulate_grid``, checked and prepared.
+
+    Attributes:
+      mechanism, statistic: what runs, and what is kept of a trial.
+      prepared: of each cell, (data, params) as arrays.
+      numbers: of each cell, the number that its randomness is addressed by.
+      seed: of the run.
+      first, last: trials [first, last), by number, of each cell.
+      labels: the meaning of the events.
+      configuration: what determines the outcome of each trial, as JSON-ready data.
+      performance, progress: as in ``simulate_grid``.
+    """
+
+    mechanism: Mechanism
+    statistic: Statistic
+    prepared: Sequence[Any]
+    numbers: Sequence[int]
+    seed: int
+    first: int
+    last: int
+    labels: tuple[str, ...]
+    configuration: Mapping[str, Any]
+    performance: Any
+    progress: bool | None
+
+    def part(self, cells: slice, first: int, last: int) -> "Work":
+        """The work of some cells and trials [first, last), counted as in the whole."""
+        return self._replace(
+            prepared=self.prepared[cells],
+            numbers=self.numbers[cells],
+            first=first,
+            last=last,
+        )
+
+
+class Counted(NamedTuple):
+    """How far a piece of work is.
+
+    Attributes:
+      done: trials of each cell counted, from the first one on.
+      values: their sums: pytree of np.int64 arrays with a leading axis of cells.
+      seconds: wall time spent computing.
+    """
+
+    done: int
+    values: Any
+    seconds: float
+
+
+Save = Callable[[Counted], None]
+# (work, where to go on from, told now and then how far it is) -> all of it counted.
+Count = Callable[[Work, Counted, Save], Counted]
+# (work, its record or None) -> tallies.
+Runner = Callable[[Work, str | Path | None], Tallies]
+
+_RUNNER: ContextVar[Runner | None] = ContextVar("runner", default=None)
+
+
+@contextlib.contextmanager
+def run_by(runner: Runner) -> Iterator[None]:
+    """Inside, every call of ``simulate`` and ``simulate_grid`` is done by this runner.
+
+    Raises:
+      InputError: if another one is at work: they do not nest.
+    """
+    if _RUNNER.get() is not None:
+        raise InputError(
+            "runs are already shared out, merged or mapped here; do one of them at a time"
+        )
+    token = _RUNNER.set(runner)
+    try:
+        yield
+    finally:
+        _RUNNER.reset(token)
+
+
+def check_counted(work: Work, counted: Counted, holder: str) -> None:
+    """Refuses sums that do not count each trial up to ``counted.done`` once.
+
+    Args:
+      work, counted: the piece of work, and how far it is.
+      holder: what holds the sums, for the message.
+
+    Raises:
+      InputError: if trials are missing, or too many.
+    """
+    last = work.first + counted.done
+    check_totals(work.statistic.totals(counted.values), work.first, last, holder)
+
+
+def chosen_runner() -> Runner | None:
+    """Who does the work here; None if this process does."""
+    return _RUNNER.get()
+
+
+def as_tallies(work: Work, counted: Counted) -> Tallies:
+    """The tallies of a piece of work.
+
+    Raises:
+      InputError: if they do not count each of its trials once.
+    """
+    check_counted(work, counted, "the run")
+    if counted.done != work.last - work.first:
+        raise InputError(
+            f"{counted.done} of {work.last - work.first} trials of {work.mechanism.name} "
+            "are counted; run it again"
+        )
+    ranges = ((work.first, work.last),)
+    return Tallies(
+        counted.values, ranges, work.labels, work.configuration, counted.seconds
+    )

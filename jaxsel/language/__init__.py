@@ -1,0 +1,1 @@
+"""What things are: domains of values, statements of papers, entries of mechanisms."""

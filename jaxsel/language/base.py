@@ -1,0 +1,294 @@
+"""The records that everything else is made of: Mechanism, Pair, Claim, Verdict.
+
+A mechanism is what runs, a pair is what it must not tell apart, a claim is what a paper
+says about it, and a verdict is what was seen when the claim was put to the test.
+"""
+
+import dataclasses
+import enum
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
+
+from jaxsel.language import domains
+from jaxsel.language.printing import Summary, printed
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Relation(enum.Enum):
+    """How two neighbouring inputs may differ.
+
+    General and monotone neighbours give different bounds, so every pair and every claim
+    carries its relation.
+    """
+
+    GENERAL = "general"  # every score moves by at most 1, in any direction
+    MONOTONE = "monotone"  # every score moves by at most 1, all in the same direction
+    BASE = "base"  # two output laws of one base algorithm on neighbouring data
+
+
+class FiniteLaw(NamedTuple):
+    """An exact output law on finitely many outcomes.
+
+    Attributes:
+      probabilities: Float[np.ndarray, "outcomes"], float64, summing to 1.
+      labels: what each outcome means, for people.
+    """
+
+    probabilities: np.ndarray
+    labels: tuple[str, ...]
+
+
+class Mechanism(NamedTuple):
+    """A mechanism as a record of pure functions, made by a factory.
+
+    Attributes:
+      prepare: ``(data, params) -> (data, params)``: on the host, checks the input (raises
+        InputError) and turns it into arrays and float64 look-up tables. Cells of a grid
+        must prepare to equal shapes.
+      sample: ``(key, data, params) -> outcome``: ONE trial, a pure function of the
+        prepared input and of a ``stream.Key``; fixed shapes, jit- and vmap-able.
+      event: ``outcome -> Int[Array, ""]`` in ``[0, num_events)``; what is tallied by
+        default. Post-processing of the outcome, hence sound for audits.
+      labels: ``(data, params) -> tuple[str, ...]``: the meaning of each event, from the
+        unprepared input; its length is the number of events.
+      law: ``(data, params) -> FiniteLaw`` over the events, exact, float64, from the
+        unprepared input; None where no exact law exists.
+      resolution: the smallest probability that the sampler resolves faithfully.
+      name: what records and errors call it: its factory with its settings, written by
+        ``factory``.
+    """
+
+    prepare: Callable[[Any, Any], tuple[Any, Any]]
+    sample: Callable[[Any, Any, Any], Any]
+    event: Callable[[Any], Any]
+    labels: Callable[[Any, Any], tuple[str, ...]]
+    law: Callable[[Any, Any], FiniteLaw] | None
+    resolution: float
+    name: str = ""
+
+    def __repr__(self) -> str:
+        return f"Mechanism({self.name})"
+
+
+def _shown(setting: Any) -> str:
+    """A setting of a factory, as its mechanism's name shows it."""
+    # A base is a tuple with a name.
+    name = getattr(setting, "name", None) or getattr(setting, "__qualname__", None)
+    if name is not None:
+        return name
+    if isinstance(setting, tuple | list):
+        return "[" + ",".join(_shown(part) for part in setting) + "]"
+    return str(setting)
+
+
+def factory(build: Callable[P, R]) -> Callable[P, R]:
+    """Decorates a function that makes mechanisms (or bases): caches and names them.
+
+    What it makes is called by the function and its settings, "noisy_max(noise=gumbel)";
+    equal settings, however they are written, give the same object, so that what was
+    compiled for it serves again.
+    """
+    signature = inspect.signature(build)
+
+    @functools.cache
+    def made(settings: tuple[tuple[str, Any], ...]) -> Any:
+        bound = signature.bind_partial()
+        bound.arguments.update(settings)
+        shown = ",".join(f"{key}={_shown(value)}" for key, value in settings)
+        found: Any = build(*bound.args, **bound.kwargs)
+        return found._replace(name=f"{build.__name__}({shown})")
+
+    @functools.wraps(build)
+    def make(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return made(tuple(bound.arguments.items()))
+
+    return make
+
+
+def outcome_itself(outcome: Any) -> Any:
+    """The ``event`` of a mechanism whose outcome is a number in [0, num_events)."""
+    return outcome
+
+
+class Pair(NamedTuple):
+    """Two neighbouring inputs of one mechanism.
+
+    Attributes:
+      name: short name, used on the command line.
+      data, neighbour: the two inputs, in the form the mechanism's ``prepare`` takes.
+      relation: in what sense they are neighbours.
+      params: parameters for both sides.
+      why: one sentence: what this pair stresses.
+    """
+
+    name: str
+    data: Any
+    neighbour: Any
+    relation: Relation
+    params: Mapping[str, Any]
+    why: str
+
+
+class Budget(NamedTuple):
+    """How much work a check may do.
+
+    Attributes:
+      trials: simulated trials a side, for checks that need simulation.
+      cases: random cases, for checks that search exact laws.
+      seed: of the simulation and of the random search.
+    """
+
+    trials: int = 1_000_000
+    cases: int = 300
+    seed: int = 0
+
+
+class Verdict(NamedTuple):
+    """What a check saw.
+
+    Attributes:
+      outcome: "holds", "refuted" or "inconclusive".
+      claimed: the number that the claim states, in the worst case seen.
+      observed: the exact or simulated number set against it, in the same case.
+      margin: the least slack over all cases, below 0 by more than rounding if one
+        violates the claim, in the units of the claim (for a bound: claimed - observed;
+        for an identity: the tolerance minus the largest deviation).
+      cases: how many cases were tried.
+      detail: one sentence that lets a reader reproduce the worst case.
+      tightness: the power of the check of a bound: the largest observed / claimed over
+        all cases (claimed / observed of a lower bound), 1 for a bound that is attained;
+        None for an identity, or if no case has a positive finite bound.
+    """
+
+    outcome: str
+    claimed: float
+    observed: float
+    margin: float
+    cases: int
+    detail: str
+    tightness: float | None = None
+
+
+@printed
+@dataclasses.dataclass(frozen=True, repr=False)
+class Claim:
+    """One published statement as a number and a test.
+
+    Attributes:
+      id: public name, for example "PS-Thm2".
+      source: paper and place, for example "Papernot & Steinke 2022, Theorem 2".
+      statement: one sentence, formulas in plain text.
+      kind: "privacy", "utility" or "identity".
+      relation: the neighbouring relation it is proved for; None for utility.
+      evaluate: pure float64 function of keyword parameters (all with defaults), the
+        number that the statement gives; its docstring says what it returns, its signature
+        declares the parameters' domains (``jaxsel.domains``), and values outside them are
+        refused.
+      check: puts the claim to the test: exact laws first, simulation where none exists.
+      holds: False marks a statement known to be false: as printed, if it has an erratum;
+        else a reading of the paper that fails (see ``remark``).
+      erratum: for a statement false as printed, and for its correction: the erratum's id.
+      correction: for a false statement: what is true, and the id of the corrected claim.
+      aliases: further ids under which papers print the same statement.
+      remark: for a reading that fails, and for what holds instead: the remark's id.
+      loose: for a true bound that no known input brings near: why, in one sentence.
+    """
+
+    id: str
+    source: str
+    statement: str
+    kind: str
+    relation: Relation | None
+    evaluate: Callable[..., float]
+    check: Callable[[Budget], Verdict]
+    holds: bool = True
+    erratum: str | None = None
+    correction: str | None = None
+    aliases: tuple[str, ...] = ()
+    remark: str | None = None
+    loose: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evaluate", domains.checked(self.evaluate))
+
+    @property
+    def parameters(self) -> Mapping[str, domains.Domain]:
+        """The domains of the parameters, with their defaults, by name."""
+        return domains.parameters(self.evaluate)
+
+    @property
+    def false_as_printed(self) -> bool:
+        """True of what a paper says and is not so; not of what one may read into it."""
+        return not self.holds and self.remark is None
+
+    @property
+    def status(self) -> str:
+        """Whether it is true, and if not, whose fault that is."""
+        if self.holds:
+            return "true"
+        return "FALSE as printed" if self.false_as_printed else "a reading that FAILS"
+
+    def summary(self) -> Summary:
+        """The statement, whether it is true, and the parameters of its number."""
+        verdict = "" if self.holds else f" {self.status}. {self.correction or ''}"
+        rows = [
+            [name, domain.default, domain.describe(), domain.help]
+            for name, domain in self.parameters.items()
+        ]
+        return Summary(
+            f"{self.id} ({self.source}): {self.statement}{verdict}",
+            ("parameter", "default", "domain", "meaning"),
+            rows,
+        )
+
+
+class Erratum(NamedTuple):
+    """A statement in print that is false, incomplete or misprinted.
+
+    Attributes:
+      id: public name, for example "E-PS-1" or "LT-E8".
+      source: paper and place.
+      kind: "statement" (false as printed), "proof" (true, but not by the printed proof),
+        or "misprint".
+      printed: what the paper says.
+      correct: what is true, and why the printed form is not.
+      refuted: ids of the claims with ``holds=False`` that ``validate`` refutes.
+      corrected: ids of the claims that state what is true.
+    """
+
+    id: str
+    source: str
+    kind: str
+    printed: str
+    correct: str
+    refuted: tuple[str, ...] = ()
+    corrected: tuple[str, ...] = ()
+
+
+class Remark(NamedTuple):
+    """Something to know about a statement in print that is no error of the paper.
+
+    An edge case, another reading, a word that the paper does not say: what one might take
+    the paper to say, and should not.
+
+    Attributes:
+      id: public name, for example "R-CL-1".
+      source: paper and place.
+      text: what the paper says, how it can be misread or where its edge is, and what holds.
+      readings: ids of the claims (``holds=False``) that state what one should not read.
+      holds: ids of the claims that state what is true.
+    """
+
+    id: str
+    source: str
+    text: str
+    readings: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()

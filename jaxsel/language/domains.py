@@ -1,0 +1,368 @@
+"""Domains: which values a parameter may take, declared once.
+
+A domain describes itself (help texts, the catalogue), turns text into a value (the command
+line) and refuses anything else in one sentence. A claim declares those of its parameters in
+the signature of ``evaluate``, a mechanism those of its settings in its catalogue entry:
+
+    def _bound(*, epsilon: Annotated[float, positive("of one run")] = 1.0) -> float: ...
+    settings = {"k": whole("size of the set", at_least=1, default=2)}
+
+NaN is refused everywhere, and infinity wherever the end of the interval is not a closed
+infinity (``at_most=math.inf``).
+"""
+
+import dataclasses
+import difflib
+import functools
+import inspect
+import math
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from jaxsel.host.errors import InputError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
+    """A hint at the closest known name, or a few of them, or nothing."""
+    by_lower = {other.lower(): other for other in known}
+    found = difflib.get_close_matches(name.lower(), list(by_lower), most, 0.6)
+    return (
+        f"; did you mean {', '.join(by_lower[one] for one in found)}?" if found else ""
+    )
+
+
+def _absent(value: object) -> bool:
+    """Whether a setting is left out: nothing, or an empty text."""
+    return value is None or (isinstance(value, str) and not value)
+
+
+def _shown(value: object) -> str:
+    """A value as it was given; text is quoted unless it is a number."""
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return repr(value)
+    return f"{value}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Domain:
+    """The values that one parameter may take.
+
+    Attributes:
+      help: what the parameter means.
+      default: its default, as text or as a value; None where it may be left out. (A
+        claim's defaults are those of the signature instead.)
+    """
+
+    help: str = ""
+    default: Any = None
+
+    def describe(self) -> str:
+        """What is allowed, for people: "number in (0, 1)"."""
+        raise NotImplementedError
+
+    def read(self, name: str, value: Any) -> Any:
+        """The value meant by a value or by text.
+
+        Raises:
+          InputError: if it is outside the domain.
+        """
+        raise NotImplementedError
+
+    def refuse(self, name: str, value: Any) -> typing.NoReturn:
+        """Raises InputError: what was given, and what is allowed."""
+        raise InputError(f"{name} is {_shown(value)}; it must be {self.describe()}")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Interval(Domain):
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = True
+    high_open: bool = True
+
+    def _interval(self) -> str:
+        if self.low == -math.inf and self.high == math.inf and self.high_open:
+            return ""
+        left, right = "(["[not self.low_open], ")]"[not self.high_open]
+        return f" in {left}{self.low:g}, {self.high:g}{right}"
+
+    def _inside(self, number: float) -> bool:
+        above = number > self.low if self.low_open else number >= self.low
+        below = number < self.high if self.high_open else number <= self.high
+        return above and below  # both False for NaN
+
+    def _number(self, name: str, value: Any) -> float:
+        if isinstance(value, bool):
+            self.refuse(name, value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            self.refuse(name, value)
+        if not self._inside(number):
+            self.refuse(name, value)
+        return number
+
+
+@dataclasses.dataclass(frozen=True)
+class Number(_Interval):
+    """Real numbers of an interval."""
+
+    def describe(self) -> str:
+        """See ``Domain``."""
+        return f"a number{self._interval()}" if self._interval() else "a finite number"
+
+    def read(self, name: str, value: Any) -> float:
+        """See ``Domain``."""
+        return self._number(name, value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Whole(_Interval):
+    """Whole numbers of an interval; 1e6 is one."""
+
+    def describe(self) -> str:
+        """See ``Domain``."""
+        if self.high == math.inf:
+            end = "" if self.low == -math.inf else f" >= {self.low:g}"
+            return f"a whole number{end}"
+        return f"a whole number{self._interval()}"
+
+    def read(self, name: str, value: Any) -> int:
+        """See ``Domain``."""
+        if isinstance(value, str):
+            try:
+                value = int(value)
+            except ValueError:
+                pass
+        number = self._number(name, value)
+        if number != math.floor(number):
+            self.refuse(name, value)
+        return int(value) if isinstance(value, int) else int(number)
+
+
+@dataclasses.dataclass(frozen=True)
+class Numbers(_Interval):
+    """Lists of real numbers of an interval, separated by commas in text."""
+
+    size: int = 1
+
+    def describe(self) -> str:
+        """See ``Domain``."""
+        least = "numbers" if self.size == 1 else f"at least {self.size} numbers"
+        return f"{least}{self._interval()} separated by commas"
+
+    def read(self, name: str, value: Any) -> np.ndarray:
+        """See ``Domain``: Float64[np.ndarray, "values"]."""
+        if isinstance(value, str):
+            parts: Any = value.split(",")
+        else:
+            parts = np.atleast_1d(np.asarray(value, dtype=object)).ravel().tolist()
+        if len(parts) < self.size:
+            self.refuse(name, value)
+        return np.array([self._number(name, part) for part in parts], dtype=np.float64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice(Domain):
+    """One of a few words."""
+
+    options: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """See ``Domain``."""
+        return f"one of: {', '.join(self.options)}"
+
+    def read(self, name: str, value: Any) -> str:
+        """See ``Domain``."""
+        if not isinstance(value, str) or value not in self.options:
+            self.refuse(name, value)
+        return value
+
+
+@dataclasses.dataclass(frozen=True)
+class Parsed(Domain):
+    """What a parser makes of text, a law of K for example."""
+
+    parse: Callable[[str], Any] = str
+    kind: str = "text"
+
+    def describe(self) -> str:
+        """See ``Domain``."""
+        return self.kind
+
+    def read(self, name: str, value: Any) -> Any:
+        """See ``Domain``; what is no text is taken for parsed already."""
+        if not isinstance(value, str):
+            if value is None or isinstance(value, bool | int | float):
+                self.refuse(name, value)
+            return value
+        if not value:
+            self.refuse(name, value)
+        return self.parse(value)
+
+
+def _ends(
+    above: float | None,
+    at_least: float | None,
+    below: float | None,
+    at_most: float | None,
+) -> dict[str, Any]:
+    ends: dict[str, Any] = {}
+    if above is not None:
+        ends["low"] = above
+    if at_least is not None:
+        ends |= {"low": at_least, "low_open": False}
+    if below is not None:
+        ends["high"] = below
+    if at_most is not None:
+        ends |= {"high": at_most, "high_open": False}
+    return ends
+
+
+def number(
+    help: str = "",
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    default: Any = None,
+) -> Number:
+    """Finite numbers between the given ends."""
+    return Number(help, default, **_ends(above, at_least, below, at_most))
+
+
+def positive(help: str = "", *, default: Any = None) -> Number:
+    """Finite numbers above 0."""
+    return number(help, above=0.0, default=default)
+
+
+def probability(help: str = "", *, default: Any = None) -> Number:
+    """Numbers in (0, 1)."""
+    return number(help, above=0.0, below=1.0, default=default)
+
+
+def whole(
+    help: str = "",
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    default: Any = None,
+) -> Whole:
+    """Whole numbers between the given ends."""
+    return Whole(help, default, **_ends(None, at_least, None, at_most))
+
+
+def numbers(
+    help: str = "",
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    size: int = 1,
+    default: Any = None,
+) -> Numbers:
+    """Lists of at least ``size`` finite numbers between the given ends."""
+    ends = _ends(above, at_least, below, at_most)
+    return Numbers(help, default, size=size, **ends)
+
+
+def choice(options: Iterable[str], help: str = "", *, default: Any = None) -> Choice:
+    """One of the words ``options``."""
+    return Choice(help, default, tuple(options))
+
+
+def parsed(
+    parse: Callable[[str], Any], kind: str, help: str = "", *, default: Any = None
+) -> Parsed:
+    """What ``parse`` makes of text; ``kind`` says in words what it takes."""
+    return Parsed(help, default, parse, kind)
+
+
+# What a bare annotation means.
+_PLAIN: dict[Any, Domain] = {float: Number(), int: Whole(), str: Parsed()}
+
+
+@functools.cache
+def parameters(function: Callable[..., Any]) -> Mapping[str, Domain]:
+    """The domains that a function's signature declares, with the signature's defaults.
+
+    A parameter is ``Annotated[type, domain]``; a bare ``float`` is any finite number, a
+    bare ``int`` any whole one.
+
+    Raises:
+      TypeError: for a parameter that declares none.
+    """
+    hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint = hints.get(name)
+        declared = [
+            part for part in typing.get_args(hint)[1:] if isinstance(part, Domain)
+        ]
+        domain = declared[0] if declared else _PLAIN.get(hint)
+        if domain is None:
+            raise TypeError(f"{function.__qualname__}: {name} declares no domain")
+        found[name] = dataclasses.replace(domain, default=parameter.default)
+    return found
+
+
+def read_values(
+    owner: str, given: Mapping[str, Any], domains: Mapping[str, Domain]
+) -> dict[str, Any]:
+    """The given values, and the defaults of the others; what is left empty is dropped.
+
+    Raises:
+      InputError: for a name that ``owner`` does not have, or a value outside its domain.
+    """
+    for name in given:
+        if name not in domains:
+            allowed = ", ".join(domains) or "none"
+            raise InputError(
+                f"{owner} has no setting {name!r}; it has: {allowed}"
+                f"{nearest(name, domains)}"
+            )
+    values = {}
+    for name, domain in domains.items():
+        value = given.get(name, domain.default)
+        if _absent(value) and _absent(domain.default):
+            continue
+        values[name] = domain.read(name, value)
+    return values
+
+
+def validated(function: Callable[P, R]) -> Callable[P, R]:
+    """``function``, refusing arguments outside the domains that its signature declares."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        known = parameters(function)
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = known[name].read(name, value)
+        return function(*bound.args, **bound.kwargs)
+
+    return call
+
+
+def checked(function: Callable[..., float]) -> Callable[..., float]:
+    """``function``, refusing values outside the domains that its signature declares."""
+
+    @functools.wraps(function)
+    def call(**given: Any) -> float:
+        values = read_values("it", given, parameters(function))
+        return float(function(**values))
+
+    return call

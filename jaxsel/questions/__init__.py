@@ -1,0 +1,1 @@
+"""What people ask: what tuning costs, what to run, what several releases cost."""

@@ -1,0 +1,96 @@
+"""A fixed grid of candidates beside a random search: what each costs and covers."""
+
+import math
+from typing import NamedTuple
+
+from jaxsel.families.tuning.secrecy import kept_secret
+from jaxsel.host.blas_threads import one_blas_thread
+from jaxsel.host.errors import check_integer
+from jaxsel.language.default_delta import DELTA
+from jaxsel.language.printing import Summary, printed, rounded_up
+from jaxsel.questions.account import TuningCost, account
+from jaxsel.questions.compose import CompositionCost, compose, guarantee_of, release
+from jaxsel.questions.tuning_words import saying_something
+from jaxsel.repetitions import Repetitions, as_law, from_mean
+
+
+@printed
+class GridCost(NamedTuple):
+    """Every candidate once, beside random candidates a random number of times.
+
+    Attributes:
+      candidates: how many the grid has.
+      every: each candidate trained once, all of it released.
+      random: the best of K runs released, every run with a candidate drawn at random.
+      tried: chance that the random search tries a given candidate at all.
+    """
+
+    candidates: int
+    every: CompositionCost
+    random: TuningCost
+    tried: float
+
+    def sentences(self) -> list[str]:
+        """What each costs and covers; epsilons are rounded up."""
+        grid, random, delta = self.every.best, self.random.best, self.random.delta
+        first = (
+            f"The grid, each of {self.candidates} candidates once: "
+            f"({rounded_up(grid.epsilon):g}, {delta:g})-differentially private, by "
+            f"{grid.theorem}. It covers all {self.candidates} runs with their scores: all "
+            "may be published."
+        )
+        second = (
+            f"A random candidate in each of K runs, E[K] = {self.random.law.mean:.6g}: "
+            f"({rounded_up(random.epsilon):g}, {delta:g})-differentially private, by "
+            f"{random.theorem}. It covers the best run only: keep "
+            f"{kept_secret([self.random.law])} secret. A given candidate is "
+            f"tried with probability {self.tried:.3g}."
+        )
+        if not math.isfinite(grid.epsilon) or not math.isfinite(random.epsilon):
+            return [first, second]
+        cheaper = grid.epsilon < random.epsilon
+        name = "The grid" if cheaper else "The random search"
+        return [first, second, f"{name} costs less."]
+
+    def summary(self) -> Summary:
+        """Both, with every bound that applies."""
+        rows = [
+            [name, bound.epsilon, bound.theorem]
+            for name, bounds in (
+                ("grid", self.every.bounds), ("random", self.random.bounds),
+            )
+            for bound in saying_something(bounds)
+        ]  # fmt: skip
+        columns = ("search", "epsilon", "theorem")
+        return Summary("\n".join(self.sentences()), columns, rows)
+
+
+@one_blas_thread()
+def account_grid(
+    base: object,
+    candidates: int,
+    delta: float = DELTA,
+    *,
+    repetitions: Repetitions | str | None = None,
+) -> GridCost:
+    """A fixed grid of candidates beside a random search of the same size.
+
+    Args:
+      base: what one run guarantees, whichever its candidate; as in ``guarantee_of``.
+      candidates: of the grid, >= 1.
+      delta: in [0, 1).
+      repetitions: law of K of the random search; geometric by default, with as many runs
+        on average as the grid has.
+
+    Raises:
+      InputError: as compose and account.
+    """
+    count = check_integer("grid", candidates, 1)
+    if repetitions is None:
+        law = from_mean("geometric", float(count))
+    else:
+        law = as_law(repetitions)
+    guarantee = guarantee_of(base)
+    every = compose([release(guarantee, None, count)], delta)
+    random = account(guarantee, law, delta)
+    return GridCost(count, every, random, float(law.pgf_gap(1.0 / count)))
