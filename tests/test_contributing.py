@@ -23,11 +23,11 @@ def skeletons():
     return found
 
 
-def test_the_files_of_the_worked_example_are_four_and_short():
+def test_the_files_of_the_worked_example_are_five_and_short():
     named = re.findall(r"^\| `([\w/]+\.py)`", PAGE, re.M)
-    assert len(named) == 4
+    assert len(named) == 5
     lines = sum(len((ROOT / name).read_text().splitlines()) for name in named)
-    assert lines <= 200
+    assert lines <= 220
 
 
 def test_the_claim_holds_and_knows_its_domain(skeletons):

@@ -23,9 +23,9 @@ _PACKAGE = (
     ("", set()),
     ("jaxsel.__version__; dir(jaxsel)", set()),
     ("jaxsel.InputError", set()),
-    ("jaxsel.validate", set()),
     ("import jaxsel.host.records", set()),
     ("jaxsel.repetitions", {"scipy"}),
+    ("jaxsel.validate", _ACCOUNT),
     ("jaxsel.account('pure:epsilon=1', 'poisson:mean=2')", _ACCOUNT),
     ("jaxsel.claim('PS-Cor3').evaluate()", _ACCOUNT),
 )

@@ -119,19 +119,21 @@ def test_a_stale_record_is_refused(tmp_path, monkeypatch):
         (
             "noisy_max",
             {"noisy_max.noisy_max", "noisy_max.laws"},
-            {"engine", "stream", "noise", "logarithm", "rows", "statistics", "domains"},
+            {"kernel.engine", "kernel.stream", "kernel.noise", "kernel.logarithm",
+             "kernel.rows", "kernel.statistics", "language.domains"},
         ),
         (
             "exponential_top_k",
             {"top_k.exponential", "top_k.laws", "top_k.release", "top_k.scales",
              "top_k.arrivals"},
-            {"engine", "stream", "noise", "look_up", "rows"},
+            {"kernel.engine", "kernel.stream", "kernel.noise", "kernel.look_up",
+             "kernel.rows"},
         ),
         (
             "private_tuning",
             {"tuning.private_tuning", "tuning.bases", "tuning.attained.exact_laws"},
-            {"engine", "stream", "repetition_sampling", "repetitions.counts",
-             "repetitions.negative_binomial"},
+            {"kernel.engine", "kernel.stream", "kernel.repetition_sampling",
+             "repetitions.counts", "repetitions.negative_binomial"},
         ),
     ],
 )  # fmt: skip

@@ -112,7 +112,7 @@ def _combined(names: frozenset[str]) -> str:
 
 
 def _families() -> list[str]:
-    root = Path(__file__).parent
+    root = Path(__file__).parents[1]
     paths = sorted((root / "families").rglob("*.py"))
     parts = [path.relative_to(root.parent).with_suffix("").parts for path in paths]
     return [".".join(each) for each in parts if each[-1] != "__init__"]
