@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxsel.kernel.engine import Performance, simulate
 from jaxsel.shards import executors
-from tests.test_executors import python_mechanism
+from tests.shards.test_executors import python_mechanism
 
 
 def main(marker: Path) -> int:

@@ -32,7 +32,7 @@ def test_a_leaf_selects_little_and_a_hub_much():
     assert not leaf.holds(EVERY_CLAIM, {"ps-cor3"})
     hub = selecting.select(["jaxsel/kernel/engine.py"])
     assert len(hub.files) > every / 2
-    assert "tests/test_engine.py" in hub.files
+    assert "tests/kernel/test_engine.py" in hub.files
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def test_a_document_and_a_new_file_select_what_lists_files():
 
 def test_a_test_reaches_what_its_strings_name():
     """A module to be replaced, a command, a mechanism and a figure."""
-    reached = selecting.module("tests.test_cli_scaling").imports
+    reached = selecting.module("tests.cli.test_cli_scaling").imports
     assert {"jaxsel.kernel.engine", "jaxsel.cli.main", "sims.__main__"} <= reached
     sim = selecting.select(["sims/clnss22_coin_game.py"])
-    assert "tests/test_cli_scaling.py" in sim.files
+    assert "tests/cli/test_cli_scaling.py" in sim.files
     assert "clnss22-coin-game" in sim.names
 
 

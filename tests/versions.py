@@ -20,9 +20,9 @@ ROOT = Path(__file__).parent.parent
 # Checkpoints, the command line, records, laws, data, figures: all that others provide.
 TESTS = (
     "tests/training",
-    "tests/test_cli.py",
+    "tests/cli/test_cli.py",
     "tests/test_contract.py",
-    "tests/test_progress_and_records.py",
+    "tests/host/test_progress_and_records.py",
     "tests/figures/test_making.py",
     "tests/data",
 )

@@ -41,7 +41,7 @@ def test_faults_can_be_planted_and_someone_should_see_them(room):
 
 
 def test_a_test_that_is_not_there_is_found():
-    assert _missing("tests/test_rows.py::test_of_nothing")
+    assert _missing("tests/kernel/test_rows.py::test_of_nothing")
     assert _missing("tests/test_nothing.py")
     assert not _missing("tests/faults/test_faults.py::test_faults_have_one_name_each")
 

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from jaxsel.sweeps import running
-from tests.test_cli import run, run_json
+from tests.cli.test_cli import run, run_json
 
 GRID = ("noisy_max", "epsilon=0.5:2:3", "noise=gumbel,laplace", "--trials", "2e3")
 

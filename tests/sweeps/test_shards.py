@@ -14,7 +14,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.shards import Shard
 from jaxsel.sweeps.sharing import facts_of, share_of
 from jaxsel.sweeps.tallying import Item
-from tests.test_cli import run, run_json
+from tests.cli.test_cli import run, run_json
 
 SETTINGS = {"epsilon": [0.5, 1], "noise": ["gumbel", "laplace"]}
 OPTIONS: Any = {"trials": 3_001, "seed": 7, "confidence": 0.9,

@@ -18,7 +18,7 @@ from jaxsel.kernel import logarithm, stream
 from tests.conftest import ALPHA
 
 WORD = jax.ShapeDtypeStruct((), jnp.uint32)
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def counted(function) -> dict[str, float]:

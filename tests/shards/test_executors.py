@@ -293,7 +293,7 @@ def test_dask_replaces_a_worker_that_is_killed(tmp_path):
     marker = tmp_path / "died"
     done = subprocess.run(
         [sys.executable, "-m", "tests.killed_worker", str(marker)],
-        cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=300,
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     assert marker.exists(), "a worker was to be killed"

@@ -26,7 +26,7 @@ JOINED = """
     hosts.join(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
     import jaxsel, jaxsel.kernel.engine
     from jaxsel.kernel.engine import Performance, simulate, simulate_grid
-    from tests.test_hosts import CELLS, GRID
+    from tests.kernel.test_hosts import CELLS, GRID
 """
 CELLS = [(np.eye(3)[i], {"epsilon": 1.0}) for i in range(2)]
 GRID = {"trials": 30_001, "seed": 3, "first_trial": 5}

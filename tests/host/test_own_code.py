@@ -18,7 +18,7 @@ from jaxsel.kernel import noise, stream
 from jaxsel.kernel.engine import simulate
 from jaxsel.language.base import Mechanism
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 # A mechanism of somebody who has read the guide, by every way of knowing a number.
 SCRIPT = '''

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from jaxsel.cli import main
 from jaxsel.host.errors import InputError
-from tests.test_cli import no_compilation_cache as no_compilation_cache
-from tests.test_cli import run
+from tests.cli.test_cli import no_compilation_cache as no_compilation_cache
+from tests.cli.test_cli import run
 
 SIMULATE = ("simulate", "noisy_max", "--trials", "20001")
 AUDIT = ("audit", "fixed_repetitions", "count=5", "--trials", "4000")

@@ -17,7 +17,7 @@ from jaxsel.host import blas_threads
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 BASE, LAW = "gaussian:noise_multiplier=4", "geometric:mean=10"
 
 

@@ -96,7 +96,7 @@ def test_ranges_of_trials_add_up_across_processes():
     code = textwrap.dedent(
         """
         import pickle, sys
-        from tests.test_engine import tallies
+        from tests.kernel.test_engine import tallies
         first, trials = int(sys.argv[1]), int(sys.argv[2])
         found = tallies(trials=trials, first_trial=first)
         sys.stdout.buffer.write(pickle.dumps(found))
@@ -246,7 +246,7 @@ KILLED_RUN = """
 import os, signal, sys
 from jaxsel.kernel.engine import Performance, simulate
 import jaxsel.kernel.engine
-from tests.test_engine import PARAMS, SCORES
+from tests.kernel.test_engine import PARAMS, SCORES
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 jaxsel.kernel.engine._SAVE_SECONDS = 0.0
 save, states = jaxsel.kernel.engine._save, []
