@@ -83,8 +83,8 @@ if TYPE_CHECKING:
         privacy_loss_distribution as privacy_loss_distribution,
     )
     from jaxsel.questions.compose import release as release
-    from jaxsel.questions.plan_releases import ReleasePlan as ReleasePlan
     from jaxsel.questions.plan_releases import plan_releases as plan_releases
+    from jaxsel.questions.releases import ReleasePlan as ReleasePlan
     from jaxsel.questions.report import report as report
     from jaxsel.reports.report import Report as Report
     from jaxsel.sweeps.functions import Trial as Trial
@@ -112,7 +112,7 @@ _PUBLIC = {
     "Performance": "kernel.engine:Performance",
     "Plan": "families.tuning.planning.planned:Plan",
     "Relation": "language.base:Relation",
-    "ReleasePlan": "questions.plan_releases:ReleasePlan",
+    "ReleasePlan": "questions.releases:ReleasePlan",
     "Report": "reports.report:Report",
     "Selection": "families.tuning.private_tuning:Selection",
     "Tallies": "kernel.tallies:Tallies",

@@ -189,8 +189,11 @@ def _taken_from(path: Path) -> set[str]:
     while waiting:
         module, name = waiting.pop()
         folder = ROOT.joinpath(*module.split("."))
+        inner = folder / name / "__init__.py"
         if (folder / f"{name}.py").exists():
             found.add(f"{module}.{name}")
+        elif inner.exists():  # a package: all that it hands on
+            found |= _taken_from(inner)
         elif (folder / "__init__.py").exists():
             tree = ast.parse((folder / "__init__.py").read_text())
             waiting += [

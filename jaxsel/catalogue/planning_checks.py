@@ -91,7 +91,7 @@ def _covered(pair: Pair, relation: Relation) -> bool:
 
 def _plan_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
-        from jaxsel.questions.plan_releases import OPEN_SETTINGS, plan_releases
+        from jaxsel.questions.releases import OPEN_SETTINGS, least_noise
 
         generator = np.random.default_rng(budget.seed + 31)
         planned, most = 0, max(1, min(budget.cases, _PLANS))
@@ -100,8 +100,8 @@ def _plan_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
             epsilon, delta = _WISHES[int(generator.integers(len(_WISHES)))]
             releases = int(generator.choice([1, 2, 3, 12]))
             try:
-                plan = plan_releases(
-                    entry.name, epsilon=epsilon, delta=delta, releases=releases,
+                plan = least_noise(
+                    entry, epsilon=epsilon, delta=delta, releases=releases,
                     settings=given,
                 )  # fmt: skip
                 built = entry.build(plan.settings)
@@ -121,7 +121,7 @@ def _plan_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
 
 def _kept(entry: MechanismEntry, plan, built, pair: Pair, where: str) -> Iterator[Case]:
     """What one pair says of a plan."""
-    from jaxsel.questions.plan_releases import one_release
+    from jaxsel.questions.releases import one_release
 
     wish, values = plan.epsilon, built.values
     one = one_release(entry, values)
@@ -157,10 +157,10 @@ def _planned(entry: MechanismEntry) -> Callable[..., float]:
         releases: Annotated[int, whole("how many", at_least=1, at_most=1000)] = 1,
     ) -> float:
         """Epsilon that is proved of the planned releases, other settings as by default."""
-        from jaxsel.questions.plan_releases import plan_releases
+        from jaxsel.questions.releases import least_noise
 
-        found = plan_releases(
-            entry.name, epsilon=epsilon, delta=delta, releases=releases
+        found = least_noise(
+            entry, epsilon=epsilon, delta=delta, releases=releases, settings={}
         )
         return found.epsilon
 
@@ -169,7 +169,7 @@ def _planned(entry: MechanismEntry) -> Callable[..., float]:
 
 def planning_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
     """PLAN claims of every entry that a plan of releases may be made for."""
-    from jaxsel.questions.plan_releases import may_be_planned, widest_relation
+    from jaxsel.questions.releases import may_be_planned, widest_relation
 
     return tuple(
         Claim(

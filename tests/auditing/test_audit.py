@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxsel.auditing.audit import audit as auditing
+from jaxsel.auditing import audit as auditing
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Pair, Relation

@@ -12,7 +12,8 @@ from jaxsel.families.top_k.curves import peeled_curve
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 from jaxsel.questions import release_curves
-from jaxsel.questions.plan_releases import OPEN_SETTINGS, may_be_planned, plan_releases
+from jaxsel.questions.plan_releases import plan_releases
+from jaxsel.questions.releases import OPEN_SETTINGS, may_be_planned
 
 BUDGET = Budget(trials=1000, cases=20)
 

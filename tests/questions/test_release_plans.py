@@ -16,13 +16,9 @@ from jaxsel.cli.main import main
 from jaxsel.families.top_k.calibration import stable_top_k_calibration
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
-from jaxsel.questions.plan_releases import (
-    NEIGHBOURS,
-    composed,
-    one_release,
-    plan_releases,
-)
+from jaxsel.questions.plan_releases import plan_releases
 from jaxsel.questions.release_curves import known_curve
+from jaxsel.questions.releases import NEIGHBOURS, composed, one_release
 
 
 def _responses(epsilon: float, count: int):
