@@ -70,7 +70,7 @@ bench: $(VENV)/installed
 
 # Every mechanism here and at a commit, by turns: make bench-against COMMIT=main
 bench-against: $(VENV)/installed
-	$(BIN)/python -m jaxsel.bench.against $(COMMIT)
+	$(BIN)/python -m benchmarks.against $(COMMIT)
 
 # On a machine with a GPU; a run that is killed, or bounded by MINUTES, goes on.
 MINUTES ?= inf

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks import mechanisms as bench
+from benchmarks.checks import chi_square_p_value
 from jaxsel import catalogue
-from jaxsel.bench import mechanisms as bench
-from jaxsel.bench.checks import chi_square_p_value
 from jaxsel.data.images import load_images
 from jaxsel.host import records
 from jaxsel.host.errors import InputError

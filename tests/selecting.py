@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from jaxsel.host import source_digest
 
 ROOT = Path(__file__).parents[1]
-_PACKAGES = ("jaxsel", "sims", "figures", "tests")
+_PACKAGES = ("jaxsel", "sims", "figures", "benchmarks", "tests")
 # What a command line starts: python -m jaxsel.
 _COMMANDS = {
     "jaxsel": "jaxsel.cli.main",

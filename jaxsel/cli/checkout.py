@@ -1,9 +1,10 @@
-"""Figures and simulations, which lie beside the package in a checkout of it."""
+"""Figures, simulations and benchmarks, which lie beside the package in a checkout."""
 
 import ast
 import importlib
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import jaxsel
@@ -22,13 +23,19 @@ def _row(folder: str, name: str, thing: Any) -> dict[str, Any]:
     return {"id": name, "title": title, "file": str(path.relative_to(ROOT))}
 
 
-def found_in(folder: str) -> list[dict[str, Any]]:
-    """Id, title and file of every figure ("figures") or simulation ("sims"); nothing
-    where the package is installed without them."""
+def beside(folder: str) -> ModuleType | None:
+    """The package of a folder beside jaxsel; None where jaxsel is installed without."""
     if not (ROOT / "pyproject.toml").exists() or not (ROOT / folder).is_dir():
-        return []
+        return None
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))  # one may stand in another folder
-    module = importlib.import_module(folder)
+    return importlib.import_module(folder)
+
+
+def found_in(folder: str) -> list[dict[str, Any]]:
+    """Id, title and file of every figure ("figures") or simulation ("sims")."""
+    module = beside(folder)
+    if module is None:
+        return []
     things = module.FIGURES if folder == "figures" else module.SIMS
     return [_row(folder, name, thing) for name, thing in things.items()]

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.bench import GOALS
 from jaxsel.cli.arguments import (
     JsonOption,
     SeedOption,
@@ -16,10 +15,14 @@ from jaxsel.cli.arguments import (
     complete_mechanisms,
     read_trials,
 )
+from jaxsel.cli.checkout import beside
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError, check_integer
 
-_GOALS = "\n".join(f"{goal}: {what}" for goal, what in GOALS.items())
+_BENCH = beside("benchmarks")
+_GOALS = "\n".join(
+    f"{goal}: {what}" for goal, what in (_BENCH.GOALS if _BENCH else {}).items()
+)
 BENCH_HELP = f"""Measure speed side by side with numpy, plain JAX and peers, as ratios.
 
 \b
@@ -162,27 +165,30 @@ def bench_command(
     del seed
     from rich.console import Console
 
-    from jaxsel import bench
-    from jaxsel.bench.__main__ import table
-
     with bad_input_exits():
+        if _BENCH is None:
+            raise InputError(
+                "the benchmarks lie in a checkout of jaxsel; run them there"
+            )
         if everything or mechanism:
             if goals:
                 raise InputError("give goals, or --all, or --mechanism, and not both")
-            found = bench.run_mechanisms(
+            found = _BENCH.run_mechanisms(
                 mechanism or (), record=record, progress=not json
             )
         elif record is not None and goals != [14]:
             raise InputError("--record goes with --all, --mechanism or goal 14")
         else:
-            found = bench.run(goals or None, record=record, progress=not json)
+            found = _BENCH.run(goals or None, record=record, progress=not json)
     if json:
         print_json(found)
     elif isinstance(found, dict):
-        from jaxsel.bench.table import COLUMNS, lines
+        from benchmarks.table import COLUMNS, lines
 
         print_table("Mechanisms", COLUMNS, lines(found["rows"]))
     else:
+        from benchmarks.__main__ import table
+
         Console().print(table(found))
     missed = not isinstance(found, dict) and any(
         r.measured is not None and not r.met for r in found

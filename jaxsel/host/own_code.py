@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-OURS = ("jaxsel", "sims", "figures")
+OURS = ("jaxsel", "sims", "figures", "benchmarks")
 # They check what a function is given, and compute nothing.
 _CHECKERS = ("jaxtyping", "beartype")
 _PLAIN = {

@@ -13,8 +13,9 @@ import textwrap
 
 import pytest
 
+import benchmarks as bench
 import jaxsel
-from jaxsel import bench, catalogue
+from jaxsel import catalogue
 from jaxsel.catalogue import published_claims, self_checks
 from jaxsel.cli import checkout, main
 from jaxsel.host import source_digest

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxsel.bench import jaxpr_in_numpy
+from benchmarks import jaxpr_in_numpy
 from jaxsel.catalogue import mechanisms
 from jaxsel.kernel import stream
 from jaxsel.language.base import Mechanism

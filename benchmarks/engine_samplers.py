@@ -1,0 +1,26 @@
+"""jaxsel's own samplers as competitors: whole calls of ``simulate``, nothing left out."""
+
+import itertools
+from typing import Any
+
+from benchmarks.timing import Sampler
+from jaxsel.kernel.engine import Performance, simulate
+from jaxsel.language.base import Mechanism
+
+BLOCK = 8192
+
+
+def simulated(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
+    """Trials of a mechanism by ``simulate``, a fresh seed a call, all in one block call."""
+    seeds = itertools.count(1)
+
+    def run(trials: int):
+        performance = Performance(BLOCK, trials // BLOCK)
+        tallies = simulate(
+            mechanism, data, params, trials=trials, seed=next(seeds), progress=False,
+            performance=performance,
+        )  # fmt: skip
+        return tallies.values[0]
+
+    law = None if mechanism.law is None else mechanism.law(data, params).probabilities
+    return Sampler(run, BLOCK, law)

@@ -1,0 +1,83 @@
+"""Any mechanism in vectorised NumPy: its own trace, an operation at a time.
+
+What one would write by hand if one wrote the same algorithm for a block of trials in NumPy:
+arrays over trials, NumPy's own generator (SFC64) instead of counters. Gathers and sorts,
+which NumPy has no word for in this form, are left to JAX, uncompiled.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import jaxpr_in_numpy
+from benchmarks.numpy_samplers import new_generator
+from benchmarks.operations import THREEFRY
+from benchmarks.timing import Sampler
+from jaxsel.kernel import stream
+from jaxsel.language.base import Mechanism
+
+# Trials of a block: arrays of them stay in cache, and hide what a call of NumPy costs.
+BLOCK = 4096
+
+
+def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
+    """Trials of a mechanism in NumPy.
+
+    Args:
+      mechanism: what runs.
+      data, params: its input, as for ``simulate``.
+
+    Raises:
+      TypeError: for a mechanism that uses JAX's own generator, which NumPy has not.
+    """
+    generator = new_generator()
+
+    def two_words(place, first, second, x0, x1):
+        del place
+        shape = np.broadcast_shapes(*(np.shape(x) for x in (first, second, x0, x1)))
+        size = int(np.prod(shape))
+        raw = generator.bit_generator.random_raw(size).view(np.uint32)
+        return raw[::2].reshape(shape), raw[1::2].reshape(shape)
+
+    def logarithm(place, exponent, fraction):
+        del place  # what NumPy would write: its own
+        return [exponent * exponent.dtype.type(np.log(2)) + np.log1p(fraction)]
+
+    def events(lane, prepared):
+        zero = jnp.uint32(0)
+
+        def one(lane):
+            key = stream.Key(zero, zero, lane)
+            return mechanism.event(mechanism.sample(key, *prepared))
+
+        return jax.vmap(one)(lane)
+
+    lane = np.arange(BLOCK, dtype=np.uint32)
+    count = len(mechanism.labels(data, params))
+    with jax.enable_x64(True):
+        prepared = jax.tree.map(np.asarray, mechanism.prepare(data, params))
+        block = jaxpr_in_numpy.runner(
+            events,
+            lane,
+            prepared,
+            watch={
+                THREEFRY: two_words,
+                "join_single": logarithm,
+                "join_double": logarithm,
+            },
+        )
+
+        block(lane, prepared)  # raises here what cannot be done
+
+    def run(trials: int) -> np.ndarray:
+        tallies = np.zeros(count, dtype=np.int64)
+        with jax.enable_x64(True):
+            for _ in range(trials // BLOCK):
+                (found,) = block(lane, prepared)
+                tallies += np.bincount(found, minlength=count)
+        return tallies
+
+    law = None if mechanism.law is None else mechanism.law(data, params).probabilities
+    return Sampler(run, BLOCK, law)

@@ -1,0 +1,54 @@
+"""What a benchmark reports."""
+
+import math
+from typing import NamedTuple
+
+AT_LEAST = "times, at least"
+AT_MOST = "at most"
+
+
+class GoalResult(NamedTuple):
+    """One number set against its goal.
+
+    Attributes:
+      goal: number of the goal, see ``benchmarks.GOALS``.
+      name: what was measured.
+      measured: the number; None if it could not be measured (``detail`` says why).
+      threshold: what it has to reach; None for a number reported beside the goals.
+      met: whether it does; True without a threshold, False if not measured.
+      unit: of the number, and which side of the threshold is right.
+      detail: the absolute rates and settings behind the number.
+    """
+
+    goal: int
+    name: str
+    measured: float | None
+    threshold: float | None
+    met: bool
+    unit: str
+    detail: str
+
+
+def at_least(goal: int, name: str, measured: float, threshold: float, detail: str):
+    """A ratio that has to reach the threshold."""
+    met = math.isfinite(measured) and measured >= threshold
+    return GoalResult(goal, name, measured, threshold, met, AT_LEAST, detail)
+
+
+def at_most(
+    goal: int, name: str, measured: float, threshold: float, detail: str, unit: str = ""
+):
+    """A number that must not exceed the threshold; ``unit`` names what it counts."""
+    met = math.isfinite(measured) and measured <= threshold
+    unit = f"{unit}, {AT_MOST}" if unit else AT_MOST
+    return GoalResult(goal, name, measured, threshold, met, unit, detail)
+
+
+def note(goal: int, name: str, measured: float, detail: str) -> GoalResult:
+    """A ratio reported without a threshold."""
+    return GoalResult(goal, name, measured, None, True, "times", detail)
+
+
+def missing(goal: int, name: str, threshold: float, why: str) -> GoalResult:
+    """A ratio that could not be measured here."""
+    return GoalResult(goal, name, None, threshold, False, AT_LEAST, why)
