@@ -175,7 +175,8 @@ def reached(name: str) -> frozenset[str]:
 def named() -> dict[str, frozenset[str]]:
     """Every name of the catalogue, of a figure or simulation -> what it is made from."""
     from figures import FIGURES
-    from jaxsel.catalogue import collect
+    from jaxsel.catalogue import self_checks
+    from jaxsel.language import declared
     from sims.registry import SIMS
 
     found: dict[str, set[str]] = {}
@@ -187,10 +188,10 @@ def named() -> dict[str, frozenset[str]]:
                 of |= reached(each)
 
     checks = ("jaxsel.catalogue.checks", "jaxsel.catalogue.planning_checks")
-    for each in collect._modules("entries"):
+    for each in declared.modules("entries"):
         for entry in getattr(each, "ENTRIES", ()):
             add((entry.name, *entry.ids), each.__name__)
-    for check in collect.self_checks():
+    for check in self_checks():
         entry = check.id.partition("-")[2].lower()
         longest = max(
             (name for name in found if entry.startswith(name)), key=len, default=None
@@ -200,7 +201,7 @@ def named() -> dict[str, frozenset[str]]:
             of, *(reached(each) for each in checks)
         )
     for declares in ("claims", "entries"):
-        for each in collect._modules(declares):
+        for each in declared.modules(declares):
             for statement in getattr(each, "STATEMENTS", ()):
                 claims = getattr(statement, "claims", (statement,))
                 add(

@@ -2,16 +2,18 @@
 
 from jaxsel.catalogue.collect import (
     all_claims,
-    errata,
     find_claim,
-    find_erratum,
     find_mechanism,
-    find_remark,
     is_self_check,
     mechanisms,
+    self_checks,
+)
+from jaxsel.language.declared import (
+    errata,
+    find_erratum,
+    find_remark,
     published_claims,
     remarks,
-    self_checks,
 )
 
 __all__ = [

@@ -1,99 +1,20 @@
-"""Collects what the families declare; nothing is listed by hand a second time.
-
-A family declares its statements (a tuple ``STATEMENTS``) in the modules of its folder
-``claims``, and its mechanisms (``ENTRIES``) in a module ``entries``; for a single mechanism
-one module ``<mechanism>_entries`` may hold both. These modules import no JAX: to name
-things costs no compiler.
-"""
+"""Mechanisms and the software's self-checks, beside what the families state."""
 
 import functools
-import importlib
-import pkgutil
-import re
-from collections.abc import Iterator, Sequence
-from importlib.resources import files
-from types import ModuleType
-from typing import TypeVar
 
-from jaxsel import families
 from jaxsel.host.errors import InputError
-from jaxsel.language import papers
-from jaxsel.language.base import Claim, Erratum, Remark
+from jaxsel.language.base import Claim
+from jaxsel.language.declared import find_published, modules, published_claims
 from jaxsel.language.domains import nearest
 from jaxsel.language.entry import MechanismEntry
-from jaxsel.language.statements import Misprint, Note, Statement
-
-
-@functools.cache
-def _names(declares: str) -> tuple[str, ...]:
-    """Modules of the families that have a ``declares`` ("claims" or "entries") name."""
-    prefix, names = f"{families.__name__}.", []
-    for found in pkgutil.walk_packages(families.__path__, prefix):
-        parts = found.name.removeprefix(prefix).split(".")[1:]
-        if not found.ispkg and (
-            declares in parts or parts[-1].endswith(f"_{declares}")
-        ):
-            names.append(found.name)
-    return tuple(names)
-
-
-def _modules(declares: str) -> Iterator[ModuleType]:
-    return map(importlib.import_module, _names(declares))
-
-
-def _stating() -> tuple[str, ...]:
-    """Modules that may declare statements."""
-    return (*_names("claims"), *_names("entries"))
-
-
-def _statements() -> Iterator[Statement]:
-    for module in map(importlib.import_module, _stating()):
-        yield from getattr(module, "STATEMENTS", ())
-
-
-@functools.cache
-def _claims_in(module: ModuleType) -> tuple[Claim, ...]:
-    """The claims of a module's statements, the same objects every time."""
-    found: list[Claim] = []
-    for statement in getattr(module, "STATEMENTS", ()):
-        found += [statement] if isinstance(statement, Claim) else statement.claims
-    return tuple(found)
-
-
-def _place(found: Claim | Erratum | Remark) -> tuple[int, list[str | int]]:
-    """By paper, then by id, Theorem 2 before Theorem 10."""
-    parts = re.split(r"(\d+)", found.id)
-    return papers.order(found.source), [int(p) if p.isdigit() else p for p in parts]
-
-
-@functools.cache
-def published_claims() -> tuple[Claim, ...]:
-    """Every statement of the papers, and of this project, that is a claim."""
-    modules = map(importlib.import_module, _stating())
-    found = [claim for module in modules for claim in _claims_in(module)]
-    return tuple(sorted(found, key=_place))
-
-
-@functools.cache
-def errata() -> tuple[Erratum, ...]:
-    """Every place where a paper errs."""
-    found = [s.erratum for s in _statements() if isinstance(s, Misprint)]
-    return tuple(sorted(found, key=_place))
-
-
-@functools.cache
-def remarks() -> tuple[Remark, ...]:
-    """What is to be known of statements in print, and is no error of theirs."""
-    found = [s.remark for s in _statements() if isinstance(s, Note)]
-    return tuple(sorted(found, key=_place))
 
 
 @functools.cache
 def mechanisms() -> tuple[MechanismEntry, ...]:
     """Every mechanism that has a public name."""
     return tuple(
-        entry._replace(find_claim=find_claim)
-        for module in _modules("entries")
+        entry
+        for module in modules("entries")
         for entry in getattr(module, "ENTRIES", ())
     )
 
@@ -123,40 +44,6 @@ def all_claims() -> tuple[Claim, ...]:
     return (*published_claims(), *self_checks())
 
 
-@functools.cache
-def _claims_by_name() -> dict[str, Claim]:
-    """Published claims by lower-case id and alias."""
-    found = {}
-    for claim in published_claims():
-        for name in (claim.id, *claim.aliases):
-            found[name.lower()] = claim
-    return found
-
-
-@functools.cache
-def _sources() -> dict[str, str]:
-    """The text of the modules with claims, in small letters, by the module's name."""
-    found = {}
-    for name in _stating():
-        package, _, own = name.rpartition(".")
-        found[name] = files(package).joinpath(f"{own}.py").read_text("utf-8").lower()
-    return found
-
-
-@functools.cache
-def _written_claim(name: str) -> Claim | None:
-    """The claim of that lower-case id or alias, from the modules that write it out.
-
-    To load all of them takes a second, and an account's report needs one.
-    """
-    for module, source in _sources().items():
-        if f'"{name}"' in source:
-            for claim in _claims_in(importlib.import_module(module)):
-                if name in (each.lower() for each in (claim.id, *claim.aliases)):
-                    return claim
-    return None
-
-
 def find_claim(identity: str) -> Claim:
     """The claim of that id or alias, in any case of letters.
 
@@ -168,12 +55,10 @@ def find_claim(identity: str) -> Claim:
             f"a claim is found by its id, a text, not by a {type(identity).__name__}"
         )
     name = identity.lower()
-    written = None if is_self_check(name) else _written_claim(name)
-    if written is not None:
-        return written
-    if name in _claims_by_name():
-        return _claims_by_name()[name]
     checks = self_checks() if is_self_check(name) else ()
+    published = None if checks else find_published(name)
+    if published is not None:
+        return published
     for claim in checks:
         if claim.id.lower() == name:
             return claim
@@ -182,38 +67,6 @@ def find_claim(identity: str) -> Claim:
         f"there is no claim {identity!r}{nearest(identity, known)} "
         "(jaxsel list claims names them all)"
     )
-
-
-Noted = TypeVar("Noted", Erratum, Remark)
-
-
-def _find(kind: str, identity: str, known: Sequence[Noted]) -> Noted:
-    for one in known:
-        if one.id.lower() == identity.lower():
-            return one
-    close = nearest(identity, [one.id for one in known])
-    raise InputError(
-        f"there is no {kind} {identity!r}{close} "
-        f"(jaxsel list {'errata' if kind == 'erratum' else 'remarks'} names them all)"
-    )
-
-
-def find_erratum(identity: str) -> Erratum:
-    """The erratum of that id, in any case of letters.
-
-    Raises:
-      InputError: if there is none.
-    """
-    return _find("erratum", identity, errata())
-
-
-def find_remark(identity: str) -> Remark:
-    """The remark of that id, in any case of letters.
-
-    Raises:
-      InputError: if there is none.
-    """
-    return _find("remark", identity, remarks())
 
 
 def find_mechanism(name: str) -> MechanismEntry:

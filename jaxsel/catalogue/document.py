@@ -10,15 +10,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from jaxsel import repetitions
-from jaxsel.catalogue.collect import (
-    errata,
-    mechanisms,
-    published_claims,
-    remarks,
-    self_checks,
-)
+from jaxsel.catalogue.collect import mechanisms, self_checks
 from jaxsel.catalogue.measured import measured
 from jaxsel.language.base import Claim, Erratum, Remark
+from jaxsel.language.declared import errata, published_claims, remarks
 from jaxsel.language.domains import Domain
 from jaxsel.language.entry import MechanismEntry, shown
 from jaxsel.language.papers import PAPERS, paper_of

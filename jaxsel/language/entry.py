@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Claim, Mechanism, Pair
+from jaxsel.language.base import Mechanism, Pair
+from jaxsel.language.declared import find_published
 from jaxsel.language.domains import Domain, read_values
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.utility import Utility
@@ -138,7 +139,6 @@ class MechanismEntry(NamedTuple):
         = 1, no ties), at which the self-checks try the mechanism as well.
       utility: (values, labels of the events) -> what each event is worth; {} where
         events are not ranked.
-      find_claim: id -> the claim; the catalogue gives it to what it lists.
     """
 
     name: str
@@ -151,7 +151,6 @@ class MechanismEntry(NamedTuple):
     guarantee: Callable[[Values, Pair], Guarantee | None] = no_guarantee
     elsewhere: Values = MappingProxyType({})
     utility: Callable[[Values, tuple[str, ...]], Utility] = no_utility
-    find_claim: Callable[[str], Claim] | None = None
 
     def read(self, given: Values) -> dict[str, Any]:
         """Typed values of the settings: those given (as text or as values), and defaults.
@@ -183,6 +182,6 @@ class MechanismEntry(NamedTuple):
         found = self.guarantee(self.read(given), pair)
         if found is None:
             return None
-        assert self.find_claim is not None, f"{self.name} is not of the catalogue"
-        claim = self.find_claim(found.claim)
+        claim = find_published(found.claim)
+        assert claim is not None, f"{found.claim} is not declared"
         return Promise(found.claim, claim.evaluate(**found.parameters))

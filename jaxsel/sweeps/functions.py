@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.catalogue import find_claim
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import FiniteLaw, Mechanism, Pair, outcome_itself
 from jaxsel.language.domains import Domain, Parsed, number, parsed, whole
@@ -192,7 +191,6 @@ class CellFunction(NamedTuple):
                 name: np.asarray(worth, np.float64)
                 for name, worth in trial.utility.items()
             },
-            find_claim=find_claim,
         )
         return Built(trial.mechanism, trial.data, trial.params, entry, values)
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from jaxsel.catalogue.collect import find_claim
+from jaxsel.catalogue import find_claim
 from jaxsel.families.choosing.laws import group_law, stable_settings
 from jaxsel.language.base import Budget
 

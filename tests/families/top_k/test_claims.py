@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.catalogue.collect import find_claim, published_claims
+from jaxsel.catalogue import find_claim, published_claims
 from jaxsel.families.top_k.claims import (
     approximate_renyi,
     experiments,

@@ -1,0 +1,160 @@
+"""What the families declare; nothing is listed by hand a second time.
+
+A family declares its statements (a tuple ``STATEMENTS``) in the modules of its folder
+``claims``, and its mechanisms (``ENTRIES``) in a module ``entries``; for a single mechanism
+one module ``<mechanism>_entries`` may hold both. These modules import no JAX: to name
+things costs no compiler. They are found by name, so that nothing here imports a family.
+"""
+
+import functools
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from types import ModuleType
+from typing import TypeVar
+
+from jaxsel.host.errors import InputError
+from jaxsel.language import papers
+from jaxsel.language.base import Claim, Erratum, Remark
+from jaxsel.language.domains import nearest
+from jaxsel.language.statements import Misprint, Note, Statement
+
+
+@functools.cache
+def names_of_modules(declares: str) -> tuple[str, ...]:
+    """Modules of the families that have a ``declares`` ("claims" or "entries") name."""
+    families = importlib.import_module("jaxsel.families")
+    prefix, names = f"{families.__name__}.", []
+    for found in pkgutil.walk_packages(families.__path__, prefix):
+        parts = found.name.removeprefix(prefix).split(".")[1:]
+        if not found.ispkg and (
+            declares in parts or parts[-1].endswith(f"_{declares}")
+        ):
+            names.append(found.name)
+    return tuple(names)
+
+
+def modules(declares: str) -> Iterator[ModuleType]:
+    """Those modules."""
+    return map(importlib.import_module, names_of_modules(declares))
+
+
+def _stating() -> tuple[str, ...]:
+    """Modules that may declare statements."""
+    return (*names_of_modules("claims"), *names_of_modules("entries"))
+
+
+def _statements() -> Iterator[Statement]:
+    for module in map(importlib.import_module, _stating()):
+        yield from getattr(module, "STATEMENTS", ())
+
+
+@functools.cache
+def _claims_in(module: ModuleType) -> tuple[Claim, ...]:
+    """The claims of a module's statements, the same objects every time."""
+    found: list[Claim] = []
+    for statement in getattr(module, "STATEMENTS", ()):
+        found += [statement] if isinstance(statement, Claim) else statement.claims
+    return tuple(found)
+
+
+def _place(found: Claim | Erratum | Remark) -> tuple[int, list[str | int]]:
+    """By paper, then by id, Theorem 2 before Theorem 10."""
+    parts = re.split(r"(\d+)", found.id)
+    return papers.order(found.source), [int(p) if p.isdigit() else p for p in parts]
+
+
+@functools.cache
+def published_claims() -> tuple[Claim, ...]:
+    """Every statement of the papers, and of this project, that is a claim."""
+    modules = map(importlib.import_module, _stating())
+    found = [claim for module in modules for claim in _claims_in(module)]
+    return tuple(sorted(found, key=_place))
+
+
+@functools.cache
+def errata() -> tuple[Erratum, ...]:
+    """Every place where a paper errs."""
+    found = [s.erratum for s in _statements() if isinstance(s, Misprint)]
+    return tuple(sorted(found, key=_place))
+
+
+@functools.cache
+def remarks() -> tuple[Remark, ...]:
+    """What is to be known of statements in print, and is no error of theirs."""
+    found = [s.remark for s in _statements() if isinstance(s, Note)]
+    return tuple(sorted(found, key=_place))
+
+
+@functools.cache
+def _claims_by_name() -> dict[str, Claim]:
+    """Published claims by lower-case id and alias."""
+    found = {}
+    for claim in published_claims():
+        for name in (claim.id, *claim.aliases):
+            found[name.lower()] = claim
+    return found
+
+
+@functools.cache
+def _sources() -> dict[str, str]:
+    """The text of the modules with claims, in small letters, by the module's name."""
+    found = {}
+    for name in _stating():
+        package, _, own = name.rpartition(".")
+        found[name] = files(package).joinpath(f"{own}.py").read_text("utf-8").lower()
+    return found
+
+
+@functools.cache
+def _written_claim(name: str) -> Claim | None:
+    """The claim of that lower-case id or alias, from the modules that write it out.
+
+    To load all of them takes a second, and an account's report needs one.
+    """
+    for module, source in _sources().items():
+        if f'"{name}"' in source:
+            for claim in _claims_in(importlib.import_module(module)):
+                if name in (each.lower() for each in (claim.id, *claim.aliases)):
+                    return claim
+    return None
+
+
+def find_published(identity: str) -> Claim | None:
+    """The published claim of that id or alias, in any case of letters; None if none is."""
+    name = identity.lower()
+    return _written_claim(name) or _claims_by_name().get(name)
+
+
+Noted = TypeVar("Noted", Erratum, Remark)
+
+
+def _find(kind: str, identity: str, known: Sequence[Noted]) -> Noted:
+    for one in known:
+        if one.id.lower() == identity.lower():
+            return one
+    close = nearest(identity, [one.id for one in known])
+    raise InputError(
+        f"there is no {kind} {identity!r}{close} "
+        f"(jaxsel list {'errata' if kind == 'erratum' else 'remarks'} names them all)"
+    )
+
+
+def find_erratum(identity: str) -> Erratum:
+    """The erratum of that id, in any case of letters.
+
+    Raises:
+      InputError: if there is none.
+    """
+    return _find("erratum", identity, errata())
+
+
+def find_remark(identity: str) -> Remark:
+    """The remark of that id, in any case of letters.
+
+    Raises:
+      InputError: if there is none.
+    """
+    return _find("remark", identity, remarks())
