@@ -88,9 +88,9 @@ if TYPE_CHECKING:
     from jaxsel.questions.report import report as report
     from jaxsel.reports.report import Report as Report
     from jaxsel.sweeps.functions import Trial as Trial
-    from jaxsel.sweeps.functions import over as over
     from jaxsel.sweeps.functions import own_mechanism as own_mechanism
     from jaxsel.sweeps.running import sweep as sweep
+    from jaxsel.sweeps.signature import over as over
 
     __version__: str
 
@@ -137,7 +137,7 @@ _PUBLIC = {
     "noised_score": "families.tuning.noised_bases:noised_score",
     "noisy_max": "families.noisy_max.noisy_max:noisy_max",
     "optimal": "families.tuning.planning.optimal:optimal",
-    "over": "sweeps.functions:over",
+    "over": "sweeps.signature:over",
     "own_mechanism": "sweeps.functions:own_mechanism",
     "plan": "families.tuning.planning.planned:plan",
     "plan_releases": "questions.plan_releases:plan_releases",

@@ -26,6 +26,8 @@ class Built(NamedTuple):
       data, params: its input.
       entry: what the catalogue keeps of it; filled in by ``MechanismEntry.build``.
       values: the settings that it was built with, likewise.
+      statistic: what is kept of a trial; None: the event.
+      beside: numbers or arrays by name that a sweep shows beside its tallies.
     """
 
     mechanism: Mechanism
@@ -33,6 +35,8 @@ class Built(NamedTuple):
     params: dict[str, Any]
     entry: "MechanismEntry | None" = None
     values: Values = MappingProxyType({})
+    statistic: Any = None
+    beside: Values = MappingProxyType({})
 
     def pairs(self) -> tuple[Pair, ...]:
         """Its constructed neighbouring pairs, the default one first."""

@@ -7,7 +7,7 @@ thirteen, each the same multiple of the last, and ``1:5`` the whole numbers from
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,13 @@ class Axis(NamedTuple):
     values: tuple[tuple[Value, ...], ...]
 
 
+class Place(NamedTuple):
+    """Where a cell lies in its grid: index and number of values of each axis, by name."""
+
+    index: Mapping[str, int]
+    size: Mapping[str, int]
+
+
 class Grid(NamedTuple):
     """What a sweep visits.
 
@@ -46,6 +53,12 @@ class Grid(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         """How many places each axis has."""
         return tuple(len(axis.values) for axis in self.axes)
+
+    def places(self) -> Iterator[Place]:
+        """Where each cell lies, in the order of ``points``."""
+        size = dict(zip((axis.names[0] for axis in self.axes), self.shape, strict=True))
+        for index in np.ndindex(*self.shape):
+            yield Place(dict(zip(size, index, strict=True)), size)
 
     def points(self) -> Iterator[dict[str, Value]]:
         """Every setting by name, cell by cell, the last axis fastest."""
@@ -182,6 +195,7 @@ def read_grid(
     given: Mapping[str, Any],
     domain_of: Callable[[str], Domain],
     zipped: Sequence[Sequence[str]] = (),
+    kept: Collection[str] = (),
 ) -> Grid:
     """The grid of all combinations.
 
@@ -189,6 +203,7 @@ def read_grid(
       given: values by name of the setting.
       domain_of: the domain of a name; raises InputError for one that is no setting.
       zipped: groups of names whose values go together, first with first.
+      kept: names that make an axis even with one value.
 
     Raises:
       InputError: as ``values_of``; or for zipped names of unequal lengths, or too many
@@ -201,7 +216,7 @@ def read_grid(
     axes, fixed = [], {}
     for names in groups:
         columns = [found[name] for name in names]
-        if len(columns[0]) == 1:
+        if len(columns[0]) == 1 and not set(names) & set(kept):
             fixed |= {name: found[name][0] for name in names}
         else:
             axes.append(Axis(names, tuple(zip(*columns, strict=True))))

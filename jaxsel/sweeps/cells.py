@@ -9,9 +9,9 @@ import numpy as np
 from jaxsel.language.base import Pair
 from jaxsel.language.entry import Built
 from jaxsel.repetitions import Repetitions, describe
-from jaxsel.sweeps.axes import Value
+from jaxsel.sweeps.axes import Place, Value
 from jaxsel.sweeps.subject import SEED, Subject
-from jaxsel.sweeps.tallying import Item, Store, counts_of
+from jaxsel.sweeps.tallying import Item, Store, kept_of
 
 
 class Cell(NamedTuple):
@@ -23,12 +23,14 @@ class Cell(NamedTuple):
       values: all settings, typed; without the seed.
       seed: of its trials.
       built: the mechanism with its input; None in an account.
+      address: what is added to its seed, and its number; None: its words say which.
     """
 
     settings_key: str
     values: Mapping[str, Any]
     seed: int
     built: Built | None
+    address: tuple[int, int] | None = None
 
     @property
     def key(self) -> str:
@@ -36,8 +38,19 @@ class Cell(NamedTuple):
         return f"{self.settings_key} seed {self.seed}"
 
 
-def make_cell(subject: Subject, point: Mapping[str, Value], seed: int) -> Cell:
+def make_cell(
+    subject: Subject,
+    point: Mapping[str, Value],
+    seed: int,
+    place: Place = Place({}, {}),
+) -> Cell:
     """The cell of a point; its own seed, if it has one, wins.
+
+    Args:
+      subject: what is swept.
+      point: its settings.
+      seed: of the sweep.
+      place: where it lies in the grid.
 
     Raises:
       InputError: for settings that do not go together.
@@ -50,7 +63,8 @@ def make_cell(subject: Subject, point: Mapping[str, Value], seed: int) -> Cell:
     }
     key = json.dumps([subject.name, words], sort_keys=True)
     built = None if subject.build is None else subject.build(values)
-    return Cell(key, values, int(point.get(SEED, seed)), built)
+    address = None if subject.address is None else subject.address(place)
+    return Cell(key, values, int(point.get(SEED, seed)), built, address)
 
 
 def _canonical(value: Any, text: Any) -> Any:
@@ -68,7 +82,13 @@ def own_item(cell: Cell, trials: int) -> Item:
     """Trials of the cell's own input."""
     assert cell.built is not None
     mechanism, data, params = cell.built[:3]
-    return Item(f"own {cell.key}", mechanism, data, params, cell.seed, 0, trials)
+    key, seed, number = f"own {cell.key}", cell.seed, None
+    if cell.address is not None:
+        more, number = cell.address
+        key, seed = f"{key} at {more}, {number}", seed + more
+    return Item(
+        key, mechanism, data, params, seed, 0, trials, number, cell.built.statistic
+    )
 
 
 class PairItems(NamedTuple):
@@ -88,7 +108,7 @@ class PairItems(NamedTuple):
         """As ``auditing.audit_tallies`` takes them."""
 
         def both(items: tuple[Item, Item]) -> tuple[np.ndarray, np.ndarray]:
-            one, other = (counts_of(item, store) for item in items)
+            one, other = (kept_of(item, store).counts for item in items)
             return one, other
 
         return {"used": both(self.used), "selection": both(self.selection)}

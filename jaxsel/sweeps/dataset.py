@@ -1,13 +1,14 @@
 """The result of a sweep: an xarray data set with named coordinates, units, provenance."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jaxsel.auditing.audit import audit_tallies
 from jaxsel.host import records
+from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.sweeps.axes import Grid
 from jaxsel.sweeps.cells import Cell, own_item, pair_items
@@ -15,7 +16,7 @@ from jaxsel.sweeps.facts import FACT_OF, Facts, fact_key
 from jaxsel.sweeps.files import FORMAT
 from jaxsel.sweeps.measures import Measure, estimates
 from jaxsel.sweeps.subject import SEED, Subject
-from jaxsel.sweeps.tallying import Store, counts_of
+from jaxsel.sweeps.tallying import Kept, Store, kept_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,11 +49,15 @@ class _Known(NamedTuple):
     def fact(self, cell: Cell, measure: str) -> dict[str, float]:
         return self.facts[fact_key(FACT_OF[measure], cell, self.options.delta)]
 
+    def kept(self, cell: Cell) -> Kept:
+        return kept_of(own_item(cell, self.options.trials), self.store)
+
     def counts(self, cell: Cell) -> np.ndarray:
-        return counts_of(own_item(cell, self.options.trials), self.store)
+        return self.kept(cell).counts
 
 
-# Of one measure: (suffix of the variable, further dimension or "", values cell by cell).
+# Of one measure: (suffix of the variable, further dimension or "", values cell by cell);
+# values of a dimension of their own are in a mapping by its coordinates.
 _Column = tuple[str, str, list[Any]]
 
 
@@ -168,6 +173,29 @@ def _columns(measures: Sequence[Measure], known: _Known) -> dict[str, list[_Colu
     return found
 
 
+def _arrays(
+    measures: Sequence[Measure], known: _Known
+) -> Iterator[tuple[str, tuple[str, ...], np.ndarray]]:
+    """What stands beside the cells, and sums of their own statistic.
+
+    Yields:
+      For each its name, its further dimensions and its values, the cells first.
+    """
+    rows: list[Mapping[str, Any]] = []
+    for cell in known.cells:
+        rows.append({} if cell.built is None else dict(cell.built.beside))
+        if any(measure.name == "tallies" for measure in measures):
+            rows[-1] = {**rows[-1], **known.kept(cell).sums()}
+    for name in rows[0] if rows else ():
+        values = [np.asarray(row[name]) for row in rows]
+        if len({value.shape for value in values}) > 1:
+            raise InputError(
+                f"{name} has another shape in another cell; give it one shape in all"
+            )
+        own = tuple(f"{name}_{axis}" for axis in range(values[0].ndim))
+        yield name, own, np.stack(values)
+
+
 def _spread(rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray]:
     """Rows by name as a table with a column a name; what a row lacks is NaN, or 0."""
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -216,11 +244,14 @@ def to_dataset(
             if subject.domain(name).help:
                 attrs["comment"] = subject.domain(name).help
             coords[name] = (axis.names[0], values, attrs)
-    variables: dict[str, Any] = {}
+    known = _Known(cells, options, store, facts)
+    variables: dict[str, Any] = {
+        name: ((*dims, *own), values.reshape(*grid.shape, *values.shape[1:]))
+        for name, own, values in _arrays(measures, known)
+    }
+    measures = [measure for measure in measures if measure.name != "tallies"]
     for measure, columns in zip(
-        measures,
-        _columns(measures, _Known(cells, options, store, facts)).values(),
-        strict=True,
+        measures, _columns(measures, known).values(), strict=True
     ):
         for suffix, extra, values in columns:
             attrs: dict[str, Any] = {

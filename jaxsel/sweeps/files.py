@@ -19,7 +19,7 @@ from jaxsel.sweeps.tallying import Kept, Store, check_whole
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = "jaxsel-sweep-1"
+FORMAT = "jaxsel-sweep-2"
 _GROUP = "tallies"
 
 
@@ -53,13 +53,14 @@ def _columns(state: State) -> dict[str, Any]:
         "first": np.array([first for _, first in state.store], np.int64),
         "last": np.array([each.last for each in kept], np.int64),
         "code": [each.code for each in kept],
+        "form": [each.form for each in kept],
         "events": np.array([each.size for each in counts], np.int64),
         "counts": np.concatenate(counts) if counts else np.zeros(0, np.int64),
         "rest": [json.dumps(rest)],
     }
 
 
-_TEXTS = ("key", "code", "rest")
+_TEXTS = ("key", "code", "form", "rest")
 _DIMENSIONS = {"counts": "outcome_of_item", "rest": "one"}
 
 
@@ -118,10 +119,10 @@ def read(path: Path) -> State:
         raise records.edited(path)
     parts = np.split(columns["counts"], np.cumsum(columns["events"])[:-1])
     store: Store = {
-        (key, int(first)): Kept(int(last), made_by, counts)
-        for key, first, last, made_by, counts in zip(
+        (key, int(first)): Kept(int(last), made_by, counts, form)
+        for key, first, last, made_by, counts, form in zip(
             columns["key"], columns["first"], columns["last"], columns["code"], parts,
-            strict=bool(columns["key"]),
+            columns["form"], strict=bool(columns["key"]),
         )
     }  # fmt: skip
     for (_, start), kept in store.items():

@@ -5,24 +5,27 @@ are the axes. It returns a ``Trial``. The mechanism is made once, outside of the
 and numbers come back as data and params, so that all cells share one compiled program.
 """
 
-import dataclasses
 import functools
 import importlib.util
 import inspect
 import sys
-import typing
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import FiniteLaw, Mechanism, Pair, outcome_itself
-from jaxsel.language.domains import Domain, Parsed, number, parsed, whole
 from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values
 from jaxsel.language.utility import MEANINGS, Utility
+from jaxsel.sweeps.axes import Place
+from jaxsel.sweeps.signature import Signature, read_signature
+
+if TYPE_CHECKING:
+    from jaxsel.kernel.statistics import Statistic
 
 
 class Trial(NamedTuple):
@@ -36,6 +39,9 @@ class Trial(NamedTuple):
         that covers the pairs, and what it is evaluated at; None for none.
       utility: Float64["events"] by name, one of ``language.utility.MEANINGS``: what each
         event is worth.
+      statistic: what is kept of a trial, from ``jaxsel.statistics``; None: its event.
+      beside: numbers, or arrays of equal shapes in all cells, by name: what is known of
+        the cell without a trial, and stands in the data set.
     """
 
     mechanism: Mechanism
@@ -44,35 +50,75 @@ class Trial(NamedTuple):
     pairs: tuple[Pair, ...] = ()
     guarantee: Guarantee | None = None
     utility: Utility = MappingProxyType({})
+    statistic: "Statistic | None" = None
+    beside: Mapping[str, Any] = MappingProxyType({})
 
 
-class Over(NamedTuple):
-    """The values of an axis: what a parameter has as its default."""
+class Declared(NamedTuple):
+    """What a cell function says of its sweep, beside its settings.
 
-    values: tuple[Any, ...] | Mapping[str, Any]
+    Attributes:
+      measures: what is measured by default.
+      address: ``Place -> (seed, number)``: what is added to the seed, and the number that
+        addresses the randomness of a cell there; None: the words of its settings do.
+      share: the trials of a cell, as a share of those that are asked for.
+      performance: speed settings; they never change the result.
+      keeps_axes: whether what is an axis by default stays one with a single value.
+    """
+
+    measures: tuple[str, ...] = ()
+    address: Callable[[Place], tuple[int, int]] | None = None
+    share: Fraction = Fraction(1)
+    performance: Any = None
+    keeps_axes: bool = False
 
 
-def over(*values: Any) -> Any:
-    """The values of an axis, as the default of a parameter of a cell function.
+def cells(
+    *,
+    measures: Iterable[str] = (),
+    address: Callable[[Place], tuple[int, int]] | None = None,
+    share: Fraction = Fraction(1),
+    performance: Any = None,
+) -> Callable[[Callable[..., Trial]], Callable[..., Trial]]:
+    """Says of a cell function how it is swept; arguments as the attributes of ``Declared``.
+
+    Its axes stay axes of the data set where they are given a single value.
+
+    Where the settings of two grids have the same words, their cells count the same trials
+    unless an ``address`` tells them apart.
+    """
+
+    def declare(function: Callable[..., Trial]) -> Callable[..., Trial]:
+        words = tuple(measures)
+        function.declared = Declared(words, address, share, performance, True)  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
+def declared(function: Callable[..., Any]) -> Declared:
+    """What ``cells`` said of a function; nothing special if it was not there."""
+    return getattr(function, "declared", Declared())
+
+
+def counted(*groups: str, after: int = 0) -> Callable[[Place], tuple[int, int]]:
+    """The address of a cell by its place: all others axes number it within its group.
 
     Args:
-      *values: numbers or words; or one mapping of objects by the names that are their
-        coordinates.
-
-    Example:
-        >>> from jaxsel import over
-        >>> over(0.5, 1.0).values
-        (0.5, 1.0)
+      *groups: axes, each place of which has a seed of its own.
+      after: how many seeds grids before this one have.
     """
-    if len(values) == 1 and isinstance(values[0], Mapping):
-        if not all(isinstance(name, str) and name for name in values[0]):
-            raise InputError(
-                "an axis of objects names each with a word; give a mapping"
-            )
-        values = values[0]  # type: ignore[assignment]
-    if not values:
-        raise InputError("an axis has no values; give over(...) at least one")
-    return Over(values)
+
+    def address(place: Place) -> tuple[int, int]:
+        seed = number = 0
+        for name, size in place.size.items():
+            if name in groups:
+                seed = seed * size + place.index[name]
+            else:
+                number = number * size + place.index[name]
+        return after + seed, number
+
+    return address
 
 
 @functools.cache
@@ -121,41 +167,20 @@ def own_mechanism(
     return _own(sample, words, law, prepare, resolution, sample.__qualname__)
 
 
-@dataclasses.dataclass(frozen=True)
-class Named(Parsed):
-    """One of a few objects, by name."""
-
-    options: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
-
-    def describe(self) -> str:
-        """See ``Domain``."""
-        return f"one of: {', '.join(self.options)}"
-
-    def read(self, name: str, value: Any) -> Any:
-        """See ``Domain``: the object of that name, or the object itself."""
-        if isinstance(value, str) and value in self.options:
-            return self.options[value]
-        if not any(value is option for option in self.options.values()):
-            self.refuse(name, value)
-        return value
-
-
 class CellFunction(NamedTuple):
     """A cell function, read.
 
     Attributes:
-      function: what is called once a cell.
+      signature: what is called once a cell, and its settings.
       name: of the function.
       place: where the command line finds it, "file.py:name"; "" if it cannot.
-      settings: the domains of its parameters, by name, with their defaults.
-      axes: the values of those that are axes by default.
+      declared: what it says of its sweep.
     """
 
-    function: Callable[..., Trial]
+    signature: Signature
     name: str
     place: str
-    settings: Mapping[str, Domain]
-    axes: Mapping[str, Any]
+    declared: Declared
 
     def build(self, values: Values) -> Built:
         """What runs at these values.
@@ -163,10 +188,11 @@ class CellFunction(NamedTuple):
         Raises:
           InputError: if a parameter has no value, or the function returns no ``Trial``.
         """
-        lacking = [name for name in self.settings if name not in values]
+        settings = self.signature.settings
+        lacking = [name for name in settings if name not in values]
         if lacking:
             raise InputError(f"{self.name} needs {lacking[0]}; give it a value")
-        trial = self.function(**values)
+        trial = self.signature.call(values)
         if not isinstance(trial, Trial):
             raise InputError(
                 f"{self.name} returns {type(trial).__name__}; a function that is swept "
@@ -181,9 +207,9 @@ class CellFunction(NamedTuple):
         entry = MechanismEntry(
             self.name,
             (),
-            inspect.getdoc(self.function) or "",
+            inspect.getdoc(self.signature.function) or "",
             broken=False,
-            settings=self.settings,
+            settings=settings,
             make=lambda values: Built(trial.mechanism, trial.data, trial.params),
             make_pairs=lambda values: trial.pairs,
             guarantee=lambda values, pair: trial.guarantee,
@@ -192,7 +218,10 @@ class CellFunction(NamedTuple):
                 for name, worth in trial.utility.items()
             },
         )
-        return Built(trial.mechanism, trial.data, trial.params, entry, values)
+        return Built(
+            trial.mechanism, trial.data, trial.params, entry, values,
+            trial.statistic, trial.beside,
+        )  # fmt: skip
 
 
 def read_function(function: Callable[..., Trial]) -> CellFunction:
@@ -201,53 +230,9 @@ def read_function(function: Callable[..., Trial]) -> CellFunction:
     Raises:
       InputError: for a parameter of which nothing says what values it takes.
     """
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise InputError(
-            f"the annotations of {function.__qualname__} cannot be read: {error}"
-        ) from None
-    settings, axes = {}, {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise InputError(
-                f"{function.__qualname__} takes any arguments ({parameter}); name the "
-                "settings of a cell one by one"
-            )
-        default: Any = parameter.default
-        first = default
-        if isinstance(default, Over):
-            axes[name] = list(default.values)
-            first, default = next(iter(default.values)), None
-        elif default is parameter.empty:
-            first = default = None
-        if isinstance(parameter.default, Over) and isinstance(
-            parameter.default.values, Mapping
-        ):
-            domain: Domain | None = Named(
-                "", None, options=MappingProxyType(dict(parameter.default.values))
-            )
-        else:
-            domain = _domain(hints.get(name), first)
-        if domain is None:
-            raise InputError(
-                f"nothing says what values {name} of {function.__qualname__} takes; "
-                f'annotate it, {name}: Annotated[float, jaxsel.domains.positive("what '
-                'it is")], or give it a number or over(...) as its default'
-            )
-        settings[name] = dataclasses.replace(domain, default=default)
-    return CellFunction(
-        function, function.__qualname__, _place(function), settings, axes
-    )
-
-
-def _domain(hint: Any, first: Any) -> Domain | None:
-    """The domain that is declared, else what a type or a value suggests."""
-    for part in typing.get_args(hint):
-        if isinstance(part, Domain):
-            return part
-    kind = type(first) if hint is None else hint
-    return {float: number(), int: whole(), str: parsed(str, "a word")}.get(kind)
+    signature = read_signature(function)
+    name, place = function.__qualname__, _place(function)
+    return CellFunction(signature, name, place, declared(function))
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -51,6 +51,10 @@ _OUTCOMES = (
     Measure("frequency", "frequency", "probability of each outcome", "1", ESTIMATE,
             "trials"),
 )  # fmt: skip
+_SUMS = (
+    Measure("tallies", "sum", "sums of the function's own statistic, by name", "1", EXACT,
+            "trials"),
+)  # fmt: skip
 _PRIVACY = (
     Measure("epsilon_bound", "proven epsilon", "smallest epsilon that a theorem proves",
             "1", UPPER, missing="none proven"),
@@ -81,8 +85,12 @@ def known_measures(subject: Subject, cell: Cell) -> dict[str, Measure]:
     if cell.built is None:
         found += [*_ACCOUNT, *_REPETITIONS]
     else:
-        worth = _worth(cell.built)
-        found += [*_OUTCOMES, *(m for m in _UTILITY if m.name in worth), *_PRIVACY]
+        if cell.built.statistic is None:
+            worth = _worth(cell.built)
+            found += [*_OUTCOMES, *(m for m in _UTILITY if m.name in worth)]
+        else:
+            found += _SUMS
+        found += _PRIVACY
         if law_of(cell) is not None:
             found += _REPETITIONS
     return {measure.name: measure for measure in found}

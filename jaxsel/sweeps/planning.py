@@ -76,7 +76,10 @@ def make_plan(
             f"give delta={delta:g} among them"
         )
     grid = about.grid(settings, zipped)
-    cells = [make_cell(about, point, options.seed) for point in grid.points()]
+    cells = [
+        make_cell(about, point, options.seed, place)
+        for point, place in zip(grid.points(), grid.places(), strict=True)
+    ]
     chosen = _chosen(tuple(measures), about, cells)
     wanted = dict.fromkeys(FACT_OF[m.name] for m in chosen if m.name in FACT_OF)
     facts = {
@@ -90,11 +93,13 @@ def make_plan(
 
 def _chosen(names: tuple[str, ...], about: Subject, cells: Sequence[Cell]):
     """The measures of these names; by default what says how good and how private."""
+    names = names or about.measures
     if names:
         return find_measures(names, about, cells[0])
     known = known_measures(about, cells[0])
     utilities = [name for name in known if name in MEANINGS]
-    names = tuple(utilities or ["frequency"] * (about.build is not None))
+    events = [name for name in ("frequency", "tallies") if name in known]
+    names = tuple(utilities or events)
     if about.function is None or _is_proven(cells[0]):
         names += ("epsilon_bound",)
     return find_measures(names, about, cells[0])

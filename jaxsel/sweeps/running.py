@@ -14,6 +14,7 @@ from jaxsel.sweeps import files
 from jaxsel.sweeps.dataset import to_dataset
 from jaxsel.sweeps.facts import Facts, find_fact
 from jaxsel.sweeps.files import State
+from jaxsel.sweeps.functions import declared
 from jaxsel.sweeps.keeping import Kept, keeping
 from jaxsel.sweeps.planning import Plan, make_plan
 from jaxsel.sweeps.sharing import Part, check_parts, facts_of, joined, share_of
@@ -79,6 +80,40 @@ def sweep(
     with keeping(_fresh(plan, ""), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance)
         found = _dataset(plan, kept.state.store, kept.state.facts)
+        kept.finish(found)
+    return found
+
+
+def refreshed(
+    subject: Callable[..., Any],
+    settings: Mapping[str, Any],
+    *,
+    trials: int,
+    seed: int,
+    record: str | Path,
+    attributes: Mapping[str, Any] = MappingProxyType({}),
+    progress: bool | None = None,
+) -> "xr.Dataset":
+    """A sweep that is kept in a file, and counted again where it would be another now.
+
+    Args:
+      subject, settings, seed, progress: as for ``sweep``.
+      trials: that are asked for; the function may take a share of them.
+      record: its file. What was counted of the same input by the same code stays, and
+        anything else is replaced.
+      attributes: more of them for the data set.
+
+    Raises:
+      InputError: as ``sweep``.
+    """
+    said = declared(subject)
+    shared = max(int(trials * said.share), 2)
+    plan = make_plan(subject, settings, (), (), shared, seed, 0.0, 0.95)
+    performance = said.performance or Performance()
+    with keeping(_fresh(plan, ""), record) as kept:
+        _do(plan, plan.facts, plan.items, kept, progress, performance, again=True)
+        found = _dataset(plan, kept.state.store, kept.state.facts)
+        found = found.assign_attrs(attributes)
         kept.finish(found)
     return found
 
@@ -203,11 +238,12 @@ def _do(
     kept: Kept,
     progress: bool | None,
     performance: Performance,
+    again: bool = False,
 ) -> None:
     """Finds these facts and simulates these items, whole sweeps and shares alike."""
     _find_facts(plan, facts, kept, progress)
     tally(
-        items, kept.state.store, kept.sometimes, progress=progress,
+        items, kept.state.store, kept.sometimes, again=again, progress=progress,
         performance=performance,
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from jaxsel.host.errors import InputError
 from jaxsel.shards import Shard
-from jaxsel.sweeps.tallying import Item, Kept, Store, check_whole
+from jaxsel.sweeps.tallying import Item, Store, check_whole
 
 
 def share_of(items: Sequence[Item], shard: Shard) -> list[Item]:
@@ -105,7 +105,7 @@ def joined(items: Sequence[Item], parts: Sequence[Part]) -> Store:
             if before is not None and before.code != kept.code:
                 raise InputError(f"{part.name} was made by other code than the others")
             counts = kept.counts if before is None else before.counts + kept.counts
-            found[item.key, item.first] = Kept(item.last, kept.code, counts)
+            found[item.key, item.first] = kept._replace(last=item.last, counts=counts)
     for (_, first), kept in found.items():
         check_whole(first, kept, "what the shards make up")
     return found

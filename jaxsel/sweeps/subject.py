@@ -6,7 +6,7 @@ one name, the subject's own is meant, and ``base.delta`` is the other.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from jaxsel.language.entry import Built, Values
 from jaxsel.repetitions import parse
 from jaxsel.repetitions.choose import all_parameters
 from jaxsel.sweeps import functions
-from jaxsel.sweeps.axes import Grid, Value, read_grid
+from jaxsel.sweeps.axes import Grid, Place, Value, read_grid
 
 ACCOUNT = "account"
 SEED = "seed"
@@ -73,6 +73,9 @@ class Subject(NamedTuple):
       place: from which ``find_subject`` finds it elsewhere; "" if it cannot.
       axes: values of settings that vary unless something else is asked for.
       function: of one's own; None for others.
+      address: of the randomness of its cells, by their places; None: their words say.
+      measures: what is measured by default; () for what applies.
+      kept: settings that are axes even where they have one value.
     """
 
     name: str
@@ -82,6 +85,9 @@ class Subject(NamedTuple):
     place: str
     axes: Mapping[str, Any] = MappingProxyType({})
     function: Callable[..., Any] | None = None
+    address: Callable[[Place], tuple[int, int]] | None = None
+    measures: tuple[str, ...] = ()
+    kept: Collection[str] = ()
 
     def grid(
         self, given: Mapping[str, Any], zipped: Sequence[Sequence[str]] = ()
@@ -91,7 +97,7 @@ class Subject(NamedTuple):
         # A function's settings come in its own order, those of others as they are given.
         first = [name for name in self.settings if self.axes and name in asked]
         ordered = {name: asked[name] for name in (*first, *asked)}
-        return read_grid(ordered, self.domain, zipped)
+        return read_grid(ordered, self.domain, zipped, self.kept)
 
     def domain(self, name: str) -> Domain:
         """The domain of a setting, of a parameter of one, or of the seed.
@@ -187,7 +193,9 @@ def _of_function(function: Any) -> Subject:
             f"mechanism of your own, not about {function!r}"
         )
     read = functions.read_function(function)
-    names = _names(read.settings, simulated=True)
+    settings, said = read.signature.settings, read.declared
     return Subject(
-        read.name, read.build, read.settings, names, read.place, read.axes, function
-    )
+        read.name, read.build, settings, _names(settings, simulated=True), read.place,
+        read.signature.axes, function, said.address, said.measures,
+        read.signature.axes if said.keeps_axes else (),
+    )  # fmt: skip

@@ -2,6 +2,8 @@
 
 import functools
 import hashlib
+import json
+import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +16,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.host.progress import progress_bar
 from jaxsel.kernel import engine
 from jaxsel.kernel.engine import Performance
+from jaxsel.kernel.statistics import Statistic
 from jaxsel.kernel.tallies import check_totals
 from jaxsel.kernel.work import chosen_runner
 from jaxsel.language.base import Mechanism
@@ -34,6 +37,8 @@ class Item(NamedTuple):
       mechanism, data, params: what runs.
       seed: of the sweep's axis or option.
       first, last: the range of trials.
+      own_number: the number that addresses its randomness, where the key does not.
+      statistic: what is kept of a trial; None: its event.
     """
 
     key: str
@@ -43,10 +48,14 @@ class Item(NamedTuple):
     seed: int
     first: int
     last: int
+    own_number: int | None = None
+    statistic: Statistic | None = None
 
     @property
     def number(self) -> int:
         """The number that addresses its randomness: its own in every grid."""
+        if self.own_number is not None:
+            return self.own_number
         return int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:4], "little")
 
 
@@ -56,12 +65,24 @@ class Kept(NamedTuple):
     Attributes:
       last: the end of the range.
       code: digest of the code that made them.
-      counts: Int64["events"].
+      counts: Int64["events"]; or the sums of a statistic, one after the other.
+      form: of these sums, as ``json.dumps([[name, shape], ...])``; "" for events.
     """
 
     last: int
     code: str
     counts: np.ndarray
+    form: str = ""
+
+    def sums(self) -> dict[str, np.ndarray]:
+        """The sums of a statistic by name."""
+        shapes = {name: tuple(shape) for name, shape in json.loads(self.form)}
+        ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
+        parts = np.split(self.counts, ends[:-1])
+        return {
+            name: part.reshape(shape)
+            for (name, shape), part in zip(shapes.items(), parts, strict=True)
+        }
 
 
 Store = dict[tuple[str, int], Kept]
@@ -95,6 +116,8 @@ def _input(item: Item) -> _Input:
         len(item.mechanism.labels(item.data, item.params)),
     )
     code = f"{_code(item.mechanism)} input {records.digest(leaves)[:16]}"
+    if item.statistic is not None:
+        code += f" statistic {source_digest.digest(item.statistic)[:16]}"
     return _Input(shapes, code)
 
 
@@ -116,12 +139,13 @@ def _groups(
     Raises:
       InputError: where cells that could share a program bring a mechanism each.
     """
-    found: dict[tuple[Mechanism, Hashable, int], list[Item]] = {}
+    found: dict[tuple[Mechanism, Hashable, int, Statistic | None], list[Item]] = {}
     for item in items:
         if _reached(item, store) < item.last:
-            group = (item.mechanism, inputs[item.key].shapes, item.seed)
+            shapes = inputs[item.key].shapes
+            group = (item.mechanism, shapes, item.seed, item.statistic)
             found.setdefault(group, []).append(item)
-    _check_shared([(mechanism, shapes) for mechanism, shapes, _ in found])
+    _check_shared([(mechanism, shapes) for mechanism, shapes, *_ in found])
     return list(found.values())
 
 
@@ -161,11 +185,21 @@ def check_kept(items: Iterable[Item], inputs: dict[str, _Input], store: Store) -
             )
 
 
+def drop_stale(items: Iterable[Item], inputs: dict[str, _Input], store: Store) -> None:
+    """Takes out what is not of these items, or not of their code and trials."""
+    wanted = {(item.key, item.first): item for item in items}
+    for place, kept in list(store.items()):
+        item = wanted.get(place)
+        if item is None or kept.last > item.last or kept.code != inputs[item.key].code:
+            del store[place]
+
+
 def tally(
     items: Sequence[Item],
     store: Store,
     keep: Callable[[], None],
     *,
+    again: bool = False,
     progress: bool | None = None,
     performance: Performance = Performance(),
 ) -> None:
@@ -177,10 +211,13 @@ def tally(
       items: what is wanted; keys and ranges differ.
       store: what is there; gets the rest.
       keep: called after every few seconds of work.
+      again: count again what is there by other code, in the place of refusing it.
       progress: as for ``engine.simulate_grid``.
       performance: likewise.
     """
     inputs = _inputs(items)
+    if again:
+        drop_stale(items, inputs, store)
     check_kept(items, inputs, store)
     wanted = sum(item.last - item.first for item in items)
     groups = _groups(items, inputs, store)
@@ -231,17 +268,34 @@ def _tally_group(
             [(item.data, item.params) for item in batch],
             trials=trials, first_trial=call.first, seed=batch[0].seed,
             cell_numbers=[item.number for item in batch],
+            statistic=batch[0].statistic,
             progress=False, performance=performance,
         )  # fmt: skip
         seconds = max(time.monotonic() - started, 1e-6)
-        for item, counts in zip(batch, found.values, strict=True):
+        for place, item in enumerate(batch):
             made_by = inputs[item.key].code
-            _keep(store, item, call.first, Kept(call.last, made_by, counts))
+            counts, form = _flat(item, found.values, place)
+            _keep(store, item, call.first, Kept(call.last, made_by, counts, form))
         done(len(batch) * trials)
         if compiled:  # or it says nothing of the rate
             rate = len(batch) * trials / seconds
         compiled = True
     return rate
+
+
+def _flat(item: Item, values: Any, place: int) -> tuple[np.ndarray, str]:
+    """What was counted of one cell as one row of numbers, and what they are."""
+    if item.statistic is None:
+        return values[place], ""
+    leaves = [
+        (
+            "_".join(str(getattr(key, "key", getattr(key, "idx", ""))) for key in path),
+            leaf,
+        )
+        for path, leaf in jax.tree.leaves_with_path(values)
+    ]
+    form = [[name or "tally", leaf.shape[1:]] for name, leaf in leaves]
+    return np.concatenate([leaf[place].ravel() for _, leaf in leaves]), json.dumps(form)
 
 
 def _keep(store: Store, item: Item, first: int, more: Kept) -> None:
@@ -269,13 +323,15 @@ def check_whole(first: int, kept: Kept, holder: str) -> None:
     Raises:
       InputError: if trials are missing, or too many.
     """
+    if kept.form:
+        return  # sums of a statistic, which the engine has checked
     check_totals([kept.counts.sum()], first, kept.last, holder)
     if np.any(kept.counts < 0):
         raise InputError(f"{holder} holds counts below zero; run it anew")
 
 
-def counts_of(item: Item, store: Store) -> np.ndarray:
-    """All tallies of an item, which must be done: Int64["events"].
+def kept_of(item: Item, store: Store) -> Kept:
+    """All tallies of an item, which must be done.
 
     Raises:
       InputError: if trials are missing, or too many.
@@ -288,4 +344,4 @@ def counts_of(item: Item, store: Store) -> np.ndarray:
         )
     kept = store[item.key, item.first]
     check_whole(item.first, kept, "the sweep")
-    return kept.counts
+    return kept

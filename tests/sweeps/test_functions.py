@@ -21,7 +21,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.base import Pair, Relation
 from jaxsel.language.domains import positive, probability
 from jaxsel.language.entry import guarantee
-from jaxsel.sweeps import functions, tallying
+from jaxsel.sweeps import functions, signature, tallying
 from jaxsel.sweeps.files import read
 from jaxsel.sweeps.planning import make_plan
 from jaxsel.sweeps.subject import find_subject
@@ -207,7 +207,7 @@ def test_shards_of_a_changed_function_are_not_merged(tmp_path):
 
 
 def test_a_function_of_no_file_is_merged_where_it_is_known(tmp_path):
-    def coin(chance: float = functions.over(0.25, 0.5)):
+    def coin(chance: float = signature.over(0.25, 0.5)):
         return jaxsel.Trial(COIN, (), np.float64(chance))
 
     files = [tmp_path / f"{index}.nc" for index in range(2)]
@@ -235,7 +235,7 @@ UNFAIR = jaxsel.own_mechanism(
 
 def test_an_axis_of_objects_has_their_names():
     def toss(
-        coin=functions.over({"fair": COIN, "unfair": UNFAIR}), chance: float = 0.5
+        coin=signature.over({"fair": COIN, "unfair": UNFAIR}), chance: float = 0.5
     ):
         return jaxsel.Trial(coin, (), np.float64(chance))
 
@@ -251,7 +251,7 @@ def test_an_axis_of_objects_has_their_names():
 
 
 def answers(
-    epsilon: Annotated[float, positive("of an answer")] = functions.over(0.5, 1.0),
+    epsilon: Annotated[float, positive("of an answer")] = signature.over(0.5, 1.0),
 ):
     """Randomised response, which tells the truth with probability e^eps/(1 + e^eps)."""
     truth = 1.0 / (1.0 + math.exp(-epsilon))
@@ -340,7 +340,7 @@ def test_functions_of_a_file_are_named_where_one_is_not_found(file):
 def test_mechanisms_made_anew_in_each_cell_are_refused_before_the_second_compiles(
     monkeypatch,
 ):
-    def remade(chance: float = functions.over(0.25, 0.5)):
+    def remade(chance: float = signature.over(0.25, 0.5)):
         def sample(key, data, params):
             return _flip(key, data, chance)
 

@@ -1,0 +1,189 @@
+"""What a function says of itself: its settings, their domains, and which are axes.
+
+A parameter that is a frozen dataclass brings its fields as settings, so that several
+functions share them with their defaults and with what follows from them.
+"""
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import Domain, Parsed, number, parsed, whole
+
+
+class Over(NamedTuple):
+    """The values of an axis: what a parameter has as its default."""
+
+    values: tuple[Any, ...] | Mapping[str, Any]
+
+
+def over(*values: Any) -> Any:
+    """The values of an axis, as the default of a parameter of a cell function.
+
+    Args:
+      *values: numbers or words; or one mapping of objects by the names that are their
+        coordinates.
+
+    Example:
+        >>> from jaxsel import over
+        >>> over(0.5, 1.0).values
+        (0.5, 1.0)
+    """
+    if len(values) == 1 and isinstance(values[0], Mapping):
+        if not all(isinstance(name, str) and name for name in values[0]):
+            raise InputError(
+                "an axis of objects names each with a word; give a mapping"
+            )
+        values = values[0]  # type: ignore[assignment]
+    if not values:
+        raise InputError("an axis has no values; give over(...) at least one")
+    return Over(values)
+
+
+@dataclasses.dataclass(frozen=True)
+class Named(Parsed):
+    """One of a few objects, by name."""
+
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+
+    def describe(self) -> str:
+        """See ``Domain``."""
+        return f"one of: {', '.join(self.options)}"
+
+    def read(self, name: str, value: Any) -> Any:
+        """See ``Domain``: the object of that name, or the object itself."""
+        if isinstance(value, str) and value in self.options:
+            return self.options[value]
+        if not any(value is option for option in self.options.values()):
+            self.refuse(name, value)
+        return value
+
+
+class Signature(NamedTuple):
+    """The parameters of a function, read.
+
+    Attributes:
+      function: what is called.
+      settings: the domains of its settings by name, with their defaults.
+      axes: the values of those that are axes by default.
+      shared: its parameters that are frozen dataclasses, whose fields are settings, with
+        their defaults.
+    """
+
+    function: Callable[..., Any]
+    settings: Mapping[str, Domain]
+    axes: Mapping[str, list[Any]]
+    shared: Mapping[str, Any]
+
+    def call(self, values: Mapping[str, Any], **others: Any) -> Any:
+        """Calls the function.
+
+        Args:
+          values: of its settings, by name; more are ignored.
+          **others: arguments that are no settings.
+        """
+        given = {
+            name: _replaced(default, values) for name, default in self.shared.items()
+        }
+        names = inspect.signature(self.function).parameters
+        own = {name: values[name] for name in names if name in values}
+        return self.function(**own, **given, **others)
+
+
+def _replaced(default: Any, values: Mapping[str, Any]) -> Any:
+    """A frozen dataclass with the values of its settings, and of those inside it."""
+    changed: dict[str, Any] = {}
+    for field in dataclasses.fields(default):
+        inner = getattr(default, field.name)
+        if dataclasses.is_dataclass(inner):
+            changed[field.name] = _replaced(inner, values)
+        elif field.init and field.name in values:
+            changed[field.name] = values[field.name]
+    return dataclasses.replace(default, **changed)
+
+
+def _fields(default: Any) -> Iterator[tuple[str, Domain]]:
+    hints = typing.get_type_hints(type(default), include_extras=True)
+    for field in dataclasses.fields(default):
+        value = getattr(default, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from _fields(value)
+        elif (domain := _declared(hints[field.name])) is not None:
+            yield field.name, dataclasses.replace(domain, default=value)
+
+
+def read_signature(
+    function: Callable[..., Any], without: Collection[str] = ()
+) -> Signature:
+    """The settings of a function.
+
+    Args:
+      function: its parameters have names.
+      without: those that are no settings.
+
+    Raises:
+      InputError: for a parameter of which nothing says what values it takes.
+    """
+    called = function.__qualname__
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise InputError(
+            f"the annotations of {called} cannot be read: {error}"
+        ) from None
+    settings: dict[str, Domain] = {}
+    axes, shared = {}, {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in without:
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise InputError(
+                f"{called} takes any arguments ({parameter}); name the settings of a "
+                "cell one by one"
+            )
+        default: Any = parameter.default
+        if dataclasses.is_dataclass(default):
+            shared[name] = default
+            for field, domain in _fields(default):
+                if settings.setdefault(field, domain).default != domain.default:
+                    raise InputError(f"{called} has two settings {field}; rename one")
+            continue
+        if isinstance(default, Over):
+            axes[name] = list(default.values)
+        settings[name] = _setting(name, called, hints.get(name), default)
+    return Signature(function, MappingProxyType(settings), axes, shared)
+
+
+def _setting(name: str, called: str, hint: Any, default: Any) -> Domain:
+    """The domain that is declared, else what a type or a value suggests."""
+    first = default
+    if isinstance(default, Over):
+        if isinstance(default.values, Mapping):
+            options = MappingProxyType(dict(default.values))
+            return Named("", None, options=options)
+        first, default = default.values[0], None
+    elif default is inspect.Parameter.empty:
+        first = default = None
+    domain = _declared(hint)
+    if domain is None:
+        kind = type(first) if hint is None else hint
+        domain = {float: number(), int: whole(), str: parsed(str, "a word")}.get(kind)
+    if domain is None:
+        raise InputError(
+            f"nothing says what values {name} of {called} takes; annotate it, {name}: "
+            'Annotated[float, jaxsel.domains.positive("what it is")], or give it a '
+            "number or over(...) as its default"
+        )
+    return dataclasses.replace(domain, default=default)
+
+
+def _declared(hint: Any) -> Domain | None:
+    """The domain that an annotation declares."""
+    for part in typing.get_args(hint):
+        if isinstance(part, Domain):
+            return part
+    return None
