@@ -8,16 +8,30 @@ from pathlib import Path
 
 from figures.common.figure import Figure
 from sims import listing
+from sims.experiment import Piece
 
 __all__ = ["FIGURES", "Figure"]
 
+_FILES = listing.files(Path(__file__).parent, "TITLE")
+_PIECES = {
+    name: tuple(
+        Piece(module, function)
+        for module, function in listing.read_by_draw(
+            Path(__file__).parent / f"{listing.module_name(name)}.py",
+            f"figures.{listing.module_name(name)}",
+        )
+    )
+    for name in _FILES
+}
 FIGURES: dict[str, Figure] = {
     name: Figure(
         name,
         constants["TITLE"],
-        constants.get("SIMS", (name,)),
+        tuple(dict.fromkeys(piece.experiment for piece in _PIECES[name]))
+        or constants.get("SIMS", (name,)),
         constants.get("SECONDS", 5.0),
         constants.get("NO_EFFECT", ()),
+        _PIECES[name],
     )
-    for name, constants in listing.files(Path(__file__).parent, "TITLE").items()
+    for name, constants in _FILES.items()
 }

@@ -24,8 +24,39 @@ def files(folder: Path, needed: str) -> dict[str, dict[str, Any]]:
         path.stem.replace("_", "-"): _constants(path) for path in folder.glob("*.py")
     }
     return {
-        name: found[name] for name in sorted(found, key=_order) if needed in found[name]
+        name: found[name] for name in sorted(found, key=order) if needed in found[name]
     }
+
+
+def declared(path: Path) -> tuple[str, ...]:
+    """The functions of a file that simulate or compute: see ``sims.experiment``."""
+    return tuple(
+        node.name
+        for node in ast.parse(path.read_bytes()).body
+        if isinstance(node, ast.FunctionDef)
+        and any(_name(each) in ("cells", "computed") for each in node.decorator_list)
+    )
+
+
+def read_by_draw(path: Path, module: str) -> list[tuple[str, str]]:
+    """Module and name of the functions whose data sets ``draw`` of a file takes."""
+    tree = ast.parse(path.read_bytes())
+    homes = {
+        alias.asname or alias.name: (node.module or "", alias.name)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "draw":
+            given = node.args.args[: len(node.args.args) - len(node.args.defaults)]
+            return [homes.get(each.arg, (module, each.arg)) for each in given]
+    return []
+
+
+def _name(decorator: ast.expr) -> str:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return getattr(called, "id", getattr(called, "attr", ""))
 
 
 def module_name(name: str) -> str:
@@ -33,7 +64,8 @@ def module_name(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _order(name: str) -> tuple:
+def order(name: str) -> tuple:
+    """By paper, numbered figures before named ones."""
     paper, _, rest = name.partition("-")
     place = _PAPERS.index(paper) if paper in _PAPERS else len(_PAPERS)
     number = re.match(r"\d+", rest)

@@ -1,10 +1,11 @@
 """The simulations by name, and their records on disk."""
 
+import contextlib
 import hashlib
 import importlib
 import importlib.metadata
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +15,12 @@ from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.host import records, source_digest
 from jaxsel.host.errors import InputError
 from sims import listing
+from sims.experiment import Piece
+from sims.experiment import compute as compute_piece
 from sims.settings import Settings, applied, of_module, suffix
 
 FOLDER = Path(__file__).parent
+FIGURES = FOLDER.parent / "figures"
 OUT = FOLDER / "out"
 # Modules that read tables from ``sims/data``.
 STORED_TABLES = {
@@ -29,21 +33,21 @@ STORED_TABLES = {
 class Sim(NamedTuple):
     """One simulation.
 
-    Its file in ``sims`` defines ``TRIALS`` and ``run(*, trials, seed, progress)``, which
-    returns a mapping of NumPy arrays and JSON-ready values.
+    Its file defines ``TRIALS`` and functions, see ``sims.experiment``; or, in ``sims``,
+    ``run(*, trials, seed, progress)``, which returns a mapping of NumPy arrays and
+    JSON-ready values.
 
     Attributes:
       name: what the command line and the figures call it: its file's, with hyphens.
       trials: default budget: trials a grid cell (what a trial is, the module says).
+      module: full name of its module.
+      pieces: its functions; () where it has a ``run``.
     """
 
     name: str
     trials: int
-
-    @property
-    def module(self) -> str:
-        """Full name of its module."""
-        return f"sims.{listing.module_name(self.name)}"
+    module: str
+    pieces: tuple[Piece, ...] = ()
 
 
 class Result(NamedTuple):
@@ -53,20 +57,32 @@ class Result(NamedTuple):
     values: dict[str, Any]
 
 
+def _listed(folder: Path) -> Iterator[Sim]:
+    for name, constants in listing.files(folder, "TRIALS").items():
+        file = listing.module_name(name)
+        module = f"{folder.name}.{file}"
+        found = listing.declared(folder / f"{file}.py")
+        pieces = tuple(Piece(module, function) for function in found)
+        yield Sim(name, constants["TRIALS"], module, pieces)
+
+
 SIMS: dict[str, Sim] = {
-    name: Sim(name, constants["TRIALS"])
-    for name, constants in listing.files(FOLDER, "TRIALS").items()
+    sim.name: sim
+    for sim in sorted(
+        (sim for folder in (FOLDER, FIGURES) for sim in _listed(folder)),
+        key=lambda sim: listing.order(sim.name),
+    )
 }
 
 
-def dependencies(module: str, without_claims: bool = True) -> dict[str, Any]:
+def dependencies(*modules: str, without_claims: bool = True) -> dict[str, Any]:
     """What a simulation or a figure is made from, beside its numbers: code and data.
 
     Args:
-      module: its full name.
+      *modules: full names.
       without_claims: as for ``jaxsel.host.source_digest.digests``.
     """
-    code = source_digest.digests([module], without_claims)
+    code = source_digest.digests(modules, without_claims)
     found: dict[str, Any] = {"code": code, "jax": importlib.metadata.version("jax")}
     if not STORED_TABLES.isdisjoint(code):
         tables = sorted((FOLDER / "data").glob("*.json"))
@@ -96,7 +112,11 @@ def why_stale(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def settings_of(name: str, chosen: Settings) -> Settings:
     """Those of a figure's settings that its simulation depends on."""
-    return of_module(find(name).module, chosen)
+    sim = find(name)
+    if not sim.pieces:
+        return of_module(sim.module, chosen)
+    kept = [each for piece in sim.pieces for each in piece.own(chosen)]
+    return tuple(dict.fromkeys(kept))
 
 
 def _configuration(
@@ -109,12 +129,30 @@ def _configuration(
             setting.name: list(value) if isinstance(value, tuple) else value
             for setting, value in settings
         }
-    return own | dependencies(sim.module)
+    # What calls its functions, and makes their data sets.
+    runs = ["jaxsel.sweeps.running"] if sim.pieces else []
+    return own | dependencies(sim.module, *runs)
 
 
-def record_path(name: str, out: Path = OUT, settings: Settings = ()) -> Path:
-    """Where the record of a simulation lies; one of other numbers has another name."""
-    return out / f"{name}{suffix(settings)}.nc"
+def record_paths(name: str, out: Path = OUT, settings: Settings = ()) -> list[Path]:
+    """Where the records of a simulation lie; one of other numbers has another name."""
+    sim = find(name)
+    return [piece.path(out, settings) for piece in sim.pieces] or [
+        out / f"{name}{suffix(settings)}.nc"
+    ]
+
+
+def stored(
+    name: str, out: Path = OUT, settings: Settings = ()
+) -> dict[str, Any] | None:
+    """What the records of a simulation were made from; None if one cannot be read."""
+    sim = find(name)
+    if sim.pieces:
+        found = [piece.configuration(out, settings) for piece in sim.pieces]
+        return found[0] if all(each == found[0] for each in found) else None
+    with contextlib.suppress(InputError):
+        return records.read(record_paths(name, out, settings)[0]).configuration
+    return None
 
 
 def find(name: str) -> Sim:
@@ -126,13 +164,19 @@ def find(name: str) -> Sim:
     return SIMS[name]
 
 
-def load(name: str, out: Path = OUT, settings: Settings = ()) -> Result:
+def load(name: str, out: Path = OUT, settings: Settings = ()) -> Any:
     """The stored record of a simulation, run with these settings.
+
+    Returns:
+      A ``Result``; or the data set of each of its functions, by name.
 
     Raises:
       InputError: if it was not run yet.
     """
-    path = record_path(find(name).name, out, settings)
+    sim = find(name)
+    if sim.pieces:
+        return {piece.name: piece.read(out, settings) for piece in sim.pieces}
+    (path,) = record_paths(name, out, settings)
     if not path.exists():
         raise InputError(f"{name} was not simulated yet; run python -m sims {name}")
     stored = records.read(path)
@@ -153,15 +197,13 @@ def why_simulated(
     Arguments as for ``run``.
     """
     sim = find(name)
-    path = record_path(name, out, settings)
-    if not path.exists():
+    if not all(path.exists() for path in record_paths(name, out, settings)):
         return "not simulated yet"
     trials = sim.trials if trials is None else trials
-    try:
-        stored = records.read(path).configuration
-    except InputError:
+    before = stored(name, out, settings)
+    if before is None:
         return "the record cannot be read"
-    return why_stale(stored, _configuration(sim, trials, seed, settings))
+    return why_stale(before, _configuration(sim, trials, seed, settings))
 
 
 def check_simulates(name: str) -> None:
@@ -178,8 +220,13 @@ def compute(
 ) -> dict[str, Any]:
     """What a simulation returns, stored nowhere; arguments as for ``run``."""
     sim = find(name)
-    module = importlib.import_module(sim.module)
     trials = sim.trials if trials is None else trials
+    if sim.pieces:
+        asked = {"trials": trials, "seed": seed, "progress": progress}
+        return {
+            piece.name: compute_piece(piece.function, **asked) for piece in sim.pieces
+        }
+    module = importlib.import_module(sim.module)
     return module.run(trials=trials, seed=seed, progress=progress)
 
 
@@ -193,7 +240,7 @@ def run(
     progress: bool | None = None,
     say: Callable[[str], None] = lambda text: None,
     settings: Settings = (),
-) -> Result:
+) -> Any:
     """Runs a simulation and stores its record, unless the same one is stored already.
 
     Args:
@@ -208,21 +255,27 @@ def run(
     """
     sim = find(name)
     trials = sim.trials if trials is None else trials
-    path = record_path(name, out, settings)
+    paths = record_paths(name, out, settings)
     if not again:
         reason = why_simulated(
             name, trials=trials, seed=seed, out=out, settings=settings
         )
         if not reason:
-            say(f"{name}: up to date ({path})")
+            say(f"{name}: up to date ({paths[0]})")
             return load(name, out, settings)
-        if path.exists():
+        if all(path.exists() for path in paths):
             say(f"{name}: its record is made again; {reason}")
     say(f"{name}: simulating, {trials} trials a cell")
+    configuration = _configuration(sim, trials, seed, settings)
+    if sim.pieces:
+        for piece in sim.pieces:
+            piece.run(out, settings, configuration, progress, again)
+        return load(name, out, settings)
     with applied(settings):
         found = compute(name, trials=trials, seed=seed, progress=progress)
     arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
     values = {k: v for k, v in found.items() if not isinstance(v, np.ndarray)}
-    configuration = _configuration(sim, trials, seed, settings)
-    records.write(path, arrays=arrays, configuration=configuration, attributes=values)
+    records.write(
+        paths[0], arrays=arrays, configuration=configuration, attributes=values
+    )
     return load(name, out, settings)

@@ -50,12 +50,15 @@ class Setting(NamedTuple):
       module: full name of the module that defines it.
       domain: which values it may take.
       value: the one written in the file: the paper's, or ours where the paper has none.
+      kind: "constant" of a file, "argument" of a function, or "axis", an argument that
+        takes any number of values.
     """
 
     name: str
     module: str
     domain: Domain
     value: Any
+    kind: str = "constant"
 
     @property
     def constant(self) -> str:
@@ -68,6 +71,10 @@ class Setting(NamedTuple):
         Raises:
           InputError: if it may not be taken.
         """
+        if self.kind == "axis":
+            from jaxsel.sweeps.axes import values_of
+
+            return values_of(self.name, given, self.domain)
         found = self.domain.read(self.name, given)
         if not isinstance(self.domain, Numbers):
             return found
@@ -170,13 +177,18 @@ def suffix(chosen: Settings) -> str:
 
 def shown(value: Any, between: str = ", ") -> str:
     """A value in words; those of a list stand ``between`` each other."""
-    values = value if isinstance(value, Sequence) else (value,)
-    return between.join(f"{each:.12g}" for each in values)
+    values = (
+        [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
+    )
+    return between.join(
+        each if isinstance(each, str) else f"{each:.12g}" for each in values
+    )
 
 
 @contextlib.contextmanager
 def applied(chosen: Settings) -> Iterator[None]:
     """Inside, modules are imported as if their files said these numbers."""
+    chosen = tuple(each for each in chosen if each.setting.kind == "constant")
     if not chosen:
         yield
         return

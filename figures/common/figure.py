@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sims import listing, registry
+from sims.experiment import Piece, settings_of, signature_of
 from sims.settings import Setting, Settings, settable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
+
+    from jaxsel.sweeps.signature import Signature
 
 _RECORDS: ContextVar[Path] = ContextVar("records", default=registry.OUT)
 _SETTINGS: ContextVar[Settings] = ContextVar("settings", default=())
@@ -23,7 +26,8 @@ class Figure(NamedTuple):
     The file defines ``TITLE``, ``SIMS`` if it reads other records than that of its own
     name, ``SECONDS`` if it is not quick, ``NO_EFFECT`` if what it imports has settings
     that do not matter here, and ``draw()``, which makes the figure from records (read
-    with ``load``) and from claims, bounds and exact laws; it never simulates.
+    with ``load``, or taken as arguments, see ``sims.experiment``) and from claims, bounds
+    and exact laws; it never simulates.
 
     Attributes:
       id: what the command line calls it, and the name of its files.
@@ -33,6 +37,7 @@ class Figure(NamedTuple):
         of drawing and for saying how long the others will take.
       no_effect: modules, or constants of theirs, that declare numbers settable which do
         not change it.
+      pieces: what ``draw`` takes: data sets of functions of experiments.
     """
 
     id: str
@@ -40,6 +45,7 @@ class Figure(NamedTuple):
     sims: tuple[str, ...]
     seconds: float = 5.0
     no_effect: tuple[str, ...] = ()
+    pieces: tuple[Piece, ...] = ()
 
     @property
     def module(self) -> str:
@@ -48,12 +54,28 @@ class Figure(NamedTuple):
 
     def settable(self) -> dict[str, Setting]:
         """The numbers that can be set, of its own and of its simulations, by name."""
-        sims = (registry.find(name).module for name in self.sims)
-        return settable([self.module, *sims], self.no_effect)
+        found = settings_of(self._signature(), self.module)
+        for piece in self.pieces:
+            for name, setting in settings_of(piece.signature(), piece.module).items():
+                if found.setdefault(name, setting).value != setting.value:
+                    raise ValueError(f"{self.id} has two settings {name}; rename one")
+        if not self.pieces:
+            sims = (registry.find(name).module for name in self.sims)
+            found |= settable([self.module, *sims], self.no_effect)
+        return dict(sorted(found.items()))
+
+    def _signature(self) -> "Signature":
+        draw = importlib.import_module(self.module).draw
+        return signature_of(draw, [piece.name for piece in self.pieces])
 
     def draw(self) -> "Canvas":
         """Draws it with Matplotlib's settings as they are; see ``render``."""
-        return importlib.import_module(self.module).draw()
+        folder, chosen = _RECORDS.get(), _SETTINGS.get()
+        found = {piece.name: piece.read(folder, chosen) for piece in self.pieces}
+        signature = self._signature()
+        defaults = {name: domain.default for name, domain in signature.settings.items()}
+        values = {each.setting.name: each.value for each in chosen}
+        return signature.call({**defaults, **values}, **found)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ records and the libraries that it was drawn with; as long as nothing of these ch
 picture is not drawn again.
 """
 
-import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -19,8 +18,6 @@ from typing import Any, NamedTuple, TypeVar
 from figures import FIGURES
 from figures.common.figure import Figure, records_in, render
 from jaxsel.host import source_digest
-from jaxsel.host.errors import InputError
-from jaxsel.host.records import read
 from sims import registry
 from sims.settings import Settings, applied, suffix
 
@@ -50,22 +47,19 @@ def budget(name: str, place: Place) -> dict[str, Any]:
     What is not asked for of the first two stays as it was run.
     """
     chosen = registry.settings_of(name, place.settings)
-    path = registry.record_path(name, place.records, chosen)
-    stored = {}
-    if path.exists():
-        with contextlib.suppress(InputError):  # what cannot be read is made again
-            stored = read(path).configuration
+    # What cannot be read is made again.
+    stored = registry.stored(name, place.records, chosen) or {}
     trials = stored.get("trials") if place.trials is None else place.trials
     seed = stored.get("seed", 0) if place.seed is None else place.seed
     return {"trials": trials, "seed": seed, "settings": chosen}
 
 
 def _made_from(figure: Figure, place: Place) -> dict[str, Any]:
+    chosen = {name: registry.settings_of(name, place.settings) for name in figure.sims}
     paths = {
-        name: registry.record_path(
-            name, place.records, registry.settings_of(name, place.settings)
-        )
+        path.name: path
         for name in figure.sims
+        for path in registry.record_paths(name, place.records, chosen[name])
     }
     found = registry.dependencies(figure.module, without_claims=False)
     beside = ["figures.common.digest"]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from jaxsel import repetitions as laws
-from sims.common import tuned_laws
+from sims.common.tuned_laws import FAMILIES, Price
 
 NAMES = {
     "poisson": "Poisson",
@@ -20,12 +20,12 @@ _MARGIN = 0.1
 
 
 def curve(
-    name: str, largest: float, smallest: float = 0.0
+    name: str, largest: float, smallest: float = 0.0, price: Price = Price()
 ) -> tuple[np.ndarray, list[laws.Repetitions]]:
     """Laws of a family with epsilon between two values, and their epsilons."""
-    family = tuned_laws.FAMILIES[name]
+    family = FAMILIES[name]
     grid = np.linspace(family.low, family.high, _COARSE)
-    epsilons = np.array([tuned_laws.epsilon(family.law(t)) for t in grid])
+    epsilons = np.array([price.epsilon(family.law(t)) for t in grid])
     # Evenly spaced epsilons look smooth. Read from a coarse table they come out uneven,
     # read again from that result they do not; in the end they are computed exactly.
     first = max(smallest - _MARGIN, float(epsilons[0]))
@@ -34,12 +34,5 @@ def curve(
     for points in (_COARSE, _POINTS):
         grid = np.interp(np.linspace(first, last, points), epsilons, grid)
         members = [family.law(float(t)) for t in grid]
-        epsilons = np.array([tuned_laws.epsilon(law) for law in members])
+        epsilons = np.array([price.epsilon(law) for law in members])
     return epsilons, members
-
-
-def stored_laws(name: str, parameters: list[dict]) -> list[laws.Repetitions]:
-    """The laws of K that a record was made with."""
-    if name == "poisson":
-        return [laws.poisson(**numbers) for numbers in parameters]
-    return [laws.truncated_negative_binomial(**numbers) for numbers in parameters]

@@ -119,7 +119,7 @@ def line(axes: Axes, x, y, name: Look, *, label: str | None = None, **settings):
 
 def points(axes: Axes, x, y, low, high, name: Look, **settings):
     """Simulated values with their confidence intervals, in the look of a law of K."""
-    y, low, high = np.asarray(y), np.asarray(low), np.asarray(high)
+    x, y, low, high = (np.asarray(each) for each in (x, y, low, high))
     # A rounding below zero would be refused by Matplotlib.
     reach = np.maximum(np.stack([y - low, high - y]), 0.0)
     found = look(name)

@@ -249,10 +249,8 @@ def to_dataset(
         name: ((*dims, *own), values.reshape(*grid.shape, *values.shape[1:]))
         for name, own, values in _arrays(measures, known)
     }
-    measures = [measure for measure in measures if measure.name != "tallies"]
-    for measure, columns in zip(
-        measures, _columns(measures, known).values(), strict=True
-    ):
+    others = [measure for measure in measures if measure.name != "tallies"]
+    for measure, columns in zip(others, _columns(others, known).values(), strict=True):
         for suffix, extra, values in columns:
             attrs: dict[str, Any] = {
                 "long_name": measure.title

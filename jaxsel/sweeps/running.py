@@ -90,7 +90,7 @@ def refreshed(
     *,
     trials: int,
     seed: int,
-    record: str | Path,
+    record: str | Path | None,
     attributes: Mapping[str, Any] = MappingProxyType({}),
     progress: bool | None = None,
 ) -> "xr.Dataset":
@@ -99,8 +99,8 @@ def refreshed(
     Args:
       subject, settings, seed, progress: as for ``sweep``.
       trials: that are asked for; the function may take a share of them.
-      record: its file. What was counted of the same input by the same code stays, and
-        anything else is replaced.
+      record: its file; None for none. What was counted of the same input by the same code
+        stays, and anything else is replaced.
       attributes: more of them for the data set.
 
     Raises:
@@ -116,6 +116,13 @@ def refreshed(
         found = found.assign_attrs(attributes)
         kept.finish(found)
     return found
+
+
+def keep_found(dataset: "xr.Dataset", record: str | Path) -> None:
+    """Writes a data set that no sweep made into a new file, as that of a sweep."""
+    nothing = State(str(dataset.attrs.get("title", "")), "", {}, {}, {}, "")
+    with keeping(nothing, record) as kept:
+        kept.finish(dataset)
 
 
 def keep_share(

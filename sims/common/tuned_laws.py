@@ -6,10 +6,11 @@ delta from the Renyi curve (Lemma 14) for Poisson, plain composition for a fixed
 of runs; each through the best order of Lemma 14.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -73,70 +74,93 @@ def naive(count: int) -> laws.Repetitions:
 
 
 @functools.cache
-def _poisson_orders() -> tuple[np.ndarray, np.ndarray]:
+def _poisson_orders(rho: float) -> tuple[np.ndarray, np.ndarray]:
     """Orders, and the delta of Theorem 6 at each: the costly part, shared by all means.
 
     Any set of orders gives an upper bound; this one is 1e-6 from the best order's.
     """
     orders = 1.0 + np.exp(np.linspace(-2.0, 6.0, 4001))
-    delta = renyi_to_delta(curves.zcdp(RHO).renyi, np.log1p(1.0 / (orders - 1.0)))
+    delta = renyi_to_delta(curves.zcdp(rho).renyi, np.log1p(1.0 / (orders - 1.0)))
     return orders, delta
 
 
+@dataclasses.dataclass(frozen=True)
+class Price:
+    """What a law of K costs: the epsilon of a zCDP base that is run K times."""
+
+    rho: Annotated[float, positive("zCDP of one run")] = RHO
+    delta: Annotated[float, probability("delta of the whole search")] = DELTA
+
+    def epsilon(self, law: laws.Repetitions) -> float:
+        """Epsilon at ``delta``; for Poisson means below 1 the corrected Theorem 6 (E-PS-1).
+
+        Raises:
+          InputError: if the paper has no bound for this law.
+        """
+        parameters = law.parameters
+        match law.family:
+            case "truncated_negative_binomial":
+                eta, gamma = parameters["eta"], parameters["gamma"]
+                return renyi_to_epsilon(
+                    lambda order: zcdp_negative_binomial_renyi(
+                        order, self.rho, eta, gamma
+                    ),
+                    self.delta,
+                ).epsilon
+            case "poisson":
+                orders, delta = _poisson_orders(self.rho)
+                renyi = poisson_epsilon(
+                    orders, self.rho * orders, delta, parameters["mean"]
+                )
+                return float(
+                    np.min(optimal_epsilon_at_order(orders, renyi, self.delta))
+                )
+            case "point_mass":
+                rho = self.rho * parameters["count"]
+                return renyi_to_epsilon(curves.zcdp(rho).renyi, self.delta).epsilon
+        raise InputError(f"there is no bound for {law.family} repetitions here")
+
+    def common_epsilons(self) -> tuple[float, float]:
+        """Least and largest epsilon that every family has, to hundredths, inwards."""
+        ends = [
+            (
+                self.epsilon(family.law(family.low)),
+                self.epsilon(family.law(family.high)),
+            )
+            for family in FAMILIES.values()
+        ]
+        least = max(low for low, _ in ends)
+        most = min(high for _, high in ends)
+        return (
+            math.floor(least * 100.0 + 1.0) / 100.0,
+            math.ceil(most * 100.0 - 1.0) / 100.0,
+        )
+
+    def law_at(self, family: LawFamily, target: float) -> laws.Repetitions:
+        """The law of the family whose epsilon is ``target``.
+
+        Raises:
+          InputError: if no law of the family has it.
+        """
+
+        def excess(t: float) -> float:
+            return self.epsilon(family.law(t)) - target
+
+        if not excess(family.low) < 0.0 < excess(family.high):
+            least, most = self.common_epsilons()
+            raise InputError(
+                f"no law of {family.name} has epsilon {target:g}; take epsilons from "
+                f"{least:g} to {most:g}, which all families have"
+            )
+        root = brentq(excess, family.low, family.high, xtol=1e-10)
+        return family.law(float(root))  # type: ignore[arg-type]
+
+
 def epsilon(law: laws.Repetitions) -> float:
-    """Epsilon at ``DELTA`` of a ``RHO``-zCDP base that is run K times.
-
-    For Poisson means below 1 the corrected Theorem 6 (E-PS-1).
-
-    Raises:
-      InputError: if the paper has no bound for this law.
-    """
-    parameters = law.parameters
-    match law.family:
-        case "truncated_negative_binomial":
-            eta, gamma = parameters["eta"], parameters["gamma"]
-            return renyi_to_epsilon(
-                lambda order: zcdp_negative_binomial_renyi(order, RHO, eta, gamma),
-                DELTA,
-            ).epsilon
-        case "poisson":
-            orders, delta = _poisson_orders()
-            renyi = poisson_epsilon(orders, RHO * orders, delta, parameters["mean"])
-            return float(np.min(optimal_epsilon_at_order(orders, renyi, DELTA)))
-        case "point_mass":
-            rho = RHO * parameters["count"]
-            return renyi_to_epsilon(curves.zcdp(rho).renyi, DELTA).epsilon
-    raise InputError(f"there is no bound for {law.family} repetitions here")
-
-
-def common_epsilons() -> tuple[float, float]:
-    """Least and largest epsilon that every family has, rounded inwards to hundredths."""
-    ends = [
-        (epsilon(family.law(family.low)), epsilon(family.law(family.high)))
-        for family in FAMILIES.values()
-    ]
-    least = max(low for low, _ in ends)
-    most = min(high for _, high in ends)
-    return math.floor(least * 100.0 + 1.0) / 100.0, math.ceil(
-        most * 100.0 - 1.0
-    ) / 100.0
+    """``Price.epsilon`` at the numbers of this file."""
+    return Price(RHO, DELTA).epsilon(law)
 
 
 def at_epsilon(family: LawFamily, target: float) -> laws.Repetitions:
-    """The law of the family whose epsilon is ``target``.
-
-    Raises:
-      InputError: if no law of the family has it.
-    """
-
-    def excess(t: float) -> float:
-        return epsilon(family.law(t)) - target
-
-    if not excess(family.low) < 0.0 < excess(family.high):
-        least, most = common_epsilons()
-        raise InputError(
-            f"no law of {family.name} has epsilon {target:g}; take epsilons from {least:g} "
-            f"to {most:g}, which all families have"
-        )
-    root = brentq(excess, family.low, family.high, xtol=1e-10)
-    return family.law(float(root))  # type: ignore[arg-type]
+    """``Price.law_at`` at the numbers of this file."""
+    return Price(RHO, DELTA).law_at(family, target)

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
+
+from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
 from sims import registry
 from tests.conftest import seed
@@ -57,10 +60,17 @@ def _records(trials: Mapping[str, int], at: int | None, stem: str) -> Path:
 
 
 def drawn(module, record, monkeypatch, tmp_path):
-    """The figure: its captions and labels lie inside, and its files are written."""
-    monkeypatch.setattr(module, "load", lambda name: record)
+    """The figure: its captions and labels lie inside, and its files are written.
+
+    Args:
+      record: the data set of each function that ``draw`` takes, by name; or one that
+        ``load`` returns.
+    """
+    given = record if isinstance(record, dict) else {}
+    if not given:
+        monkeypatch.setattr(module, "load", lambda name: record)
     with style.applied():
-        figure = module.draw()
+        figure = module.draw(**given)
     figure.canvas.draw()
     width, height = figure.canvas.get_width_height()
     texts = [figure._supxlabel, *(text for axes in figure.axes for text in axes.texts)]
@@ -73,3 +83,22 @@ def drawn(module, record, monkeypatch, tmp_path):
     (written,) = style.save(figure, tmp_path / name_of(module), ("png",))
     assert written.stat().st_size > 10_000
     return figure
+
+
+def counts_of(found) -> np.ndarray:
+    """How often each outcome happened: Int64["... outcomes"]."""
+    return np.rint(found.frequency.values * found.attrs["trials"]).astype(np.int64)
+
+
+def check_laws(found, alpha: float) -> None:
+    """Every cell of a data set with the measure "frequency" follows its exact law.
+
+    Args:
+      found: the data set.
+      alpha: chance of a false alarm, a cell.
+    """
+    laws = np.nan_to_num(found.frequency_exact.values)
+    counts = counts_of(found)
+    assert np.isfinite(found.frequency_exact.values).any(axis=-1).all()
+    for place in np.ndindex(counts.shape[:-1]):
+        assert goodness_of_fit(counts[place], laws[place]) > alpha, place

@@ -14,12 +14,12 @@ from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
-from jaxsel.repetitions import expected_quantile, success_probability
+from jaxsel.repetitions import expected_quantile, poisson, success_probability
 from sims import registry
-from sims.common import tuned_laws
+from sims.common.tuned_laws import FAMILIES, Price
 from sims.lt19_selection import SELECTORS, candidates
 from tests.conftest import ALPHA
-from tests.figures.sharing import records_of
+from tests.figures.sharing import check_laws, counts_of, records_of
 
 TRIALS = {"ps22-1": 20, "ps22-5": 100_000, "ps22-6": 200_000, "lt19-selection": 50_000}
 
@@ -58,8 +58,8 @@ def test_expected_quantile_has_the_values_of_the_paper(name, values):
     for epsilon, value in values.items():
         # Golden values are rounded to three digits; the curve is read by straight lines.
         assert at(curve, epsilon) == pytest.approx(value, abs=1e-3)
-    assert curve[0][0] < ps22_5.LOW
-    assert curve[0][-1] > ps22_5.HIGH
+    assert curve[0][0] < 3.0  # where the picture begins and ends
+    assert curve[0][-1] > 7.0
 
 
 def test_poisson_is_best_for_small_epsilon_and_half_from_four_on():
@@ -82,7 +82,7 @@ def test_poisson_is_best_for_small_epsilon_and_half_from_four_on():
         ("eta=0.5", {4: 0.147, 5: 0.717, 6: 0.967}),
         ("eta=1", {4: 0.081, 5: 0.467, 6: 0.944}),
         ("poisson", {4: 0.071, 5: 0.110}),
-        ("naive", {4: 0.031, 5: 0.046}),
+        (ps22_6.NAIVE, {4: 0.031, 5: 0.046}),
         ("eta=-0.5", {6: 0.1, 8: 0.1}),
     ],
 )
@@ -97,36 +97,37 @@ def test_success_probability_has_the_values_of_the_paper(name, values):
     [("eta=0", "PS-Thm2"), ("eta=2", "PS-Thm2"), ("poisson", "PS-Thm6")],
 )
 def test_epsilon_agrees_with_the_accountant(name, theorem):
-    base = curves.zcdp(tuned_laws.RHO)
+    price = Price()
+    base = curves.zcdp(price.rho)
     for target in (3.0, 6.0):
-        law = tuned_laws.at_epsilon(tuned_laws.FAMILIES[name], target)
-        other = tuned_epsilon(base, law, tuned_laws.DELTA, theorems=[theorem]).epsilon
+        law = price.law_at(FAMILIES[name], target)
+        other = tuned_epsilon(base, law, price.delta, theorems=[theorem]).epsilon
         # The curves use a fixed grid of orders, each of which gives an upper bound.
-        assert tuned_laws.epsilon(law) == pytest.approx(target, abs=1e-8)
+        assert price.epsilon(law) == pytest.approx(target, abs=1e-8)
         assert 0.0 <= target - other + 1e-8 < 1e-5
 
 
 def test_no_law_has_an_epsilon_below_that_of_one_run():
     with pytest.raises(InputError, match="no law of eta=0 has epsilon 2"):
-        tuned_laws.at_epsilon(tuned_laws.FAMILIES["eta=0"], 2.0)
+        Price().law_at(FAMILIES["eta=0"], 2.0)
 
 
 def test_the_epsilons_that_a_refusal_names_can_be_had():
-    families = tuned_laws.FAMILIES.values()
+    families = FAMILIES.values()
     with pytest.raises(
         InputError, match=r"no law of eta=-0\.5 has epsilon 1;"
     ) as refused:
-        tuned_laws.at_epsilon(tuned_laws.FAMILIES["eta=-0.5"], 1.0)
+        Price().law_at(FAMILIES["eta=-0.5"], 1.0)
     said = re.search(r"from (\S+) to (\S+),", str(refused.value))
     assert said is not None
     for end, outwards in zip(said.groups(), (-0.011, 0.011), strict=True):
         for family in families:
-            law = tuned_laws.at_epsilon(family, float(end))
-            assert tuned_laws.epsilon(law) == pytest.approx(float(end), abs=1e-6)
+            law = Price().law_at(family, float(end))
+            assert Price().epsilon(law) == pytest.approx(float(end), abs=1e-6)
         refusals = 0
         for family in families:
             try:
-                tuned_laws.at_epsilon(family, float(end) + outwards)
+                Price().law_at(family, float(end) + outwards)
             except InputError:
                 refusals += 1
         assert refusals > 0
@@ -135,35 +136,31 @@ def test_the_epsilons_that_a_refusal_names_can_be_had():
 # --- simulated points -----------------------------------------------------------------
 
 
-def all_inside(found) -> bool:
-    return all(
-        np.all((row["low"] <= row["theory"]) & (row["theory"] <= row["high"]))
-        for row in found
-    )
-
-
 def test_simulated_quantiles_agree_with_theory(records):
-    record = registry.load("ps22-5", records)
-    count = record.arrays["sum"].size
-    rows = range(len(record.values["families"]))
-    found = [ps22_5.simulated(row, record, 1.0 - ALPHA / count) for row in rows]
-    assert not record.arrays["outside"].any()
-    assert all_inside(found)
+    found = registry.load("ps22-5", records)["tuned"]
+    assert not found["outside"].any()
+    for name in found["family"].values:
+        row = found.sel(family=name)
+        _, low, high = ps22_5.simulated(row, 1.0 - ALPHA / found["sum"].size)
+        assert np.all((low <= row.theory) & (row.theory <= high))
     # Power: a mean that is 5 % too large is noticed.
-    wrong = tuned_laws.at_epsilon(tuned_laws.FAMILIES["poisson"], 3.25).mean * 1.05
-    row = next(row for row in found if row["name"] == "poisson")
-    assert expected_quantile(tuned_laws.laws.poisson(wrong)) > row["high"][0]
+    wrong = Price().law_at(FAMILIES["poisson"], 3.25).mean * 1.05
+    assert expected_quantile(poisson(wrong)) > high[0]
+    assert name == "poisson"
 
 
 def test_simulated_successes_agree_with_theory(records):
-    record = registry.load("ps22-6", records)
-    count = record.arrays["successes"].size + record.arrays["naive_successes"].size
-    found = ps22_6.simulated(record, 1.0 - ALPHA / count)
-    assert all_inside(found)
+    found = registry.load("ps22-6", records)
+    cells = sum(each["theory"].size for each in found.values())
+    for each in found.values():
+        check_laws(each, ALPHA / cells)
+        np.testing.assert_array_equal(each.frequency_exact[..., 0], each.theory)
     # Power: a base that succeeds 10 % more often is noticed.
-    row = next(row for row in found if row["name"] == "eta=0")
-    law = tuned_laws.at_epsilon(tuned_laws.FAMILIES["eta=0"], 4.0)
-    assert success_probability(law, 0.011) > row["high"][2]
+    cell = found["tuned"].sel(family="eta=0", epsilon=4.0)
+    law = Price().law_at(FAMILIES["eta=0"], 4.0)
+    chance = float(success_probability(law, 0.011))
+    counts = counts_of(cell)
+    assert goodness_of_fit(counts, [chance, 1.0 - chance, 0.0]) < ALPHA / cells
 
 
 def test_selections_follow_their_exact_laws(records):

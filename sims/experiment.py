@@ -1,0 +1,196 @@
+"""What is simulated for a figure: functions of its file, their settings, their records.
+
+A file of ``figures`` (or of ``sims``, where nothing is drawn) declares its budget
+``TRIALS`` and, as functions, what is simulated:
+
+    @cells(measures=["counts"])           a grid, called once a cell (``jaxsel.sweeps``)
+    def tuned(epsilon=over(1.0, 2.0), base_success: Annotated[...] = 0.01) -> Trial: ...
+
+    @computed                             anything else: called once
+    def table(*, trials, seed, progress, rate: Annotated[...] = 0.1) -> xr.Dataset: ...
+
+and ``draw(tuned, table, ...)`` takes the data sets by the names of these functions, which
+it may import from another experiment, and settings of its own. Each has its record.
+"""
+
+import contextlib
+import importlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jaxsel.host import records
+from jaxsel.host.errors import InputError
+from sims.settings import Setting, Settings, suffix
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from jaxsel.sweeps.signature import Signature
+
+_RUNS = ("trials", "seed", "progress")  # what a computed function is told
+
+
+def computed(function: Callable[..., "xr.Dataset"]) -> Callable[..., "xr.Dataset"]:
+    """Declares a function that returns a data set, and is no grid of cells.
+
+    It is called with trials, seed and progress, and its settings.
+    """
+    function.computed = True  # type: ignore[attr-defined]
+    return function
+
+
+class Piece(NamedTuple):
+    """One function of an experiment that simulates or computes.
+
+    Attributes:
+      module: full name of the module that defines it.
+      name: of the function.
+    """
+
+    module: str
+    name: str
+
+    @property
+    def experiment(self) -> str:
+        """The name of its experiment: its file's, with hyphens."""
+        return self.module.rpartition(".")[2].replace("_", "-")
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself; its module is imported."""
+        return getattr(importlib.import_module(self.module), self.name)
+
+    def signature(self) -> "Signature":
+        """Its settings."""
+        return signature_of(self.function)
+
+    def own(self, chosen: Settings) -> Settings:
+        """Those that it takes."""
+        if not chosen:
+            return ()
+        known = self.signature().settings
+        return tuple(each for each in chosen if each.setting.name in known)
+
+    def path(self, out: Path, chosen: Settings) -> Path:
+        """Where its record lies."""
+        return out / f"{self.experiment}.{self.name}{suffix(self.own(chosen))}.nc"
+
+    def read(self, out: Path, chosen: Settings) -> "xr.Dataset":
+        """Its record.
+
+        Raises:
+          InputError: if it was not run yet.
+        """
+        path = self.path(out, chosen)
+        if not path.exists():
+            raise InputError(
+                f"{self.experiment} was not simulated yet; run python -m sims "
+                f"{self.experiment}"
+            )
+        with records.opened(path) as found:
+            return found.load()
+
+    def configuration(self, out: Path, chosen: Settings) -> dict[str, Any] | None:
+        """What its record was made from; None if there is none that can be read."""
+        path = self.path(out, chosen)
+        if path.exists():
+            with contextlib.suppress(InputError, OSError, KeyError, ValueError):
+                with records.opened(path) as found:
+                    return json.loads(found.attrs["configuration"])
+        return None
+
+    def run(
+        self,
+        out: Path,
+        chosen: Settings,
+        configuration: Mapping[str, Any],
+        progress: bool | None,
+        again: bool,
+    ) -> None:
+        """Brings its record up to date.
+
+        Args:
+          out: the folder of records.
+          chosen: settings other than the defaults.
+          configuration: what it is made from, with "trials" and "seed".
+          progress: as for ``jaxsel.sweep``.
+          again: count again even what is there.
+        """
+        path = self.path(out, chosen)
+        if again or self.configuration(out, chosen) is None:
+            path.unlink(missing_ok=True)
+        values = {each.setting.name: each.value for each in self.own(chosen)}
+        compute(
+            self.function, values, trials=configuration["trials"],
+            seed=configuration["seed"], progress=progress, record=path,
+            attributes={"configuration": json.dumps(configuration)},
+        )  # fmt: skip
+
+
+def compute(
+    function: Callable[..., Any],
+    values: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    trials: int,
+    seed: int = 0,
+    progress: bool | None = None,
+    record: Path | None = None,
+    attributes: Mapping[str, Any] = MappingProxyType({}),
+) -> "xr.Dataset":
+    """The data set of a function of an experiment.
+
+    Args:
+      function: declared by ``cells`` or ``computed``.
+      values: of its settings, by name, where they are not the defaults.
+      trials: the budget that is asked for.
+      seed, progress: as for ``jaxsel.sweep``.
+      record: where it is kept; None: nowhere.
+      attributes: more of them for the data set.
+    """
+    from jaxsel.language.domains import read_values
+    from jaxsel.sweeps.running import keep_found, refreshed
+
+    if not hasattr(function, "computed"):
+        return refreshed(
+            function, values, trials=trials, seed=seed, record=record,
+            attributes=attributes, progress=progress,
+        )  # fmt: skip
+    signature = signature_of(function)
+    typed = read_values(function.__name__, values, signature.settings)
+    found = signature.call(typed, trials=trials, seed=seed, progress=progress)
+    found = found.assign_attrs({"trials": trials, **attributes})
+    if record is not None:
+        record.unlink(missing_ok=True)
+        keep_found(found, record)
+    return found
+
+
+def signature_of(
+    function: Callable[..., Any], without: Iterable[str] = ()
+) -> "Signature":
+    """The settings of a function of an experiment, or of ``draw``.
+
+    Args:
+      function: any of these.
+      without: what it takes beside settings.
+    """
+    from jaxsel.sweeps.signature import read_signature
+
+    told = _RUNS if hasattr(function, "computed") else ()
+    return read_signature(function, (*told, *without))
+
+
+def settings_of(signature: "Signature", module: str) -> dict[str, Setting]:
+    """The settings of a function, as the command line takes them."""
+    found: dict[str, Setting] = {}
+    for name, domain in signature.settings.items():
+        if name in signature.axes:
+            found[name] = Setting(
+                name, module, domain, tuple(signature.axes[name]), kind="axis"
+            )
+        elif domain.help:
+            found[name] = Setting(name, module, domain, domain.default, kind="argument")
+    return found
