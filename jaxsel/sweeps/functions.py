@@ -6,6 +6,7 @@ and numbers come back as data and params, so that all cells share one compiled p
 """
 
 import functools
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -99,6 +100,11 @@ def cells(
 def declared(function: Callable[..., Any]) -> Declared:
     """What ``cells`` said of a function; nothing special if it was not there."""
     return getattr(function, "declared", Declared())
+
+
+def shared_trials(function: Callable[..., Any], trials: int) -> int:
+    """The trials of a cell, of those that are asked for; at least two."""
+    return max(int(trials * declared(function).share), 2)
 
 
 def counted(*groups: str, after: int = 0) -> Callable[[Place], tuple[int, int]]:
@@ -276,6 +282,14 @@ def load(text: str) -> Callable[..., Trial]:
 
 @functools.cache
 def _module(path: Path, changed_at: int) -> ModuleType:
+    root = path.parent
+    while (root / "__init__.py").exists():
+        root = root.parent
+    if root != path.parent:  # a module of a package, which may import others of it
+        if str(root) not in sys.path:
+            sys.path.insert(0, str(root))
+        parts = path.relative_to(root).with_suffix("").parts
+        return importlib.import_module(".".join(parts))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

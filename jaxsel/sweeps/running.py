@@ -14,7 +14,7 @@ from jaxsel.sweeps import files
 from jaxsel.sweeps.dataset import to_dataset
 from jaxsel.sweeps.facts import Facts, find_fact
 from jaxsel.sweeps.files import State
-from jaxsel.sweeps.functions import declared
+from jaxsel.sweeps.functions import declared, shared_trials
 from jaxsel.sweeps.keeping import Kept, keeping
 from jaxsel.sweeps.planning import Plan, make_plan
 from jaxsel.sweeps.sharing import Part, check_parts, facts_of, joined, share_of
@@ -106,10 +106,9 @@ def refreshed(
     Raises:
       InputError: as ``sweep``.
     """
-    said = declared(subject)
-    shared = max(int(trials * said.share), 2)
-    plan = make_plan(subject, settings, (), (), shared, seed, 0.0, 0.95)
-    performance = said.performance or Performance()
+    count = shared_trials(subject, trials)
+    plan = make_plan(subject, settings, (), (), count, seed, 0.0, 0.95)
+    performance = declared(subject).performance or Performance()
     with keeping(_fresh(plan, ""), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance, again=True)
         found = _dataset(plan, kept.state.store, kept.state.facts)
