@@ -14,14 +14,14 @@ _DELTA = number("of the search", at_least=1e-9, at_most=0.1)
 
 def _small(*, delta: Annotated[float, _DELTA] = 1e-2) -> float:
     """Epsilon that the small search states at delta."""
-    from jaxsel.training.laboratory import plan
+    from jaxsel.families.private_training.laboratory import plan
 
     return plan(delta=delta).guarantee.epsilon
 
 
 def _audit_cases(budget: Budget) -> Iterator[Case]:
+    from jaxsel.families.private_training.laboratory import DELTA, sums
     from jaxsel.training.audits import many_run_bound
-    from jaxsel.training.laboratory import DELTA, sums
 
     claimed = _small(delta=DELTA)
     parts = {
