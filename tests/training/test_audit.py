@@ -11,6 +11,7 @@ from scipy import stats
 
 from jaxsel.accounting.single_run.curves import gaussian
 from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
+from jaxsel.auditing.one_run_audit import guess_membership
 from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.training import dp_sgd
@@ -31,7 +32,6 @@ from jaxsel.training.canaries import (
     loss_score,
 )
 from jaxsel.training.network import cross_entropy
-from jaxsel.training.one_run_audit import guess_membership
 from tests.conftest import ALPHA, seed
 from tests.training import faults
 

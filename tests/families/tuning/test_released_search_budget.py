@@ -24,7 +24,7 @@ from jaxsel.families.tuning.bounds.released_search_budget import (
     training_renyi,
 )
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
-from jaxsel.families.tuning.claims import released_figure
+from jaxsel.families.tuning.claims.renyi import released_figure
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 

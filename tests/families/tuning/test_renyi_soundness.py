@@ -24,9 +24,9 @@ from jaxsel.families.tuning.bounds.negative_binomial import (
     pure_negative_binomial_epsilon,
 )
 from jaxsel.families.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
-from jaxsel.families.tuning.claims.approximate import approximate_poisson_renyi
-from jaxsel.families.tuning.claims.fixed_runs import fixed_runs_epsilon
-from jaxsel.families.tuning.claims.generic import truncated_renyi
+from jaxsel.families.tuning.claims.renyi.approximate import approximate_poisson_renyi
+from jaxsel.families.tuning.claims.renyi.fixed_runs import fixed_runs_epsilon
+from jaxsel.families.tuning.claims.renyi.generic import truncated_renyi
 
 ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
 ROUNDING = 1e-9

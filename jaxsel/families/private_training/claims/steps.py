@@ -101,8 +101,8 @@ def _sums(budget: Budget, present: bool) -> np.ndarray:
 def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
     import jax.numpy as jnp
 
+    from jaxsel.families.private_training.glass import CANARY, NOBODY, Glass
     from jaxsel.training import dp_sgd, runs
-    from jaxsel.training.glass import CANARY, NOBODY, Glass
 
     examples, batch, clip, noise, steps, learning = _TRAINED
     # Searches clip in microbatches; this is the oracle.

@@ -28,7 +28,6 @@ from jaxsel.repetitions import Repetitions
 # Below it E[K] base(epsilon) may have underflowed to 0, and would seem reached.
 LEAST_DELTA = 1e-290
 
-_LARGEST_EPSILON = 2.0**30
 _PARTS = 32  # of the bracket, in each round of the search
 
 

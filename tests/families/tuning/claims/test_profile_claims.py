@@ -15,18 +15,20 @@ from jaxsel.accounting.single_run.dominating import pair_delta, pair_from_laws
 from jaxsel.catalogue import find_claim
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.profiles import binomial_profile
-from jaxsel.families.tuning.claims import profile_binomial as binomial
-from jaxsel.families.tuning.claims import profile_general as general
-from jaxsel.families.tuning.claims import profile_heterogeneous as heterogeneous
-from jaxsel.families.tuning.claims import profile_negative_binomial as negative_binomial
-from jaxsel.families.tuning.claims import (
-    profile_negative_binomial_corollaries as corollaries,
+from jaxsel.families.tuning.claims.profile import (
+    binomial,
+    general,
+    heterogeneous,
+    negative_binomial,
+    poisson,
+    poisson_proof,
+    preliminaries,
+    tightness,
 )
-from jaxsel.families.tuning.claims import profile_poisson as poisson
-from jaxsel.families.tuning.claims import profile_poisson_proof as poisson_proof
-from jaxsel.families.tuning.claims import profile_preliminaries as preliminaries
-from jaxsel.families.tuning.claims import profile_tightness as tightness
-from jaxsel.families.tuning.claims.profile_cases import (
+from jaxsel.families.tuning.claims.profile import (
+    negative_binomial_corollaries as corollaries,
+)
+from jaxsel.families.tuning.claims.profile.cases import (
     law_profile,
     law_tradeoff,
     profile_cases,

@@ -18,7 +18,7 @@ from jaxsel.families.tuning.bounds.general_profile import (
     refined_hockey_stick,
 )
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
-from jaxsel.families.tuning.claims.profile_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
     TOLERANCE,
     BaseEpsilon,
     Epsilon,

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs
-from jaxsel.families.tuning.claims.profile_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
     BaseEpsilon,
     Epsilon,
     LawOfK,

@@ -8,15 +8,15 @@ import scipy.sparse
 from scipy import optimize, stats
 
 from jaxsel.accounting.single_run.curves import gaussian
-from jaxsel.families.tuning.proofs import base_epsilon
-from jaxsel.host.errors import InputError
-from jaxsel.host.intervals import goodness_of_fit
-from jaxsel.training.one_run_audit import (
+from jaxsel.auditing.one_run_audit import (
     guess_membership,
     one_run_bound,
     one_run_epsilon,
     one_run_p_value,
 )
+from jaxsel.families.tuning.proofs import base_epsilon
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import goodness_of_fit
 from tests.conftest import ALPHA, seed
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from jaxsel import repetitions
 from jaxsel.data.images import ImageSet
-from jaxsel.training.glass import Glass, people
-from jaxsel.training.many_searches import Searches, many_searches
+from jaxsel.families.private_training.glass import Glass, people
+from jaxsel.families.private_training.many_searches import Searches, many_searches
 from jaxsel.training.plan import SearchPlan, plan_search
 
 MEAN_RUNS, DELTA = 3.0, 1e-2

@@ -7,18 +7,17 @@ import pytest
 from jaxsel.catalogue import find_claim as named
 from jaxsel.families.thresholds.claims import packing
 from jaxsel.families.tuning.bounds.conditional import fitted_tight_conditional
-from jaxsel.families.tuning.claims import (
+from jaxsel.families.tuning.claims.renyi import (
     approximate,
     conditional,
     divergences,
     fixed_runs,
     generic,
-    hard_stop,
     negative_binomial,
-    random_stopping,
-    repetition_laws,
     selection_examples,
 )
+from jaxsel.families.tuning.claims.repetitions import laws as repetition_laws
+from jaxsel.families.tuning.claims.stopping import hard_stop, random_stopping
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import at_least, at_most

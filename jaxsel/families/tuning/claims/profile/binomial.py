@@ -18,7 +18,7 @@ from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import ProfileBound, binomial_profile
 from jaxsel.families.tuning.claims.base_pairs import BasePair
-from jaxsel.families.tuning.claims.profile_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
     TOLERANCE,
     BaseEpsilon,
     Delta,

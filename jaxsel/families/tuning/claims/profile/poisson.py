@@ -24,7 +24,7 @@ from jaxsel.families.tuning.claims.base_pairs import (
     tuned_pair,
     two_sided_renyi,
 )
-from jaxsel.families.tuning.claims.profile_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
     TOLERANCE,
     BaseEpsilon,
     Delta,
@@ -37,7 +37,7 @@ from jaxsel.families.tuning.claims.profile_cases import (
     random_law,
     sharp_instances,
 )
-from jaxsel.families.tuning.claims.profile_gaussian_cases import (
+from jaxsel.families.tuning.claims.profile.gaussian_cases import (
     NATURAL,
     block_order_delta,
     worst_block_order,

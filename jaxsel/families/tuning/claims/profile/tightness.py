@@ -24,8 +24,8 @@ from jaxsel.families.tuning.attained.exact_profile import (
 )
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
-from jaxsel.families.tuning.claims.profile_cases import Delta, Eta, NoiseScale
-from jaxsel.families.tuning.claims.profile_gaussian_cases import (
+from jaxsel.families.tuning.claims.profile.cases import Delta, Eta, NoiseScale
+from jaxsel.families.tuning.claims.profile.gaussian_cases import (
     ratio_of_tradeoff,
     stopping_ratio,
     tuned_gaussian_epsilon,

@@ -20,14 +20,15 @@ from jaxsel.catalogue import find_claim
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
-from jaxsel.families.tuning.claims import closeness, profile_general
-from jaxsel.families.tuning.claims.profile_cases import coin_laws
-from jaxsel.families.tuning.claims.profile_gaussian_cases import (
+from jaxsel.families.tuning.claims.profile import general as profile_general
+from jaxsel.families.tuning.claims.profile.cases import coin_laws
+from jaxsel.families.tuning.claims.profile.gaussian_cases import (
     block_order_delta,
     stopping_ratio,
     tuned_gaussian_epsilon,
     worst_block_order,
 )
+from jaxsel.families.tuning.claims.stopping import closeness
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.base import Budget

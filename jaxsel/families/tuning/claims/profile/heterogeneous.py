@@ -26,7 +26,7 @@ from jaxsel.families.tuning.bounds.profiles import (
     two_point_epsilon,
 )
 from jaxsel.families.tuning.claims.base_pairs import BasePair, tuned_pair
-from jaxsel.families.tuning.claims.profile_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
     TOLERANCE,
     Eta,
     Gamma,

@@ -15,8 +15,8 @@ from jaxsel.families.tuning.bounds.envelope import (
     envelope_log_delta,
     pair_envelope,
 )
-from jaxsel.families.tuning.claims import envelope
-from jaxsel.families.tuning.claims import profile_tightness as tightness
+from jaxsel.families.tuning.claims.envelope import envelope
+from jaxsel.families.tuning.claims.profile import tightness
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import at_most, bound_verdict

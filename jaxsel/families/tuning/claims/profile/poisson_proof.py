@@ -14,7 +14,7 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.closed_forms import randomised_response_delta
 from jaxsel.accounting.single_run.divergences import hockey_stick, profile_delta
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.claims.profile_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
     coin_laws,
     describe_pair,
     run_counts,

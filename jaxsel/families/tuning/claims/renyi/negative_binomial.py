@@ -22,7 +22,7 @@ from jaxsel.families.tuning.claims.base_pairs import (
     two_sided_renyi,
 )
 from jaxsel.families.tuning.claims.parameters import Epsilon, Eta, Mean, Order, Rho
-from jaxsel.families.tuning.claims.profile_cases import sharp_instances
+from jaxsel.families.tuning.claims.profile.cases import sharp_instances
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most
 from jaxsel.language.domains import number

@@ -11,8 +11,8 @@ from jaxsel.families.tuning.bounds.conditional import (
     conditional_part,
     fitted_tight_conditional,
 )
-from jaxsel.families.tuning.claims.conditional import Conditioned, concentrated
 from jaxsel.families.tuning.claims.parameters import Order
+from jaxsel.families.tuning.claims.renyi.conditional import Conditioned, concentrated
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most, equal
 from jaxsel.language.domains import number, positive

@@ -21,7 +21,7 @@ from jaxsel.families.tuning.claims.base_pairs import (
     BasePair,
     base_pairs,
 )
-from jaxsel.families.tuning.claims.profile_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
     TOLERANCE,
     BaseEpsilon,
     Epsilon,

@@ -21,14 +21,14 @@ from jaxsel.families.tuning.bounds.profiles import (
     point_negative_binomial,
     point_negative_binomial_sharp,
 )
-from jaxsel.families.tuning.claims.profile_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
     Delta,
     Eta,
     Gamma,
     NoiseScale,
     describe_pair,
 )
-from jaxsel.families.tuning.claims.profile_gaussian_cases import (
+from jaxsel.families.tuning.claims.profile.gaussian_cases import (
     NATURAL,
     block_order_delta,
     stopping_ratio,

@@ -30,7 +30,7 @@ from jaxsel.families.tuning.bounds.priced_envelope import (
     priced_delta,
     priced_directions,
 )
-from jaxsel.families.tuning.claims.envelope import Eta, NoiseScale
+from jaxsel.families.tuning.claims.envelope.envelope import Eta, NoiseScale
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_least, at_most
 from jaxsel.language.domains import number
