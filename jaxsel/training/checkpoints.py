@@ -42,28 +42,12 @@ class Saved(NamedTuple):
     best: Any
 
 
-def _made_private(folder: str | Path) -> Path:
-    """The folder, made for its owner alone; one that is there is left as it is."""
+def _place(folder: str | Path) -> Path:
     path = Path(folder).expanduser().absolute()
-    try:
-        path.mkdir(mode=0o700, parents=True)
-    except FileExistsError:
-        if not path.is_dir():
-            raise InputError(
-                f"{path} cannot be used as a folder: it is a file"
-            ) from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be used as a folder: {error}") from None
-    if any((path / name).exists() for name in _EARLIER):
+    if any(os.path.exists(path / name) for name in _EARLIER):
         raise InputError(
             f"{path} is the folder of a search by an earlier jaxsel, which only that one "
             "can go on with; finish it there, or name another folder to search anew"
-        )
-    found = path.stat()
-    if found.st_mode & 0o077 or found.st_uid != os.geteuid():
-        raise InputError(
-            f"{path} is open to others (mode {found.st_mode & 0o777:o}), and the folder of "
-            "a search holds secrets; give a folder that does not exist yet, or chmod 700"
         )
     return path
 
@@ -80,25 +64,21 @@ def kept_seed(folder: str | Path) -> int:
       InputError: if the folder cannot be written, is open to others, or belongs to a
         search whose seed was given.
     """
-    path = _made_private(folder)
-    try:
-        kept = path / _SEED
+    path = _place(folder)
+    kept = path / _SEED
+    with records.exclusive(kept, private=True) as replace:
         if kept.exists():
-            return draws.check_seed(int(kept.read_text()))
+            try:
+                return draws.check_seed(int(kept.read_text()))
+            except ValueError:  # which repeats what it is about
+                raise InputError(f"{kept} holds no seed; name another folder") from None
         if (path / RECORD).exists():
             raise InputError(
                 f"{path} holds a search whose seed was given; give it again, or another "
                 "folder"
             )
         seed = draws.fresh_seed()
-        with open(
-            kept, "x", opener=lambda name, flags: os.open(name, flags, 0o600)
-        ) as f:
-            f.write(f"{seed}\n")
-    except InputError:
-        raise
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be used as a folder: {error}") from None
+        replace(f"{seed}\n".encode())
     return seed
 
 
@@ -112,11 +92,8 @@ def save_release(folder: str | Path, record: dict[str, Any]) -> None:
     Raises:
       InputError: if the folder cannot be written, or is open to others.
     """
-    path = _made_private(folder)
-    try:
-        (path / RELEASE).write_text(json.dumps(record, indent=2) + "\n")
-    except OSError as error:
-        raise InputError(f"{path} cannot be used as a folder: {error}") from None
+    with records.exclusive(_place(folder) / RELEASE, private=True) as replace:
+        replace((json.dumps(record, indent=2) + "\n").encode())
 
 
 @contextlib.contextmanager
@@ -140,12 +117,12 @@ def going_on(
     if folder is None:
         yield fresh, lambda saved: None
         return
-    path = _made_private(folder)
+    path = _place(folder)
     # The seed is not written in clear, though the folder is secret anyway.
     text = repr((plan._replace(repetitions=None), describe(plan.repetitions)))  # type: ignore
     name = hashlib.sha256(f"{text},{seed},{model}".encode()).hexdigest()
     record = path / RECORD
-    with records.writer(record) as write:
+    with records.writer(record, private=True) as write:
 
         def save(saved: Saved) -> None:
             write(
@@ -165,7 +142,7 @@ def going_on(
 
 
 def _read(path: Path, name: str, example: State) -> Saved:
-    stored = records.read(path / RECORD)
+    stored = records.read(path / RECORD, private=True)
     if stored.configuration != {"search": name}:
         raise InputError(
             f"{path} holds another search; give its seed and settings to go on with it, "
@@ -224,7 +201,8 @@ def _restored(stored: records.Record, name: str, like: Any, *, rows: bool) -> An
                 "another folder"
             )
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            array = jax.random.wrap_key_data(array, impl=jax.random.key_impl(leaf))
+            impl = jax.random.key_impl(leaf)
+            array = jax.random.wrap_key_data(jnp.asarray(array), impl=impl)
         elif array.dtype != leaf.dtype:
             array = array.view(leaf.dtype)[..., 0]
         leaves.append(array)

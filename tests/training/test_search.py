@@ -185,7 +185,7 @@ def test_a_folder_is_its_owners_alone_or_refused_untouched(plan, images, tmp_pat
     assert again.runs == found.runs
     file = tmp_path / "file"
     file.write_text("")
-    with pytest.raises(InputError, match="cannot be used"):
+    with pytest.raises(InputError, match="cannot write the record"):
         searching.search(plan, images, MODEL, seed=chosen, folder=file)
 
 
