@@ -21,7 +21,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jaxsel.host import records
 from jaxsel.host.errors import InputError
 from sims.settings import Setting, Settings, suffix
 
@@ -90,16 +89,18 @@ class Piece(NamedTuple):
                 f"{self.experiment} was not simulated yet; run python -m sims "
                 f"{self.experiment}"
             )
-        with records.opened(path) as found:
-            return found.load()
+        from jaxsel.sweeps import files
+
+        return files.dataset_of(path)
 
     def configuration(self, out: Path, chosen: Settings) -> dict[str, Any] | None:
         """What its record was made from; None if there is none that can be read."""
         path = self.path(out, chosen)
+        from jaxsel.sweeps import files
+
         if path.exists():
-            with contextlib.suppress(InputError, OSError, KeyError, ValueError):
-                with records.opened(path) as found:
-                    return json.loads(found.attrs["configuration"])
+            with contextlib.suppress(InputError, KeyError):
+                return json.loads(files.dataset_of(path).attrs["configuration"])
         return None
 
     def keep_share(self, shard: str, record: str, trials: int, seed: int) -> str:

@@ -24,6 +24,8 @@ from jaxsel.reports.words import theorem_words
 
 RELEASE = "release.json"
 """Name of the file that a finished search leaves in its folder."""
+# What a search goes on from, now and in earlier versions.
+_UNFINISHED = ("search.nc", "search.json")
 
 _ROUNDING = 1e-6  # a file's epsilon may be so much smaller, relatively
 
@@ -57,7 +59,7 @@ def read_search(path: str | Path) -> dict[str, Any]:
             path, "the folder of a search, or what jaxsel tune --json says"
         )
     if not (path / RELEASE).exists():
-        if (path / "search.json").exists():
+        if any((path / name).exists() for name in _UNFINISHED):
             raise InputError(
                 f"the search in {path} is not finished; the same jaxsel tune with the "
                 "same seed goes on with it"

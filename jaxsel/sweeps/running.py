@@ -13,9 +13,8 @@ from jaxsel.sweeps import facts as known_facts
 from jaxsel.sweeps import files
 from jaxsel.sweeps.dataset import to_dataset
 from jaxsel.sweeps.facts import Facts, find_fact
-from jaxsel.sweeps.files import State
+from jaxsel.sweeps.files import Going, State, keeping
 from jaxsel.sweeps.functions import declared, shared_trials
-from jaxsel.sweeps.keeping import Kept, keeping
 from jaxsel.sweeps.planning import Plan, make_plan
 from jaxsel.sweeps.sharing import Part, check_parts, facts_of, joined, share_of
 from jaxsel.sweeps.tallying import Item, Store, tally
@@ -215,7 +214,7 @@ def merged(
 def _part(path: Path) -> Part:
     state = files.read(path)
     if not state.shard:
-        raise files.no_shard(path)
+        raise InputError(f"{path} holds a whole sweep, and no shard of one")
     shard = read_shard(state.shard)
     return Part(str(path), shard, state.asked, state.code, state.store, state.facts)
 
@@ -241,7 +240,7 @@ def _do(
     plan: Plan,
     facts: Collection[str],
     items: Sequence[Item],
-    kept: Kept,
+    kept: Going,
     progress: bool | None,
     performance: Performance,
     again: bool = False,
@@ -255,7 +254,7 @@ def _do(
 
 
 def _find_facts(
-    plan: Plan, wanted: Collection[str], kept: Kept, progress: bool | None
+    plan: Plan, wanted: Collection[str], kept: Going, progress: bool | None
 ) -> None:
     """Finds what needs no trial, and is not known yet."""
     facts = kept.state.facts

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from jaxsel.host.errors import InputError
 from jaxsel.shards import Shard
+from jaxsel.shards.assignment import in_order
 from jaxsel.sweeps.tallying import Item, Store, check_whole
 
 
@@ -61,8 +62,8 @@ def check_parts(parts: Sequence[Part]) -> None:
     Raises:
       InputError: naming the shard or the file.
     """
-    first = parts[0]
     for part in parts:
+        first = parts[0]
         if part.asked != first.asked or part.shard.count != first.shard.count:
             raise InputError(
                 f"{part.name} is a shard of another sweep than {first.name}; merge the "
@@ -70,15 +71,7 @@ def check_parts(parts: Sequence[Part]) -> None:
             )
         if part.code != first.code:
             raise InputError(f"{part.name} was made by other code than {first.name}")
-    for index in range(first.shard.count):
-        here = [part.name for part in parts if part.shard.index == index]
-        if len(here) > 1:
-            raise InputError(f"shard {index} is there twice: {' and '.join(here)}")
-        if not here:
-            raise InputError(
-                f"shard {index} of {first.shard.count} is missing; run it, or name its "
-                "file"
-            )
+    in_order([(part.name, part.shard) for part in parts])
 
 
 def joined(items: Sequence[Item], parts: Sequence[Part]) -> Store:

@@ -264,11 +264,11 @@ def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
     record = pattern.format(record=tmp_path / "run")
     file = record.replace("{shard}", "1")
     hurried = (
-        "import jaxsel.kernel.engine, jaxsel.sweeps.keeping, signal, sys;"
+        "import jaxsel.kernel.engine, jaxsel.sweeps.files, signal, sys;"
         # Tests that run in the background hand on that the signal is ignored.
         "signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from jaxsel.cli.arguments import hear_interrupts; hear_interrupts();"
-        "jaxsel.kernel.engine._SAVE_SECONDS = jaxsel.sweeps.keeping._SAVE_SECONDS = 0.0;"
+        "jaxsel.kernel.engine._SAVE_SECONDS = jaxsel.sweeps.files._SAVE_SECONDS = 0.0;"
         "from jaxsel.cli import main; main(sys.argv[1:])"
     )
     running = subprocess.Popen(

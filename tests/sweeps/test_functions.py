@@ -139,8 +139,8 @@ def test_on_the_command_line_with_a_picture(file, whole, tmp_path, capsys):
 def test_killed_it_goes_on(file, whole, tmp_path):
     record = tmp_path / "votes.nc"
     hurried = (
-        "import jaxsel.sweeps.keeping as keeping, jaxsel.sweeps.tallying as tallying;"
-        "keeping._SAVE_SECONDS = 0.0; tallying._CELLS_PER_CALL = 1;"
+        "import jaxsel.sweeps.files as files, jaxsel.sweeps.tallying as tallying;"
+        "files._SAVE_SECONDS = 0.0; tallying._CELLS_PER_CALL = 1;"
         "import sys; from jaxsel.cli import main; main(sys.argv[1:])"
     )
     words = ["sweep", f"{file}:vote", "--trials", "2e4", "--record", str(record)]
