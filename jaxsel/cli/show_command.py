@@ -128,11 +128,10 @@ def _base(form: str, text: str) -> dict[str, Any]:
 
     if ":" not in text:
         return {"form": form, "meaning": FORMS[form]}
-    from jaxsel.families.tuning.proofs import base_epsilon
 
     base = parse_base(text)
     deltas = (0.0, 1e-9, 1e-6, 1e-3)
-    epsilons = {f"{delta:g}": base_epsilon(base, delta) for delta in deltas}
+    epsilons = {f"{delta:g}": base.epsilon(delta) for delta in deltas}
     return {"name": base.name, "epsilon_at_delta": epsilons}
 
 

@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from jaxsel.accounting.single_run import closed_forms
 from jaxsel.accounting.single_run.attaining import gaussian_cells, laplace_cells
-from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_delta
+from jaxsel.accounting.single_run.conversions import (
+    LEAST_DELTA,
+    Profile,
+    RenyiCurve,
+    epsilon_at,
+    renyi_to_delta,
+    renyi_to_epsilon,
+)
 from jaxsel.accounting.single_run.dominating import (
     LARGEST_EPSILON,
     DominatingPair,
@@ -63,8 +70,8 @@ class BaseGuarantee(NamedTuple):
 
     name: str
     renyi: RenyiCurve
-    profile: Callable[[np.ndarray], np.ndarray] | None = None
-    tradeoff: Callable[[np.ndarray], np.ndarray] | None = None
+    profile: Profile | None = None
+    tradeoff: Profile | None = None
     pairs: Callable[[], tuple[DominatingPair, ...]] | None = None
     core: "BaseGuarantee | None" = None
     failure: float = 0.0
@@ -72,6 +79,20 @@ class BaseGuarantee(NamedTuple):
     composed: "Callable[[int], BaseGuarantee] | None" = None
     more_than_pairs: bool = False
     relation: str | None = None
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest known epsilon of one run at delta, in [0, 1)."""
+        found = renyi_to_epsilon(self.renyi, delta).epsilon
+        if self.profile is not None and delta >= LEAST_DELTA:
+            found = min(found, epsilon_at(self.profile, delta))
+        return found
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest known delta of one run at epsilon >= 0."""
+        found = float(renyi_to_delta(self.renyi, epsilon))
+        if self.profile is not None:
+            found = min(found, float(self.profile(np.asarray(epsilon))))
+        return found
 
     def summary(self) -> Summary:
         """The base by name, and its Renyi bound at a few orders."""
@@ -93,7 +114,7 @@ def _no_larger(
     return pairs if epsilon <= LARGEST_EPSILON else None
 
 
-def _connected(profile: Callable[[np.ndarray], np.ndarray]):
+def _connected(profile: Profile):
     """The dominating pair of a two-sided profile, built when first asked for."""
     return functools.cache(lambda: (pair_from_profile(profile),))
 
@@ -223,7 +244,7 @@ def from_pairs(
     """
 
     @functools.cache
-    def tradeoff() -> Callable[[np.ndarray], np.ndarray]:
+    def tradeoff() -> Profile:
         return pair_tradeoff(*build())
 
     def worst(values: Iterable[np.ndarray]) -> np.ndarray:
@@ -275,8 +296,8 @@ def points(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> BaseGuarantee:
 
 def from_profile(
     name: str,
-    profile: Callable[[np.ndarray], np.ndarray],
-    reversed_profile: Callable[[np.ndarray], np.ndarray] | None = None,
+    profile: Profile,
+    reversed_profile: Profile | None = None,
     *,
     renyi: RenyiCurve | None = None,
 ) -> BaseGuarantee:

@@ -6,7 +6,6 @@ curves add up, and so do epsilons and deltas. Each of the three is a bound, and 
 them is taken: docs/composition.md.
 """
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -35,7 +34,7 @@ from jaxsel.families.tuning.bounds.needed import (
     least_delta,
     needed_together,
 )
-from jaxsel.families.tuning.proofs import SET_ASIDE, base_delta, base_epsilon, proofs
+from jaxsel.families.tuning.proofs import SET_ASIDE, proofs
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 from jaxsel.host.errors import InputError, check_integer, check_interval
 from jaxsel.repetitions import Repetitions, describe
@@ -285,7 +284,7 @@ def summed_epsilon(
     total, names = 0.0, []
     for base, law, times in releases:
         if law is None:
-            total += times * base_epsilon(base, share)
+            total += times * base.epsilon(share)
         else:
             best = account(base, law, share, attain=False).best
             total += times * best.epsilon
@@ -297,7 +296,7 @@ def _quick_epsilon(release: Release) -> Callable[[float], float]:
     """delta -> what is proved of a release alone, by what takes no programs."""
     base, law, _ = release
     if law is None:
-        return functools.partial(base_epsilon, base)
+        return base.epsilon
     found = [
         proof for name, proof in proofs(base, law).items()
         if name.removeprefix(SET_ASIDE) != "JX-Priced"
@@ -376,7 +375,7 @@ def summed_delta(
         releases, _shares(releases, epsilon), strict=True
     ):
         if law is None:
-            total += times * base_delta(base, share)
+            total += times * base.delta(share)
         else:
             best = account_delta(base, law, share, attain=False).best
             total += times * best.delta

@@ -13,7 +13,9 @@ import numpy as np
 
 from jaxsel.accounting.single_run import composing
 from jaxsel.accounting.single_run.conversions import (
+    LEAST_DELTA,
     RenyiCurve,
+    epsilon_at,
     renyi_to_delta,
     renyi_to_epsilon,
 )
@@ -26,11 +28,7 @@ from jaxsel.families.tuning.bounds.envelope import (
     envelope_epsilon,
     envelope_log_delta,
 )
-from jaxsel.families.tuning.bounds.profiles import (
-    LEAST_DELTA,
-    epsilon_at,
-    profile_bounds,
-)
+from jaxsel.families.tuning.bounds.profiles import profile_bounds
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions
@@ -86,26 +84,8 @@ class Proof(NamedTuple):
     never_below: Callable[[float], float] = lambda epsilon: 0.0
 
 
-def base_epsilon(base: BaseGuarantee, delta: float) -> float:
-    """Smallest known epsilon of one run at delta, in [0, 1)."""
-    found = renyi_to_epsilon(base.renyi, delta).epsilon
-    if base.profile is not None and delta >= LEAST_DELTA:
-        found = min(found, epsilon_at(base.profile, delta))
-    return found
-
-
-def base_delta(base: BaseGuarantee, epsilon: float) -> float:
-    """Smallest known delta of one run at epsilon >= 0."""
-    found = float(renyi_to_delta(base.renyi, epsilon))
-    if base.profile is not None:
-        found = min(found, float(base.profile(np.asarray(epsilon))))
-    return found
-
-
 def _one_run(base: BaseGuarantee) -> Proof:
-    return Proof(
-        functools.partial(base_epsilon, base), functools.partial(base_delta, base)
-    )
+    return Proof(base.epsilon, base.delta)
 
 
 def composition(base: BaseGuarantee, law: Repetitions) -> Proof | None:
@@ -199,8 +179,8 @@ def _from_profile(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
     if law.family == "beta_binomial":
         count, factor = law.parameters["count"], 2.0 + law.parameters["gamma"]
         found["CL-Thm1-approximate"] = Proof(
-            lambda delta: factor * base_epsilon(base, delta / count),
-            lambda epsilon: min(1.0, count * base_delta(base, epsilon / factor)),
+            lambda delta: factor * base.epsilon(delta / count),
+            lambda epsilon: min(1.0, count * base.delta(epsilon / factor)),
             LEAST_DELTA,
         )
     return found

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run import composing
-from jaxsel.accounting.single_run.conversions import RenyiCurve
+from jaxsel.accounting.single_run.conversions import Profile, RenyiCurve
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_pairs
 from jaxsel.accounting.single_run.dominating import (
     DominatingPair,
@@ -31,8 +31,6 @@ from jaxsel.families.tuning.bounds.priced_envelope import (
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, describe
-
-Profile = Callable[[np.ndarray], np.ndarray]
 
 _KNOTS = 2048  # of a tuned profile, in each direction
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from jaxsel.accounting.single_run.conversions import Profile
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.families.tuning.attained.two_ended import TwoEnded
@@ -430,8 +431,6 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
         return enveloped
     return _settled(at, left, right, delta)
 
-
-Profile = Callable[[np.ndarray], np.ndarray]
 
 _POINTS = 12  # of a curve, beside epsilon = 0
 _LAST_DELTA = 1e-3  # of the envelope, at the last of them

@@ -59,7 +59,7 @@ def _released(budget: Budget, count: int, epsilon: float, name: str) -> Choice |
 
     def cost(base: BaseGuarantee) -> float:
         if count == 1:
-            return proofs.base_epsilon(base, delta)
+            return base.epsilon(delta)
         all_of_them = proofs.composition(base, law)
         return math.inf if all_of_them is None else all_of_them.epsilon(delta)
 

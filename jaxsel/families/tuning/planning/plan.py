@@ -27,7 +27,6 @@ from jaxsel.families.tuning.planning.wishes import (
     rank_reached,
     utility,
 )
-from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, from_mean
@@ -180,7 +179,7 @@ def _nothing(budget: Budget) -> str:
     """Why no choice is left, and what would do."""
     wishes, base = budget.wishes, budget.base
     if budget.epsilon is not None and not isinstance(base, BaseFamily):
-        one = base_epsilon(base, budget.delta)
+        one = base.epsilon(budget.delta)
         if one > budget.epsilon:
             return (
                 f"epsilon is {budget.epsilon:g}, and one run alone costs {one:.4g} at "
