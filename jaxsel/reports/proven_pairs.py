@@ -78,9 +78,7 @@ def _known(releases: Sequence[Release]) -> Pairs:
         return (pair_from_points([0.0], [1.0]),)
     if len(known) == 1 and known[0][1] == 1:
         return known[0][0]
-    pairs = from_loss_distribution(composed_distribution(known)).pairs
-    assert pairs is not None
-    return pairs()
+    return from_loss_distribution(composed_distribution(known)).pairs()
 
 
 def _points(release: Release, all_runs: bool) -> list[Point]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from jaxsel.accounting.single_run import closed_forms
 from jaxsel.accounting.single_run.attaining import gaussian_cells, laplace_cells
+from jaxsel.accounting.single_run.composing import composed_pair
 from jaxsel.accounting.single_run.conversions import (
     LEAST_DELTA,
     Profile,
@@ -50,14 +51,13 @@ class BaseGuarantee(NamedTuple):
     Attributes:
       name: what the command line calls it, with its parameter.
       renyi: order in [1, inf] -> bound on both Renyi divergences, element by element.
+      pairs: builds the dominating pairs, one a direction (one in all if it is symmetric).
       profile: real epsilon -> bound on delta(epsilon) in both directions, element by
         element; None where nothing better than ``renyi`` is known.
       tradeoff: x -> bound on Q'(S) over events with Q(S) <= x, in both directions, a
         concave function; None where nothing better than ``renyi`` is known.
-      pairs: builds the dominating pairs, one a direction (one in all if it is symmetric);
-        None where nothing better than ``renyi`` is known.
       attaining: builds pairs of laws that themselves have this guarantee, one a
-        direction; None, or what it builds is None, where none is known.
+        direction; what it builds is None where none is known.
       composed: count -> the guarantee of releasing that many runs; None where nothing
         better is known than to compose the pairs.
       more_than_pairs: whether ``renyi`` says more than the pairs do, so that those
@@ -70,15 +70,28 @@ class BaseGuarantee(NamedTuple):
 
     name: str
     renyi: RenyiCurve
+    pairs: Callable[[], tuple[DominatingPair, ...]]
     profile: Profile | None = None
     tradeoff: Profile | None = None
-    pairs: Callable[[], tuple[DominatingPair, ...]] | None = None
     core: "BaseGuarantee | None" = None
     failure: float = 0.0
-    attaining: Callable[[], tuple[DominatingPair, ...] | None] | None = None
+    attaining: Callable[[], tuple[DominatingPair, ...] | None] = lambda: None
     composed: "Callable[[int], BaseGuarantee] | None" = None
     more_than_pairs: bool = False
     relation: str | None = None
+
+    @property
+    def good(self) -> "BaseGuarantee":
+        """What holds with probability 1 - failure."""
+        return self if self.core is None else self.core
+
+    def released(self, count: int) -> tuple[DominatingPair, ...]:
+        """Dominating pairs of releasing so many runs, 1 to ``composing.MOST``."""
+        if count == 1:
+            return self.pairs()
+        if self.composed is not None:
+            return self.composed(count).pairs()
+        return tuple(composed_pair(pair, count) for pair in self.pairs())
 
     def epsilon(self, delta: float) -> float:
         """Smallest known epsilon of one run at delta, in [0, 1)."""
@@ -99,7 +112,7 @@ class BaseGuarantee(NamedTuple):
         orders = (1.5, 2.0, 5.0, 20.0)
         rows = [[f"order {a:g}", float(self.renyi(np.asarray(a)))] for a in orders]
         known = [
-            name for name in ("profile", "tradeoff", "pairs") if getattr(self, name)
+            name for name in ("pairs", "profile", "tradeoff") if getattr(self, name)
         ]
         sentence = (
             f"One run of {self.name}; known besides: {', '.join(known) or 'nothing'}."
@@ -109,9 +122,9 @@ class BaseGuarantee(NamedTuple):
 
 def _no_larger(
     pairs: Callable[[], tuple[DominatingPair, ...]], epsilon: float
-) -> Callable[[], tuple[DominatingPair, ...]] | None:
+) -> Callable[[], tuple[DominatingPair, ...] | None]:
     """The pairs made from points, if none was left out, which enlarges them."""
-    return pairs if epsilon <= LARGEST_EPSILON else None
+    return pairs if epsilon <= LARGEST_EPSILON else lambda: None
 
 
 def _connected(profile: Profile):
@@ -279,8 +292,7 @@ def points(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> BaseGuarantee:
     finite = np.isfinite(pair.loss)
     name, failure = f"points:{text}", float(np.sum(pair.first[~finite]))
     known = from_pairs(name, lambda: (pair,))
-    if np.max(epsilon) > LARGEST_EPSILON:
-        known = known._replace(attaining=None)
+    known = known._replace(attaining=_no_larger(known.pairs, np.max(epsilon)))
     if failure in (0.0, 1.0):
         return known
     core = DominatingPair(

@@ -148,7 +148,7 @@ def release_part(release: Release) -> Part | None:
     base, law, times = release
     if law is None and times > 1 and base.composed is not None:
         base, times = base.composed(times), 1
-    if base.pairs is None or (law is not None and not math.isfinite(law.mean)):
+    if law is not None and not math.isfinite(law.mean):
         return None
     return (base.pairs() if law is None else tuned_pairs(base, law)), times
 
@@ -227,10 +227,8 @@ def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
             tuned = tuned_renyi(base, release.repetitions)
             curve, failure = tuned.curve, tuned.failure
             names.append(tuned.theorem)
-        elif base.core is not None:
-            curve, failure = base.core.renyi, base.failure
         else:
-            curve, failure = base.renyi, 0.0
+            curve, failure = base.good.renyi, base.failure
         curves.append((curve, release.times))
         # A failure of 1, which float64 rounds large ones to, leaves nothing good.
         kept += release.times * (math.log1p(-failure) if failure < 1.0 else -math.inf)

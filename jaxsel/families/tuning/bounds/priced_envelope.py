@@ -231,7 +231,7 @@ def priced_directions(
       resolution: of the programs; FINE if not given.
 
     Raises:
-      InputError: if the base has no dominating pair, or E[K] is 0 or infinite.
+      InputError: if E[K] is 0 or infinite.
     """
     return _directions(_Search(base, repetitions), resolution or FINE)
 
@@ -240,7 +240,6 @@ def priced_directions(
 def _directions(search: _Search, resolution: Resolution) -> tuple[PricedDirection, ...]:
     base, law = search.base, search.law
     envelopes = base_envelopes(base, law)
-    assert base.pairs is not None  # or there were no envelopes
     return tuple(
         PricedDirection(pair, law, envelope, resolution)
         for pair, envelope in zip(base.pairs(), envelopes, strict=True)

@@ -60,8 +60,8 @@ def _released(budget: Budget, count: int, epsilon: float, name: str) -> Choice |
     def cost(base: BaseGuarantee) -> float:
         if count == 1:
             return base.epsilon(delta)
-        all_of_them = proofs.composition(base, law)
-        return math.inf if all_of_them is None else all_of_them.epsilon(delta)
+        released = proofs.composition(base, law).get("composition")
+        return math.inf if released is None else released.epsilon(delta)
 
     base, text, noise = budget.base, budget.text, math.nan
     if isinstance(base, BaseFamily):

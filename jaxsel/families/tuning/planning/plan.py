@@ -78,7 +78,7 @@ class Budget(NamedTuple):
 
 def quick_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> float:
     """An upper bound on epsilon that is near the best one, in hundredths of a second."""
-    if base.pairs is None or base.core is not None or delta == 0.0:
+    if base.core is not None or delta == 0.0:
         return accountant.account(base, law, delta, attain=False).best.epsilon
     return envelope_epsilon(base_envelopes(base, law, count=_QUICK), delta)
 
