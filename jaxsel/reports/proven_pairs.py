@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jaxsel.accounting.single_run.conversions import log_delta_at_order
+from jaxsel.accounting.single_run.conversions import Profile, log_delta_at_order
 from jaxsel.accounting.single_run.dominating import (
     LARGEST_EPSILON,
     DominatingPair,
@@ -30,7 +30,6 @@ from jaxsel.families.tuning.composing_searches import (
     release_part,
 )
 from jaxsel.families.tuning.proofs import proofs, releases_all
-from jaxsel.families.tuning.tuned_guarantee import Profile
 
 Pairs = tuple[DominatingPair, ...]
 Point = tuple[float, float]

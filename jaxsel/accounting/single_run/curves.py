@@ -112,11 +112,9 @@ class BaseGuarantee(NamedTuple):
         orders = (1.5, 2.0, 5.0, 20.0)
         rows = [[f"order {a:g}", float(self.renyi(np.asarray(a)))] for a in orders]
         known = [
-            name for name in ("pairs", "profile", "tradeoff") if getattr(self, name)
+            name for name in ("profile", "tradeoff", "pairs") if getattr(self, name)
         ]
-        sentence = (
-            f"One run of {self.name}; known besides: {', '.join(known) or 'nothing'}."
-        )
+        sentence = f"One run of {self.name}; known besides: {', '.join(known)}."
         return Summary(sentence, ("Renyi bound", "value"), rows)
 
 
