@@ -14,7 +14,6 @@ from jaxsel.auditing.one_run_audit import (
     one_run_epsilon,
     one_run_p_value,
 )
-from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from tests.conftest import ALPHA, seed
@@ -190,7 +189,7 @@ def gaussian_scores(generator, coins, mean) -> np.ndarray:
 def test_one_run_bounds_cover_the_gaussian_mechanism():
     generator = np.random.default_rng(seed())
     mean, delta, runs, confidence = 1.0, 1e-2, 400, 0.8
-    truth = base_epsilon(gaussian(1.0 / mean), delta)
+    truth = gaussian(1.0 / mean).epsilon(delta)
     wrong, positive = 0, 0
     for _ in range(runs):
         coins = generator.random(200) < 0.5

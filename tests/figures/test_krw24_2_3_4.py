@@ -7,12 +7,11 @@ from figures import FIGURES, krw24_2, krw24_3, krw24_4
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
 from figures.common.figure import records_in, render
-from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.accounting.single_run.conversions import epsilon_at, renyi_to_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import (
     binomial_profile,
-    epsilon_at,
     negative_binomial_profile,
     poisson_profile,
 )

@@ -11,6 +11,7 @@ import pytest
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import divergences, pairs
 from jaxsel.accounting.single_run.curves import BaseGuarantee, pure
+from jaxsel.accounting.single_run.dominating import pair_from_laws
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import (
@@ -81,6 +82,7 @@ def base_of(pair):
     return BaseGuarantee(
         "pair",
         two_sided(pair),
+        lambda: (pair_from_laws(*pair),),
         lambda level: divergences.profile_delta(pair.first, pair.second, level),
     )
 

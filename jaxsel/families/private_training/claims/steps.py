@@ -28,14 +28,13 @@ def _epsilon(
 ) -> float:
     """Epsilon at delta, as ``jaxsel tune`` accounts for one run."""
     from jaxsel.accounting.single_run.events import dp_sgd
-    from jaxsel.families.tuning.proofs import base_epsilon
 
     base = dp_sgd(
         noise_multiplier=noise_multiplier,
         sampling_probability=sampling_probability,
         steps=steps,
     )
-    return base_epsilon(base, delta)
+    return base.epsilon(delta)
 
 
 class _Training(NamedTuple):

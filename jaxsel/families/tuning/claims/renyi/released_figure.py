@@ -9,7 +9,7 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import closed_forms
 from jaxsel.accounting.single_run.conversions import RenyiCurve
-from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.curves import from_renyi
 from jaxsel.accounting.single_run.score_orders import INDEPENDENT, NATURAL
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair, mirrored_pair
 from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon
@@ -144,11 +144,7 @@ def _axis(
     K is negative binomial or Poisson.
     """
     renyi = training_renyi(sampling_probability, noise_multiplier, steps)
-    return theorem_epsilon(_base(renyi), repetitions, delta)
-
-
-def _base(renyi: RenyiCurve) -> BaseGuarantee:
-    return BaseGuarantee(name="a Renyi curve", renyi=renyi)
+    return theorem_epsilon(from_renyi("a Renyi curve", renyi), repetitions, delta)
 
 
 _PLOTTED = (
@@ -182,7 +178,7 @@ def _axis_cases(budget: Budget) -> Iterator[Case]:
     del budget
     for law, noise, renyi, where in _gaussian_cases():
         plotted = released_budget(renyi, law, corrected=True)
-        proven = theorem_epsilon(_base(renyi), law, _DELTA)
+        proven = theorem_epsilon(from_renyi("a Renyi curve", renyi), law, _DELTA)
         claims = {_DELTA: proven, plotted.delta: plotted.budget}
         pair = gaussian_pair(noise)
         for ranking, (side, order) in {
