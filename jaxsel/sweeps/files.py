@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxsel.host import records
 from jaxsel.host.errors import InputError
+from jaxsel.shards import Shard, read_shard
 from jaxsel.sweeps.facts import Facts
 from jaxsel.sweeps.tallying import Kept, Store, check_whole
 
@@ -32,7 +33,8 @@ class State(NamedTuple):
       store: tallies; each knows its own code.
       facts: what needs no trial.
       asked: the sweep in words, JSON-ready.
-      shard: "3/64" of a shard; "" of a whole sweep.
+      shard: which it is; None of a whole sweep.
+      path: of the file that it was read from.
     """
 
     subject: str
@@ -40,12 +42,13 @@ class State(NamedTuple):
     store: Store
     facts: Facts
     asked: Mapping[str, Any]
-    shard: str
+    shard: Shard | None
+    path: Path | None = None
 
     @property
     def identity(self) -> dict[str, str]:
         """The configuration of the record: what must be equal to go on from it."""
-        return {"sweep": self.subject, "shard": self.shard}
+        return {"sweep": self.subject, "shard": str(self.shard or "")}
 
 
 def write(save: records.Save, state: State, shown: "xr.Dataset | None" = None) -> None:
@@ -89,6 +92,8 @@ def read(path: Path, identity: Mapping[str, Any] | None = None) -> State:
     if identity is not None:
         stored.check(identity)
     with stored.whole("record of a sweep"):
+        subject, text = (stored.configuration[name] for name in ("sweep", "shard"))
+        shard = read_shard(text) if text else None
         items, code, facts, asked = json.loads(stored.attribute("found", str))
         first, last, events, counts = (
             stored.arrays[name].astype(np.int64, casting="equiv")
@@ -107,8 +112,7 @@ def read(path: Path, identity: Mapping[str, Any] | None = None) -> State:
         }
     for (_, start), kept in store.items():
         check_whole(start, kept, str(path))
-    subject, shard = (stored.configuration[name] for name in ("sweep", "shard"))
-    return State(subject, code, store, facts, asked, shard)
+    return State(subject, code, store, facts, asked, shard, path)
 
 
 def _seal(dataset: "xr.Dataset") -> str:

@@ -16,7 +16,7 @@ from jaxsel.sweeps.facts import Facts, find_fact
 from jaxsel.sweeps.files import Going, State, keeping
 from jaxsel.sweeps.functions import declared, shared_trials
 from jaxsel.sweeps.planning import Plan, make_plan
-from jaxsel.sweeps.sharing import Part, check_parts, facts_of, joined, share_of
+from jaxsel.sweeps.sharing import check_parts, facts_of, joined, share_of
 from jaxsel.sweeps.tallying import Item, Store, tally
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def sweep(
     plan = make_plan(
         subject, settings, measures, zipped, trials, seed, delta, confidence
     )
-    with keeping(_fresh(plan, ""), record) as kept:
+    with keeping(_fresh(plan, None), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance)
         found = _dataset(plan, kept.state.store, kept.state.facts)
         kept.finish(found)
@@ -158,7 +158,7 @@ def keep_share(
         subject, settings, measures, zipped, trials, seed, delta, confidence
     )
     items = share_of(plan.items, which)
-    with keeping(_fresh(plan, str(which)), record) as kept:
+    with keeping(_fresh(plan, which), record) as kept:
         facts = facts_of(plan.facts, which)
         _do(plan, facts, items, kept, progress, performance)
         kept.finish(None)
@@ -182,26 +182,26 @@ def merged(
         different sweeps, or a file that is no shard; or for a function that was changed
         since.
     """
-    parts = [_part(Path(path)) for path in paths]
+    parts = [files.read(Path(path)) for path in paths]
     check_parts(parts)
     asked = dict(parts[0].asked)
     if subject is not None:
         asked["subject"] = subject
     elif not asked["subject"]:
         raise InputError(
-            f"{parts[0].name} is of a function that is in no file; merge it in Python, "
+            f"{parts[0].path} is of a function that is in no file; merge it in Python, "
             "with merged(paths, subject=function)"
         )
     plan = make_plan(**asked)
     own = plan.subject.function
     if own is not None and known_facts.code(own) != parts[0].code:
         raise InputError(
-            f"{plan.subject.name} was changed since {parts[0].name} was made, and may "
+            f"{plan.subject.name} was changed since {parts[0].path} was made, and may "
             "mean other cells; run the shards anew"
         )
     store = joined(plan.items, parts)
     facts = {key: value for part in parts for key, value in part.facts.items()}
-    with keeping(_fresh(plan, ""), record) as kept:
+    with keeping(_fresh(plan, None), record) as kept:
         kept.state.store.update(store)
         kept.state.facts.update(facts)
         # What a shard found under other code, or not at all, is found here.
@@ -211,15 +211,7 @@ def merged(
     return found
 
 
-def _part(path: Path) -> Part:
-    state = files.read(path)
-    if not state.shard:
-        raise InputError(f"{path} holds a whole sweep, and no shard of one")
-    shard = read_shard(state.shard)
-    return Part(str(path), shard, state.asked, state.code, state.store, state.facts)
-
-
-def _fresh(plan: Plan, shard: str) -> State:
+def _fresh(plan: Plan, shard: Shard | None) -> State:
     return State(
         plan.subject.name,
         known_facts.code(plan.subject.function),

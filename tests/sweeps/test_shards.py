@@ -1,6 +1,7 @@
 """Sweeps by many jobs: every shard apart, merged as if it were one."""
 
 import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,8 @@ def test_a_share_that_lost_trials_is_refused(paths, tmp_path):
 
 def test_parts_of_another_range_are_not_joined():
     """A share that begins at another trial than its own makes up no whole."""
-    from jaxsel.sweeps.sharing import Part, joined
+    from jaxsel.sweeps.files import State
+    from jaxsel.sweeps.sharing import joined
     from jaxsel.sweeps.tallying import Kept
 
     nothing: Any = None
@@ -81,7 +83,8 @@ def test_parts_of_another_range_are_not_joined():
 
     def part(index, first, last, counts):
         store = {("a", first): Kept(last, "code", np.array(counts))}
-        return Part(f"{index}.nc", Shard(index, 2), {}, "code", store, {})
+        path = Path(f"{index}.nc")
+        return State("a", "code", store, {}, {}, Shard(index, 2), path)
 
     good = part(1, 5, 10, [2, 3])
     (kept,) = joined(items, [part(0, 0, 5, [4, 1]), good]).values()
