@@ -108,7 +108,7 @@ def refreshed(
     count = shared_trials(subject, trials)
     plan = make_plan(subject, settings, (), (), count, seed, 0.0, 0.95)
     performance = declared(subject).performance or Performance()
-    with keeping(_fresh(plan, ""), record) as kept:
+    with keeping(_fresh(plan, None), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance, again=True)
         found = _dataset(plan, kept.state.store, kept.state.facts)
         found = found.assign_attrs(attributes)
@@ -118,7 +118,7 @@ def refreshed(
 
 def keep_found(dataset: "xr.Dataset", record: str | Path) -> None:
     """Writes a data set that no sweep made into a new file, as that of a sweep."""
-    nothing = State(str(dataset.attrs.get("title", "")), "", {}, {}, {}, "")
+    nothing = State(str(dataset.attrs.get("title", None)), "", {}, {}, {}, "")
     with keeping(nothing, record) as kept:
         kept.finish(dataset)
 
