@@ -142,7 +142,9 @@ def test_processes_that_would_cut_other_ranges_are_refused(pair):
 def test_processes_with_different_devices_do_not_join(capfd):
     statuses, _ = ended(3, "", [1, 3, 2])
     assert statuses == [1] * 3
-    sentence = "the processes of this run have 1, 3, 2 devices; give all of them as many"
+    sentence = (
+        "the processes of this run have 1, 3, 2 devices; give all of them as many"
+    )
     assert capfd.readouterr().err.count(sentence) == 3
 
 
