@@ -291,7 +291,7 @@ def test_every_law_has_a_curve_and_its_points_on_it(drawn, name):
 
 @pytest.mark.parametrize("name", TRIALS)
 def test_files_are_written(drawn, records, name, tmp_path):
-    """And the same again: of one figure, as they are all drawn and saved by the same code."""
+    """And the same again: of one figure, as all are drawn and saved by the same code."""
     png, pdf = style.save(drawn[name], tmp_path / "sub" / name)
     assert png.read_bytes().startswith(b"\x89PNG\r\n")
     assert pdf.read_bytes().startswith(b"%PDF")
