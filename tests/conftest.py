@@ -202,13 +202,19 @@ def seed() -> int:
     return int(os.environ.get("JAXSEL_TEST_SEED", "20260101"))
 
 
-@pytest.fixture
-def coarse_prices(monkeypatch):
+def _coarse_prices():
     """Quick programs of the priced envelope: at any resolution it is a bound."""
     from jaxsel.families.tuning.bounds import priced_envelope
 
     coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
-    monkeypatch.setattr(priced_envelope, "FINE", coarse)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(priced_envelope, "FINE", coarse)
+        yield
+
+
+coarse_prices = pytest.fixture(_coarse_prices)
+# For a file whose own fixtures account, too: those of a file come before those of a test.
+coarse_prices_of_file = pytest.fixture(_coarse_prices, scope="module")
 
 
 @pytest.fixture(name="seed")
