@@ -224,7 +224,8 @@ def test_joined_processes_print_once(tmp_path):
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     command = [sys.executable, "-m", "jaxsel", *SIMULATE, "--json"]
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
+    one = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=1"
+    environment = os.environ | {"XLA_FLAGS": one}
     record = tmp_path / "run.nc"
     running = [
         subprocess.Popen(
