@@ -118,7 +118,7 @@ def refreshed(
 
 def keep_found(dataset: "xr.Dataset", record: str | Path) -> None:
     """Writes a data set that no sweep made into a new file, as that of a sweep."""
-    nothing = State(str(dataset.attrs.get("title", None)), "", {}, {}, {}, "")
+    nothing = State(str(dataset.attrs.get("title", "")), "", {}, {}, {}, None)
     with keeping(nothing, record) as kept:
         kept.finish(dataset)
 
