@@ -1,8 +1,9 @@
 """A function as the subject of a sweep: called once a cell, it says what runs there.
 
 Its parameters are the settings, each with a domain; those whose default is ``over(...)``
-are the axes. It returns a ``Trial``. The mechanism is made once, outside of the function,
-and numbers come back as data and params, so that all cells share one compiled program.
+are the axes; ``trials`` without a default is how many a cell has. It returns a ``Trial``.
+The mechanism is made once, outside of the function, and numbers come back as data and
+params, so that all cells share one compiled program.
 """
 
 import functools

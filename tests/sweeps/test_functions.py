@@ -273,6 +273,14 @@ RESPONSE = jaxsel.own_mechanism(
 )
 
 
+def test_a_function_is_told_how_many_trials_a_cell_has():
+    def planned(trials: int, chance: float = signature.over(0.25, 0.5)):
+        return jaxsel.Trial(COIN, (), np.float64(chance), beside={"told": trials})
+
+    found = jaxsel.sweep(planned, trials=500, measures=["frequency"])
+    assert found["told"].values.tolist() == [500, 500]
+
+
 def test_pairs_a_claim_and_what_events_are_worth():
     found = jaxsel.sweep(
         answers, measures=["success", "audited", "exact_epsilon", "epsilon_bound"],
