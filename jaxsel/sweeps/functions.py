@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -124,6 +124,29 @@ def counted(*groups: str, after: int = 0) -> Callable[[Place], tuple[int, int]]:
             else:
                 number = number * size + place.index[name]
         return after + seed, number
+
+    return address
+
+
+def counted_alike(
+    axis: str, groups: Sequence[Hashable]
+) -> Callable[[Place], tuple[int, int]]:
+    """The address of a cell where places of an axis share a seed, say those of a program.
+
+    Args:
+      axis: the first of all; the others number a cell within each place.
+      groups: of each place of the axis; each group has a seed of its own, in the order in
+        which they first stand there.
+    """
+    seeds = list(dict.fromkeys(groups))
+
+    def address(place: Place) -> tuple[int, int]:
+        at = place.index[axis]
+        number = groups[:at].count(groups[at])
+        for name, size in place.size.items():
+            if name != axis:
+                number = number * size + place.index[name]
+        return seeds.index(groups[at]), number
 
     return address
 
