@@ -108,12 +108,15 @@ def shared_trials(function: Callable[..., Any], trials: int) -> int:
     return max(int(trials * declared(function).share), 2)
 
 
-def counted(*groups: str, after: int = 0) -> Callable[[Place], tuple[int, int]]:
+def counted(
+    *groups: str, after: int = 0, first: int = 0
+) -> Callable[[Place], tuple[int, int]]:
     """The address of a cell by its place: all others axes number it within its group.
 
     Args:
       *groups: axes, each place of which has a seed of its own.
       after: how many seeds grids before this one have.
+      first: the number of its first cell, where it goes on from a grid of the same seeds.
     """
 
     def address(place: Place) -> tuple[int, int]:
@@ -123,7 +126,7 @@ def counted(*groups: str, after: int = 0) -> Callable[[Place], tuple[int, int]]:
                 seed = seed * size + place.index[name]
             else:
                 number = number * size + place.index[name]
-        return after + seed, number
+        return after + seed, first + number
 
     return address
 
