@@ -143,7 +143,7 @@ def test_shards_of_a_simulation_that_are_not_all_there_are_refused(capsys, tmp_p
     part = str(tmp_path / "part0.ps22-6.tuned.nc")
     code, _, err = run(capsys, "merge", part, "--out", str(tmp_path / "merged"))
     assert code == 2
-    assert "shard 1 of 2 is missing" in err
+    assert "of 2 shards, these are missing: 1" in err
 
 
 class Counting(ThreadPoolExecutor):

@@ -334,7 +334,7 @@ def test_tallies_that_do_not_go_on_where_the_cell_is_are_refused():
     with pytest.raises(InputError, match="counts 9 trials where there are 10"):
         tallying._keep(store, item, 4, tallying.Kept(10, "code", np.array([5, 0])))
     with pytest.raises(InputError, match="not \\[0, 10\\)"):
-        tallying.counts_of(item, store)
+        tallying.kept_of(item, store)
     assert store[item.key, 0].last == 4
 
 
