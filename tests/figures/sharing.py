@@ -87,7 +87,8 @@ def drawn(module, record, monkeypatch, tmp_path):
 
 def counts_of(found) -> np.ndarray:
     """How often each outcome happened: Int64["... outcomes"]."""
-    return np.rint(found.frequency.values * found.attrs["trials"]).astype(np.int64)
+    frequency = np.nan_to_num(found.frequency.values)  # NaN where a cell lacks it
+    return np.rint(frequency * found.attrs["trials"]).astype(np.int64)
 
 
 def check_laws(found, alpha: float) -> None:
