@@ -32,6 +32,11 @@ def _smaller():
         patch.setattr(top_k_check_ins, "STAND_IN", 100)
         patch.setattr(top_k_covid, "SHOWN", 2 * top_k_covid.WINDOW)
         patch.setattr(top_k_synthetic, "SIZES", (20, 200))
+        # Two of six are a simpler case of what stays.
+        few = {name: top_k_covid.METHODS[name] for name in zw22_1a.ORDER}
+        patch.setattr(top_k_covid, "METHODS", few)
+        looks = {name: zw22_1a._LOOKS[name] for name in few}
+        patch.setattr(zw22_1a, "_LOOKS", looks)
         kept = ("StableTopK", "EM-CDP", "TS as coded")
         fewer = {name: top_k_check_ins.METHODS[name] for name in kept}
         patch.setattr(top_k_check_ins, "METHODS", fewer)
@@ -152,13 +157,14 @@ def test_drawing_of_two_levels(synthetic, monkeypatch, tmp_path):
 # --- Figure 1(a) ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", list(top_k_covid.METHODS))
+@pytest.mark.parametrize("method", zw22_1a.ORDER)
 def test_tallies_of_states_follow_their_laws(covid, method):
     mechanism = top_k_covid.METHODS[method]
     counts = covid.arrays["counts"][covid.values["methods"].index(method)]
     assert np.all(counts.sum(axis=-1) == TRIALS["1a"])
     settings = top_k_covid.params(method, 55)
-    for place, day in ((0, 0), (0, 19), (1, 19)):
+    # The exact law of StableTopK takes a second.
+    for place, day in ((1, 19), (0, 0), (0, 19))[: 1 if method == "StableTopK" else 3]:
         histogram = covid.arrays["histograms"][place, day].astype(float)
         law = mechanism.law(histogram, settings).probabilities
         assert law.sum() == pytest.approx(1.0, abs=1e-9)
