@@ -10,6 +10,9 @@ from tests.conftest import ALPHA
 from tests.figures.sharing import check_laws, drawn, record_of
 
 TRIALS = 4000
+# Eight programs take most of the time of this file. That the samplers follow their exact
+# laws is what the claims SIM-percentile_* and SIM-*_threshold say of each of them.
+SIMULATED = pytest.mark.rare
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +25,13 @@ def medians():
     return record_of(lt19_oracle_calls, TRIALS, at=1)
 
 
+@SIMULATED
 def test_simulated_runs_follow_their_exact_laws(halts, medians):
     for found in (*halts.values(), *medians.values()):
         check_laws(found, ALPHA / 10)
 
 
+@SIMULATED
 def test_nothing_good_is_released_as_often_as_the_figure_says(medians):
     bad = [str(number) for number in range(5)]  # scores up to 0.2
     for beta in medians["search"]["beta"].values:
@@ -67,6 +72,7 @@ def test_numbers_of_runs():
         assert math.log10(ratio) / (2 * (6 + 12 / alpha)) == pytest.approx(1, abs=0.06)
 
 
+@SIMULATED
 def test_figures_are_drawn(halts, medians, monkeypatch, tmp_path):
     canvas = drawn(lt19_percentile, halts, monkeypatch, tmp_path)
     assert len(canvas.axes) == 3
