@@ -116,7 +116,8 @@ def settings_of(name: str, chosen: Settings) -> Settings:
     if not sim.pieces:
         return of_module(sim.module, chosen)
     kept = [each for piece in sim.pieces for each in piece.own(chosen)]
-    return tuple(dict.fromkeys(kept))
+    # In their own order, by which records are called.
+    return tuple(each for each in chosen if each in kept)
 
 
 def _configuration(
