@@ -206,15 +206,6 @@ def why_simulated(
     return why_stale(before, _configuration(sim, trials, seed, settings))
 
 
-def check_simulates(name: str) -> None:
-    """InputError unless the trials of a simulation are those of the engine."""
-    if "jaxsel.kernel.engine" not in source_digest.digests([find(name).module]):
-        raise InputError(
-            f"{name} does not simulate with jaxsel.kernel.engine (it reads tables or "
-            "computes exact laws), so that there is nothing to share out; run it whole"
-        )
-
-
 def compute(
     name: str, *, trials: int | None = None, seed: int = 0, progress: bool | None = None
 ) -> dict[str, Any]:

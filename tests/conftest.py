@@ -13,6 +13,7 @@ import os
 import re
 import types
 import zlib
+from importlib import metadata
 from pathlib import Path
 
 # Before JAX is imported: sharding is tested on four devices everywhere.
@@ -25,6 +26,10 @@ if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")
 # The tests of the newest versions, before a release, optimise as users do.
 if "xla_backend_optimization_level" not in os.environ["XLA_FLAGS"]:
     os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
+    # The older emitters of fused loops compile in half the time, and their code is a little
+    # slower. XLA ends a process that gives it a flag it does not know.
+    if metadata.version("jaxlib").startswith("0.10."):
+        os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false"
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".jax_cache")
 )
@@ -197,13 +202,19 @@ def seed() -> int:
     return int(os.environ.get("JAXSEL_TEST_SEED", "20260101"))
 
 
-@pytest.fixture
-def coarse_prices(monkeypatch):
+def _coarse_prices():
     """Quick programs of the priced envelope: at any resolution it is a bound."""
     from jaxsel.families.tuning.bounds import priced_envelope
 
     coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
-    monkeypatch.setattr(priced_envelope, "FINE", coarse)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(priced_envelope, "FINE", coarse)
+        yield
+
+
+coarse_prices = pytest.fixture(_coarse_prices)
+# For a file whose own fixtures account, too: those of a file come before those of a test.
+coarse_prices_of_file = pytest.fixture(_coarse_prices, scope="module")
 
 
 @pytest.fixture(name="seed")

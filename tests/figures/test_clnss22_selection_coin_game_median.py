@@ -12,7 +12,7 @@ from sims import registry
 from tests.conftest import ALPHA
 from tests.figures.sharing import check_laws, records_of
 
-TRIALS = 100_000
+TRIALS = 3 * 8192
 MODULES = {
     "clnss22-selection": clnss22_selection,
     "clnss22-coin-game": clnss22_coin_game,

@@ -13,6 +13,9 @@ from tests.conftest import ALPHA
 from tests.figures.sharing import record_of
 
 TRIALS = 4000
+# Eight programs take most of the time of this file. That the samplers follow their exact
+# laws is what the claims SIM-percentile_* and SIM-*_threshold say of each of them.
+SIMULATED = pytest.mark.rare
 
 
 @pytest.fixture(scope="module", name="record")
@@ -20,12 +23,13 @@ def _record():
     return record_of(percentile_halting, TRIALS, at=1)
 
 
-@pytest.fixture(autouse=True)
-def _loaded(record, monkeypatch):
+@pytest.fixture
+def loaded(record, monkeypatch):
     for module in (lt19_percentile, lt19_oracle_calls):
         monkeypatch.setattr(module, "load", lambda name: record)
 
 
+@SIMULATED
 @pytest.mark.parametrize("name", percentile_halting.MECHANISMS)
 def test_simulated_halts_follow_the_exact_laws(name, record):
     short = name.replace("Algorithm ", "algorithm_")
@@ -36,6 +40,7 @@ def test_simulated_halts_follow_the_exact_laws(name, record):
         assert goodness_of_fit(counts, law) > ALPHA / 10
 
 
+@SIMULATED
 def test_simulated_medians_follow_the_exact_laws(record):
     base = percentile_halting.median_base()
     low = np.append(np.array(base["scores"]) < 0.25 - 1e-12, True)
@@ -76,6 +81,8 @@ def test_numbers_of_runs():
         assert math.log10(ratio) / (2 * (6 + 12 / alpha)) == pytest.approx(1, abs=0.06)
 
 
+@SIMULATED
+@pytest.mark.usefixtures("loaded")
 def test_figures_are_drawn():
     canvas = render(FIGURES["lt19-percentile"])
     assert len(canvas.axes) == 3
