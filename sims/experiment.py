@@ -184,13 +184,15 @@ def signature_of(
 
 
 def settings_of(signature: "Signature", module: str) -> dict[str, Setting]:
-    """The settings of a function, as the command line takes them."""
+    """The settings of a function that say what they are, as the command line takes them."""
     found: dict[str, Setting] = {}
     for name, domain in signature.settings.items():
+        if not domain.help:
+            continue
         if name in signature.axes:
             found[name] = Setting(
                 name, module, domain, tuple(signature.axes[name]), kind="axis"
             )
-        elif domain.help:
+        else:
             found[name] = Setting(name, module, domain, domain.default, kind="argument")
     return found
