@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy import special, stats
+from sims.ps22_2 import MEANS
 
 from figures import FIGURES, ps22_2, ps22_3, ps22_4, ps22_8
 from figures.common import renyi_overlay
@@ -30,7 +31,6 @@ from sims import registry
 from sims.common import gaussian_orders as orders
 from sims.common import tuned_laws
 from sims.common.renyi_tallies import natural_cells, two_block_cells
-from sims.ps22_2 import MEANS
 from tests.conftest import ALPHA, seed
 from tests.figures.sharing import records_of
 
