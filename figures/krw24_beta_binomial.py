@@ -35,7 +35,6 @@ from sims.registry import Result
 TITLE = "Cohen et al. 2022, Theorem 1, against the envelope: beta-binomial K"
 NO_EFFECT = (
     "sims.common.tuned_laws",
-    "sims.krw24_2.MEANS",
     "sims.krw24_profile",
 )
 SECONDS = 26
