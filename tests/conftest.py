@@ -172,6 +172,9 @@ def pytest_collection_finish(session):
 # Programs that were compiled, or read from the cache, since some were last dropped.
 _programs = 0
 _MOST_PROGRAMS = 64
+# At the end of a file fewer are kept: files have few in common, and read those from the
+# cache. What followed without JAX had them in memory to its end.
+_MOST_AT_THE_END = 16
 
 
 def _count_program(event: str, *_, **__) -> None:
@@ -187,7 +190,8 @@ def pytest_runtest_teardown(item, nextitem):
     """A program takes megabytes, and is never dropped otherwise: after so many tests of
     one worker, gigabytes."""
     global _programs
-    if _programs > _MOST_PROGRAMS:
+    ends = nextitem is None or nextitem.path != item.path
+    if _programs > (_MOST_AT_THE_END if ends else _MOST_PROGRAMS):
         compiled.forget()
         _programs = 0
 

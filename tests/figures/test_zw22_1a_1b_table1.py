@@ -8,12 +8,9 @@ from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.families.top_k.baselines import exponential_top_k_scale
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
 from jaxsel.host.intervals import goodness_of_fit
-from sims import (
-    zw22_table1 as top_k_check_ins,
-)
 from sims.experiment import compute
 from tests.conftest import ALPHA, seed
-from tests.figures.sharing import drawn, record_of
+from tests.figures.sharing import drawn
 
 WINDOW = zw22_1a.Window()
 TRIALS = {"table1": 3000, "1a": 1000, "1b": 1000}
@@ -24,20 +21,19 @@ def _smaller():
     """Without data, and few programs: each takes a second to compile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(FOLDER_VARIABLE, raising=False)
-        patch.setattr(top_k_check_ins, "SIZES", (10,))
-        patch.setattr(top_k_check_ins, "STAND_IN", 100)
+        patch.setattr(zw22_table1, "STAND_IN", 100)
+        zw22_table1.histogram.cache_clear()
         # Two of six are a simpler case of what stays.
         looks = {name: zw22_1a._LOOKS[name] for name in zw22_1a.ORDER}
         patch.setattr(zw22_1a, "_LOOKS", looks)
-        kept = ("StableTopK", "EM-CDP", "TS as coded")
-        fewer = {name: top_k_check_ins.METHODS[name] for name in kept}
-        patch.setattr(top_k_check_ins, "METHODS", fewer)
         yield
+    zw22_table1.histogram.cache_clear()
 
 
 @pytest.fixture(scope="module")
 def table1(_smaller):
-    return record_of(top_k_check_ins, TRIALS["table1"])
+    few = {"k": 10, "column": ["StableTopK", "EM-CDP", "TS as coded"]}
+    return compute(zw22_table1.released, few, trials=TRIALS["table1"], seed=seed())
 
 
 @pytest.fixture(scope="module")
@@ -215,19 +211,23 @@ def test_drawing_of_states(covid, monkeypatch, tmp_path):
 # --- Table 1 --------------------------------------------------------------------------
 
 
+def _law(method: str, epsilon: float, found) -> np.ndarray:
+    params = zw22_table1.params(method, 10, epsilon, 1.0 / found.users)
+    law = zw22_table1.METHODS[method].mechanism.law(found.data, params)
+    return law.probabilities
+
+
 @pytest.mark.parametrize("method", ["StableTopK", "EM-CDP", "TS as coded"])
 def test_proportions_follow_their_laws(table1, method):
-    sets = top_k_check_ins.histograms()
-    assert [found.generated for found in sets] == [True, True]
-    counts = table1.arrays["counts"][table1.values["methods"].index(method)]
-    mechanism = top_k_check_ins.METHODS[method].mechanism
-    for place, found in enumerate(sets):
+    counts = table1.tally.sel(column=method, k=10)
+    for name in counts["places"].values:
+        found = zw22_table1.histogram(name)
+        assert found.generated
         # The exact law of StableTopK takes a second.
         some = 1 if method == "StableTopK" else None
-        for column, epsilon in enumerate(top_k_check_ins.EPSILONS[:some]):
-            params = top_k_check_ins.params(method, 10, epsilon, 1.0 / found.users)
-            law = mechanism.law(found.data, params).probabilities
-            tally = counts[place, 0, column]
+        for epsilon in counts["epsilon"].values[:some]:
+            law = _law(method, epsilon, found)
+            tally = counts.sel(places=name, epsilon=epsilon).values
             assert not tally[law.size :].any()
             assert goodness_of_fit(tally[: law.size], law) > ALPHA / 9
             mean = float(np.sum(law * np.arange(law.size))) / 10.0
@@ -236,33 +236,32 @@ def test_proportions_follow_their_laws(table1, method):
 
 
 def test_a_wrong_epsilon_is_noticed(table1):
-    found = top_k_check_ins.histograms()[0]
+    found = zw22_table1.histogram("foursquare")
     for method in ("StableTopK", "EM-CDP"):
-        row = table1.values["methods"].index(method)
-        tally = table1.arrays["counts"][row, 0, 0, 0]
-        params = top_k_check_ins.params(method, 10, 0.3, 1.0 / found.users)
-        mechanism = top_k_check_ins.METHODS[method].mechanism
-        law = mechanism.law(found.data, params).probabilities
-        assert goodness_of_fit(tally, law) < ALPHA
+        tally = table1.tally.sel(column=method, places="foursquare", k=10, epsilon=0.4)
+        law = _law(method, 0.3, found)
+        assert goodness_of_fit(tally.values[: law.size], law) < ALPHA
 
 
 def test_published_numbers():
     table = zw22_table1.PUBLISHED
     assert table["foursquare"][0.4] == ((1.0, 0.669), (0.647, 0.692), (0.108, 0.136))
     for rows in table.values():
-        assert set(rows) == set(top_k_check_ins.EPSILONS)
+        assert set(rows) == {0.4, 0.8, 1.0}
     assert zw22_table1._published("generated gowalla", 50, 1.0) == (0.444, 0.453)
     assert zw22_table1._published("gowalla", 20, 1.0) is None
 
 
 def test_drawing_of_the_table(table1, monkeypatch, tmp_path):
-    figure = drawn(zw22_table1, table1, monkeypatch, tmp_path)
+    figure = drawn(zw22_table1, {"released": table1}, monkeypatch, tmp_path)
     left, right = figure.axes
     # Three rows of simulated and published numbers.
     numbers = [t.get_text() for t in left.texts if t.get_fontsize() == 8.6]
-    assert len(numbers) == 3 * (len(top_k_check_ins.METHODS) + 2)
-    column = table1.values["methods"].index("StableTopK")
-    shown = zw22_table1.proportion(table1.arrays["counts"][column, 0, 0, 0], 10)
+    assert len(numbers) == 3 * (table1.sizes["column"] + 2)
+    first = table1.tally.sel(
+        column="StableTopK", k=10, epsilon=0.4, places="foursquare"
+    )
+    shown = zw22_table1.proportion(first.values, 10)
     assert float(numbers[0]) == pytest.approx(shown.mean, abs=5.1e-4)
     assert ".647" in numbers
     for axes in (left, right):
