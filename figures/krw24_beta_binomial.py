@@ -24,7 +24,6 @@ from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.generic import generic_renyi
-from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.pictures import style
 from jaxsel.repetitions import beta_binomial
 from sims.common.line_rankings import worst_rankings
@@ -36,7 +35,6 @@ from sims.registry import Result
 TITLE = "Cohen et al. 2022, Theorem 1, against the envelope: beta-binomial K"
 NO_EFFECT = (
     "sims.common.tuned_laws",
-    "sims.krw24_2.MEANS",
     "sims.krw24_profile",
 )
 SECONDS = 26
@@ -62,7 +60,7 @@ def gaussian_rungs(count: int, gamma: float) -> dict[str, float]:
         "adversarial": tuned_profile(pair, law, worst.order).epsilon(DELTA),
         "envelope": envelope,
         "RDP": renyi_to_epsilon(generic_renyi(BASE, law), DELTA).epsilon,
-        "Cohen": (2.0 + gamma) * base_epsilon(BASE, DELTA / count),
+        "Cohen": (2.0 + gamma) * BASE.epsilon(DELTA / count),
     }
 
 

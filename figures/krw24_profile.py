@@ -27,7 +27,6 @@ from sims.registry import Result
 TITLE = "What tuning really costs: Gaussian base, from audits to claims"
 NO_EFFECT = (
     "sims.common.tuned_laws",
-    "sims.krw24_2.MEANS",
     "sims.krw24_profile",
 )
 SECONDS = 35

@@ -7,7 +7,6 @@ from figures import krw24_profile
 TITLE = "What tuning really costs: one step of DP-SGD, from audits to claims"
 NO_EFFECT = (
     "sims.common.tuned_laws",
-    "sims.krw24_2.MEANS",
     "sims.common.worst_rankings",
     "sims.krw24_profile.LAPLACE_SCALE",
 )

@@ -1,27 +1,38 @@
-"""Papernot & Steinke 2022, Figure 8: conditional sampling, upper and lower bounds."""
+"""Papernot & Steinke 2022, Figure 8: conditional sampling on the pair that is nearly worst.
 
-from typing import NamedTuple
+The base algorithm runs until its output falls into S = {1, 2}. At each order the pair of
+Appendix D.2 has both Renyi divergences equal to 0.1 times the order. One trial is one
+search; what is tallied is the output, on both sides.
+"""
+
+from typing import Annotated, NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
-from figures.common.figure import load
 from figures.common.renyi_points import renyi_interval
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.pairs import tight_conditional
+from jaxsel.families.thresholds.threshold_selection import threshold_selection
+from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.bounds.conditional import (
     conditional_part,
     fitted_tight_conditional,
 )
+from jaxsel.language.domains import number, positive
 from jaxsel.pictures import style
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 from sims.common.tuned_laws import RHO
-from sims.ps22_8 import A
-from sims.registry import Result
 
 TITLE = "Papernot & Steinke 2022, Figure 8: conditional sampling"
-NO_EFFECT = ("sims.common.tuned_laws.DELTA",)
+TRIALS = 4_000_000
 
+LARGEST = 0.25  # a that the paper allows; it does not state which it takes
+A = Annotated[float, number("of the pair of Appendix D.2", above=0.0, at_most=LARGEST)]
+ZCDP = Annotated[float, positive("zCDP of one run")]
 RIGHT, TOP = 25.0, 6.0
 ORDERS = np.concatenate(
     [
@@ -30,6 +41,21 @@ ORDERS = np.concatenate(
         np.arange(7.0, RIGHT + 0.1),
     ]
 )
+
+
+@cells(measures=["counts"], address=counted())
+def searched(
+    order: Annotated[float, number("orders of the simulated points", above=1.0)] = over(
+        2.0, 3.0, 4.5, 7.0, 10.0, 14.0, 18.0, 22.0
+    ),
+    side: int = over({"data": 0, "neighbour": 1}),
+    a: A = LARGEST,
+    rho: ZCDP = RHO,
+) -> Trial:
+    """Outputs of the searches; the first two are those in S, which scores at least 1."""
+    pair = tight_conditional(*fitted_tight_conditional(order, rho, a), a)
+    data = {"probabilities": pair[side], "scores": (1.0, 1.0, 0.0)}
+    return Trial(threshold_selection(finite()), data, {"threshold": 1.0})
 
 
 class Theory(NamedTuple):
@@ -46,17 +72,16 @@ class Theory(NamedTuple):
     lower: float
 
 
-def theory(order: float) -> Theory:
+def theory(order: float, a: float = LARGEST, rho: float = RHO) -> Theory:
     """The curves at one order; the upper ones, which hold from 2 on, are nan below it."""
-    s, t = fitted_tight_conditional(order, RHO, A)
-    first, second = tight_conditional(s, t, A)
+    first, second = tight_conditional(*fitted_tight_conditional(order, rho, a), a)
     good, other = first[:2], second[:2]
     lower = float(renyi_divergence(good / good.sum(), other / other.sum(), order))
     if order < 2.0:
         return Theory(np.nan, np.nan, lower)
 
     def stated(at: np.ndarray) -> np.ndarray:
-        return RHO * at
+        return rho * at
 
     def own(at: np.ndarray) -> np.ndarray:
         return renyi_divergence(second, first, at)
@@ -68,20 +93,19 @@ def theory(order: float) -> Theory:
     return Theory(upper, upper_true, lower)
 
 
-def simulated(record: Result, confidence: float = 0.95) -> np.ndarray:
-    """Estimate, low and high of the divergence at each order: Float64["orders 3"]."""
-    rows = zip(record.arrays["counts"], record.values["orders"], strict=True)
+def simulated(searched: xr.Dataset, confidence: float = 0.95) -> np.ndarray:
+    """Estimate, low and high of the divergence at each order: Float64["3 orders"]."""
+    inside = searched.counts.sel(outcome=["0", "1"])
     found = [
-        renyi_interval(tallies[0], tallies[1], order, confidence)
-        for tallies, order in rows
+        renyi_interval(*inside.sel(order=order).values, order, confidence)
+        for order in searched["order"].values
     ]
-    return np.array([np.concatenate(each) for each in found])
+    return np.concatenate(found, axis=1)
 
 
-def draw() -> Canvas:
+def draw(searched: xr.Dataset, a: A = LARGEST, rho: ZCDP = RHO) -> Canvas:
     """The paper's bounds, the bound for the pair itself, and the simulated divergence."""
-    record = load("ps22-8")
-    upper, upper_true, lower = np.array([theory(order) for order in ORDERS]).T
+    upper, upper_true, lower = np.array([theory(order, a, rho) for order in ORDERS]).T
     figure, (axes,) = style.panels(width=5.8, height=4.3)
     blue, orange, green = (
         style.LAWS[name]["color"]
@@ -94,24 +118,22 @@ def draw() -> Canvas:
     )  # fmt: skip
     axes.plot(ORDERS, lower, color=blue, label="lower bound (exact)")
     axes.plot(
-        [0.0, RIGHT], [0.0, RHO * RIGHT], color=green, linestyle="-.",
+        [0.0, RIGHT], [0.0, rho * RIGHT], color=green, linestyle="-.",
         label=r"$D_\lambda(Q\,\|\,Q') = D_\lambda(Q'\,\|\,Q)$",
     )  # fmt: skip
-    mean, low, high = simulated(record).T
     style.points(
-        axes, record.values["orders"], mean, low, high, "Logarithmic η = 0",
+        axes, searched["order"], *simulated(searched), "Logarithmic η = 0",
         label="simulated (95 % interval)",
     )  # fmt: skip
     axes.set(xlim=(0.0, RIGHT), ylim=(0.0, TOP))
     axes.set_xlabel(r"Rényi order $\lambda$")
     axes.set_ylabel("Rényi divergence")
     style.legend(axes, loc="upper left")
-    trials = int(record.values["trials"])
     style.note(
         figure,
-        f"Upper: Corollary 16 (2) with both divergences {RHO:g} times their order, "
+        f"Upper: Corollary 16 (2) with both divergences {rho:g} times their order, "
         "from order 2 on, where it holds. Lower: the pair of Appendix D.2 with a = "
-        f"{words.fraction(A)} (not stated "
-        f"in the paper). Points: threshold selection, {trials:,} trials a side.",
+        f"{words.fraction(a)} (not stated in the paper). Points: threshold selection, "
+        f"{searched.attrs['trials']:,} trials a side.",
     )
     return figure

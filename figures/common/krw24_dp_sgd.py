@@ -13,7 +13,11 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import brentq
 
-from jaxsel.accounting.single_run.conversions import renyi_to_delta, renyi_to_epsilon
+from jaxsel.accounting.single_run.conversions import (
+    epsilon_at,
+    renyi_to_delta,
+    renyi_to_epsilon,
+)
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.accounting.single_run.events import dp_sgd
@@ -26,7 +30,6 @@ from jaxsel.families.tuning.bounds.envelope import (
 )
 from jaxsel.families.tuning.bounds.profiles import (
     ProfileBound,
-    epsilon_at,
     negative_binomial_profile,
     poisson_profile,
 )

@@ -75,6 +75,8 @@ def make_plan(
             f"delta is {delta:g}, but the delta of an account is one of its settings; "
             f"give delta={delta:g} among them"
         )
+    if about.function is not None and _needs(about, "trials"):
+        settings = {"trials": options.trials, **settings}
     grid = about.grid(settings, zipped)
     cells = [
         make_cell(about, point, options.seed, place)
@@ -89,6 +91,11 @@ def make_plan(
     }
     items = _items(chosen, cells, options.trials)
     return Plan(about, grid, cells, chosen, options, items, facts, zipped)
+
+
+def _needs(about: Subject, name: str) -> bool:
+    """Whether it has a setting of that name without a default."""
+    return name in about.settings and about.settings[name].default is None
 
 
 def _chosen(names: tuple[str, ...], about: Subject, cells: Sequence[Cell]):

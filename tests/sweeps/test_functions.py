@@ -139,8 +139,8 @@ def test_on_the_command_line_with_a_picture(file, whole, tmp_path, capsys):
 def test_killed_it_goes_on(file, whole, tmp_path):
     record = tmp_path / "votes.nc"
     hurried = (
-        "import jaxsel.sweeps.keeping as keeping, jaxsel.sweeps.tallying as tallying;"
-        "keeping._SAVE_SECONDS = 0.0; tallying._CELLS_PER_CALL = 1;"
+        "import jaxsel.sweeps.files as files, jaxsel.sweeps.tallying as tallying;"
+        "files._SAVE_SECONDS = 0.0; tallying._CELLS_PER_CALL = 1;"
         "import sys; from jaxsel.cli import main; main(sys.argv[1:])"
     )
     words = ["sweep", f"{file}:vote", "--trials", "2e4", "--record", str(record)]
@@ -271,6 +271,14 @@ RESPONSE = jaxsel.own_mechanism(
     lambda data, params: np.abs([data - params["truth"], data - 1 + params["truth"]]),
     prepare=lambda data, params: (np.float64(data), params),
 )
+
+
+def test_a_function_is_told_how_many_trials_a_cell_has():
+    def planned(trials: int, chance: float = signature.over(0.25, 0.5)):
+        return jaxsel.Trial(COIN, (), np.float64(chance), beside={"told": trials})
+
+    found = jaxsel.sweep(planned, trials=500, measures=["frequency"])
+    assert found["told"].values.tolist() == [500, 500]
 
 
 def test_pairs_a_claim_and_what_events_are_worth():
