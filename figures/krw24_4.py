@@ -22,13 +22,13 @@ from jaxsel.language.base import FiniteLaw, Mechanism
 from jaxsel.language.domains import whole
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, binomial, poisson
-from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
 from sims.common.worst_rankings import (
     SIDES,
     TARGETS,
     GaussianBase,
+    by_family,
     natural_trial,
     ranked_trial,
 )
@@ -39,6 +39,7 @@ SECONDS = 18
 
 LAWS = ("n = 12", "n = 15", "n = 20", "n = 50", "n = 1000", "Poisson")
 PROFILED = over("n = 12", "n = 20", "Poisson")  # laws whose privacy is simulated
+FAMILIES = ("binomial", "binomial", "poisson")  # of these
 Mean = Annotated[int, whole("E[K] of all laws", at_least=2, at_most=11)]
 LARGEST = 40  # numbers of runs from here on are counted together
 LOW, HIGH = 1e-10, 2.0
@@ -103,19 +104,9 @@ def runs(law: str = over(*LAWS), mean: Mean = 10) -> Trial:
     return Trial(NUMBER_OF_RUNS, law_of(law, mean), ())
 
 
-def _by_family(after: int):
-    """Two binomial laws, then Poisson's, each family with two seeds."""
-
-    def address(place: Place) -> tuple[int, int]:
-        poisson = place.index["profiled"] == place.size["profiled"] - 1
-        law = 0 if poisson else place.index["profiled"]
-        _, number = counted()(place._replace(index={**place.index, "profiled": law}))
-        return after + 2 * poisson, number
-
-    return address
-
-
-@cells(measures=["counts", "frequency"], address=_by_family(0))
+@cells(
+    measures=["counts", "frequency"], address=by_family("profiled", FAMILIES, step=2)
+)
 def ranked(
     profiled: str = PROFILED,
     target: float = over(*TARGETS),
@@ -127,7 +118,10 @@ def ranked(
     return ranked_trial(base, law_of(profiled, mean), target, side)
 
 
-@cells(measures=["counts", "frequency"], address=_by_family(1))
+@cells(
+    measures=["counts", "frequency"],
+    address=by_family("profiled", FAMILIES, after=1, step=2),
+)
 def natural(
     profiled: str = PROFILED,
     side: str = over(*SIDES),

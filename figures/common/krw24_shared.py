@@ -26,14 +26,10 @@ from jaxsel.families.tuning.bounds.envelope import (
 )
 from jaxsel.language.domains import probability
 from jaxsel.repetitions import Repetitions, parse
-from sims.common.worst_rankings import NOISE_MULTIPLIER, GaussianBase
+from sims.common.worst_rankings import GaussianBase
 
-BASE = curves.gaussian(NOISE_MULTIPLIER)
 DELTA = 1e-6
 Delta = Annotated[float, probability("delta at which epsilons are compared")]
-SETTABLE = {
-    "DELTA": probability("delta at which epsilons are compared"),
-}
 
 _CURVE_POINTS = 61
 

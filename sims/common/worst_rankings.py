@@ -22,8 +22,8 @@ is one execution of the tuned algorithm.
 import bisect
 import dataclasses
 import functools
-from collections.abc import Callable
-from typing import Annotated, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,13 +37,9 @@ from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, describe, parse
-from jaxsel.sweeps.functions import Trial
+from jaxsel.sweeps.axes import Place
+from jaxsel.sweeps.functions import Trial, counted
 from sims.common.gaussian_orders import natural_law
-
-NOISE_MULTIPLIER = 4.0
-SETTABLE = {
-    "NOISE_MULTIPLIER": number("of the Gaussian mechanism", at_least=1.0),
-}
 
 SIDES = ("data", "neighbour")
 TARGETS = (0.1, 0.03, 0.01, 0.003, 0.001)  # deltas that millions of trials can see
@@ -75,7 +71,9 @@ class GaussianBase:
 
     noise_multiplier: Annotated[
         float, number("of the Gaussian mechanism", at_least=1.0)
-    ] = NOISE_MULTIPLIER
+    ] = 4.0
+    directions: ClassVar = (0,)  # of the divergence that differ
+    largest: ClassVar = 2.0  # epsilon up to which ``line_rankings`` are sought
 
     @property
     def pair(self) -> ScorePair:
@@ -180,3 +178,32 @@ def natural_trial(base: GaussianBase, law: Repetitions, side: str) -> Trial:
         base.means[SIDES.index(side)],
         {"repetitions": law, "noise_scale": 1.0, "edges": edges},
     )
+
+
+def by_family(
+    axis: str,
+    families: Sequence[str],
+    *,
+    after: int = 0,
+    step: int = 1,
+    before: int = 0,
+) -> Callable[[Place], tuple[int, int]]:
+    """The address of a cell: laws of one family share a seed and are numbered together.
+
+    Args:
+      axis: of the laws of K, the first of the grid.
+      families: of each of its values.
+      after: the seed of the first family by name.
+      step: seeds from one family to the next.
+      before: grids before this one that number the same laws.
+    """
+    seeds = sorted(set(families))
+
+    def address(place: Place) -> tuple[int, int]:
+        index = place.index[axis]
+        family = families[index]
+        row = before * families.count(family) + families[:index].count(family)
+        _, number = counted()(place._replace(index={**place.index, axis: row}))
+        return after + step * seeds.index(family), number
+
+    return address
