@@ -12,19 +12,18 @@ import pytest
 from figures import FIGURES
 from sims import settings
 
-FIGURE = FIGURES["krw24-1"]
+FIGURE = FIGURES["jx-plan"]
 
 
 def _chosen(**given):
-    return settings.read("krw24-1", given, FIGURE.settable())
+    return settings.read("jx-plan", given, FIGURE.settable())
 
 
 def test_what_can_be_set_stands_in_the_files_that_define_it():
     known = FIGURE.settable()
-    assert {"delta", "fixed", "paper_delta"} <= set(known)
-    assert known["delta"].module == "sims.krw24_1"
-    assert known["paper_delta"].module == "figures.krw24_1"
-    assert (known["delta"].value, known["paper_delta"].value) == (1e-3, 1e-6)
+    assert {"epsilon", "delta", "dataset_size"} <= set(known)
+    assert known["delta"].module == "figures.jx_plan"
+    assert (known["epsilon"].value, known["delta"].value) == (3.0, 1e-6)
 
 
 def test_every_setting_can_be_put_in_the_place_of_its_number():
@@ -51,28 +50,26 @@ def test_what_has_no_effect_is_there(name):
 
 
 def test_inside_modules_are_made_from_the_other_numbers():
-    before = importlib.import_module("sims.krw24_1")
-    with settings.applied(_chosen(delta="0.004", fixed="7")):
-        assert importlib.import_module("sims.krw24_1").DELTA == 0.004
-        from figures import krw24_1
-
-        assert krw24_1.FIXED == 7
-    assert importlib.import_module("sims.krw24_1") is before
-    assert before.DELTA == 0.001
+    before = importlib.import_module("figures.jx_plan")
+    with settings.applied(_chosen(delta="0.004", epochs="7")):
+        inside = importlib.import_module("figures.jx_plan")
+        assert (inside.DELTA, inside.EPOCHS) == (0.004, 7)
+    assert importlib.import_module("figures.jx_plan") is before
+    assert before.DELTA == 1e-6
     assert sys.meta_path[0].__class__.__name__ != "_Finder"
 
 
 def test_modules_are_put_back_after_an_error():
-    before = importlib.import_module("sims.krw24_1")
+    before = importlib.import_module("figures.jx_plan")
 
     def fails():
         with settings.applied(_chosen(delta="0.5")):
-            assert importlib.import_module("sims.krw24_1").DELTA == 0.5
+            assert importlib.import_module("figures.jx_plan").DELTA == 0.5
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fails()
-    assert importlib.import_module("sims.krw24_1") is before
+    assert importlib.import_module("figures.jx_plan") is before
 
 
 def test_a_constant_that_is_not_written_once_is_refused():
