@@ -1,72 +1,92 @@
-"""Papernot & Steinke 2022, Figure 2: Renyi bounds for a logarithmic number of runs."""
+"""Papernot & Steinke 2022, Figure 2: Renyi bounds for a logarithmic number of runs.
+
+Tallies on both sides of the Gaussian pair that meets 0.1-zCDP exactly, for two orders on
+its outputs (see ``sims.common.gaussian_orders``). One trial is one execution of the tuned
+algorithm.
+"""
+
+import itertools
+from typing import Annotated
 
 import numpy as np
+import xarray as xr
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common.figure import load
-from figures.common.renyi_overlay import renyi_figure
+from figures.common.renyi_overlay import renyi_figure, simple_claims
 from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
-from jaxsel.pictures import style
+from jaxsel.language.domains import whole
 from jaxsel.repetitions import from_mean
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
+from sims.common.gaussian_orders import SIDES, GaussianPair
+from sims.common.renyi_tallies import natural_trial, two_block_trial
 from sims.common.tuned_laws import RHO
-from sims.ps22_2 import MEANS
 
 TITLE = "Papernot & Steinke 2022, Figure 2: Renyi bounds, logarithmic K"
-NO_EFFECT = ("sims.common.tuned_laws.DELTA",)
+TRIALS = 4_000_000
 ORDERS = 1.0 + np.geomspace(0.02, 29.0, 300)
 POINTS = np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0])
 TOP = 6.5
-_SOLID = {"linestyle": "-"}
 _MARKERS = ("o", "s", "^", "D", "v", "<")
 
+MEAN = Annotated[int, whole("E[K] of the laws", at_least=2)]
+MEANS = over(10, 100, 1000, 10_000, 100_000, 1_000_000)
 
-def claim(mean: float, order: np.ndarray) -> np.ndarray:
+
+@cells(address=counted())
+def natural(
+    trials: int, mean: MEAN = MEANS, side: int = over(SIDES),
+    pair: GaussianPair = GaussianPair(),
+) -> Trial:  # fmt: skip
+    """Bins of the released number where larger outputs are better."""
+    return natural_trial(from_mean("logarithmic", mean), side, trials, pair)
+
+
+@cells(address=counted(after=1))
+def two_block(
+    trials: int, mean: MEAN = MEANS, side: int = over(SIDES),
+    pair: GaussianPair = GaussianPair(),
+) -> Trial:  # fmt: skip
+    """Bins of the released number in the two-block order."""
+    return two_block_trial(from_mean("logarithmic", mean), side, trials, pair)
+
+
+def claim(mean: float, order: np.ndarray, rho: float = RHO) -> np.ndarray:
     """Corollary 4 for a logarithmic law of K with this mean."""
     law = from_mean("logarithmic", mean)
-    return zcdp_negative_binomial_renyi(order, RHO, 0.0, law.parameters["gamma"])
+    return zcdp_negative_binomial_renyi(order, rho, 0.0, law.parameters["gamma"])
 
 
-def _look(index: int) -> dict:
-    share = index / (len(MEANS) - 1)
-    return {"color": colormaps["viridis"](0.9 - 0.9 * share), "marker": _MARKERS[index]}
-
-
-def _claims(axes: Axes) -> None:
-    style.line(
-        axes, ORDERS, RHO * ORDERS, "Single run", **_SOLID, label="K = 1 (unrepeated)"
-    )
-    style.line(
-        axes,
-        ORDERS,
-        10 * RHO * ORDERS,
-        "Naive repetition",
-        **_SOLID,
-        label="K = 10 (naive repetition)",
-    )
-    for index, mean in enumerate(MEANS):
-        axes.plot(
-            ORDERS, claim(mean, ORDERS), color=_look(index)["color"],
-            label=f"E[K] = {mean}",
-        )  # fmt: skip
-
-
-def draw() -> Canvas:
+def draw(
+    natural: xr.Dataset, two_block: xr.Dataset, pair: GaussianPair = GaussianPair()
+) -> Canvas:
     """Corollary 4 beside the exact and the simulated divergence of Gaussian pairs."""
+    means = natural["mean"].values.tolist()
+    laws = [from_mean("logarithmic", mean) for mean in means]
+    colours = colormaps["viridis"](np.linspace(0.9, 0.0, len(means)))
+    looks = [
+        {"color": colour, "marker": marker}
+        for colour, marker in zip(colours, itertools.cycle(_MARKERS), strict=False)
+    ]
+
+    def claims(axes: Axes) -> None:
+        simple_claims(axes, ORDERS, 10, pair)
+        for mean, look in zip(means, looks, strict=True):
+            axes.plot(
+                ORDERS, claim(mean, ORDERS, pair.rho), color=look["color"],
+                label=f"E[K] = {mean}",
+            )  # fmt: skip
+
     return renyi_figure(
-        load("ps22-2"),
-        _claims,
-        [_look(index) for index in range(len(MEANS))],
+        [(natural, laws), (two_block, laws)],
+        pair,
+        claims,
+        looks,
         ORDERS,
         POINTS,
         claim_label="Corollary 4 (claim)",
         top=TOP,
-        note=(
-            f"Base algorithm: {RHO:g}-zCDP; K logarithmic (η = 0). Gaussian pair: N(0, "
-            f"1) against N(√{2.0 * RHO:g}, 1), the best of K runs by the score above "
-            "each panel; left, the worse of that score and its mirror image. Points: "
-            "bins of the released output, where they resolve the exact curve to 5 %; "
-            "all limits of a pair hold together."
-        ),
+        note="; K logarithmic (η = 0).",
     )

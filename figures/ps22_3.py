@@ -1,84 +1,105 @@
-"""Papernot & Steinke 2022, Figure 3: Renyi bounds for laws of K of mean 10."""
+"""Papernot & Steinke 2022, Figure 3: Renyi bounds for laws of K of mean 10, and always 10.
+
+Tallies on both sides of the Gaussian pair that meets 0.1-zCDP exactly, for two orders on
+its outputs (see ``sims.common.gaussian_orders``). One trial is one execution of the tuned
+algorithm.
+"""
+
+from typing import Annotated
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common.figure import load
-from figures.common.renyi_overlay import renyi_figure
+from figures.common.renyi_overlay import renyi_figure, simple_claims
 from jaxsel.accounting.single_run import curves
 from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
+from jaxsel.language.domains import whole
 from jaxsel.pictures import style
-from jaxsel.repetitions import from_mean
+from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.signature import over
+from sims.common.gaussian_orders import SIDES, GaussianPair, by_family, law_of
+from sims.common.renyi_tallies import natural_trial, two_block_trial
 from sims.common.tuned_laws import RHO
-from sims.ps22_3 import ETAS, MEAN
 
 TITLE = "Papernot & Steinke 2022, Figure 3: Renyi bounds, laws of K of mean 10"
-NO_EFFECT = ("sims.common.tuned_laws.DELTA",)
+TRIALS = 4_000_000
 ORDERS = 1.0 + np.geomspace(0.02, 49.0, 300)
 POINTS = np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0])
 TOP = 9.0
-_SOLID = {"linestyle": "-"}
-_NAMES = (
-    "Logarithmic η = 0",
-    "Geometric η = 1",
-    "η = 5",
-    "Poisson",
-    "Naive repetition",
-)
+MEAN = 10
+NAMES = {
+    "eta=0": "Logarithmic η = 0",
+    "eta=1": "Geometric η = 1",
+    "eta=5": "η = 5",
+    "poisson": "Poisson",
+}
+ALL = {**NAMES, "naive": "Naive repetition"}
+OF_ALL = Annotated[int, whole("E[K] of all laws", at_least=2)]
 
 
-def claim(eta: float, order: np.ndarray) -> np.ndarray:
-    """Corollary 4 for the truncated negative binomial law of mean 10."""
-    law = from_mean("truncated_negative_binomial", MEAN, eta=eta)
-    return zcdp_negative_binomial_renyi(order, RHO, eta, law.parameters["gamma"])
+@cells(address=by_family("law", [law_of(name, MEAN) for name in ALL]))
+def natural(
+    trials: int, law: str = over(*ALL), side: int = over(SIDES), mean: OF_ALL = MEAN,
+    pair: GaussianPair = GaussianPair(),
+) -> Trial:  # fmt: skip
+    """Bins of the released number where larger outputs are better."""
+    return natural_trial(law_of(law, mean), side, trials, pair)
 
 
-def poisson_claim(order: np.ndarray) -> np.ndarray:
-    """Theorem 6 with delta from Lemma 14, at the best order from ``order`` on."""
-    return poisson_renyi(curves.zcdp(RHO), MEAN, delta_from="renyi")(order)
+@cells(address=by_family("law", [law_of(name, MEAN) for name in NAMES], after=3))
+def two_block(
+    trials: int, law: str = over(*NAMES), side: int = over(SIDES), mean: OF_ALL = MEAN,
+    pair: GaussianPair = GaussianPair(),
+) -> Trial:  # fmt: skip
+    """Bins of the released number in the two-block order."""
+    return two_block_trial(law_of(law, mean), side, trials, pair)
 
 
-def _claims(axes: Axes) -> None:
-    style.line(
-        axes, ORDERS, RHO * ORDERS, "Single run", **_SOLID, label="K = 1 (unrepeated)"
-    )
-    style.line(
-        axes,
-        ORDERS,
-        MEAN * RHO * ORDERS,
-        "Naive repetition",
-        **_SOLID,
-        label=f"K = {MEAN} (naive repetition)",
-    )
-    for eta, name in zip(ETAS, _NAMES, strict=False):
-        style.line(
-            axes, ORDERS, claim(eta, ORDERS), name, label=f"E[K] = {MEAN} {name}"
-        )
-    style.line(
-        axes, ORDERS, poisson_claim(ORDERS), "Poisson", label=f"E[K] = {MEAN} Poisson"
-    )
+def claim(
+    name: str, order: np.ndarray, mean: int = MEAN, rho: float = RHO
+) -> np.ndarray:
+    """The theorem for a law: Corollary 4; or Theorem 6 with delta from Lemma 14.
+
+    The latter is at the best order from ``order`` on.
+    """
+    if name == "poisson":
+        return poisson_renyi(curves.zcdp(rho), mean, delta_from="renyi")(order)
+    numbers = law_of(name, mean).parameters
+    return zcdp_negative_binomial_renyi(order, rho, numbers["eta"], numbers["gamma"])
 
 
-def draw() -> Canvas:
+def draw(
+    natural: xr.Dataset,
+    two_block: xr.Dataset,
+    mean: OF_ALL = MEAN,
+    pair: GaussianPair = GaussianPair(),
+) -> Canvas:
     """The paper's bounds beside exact and simulated divergences of Gaussian pairs."""
+
+    def claims(axes: Axes) -> None:
+        simple_claims(axes, ORDERS, mean, pair)
+        for name, look in NAMES.items():
+            curve = claim(name, ORDERS, mean, pair.rho)
+            style.line(axes, ORDERS, curve, look, label=f"E[K] = {mean} {look}")
+
     looks = [
-        {key: style.LAWS[name][key] for key in ("color", "marker")} for name in _NAMES
+        {key: style.LAWS[name][key] for key in ("color", "marker")}
+        for name in ALL.values()
     ]
     return renyi_figure(
-        load("ps22-3"),
-        _claims,
+        [
+            (found, [law_of(name, mean) for name in found["law"].values])
+            for found in (natural, two_block)
+        ],
+        pair,
+        claims,
         looks,
         ORDERS,
         POINTS,
         claim_label="Corollary 4, Theorem 6,\ncomposition (claims)",
         top=TOP,
-        note=(
-            f"Base algorithm: {RHO:g}-zCDP. Theorem 6 with δ̂ from Lemma 14. Gaussian "
-            f"pair: N(0, 1) against N(√{2.0 * RHO:g}, 1), the best of K runs by the "
-            "score above each panel; left, the worse of that score and its mirror "
-            "image. Points: bins of the released output, where they resolve the exact "
-            "curve to 5 %; all limits of a pair hold together."
-        ),
+        note=". Theorem 6 with δ̂ from Lemma 14.",
     )

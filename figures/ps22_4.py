@@ -1,22 +1,35 @@
-"""Papernot & Steinke 2022, Figure 4: privacy against the mean number of runs."""
+"""Papernot & Steinke 2022, Figure 4: privacy against the mean number of runs.
 
-from typing import Any
+Audits of the best of K Gaussian runs in the two-block order (see
+``sims.common.gaussian_orders``). For each law of K the cut, and one event "released <=
+end", are planned on exact laws: those whose audited lower bound on epsilon at delta = 1e-6
+is the largest if every tally is what it is expected to be. Three outcomes of a run are told
+apart then: above the cut, up to the end, between them. One trial is one execution of the
+tuned algorithm.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
+from scipy import special
 
 from figures.common import words
-from figures.common.figure import load
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
+from jaxsel.families.tuning.bases import finite
+from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.pictures import style
-from jaxsel.repetitions import parse
-from sims.common import tuned_laws
-from sims.common.gaussian_orders import two_block_epsilon
-from sims.ps22_4 import EVENT, law_of
-from sims.registry import Result
+from jaxsel.repetitions import Repetitions
+from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.signature import over
+from sims.common.gaussian_orders import SIDES, GaussianPair, by_family, law_of
+from sims.common.tuned_laws import Price
 
 TITLE = "Papernot & Steinke 2022, Figure 4: privacy against the mean number of runs"
+TRIALS = 4_000_000
 NAMES = {
     "naive": "Naive repetition",
     "eta=0": "Logarithmic η = 0",
@@ -24,8 +37,78 @@ NAMES = {
     "eta=5": "η = 5",
     "poisson": "Poisson",
 }
+MEANS = {
+    "naive": (1, 2, 4, 6, 9),
+    "eta=0": (10, 100, 1000, 10_000, 100_000, 1_000_000),
+    "eta=1": (10, 100, 1000, 10_000, 100_000, 1_000_000),
+    "eta=5": (3, 10, 30, 100, 300),
+    "poisson": (2, 5, 10, 20),
+}
+LAWS = {f"{name} of mean {n}": (name, n) for name in MEANS for n in MEANS[name]}
+CONFIDENCE = 0.95  # for which audits are planned
+EVENT = "1"  # the outcome "up to the end"
 RIGHT, TOP = 8.0, 1e6
 _DOTTED = (0, (1, 1.2))
+
+
+class Plan(NamedTuple):
+    """How a law of K is audited.
+
+    Attributes:
+      cut: the best outputs of a run are above it.
+      end: the event is "released <= end".
+    """
+
+    cut: float
+    end: float
+
+    def run_law(self, shift: float) -> np.ndarray:
+        """Law of the outcome of one run, best first: above the cut, up to the end, rest."""
+        up_to = special.ndtr(self.end - shift)
+        first = special.ndtr(shift - self.cut)
+        rest = max(special.ndtr(self.cut - shift) - up_to, 0.0)
+        return np.array([first, up_to, rest])
+
+
+def plan(law: Repetitions, trials: int, pair: GaussianPair, delta: float) -> Plan:
+    """The plan whose audit is expected to give the most."""
+    # One event, its complement, both directions: as epsilon_lower_bound divides it.
+    error = (1.0 - CONFIDENCE) / 4.0
+
+    def bound(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        seen = np.floor(trials * np.clip(first, 0.0, 1.0))
+        other = np.ceil(trials * np.clip(second, 0.0, 1.0))
+        low = clopper_pearson_lower(seen, trials, error=error) - delta
+        high = clopper_pearson_upper(other, trials, error=error)
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(low, 0.0)) - np.log(high)
+
+    return Plan(*pair.best_block(law, bound)[1:])
+
+
+@cells(
+    measures=["counts"],
+    address=by_family("law", [law_of(*each) for each in LAWS.values()]),
+)
+def audits(
+    trials: int,
+    law: tuple[str, int] = over(LAWS),
+    side: int = over(SIDES),
+    pair: GaussianPair = GaussianPair(),
+    price: Price = Price(),
+) -> Trial:
+    """Outcomes of the best run on either side, and how they were planned."""
+    repetitions = law_of(*law)
+    planned = plan(repetitions, trials, pair, price.delta)
+    return Trial(
+        private_tuning(finite(), repetitions.family),
+        planned.run_law(pair.sides[side]),
+        {"repetitions": repetitions},
+        beside={
+            **planned._asdict(),
+            "exact": pair.two_block_epsilon(repetitions, price.delta),
+        },
+    )
 
 
 def _means(name: str) -> np.ndarray:
@@ -37,60 +120,48 @@ def _means(name: str) -> np.ndarray:
     return 1.0 + np.geomspace(1e-3, TOP - 1.0, 61)
 
 
-def claim(name: str, mean: float) -> float:
-    """Epsilon at 1e-6 by the paper's theorems; composition for a fixed number of runs."""
-    return tuned_laws.epsilon(law_of(name, mean))
-
-
-def exact(name: str, mean: float) -> float:
-    """Exact epsilon at 1e-6 of the Gaussian pair in the worst two-block order."""
-    return two_block_epsilon(law_of(name, mean), tuned_laws.DELTA)
-
-
-def audited(record: Result, confidence: float = 0.95) -> list[dict[str, Any]]:
-    """The audited lower bound on epsilon of each law, and the exact epsilon."""
-    counts = record.arrays["counts"]
-    event = np.arange(counts.shape[-1])[None, :] == EVENT
-    found = []
-    for row, text in enumerate(record.values["laws"]):
-        bound = epsilon_lower_bound(
-            *counts[row], delta=record.values["delta"], confidence=confidence,
+def audited(
+    audits: xr.Dataset, confidence: float = 0.95, price: Price = Price()
+) -> dict[str, float]:
+    """The audited lower bound on epsilon of each law."""
+    event = (audits["outcome"] == EVENT).values[None, :]
+    return {
+        law: epsilon_lower_bound(
+            *audits.counts.sel(law=law).values,
+            delta=price.delta,
+            confidence=confidence,
             events=event,
-        )  # fmt: skip
-        found.append(
-            {
-                "name": record.values["families"][row],
-                "mean": record.values["means"][row],
-                "lower": bound.lower,
-                "exact": two_block_epsilon(parse(text), record.values["delta"]),
-            }
-        )
-    return found
+        ).lower
+        for law in audits["law"].values
+    }
 
 
-def draw() -> Canvas:
+def draw(
+    audits: xr.Dataset, pair: GaussianPair = GaussianPair(), price: Price = Price()
+) -> Canvas:
     """Claims as the paper draws them; exact and audited epsilons of Gaussian pairs."""
-    record = load("ps22-4")
     figure, (axes,) = style.panels(width=6.4, height=4.9)
     for name, legend in NAMES.items():
         means = _means(name)
+        laws = [law_of(name, mean) for mean in means]
         look = {"linestyle": "-"} if name == "naive" else {}
-        style.line(axes, [claim(name, mean) for mean in means], means, legend, **look)
+        style.line(axes, [price.epsilon(law) for law in laws], means, legend, **look)
         axes.plot(
-            [exact(name, mean) for mean in means], means,
+            [pair.two_block_epsilon(law, price.delta) for law in laws], means,
             color=style.LAWS[legend]["color"], linestyle=_DOTTED, linewidth=1.1,
         )  # fmt: skip
-    for each in audited(record):
-        look = style.LAWS[NAMES[each["name"]]]
+    for law, lower in audited(audits, price=price).items():
+        name, mean = LAWS[law]
+        look = style.LAWS[NAMES[name]]
         # A lower bound: the arrow points to where the truth may be.
         axes.errorbar(
-            each["lower"], each["mean"], xerr=0.13, xlolims=True, linestyle="none",
+            lower, mean, xerr=0.13, xlolims=True, linestyle="none",
             color=look["color"], marker=look["marker"], markersize=4.2,
             markerfacecolor="white", markeredgewidth=1.1, elinewidth=1.0, capsize=1.8,
             clip_on=False, zorder=3,
         )  # fmt: skip
     axes.set(xlim=(0.0, RIGHT), ylim=(1.0, TOP), yscale="log")
-    axes.set_xlabel(f"ε for (ε, {words.scientific(tuned_laws.DELTA)})-DP")
+    axes.set_xlabel(f"ε for (ε, {words.scientific(price.delta)})-DP")
     axes.set_ylabel("Expected number of repetitions 𝔼[K]")
     grey = style.LAWS["Single run"]["color"]
     marks = [
@@ -107,13 +178,12 @@ def draw() -> Canvas:
     ]  # fmt: skip
     handles, _ = axes.get_legend_handles_labels()
     axes.legend(handles=[*handles, *marks], loc="upper left")
-    trials = int(record.values["trials"])
     style.note(
         figure,
-        f"Base {tuned_laws.RHO:g}-zCDP. Claims: Corollary 4, Theorem 6 with δ̂ by "
+        f"Base {price.rho:g}-zCDP. Claims: Corollary 4, Theorem 6 with δ̂ by "
         "Lemma 14 (Poisson), composition (naive). Exact and audited: N(0, 1) against "
-        f"N(√{2.0 * tuned_laws.RHO:g}, 1), the score "
+        f"N(√{2.0 * price.rho:g}, 1), the score "
         "prefers outputs above a cut, then small ones; cut and event planned on exact "
-        f"laws, {trials:,} trials a side, each bound at 95 %.",
+        f"laws, {audits.attrs['trials']:,} trials a side, each bound at 95 %.",
     )
     return figure

@@ -4,24 +4,23 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from figures.common.renyi_points import RenyiInterval, renyi_interval
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.pictures import style
-from jaxsel.repetitions import Repetitions, parse
-from sims.common import gaussian_orders as orders
-from sims.registry import Result
+from jaxsel.repetitions import Repetitions
+from sims.common.gaussian_orders import GaussianPair
 
 # Bins lose what happens inside the rarest of them; points are shown as long as the
 # divergence of the bins is this part of the divergence of the output itself.
 RESOLVED = 0.95
 # Between the points of one law and the next, lest their intervals hide each other.
 STAGGER = 0.3
-NATURAL, TWO_BLOCK = (
+TITLES = (
     "Score: larger outputs are better",
     "Score: outputs above a cut, then smaller ones",
 )
@@ -31,14 +30,12 @@ class Overlay(NamedTuple):
     """Exact and simulated Renyi divergence of one tuned Gaussian pair.
 
     Attributes:
-      law: of K.
       order, exact: the curve of the released number itself.
       point_order: where bins of it resolve that curve.
       points: simulated divergence of the bins there.
       binned: the exact divergence of the bins there.
     """
 
-    law: Repetitions
     order: np.ndarray
     exact: np.ndarray
     point_order: np.ndarray
@@ -46,106 +43,82 @@ class Overlay(NamedTuple):
     binned: np.ndarray
 
 
+def overlays(
+    found: xr.Dataset,
+    laws: Sequence[Repetitions],
+    order: np.ndarray,
+    candidates: Sequence[np.ndarray],
+    pair: GaussianPair,
+    confidence: float = 0.95,
+) -> list[Overlay]:
+    """Overlays of one of the orders, one a law.
+
+    In the natural order the worse direction at each order: the other one is that of the
+    mirrored score, which prefers small outputs. In the two-block order data against
+    neighbour.
+
+    Args:
+      found: cells of ``sims.common.renyi_tallies``, laws by sides.
+      laws: those of the cells.
+      order: orders of the exact curves.
+      candidates: orders of the points, for each law.
+      pair: what one run releases.
+      confidence: of all limits of one law together.
+    """
+    axis = found["exact"].dims[0]
+    return [
+        _overlay(found.isel({axis: place}), law, order, at, pair, confidence)
+        for place, (law, at) in enumerate(zip(laws, candidates, strict=True))
+    ]
+
+
 def _overlay(
-    law, order, candidates, renyi, binned_law, tallies, directions, confidence
-):
+    row: xr.Dataset,
+    law: Repetitions,
+    order: np.ndarray,
+    candidates: np.ndarray,
+    pair: GaussianPair,
+    confidence: float,
+) -> Overlay:
     """The worse of the directions at each order, chosen on exact values."""
-    exact = renyi(order)[list(directions)].max(axis=0)
-    at_points = renyi(candidates)
+    cut = float(row["cut"][0]) if "cut" in row else None
+    directions = [0, 1] if cut is None else [0]
+    exact = pair.tuned_renyi(order, law, cut)[directions].max(axis=0)
+    at_points = pair.tuned_renyi(candidates, law, cut)
     # A law that always runs cannot release nothing: that is no outcome to be counted.
     outcomes = slice(None if law.probability_zero > 0 else -1)
-    sides = [binned_law(shift)[outcomes] for shift in (0.0, orders.SHIFT)]
-    tallies = tallies[:, outcomes]
+    sides, tallies = (row[name].values[:, outcomes] for name in ("exact", "tally"))
     found = []
     for d in directions:
-        first, second = (0, 1) if d == 0 else (1, 0)
-        binned = renyi_divergence(sides[first], sides[second], candidates)
-        interval = renyi_interval(
-            tallies[first], tallies[second], candidates, confidence
-        )
+        binned = renyi_divergence(sides[d], sides[1 - d], candidates)
+        interval = renyi_interval(tallies[d], tallies[1 - d], candidates, confidence)
         found.append(np.stack([at_points[d], binned, *interval]))
     both = np.stack(found)
     worse = np.argmax(both[:, 0], axis=0)
     best = both[worse, :, np.arange(candidates.size)].T
     kept = best[1] >= RESOLVED * best[0]
     return Overlay(
-        law,
-        order,
-        exact,
-        candidates[kept],
-        RenyiInterval(*best[2:, kept]),
-        best[1, kept],
+        order, exact, candidates[kept], RenyiInterval(*best[2:, kept]), best[1, kept]
     )
 
 
-def natural_overlay(
-    record: Result,
-    order: np.ndarray,
-    candidates: Sequence[np.ndarray],
-    confidence: float = 0.95,
-) -> list[Overlay]:
-    """Overlays of the natural order, one a law; the worse direction at each order.
-
-    The other direction is that of the mirrored score, which prefers small outputs.
-
-    Args:
-      record: tallies (see ``sims.common.renyi_tallies``).
-      order: orders of the exact curves.
-      candidates: orders of the points, for each law.
-      confidence: of all limits of one law together.
-    """
-    found = []
-    for text, edges, tallies, at in zip(
-        record.values["natural_laws"],
-        record.arrays["natural_edges"],
-        record.arrays["natural_counts"],
-        candidates,
-        strict=False,
-    ):
-        law = parse(text)
-        found.append(
-            _overlay(
-                law, order, at,
-                lambda a, law=law: orders.tuned_renyi(a, law),
-                lambda shift, law=law, edges=edges: orders.natural_law(law, edges, shift),
-                tallies, (0, 1), confidence,
-            )
-        )  # fmt: skip
-    return found
-
-
-def two_block_overlay(
-    record: Result,
-    order: np.ndarray,
-    candidates: Sequence[np.ndarray],
-    confidence: float = 0.95,
-) -> list[Overlay]:
-    """Overlays of the two-block order: as ``natural_overlay``, data against neighbour."""
-    found = []
-    for text, cut, edges, tallies, at in zip(
-        record.values["two_block_laws"],
-        record.arrays["cuts"],
-        record.arrays["two_block_edges"],
-        record.arrays["two_block_counts"],
-        candidates,
-        strict=False,
-    ):
-        law = parse(text)
-        found.append(
-            _overlay(
-                law, order, at,
-                lambda a, law=law, cut=cut: orders.tuned_renyi(a, law, cut),
-                lambda shift, law=law, cut=cut, edges=edges: tuned_law(
-                    orders.two_block_law(edges, cut, shift), law
-                ),
-                tallies, (0,), confidence,
-            )
-        )  # fmt: skip
-    return found
+def simple_claims(
+    axes: Axes, order: np.ndarray, count: int, pair: GaussianPair
+) -> None:
+    """What one run costs, and a fixed number of them by composition."""
+    one = pair.rho * order
+    style.line(
+        axes, order, one, "Single run", linestyle="-", label="K = 1 (unrepeated)"
+    )
+    style.line(
+        axes, order, count * one, "Naive repetition", linestyle="-",
+        label=f"K = {count} (naive repetition)",
+    )  # fmt: skip
 
 
 def renyi_figure(
-    record: Result,
+    panels: Sequence[tuple[xr.Dataset, Sequence[Repetitions]]],
+    pair: GaussianPair,
     claims: Callable[[Axes], None],
     looks: Sequence[dict[str, Any]],
     orders_drawn: np.ndarray,
@@ -158,24 +131,23 @@ def renyi_figure(
     """Two panels with the same claims; each adds one order's exact curves and points.
 
     Args:
-      record: tallies (see ``sims.common.renyi_tallies``).
+      panels: cells of the natural and of the two-block order, and their laws.
+      pair: what one run releases.
       claims: draws the paper's curves, with the labels of its legend.
-      looks: colour and marker of each law, in the record's order.
+      looks: colour and marker of each law.
       orders_drawn: Renyi orders of the exact curves.
       candidates: orders of the points, before they are moved apart.
       claim_label: what the solid curves are.
       top: of the vertical axis.
-      note: the caption.
+      note: the caption, before what both figures say.
     """
-    figure, panels = style.panels(2, width=10.4, height=4.4, sharey=True)
+    figure, drawn = style.panels(2, width=10.4, height=4.4, sharey=True)
     middle = (len(looks) - 1) / 2.0
     staggered = [candidates + STAGGER * (i - middle) for i in range(len(looks))]
-    overlays = (
-        natural_overlay(record, orders_drawn, staggered),
-        two_block_overlay(record, orders_drawn, staggered),
-    )
-    for axes, title, group in zip(panels, (NATURAL, TWO_BLOCK), overlays, strict=True):
+    for axes, title, (found, laws) in zip(drawn, TITLES, panels, strict=True):
         claims(axes)
+        at = staggered[: len(laws)]
+        group = overlays(found, laws, orders_drawn, at, pair)
         for look, overlay in zip(looks, group, strict=False):
             colour = look["color"]
             inside = overlay.exact <= top
@@ -193,7 +165,7 @@ def renyi_figure(
         axes.set_xlabel(r"Rényi order $\lambda$")
         axes.set_xlim(0.0, float(np.ceil(orders_drawn[-1])))
         axes.set_ylim(0.0, top)
-    panels[0].set_ylabel(r"Rényi divergence $D_\lambda(A(x)\,\|\,A(x'))$")
+    drawn[0].set_ylabel(r"Rényi divergence $D_\lambda(A(x)\,\|\,A(x'))$")
     grey = style.LAWS["Single run"]["color"]
     marks = [
         Line2D([], [], linestyle="none", label=" "),
@@ -207,7 +179,14 @@ def renyi_figure(
             label="simulated, Gaussian pair\n(95 % interval)",
         ),
     ]  # fmt: skip
-    handles, _ = panels[0].get_legend_handles_labels()
+    handles, _ = drawn[0].get_legend_handles_labels()
     figure.legend(handles=[*handles, *marks], loc="outside right center")
-    style.note(figure, note)
+    style.note(
+        figure,
+        f"Base algorithm: {pair.rho:g}-zCDP{note} Gaussian pair: N(0, 1) against "
+        f"N(√{2.0 * pair.rho:g}, 1), the best of K runs by the score above each panel; "
+        "left, the worse of that score and its mirror image. Points: bins of the released "
+        "output, where they resolve the exact curve to 5 %; all limits of a pair hold "
+        "together.",
+    )
     return figure

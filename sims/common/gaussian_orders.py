@@ -1,7 +1,7 @@
 """The Gaussian base of Figures 2 to 4 of Papernot & Steinke 2022, and orders on its runs.
 
-One run releases Y ~ N(0, 1) on the data and Y ~ N(SHIFT, 1) on the neighbour, which is
-exactly 0.1-zCDP: every Renyi divergence meets the bound that the paper's theorems start
+One run releases Y ~ N(0, 1) on the data and Y ~ N(shift, 1) on the neighbour, which is
+exactly rho-zCDP: every Renyi divergence meets the bound that the paper's theorems start
 from. What tuning adds depends on which outputs the score prefers. Two orders:
 
   natural: a larger output is better;
@@ -13,8 +13,10 @@ Released numbers are told apart by bins only, which is post-processing: what is 
 bins bounds the loss of the mechanism from below. All is float64 on the host.
 """
 
+import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +24,48 @@ from scipy import special
 
 from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.host.errors import InputError
-from jaxsel.repetitions import Repetitions
+from jaxsel.language.domains import positive
+from jaxsel.repetitions import Repetitions, from_mean
+from jaxsel.sweeps.axes import Place
 from sims.common.tuned_laws import RHO
 
-SHIFT = math.sqrt(2.0 * RHO)
-
+SIDES = {"data": 0, "neighbour": 1}
 _LEVELS = 12  # bins in each tail of the natural order
 _BLOCK_LEVELS = 20  # edges in the second block
 _FIRST_BLOCK = 8  # bins in the first block
 _EXPECTED = 256  # counts that the rarest bin expects on its rarer side
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+
+
+def law_of(name: str, mean: float) -> Repetitions:
+    """The law of K with this mean: "naive", "poisson", or "eta=" and a number."""
+    if name == "naive":
+        return from_mean("point_mass", mean)
+    if name == "poisson":
+        return from_mean("poisson", mean)
+    eta = float(name.removeprefix("eta="))
+    return from_mean("truncated_negative_binomial", mean, eta=eta)
+
+
+def by_family(
+    axis: str, laws: Iterable[Repetitions], after: int = 0
+) -> Callable[[Place], tuple[int, int]]:
+    """The address of a cell: both sides of the laws of a family share a seed.
+
+    Args:
+      axis: of the laws.
+      laws: at its places.
+      after: how many seeds grids before this one have.
+    """
+    families = [law.family for law in laws]
+    seeds = list(dict.fromkeys(families))
+
+    def address(place: Place) -> tuple[int, int]:
+        index = place.index[axis]
+        number = families[:index].count(families[index])
+        return after + seeds.index(families[index]), 2 * number + place.index["side"]
+
+    return address
 
 
 def _root(increasing: Callable[[np.ndarray], np.ndarray], targets) -> np.ndarray:
@@ -51,25 +85,6 @@ def _masses(trials: int, largest: float, count: int) -> np.ndarray:
 
 
 # --- natural order --------------------------------------------------------------------
-
-
-def natural_edges(law: Repetitions, trials: int) -> np.ndarray:
-    """Bins of the released number that are fine where the two sides differ most.
-
-    Small outputs are rarer on the neighbour, large ones on the data; the rarest bin at
-    either end expects 256 counts on its rarer side. Depends on exact laws alone.
-
-    Args:
-      law: law of K.
-      trials: a side.
-
-    Returns:
-      Increasing edges; their number does not depend on the law.
-    """
-    masses = _masses(trials, 0.5, _LEVELS)
-    low = _root(lambda y: natural_law(law, y, SHIFT, below=True), masses)
-    high = _root(lambda y: -law.pgf_gap(special.ndtr(-y)), -masses)
-    return np.sort(np.concatenate([low, high]))
 
 
 def natural_law(
@@ -96,21 +111,6 @@ def natural_law(
 # --- two blocks -----------------------------------------------------------------------
 
 
-def two_block_cut(law: Repetitions, order: float = 10.0) -> float:
-    """The cut at which Lemma 7 of Papernot & Steinke 2022 attains its supremum.
-
-    That is log(f'(q)^a f'(q')^(1 - a)) for q, q' the mass below the cut on either side
-    and a the order; the divergence of the tuned pair then comes close to the lemma's.
-    """
-
-    def negative(cut: np.ndarray) -> np.ndarray:
-        first = law.log_pgf_derivative_tail(special.ndtr(-cut))
-        second = law.log_pgf_derivative_tail(special.ndtr(SHIFT - cut))
-        return (order - 1.0) * second - order * first
-
-    return float(minimise(negative, -8.0, 8.0)[0])
-
-
 def two_block_masses(
     law: Repetitions, cut: npt.ArrayLike, outputs: npt.ArrayLike, shift: float
 ) -> np.ndarray:
@@ -120,23 +120,6 @@ def two_block_masses(
     gap, rest = law.pgf_gap, law.pgf_tail
     near_best = gap(better) < rest(first)
     return np.where(near_best, gap(better) - gap(first), rest(first) - rest(better))
-
-
-def two_block_edges(law: Repetitions, cut: float, trials: int) -> np.ndarray:
-    """Bins of the released number, with the cut among their increasing edges.
-
-    Below the cut they are fine towards the outputs of largest loss: the rarest expects
-    256 counts on the neighbour, where it is rarer. Above it they split the mass of one
-    run evenly.
-    """
-    total = float(two_block_masses(law, cut, cut, SHIFT))
-    masses = _masses(trials, 0.97 * total, _BLOCK_LEVELS)
-    below = _root(
-        lambda y: two_block_masses(law, cut, np.minimum(y, cut), SHIFT), masses
-    )
-    parts = np.arange(_FIRST_BLOCK - 1, 0, -1) / _FIRST_BLOCK
-    above = -special.ndtri(special.ndtr(-cut) * parts)
-    return np.concatenate([below, [cut], above])
 
 
 def two_block_law(edges: npt.ArrayLike, cut: float, shift: float) -> np.ndarray:
@@ -154,48 +137,6 @@ def two_block_law(edges: npt.ArrayLike, cut: float, shift: float) -> np.ndarray:
     below = special.ndtr(edges[edges <= cut] - shift)
     first, second = np.diff(tail, prepend=0.0), np.diff(below, prepend=0.0)
     return np.concatenate([first, second])
-
-
-def best_block(
-    law: Repetitions, value: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> tuple[float, float, float]:
-    """The cut, and the event "released <= end", of largest value.
-
-    Args:
-      law: law of K.
-      value: (probability of the event on the data, on the neighbour) -> what to
-        maximise, element by element; NaN counts as least.
-
-    Returns:
-      The value, the cut and the end, end <= cut, found on a grid that is refined
-      thrice around its best point.
-    """
-    best = (-math.inf, 0.0, 0.0)
-    middle, reach = (1.5, -2.0), (5.5, 6.0)
-    for _ in range(4):
-        cut = (middle[0] + reach[0] * np.linspace(-1.0, 1.0, 23))[:, None]
-        end = np.minimum(middle[1] + reach[1] * np.linspace(-1.0, 1.0, 31), cut)
-        masses = [two_block_masses(law, cut, end, shift) for shift in (0.0, SHIFT)]
-        values = np.nan_to_num(value(*masses), nan=-np.inf, neginf=-np.inf)
-        i, j = np.unravel_index(np.argmax(values), values.shape)
-        if values[i, j] > best[0]:
-            best = (float(values[i, j]), float(cut[i, 0]), float(end[i, j]))
-        middle, reach = best[1:], (reach[0] / 8.0, reach[1] / 10.0)
-    return best
-
-
-def two_block_epsilon(law: Repetitions, delta: float) -> float:
-    """Exact epsilon at delta of the worst two-block order: log((P(E) - delta)/P'(E)).
-
-    E is the event "released <= end"; cut and end are the best ones, so that this is
-    a lower bound on the epsilon of every algorithm that covers all orders.
-    """
-
-    def epsilon(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.log(np.maximum(first - delta, 0.0)) - np.log(second)
-
-    return max(best_block(law, epsilon)[0], 0.0)
 
 
 # --- exact divergences of the released number itself ----------------------------------
@@ -216,44 +157,6 @@ def _log_density(law: Repetitions, y: np.ndarray, shift: float, cut: float | Non
     return log_q + law.log_pgf_derivative_tail(u)
 
 
-def tuned_renyi(
-    order: npt.ArrayLike, law: Repetitions, cut: float | None = None
-) -> np.ndarray:
-    """Exact Renyi divergences of the best of K Gaussian runs, data against neighbour.
-
-    By quadrature of A(y) = Q(y) f'(Q(worse than y)) (Koskela, Redberg & Wang 2024,
-    Theorem B.2), with the outcome "nothing" added.
-
-    Args:
-      order: > 1, up to 64, one-dimensional.
-      law: law of K.
-      cut: of the two-block order; None for the natural one.
-
-    Returns:
-      Float64[2, "order"]: D(A || A') and D(A' || A). In the natural order the second is
-      also D(A || A') when smaller outputs are better instead, by symmetry.
-    """
-    order = np.asarray(order, dtype=np.float64)
-    middle = 0.0 if cut is None else cut
-    # The integrand peaks within order * SHIFT of 0 and has the width of a Gaussian.
-    edges = np.concatenate(
-        [np.linspace(-40.0, middle, 161), np.linspace(middle, 40.0, 161)[1:]]
-    )
-    half = np.diff(edges)[:, None] / 2.0
-    y = (edges[:-1, None] + half * (1.0 + _NODES)).ravel()
-    log_weight = np.log((half * _WEIGHTS).ravel())
-    with np.errstate(divide="ignore"):
-        first = _log_density(law, y, 0.0, cut)
-        second = _log_density(law, y, SHIFT, cut)
-    none = math.log(law.probability_zero) if law.probability_zero > 0 else -math.inf
-    return np.stack(
-        [
-            _renyi(order, a, b, log_weight, none)
-            for a, b in ((first, second), (second, first))
-        ]
-    )
-
-
 def _renyi(order, first, second, log_weight, none: float) -> np.ndarray:
     a = order[:, None]
     with np.errstate(invalid="ignore"):
@@ -261,3 +164,147 @@ def _renyi(order, first, second, log_weight, none: float) -> np.ndarray:
     log_terms = np.where(np.isneginf(first), -np.inf, log_terms)
     moment = np.logaddexp(np.asarray(special.logsumexp(log_terms, axis=1)), none)
     return moment / (order - 1.0)
+
+
+# --- both sides -----------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class GaussianPair:
+    """One run on the data and on the neighbour, which meets rho-zCDP exactly."""
+
+    rho: Annotated[float, positive("zCDP of one run")] = RHO
+
+    @property
+    def shift(self) -> float:
+        """Mean of one run on the neighbour."""
+        return math.sqrt(2.0 * self.rho)
+
+    @property
+    def sides(self) -> tuple[float, float]:
+        """Mean of one run on the data and on the neighbour."""
+        return 0.0, self.shift
+
+    def natural_edges(self, law: Repetitions, trials: int) -> np.ndarray:
+        """Bins of the released number that are fine where the two sides differ most.
+
+        Small outputs are rarer on the neighbour, large ones on the data; the rarest bin at
+        either end expects 256 counts on its rarer side. Depends on exact laws alone.
+
+        Args:
+          law: law of K.
+          trials: a side.
+
+        Returns:
+          Increasing edges; their number does not depend on the law.
+        """
+        masses = _masses(trials, 0.5, _LEVELS)
+        low = _root(lambda y: natural_law(law, y, self.shift, below=True), masses)
+        high = _root(lambda y: -law.pgf_gap(special.ndtr(-y)), -masses)
+        return np.sort(np.concatenate([low, high]))
+
+    def two_block_cut(self, law: Repetitions, order: float = 10.0) -> float:
+        """The cut at which Lemma 7 of Papernot & Steinke 2022 attains its supremum.
+
+        That is log(f'(q)^a f'(q')^(1 - a)) for q, q' the mass below the cut on either side
+        and a the order; the divergence of the tuned pair then comes close to the lemma's.
+        """
+
+        def negative(cut: np.ndarray) -> np.ndarray:
+            first = law.log_pgf_derivative_tail(special.ndtr(-cut))
+            second = law.log_pgf_derivative_tail(special.ndtr(self.shift - cut))
+            return (order - 1.0) * second - order * first
+
+        return float(minimise(negative, -8.0, 8.0)[0])
+
+    def two_block_edges(self, law: Repetitions, cut: float, trials: int) -> np.ndarray:
+        """Bins of the released number, with the cut among their increasing edges.
+
+        Below the cut they are fine towards the outputs of largest loss: the rarest expects
+        256 counts on the neighbour, where it is rarer. Above it they split the mass of one
+        run evenly.
+        """
+        total = float(two_block_masses(law, cut, cut, self.shift))
+        masses = _masses(trials, 0.97 * total, _BLOCK_LEVELS)
+        below = _root(
+            lambda y: two_block_masses(law, cut, np.minimum(y, cut), self.shift), masses
+        )
+        parts = np.arange(_FIRST_BLOCK - 1, 0, -1) / _FIRST_BLOCK
+        above = -special.ndtri(special.ndtr(-cut) * parts)
+        return np.concatenate([below, [cut], above])
+
+    def best_block(
+        self, law: Repetitions, value: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    ) -> tuple[float, float, float]:
+        """The cut, and the event "released <= end", of largest value.
+
+        Args:
+          law: law of K.
+          value: (probability of the event on the data, on the neighbour) -> what to
+            maximise, element by element; NaN counts as least.
+
+        Returns:
+          The value, the cut and the end, end <= cut, found on a grid that is refined
+          thrice around its best point.
+        """
+        best = (-math.inf, 0.0, 0.0)
+        middle, reach = (1.5, -2.0), (5.5, 6.0)
+        for _ in range(4):
+            cut = (middle[0] + reach[0] * np.linspace(-1.0, 1.0, 23))[:, None]
+            end = np.minimum(middle[1] + reach[1] * np.linspace(-1.0, 1.0, 31), cut)
+            masses = [two_block_masses(law, cut, end, shift) for shift in self.sides]
+            values = np.nan_to_num(value(*masses), nan=-np.inf, neginf=-np.inf)
+            i, j = np.unravel_index(np.argmax(values), values.shape)
+            if values[i, j] > best[0]:
+                best = (float(values[i, j]), float(cut[i, 0]), float(end[i, j]))
+            middle, reach = best[1:], (reach[0] / 8.0, reach[1] / 10.0)
+        return best
+
+    def two_block_epsilon(self, law: Repetitions, delta: float) -> float:
+        """Exact epsilon at delta of the worst two-block order: log((P(E) - delta)/P'(E)).
+
+        E is the event "released <= end"; cut and end are the best ones, so that this is
+        a lower bound on the epsilon of every algorithm that covers all orders.
+        """
+
+        def epsilon(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.log(np.maximum(first - delta, 0.0)) - np.log(second)
+
+        return max(self.best_block(law, epsilon)[0], 0.0)
+
+    def tuned_renyi(
+        self, order: npt.ArrayLike, law: Repetitions, cut: float | None = None
+    ) -> np.ndarray:
+        """Exact Renyi divergences of the best of K Gaussian runs, data against neighbour.
+
+        By quadrature of A(y) = Q(y) f'(Q(worse than y)) (Koskela, Redberg & Wang 2024,
+        Theorem B.2), with the outcome "nothing" added.
+
+        Args:
+          order: > 1, up to 64, one-dimensional.
+          law: law of K.
+          cut: of the two-block order; None for the natural one.
+
+        Returns:
+          Float64[2, "order"]: D(A || A') and D(A' || A). In the natural order the second is
+          also D(A || A') when smaller outputs are better instead, by symmetry.
+        """
+        order = np.asarray(order, dtype=np.float64)
+        middle = 0.0 if cut is None else cut
+        # The integrand peaks within order * shift of 0 and has the width of a Gaussian.
+        edges = np.concatenate(
+            [np.linspace(-40.0, middle, 161), np.linspace(middle, 40.0, 161)[1:]]
+        )
+        half = np.diff(edges)[:, None] / 2.0
+        y = (edges[:-1, None] + half * (1.0 + _NODES)).ravel()
+        log_weight = np.log((half * _WEIGHTS).ravel())
+        with np.errstate(divide="ignore"):
+            first, second = (_log_density(law, y, shift, cut) for shift in self.sides)
+        none = math.log(law.probability_zero) if law.probability_zero > 0 else -math.inf
+        return np.stack(
+            [
+                _renyi(order, a, b, log_weight, none)
+                for a, b in ((first, second), (second, first))
+            ]
+        )
