@@ -36,7 +36,7 @@ test: $(VENV)/tools
 	$(PYTEST) -m "not rare"
 
 # What make test leaves out: the bench against other processes and commits, a Dask cluster,
-# trainings, a small run of make gpu.
+# trainings, a small run of make gpu, simulations of five figures, a plan.
 test-all: $(VENV)/tools
 	$(PYTEST) -m rare
 

@@ -1,20 +1,42 @@
-"""Cohen et al. 2022, Theorem 7: the choosing mechanism against the exponential one."""
+"""How often the best of m candidates is chosen: Cohen et al. 2022, Theorem 7.
 
-from typing import Any, NamedTuple
+One candidate leads m - 1 others, all equal. Each trial is one selection, at the exact
+lead that makes the best win with probability 1 - beta, times a factor near 1. All
+identical candidates are one group: m may be 2^128. The exponential mechanism's rivals
+are one, too: the largest of n Gumbel draws is one draw plus log n.
+"""
+
+import dataclasses
+import functools
+import math
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from scipy.interpolate import PchipInterpolator
 
 from figures.common import words
-from figures.common.figure import load
-from jaxsel.families.choosing.laws import choosing_settings
+from jaxsel.families.choosing.choosing import choosing_mechanism
+from jaxsel.families.choosing.laws import (
+    NoisySelection,
+    choosing_settings,
+    needed_lead,
+)
+from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style
-from sims import clnss22_choosing as sim
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 7: choosing among exponentially many candidates"
+TRIALS = 200_000
+
+FACTORS = over(0.9, 0.94, 0.97, 1.0, 1.03, 1.06, 1.1)
+BITS = over(4, 16, 32, 64, 128)  # log2 of the number of candidates
+_BOUND_BITS = 64  # the same, where k varies
 
 _BLUE, _ORANGE, _GREEN, _BLACK = "#0072b2", "#d55e00", "#009e73", "#000000"
 _KNOTS = (2, 8, 16, 22, 26, 30, 34, 40, 64, 128)
@@ -23,6 +45,79 @@ _BOUNDS = (1, 100, 10_000, 100_000)
 _EXPONENTIAL = {"color": _BLACK, "linestyle": "-", "marker": "p"}
 _ONE = {"color": _BLUE, "linestyle": "-", "marker": "o"}
 _OTHERS = {"color": _ORANGE, "linestyle": "-", "marker": "s"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Promise:
+    """A selection is (epsilon, delta)-DP in all, and fails with chance beta."""
+
+    epsilon: Annotated[float, positive("epsilon in all")] = 1.0
+    delta: Annotated[float, probability("delta in all")] = 1e-6
+    beta: Annotated[float, probability("of a failure")] = 0.1
+
+    def choosing(self, bound: int) -> NoisySelection:
+        """The choosing mechanism that keeps it."""
+        return choosing_settings(self.epsilon, self.delta, self.beta, bound)
+
+    def exponential_lead(self, bits: float, best: float = 1.0) -> float:
+        """Exact lead of ``best`` of 2^bits at which the exponential mechanism keeps it."""
+        odds = (2.0**bits - best) / best * (1.0 - self.beta) / self.beta
+        return max(2.0 / self.epsilon * math.log(odds), 0.0)
+
+
+@functools.cache
+def chosen_lead(bits: float, bound: int, promise: Promise = Promise()) -> float:
+    """Exact lead at which the choosing mechanism chooses the best of 2^bits."""
+    settings = promise.choosing(bound)
+    return needed_lead(1.0, 2.0**bits - 1.0, settings, promise.beta)
+
+
+def _choosing(bits: int, bound: int, factor: float, promise: Promise) -> Trial:
+    lead = chosen_lead(bits, bound, promise)
+    return Trial(
+        choosing_mechanism(),
+        {"scores": [factor * lead, 0.0], "counts": [1.0, 2.0**bits - 1.0]},
+        {**dataclasses.asdict(promise), "bound": bound},
+        beside={"lead": lead},
+    )
+
+
+def exponential_trial(bits: int, best: float, factor: float, promise: Promise) -> Trial:
+    """The exponential mechanism, where ``best`` of 2^bits candidates lead."""
+    shift = 2.0 / promise.epsilon * math.log((2.0**bits - best) / best)
+    lead = promise.exponential_lead(bits, best)
+    return Trial(
+        noisy_max("gumbel"),
+        [factor * lead, shift],
+        {"epsilon": promise.epsilon},
+        beside={"lead": lead},
+    )
+
+
+@cells(measures=["counts"], address=counted())
+def by_candidates(
+    bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()
+) -> Trial:
+    """The choosing mechanism for k = 1."""
+    return _choosing(bits, 1, factor, promise)
+
+
+@cells(measures=["counts"], address=counted(first=35))
+def by_bound(
+    bound: int = over(1, 100, _MANY),
+    factor: float = FACTORS,
+    promise: Promise = Promise(),
+) -> Trial:
+    """The same for several k, the bound on how far all scores together move."""
+    return _choosing(_BOUND_BITS, bound, factor, promise)
+
+
+@cells(measures=["counts"], address=counted(after=1))
+def exponential(
+    bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()
+) -> Trial:
+    """The exponential mechanism."""
+    return exponential_trial(bits, 1.0, factor, promise)
 
 
 class Estimate(NamedTuple):
@@ -40,10 +135,18 @@ class Estimate(NamedTuple):
 
 
 def estimate(
-    successes: np.ndarray, trials: int, factors: np.ndarray, confidence: float = 0.95
+    row: xr.Dataset, beta: float = 0.1, confidence: float = 0.95, won: str = "0"
 ) -> Estimate:
-    """From tallies at increasing factors; every interval has this confidence."""
-    wanted = 1.0 - sim.BETA
+    """From tallies at increasing factors.
+
+    Args:
+      row: data set over "factor" and "outcome".
+      beta: of a failure.
+      confidence: of every interval.
+      won: the outcome that is a success.
+    """
+    wanted, trials = 1.0 - beta, row.attrs["trials"]
+    successes, factors = row.counts.sel(outcome=won).values, row["factor"].values
     below, above = clopper_pearson(successes, trials, confidence)
     low = factors[above < wanted].max(initial=factors[0])
     high = factors[below > wanted].min(initial=factors[-1])
@@ -51,11 +154,22 @@ def estimate(
     return Estimate(float(np.interp(wanted, rate, factors)), float(low), float(high))
 
 
-def marks(axes: Axes, record, tallies, x, exact, look: dict[str, Any]) -> None:
-    """Simulated leads, at their exact values times the estimated factors."""
-    factors, trials = record.arrays["factors"], int(record.values["trials"])
-    found = np.array([estimate(row, trials, factors) for row in tallies])
-    middle, low, high = (found * np.asarray(exact)[:, None]).T
+def marks(
+    axes: Axes,
+    x,
+    found: xr.Dataset,
+    look: dict[str, Any],
+    promise: Promise,
+    won: str = "0",
+) -> None:
+    """Simulated leads at x, at their exact values times the estimated factors."""
+    if found.lead.ndim == 1:
+        found = found.expand_dims("place")
+    name = found.lead.dims[0]
+    rows = (found.isel({name: place}) for place in range(found.sizes[name]))
+    leads = [estimate(row, promise.beta, won=won) for row in rows]
+    scale = found.lead.isel(factor=0).values[:, None]
+    middle, low, high = (np.array(leads) * scale).T
     style.points(axes, x, middle, low, high, look)
 
 
@@ -64,82 +178,87 @@ def smooth(knots, values, x) -> np.ndarray:
     return PchipInterpolator(knots, values)(x)
 
 
-def _candidates(axes: Axes, record) -> None:
+def _candidates(
+    axes: Axes,
+    by_candidates: xr.Dataset,
+    by_bound: xr.Dataset,
+    exponential: xr.Dataset,
+    promise: Promise,
+) -> None:
     x = np.linspace(_KNOTS[0], _KNOTS[-1], 253)
-    plain = [sim.exponential_lead(bits) for bits in x]
+    plain = [promise.exponential_lead(bits) for bits in x]
     style.line(axes, x, plain, _EXPONENTIAL, label="Exponential mechanism, exact")
     for bound, look in ((1, _ONE), (_MANY, _OTHERS)):
-        exact = [sim.chosen_lead(bits, bound) for bits in _KNOTS]
+        exact = [chosen_lead(bits, bound, promise) for bits in _KNOTS]
         style.line(
             axes, x, smooth(_KNOTS, exact, x), look,
             label=f"Choosing mechanism, k = {bound:,}, exact",
         )  # fmt: skip
-        claimed = choosing_settings(sim.EPSILON, sim.DELTA, sim.BETA, bound).support
         axes.axhline(
-            claimed, color=look["color"], linestyle=":", linewidth=1.2,
+            promise.choosing(bound).support,
+            color=look["color"], linestyle=":", linewidth=1.2,
             label=f"Loss at most (Theorem 7, claim), k = {bound:,}",
         )  # fmt: skip
-    number = len(sim.BITS)
-    found = record.arrays["chosen"][:number]
-    exact = [sim.chosen_lead(bits, 1) for bits in sim.BITS]
-    marks(axes, record, found, sim.BITS, exact, _ONE)
+    marks(axes, by_candidates["bits"], by_candidates, _ONE, promise)
     # The same cell as in the other panel.
-    exact = [sim.chosen_lead(sim.BOUND_BITS, _MANY)]
-    marks(axes, record, record.arrays["chosen"][-1:], [sim.BOUND_BITS], exact, _OTHERS)
-    exact = [sim.exponential_lead(bits) for bits in sim.BITS]
-    marks(axes, record, record.arrays["exponential"], sim.BITS, exact, _EXPONENTIAL)
+    many = by_bound.isel(bound=by_bound["bound"] == _MANY)
+    marks(axes, [_BOUND_BITS], many, _OTHERS, promise)
+    marks(axes, exponential["bits"], exponential, _EXPONENTIAL, promise)
     axes.set_xlabel("Candidates $m$, as $\\log_2 m$")
-    axes.set_ylabel(f"Lead at which the best wins with probability {1 - sim.BETA:g}")
+    axes.set_ylabel(
+        f"Lead at which the best wins with probability {1 - promise.beta:g}"
+    )
     axes.set_xticks([0, 16, 32, 48, 64, 80, 96, 112, 128])
     axes.set_xlim(0, 130)
     axes.set_ylim(0, 190)
     axes.legend(loc="upper left", fontsize=7.2)
 
 
-def _bounds(axes: Axes, record) -> None:
+def _bounds(axes: Axes, by_bound: xr.Dataset, promise: Promise) -> None:
     for bits, place in ((32, (0, (1, 1))), (64, "--"), (128, "-")):
         axes.axhline(
-            sim.exponential_lead(bits), color=_BLACK, linestyle=place, linewidth=1.3,
+            promise.exponential_lead(bits),
+            color=_BLACK, linestyle=place, linewidth=1.3,
             label=f"Exponential mechanism, $m = 2^{{{bits}}}$",
         )  # fmt: skip
     x = np.geomspace(_BOUNDS[0], _BOUNDS[-1], 61)
-    exact = [sim.chosen_lead(sim.BOUND_BITS, bound) for bound in _BOUNDS]
+    exact = [chosen_lead(_BOUND_BITS, bound, promise) for bound in _BOUNDS]
     look = {"color": _GREEN, "linestyle": "-", "marker": "D"}
     style.line(
         axes, x, smooth(np.log(_BOUNDS), exact, np.log(x)), look,
-        label=f"Choosing mechanism, $m = 2^{{{sim.BOUND_BITS}}}$, exact",
+        label=f"Choosing mechanism, $m = 2^{{{_BOUND_BITS}}}$, exact",
     )  # fmt: skip
-    made = [choosing_settings(sim.EPSILON, sim.DELTA, sim.BETA, b) for b in _BOUNDS]
-    claimed = [settings.support for settings in made]
     axes.plot(
-        _BOUNDS, claimed, color=_GREEN, linestyle=":",
-        label="Loss at most (Theorem 7, claim), any $m$",
+        _BOUNDS, [promise.choosing(bound).support for bound in _BOUNDS],
+        color=_GREEN, linestyle=":", label="Loss at most (Theorem 7, claim), any $m$",
     )  # fmt: skip
-    exact = [sim.chosen_lead(sim.BOUND_BITS, bound) for bound in sim.BOUNDS]
-    found = record.arrays["chosen"][len(sim.BITS) :]
-    marks(axes, record, found, sim.BOUNDS, exact, look)
+    marks(axes, by_bound["bound"], by_bound, look, promise)
     axes.set_xscale("log")
     axes.set_xlabel("Bound $k$ on how far all scores together move")
     axes.set_ylim(0, 190)
     axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.93), fontsize=7.2)
 
 
-def draw() -> Canvas:
+def draw(
+    by_candidates: xr.Dataset,
+    by_bound: xr.Dataset,
+    exponential: xr.Dataset,
+    promise: Promise = Promise(),
+) -> Canvas:
     """Left: against the number of candidates; right: against the bound k."""
-    record = load("clnss22-choosing")
     figure, (left, right) = style.panels(2, height=4.4)
-    _candidates(left, record)
-    _bounds(right, record)
+    _candidates(left, by_candidates, by_bound, exponential, promise)
+    _bounds(right, by_bound, promise)
     style.note(
         figure,
-        f"One candidate leads m − 1 equal ones; ε = {sim.EPSILON:g} in all, δ = "
-        f"{words.power(sim.DELTA)} for the choosing mechanism (noise TLap(ε/3, "
-        f"δβ/(5k)), up to ⌈4/β⌉ runs of each candidate, β = {sim.BETA:g}), δ = 0 for "
-        "the exponential mechanism. The truncated noise ends, so that beyond some m "
+        f"One candidate leads m − 1 equal ones; ε = {promise.epsilon:g} in all, δ = "
+        f"{words.power(promise.delta)} for the choosing mechanism (noise TLap(ε/3, "
+        f"δβ/(5k)), up to ⌈4/β⌉ runs of each candidate, β = {promise.beta:g}), δ = 0 "
+        "for the exponential mechanism. The truncated noise ends, so that beyond some m "
         "more candidates do not matter; before that the exponential mechanism needs "
         "less. Lines: exact laws. Points: simulated, identical candidates as one "
         "group; bars: between the last lead surely too small and the first surely "
-        f"enough, on a grid, 95 % each, {int(record.values['trials']):,} selections a "
+        f"enough, on a grid, 95 % each, {by_bound.attrs['trials']:,} selections a "
         "lead.",
     )
     return figure

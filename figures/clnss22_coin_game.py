@@ -1,26 +1,42 @@
-"""Cohen et al. 2022, Lemmas 1 and 2: divergences of the coin game, both directions."""
+"""The coin game of Cohen et al. 2022, Algorithm 2, in both directions (Lemmas 1 and 2).
+
+A game ends with the first 1. Two series: randomised response coins, the favoured side's 1
+being the likelier (the largest favoured divergence); and numbers of small coins, p =
+bias against p e^-epsilon, whose reverse divergence grows. One trial is one game.
+"""
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from scipy import special
 
-from figures.common.figure import load
 from jaxsel.accounting.single_run.divergences import renyi_divergence
+from jaxsel.families.selection_and_test.coin_game import coin_game
 from jaxsel.families.selection_and_test.coin_game_laws import (
     coin_renyi,
     favoured_rate,
     game_law,
 )
 from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style
-from sims.clnss22_coin_game import BIAS, COINS, EPSILON, REVERSE_EPSILON
-from sims.registry import Result
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Cohen et al. 2022, Lemmas 1 and 2: the coin game in both directions"
+TRIALS = 1_000_000
+
+COINS = 12  # after which a game of randomised response is nearly certain to be over
+NUMBERS = np.array([1, 3, 10, 20, 40, 60, 80, 100, 120, 140])
+SIDES = over("P", "Q")
+EPSILON = Annotated[float, positive("of the favoured direction")]
+REVERSE_EPSILON = Annotated[float, positive("of the small coins")]
+BIAS = Annotated[float, probability("that a small coin shows 1")]
+
 _ORDERS = 1.0 + np.geomspace(0.01, 1000.0, 121)
 _POINTS = (1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
 _PRINTED: dict[str, Any] = {"color": "#000000", "linestyle": "--"}
@@ -35,6 +51,23 @@ _BACK_TWO: dict[str, Any] = {
 }
 
 
+@cells(measures=["counts"], address=counted())
+def response(side: str = SIDES, epsilon: EPSILON = 0.5) -> Trial:
+    """Coins of randomised response."""
+    share = float(special.expit(epsilon))
+    biases = np.full(COINS, share if side == "P" else 1.0 - share)
+    return Trial(coin_game(), biases, {"ones": 1})
+
+
+@cells(measures=["counts"], address=counted(after=1))
+def small(
+    side: str = SIDES, reverse_epsilon: REVERSE_EPSILON = 0.5, bias: BIAS = 0.05
+) -> Trial:
+    """Small coins; the longest game says how all shorter ones would have ended."""
+    here = bias if side == "P" else bias * math.exp(-reverse_epsilon)
+    return Trial(coin_game(), np.full(NUMBERS[-1], here), {"ones": 1})
+
+
 def binary_renyi(first, second, order: float) -> np.ndarray:
     """Renyi divergence of two coins; inf order: of the outcome 1 alone."""
     first, second = np.asarray(first), np.asarray(second)
@@ -47,55 +80,67 @@ def binary_renyi(first, second, order: float) -> np.ndarray:
 
 
 def audited_renyi(
-    counts: np.ndarray, other: np.ndarray, trials: int, order: float
+    counts: xr.DataArray, other: xr.DataArray, trials: int, order: float
 ) -> np.ndarray:
     """Lower bounds (95 %) on D_order from one event each, by data processing.
 
     Args:
-      counts, other: Int["events"], how often each event happened on the two sides; it
+      counts, other: Int["..."], how often each event happened on the two sides; it
         must be the likelier on the first.
       trials: a side.
       order: > 1, inf for the max-divergence.
     """
-    low, _ = clopper_pearson(counts, trials, 0.95)
-    _, high = clopper_pearson(other, trials, 0.95)
+    low, _ = clopper_pearson(counts.values, trials, 0.95)
+    _, high = clopper_pearson(other.values, trials, 0.95)
     return np.where(low > high, binary_renyi(low, np.minimum(high, low), order), 0.0)
 
 
-def reverse(numbers, order: float, *, forward: bool = False) -> np.ndarray:
+def reverse(
+    numbers,
+    order: float,
+    bias: float = 0.05,
+    epsilon: float = 0.5,
+    *,
+    forward: bool = False,
+) -> np.ndarray:
     """Exact D_order(Q || P), or D_order(P || Q), of games with n small coins."""
     found = []
     for n in numbers:
-        first = game_law(np.full(int(n), BIAS))
-        second = game_law(np.full(int(n), BIAS * math.exp(-REVERSE_EPSILON)))
+        first = game_law(np.full(int(n), bias))
+        second = game_law(np.full(int(n), bias * math.exp(-epsilon)))
         sides = (first, second) if forward else (second, first)
         found.append(float(renyi_divergence(*sides, order)))
     return np.array(found)
 
 
-def _favoured(axes: Axes, record: Result) -> None:
+def first_coin(response: xr.Dataset, order: float) -> float:
+    """Audited D_order(P || Q): the game is over after the first coin.
+
+    The event was chosen beforehand for every order.
+    """
+    over = response.counts.sel(outcome="0")
+    trials = response.attrs["trials"]
+    return float(audited_renyi(over.sel(side="P"), over.sel(side="Q"), trials, order))
+
+
+def _favoured(axes: Axes, response: xr.Dataset, epsilon: float, bias: float) -> None:
     style.line(
-        axes, _ORDERS, 3.0 * _ORDERS * EPSILON**2, _PRINTED,
+        axes, _ORDERS, 3.0 * _ORDERS * epsilon**2, _PRINTED,
         label="Lemma 2 (claim): 3aε²",
     )  # fmt: skip
     axes.plot(
-        _ORDERS, np.full(_ORDERS.size, EPSILON), **_PURE, label="Lemma 1 (claim): ε"
+        _ORDERS, np.full(_ORDERS.size, epsilon), **_PURE, label="Lemma 1 (claim): ε"
     )
     style.line(
-        axes, _ORDERS, favoured_rate(_ORDERS, EPSILON), _EXACT,
+        axes, _ORDERS, favoured_rate(_ORDERS, epsilon), _EXACT,
         label="exact supremum, attained by\nrandomised response (this project)",
     )  # fmt: skip
-    small = [float(coin_renyi(BIAS, BIAS * math.exp(-EPSILON), a)) for a in _ORDERS]
-    style.line(axes, _ORDERS, small, _SMALL, label=f"exact, coins of p = {BIAS:g}")
-    tallies, trials = record.arrays["response"], int(record.values["trials"])
-    # The event "over after the first coin", chosen beforehand for every order.
-    found = [
-        float(audited_renyi(tallies[0, :1], tallies[1, :1], trials, a)[0])
-        for a in _POINTS
-    ]
+    exact = [float(coin_renyi(bias, bias * math.exp(-epsilon), a)) for a in _ORDERS]
+    style.line(axes, _ORDERS, exact, _SMALL, label=f"exact, coins of p = {bias:g}")
     axes.plot(
-        _POINTS, found, linestyle="none", marker="s", color=_EXACT["color"],
-        markerfacecolor="white", markersize=4.6, label="audited lower bound (95 %)",
+        _POINTS, [first_coin(response, order) for order in _POINTS],
+        linestyle="none", marker="s", color=_EXACT["color"], markerfacecolor="white",
+        markersize=4.6, label="audited lower bound (95 %)",
     )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=(1.0, 1000.0), ylim=(0.05, 3.0))
     axes.set_xlabel("Rényi order a")
@@ -103,27 +148,26 @@ def _favoured(axes: Axes, record: Result) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(0.28, 0.99))
 
 
-def _directions(axes: Axes, record: Result) -> None:
+def _directions(axes: Axes, small: xr.Dataset, epsilon: float, bias: float) -> None:
     numbers = np.unique(np.round(np.linspace(1, 140, 70)).astype(int))
-    style.line(
-        axes, numbers, reverse(numbers, np.inf), _BACK, label="reverse, order ∞: exact"
-    )
-    style.line(
-        axes, numbers, reverse(numbers, 4.0), _BACK_TWO, label="reverse, order 4: exact"
-    )
+    series = ((math.inf, "∞", _BACK), (4.0, "4", _BACK_TWO))
+    for order, name, look in series:
+        exact = reverse(numbers, order, bias, epsilon)
+        style.line(axes, numbers, exact, look, label=f"reverse, order {name}: exact")
     axes.plot(
-        numbers, reverse(numbers, np.inf, forward=True), color="#d55e00",
-        linestyle="-", label="favoured, order ∞: exact",
+        numbers, reverse(numbers, np.inf, bias, epsilon, forward=True),
+        color="#d55e00", linestyle="-", label="favoured, order ∞: exact",
     )  # fmt: skip
-    axes.axhline(REVERSE_EPSILON, **_PURE, label="Lemma 1 (claim): ε")
-    points = np.array(record.values["numbers"])
-    small, trials = record.arrays["small"], int(record.values["trials"])
-    still = small[:, :, 1]  # no 1 yet, on P and on Q
-    for order, look in ((math.inf, _BACK), (4.0, _BACK_TWO)):
-        found = audited_renyi(still[:, 1], still[:, 0], trials, order)
+    axes.axhline(epsilon, **_PURE, label="Lemma 1 (claim): ε")
+    trials = small.attrs["trials"]
+    over = small.counts.cumsum("outcome").sel(outcome=(NUMBERS - 1).astype(str))
+    still = trials - over  # no 1 yet
+    for order, _, look in series:
         axes.plot(
-            points, found, linestyle="none", marker=look["marker"],
-            color=look["color"], markerfacecolor="white", markersize=4.6,
+            NUMBERS,
+            audited_renyi(still.sel(side="Q"), still.sel(side="P"), trials, order),
+            linestyle="none", marker=look["marker"], color=look["color"],
+            markerfacecolor="white", markersize=4.6,
         )  # fmt: skip
     axes.plot(
         [], [], linestyle="none", marker="o", color="#555555", markerfacecolor="white",
@@ -135,21 +179,26 @@ def _directions(axes: Axes, record: Result) -> None:
     axes.legend(loc="upper left")
 
 
-def draw() -> Canvas:
+def draw(
+    response: xr.Dataset,
+    small: xr.Dataset,
+    epsilon: EPSILON = 0.5,
+    reverse_epsilon: REVERSE_EPSILON = 0.5,
+    bias: BIAS = 0.05,
+) -> Canvas:
     """Left: the favoured direction against the order; right: both against coins."""
-    record = load("clnss22-coin-game")
     figure, (favoured, directions) = style.panels(2, width=9.0, height=4.3)
-    _favoured(favoured, record)
-    _directions(directions, record)
-    trials, share = int(record.values["trials"]), float(special.expit(EPSILON))
+    _favoured(favoured, response, epsilon, bias)
+    _directions(directions, small, reverse_epsilon, bias)
+    share = float(special.expit(epsilon))
     style.note(
         figure,
         "The 0-favored coin game of Cohen et al. 2022 until the first 1: q ≤ p ≤ e^ε q "
-        f"and 1 − q ≤ e^ε (1 − p), ε = {EPSILON:g}; k ones cost k times as much. Left: "
+        f"and 1 − q ≤ e^ε (1 − p), ε = {epsilon:g}; k ones cost k times as much. Left: "
         f"points are from games of coins {share:.3g} against {1 - share:.3g} (at most "
         f"{COINS}), by the event that the first coin shows 1. Right: coins of p = "
-        f"{BIAS:g} against p e^(−{REVERSE_EPSILON:g}), by the event that no coin shows "
+        f"{bias:g} against p e^(−{reverse_epsilon:g}), by the event that no coin shows "
         "1; the divergence of Q from P grows with n, which is why p has to be random. "
-        f"{trials:,} games a side.",
+        f"{response.attrs['trials']:,} games a side.",
     )
     return figure

@@ -1,28 +1,44 @@
-"""Cohen et al. 2022, Theorem 4: failure against oracle calls, and calls for privacy."""
+"""How often no run beats the median: Cohen et al. 2022, Theorem 4; Liu & Talwar 2019.
+
+Each run beats the median with probability 1/2. One Selection of at most T runs, for
+several alpha and T; and random stopping, for several gamma. One trial is one execution.
+"""
 
 import functools
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
 from figures.common import words
-from figures.common.figure import load
+from jaxsel import repetitions as laws
+from jaxsel.families.percentile.better_than_median import better_than_median
 from jaxsel.families.percentile.median_laws import (
     beta_binomial_boosting,
     median_failure,
     percentile_boosting,
 )
-from jaxsel.host.intervals import clopper_pearson
-from jaxsel.language.domains import positive, probability, whole
+from jaxsel.families.tuning.bases import finite
+from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.pictures import style
-from sims.clnss22_median import ALPHAS
-from sims.registry import Result
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 4: failure probability against oracle calls"
+TRIALS = 1_000_000
+
+ALPHAS = {"¼": 0.25, "½": 0.5, "1": 1.0, "2": 2.0, "ln 10⁴ ≈ 9.2": math.log(1e4)}
+FAILURE = Annotated[
+    float, number("failure probability that is aimed at", above=0.0, below=0.5)
+]
+FAILURES = over(0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
+_COIN = (0.5, 0.5)
+
 _LOOKS: tuple[dict[str, Any], ...] = (
     {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     {"color": "#3aa0dd", "linestyle": "-", "marker": "v"},
@@ -30,16 +46,46 @@ _LOOKS: tuple[dict[str, Any], ...] = (
     {"color": "#009e73", "linestyle": "-", "marker": "^"},
     {"color": "#aa4499", "linestyle": "-", "marker": "D"},
 )
-_NAMES = ("¼", "½", "1", "2", "ln 10⁴ ≈ 9.2")
 _STOPPING: dict[str, Any] = {"color": "#000000", "linestyle": "--", "marker": "x"}
-_BETAS = ((0.1, "-"), (1e-2, "--"), (1e-4, ":"))
-EPSILON, DELTA, THRESHOLDS = 0.5, 1e-6, 100  # of the percentile search
-SETTABLE = {
-    "EPSILON": positive("epsilon of the base, in the right panel"),
-    "DELTA": probability("delta of Theorem 4.7"),
-    "THRESHOLDS": whole("of Theorem 4.7", at_least=2),
-}
+_BETAS = (("0.1", 0.1, "-"), ("0.01", 1e-2, "--"), ("10⁻⁴", 1e-4, ":"))
 _LEAST = 5e-5
+
+
+def least_rounds(failure: float, alpha: float) -> int:
+    """The least T with at most this failure probability."""
+    low, high = 0, 1
+    while median_failure(high, alpha) > failure:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if median_failure(middle, alpha) > failure:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@cells(measures=["frequency"], address=counted())
+def selected(alpha: float = over(ALPHAS), failure: FAILURE = FAILURES) -> Trial:
+    """One Selection of at most the T runs that are needed; outcome 0 is better."""
+    rounds = least_rounds(failure, alpha)
+    return Trial(
+        better_than_median(finite()),
+        _COIN,
+        {"alpha": alpha, "rounds": rounds},
+        beside={"rounds": rounds, "calls": alpha / (1.0 + alpha) * rounds},
+    )
+
+
+@cells(measures=["frequency"], address=counted(after=1))
+def stopped(failure: FAILURE = FAILURES) -> Trial:
+    """Random stopping at gamma = b/(1 - b), b the failure probability."""
+    return Trial(
+        private_tuning(finite()),
+        _COIN,
+        {"repetitions": laws.geometric(failure / (1.0 - failure))},
+        beside={"calls": (1.0 - failure) / failure},
+    )
 
 
 @functools.cache
@@ -56,34 +102,28 @@ def theorem_calls(beta: float, alpha: float) -> float:
     return beta_binomial_boosting(beta, alpha).log_max_calls / math.log(10.0)
 
 
-def _failures(axes: Axes, record: Result) -> None:
-    trials = int(record.values["trials"])
-    for row, (alpha, look) in enumerate(zip(ALPHAS, _LOOKS, strict=True)):
+def _marks(axes: Axes, row: xr.Dataset, look: dict[str, Any]) -> None:
+    seen = 1.0 - row.sel(outcome="0")
+    ends = seen.frequency_high, seen.frequency_low
+    style.points(axes, row.calls, seen.frequency, *ends, look)
+
+
+def _failures(axes: Axes, selected: xr.Dataset, stopped: xr.Dataset) -> None:
+    for name, look in zip(selected["alpha"].values, _LOOKS, strict=False):
+        alpha = ALPHAS[name]
         rounds, failure = curve(alpha)
         share = alpha / (1.0 + alpha)
-        label = f"α = {_NAMES[row]}"
-        style.line(axes, share * rounds, failure, look, label=label)
+        style.line(axes, share * rounds, failure, look, label=f"α = {name}")
         axes.plot(rounds, failure, color=look["color"], linestyle=":", linewidth=1.0)
-        failed = record.arrays["failed"][row]
-        low, high = clopper_pearson(failed, trials, 0.95)
-        x = share * record.arrays["rounds"][row]
-        style.points(axes, x, failed / trials, low, high, look)
+        _marks(axes, selected.sel(alpha=name), look)
     betas = np.geomspace(0.5, _LEAST, 60)
     style.line(
         axes, (1.0 - betas) / betas, betas, _STOPPING,
         label="LT Algorithm 2, no maximum",
     )  # fmt: skip
-    failed = record.arrays["stopping_failed"]
-    aimed = np.array(record.values["failures"])
-    low, high = clopper_pearson(failed, trials, 0.95)
-    style.points(axes, (1.0 - aimed) / aimed, failed / trials, low, high, _STOPPING)
+    _marks(axes, stopped, _STOPPING)
     axes.plot(
-        [],
-        [],
-        color="#555555",
-        linestyle=":",
-        linewidth=1.0,
-        label="maximal calls, T",
+        [], [], color="#555555", linestyle=":", linewidth=1.0, label="maximal calls, T"
     )
     axes.set(xscale="log", yscale="log", xlim=(0.6, 1e9), ylim=(6e-5, 0.8))
     axes.set_xlabel("Oracle calls: mean (solid and dashed), maximal (dotted)")
@@ -97,22 +137,20 @@ def _above(axes: Axes, columns: int) -> None:
     )
 
 
-def _calls(axes: Axes) -> None:
+def _calls(axes: Axes, epsilon: float, delta: float, thresholds: int) -> None:
     alphas = np.geomspace(0.1, 8.0, 100)
-    for beta, pattern in _BETAS:
-        power = {0.1: "0.1", 1e-2: "0.01", 1e-4: "10⁻⁴"}[beta]
+    for power, beta, pattern in _BETAS:
         ours = [theorem_calls(beta, float(a)) for a in alphas]
         axes.plot(
             2.0 + alphas, ours, color="#d55e00", linestyle=pattern,
             label=f"Theorem 4 (claim), β = {power}",
         )  # fmt: skip
-    for beta, pattern in _BETAS:
-        power = {0.1: "0.1", 1e-2: "0.01", 1e-4: "10⁻⁴"}[beta]
+    for power, beta, pattern in _BETAS:
         # Its slack must be below 2: alpha epsilon < 2.
-        some = alphas[alphas * EPSILON < 1.9]
+        some = alphas[alphas * epsilon < 1.9]
         theirs = [
             percentile_boosting(
-                beta, float(a), EPSILON, DELTA, thresholds=THRESHOLDS
+                beta, float(a), epsilon, delta, thresholds=thresholds
             ).log_max_calls / math.log(10.0)
             for a in some
         ]  # fmt: skip
@@ -127,22 +165,28 @@ def _calls(axes: Axes) -> None:
     _above(axes, 2)
 
 
-def draw() -> Canvas:
+def draw(
+    selected: xr.Dataset,
+    stopped: xr.Dataset,
+    epsilon: Annotated[
+        float, positive("epsilon of the base, in the right panel")
+    ] = 0.5,
+    delta: Annotated[float, probability("delta of Theorem 4.7")] = 1e-6,
+    thresholds: Annotated[int, whole("of Theorem 4.7", at_least=2)] = 100,
+) -> Canvas:
     """Left: failure against calls; right: calls against privacy."""
-    record = load("clnss22-median")
     figure, (failures, calls) = style.panels(2, width=9.8, height=4.6)
-    _failures(failures, record)
-    _calls(calls)
-    trials = int(record.values["trials"])
+    _failures(failures, selected, stopped)
+    _calls(calls, epsilon, delta, thresholds)
     style.note(
         figure,
         "One Selection of Bin(T, p) runs, p = U^(1/α), over a base whose runs beat its "
         "median with probability ½; its privacy is (2 + α)ε, that of random stopping "
         "(LT Algorithm 2) 3ε. Left: lines are exact laws, points are simulated, "
-        f"{trials:,} executions each, 95 % intervals. Right: the T of Theorem 4, and "
-        "the runs that Liu & Talwar's Theorem 4.7 asks for with one candidate "
-        f"(Algorithm 5, then 1; as corrected, ε = {EPSILON:g}, δ = "
-        f"{words.power(DELTA)}, {THRESHOLDS} thresholds), for equal privacy; the axis "
+        f"{selected.attrs['trials']:,} executions each, 95 % intervals. Right: the T of "
+        "Theorem 4, and the runs that Liu & Talwar's Theorem 4.7 asks for with one "
+        f"candidate (Algorithm 5, then 1; as corrected, ε = {epsilon:g}, δ = "
+        f"{words.power(delta)}, {thresholds} thresholds), for equal privacy; the axis "
         "counts digits.",
     )
     return figure

@@ -1,28 +1,45 @@
-"""Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded."""
+"""Errors of query release: Theorem 5 of Cohen et al. 2022, as corrected and sharper.
 
-from typing import Any
+One trial is one release; its largest error is counted above levels, in units of the cap.
+The repaired Gaussian mechanism's median error comes from its data-independent calibration.
+"""
+
+import dataclasses
+from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
-from figures.common.figure import load
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.families.query_release.laws import (
+    QueryRelease,
     corrected_gaussian_cap,
     gaussian_largest_error,
     query_release,
     released_error,
 )
+from jaxsel.families.query_release.query_release import query_release_mechanism
 from jaxsel.host.intervals import clopper_pearson
+from jaxsel.kernel.statistics import histogram
+from jaxsel.language.domains import positive, probability, whole
 from jaxsel.pictures import style
-from sims.clnss22_query_release import CAP_DELTA, DELTA, EPSILON, QUERIES
+from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.signature import over
+from sims.experiment import computed
 
 TITLE = (
     "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded"
 )
+TRIALS = 100_000
 SECONDS = 17
+
+LEVELS = np.linspace(0.05, 1.0, 20)  # shares of the cap
+REPAIRED = (1, 3, 10, 30, 100, 300, 1000, 3000)  # numbers of queries
+CAP_DELTA = Annotated[float, probability("delta of the right panel")]
+
 _LOOKS: dict[str, dict[str, Any]] = {
     "corrected": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
     "sharp": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
@@ -39,115 +56,161 @@ _QUERIES = np.unique(np.geomspace(1, 1e6, 37).astype(int))
 _LOWEST = 1e-6
 
 
-def tails(sharp: bool, x: np.ndarray) -> tuple[np.ndarray, float]:
-    """Exact P[released error > x] of Theorem 5's algorithm, and its cap."""
-    settings = query_release(QUERIES, EPSILON, DELTA, sharp=sharp)
-    return released_error(settings, x)[0], settings.cap
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """Answers to queries, (epsilon, delta)-DP in all."""
 
+    epsilon: Annotated[float, positive("epsilon in all")] = 1.0
+    delta: Annotated[float, probability("delta of the left panel")] = 0.05
+    queries: Annotated[int, whole("of the left panel", at_least=1)] = 10
 
-def _plain(x: np.ndarray) -> tuple[np.ndarray, float]:
-    multiplier = gaussian_noise_multiplier(EPSILON, DELTA / 2.0)
-    above = gaussian_largest_error(x, QUERIES, np.sqrt(QUERIES) * multiplier)
-    cap = corrected_gaussian_cap(QUERIES, EPSILON, DELTA)
-    # beyond the cap the true answers are released
-    beyond = float(gaussian_largest_error(cap, QUERIES, np.sqrt(QUERIES) * multiplier))
-    return np.where(x < cap, above - beyond, 0.0), cap
-
-
-def points(record, name: str, confidence: float = 0.95) -> dict[str, np.ndarray]:
-    """Simulated P[error > level] at the levels, with exact binomial limits."""
-    trials = int(record.values["trials"])
-    settings = query_release(QUERIES, EPSILON, DELTA, sharp=name == "sharp")
-    counts = np.asarray(record.arrays[f"{name}_errors"])
-    above = trials - np.cumsum(counts)[:-1]
-    low, high = clopper_pearson(above, trials, confidence)
-    x = np.asarray(record.arrays["levels"]) * settings.cap
-    return {"x": x, "mean": above / trials, "low": low, "high": high, "above": above}
-
-
-def caps() -> dict[str, np.ndarray]:
-    """Largest possible errors by number of queries, at CAP_DELTA, and the paper's rate."""
-    low = -np.log(CAP_DELTA)
-    found = {
-        name: [
-            query_release(int(k), EPSILON, CAP_DELTA, sharp=name == "sharp").cap
-            for k in _QUERIES
-        ]
-        for name in ("corrected", "sharp")
-    }
-    found["plain"] = [
-        corrected_gaussian_cap(int(k), EPSILON, CAP_DELTA) for k in _QUERIES
-    ]
-    found["rate"] = (np.sqrt(_QUERIES * low) + low) / EPSILON
-    return {name: np.asarray(values) for name, values in found.items()}
-
-
-def _left(axes: Axes, record) -> None:
-    for name in ("corrected", "sharp", "plain"):
-        end = (
-            _plain(np.zeros(1))[1]
-            if name == "plain"
-            else tails(name == "sharp", np.zeros(1))[1]
+    def settings(self, name: str) -> QueryRelease:
+        """Theorem 5's algorithm, "corrected" or "sharp"."""
+        return query_release(
+            self.queries, self.epsilon, self.delta, sharp=name == "sharp"
         )
+
+    def cap(self, name: str) -> float:
+        """Largest possible error, also of the "plain" Gaussian mechanism."""
+        if name == "plain":
+            return corrected_gaussian_cap(self.queries, self.epsilon, self.delta)
+        return self.settings(name).cap
+
+    def tails(self, name: str, x: np.ndarray) -> np.ndarray:
+        """Exact P[released error > x]."""
+        if name != "plain":
+            return released_error(self.settings(name), x)[0]
+        multiplier = gaussian_noise_multiplier(self.epsilon, self.delta / 2.0)
+        scale, cap = np.sqrt(self.queries) * multiplier, self.cap(name)
+        above = gaussian_largest_error(x, self.queries, scale)
+        # beyond the cap the true answers are released
+        beyond = float(gaussian_largest_error(cap, self.queries, scale))
+        return np.where(x < cap, above - beyond, 0.0)
+
+
+def _error(outcome):
+    return outcome.error
+
+
+@cells(address=lambda place: (0, 0))
+def errors(
+    name: str = over("corrected", "sharp"), release: Release = Release()
+) -> Trial:
+    """Counts of errors between levels, of which the last is the cap."""
+    levels = LEVELS * release.cap(name)
+    return Trial(
+        query_release_mechanism(method="largest", event="correction"),
+        np.zeros(release.queries),
+        {
+            "epsilon": release.epsilon,
+            "delta": release.delta,
+            "sharp": name == "sharp",
+        },
+        statistic=histogram(_error, levels),
+        beside={"level": levels},
+    )
+
+
+@computed
+def repaired(
+    *, trials: int, seed: int, progress: bool | None, epsilon: float = 1.0,
+    cap_delta: CAP_DELTA = 1e-6,
+) -> xr.Dataset:  # fmt: skip
+    """Caps of the sharper algorithm whose worst answers are repaired, by queries."""
+    del trials, seed, progress
+    found = [
+        query_release(k, epsilon, cap_delta, sharp=True, inner="repaired").cap
+        for k in REPAIRED
+    ]
+    return xr.Dataset({"cap": ("queries", found)}, {"queries": list(REPAIRED)})
+
+
+def points(row: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
+    """How often the error was above each level, with exact binomial limits.
+
+    Args:
+      row: the data set of one algorithm.
+      confidence: of every interval.
+    """
+    trials = row.attrs["trials"]
+    above = trials - np.cumsum(row.tally.values)[:-1]
+    low, high = clopper_pearson(above, trials, confidence)
+    values = {"above": above, "mean_above": above / trials, "low": low, "high": high}
+    return xr.Dataset(
+        {name: ("level", value) for name, value in values.items()},
+        {"level": row.level.values},
+    )
+
+
+def caps(epsilon: float = 1.0, cap_delta: float = 1e-6) -> dict[str, np.ndarray]:
+    """Largest possible errors by number of queries, and the paper's rate."""
+    low = -np.log(cap_delta)
+    found = {
+        name: np.array(
+            [Release(epsilon, cap_delta, int(k)).cap(name) for k in _QUERIES]
+        )
+        for name in _LABELS
+    }
+    return found | {"rate": (np.sqrt(_QUERIES * low) + low) / epsilon}
+
+
+def _left(axes: Axes, errors: xr.Dataset, release: Release) -> None:
+    for name, label in _LABELS.items():
+        end, look = release.cap(name), _LOOKS[name]
         x = np.linspace(0.0, end * (1.0 - 1e-9), 161)
-        above = _plain(x)[0] if name == "plain" else tails(name == "sharp", x)[0]
-        style.line(axes, x, np.maximum(above, 1e-12), _LOOKS[name], label=_LABELS[name])
-        color = _LOOKS[name]["color"]
+        above = release.tails(name, x)
+        style.line(axes, x, np.maximum(above, 1e-12), look, label=label)
+        color = look["color"]
         axes.axvline(end, color=color, linewidth=0.8, linestyle=(0, (1, 2)))
         axes.text(
             end, 1.6, f"{end:.0f}", color=color, fontsize=7, ha="center", va="bottom"
         )
-        if name == "plain":
-            continue
-        found = points(record, name)
-        seen = (found["above"] > 0) & (found["mean"] < 0.999)
-        style.points(
-            axes,
-            found["x"][seen],
-            found["mean"][seen],
-            found["low"][seen],
-            found["high"][seen],
-            _LOOKS[name],
-        )
+        if name in errors["name"]:
+            found = points(errors.sel(name=name))
+            seen = found.isel(level=(found.above > 0) & (found.mean_above < 0.999))
+            ends = seen.low, seen.high
+            style.points(axes, seen["level"], seen.mean_above, *ends, look)
     axes.set(yscale="log", ylim=(_LOWEST, 1.5), xlim=(0.0, None))
     axes.set_xlabel("x")
     axes.set_ylabel("P[largest released error > x]")
 
 
-def _right(axes: Axes, record) -> None:
-    for name, values in caps().items():
-        label = "(√(k log 1/δ) + log 1/δ)/ε" if name == "rate" else _LABELS[name]
-        style.line(axes, _QUERIES, values, _LOOKS[name], label=label)
+def _right(axes: Axes, repaired: xr.Dataset, epsilon: float, cap_delta: float) -> None:
+    labels = _LABELS | {"rate": "(√(k log 1/δ) + log 1/δ)/ε"}
+    for name, values in caps(epsilon, cap_delta).items():
+        style.line(axes, _QUERIES, values, _LOOKS[name], label=labels[name])
     axes.plot(
-        record.arrays["repaired_queries"],
-        record.arrays["repaired_caps"],
-        **_LOOKS["repaired"],
-        markerfacecolor="white",
-        label="sharper, worst answers repaired",
-    )
+        repaired["queries"], repaired.cap, **_LOOKS["repaired"],
+        markerfacecolor="white", label="sharper, worst answers repaired",
+    )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=(0.8, 1.3e6))
     axes.set_xlabel("Number of queries k")
     axes.set_ylabel("Largest possible error")
 
 
-def draw() -> Canvas:
+def draw(
+    errors: xr.Dataset,
+    repaired: xr.Dataset,
+    release: Release = Release(),
+    cap_delta: CAP_DELTA = 1e-6,
+) -> Canvas:
     """The law of the error, and its cap against the number of queries."""
-    record = load("clnss22-query-release")
     figure, (left, right) = style.panels(2, width=8.6, height=3.9)
-    _left(left, record)
-    _right(right, record)
-    left.set_title(f"k = {QUERIES}, ε = {EPSILON:g}, δ = {DELTA:g}", pad=14)
-    right.set_title(f"ε = {EPSILON:g}, δ = {words.power(CAP_DELTA)}", pad=14)
+    _left(left, errors, release)
+    _right(right, repaired, release.epsilon, cap_delta)
+    left.set_title(
+        f"k = {release.queries}, ε = {release.epsilon:g}, δ = {release.delta:g}", pad=14
+    )
+    right.set_title(f"ε = {release.epsilon:g}, δ = {words.power(cap_delta)}", pad=14)
     style.legend(left, loc="upper right")
     style.legend(right, loc="upper left", fontsize=7)
-    trials = int(record.values["trials"])
     style.note(
         figure,
         "The inner mechanism of the paper (Ghazi, Kumar & Manurangsi 2021) is replaced "
         "by the Gaussian mechanism. Lines: exact laws; vertical lines: caps, never "
-        f"exceeded. Points: {trials:,} simulated releases with 95 % limits. Inner ε "
-        "instead of ε/3: the error has one law on all data, so selecting by it costs "
-        "no ε. Corrected Gaussian: one vector, and the true answers with chance "
-        "(δ/2)/(1 + e^ε), where it errs most.",
+        f"exceeded. Points: {errors.attrs['trials']:,} simulated releases with 95 % "
+        "limits. Inner ε instead of ε/3: the error has one law on all data, so selecting "
+        "by it costs no ε. Corrected Gaussian: one vector, and the true answers with "
+        "chance (δ/2)/(1 + e^ε), where it errs most.",
     )
     return figure

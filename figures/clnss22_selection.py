@@ -1,98 +1,182 @@
-"""Cohen et al. 2022, Theorems 1 and 2: what Selection and Test with one p lose."""
+"""What Selection and Test with one p lose: Cohen et al. 2022, Theorems 1 and 2.
+
+Three series, all of epsilon-DP mechanisms, on pairs that are tight in the limit:
+
+  selection: one call, over tau; three outcomes of a run, the best e^epsilon times
+    likelier on the neighbour, the middle one on the data;
+  tests: n Tests that answer top with ``quiet`` (e^epsilon quiet on the neighbour), then
+    one that is e^epsilon likelier to answer top on the data; the first top ends it;
+  calls: c Selections with one p, of ``call_rounds`` potential runs, gamma = 1.
+
+One trial is one interaction.
+"""
 
 import functools
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
-from figures.common.figure import load
+from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.accounting.single_run.pairs import LawPair
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
 from jaxsel.families.selection_and_test.laws import (
     repeated_selection_law,
     top_after_bottoms,
 )
+from jaxsel.families.selection_and_test.program import Select, Tests, program
+from jaxsel.language.domains import positive, probability, whole
 from jaxsel.pictures import style
-from sims.clnss22_selection import (
-    CALL_ROUNDS,
-    EPSILON,
-    GAMMAS,
-    WIDE,
-    candidate,
-    top_chances,
-)
-from sims.registry import Result
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Cohen et al. 2022, Theorems 1 and 2: Selection and Test with one p"
+TRIALS = 1_000_000
 SECONDS = 14
-_LOOKS: dict[float, dict[str, Any]] = {
-    0.5: {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    1.0: {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    2.0: {"color": "#009e73", "linestyle": "-", "marker": "^"},
+
+GAMMAS = {"½": 0.5, "1": 1.0, "2": 2.0}
+SIDES = over("first", "second")
+EPSILON = Annotated[float, positive("epsilon of one run")]
+QUIET = Annotated[float, probability("of top in the first Tests")]
+CALL_ROUNDS = Annotated[int, whole("tau of the simulated calls", at_least=1)]
+WIDE = Annotated[float, probability("of the middle outcome in the calls series")]
+
+_LOOKS: dict[str, dict[str, Any]] = {
+    "½": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
+    "1": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
+    "2": {"color": "#009e73", "linestyle": "-", "marker": "^"},
 }
-_NAMES = {0.5: "½", 1.0: "1", 2.0: "2"}
 _SHARED: dict[str, Any] = {"color": "#aa4499", "linestyle": "-", "marker": "D"}
 _APART: dict[str, Any] = {"color": "#7f7f7f", "linestyle": "--", "marker": "v"}
 _COUNTS = np.unique(np.geomspace(1, 3000, 60).astype(int))
 _MANY = np.arange(1, 13)
+_MARKS: dict[str, Any] = {
+    "linestyle": "none",
+    "markerfacecolor": "white",
+    "markersize": 4.6,
+    "markeredgewidth": 1.1,
+}
 
 
-def selection_loss(rounds: int, gamma: float) -> float:
+def candidate(epsilon: float, middle: float = 0.005) -> LawPair:
+    """The candidate's law on both sides, best outcome first."""
+    return pairs.three_outcome(epsilon, 0.2, middle)
+
+
+def top_chances(side: str, epsilon: float, quiet: float) -> tuple[float, float]:
+    """Chances of top in the first Tests and in the last one, on a side."""
+    loud = 1.0 / (1.0 + math.exp(epsilon))
+    if side == "first":
+        return quiet, loud * math.exp(epsilon)
+    return quiet * math.exp(epsilon), loud
+
+
+@cells(measures=["counts"], address=counted())
+def selection(
+    gamma: float = over(GAMMAS),
+    rounds: Annotated[int, whole("tau", at_least=1)] = over(1, 3, 10, 20, 40, 80),
+    side: str = SIDES,
+    epsilon: EPSILON = 0.5,
+) -> Trial:
+    """One Selection: best, middle, rest, none."""
+    return Trial(
+        program((Select(),)),
+        ([getattr(candidate(epsilon), side)],),
+        {"gamma": gamma, "rounds": (rounds,)},
+    )
+
+
+@cells(measures=["counts"], address=counted(after=1))
+def noisy_tests(
+    gamma: float = over(GAMMAS),
+    bottoms: Annotated[int, whole("n", at_least=1)] = over(1, 3, 10, 20, 40, 80),
+    side: str = SIDES,
+    epsilon: EPSILON = 0.5,
+    quiet: QUIET = 0.2,
+) -> Trial:
+    """Tops among the first Tests, and in the last one."""
+    return Trial(
+        program((Tests(1), Tests(1)), limit=1),
+        top_chances(side, epsilon, quiet),
+        {"gamma": gamma, "rounds": (bottoms, 1)},
+    )
+
+
+@cells(measures=["counts"], address=counted("selections", after=2))
+def calls(
+    selections: Annotated[int, whole("c", at_least=1)] = over(1, 2, 3),
+    side: str = SIDES,
+    epsilon: EPSILON = 0.5,
+    call_rounds: CALL_ROUNDS = 30,
+    wide: WIDE = 0.1,
+) -> Trial:
+    """The outcome of each of c Selections."""
+    return Trial(
+        program((Select(),) * selections),
+        ([getattr(candidate(epsilon, wide), side)],) * selections,
+        {"gamma": 1.0, "rounds": (call_rounds,) * selections},
+    )
+
+
+def selection_loss(rounds: int, gamma: float, epsilon: float = 0.5) -> float:
     """Exact epsilon of one Selection on the pair that is simulated."""
-    laws = [repeated_selection_law(side, rounds, gamma, 1) for side in candidate()]
+    sides = candidate(epsilon)
+    laws = [repeated_selection_law(side, rounds, gamma, 1) for side in sides]
     return exact_epsilon(*laws)
 
 
-def tests_loss(bottoms: int, gamma: float) -> float:
+def answers_loss(
+    bottoms: int, gamma: float, epsilon: float = 0.5, quiet: float = 0.2
+) -> float:
     """Exact loss of n bottoms and then a top on the pair that is simulated."""
+    sides = (top_chances(side, epsilon, quiet) for side in ("first", "second"))
     first, second = (
-        top_after_bottoms(gamma, bottoms, quiet, 1, loud)
-        for quiet, loud in top_chances()
+        top_after_bottoms(gamma, bottoms, low, 1, loud) for low, loud in sides
     )
     return first - second
 
 
 @functools.cache
-def calls_loss(calls: int, middle: float, rounds: int) -> float:
+def calls_loss(calls: int, middle: float, rounds: int, epsilon: float = 0.5) -> float:
     """Exact epsilon of c Selections with one p, gamma = 1."""
-    laws = [
-        repeated_selection_law(side, rounds, 1.0, calls) for side in candidate(middle)
-    ]
+    sides = candidate(epsilon, middle)
+    laws = [repeated_selection_law(side, rounds, 1.0, calls) for side in sides]
     return exact_epsilon(*laws)
 
 
-def audited(tallies: np.ndarray, outcome: int, confidence: float = 0.95) -> float:
+def audited(counts: xr.DataArray, event: str, confidence: float = 0.95) -> float:
     """The audited lower bound on epsilon by one event.
 
     Args:
-      tallies: Int64["2 outcomes"], of both sides.
-      outcome: the event.
+      counts: over "side" and "outcome".
+      event: an outcome.
       confidence: of the bound.
     """
-    event = np.arange(tallies.shape[1]) == outcome
-    return epsilon_lower_bound(
-        tallies[0], tallies[1], 0.0, confidence, event[None]
-    ).lower
+    first, second = (counts.sel(side=side).values for side in ("first", "second"))
+    events = counts["outcome"].values[None] == event
+    return epsilon_lower_bound(first, second, 0.0, confidence, events).lower
 
 
-def _series(axes: Axes, record: Result, name: str, loss, outcome: int) -> None:
-    for row, gamma in enumerate(GAMMAS):
-        look, total = _LOOKS[gamma], interaction_epsilon(EPSILON, gamma, 1)
+def _series(axes: Axes, found: xr.Dataset, loss, event: str, epsilon: float) -> None:
+    """Over the axis of numbers between "gamma" and "side"."""
+    for name in found["gamma"].values:
+        row, gamma, look = found.counts.sel(gamma=name), GAMMAS[name], _LOOKS[name]
+        total = interaction_epsilon(epsilon, gamma, 1)
         axes.axhline(total, color=look["color"], linewidth=0.9, linestyle=":")
         style.line(
             axes, _COUNTS, [loss(int(n), gamma) for n in _COUNTS], look,
-            label=f"exact, γ = {_NAMES[gamma]}",
+            label=f"exact, γ = {name}",
         )  # fmt: skip
-        x = record.values["rounds" if name == "selection" else "bottoms"]
-        found = [audited(tallies, outcome) for tallies in record.arrays[name][row]]
+        lower = [audited(each, event) for each in row]
         axes.plot(
-            x, found, linestyle="none", marker=look["marker"], color=look["color"],
-            markerfacecolor="white", markersize=4.6, markeredgewidth=1.1,
+            row[row.dims[0]], lower, marker=look["marker"], color=look["color"],
+            **_MARKS,
         )  # fmt: skip
         axes.annotate(
             f"(2 + γ)ε = {total:g}", (3000, total), textcoords="offset points",
@@ -104,32 +188,33 @@ def _series(axes: Axes, record: Result, name: str, loss, outcome: int) -> None:
     axes.set_ylim(0.0, 2.2)
 
 
-def _per_call(axes: Axes, record: Result) -> None:
-    shared = [interaction_epsilon(EPSILON, 1.0, int(c)) / c for c in _MANY]
+def _per_call(
+    axes: Axes, found: xr.Dataset, epsilon: float, call_rounds: int, wide: float
+) -> None:
+    shared = [interaction_epsilon(epsilon, 1.0, int(c)) / c for c in _MANY]
     axes.plot(
-        _MANY, np.full(_MANY.size, 3.0 * EPSILON), **style.law(_APART),
+        _MANY, np.full(_MANY.size, 3.0 * epsilon), **style.law(_APART),
         label="c runs of LT Algorithm 2: 3ε each",
     )  # fmt: skip
     style.line(axes, _MANY, shared, _SHARED, label="one p: (2c + γ)ε/c, γ = 1 (claim)")
-    rare = [calls_loss(int(c), 1e-7, 3000) / c for c in _MANY]
+    rare = [calls_loss(int(c), 1e-7, 3000, epsilon) / c for c in _MANY]
     axes.plot(
         _MANY, rare, linestyle="none", marker=".", color="black", markersize=4.0,
         label="exact, a rare middle outcome, τ = 3000",
     )  # fmt: skip
-    seen = [calls_loss(int(c), WIDE, CALL_ROUNDS) / c for c in _MANY]
+    exact = [calls_loss(int(c), wide, call_rounds, epsilon) / c for c in _MANY]
     style.line(
-        axes, _MANY, seen, {"color": "#3aa0dd", "linestyle": "-."},
-        label=f"exact, simulated candidate, τ = {CALL_ROUNDS}",
+        axes, _MANY, exact, {"color": "#3aa0dd", "linestyle": "-."},
+        label=f"exact, simulated candidate, τ = {call_rounds}",
     )  # fmt: skip
-    counts = np.array(record.values["call_counts"])
-    found = [audited(tallies, 1) for tallies in record.arrays["calls"]]
-    axes.plot(
-        counts, found / counts, linestyle="none", marker="D", color="#3aa0dd",
-        markerfacecolor="white", markersize=4.6, markeredgewidth=1.1,
-    )  # fmt: skip
-    axes.axhline(2.0 * EPSILON, color="#aa4499", linewidth=0.8, linestyle=":")
+    numbers = found["selections"].values
+    lower = [
+        audited(found.counts.sel(selections=c), " ".join("1" * c)) / c for c in numbers
+    ]
+    axes.plot(numbers, lower, marker="D", color="#3aa0dd", **_MARKS)
+    axes.axhline(2.0 * epsilon, color="#aa4499", linewidth=0.8, linestyle=":")
     axes.annotate(
-        "2ε", (12.2, 2.0 * EPSILON), textcoords="offset points", xytext=(0, -9),
+        "2ε", (12.2, 2.0 * epsilon), textcoords="offset points", xytext=(0, -9),
         fontsize=7.2, color="#aa4499", ha="right",
     )  # fmt: skip
     axes.set_ylim(0.4, 2.2)
@@ -137,37 +222,47 @@ def _per_call(axes: Axes, record: Result) -> None:
     axes.set_xticks([1, 2, 4, 6, 8, 10, 12])
 
 
-def draw() -> Canvas:
+def draw(
+    selection: xr.Dataset,
+    noisy_tests: xr.Dataset,
+    calls: xr.Dataset,
+    epsilon: EPSILON = 0.5,
+    quiet: QUIET = 0.2,
+    call_rounds: CALL_ROUNDS = 30,
+    wide: WIDE = 0.1,
+) -> Canvas:
     """Lines: exact and claimed; marks: audited lower bounds."""
-    record = load("clnss22-selection")
-    figure, (selection, tests, calls) = style.panels(3, width=10.6, height=4.0)
-    _series(selection, record, "selection", selection_loss, 1)
-    _series(tests, record, "tests", tests_loss, 1)
-    _per_call(calls, record)
-    marks: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": "#555555"}
-    selection.plot(
-        [], [], **marks, markerfacecolor="white", label="audited lower bound (95 %)"
-    )
-    selection.set_xlabel("τ, potential runs of one Selection")
-    selection.set_ylabel("ε of the release")
-    tests.set_xlabel("n, Tests that answered ⊥ before the ⊤")
-    tests.set_ylabel("ε of the transcript ⊥ⁿ⊤")
-    calls.set_xlabel("c, Selections of one interaction")
-    calls.set_ylabel("ε for each Selection")
-    selection.legend(loc="lower right")
-    calls.legend(loc="upper right", fontsize=7.4)
-    trials, three = int(record.values["trials"]), candidate()
-    rare = 1.0 / (1.0 + math.exp(EPSILON))
+    figure, (left, middle, right) = style.panels(3, width=10.6, height=4.0)
+    losses = functools.partial(selection_loss, epsilon=epsilon)
+    _series(left, selection, losses, "1", epsilon)
+    losses = functools.partial(answers_loss, epsilon=epsilon, quiet=quiet)
+    _series(middle, noisy_tests, losses, "0 1", epsilon)
+    _per_call(right, calls, epsilon, call_rounds, wide)
+    left.plot(
+        [], [], linestyle="none", marker="o", color="#555555", markerfacecolor="white",
+        label="audited lower bound (95 %)",
+    )  # fmt: skip
+    left.set_xlabel("τ, potential runs of one Selection")
+    left.set_ylabel("ε of the release")
+    middle.set_xlabel("n, Tests that answered ⊥ before the ⊤")
+    middle.set_ylabel("ε of the transcript ⊥ⁿ⊤")
+    right.set_xlabel("c, Selections of one interaction")
+    right.set_ylabel("ε for each Selection")
+    left.legend(loc="lower right")
+    right.legend(loc="upper right", fontsize=7.4)
+    three, rare = candidate(epsilon), 1.0 / (1.0 + math.exp(epsilon))
     style.note(
         figure,
-        f"Cohen et al. 2022, Algorithm 1, on ε-DP mechanisms with ε = {EPSILON:g}. "
+        f"Cohen et al. 2022, Algorithm 1, on ε-DP mechanisms with ε = {epsilon:g}. "
         "Left: one candidate, best outcome "
         f"{three.first[0]:.3g} against {three.second[0]:.3g}, middle "
         f"{three.first[1]:.2g} against {three.second[1]:.2g}; dotted: Theorem 1. "
-        f"Middle: Tests with chance {top_chances()[0][0]:g} against "
-        f"{top_chances()[1][0]:.2g} of ⊤, then one with {rare * math.exp(EPSILON):.2g} "
+        f"Middle: Tests with chance {quiet:g} against "
+        f"{quiet * math.exp(epsilon):.2g} of ⊤, then one with "
+        f"{rare * math.exp(epsilon):.2g} "
         f"against {rare:.2g}; dotted: Theorem 2. Right: what sharing p saves over "
-        f"independent private selections, each of which costs 3ε at worst. {trials:,} "
+        "independent private selections, each of which costs 3ε at worst. "
+        f"{selection.attrs['trials']:,} "
         "interactions a side and point; audits weaken where the event becomes rare.",
     )
     return figure

@@ -1,110 +1,219 @@
-"""Cohen et al. 2022, Theorem 8: stable selection against a gap test and others."""
+"""How often a leading group is selected: Cohen et al. 2022, Theorem 8.
+
+k candidates share the best score and lead all others, which are equal. Each trial is
+one selection, at the exact lead that makes one of them win with probability 1 - beta,
+times a factor near 1. Beside stable selection: a noisy test of the gap between the best
+and the second (k = 1 alone), and the exponential mechanism.
+"""
+
+import dataclasses
+import functools
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.clnss22_choosing import marks, smooth
+from figures.clnss22_choosing import FACTORS, Promise, exponential_trial, marks, smooth
 from figures.common import words
-from figures.common.figure import load
-from jaxsel.families.choosing.laws import stable_settings
+from jaxsel.families.choosing.laws import needed_lead, stable_settings
+from jaxsel.families.choosing.stable_selection import stable_selection
+from jaxsel.families.top_k.gaps import gap_for_success
+from jaxsel.families.top_k.stable import propose_test_release
 from jaxsel.pictures import style
-from sims import clnss22_stable as sim
-from sims.clnss22_choosing import BETA, DELTA, EPSILON, exponential_lead
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 8: a lead that is enough, whatever m"
+TRIALS = 200_000
+
+BITS = over(4, 16, 32, 64, 128, 192)  # log2 of the number of candidates
+RANKS = over(1, 10, 100, 1000)
+_RANK_BITS = 192  # log2 of the number of candidates, where k varies
 
 _BLUE, _ORANGE, _GREEN, _BLACK = "#0072b2", "#d55e00", "#009e73", "#000000"
 _KNOTS = (2, 8, 16, 22, 28, 34, 44, 192)
-_RANKS = (1, 100, 10_000)
+_KNOT_RANKS = (1, 100, 10_000)
 _STABLE = {"color": _BLUE, "linestyle": "-", "marker": "o"}
 _PRINTED = {"color": _ORANGE, "linestyle": "--"}
 _EXPONENTIAL = {"color": _BLACK, "linestyle": "-", "marker": "p"}
 _TESTED = {"color": _GREEN, "linestyle": "-.", "marker": "^"}
-_SHARES = {6: "noise at ε/6, exact", 3: "noise at ε/3 as printed: not (ε, δ)-DP"}
+_SHARES = {
+    6: ("Stable selection, noise at ε/6, exact", _STABLE),
+    3: ("Stable selection, noise at ε/3 as printed: not (ε, δ)-DP", _PRINTED),
+}
 
 
-def _candidates(axes: Axes, record) -> None:
+@functools.cache
+def stable_lead(
+    bits: float, rank: int, promise: Promise = Promise(), shares: int = 6
+) -> float:
+    """Exact lead at which stable selection selects one of the ``rank`` best."""
+    settings = stable_settings(
+        promise.epsilon, promise.delta, promise.beta, rank, shares=shares
+    )
+    return needed_lead(float(rank), 2.0**bits - rank, settings, promise.beta)
+
+
+def gap_test_lead(promise: Promise = Promise()) -> float:
+    """Exact lead at which a test of the gap passes.
+
+    Half the gap moves by at most 1, and is at most 1 where the best may change: it is
+    tested with Laplace noise of scale 1/epsilon.
+    """
+    return 2.0 * gap_for_success(
+        1.0 / promise.epsilon, promise.delta, promise.beta, "laplace", quantile=True
+    )
+
+
+def _stable(bits: int, rank: int, factor: float, promise: Promise) -> Trial:
+    lead = stable_lead(bits, rank, promise)
+    return Trial(
+        stable_selection(),
+        {"scores": [factor * lead, 0.0], "counts": [float(rank), 2.0**bits - rank]},
+        {**dataclasses.asdict(promise), "rank": rank},
+        beside={"lead": lead},
+    )
+
+
+@cells(measures=["counts"], address=counted())
+def stable_by_candidates(
+    bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()
+) -> Trial:
+    """Stable selection for k = 1."""
+    return _stable(bits, 1, factor, promise)
+
+
+@cells(measures=["counts"], address=counted(first=42))
+def stable_by_rank(
+    rank: int = RANKS, factor: float = FACTORS, promise: Promise = Promise()
+) -> Trial:
+    """The same for several k."""
+    return _stable(_RANK_BITS, rank, factor, promise)
+
+
+@cells(measures=["counts"], address=counted(after=1))
+def exponential_by_candidates(
+    bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()
+) -> Trial:
+    """The exponential mechanism for k = 1."""
+    return exponential_trial(bits, 1.0, factor, promise)
+
+
+@cells(measures=["counts"], address=counted(after=1, first=42))
+def exponential_by_rank(
+    rank: int = RANKS, factor: float = FACTORS, promise: Promise = Promise()
+) -> Trial:
+    """The same for several k."""
+    return exponential_trial(_RANK_BITS, float(rank), factor, promise)
+
+
+@cells(measures=["counts"], address=counted(after=2))
+def gap_test(factor: float = FACTORS, promise: Promise = Promise()) -> Trial:
+    """The test of the gap, which is for k = 1 alone."""
+    lead = gap_test_lead(promise)
+    return Trial(
+        propose_test_release("laplace", threshold="quantile"),
+        [factor * lead / 2.0, 0.0],
+        {"k": 1, "noise_scale": 1.0 / promise.epsilon, "delta_t": promise.delta},
+        beside={"lead": lead},
+    )
+
+
+def _candidates(
+    axes: Axes,
+    stable: xr.Dataset,
+    exponential: xr.Dataset,
+    gap_test: xr.Dataset,
+    promise: Promise,
+) -> None:
     x = np.linspace(_KNOTS[0], _KNOTS[-1], 381)
-    plain = [exponential_lead(bits) for bits in x]
+    plain = [promise.exponential_lead(bits) for bits in x]
     style.line(axes, x, plain, _EXPONENTIAL, label="Exponential mechanism, exact")
-    for shares, look in ((6, _STABLE), (3, _PRINTED)):
-        exact = [sim.stable_lead(bits, 1, shares) for bits in _KNOTS]
-        label = f"Stable selection, {_SHARES[shares]}"
+    for shares, (label, look) in _SHARES.items():
+        exact = [stable_lead(bits, 1, promise, shares) for bits in _KNOTS]
         style.line(axes, x, smooth(_KNOTS, exact, x), look, label=label)
     axes.axhline(
-        stable_settings(EPSILON, DELTA, BETA, 1).support,
+        stable_settings(promise.epsilon, promise.delta, promise.beta, 1).support,
         color=_BLUE, linestyle=":", linewidth=1.2,
         label="Gap that is enough (Theorem 8)",
     )  # fmt: skip
-    tested = sim.tested_lead()
-    style.line(
-        axes, x, np.full(x.size, tested), _TESTED, label="Test of the gap, exact"
-    )
-    number = len(sim.BITS)
-    exact = [sim.stable_lead(bits, 1) for bits in sim.BITS]
-    marks(axes, record, record.arrays["stable"][:number], sim.BITS, exact, _STABLE)
-    exact = [exponential_lead(bits) for bits in sim.BITS]
-    found = record.arrays["exponential"][:number]
-    marks(axes, record, found, sim.BITS, exact, _EXPONENTIAL)
-    marks(axes, record, record.arrays["tested"], [sim.BITS[-2]], [tested], _TESTED)
+    level = np.full(x.size, gap_test_lead(promise))
+    style.line(axes, x, level, _TESTED, label="Test of the gap, exact")
+    marks(axes, stable["bits"], stable, _STABLE, promise)
+    marks(axes, exponential["bits"], exponential, _EXPONENTIAL, promise)
+    marks(axes, [128], gap_test, _TESTED, promise, won="1 of 1 found")
     axes.set_xlabel("Candidates $m$, as $\\log_2 m$ (one leads: $k = 1$)")
-    axes.set_ylabel(f"Lead at which a best one wins with probability {1 - BETA:g}")
+    axes.set_ylabel(
+        f"Lead at which a best one wins with probability {1 - promise.beta:g}"
+    )
     axes.set_xticks([0, 32, 64, 96, 128, 160, 192])
     axes.set_xlim(0, 196)
     axes.set_ylim(0, 330)
     axes.legend(loc="upper left", fontsize=7.2)
 
 
-def _ranks(axes: Axes, record) -> None:
-    x = np.geomspace(_RANKS[0], _RANKS[-1], 61)
-    plain = [exponential_lead(sim.RANK_BITS, rank) for rank in x]
+def _ranks(
+    axes: Axes,
+    stable: xr.Dataset,
+    exponential: xr.Dataset,
+    gap_test: xr.Dataset,
+    promise: Promise,
+) -> None:
+    x = np.geomspace(_KNOT_RANKS[0], _KNOT_RANKS[-1], 61)
+    plain = [promise.exponential_lead(_RANK_BITS, rank) for rank in x]
     style.line(axes, x, plain, _EXPONENTIAL, label="Exponential mechanism, exact")
-    for shares, look in ((6, _STABLE), (3, _PRINTED)):
-        exact = [sim.stable_lead(sim.RANK_BITS, rank, shares) for rank in _RANKS]
-        style.line(
-            axes, x, smooth(np.log(_RANKS), exact, np.log(x)), look,
-            label=f"Stable selection, {_SHARES[shares]}",
-        )  # fmt: skip
-    supports = [stable_settings(EPSILON, DELTA, BETA, k).support for k in _RANKS]
+    for shares, (label, look) in _SHARES.items():
+        exact = [stable_lead(_RANK_BITS, k, promise, shares) for k in _KNOT_RANKS]
+        line = smooth(np.log(_KNOT_RANKS), exact, np.log(x))
+        style.line(axes, x, line, look, label=label)
     axes.plot(
-        _RANKS, supports, color=_BLUE, linestyle=":",
-        label="Gap that is enough (Theorem 8)",
+        _KNOT_RANKS,
+        [
+            stable_settings(promise.epsilon, promise.delta, promise.beta, k).support
+            for k in _KNOT_RANKS
+        ],
+        color=_BLUE, linestyle=":", label="Gap that is enough (Theorem 8)",
     )  # fmt: skip
-    number = len(sim.BITS)
-    exact = [sim.stable_lead(sim.RANK_BITS, rank) for rank in sim.RANKS]
-    marks(axes, record, record.arrays["stable"][number:], sim.RANKS, exact, _STABLE)
-    exact = [exponential_lead(sim.RANK_BITS, rank) for rank in sim.RANKS]
-    found = record.arrays["exponential"][number:]
-    marks(axes, record, found, sim.RANKS, exact, _EXPONENTIAL)
-    tested = sim.tested_lead()
-    marks(axes, record, record.arrays["tested"], [1], [tested], _TESTED)
+    marks(axes, stable["rank"], stable, _STABLE, promise)
+    marks(axes, exponential["rank"], exponential, _EXPONENTIAL, promise)
+    marks(axes, [1], gap_test, _TESTED, promise, won="1 of 1 found")
+    lead = gap_test_lead(promise)
     axes.annotate(
-        "test of the gap: $k = 1$ alone", (1, tested), (1.35, tested - 4.0),
+        "test of the gap: $k = 1$ alone", (1, lead), (1.35, lead - 4.0),
         fontsize=7.2, color=_GREEN,
     )  # fmt: skip
     axes.set_xscale("log")
-    axes.set_xlabel(f"Candidates $k$ that share the lead, $m = 2^{{{sim.RANK_BITS}}}$")
+    axes.set_xlabel(f"Candidates $k$ that share the lead, $m = 2^{{{_RANK_BITS}}}$")
     axes.set_ylim(0, 330)
     axes.legend(loc="upper right", fontsize=7.2, bbox_to_anchor=(1.0, 0.75))
 
 
-def draw() -> Canvas:
+def draw(
+    stable_by_candidates: xr.Dataset,
+    stable_by_rank: xr.Dataset,
+    exponential_by_candidates: xr.Dataset,
+    exponential_by_rank: xr.Dataset,
+    gap_test: xr.Dataset,
+    promise: Promise = Promise(),
+) -> Canvas:
     """Left: against the number of candidates; right: against k."""
-    record = load("clnss22-stable")
     figure, (left, right) = style.panels(2, height=4.6)
-    _candidates(left, record)
-    _ranks(right, record)
+    _candidates(
+        left, stable_by_candidates, exponential_by_candidates, gap_test, promise
+    )
+    _ranks(right, stable_by_rank, exponential_by_rank, gap_test, promise)
     style.note(
         figure,
-        f"k candidates share the best score and lead m − k equal ones; ε = {EPSILON:g} "
-        f"and δ = {words.power(DELTA)} in all, β = {BETA:g}. Stable selection clips "
+        f"k candidates share the best score and lead m − k equal ones; ε = "
+        f"{promise.epsilon:g} and δ = {words.power(promise.delta)} in all, β = "
+        f"{promise.beta:g}. Stable selection clips "
         "scores at the (k+1)-th largest and adds truncated Laplace noise; a lead may "
         "shrink by 2, hence rate ε/6 (at ε/3, as printed, it is not (ε, δ)-DP: "
         "CL-Thm8-index-printed). The test releases the best if half its lead over the "
         "second passes with Laplace noise 1/ε, and needs k = 1. Exponential mechanism: "
         "δ = 0. Lines: exact laws. Points: simulated; bars: between the last lead "
         "surely too small and the first surely enough, on a grid, 95 % each, "
-        f"{int(record.values['trials']):,} selections a lead.",
+        f"{gap_test.attrs['trials']:,} selections a lead.",
     )
     return figure

@@ -1,23 +1,39 @@
-"""Cohen et al. 2022, Theorem 6: top k with high confidence, against peeling."""
+"""How often the true top k is released: Cohen et al. 2022, Theorem 6, against peeling.
 
+The k best of m candidates lead all others by the same amount, the exact lead at which a
+release is right with probability 1 - beta. Each trial is one release.
+"""
+
+import dataclasses
 import functools
 import math
+from fractions import Fraction
+from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.clnss22_choosing import smooth
 from figures.common import words
-from figures.common.figure import load
 from jaxsel.families.top_k.baselines import advanced_composition_share
-from jaxsel.families.top_k.confident_laws import confident_gap_bound, confident_settings
+from jaxsel.families.top_k.confident_laws import (
+    confident_gap_bound,
+    confident_lead,
+    confident_settings,
+    peeling_lead,
+)
+from jaxsel.families.top_k.confident_top_k import confident_top_k
+from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.domains import positive, probability, whole
 from jaxsel.pictures import style
-from sims import clnss22_top_k as sim
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 6: top-k selection with high confidence"
-NO_EFFECT = ("sims.clnss22_choosing",)
+TRIALS = 20_000
 
 _BLUE, _ORANGE, _BLACK = "#0072b2", "#d55e00", "#000000"
 _PEELING = {"color": _BLACK, "linestyle": "-", "marker": "p"}
@@ -25,86 +41,157 @@ _CONFIDENT = {"color": _BLUE, "linestyle": "-", "marker": "o"}
 LARGE_CANDIDATES, LARGE_K = 10_000, 100
 
 
-@functools.cache
-def certain_gap(candidates: int, k: int) -> float:
-    """What the gap never exceeds, at (EPSILON, DELTA) in all: Theorem 6, beta < delta.
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """The k best of m candidates are released, (epsilon, delta)-DP in all."""
 
-    The release is set up for DELTA/10 and beta = DELTA/10; sets with a larger gap, and
+    epsilon: Annotated[float, positive("epsilon in all")] = 1.0
+    delta: Annotated[float, probability("delta in all")] = 1e-6
+    candidates: Annotated[int, whole("m of the left panel", at_least=3)] = 20
+    k: Annotated[int, whole("k of the left panel", at_least=1)] = 5
+
+    @property
+    def round_epsilon(self) -> float:
+        """Epsilon of each of the k exponential mechanisms of peeling."""
+        return advanced_composition_share(self.epsilon, self.k, self.delta)
+
+    def scores(self, lead: float) -> np.ndarray:
+        """The k best lead by this much."""
+        return np.append(np.full(self.k, lead), np.zeros(self.candidates - self.k))
+
+
+@functools.cache
+def peeled(beta: float, release: Release = Release()) -> float:
+    """Exact lead at which peeling picks the k best with probability 1 - beta."""
+    return peeling_lead(release.candidates, release.k, release.round_epsilon, beta)
+
+
+@functools.cache
+def confident(beta: float, release: Release = Release()) -> float:
+    """The same of Theorem 6, set up for this beta."""
+    settings = confident_settings(release.epsilon, release.delta, beta, release.k)
+    return confident_lead(release.candidates, settings, beta)
+
+
+@cells(measures=["counts"], address=counted(), share=Fraction(16))
+def peeling(
+    beta: Annotated[float, probability("of a failure")] = over(
+        0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4
+    ),
+    release: Release = Release(),
+) -> Trial:
+    """Peeling at its exact leads."""
+    lead = peeled(beta, release)
+    return Trial(
+        exponential_top_k(method="one_shot", relation="general"),
+        release.scores(lead),
+        {"k": release.k, "noise_scale": 2.0 / release.round_epsilon},
+        beside={"lead": lead},
+    )
+
+
+@cells(measures=["counts"], address=counted(after=1))
+def boosted(
+    confident_beta: Annotated[float, probability("of a failure")] = over(
+        0.8, 0.4, 0.2, 0.1
+    ),
+    release: Release = Release(),
+) -> Trial:
+    """Theorem 6 at its exact leads; 4/beta sets are drawn at most."""
+    lead = confident(confident_beta, release)
+    return Trial(
+        confident_top_k(events="hits"),
+        release.scores(lead),
+        {
+            "epsilon": release.epsilon,
+            "delta": release.delta,
+            "beta": confident_beta,
+            "k": release.k,
+        },
+        beside={"lead": lead},
+    )
+
+
+@functools.cache
+def certain_gap(release: Release) -> float:
+    """What the gap never exceeds: Theorem 6, beta < delta.
+
+    The release is set up for delta/10 and beta = delta/10; sets with a larger gap, and
     none, are replaced by the true top k.
     """
-    settings = confident_settings(sim.EPSILON, sim.DELTA / 10.0, sim.DELTA / 10.0, k)
-    return confident_gap_bound(candidates, settings)
+    tenth = release.delta / 10.0
+    settings = confident_settings(release.epsilon, tenth, tenth, release.k)
+    return confident_gap_bound(release.candidates, settings)
 
 
-def _lines(axes: Axes, candidates: int, k: int, largest: float, knots: int) -> None:
+def _lines(axes: Axes, release: Release, largest: float, knots: int) -> None:
     """All against log(1/beta)."""
     x = np.linspace(0.2, largest, 41)
-    peeled = [sim.peeled(math.exp(-t), candidates, k) for t in x]
-    style.line(axes, x, peeled, _PEELING, label="Peeling, exact")
+    exact = [peeled(math.exp(-t), release) for t in x]
+    style.line(axes, x, exact, _PEELING, label="Peeling, exact")
     few = np.linspace(0.2, largest, knots)
-    boosted = [sim.confident(math.exp(-t), candidates, k) for t in few]
+    exact = [confident(math.exp(-t), release) for t in few]
     style.line(
-        axes, x, smooth(few, boosted, x), _CONFIDENT,
+        axes, x, smooth(few, exact, x), _CONFIDENT,
         label="Theorem 6 set up for β, exact",
     )  # fmt: skip
-    axes.set_title(f"the best {k} of {candidates:,} candidates")
+    axes.set_title(f"the best {release.k} of {release.candidates:,} candidates")
     axes.set_xlabel("$\\log(1/\\beta)$")
     axes.set_xlim(0.0, largest)
 
 
-def _marks(axes: Axes, failures, trials: int, betas, exact, look) -> None:
+def failures(found: xr.Dataset, right: str) -> np.ndarray:
+    """How often something else than ``right`` was released: Int64["betas"]."""
+    return found.counts.drop_sel(outcome=right).sum("outcome").values
+
+
+def _marks(axes: Axes, found: xr.Dataset, right: str, look: dict[str, Any]) -> None:
     """Simulated chances of failure at the exact leads, as horizontal bars."""
-    low, high = clopper_pearson(np.asarray(failures), trials, 0.95)
-    x = -np.log(np.asarray(failures) / trials)
+    failed, trials = failures(found, right), found.attrs["trials"]
+    seen = failed > 0
+    low, high = clopper_pearson(failed[seen], trials, 0.95)
+    x = -np.log(failed[seen] / trials)
     reach = np.maximum(np.stack([x + np.log(high), -np.log(low) - x]), 0.0)
     axes.errorbar(
-        x, [exact(beta) for beta in betas], xerr=reach, color=look["color"],
+        x, found.lead[seen], xerr=reach, color=look["color"],
         marker=look["marker"], linestyle="none", markersize=4.2,
         markerfacecolor="white", markeredgewidth=1.1, elinewidth=1.1, capsize=2.2,
         zorder=3,
     )  # fmt: skip
 
 
-def draw() -> Canvas:
+def draw(
+    peeling: xr.Dataset, boosted: xr.Dataset, release: Release = Release()
+) -> Canvas:
     """Left: few candidates, with simulations; right: many."""
-    record = load("clnss22-top-k")
+    many = dataclasses.replace(release, candidates=LARGE_CANDIDATES, k=LARGE_K)
     figure, (small, large) = style.panels(2, height=4.4)
-    _lines(small, sim.CANDIDATES, sim.K, 34.0, 41)
-    peeled, trials = record.arrays["peeling"], int(record.values["peeling_trials"])
-    seen = peeled > 0
-    betas = np.array(sim.PEELING_BETAS)[seen].tolist()
-    _marks(small, peeled[seen], trials, betas, sim.peeled, _PEELING)
-    _marks(
-        small, record.arrays["confident"], int(record.values["trials"]),
-        sim.CONFIDENT_BETAS, sim.confident, _CONFIDENT,
-    )  # fmt: skip
+    _lines(small, release, 34.0, 41)
+    _marks(small, peeling, f"{release.k} of {release.k} found", _PEELING)
+    _marks(small, boosted, f"{release.k} hits", _CONFIDENT)
     small.set_ylabel("Lead at which a release fails with probability β")
     small.set_ylim(0.0)
     small.legend(loc="upper left")
-    _lines(large, LARGE_CANDIDATES, LARGE_K, 300.0, 10)
+    _lines(large, many, 300.0, 10)
     large.axhline(
-        certain_gap(LARGE_CANDIDATES, LARGE_K),
-        color=_ORANGE, linestyle="--",
+        certain_gap(many), color=_ORANGE, linestyle="--",
         label="Theorem 6, β < δ: gap never above (claim)",
     )  # fmt: skip
     large.set_ylim(0.0)
     large.legend(loc="lower right")
-    slopes = [
-        2.0 / advanced_composition_share(sim.EPSILON, k, sim.DELTA)
-        for k in (sim.K, LARGE_K)
-    ]
-    draws = int(record.values["trials"])
+    slopes = [2.0 / each.round_epsilon for each in (release, many)]
     style.note(
         figure,
         "The k best of m candidates lead all others by the same amount, and a release "
-        f"fails unless it is just them; left m = {sim.CANDIDATES}, k = {sim.K}, right "
-        f"m = {LARGE_CANDIDATES:,}, k = {LARGE_K}; ε = {sim.EPSILON:g}, δ = "
-        f"{words.power(sim.DELTA)} in all. Peeling: k exponential "
-        "mechanisms, pure or advanced composition, whichever is better; its lead grows "
-        f"by 2/ε_r = {slopes[0]:.3g} and {slopes[1]:.3g} for each unit of log(1/β). "
-        "Theorem 6 (corrected constants) draws up to 4/β sets, each at a sixth of the "
-        "budget, and releases the one of smallest noisy gap; for β < δ it may also "
-        "replace bad sets. Lines: exact laws. Points: simulated chance of failure at "
-        f"the exact lead, 95 % intervals; {trials:,} and {draws:,} releases.",
+        f"fails unless it is just them; left m = {release.candidates}, k = "
+        f"{release.k}, right m = {many.candidates:,}, k = {many.k}; ε = "
+        f"{release.epsilon:g}, δ = {words.power(release.delta)} in all. Peeling: k "
+        "exponential mechanisms, pure or advanced composition, whichever is better; its "
+        f"lead grows by 2/ε_r = {slopes[0]:.3g} and {slopes[1]:.3g} for each unit of "
+        "log(1/β). Theorem 6 (corrected constants) draws up to 4/β sets, each at a sixth "
+        "of the budget, and releases the one of smallest noisy gap; for β < δ it may "
+        "also replace bad sets. Lines: exact laws. Points: simulated chance of failure "
+        f"at the exact lead, 95 % intervals; {peeling.attrs['trials']:,} and "
+        f"{boosted.attrs['trials']:,} releases.",
     )
     return figure

@@ -2,7 +2,6 @@
 
 from jaxsel.families.tuning.planning.frontier import frontiers, limit
 from jaxsel.families.tuning.planning.planned import Plan, plan, single_run
-from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.pictures.plan import Planned, highest_epsilon
 from jaxsel.pictures.plan import draw as draw_plan
@@ -39,7 +38,7 @@ def draw():
     expected = chosen.chosen.utility
     planned = Planned(
         chosen.chosen.base, DELTA, chosen.epsilon, expected.expected_quantile,
-        base_epsilon(single_run(chosen), DELTA), GOOD, 1.0 - expected.hit,
+        single_run(chosen).epsilon(DELTA), GOOD, 1.0 - expected.hit,
     )  # fmt: skip
     curves = frontiers(chosen)
     return draw_plan(planned, curves, limit(chosen, highest_epsilon(planned)))

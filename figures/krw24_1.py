@@ -1,10 +1,18 @@
-"""Koskela, Redberg & Wang 2024, Figure 1: report noisy max with Gaussian noise."""
+"""Koskela, Redberg & Wang 2024, Figure 1: what report noisy max with Gaussian noise loses.
+
+Simulated on both sides of constructed neighbours: two groups of equal scores that move
+apart, the sizes and the lead chosen by exact laws so that epsilon is largest; and a single
+candidate that moves against all others. One trial is one release (of k winners for
+compositions), reduced to whether the winner is in the first group (how many of the k
+winners are).
+"""
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
@@ -12,7 +20,6 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from scipy import stats
 
 from figures.common import words
-from figures.common.figure import load
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
@@ -22,28 +29,43 @@ from jaxsel.families.noisy_max.bounds import (
     noisy_max_renyi_epsilon,
     noisy_max_sharp_epsilon,
 )
+from jaxsel.families.noisy_max.composition import composition
 from jaxsel.families.noisy_max.composition_bounds import (
     composed_pair_epsilon,
     dominated_composition_epsilon,
     noisy_max_composed_epsilon,
 )
 from jaxsel.families.noisy_max.group_bounds import (
+    GroupPair,
     grouped_law,
+    moving_groups,
     single_pair,
     worst_composed_group_pair,
     worst_group_pair,
 )
+from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
-from jaxsel.language.domains import probability
+from jaxsel.kernel.engine import simulate_grid
+from jaxsel.language.domains import numbers, positive, probability, whole
 from jaxsel.pictures import style
-from sims.krw24_1 import COMPOSED, COMPOSITIONS, FIXED, NOISE_SCALE, NOISE_SCALES
+from jaxsel.sweeps.axes import Place
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
+from sims.experiment import computed
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 1: report noisy max"
+TRIALS = 4_000_000
 SECONDS = 21
-PAPER_DELTA = 1e-6
-SETTABLE = {
-    "PAPER_DELTA": probability("delta of the first panel"),
-}
+
+Delta = Annotated[float, probability("delta that trials can see")]
+NoiseScale = Annotated[float, positive("where it does not vary")]
+Fixed = Annotated[int, whole("candidates where the noise varies", at_least=2)]
+Composed = Annotated[
+    int, whole("candidates where the number of releases varies", at_least=2)
+]
+SIDES = ("data", "neighbour")
+NOISE_SCALES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+COMPOSITIONS = (1, 3, 10, 30, 100)
 CANDIDATES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 300, 1000, 3000, 10_000)
 SEARCHED = (2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10_000)  # pairs take a while
 RELEASES = (1, 2, 3, 5, 10, 20, 30, 50, 100)
@@ -65,15 +87,110 @@ LABELS = {
 }
 
 
-class Points(NamedTuple):
-    """Audited lower bounds on epsilon and the exact epsilon of the same pairs.
+# --- What is simulated ----------------------------------------------------------------
 
-    Attributes:
-      lower, exact: Float[np.ndarray, "pairs"].
+
+@functools.cache
+def worst_pair(
+    kind: str, delta: float, candidates: int, noise_scale: float
+) -> GroupPair:
+    """The pair of a kind, "groups" or "single", of largest epsilon at delta."""
+    found = worst_group_pair if kind == "groups" else single_pair
+    return found(delta, candidates, noise_scale)
+
+
+def _exact(pair: GroupPair, noise_scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Exact laws of the winner's group on both sides."""
+    sizes = [pair.first, pair.second]
+    first = grouped_law(sizes, [pair.lead + 2.0 / noise_scale, 0.0])
+    second = grouped_law(sizes, [pair.lead, 0.0])
+    return first / first.sum(), second / second.sum()
+
+
+def _trial(
+    kind: str, delta: float, candidates: int, noise_scale: float, side: str
+) -> Trial:
+    """The winner's group; beside it the exact epsilon of the pair."""
+    pair = worst_pair(kind, delta, candidates, noise_scale)
+    moved = moving_groups(pair, noise_scale)
+    first, second = _exact(pair, noise_scale)
+    return Trial(
+        grouped_noisy_max(),
+        moved.data if side == "data" else moved.neighbour,
+        moved.params,
+        beside={"exact": composed_pair_epsilon(delta, first, second, 1)},
+    )
+
+
+@cells(measures=["counts", "frequency"], address=counted())
+def moved(
+    pair: str = over("groups", "single"),
+    candidates: int = over(2, 10, 100, 1000, 10_000),
+    side: str = over(*SIDES),
+    delta: Delta = 1e-3,
+    noise_scale: NoiseScale = 4.0,
+) -> Trial:
+    """The worst pairs of either kind by the number of candidates."""
+    return _trial(pair, delta, candidates, noise_scale, side)
+
+
+def _after_moved(place: Place) -> tuple[int, int]:
+    return 0, 20 + counted()(place)[1]
+
+
+@cells(measures=["counts", "frequency"], address=_after_moved)
+def scaled(
+    noise: float = over(*NOISE_SCALES),
+    side: str = over(*SIDES),
+    delta: Delta = 1e-3,
+    fixed: Fixed = 100,
+) -> Trial:
+    """The worst pair of groups by the noise scale."""
+    return _trial("groups", delta, fixed, noise, side)
+
+
+@computed
+def repeated(
+    *,
+    trials: int,
+    seed: int,
+    progress: bool | None,
+    releases: Annotated[Sequence[float], numbers(at_least=1)] = COMPOSITIONS,
+    delta: Delta = 1e-3,
+    noise_scale: NoiseScale = 4.0,
+    composed: Composed = 10,
+) -> xr.Dataset:
+    """By the number k of releases: how many winners are in the first group.
+
+    Fewer trials of longer compositions; counts of more than k winners are 0.
     """
+    every = [int(k) for k in releases]
+    counts = np.zeros((len(every), 2, max(every) + 1), np.int64)
+    laws, exact = [], []
+    for number, k in enumerate(every):
+        pair = worst_composed_group_pair(delta, composed, noise_scale, k)
+        moved = moving_groups(pair, noise_scale)
+        counts[number, :, : k + 1] = simulate_grid(
+            composition(grouped_noisy_max(), k),
+            [(side, moved.params) for side in (moved.data, moved.neighbour)],
+            trials=max(8 * trials // (8 + k), 2),
+            seed=seed + 1 + number,
+            progress=progress,
+        ).values
+        first, second = _exact(pair, noise_scale)
+        laws.append([first, second])
+        exact.append(composed_pair_epsilon(delta, first, second, k))
+    return xr.Dataset(
+        {
+            "counts": (("releases", "side", "wins"), counts),
+            "first": (("releases", "side"), np.array(laws)[..., 0]),
+            "exact": ("releases", exact),
+        },
+        {"releases": every, "side": list(SIDES), "wins": np.arange(max(every) + 1)},
+    )
 
-    lower: np.ndarray
-    exact: np.ndarray
+
+# --- Theory ---------------------------------------------------------------------------
 
 
 def claims(delta: float, noise_scale: float, candidates: int) -> dict[str, float]:
@@ -87,79 +204,70 @@ def claims(delta: float, noise_scale: float, candidates: int) -> dict[str, float
     }
 
 
-def composed(delta: float, compositions: int) -> dict[str, float]:
+def repeated_claims(
+    delta: float, noise_scale: float, candidates: int, compositions: int
+) -> dict[str, float]:
     """epsilon at delta of k releases by each theorem, and of the worst known pair."""
-    noise = noisy_max_noise("gaussian", NOISE_SCALE)
-    sharp = noisy_max_guarantee("gaussian", NOISE_SCALE, COMPOSED)
-    worst = worst_composed_group_pair(delta, COMPOSED, NOISE_SCALE, compositions)
+    noise = noisy_max_noise("gaussian", noise_scale)
+    sharp = noisy_max_guarantee("gaussian", noise_scale, candidates)
+    worst = worst_composed_group_pair(delta, candidates, noise_scale, compositions)
     return {
-        "renyi": noisy_max_renyi_epsilon(delta, noise, COMPOSED, compositions),
+        "renyi": noisy_max_renyi_epsilon(delta, noise, candidates, compositions),
         "profile": noisy_max_composed_epsilon(
-            delta, NOISE_SCALE, COMPOSED, compositions
+            delta, noise_scale, candidates, compositions
         ),
         "sharp": dominated_composition_epsilon(delta, sharp, compositions),
         "groups": worst.epsilon,
     }
 
 
-@functools.cache
-def _worst(kind: str, delta: float, noise_scale: float, candidates: int) -> float:
-    if kind == "groups":
-        return worst_group_pair(delta, candidates, noise_scale).epsilon
-    return single_pair(delta, candidates, noise_scale).epsilon
+# --- Audits ---------------------------------------------------------------------------
 
 
-def _laws(row: np.ndarray, noise_scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Exact laws of the winner's group on both sides of a recorded pair."""
-    sizes, lead = row[:2].astype(int), float(row[2])
-    first = grouped_law(sizes, [lead + 2.0 / noise_scale, 0.0])
-    second = grouped_law(sizes, [lead, 0.0])
-    return first / first.sum(), second / second.sum()
+class Points(NamedTuple):
+    """Audited lower bounds on epsilon and the exact epsilon of the same pairs.
+
+    Attributes:
+      lower, exact: Float[np.ndarray, "pairs"].
+    """
+
+    lower: np.ndarray
+    exact: np.ndarray
 
 
-def audited(record, name: str, confidence: float = 0.95) -> Points:
+def audited(found: xr.Dataset, delta: float, confidence: float = 0.95) -> Points:
     """Of one release; each bound holds with this confidence.
 
     Args:
-      record: of the simulation.
-      name: "groups", "single" or "scales".
+      found: counts of pairs, of one axis beside side and outcome.
+      delta: at which epsilon is bounded.
       confidence: of each bound.
     """
-    delta = float(record.values["delta"])
-    table, counts = record.arrays[f"{name}_pairs"], record.arrays[f"{name}_counts"]
-    fixed = np.full(len(table), float(record.values["noise_scale"]))
-    scales = NOISE_SCALES if name == "scales" else fixed
     lower = [
         epsilon_lower_bound(*sides, delta=delta, confidence=confidence).lower
-        for sides in counts
+        for sides in found.counts.values
     ]
-    exact = [
-        composed_pair_epsilon(delta, *_laws(row, scale), 1)
-        for row, scale in zip(table, scales, strict=True)
-    ]
-    return Points(np.array(lower), np.array(exact))
+    return Points(np.array(lower), found.exact.sel(side="data").values)
 
 
-def audited_compositions(record, confidence: float = 0.95) -> Points:
+def audited_releases(
+    repeated: xr.Dataset, delta: float, confidence: float = 0.95
+) -> Points:
     """Of k releases, by how many winners are in the first group.
 
     The event, so many winners or more, is chosen on exact laws, not on the tallies.
     """
-    delta = float(record.values["delta"])
-    lower, exact = [], []
-    for k, row in zip(COMPOSITIONS, record.arrays["composed_pairs"], strict=True):
-        sides = _laws(row, NOISE_SCALE)
-        exact.append(composed_pair_epsilon(delta, *sides, k))
-        counts = record.arrays[f"composed_counts_{k}"]
-        laws = [stats.binom.pmf(np.arange(k + 1), k, side[0]) for side in sides]
+    lower = []
+    for k in repeated["releases"].values.tolist():
+        row = repeated.sel(releases=k)
+        first, second = row.counts.values[:, : k + 1]
+        laws = [stats.binom.pmf(np.arange(k + 1), k, p) for p in row["first"].values]
+        events = _best_event(laws, int(first.sum()), delta, confidence)
         found = epsilon_lower_bound(
-            *counts,
-            delta=delta,
-            confidence=confidence,
-            events=_best_event(laws, int(counts[0].sum()), delta, confidence),
+            first, second, delta=delta, confidence=confidence, events=events
         )
         lower.append(found.lower)
-    return Points(np.array(lower), np.array(exact))
+    return Points(np.array(lower), repeated.exact.values)
 
 
 def _best_event(
@@ -204,12 +312,13 @@ def _marks(axes: Axes, x, lower: np.ndarray, name: str) -> None:
     )  # fmt: skip
 
 
-def _by_candidates(axes: Axes, delta: float) -> None:
-    table = [claims(delta, NOISE_SCALE, m) for m in CANDIDATES]
+def _by_candidates(axes: Axes, delta: float, noise_scale: float) -> None:
+    table = [claims(delta, noise_scale, m) for m in CANDIDATES]
     _curves(axes, CANDIDATES, table, list(table[0]))
     kinds = ("groups", "single")
     table = [
-        {kind: _worst(kind, delta, NOISE_SCALE, m) for kind in kinds} for m in SEARCHED
+        {kind: worst_pair(kind, delta, m, noise_scale).epsilon for kind in kinds}
+        for m in SEARCHED
     ]
     _curves(axes, SEARCHED, table, kinds)
     axes.set_xscale("log")
@@ -218,51 +327,63 @@ def _by_candidates(axes: Axes, delta: float) -> None:
     axes.set_ylabel(f"ε at δ = {words.power(delta)}")
 
 
-def draw() -> Canvas:
+def _by_noise(axes: Axes, scaled: xr.Dataset, delta: float, fixed: int) -> None:
+    scales = scaled["noise"].values
+    fine = np.geomspace(scales[0], scales[-1], 33)
+    table = [
+        {name: s * epsilon for name, epsilon in claims(delta, s, fixed).items()}
+        for s in fine
+    ]
+    _curves(axes, fine, table, list(table[0]))
+    few = fine[::4]
+    table = [{"groups": s * worst_pair("groups", delta, fixed, s).epsilon} for s in few]
+    _curves(axes, few, table, ["groups"])
+    _marks(axes, scales, scales * audited(scaled, delta).lower, "groups")
+    axes.set(xscale="log", xlabel="noise standard deviation σ")
+    axes.set_ylabel(f"ε · σ at δ = {words.power(delta)}")
+    axes.set_title(f"noise: m = {fixed} candidates")
+    _ticks(axes.xaxis, scales)
+
+
+def _by_releases(
+    axes: Axes, repeated: xr.Dataset, delta: float, noise_scale: float, composed: int
+) -> None:
+    table = [repeated_claims(delta, noise_scale, composed, k) for k in RELEASES]
+    _curves(axes, RELEASES, table, ("renyi", "profile", "sharp", "groups"))
+    _marks(
+        axes, repeated["releases"], audited_releases(repeated, delta).lower, "groups"
+    )
+    axes.set(xscale="log", yscale="log", xlabel="number k of winners released")
+    axes.set_ylabel(f"ε at δ = {words.power(delta)}")
+    axes.set_title(f"composition: m = {composed} candidates, σ = {noise_scale:g}")
+    _ticks(axes.xaxis, repeated["releases"].values)
+    _ticks(axes.yaxis, (1, 2, 5, 10, 20, 50, 100))
+
+
+def draw(
+    moved: xr.Dataset,
+    scaled: xr.Dataset,
+    repeated: xr.Dataset,
+    paper_delta: Annotated[float, probability("delta of the first panel")] = 1e-6,
+    delta: Delta = 1e-3,
+    noise_scale: NoiseScale = 4.0,
+    fixed: Fixed = 100,
+    composed: Composed = 10,
+) -> Canvas:
     """Theorems, exact pairs and audits against candidates, noise and compositions."""
-    record = load("krw24-1")
-    delta = float(record.values["delta"])
     figure = Canvas(figsize=(10.4, 8.0), layout="constrained")
     FigureCanvasAgg(figure)
     (paper, seen), (scale, repeat) = figure.subplots(2, 2)
-
-    _by_candidates(paper, PAPER_DELTA)
-    paper.set_title(
-        f"σ = {NOISE_SCALE:g}, δ = {words.power(PAPER_DELTA)}, which trials cannot see"
-    )
-    _by_candidates(seen, delta)
-    seen.set_title(
-        f"σ = {NOISE_SCALE:g}, δ = {words.power(delta)}, which trials can see"
-    )
-    sizes = record.arrays["groups_pairs"][:, :2].sum(axis=1)
+    for axes, level, can in ((paper, paper_delta, "cannot"), (seen, delta, "can")):
+        _by_candidates(axes, level, noise_scale)
+        axes.set_title(
+            f"σ = {noise_scale:g}, δ = {words.power(level)}, which trials {can} see"
+        )
     for name in ("groups", "single"):
-        _marks(seen, sizes, audited(record, name).lower, name)
-
-    fine = np.geomspace(NOISE_SCALES[0], NOISE_SCALES[-1], 33)
-    table = [
-        {name: s * epsilon for name, epsilon in claims(delta, s, FIXED).items()}
-        for s in fine
-    ]
-    _curves(scale, fine, table, list(table[0]))
-    few = fine[::4]
-    table = [{"groups": s * _worst("groups", delta, s, FIXED)} for s in few]
-    _curves(scale, few, table, ["groups"])
-    points = audited(record, "scales")
-    _marks(scale, NOISE_SCALES, np.array(NOISE_SCALES) * points.lower, "groups")
-    scale.set(xscale="log", xlabel="noise standard deviation σ")
-    scale.set_ylabel(f"ε · σ at δ = {words.power(delta)}")
-    scale.set_title(f"noise: m = {FIXED} candidates")
-    _ticks(scale.xaxis, NOISE_SCALES)
-
-    table = [composed(delta, k) for k in RELEASES]
-    _curves(repeat, RELEASES, table, ("renyi", "profile", "sharp", "groups"))
-    _marks(repeat, COMPOSITIONS, audited_compositions(record).lower, "groups")
-    repeat.set(xscale="log", yscale="log", xlabel="number k of winners released")
-    repeat.set_ylabel(f"ε at δ = {words.power(delta)}")
-    repeat.set_title(f"composition: m = {COMPOSED} candidates, σ = {NOISE_SCALE:g}")
-    _ticks(repeat.xaxis, COMPOSITIONS)
-    _ticks(repeat.yaxis, (1, 2, 5, 10, 20, 50, 100))
-
+        lower = audited(moved.sel(pair=name), delta).lower
+        _marks(seen, moved["candidates"], lower, name)
+    _by_noise(scale, scaled, delta, fixed)
+    _by_releases(repeat, repeated, delta, noise_scale, composed)
     handles, labels = paper.get_legend_handles_labels()
     for name in ("groups", "single"):
         handles += seen.plot(
@@ -271,15 +392,14 @@ def draw() -> Canvas:
         )  # fmt: skip
         labels.append("audited lower bound, the same pair")
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
-    trials = int(record.values["trials"])
     style.note(
         figure,
         "Gaussian noise N(0, σ²) on scores of sensitivity 1. Composition: Theorem 3.3 "
         "with the k-wise profile (E-KRW-3), k times Theorem 3.1, and the sharpened "
         "profile's dominating pair composed k times. Two groups: the scores of one "
         "fall by 1 while the others rise by 1; sizes and lead lose the most. No valid "
-        f"bound lies below an exact curve. Audits: {trials:,} trials a side (fewer for "
-        "k\u00a0>\u00a01), each at 95 % confidence.",
+        f"bound lies below an exact curve. Audits: {moved.attrs['trials']:,} trials a "
+        "side (fewer for k\u00a0>\u00a01), each at 95 % confidence.",
     )
     return figure
 

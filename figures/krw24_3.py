@@ -3,12 +3,13 @@
 import functools
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
 from figures.common import words
-from figures.common.figure import load
+from figures.krw24_2 import geometric, natural, ranked
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.families.tuning.bounds.profiles import (
@@ -17,14 +18,10 @@ from jaxsel.families.tuning.bounds.profiles import (
     tradeoff_profile,
 )
 from jaxsel.pictures import style
-from jaxsel.repetitions import describe, from_mean
-from sims.common.worst_rankings import NOISE_MULTIPLIER
-from sims.krw24_2 import MEANS
+from jaxsel.repetitions import describe
+from sims.common.worst_rankings import GaussianBase
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 3: epsilon against the mean of K"
-NO_EFFECT = ("sims.common.tuned_laws",)
-SIMS = ("krw24-2",)
-
 LOW, HIGH = 3.0, 1e5
 ETA = 1.0
 _FINE = np.geomspace(LOW, HIGH, 49)
@@ -50,68 +47,83 @@ _LOOKS = {
 }
 
 
-def law_text(mean: float) -> str:
-    """The geometric law of this mean."""
-    return describe(from_mean("truncated_negative_binomial", mean, eta=ETA))
-
-
 @functools.cache
-def claim(name: str, mean: float) -> float:
-    """Epsilon at 1e-6 by one of CLAIMS."""
-    law = from_mean("truncated_negative_binomial", mean, eta=ETA)
-    base, gamma = shared.BASE, law.parameters["gamma"]
+def claim(
+    name: str,
+    mean: float,
+    base: GaussianBase = GaussianBase(),
+    delta: float = shared.DELTA,
+) -> float:
+    """Epsilon at delta by one of CLAIMS."""
+    law, guarantee = geometric(mean), shared.guarantee(base)
+    gamma = law.parameters["gamma"]
     match name:
         case "corollary" | "printed":
             return gaussian_negative_binomial_epsilon(
-                shared.DELTA, NOISE_MULTIPLIER, law.mean, ETA,
+                delta, base.noise_multiplier, law.mean, ETA,
                 corrected=name == "corollary",
             )  # fmt: skip
         case "RDP":
-            curve = negative_binomial_renyi(base.renyi, ETA, gamma)
-            return renyi_to_epsilon(curve, shared.DELTA).epsilon
+            curve = negative_binomial_renyi(guarantee.renyi, ETA, gamma)
+            return renyi_to_epsilon(curve, delta).epsilon
         case "profile":
-            bound = negative_binomial_profile(shared.profile, ETA, gamma)
-            return bound.epsilon(shared.DELTA)
+            bound = negative_binomial_profile(shared.profile(base), ETA, gamma)
+            return bound.epsilon(delta)
         case "ratio":
-            bound = tradeoff_profile(shared.profile, shared.tradeoff, law)
-            return bound.epsilon(shared.DELTA)
-    return shared.envelope_at(law_text(mean), shared.DELTA)
+            assert guarantee.tradeoff is not None
+            bound = tradeoff_profile(shared.profile(base), guarantee.tradeoff, law)
+            return bound.epsilon(delta)
+    return shared.envelope_at(base, describe(law), delta)
 
 
-def draw() -> Canvas:
+def draw(
+    ranked: xr.Dataset,
+    natural: xr.Dataset,
+    delta: shared.Delta = shared.DELTA,
+    base: GaussianBase = GaussianBase(),
+) -> Canvas:
     """Claims against the mean; exact and audited values of a Gaussian pair."""
-    record = load("krw24-2")
     figure, (axes,) = style.panels(width=7.4, height=4.9)
     for name, label in CLAIMS.items():
         look = _LOOKS.get(name) or shared.KINDS[name]
         means = _COARSE if name == "envelope" else _FINE
-        axes.plot(means, [claim(name, m) for m in means], label=label, **look)
-    exact = [shared.adversarial(law_text(m), shared.DELTA) for m in SEARCHED]
-    axes.plot(SEARCHED, exact, **shared.kind("adversarial"), marker=".", markersize=4.0)
-    natural = [shared.natural_epsilon(law_text(m), shared.DELTA) for m in _COARSE]
-    axes.plot(_COARSE, natural, **shared.kind("natural"))
-    for ranking in ("adversarial", "natural"):
-        found = [
-            audits.audited_epsilon(record, row, ranking) for row in range(len(MEANS))
-        ]
+        epsilons = [claim(name, mean, base, delta) for mean in means]
+        axes.plot(means, epsilons, label=label, **look)
+    for name, exact, means, marks in (
+        (
+            "adversarial",
+            shared.adversarial,
+            SEARCHED,
+            {"marker": ".", "markersize": 4.0},
+        ),
+        ("natural", shared.natural_epsilon, _COARSE, {}),
+    ):
+        epsilons = [exact(base, describe(geometric(m)), delta) for m in means]
+        axes.plot(means, epsilons, **shared.kind(name), **marks)
+    rows = [
+        audits.rankings(ranked.sel(means=mean), natural.sel(means=mean))
+        for mean in ranked["means"]
+    ]
+    for ranking in rows[0]:
+        lower = [audits.audited_epsilon(row[ranking], delta) for row in rows]
         audits.arrows(
-            axes, MEANS, [each.epsilon for each in found], ranking,
+            axes, ranked["means"], lower, ranking,
             f"audited lower bound (95 %), {ranking} order", yerr=0.14,
         )  # fmt: skip
-    axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(0.0, 22.4 / NOISE_MULTIPLIER))
+    high = 22.4 / base.noise_multiplier
+    axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(0.0, high))
     axes.set_xlabel("Expected number of runs m = 𝔼[K]")
-    axes.set_ylabel(f"ε at δ = {words.power(shared.DELTA)}")
+    axes.set_ylabel(f"ε at δ = {words.power(delta)}")
     figure.legend(loc="outside upper center", ncols=2, fontsize=7.6)
-    trials = int(record.values["trials"])
     style.note(
         figure,
-        f"Base: Gaussian mechanism, sensitivity 1, σ = {NOISE_MULTIPLIER:g}; K "
+        f"Base: Gaussian mechanism, sensitivity 1, σ = {base.noise_multiplier:g}; K "
         "geometric (η = 1). The false corollary is refuted at σ = 1 and m = 10⁷, not "
         "by this base. Exact and audited: N(0, 1) against "
-        f"N({words.fraction(1.0 / NOISE_MULTIPLIER)}, 1), the worse direction; "
+        f"N({words.fraction(base.means[1])}, 1), the worse direction; "
         "adversarial order: the worst ranking that a search found at each dot. "
-        f"Audited: {trials:,} trials a side cannot see δ = {words.power(shared.DELTA)} "
-        "itself, the bound comes from a likelier event; ranking and event planned on "
-        "exact laws.",
+        f"Audited: {ranked.attrs['trials']:,} trials a side cannot see δ = "
+        f"{words.power(delta)} itself, the bound comes from a likelier event; ranking "
+        "and event planned on exact laws.",
     )
     return figure

@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
@@ -10,18 +11,27 @@ from matplotlib.lines import Line2D
 
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
-from figures.common.figure import load
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
 from jaxsel.accounting.single_run.dominating import pair_delta
+from jaxsel.families.tuning.bounds.heterogeneous import (
+    CandidateThresholds,
+    candidate_thresholds,
+    largest_steps,
+)
 from jaxsel.pictures import style
-from jaxsel.repetitions import from_mean, parse
-from sims.common.dp_sgd_runs import LARGEST_MEAN, DpSgd, thresholds
-from sims.krw24_6 import LAWS
-from sims.registry import Result
+from jaxsel.repetitions import from_mean, geometric
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
+from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 8: tuning the noise of DP-SGD"
-SIMS = ("krw24-6",)
-NAME = "krw24-8"
+TRIALS = 4_000_000
+SECONDS = 25
+
+RATE, NOISE_MULTIPLIERS = 0.01, (2.0, 3.0, 4.0)  # of the candidates
+_RUN_EPSILON, _RUN_DELTA = 1.5, 1e-6
+LARGEST_MEAN = 300.0
+MEAN = 30  # of K on the left, and where it is simulated
 STATEMENTS = ("profile", "envelope")
 MEANS = np.geomspace(2.0, LARGEST_MEAN, 8)
 SEARCHED = (30.0, LARGEST_MEAN)  # rankings take a while
@@ -33,6 +43,30 @@ _BAND = {"color": looks.LOOKS["envelope"]["color"], "linewidth": 5.0, "alpha": 0
 
 def _look(name: str, pattern: str) -> dict:
     return looks.LOOKS[name] | {"linestyle": pattern, "linewidth": 1.2}
+
+
+def thresholds(mean: float) -> CandidateThresholds:
+    """What the candidates must meet if K is geometric with this mean."""
+    return candidate_thresholds(_RUN_EPSILON, _RUN_DELTA, geometric(1.0 / mean))
+
+
+@functools.cache
+def candidates() -> tuple[DpSgd, ...]:
+    """Those that make the most steps that the thresholds at LARGEST_MEAN allow.
+
+    They meet those of every smaller mean, too.
+    """
+    limits = thresholds(LARGEST_MEAN)
+    return tuple(
+        DpSgd(RATE, noise, largest_steps(limits, RATE, noise))
+        for noise in NOISE_MULTIPLIERS
+    )
+
+
+@cells(measures=["counts"], address=counted())
+def tuned(ranking: str = RANKINGS, side: str = over(*SIDES)) -> Trial:
+    """The best of K runs, in either order."""
+    return tuned_trial(candidates(), f"geometric:mean={MEAN}", ranking, side)
 
 
 @functools.cache
@@ -72,17 +106,16 @@ def epsilons(runs: tuple[DpSgd, ...], mean: float) -> dict[str, np.ndarray]:
     return {"corollary": np.array(thresholds(mean).tuned.epsilon)} | found
 
 
-def _profiles(axes: Axes, record: Result) -> None:
-    law = parse(LAWS[NAME][0])
-    runs = shared.recorded_runs(record, NAME)
+def _profiles(axes: Axes, tuned: xr.Dataset) -> None:
+    law, runs = from_mean("geometric", MEAN), candidates()
     at = np.linspace(0.0, LARGEST_EPSILON, 161)
     for run, pattern in zip(runs, _PATTERNS, strict=True):
         for name in ("single", *STATEMENTS):
             delta = shared.profile(name, shared.base(run), law, at)
             axes.plot(at, delta, **_look(name, pattern))
-    natural = shared.natural_profile(record, NAME, 0, at)
+    natural = shared.natural_profile(tuned, at)
     axes.plot(at, natural, **looks.LOOKS["natural"])
-    looks.audited_marks(axes, shared.audited(record, NAME, 0))
+    looks.audited_marks(axes, shared.audited(tuned))
     least = shared.adversarial_epsilon(runs, "geometric", law.mean)
     looks.exact_marks(axes, [least], [shared.DELTA])
     point = thresholds(law.mean).tuned
@@ -141,19 +174,17 @@ def _keys(runs: tuple[DpSgd, ...]) -> list[Line2D]:
     return [*first, band, corollary, *patterns, *exact]
 
 
-def draw() -> Canvas:
+def draw(tuned: xr.Dataset) -> Canvas:
     """Profiles at m = 30, epsilon against m, and the gap between the two statements."""
-    record = load(shared.RECORD)
-    runs = shared.recorded_runs(record, NAME)
+    runs = candidates()
     rows = [epsilons(runs, mean) for mean in MEANS]
     figure = Canvas(figsize=(10.8, 5.0), layout="constrained")
     FigureCanvasAgg(figure)
     left, middle, right = figure.subplots(1, 3)
-    _profiles(left, record)
+    _profiles(left, tuned)
     _by_mean(middle, runs, rows)
     _gaps(right, rows)
     figure.legend(handles=_keys(runs), loc="outside upper center", ncols=3)
-    trials = int(record.values["trials"])
     style.note(
         figure,
         "Candidates: DP-SGD with Poisson sampling, q = 0.01, and as many steps as the "
@@ -162,7 +193,7 @@ def draw() -> Canvas:
         "candidate; the bound is for the pointwise largest profile. Exact and audited: "
         "the best of K runs, each of a uniformly drawn candidate, drawn from the "
         "dominating pair of its privacy loss distribution, not from a trained network, "
-        f"and released with the candidate. Audits: {trials:,} trials a side, limits on "
-        "ε at the δ shown.",
+        f"and released with the candidate. Audits: {tuned.attrs['trials']:,} trials a "
+        "side, limits on ε at the δ shown.",
     )
     return figure

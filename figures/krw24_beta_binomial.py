@@ -1,6 +1,16 @@
 """Cohen et al. 2022: what one selection costs, against their Theorem 1 and the exact.
 
-Not in any of the papers: Koskela, Redberg & Wang 2024 leave this law of K open.
+Not in any of the papers: Koskela, Redberg & Wang 2024 leave this law of K open. Up to tau
+runs are made, each with probability p; p = U^(1/gamma) is drawn once. Two bases:
+
+  gaussian: N(0, 1) on the data and N(1/4, 1) on the neighbour, ranked in the order
+    found worst at some epsilons (see ``sims.common.line_rankings``);
+  pure: three outcomes of an epsilon-DP run, epsilon = 1. The best is e^epsilon times
+    likelier on the neighbour, the next on the data; that costs most if the latter is
+    rare, but then it is rarely seen. The laws are those of the audit that should be
+    best.
+
+One trial is one execution of the tuned algorithm.
 """
 
 import functools
@@ -8,61 +18,136 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
+from figures.common import krw24_shared as shared
 from figures.common import words
-from figures.common.figure import load
-from figures.common.krw24_audits import arrows, planned_event
-from figures.common.krw24_shared import BASE, DELTA, KINDS, kind
+from figures.common.krw24_audits import arrows, audited_epsilon
+from figures.common.krw24_shared import DELTA, KINDS, Delta, kind
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
+from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.generic import generic_renyi
-from jaxsel.families.tuning.proofs import base_epsilon
+from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.pictures import style
-from jaxsel.repetitions import beta_binomial
-from sims.common.line_rankings import worst_rankings
-from sims.common.worst_rankings import NOISE_MULTIPLIER
-from sims.krw24_beta_binomial import GAMMAS, PURE, three_outcomes
-from sims.krw24_profile import BASES
-from sims.registry import Result
+from jaxsel.repetitions import Repetitions, beta_binomial, describe
+from jaxsel.sweeps.axes import Place
+from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.signature import over
+from sims.common.line_rankings import planned_trial, worst_rankings
+from sims.common.worst_rankings import SIDES, GaussianBase
 
 TITLE = "Cohen et al. 2022, Theorem 1, against the envelope: beta-binomial K"
-NO_EFFECT = (
-    "sims.common.tuned_laws",
-    "sims.krw24_2.MEANS",
-    "sims.krw24_profile",
-)
+TRIALS = 2_000_000
 SECONDS = 26
+
+GAMMAS = over(0.5, 1.0, 2.0)
+MOST = over(3, 30, 300, 3000)  # tau
+PURE = 1.0  # epsilon of the pure base
 RUNS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)  # tau of the curves
 PURE_RUNS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 100, 10_000)
+_SPREAD = 4.0  # standard deviations that the planned audit allows for
 _COHEN = {"color": "#aa4499", "linestyle": (0, (6, 1.5)), "linewidth": 1.6}
 _TITLES = ("γ = ½, 𝔼[K] = τ/3", "γ = 1, 𝔼[K] = τ/2", "γ = 2, 𝔼[K] = 2τ/3")
 
 
+# --- What is simulated ----------------------------------------------------------------
+
+
+def _numbered(place: Place) -> tuple[int, int]:
+    """Of one law of K: two rankings of the Gaussian base, then the pure base."""
+    law = place.index["gamma"] * place.size["most"] + place.index["most"]
+    row = 3 * law + place.index.get("ranking", 2)
+    return 0, 2 * row + place.index["side"]
+
+
+@cells(measures=["counts", "frequency"], address=_numbered)
+def ranked(
+    gamma: float = GAMMAS,
+    most: int = MOST,
+    ranking: str = over("0.01", "0.001"),
+    side: str = over(*SIDES),
+    base: GaussianBase = GaussianBase(),
+) -> Trial:
+    """The interval released, in the ranking that is worst at a delta."""
+    return planned_trial(base, describe(beta_binomial(most, gamma)), ranking, side)
+
+
+def three_outcomes(best: float, share: float) -> np.ndarray:
+    """Laws of one PURE-DP run: Float64["2 3"], best outcome first.
+
+    Args:
+      best: mass of the best outcome on the data, at most 1/(1 + e^epsilon).
+      share: mass of the next on the neighbour, less than 1/(1 + e^epsilon) and at
+        most 1 - e^epsilon best.
+    """
+    odds = math.exp(PURE)
+    first, second = (best, share * odds), (best * odds, share)
+    return np.array([[*side, max(0.0, 1.0 - sum(side))] for side in (first, second)])
+
+
+def planned_outcomes(law: Repetitions, trials: int) -> np.ndarray:
+    """Three outcomes whose rarer tallies should still tell the sides apart best."""
+    odds = math.exp(PURE)
+    best = np.geomspace(1e-5, 0.999 / (1.0 + odds), 240)[:, None]
+    share = best * np.geomspace(1e-4, 0.3, 60)
+    seen, other = (
+        law.pgf_gap(np.minimum(low + mass, 1.0)) - law.pgf_gap(low)
+        for low, mass in ((best, share * odds), (odds * best, share))
+    )
+    spread = _SPREAD / np.sqrt(trials)
+    low = np.maximum(seen - spread * np.sqrt(seen), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.log(low) - np.log(other + spread * np.sqrt(other))
+    loss = np.where(odds * best + share < 1.0, loss, -np.inf)
+    row, column = np.unravel_index(np.argmax(loss), loss.shape)
+    return three_outcomes(float(best[row, 0]), float(share[row, column]))
+
+
+@cells(measures=["counts", "frequency"], address=_numbered)
+def pure(
+    trials: int,
+    gamma: float = GAMMAS,
+    most: int = MOST,
+    side: str = over(*SIDES),
+) -> Trial:
+    """The outcome that is released, of the pure base."""
+    law = beta_binomial(most, gamma)
+    outcomes = planned_outcomes(law, trials)[SIDES.index(side)]
+    return Trial(private_tuning(finite(), law.family), outcomes, {"repetitions": law})
+
+
+# --- Theory ---------------------------------------------------------------------------
+
+
 @functools.cache
-def gaussian_rungs(count: int, gamma: float) -> dict[str, float]:
-    """Epsilon at DELTA, for the Gaussian base with noise multiplier 4.
+def gaussian_rungs(
+    count: int,
+    gamma: float,
+    base: GaussianBase = GaussianBase(),
+    delta: float = DELTA,
+) -> dict[str, float]:
+    """Epsilon at delta, for the Gaussian base.
 
     "adversarial", exact under a ranking found; "envelope"; "RDP", Lemma 7 of Papernot &
     Steinke 2022; "Cohen", Theorem 1 from the base at delta/tau.
     """
-    law = beta_binomial(count, gamma)
-    envelope = envelope_epsilon(base_envelopes(BASE, law), DELTA)
-    pair, directions, _ = BASES["gaussian"]
+    law, known = beta_binomial(count, gamma), shared.guarantee(base)
+    envelope = envelope_epsilon(base_envelopes(known, law), delta)
     # a ranking that is bad at the envelope's epsilon is bad at its own
-    (worst,) = worst_rankings(pair, law, [envelope], directions)
+    (worst,) = worst_rankings(base.pair, law, [envelope], base.directions)
     return {
-        "adversarial": tuned_profile(pair, law, worst.order).epsilon(DELTA),
+        "adversarial": tuned_profile(base.pair, law, worst.order).epsilon(delta),
         "envelope": envelope,
-        "RDP": renyi_to_epsilon(generic_renyi(BASE, law), DELTA).epsilon,
-        "Cohen": (2.0 + gamma) * base_epsilon(BASE, DELTA / count),
+        "RDP": renyi_to_epsilon(generic_renyi(known, law), delta).epsilon,
+        "Cohen": (2.0 + gamma) * known.epsilon(delta / count),
     }
 
 
@@ -87,42 +172,6 @@ def pure_rungs(count: int, gamma: float) -> dict[str, float]:
     }
 
 
-def audited(
-    record: Result, row: int, column: int, *, pure: bool, confidence: float = 0.95
-) -> tuple[float, float]:
-    """The audited lower bound on epsilon, and the exact value that it is below.
-
-    Args:
-      record: tallies (see ``sims.krw24_beta_binomial``).
-      row, column: of gamma and tau.
-      pure: of the pure base at delta 0, or of the Gaussian one at DELTA.
-      confidence: of the bound.
-
-    Returns:
-      The bound, its event planned on exact laws; and the "adversarial" rung.
-    """
-    law = beta_binomial(record.values["counts"][column], record.values["gammas"][row])
-    runs, tallies = (record.arrays[n][row, column] for n in ("run_laws", "tallies"))
-    chosen = slice(-1, None) if pure else slice(None, -1)
-    trials, error = int(record.values["trials"]), (1.0 - confidence) / 4.0
-    delta = 0.0 if pure else DELTA
-
-    def loss(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
-
-    laws = [np.stack([tuned_law(side, law) for side in each]) for each in runs[chosen]]
-    plans = [planned_event(each, trials, error, loss) for each in laws]
-    best = max(range(len(plans)), key=lambda cell: plans[cell][1])
-    first, second = tallies[chosen][best]
-    event = plans[best][0][None, :]
-    bound = epsilon_lower_bound(first, second, delta, confidence, event)
-    rungs = pure_rungs if pure else gaussian_rungs
-    return bound.lower, rungs(record.values["counts"][column], law.parameters["gamma"])[
-        "adversarial"
-    ]
-
-
 # --- Drawing --------------------------------------------------------------------------
 
 
@@ -142,21 +191,39 @@ def _lines(
             axes.plot(runs, values, **look, label=label if labelled else None)
 
 
-def _points(
-    axes: Axes, record: Result, row: int, *, pure: bool, labelled: bool
+def lower_bounds(
+    found: xr.Dataset, delta: float, confidence: float = 0.95
+) -> list[float]:
+    """Audited lower bounds on epsilon for each tau, ranking and event planned first.
+
+    Args:
+      found: counts and exact laws of one gamma, in one ranking or several.
+      delta: 0 for the pure base.
+      confidence: of each bound.
+    """
+    seen = [found]
+    if "ranking" in found.dims:
+        seen = [found.sel(ranking=ranking) for ranking in found["ranking"]]
+    return [
+        audited_epsilon([each.sel(most=most) for each in seen], delta, confidence)
+        for most in found["most"]
+    ]
+
+
+def _points(axes: Axes, found: xr.Dataset, delta: float, label: str | None) -> None:
+    lower = lower_bounds(found, delta)
+    arrows(axes, found["most"], lower, "adversarial", label, yerr=0.22)
+
+
+def _gaussian(
+    axes: Axes, ranked: xr.Dataset, base: GaussianBase, delta: float, labelled: bool
 ) -> None:
-    counts = record.values["counts"]
-    found = [audited(record, row, i, pure=pure)[0] for i in range(len(counts))]
-    label = "audited lower bound (95 %)" if labelled else None
-    arrows(axes, counts, found, "adversarial", label, yerr=0.22)
-
-
-def _gaussian(axes: Axes, record: Result, row: int) -> None:
-    found = [gaussian_rungs(count, GAMMAS[row]) for count in RUNS]
+    gamma = float(ranked["gamma"])
+    found = [gaussian_rungs(count, gamma, base, delta) for count in RUNS]
     lower, upper = ([e[name] for e in found] for name in ("envelope", "Cohen"))
     axes.fill_between(RUNS, lower, upper, color=_COHEN["color"], alpha=0.07, lw=0.0)
-    _lines(axes, RUNS, found, labelled=row == 0)
-    _points(axes, record, row, pure=False, labelled=row == 0)
+    _lines(axes, RUNS, found, labelled)
+    _points(axes, ranked, delta, "audited lower bound (95 %)" if labelled else None)
     last = found[-1]
     for name, shift in (("Cohen", 0.17), ("RDP", 0.2), ("envelope", -0.3)):
         color = _COHEN["color"] if name == "Cohen" else KINDS[name]["color"]
@@ -164,36 +231,41 @@ def _gaussian(axes: Axes, record: Result, row: int) -> None:
             f"{last[name]:.2f}", (RUNS[-1], last[name] + shift), ha="right", fontsize=7,
             color=color, va="center",
         )  # fmt: skip
-    axes.set_title(
-        f"Gaussian, σ = {NOISE_MULTIPLIER:g}, δ = {words.power(DELTA)}: {_TITLES[row]}"
-    )
 
 
-def _pure(axes: Axes, record: Result) -> None:
-    for row, gamma in enumerate(GAMMAS):
+def _pure(axes: Axes, pure: xr.Dataset) -> None:
+    gammas = pure["gamma"].values.tolist()
+    for gamma, written in zip(gammas, ("½", "1", "2"), strict=True):
         found = [pure_rungs(count, gamma) for count in PURE_RUNS]
         _lines(axes, PURE_RUNS, found, labelled=False)
-        _points(axes, record, row, pure=True, labelled=False)
+        _points(axes, pure.sel(gamma=gamma), 0.0, None)
         axes.text(
-            95.0, (2.0 + gamma) * PURE + 0.16, f"γ = {('½', '1', '2')[row]}",
+            95.0, (2.0 + gamma) * PURE + 0.16, f"γ = {written}",
             fontsize=7.4, ha="center", va="center",
         )  # fmt: skip
     axes.text(
-        1.0, (2.0 + GAMMAS[-1]) * PURE + 0.2, "Theorem 1: (2 + γ)ε", fontsize=7.4,
+        1.0, (2.0 + gammas[-1]) * PURE + 0.2, "Theorem 1: (2 + γ)ε", fontsize=7.4,
         color=_COHEN["color"], va="center",
     )  # fmt: skip
     axes.set_title(f"Pure base, ε = {PURE:g}, δ = 0")
 
 
-def draw() -> Canvas:
+def draw(
+    ranked: xr.Dataset,
+    pure: xr.Dataset,
+    delta: Delta = DELTA,
+    base: GaussianBase = GaussianBase(),
+) -> Canvas:
     """Epsilon against tau: a panel a gamma for a Gaussian base, one for a pure base."""
-    record = load("krw24-beta-binomial")
     figure = Canvas(figsize=(7.6, 6.7), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
-    for row in range(len(GAMMAS)):
-        _gaussian(panels[row], record, row)
-    _pure(panels[3], record)
+    setting = f"σ = {base.noise_multiplier:g}, δ = {words.power(delta)}"
+    for axes, gamma, title in zip(panels[:3], ranked["gamma"], _TITLES, strict=True):
+        first = axes is panels[0]
+        _gaussian(axes, ranked.sel(gamma=gamma), base, delta, labelled=first)
+        axes.set_title(f"Gaussian, {setting}: {title}")
+    _pure(panels[3], pure)
     for axes in panels:
         axes.set(xscale="log", xlim=(0.8, 1.3e4), ylim=(0.0, 6.4))
     for axes in panels[2:]:
@@ -202,7 +274,6 @@ def draw() -> Canvas:
         axes.set_ylabel("ε of the release")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    trials = int(record.values["trials"])
     style.note(
         figure,
         "One selection of Cohen et al. 2022: the best of K runs, K ~ Bin(τ, p) and "
@@ -210,7 +281,7 @@ def draw() -> Canvas:
         "exact values are for N(0, 1) against N(1/4, 1) in the worst ranking found on "
         "300 cells; shaded: what the envelope bound saves. Pure base: exact values are "
         "for three outcomes, the middle one nearly impossible; they reach Theorem 1 as "
-        f"τ grows. Audited: {trials:,} trials a side and ranking, events planned on "
-        "exact laws; rankings and outcomes are those that such audits see best.",
+        f"τ grows. Audited: {ranked.attrs['trials']:,} trials a side and ranking, events "
+        "planned on exact laws; rankings and outcomes are those that such audits see best.",
     )
     return figure

@@ -1,20 +1,45 @@
 """What tuning really costs: profiles from audit to claim, one step of DP-SGD."""
 
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
 from figures import krw24_profile
+from figures.common import words
+from figures.common.krw24_shared import DELTA, Delta
+from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.signature import over
+from sims.common.line_rankings import (
+    FAMILIES,
+    LAWS,
+    RANKINGS,
+    StepBase,
+    planned_trial,
+)
+from sims.common.worst_rankings import SIDES, by_family
 
 TITLE = "What tuning really costs: one step of DP-SGD, from audits to claims"
-NO_EFFECT = (
-    "sims.common.tuned_laws",
-    "sims.krw24_2.MEANS",
-    "sims.common.worst_rankings",
-    "sims.krw24_profile.LAPLACE_SCALE",
-)
-SIMS = ("krw24-profile",)
+TRIALS = 1_500_000
 SECONDS = 15
 
 
-def draw() -> Canvas:
+@cells(measures=["counts", "frequency"], address=by_family("law", FAMILIES, before=2))
+def released(
+    law: str = over(*LAWS),
+    ranking: str = over(*RANKINGS),
+    side: str = over(*SIDES),
+    base: StepBase = StepBase(),
+) -> Trial:
+    """The interval released, in the natural ranking and in worst ones."""
+    return planned_trial(base, law, ranking, side)
+
+
+def draw(
+    released: xr.Dataset, delta: Delta = DELTA, base: StepBase = StepBase()
+) -> Canvas:
     """The panels of krw24-profile, for this base."""
-    return krw24_profile.draw("dp-sgd")
+    noise, q = base.step_noise, base.sampling_rate
+    told = (
+        f"one step of DP-SGD, q = {q:g}, noise multiplier {noise:g}: {1.0 - q:g} N(0, 1) "
+        f"+ {q:g} N({words.fraction(1.0 / noise)}, 1) against N(0, 1)"
+    )
+    return krw24_profile.picture(released, base, delta, told, 1e-8)

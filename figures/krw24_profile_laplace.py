@@ -1,21 +1,42 @@
 """What tuning really costs: profiles from audit to claim, Laplace base."""
 
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
 from figures import krw24_profile
+from figures.common import words
+from figures.common.krw24_shared import DELTA, Delta
+from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.signature import over
+from sims.common.line_rankings import (
+    FAMILIES,
+    LAWS,
+    RANKINGS,
+    LaplaceBase,
+    planned_trial,
+)
+from sims.common.worst_rankings import SIDES, by_family
 
 TITLE = "What tuning really costs: Laplace base, from audits to claims"
-NO_EFFECT = (
-    "sims.common.tuned_laws",
-    "sims.krw24_2.MEANS",
-    "sims.common.worst_rankings",
-    "sims.krw24_profile.STEP_NOISE",
-    "sims.krw24_profile.SAMPLING_RATE",
-)
-SIMS = ("krw24-profile",)
+TRIALS = 1_500_000
 SECONDS = 13
 
 
-def draw() -> Canvas:
+@cells(measures=["counts", "frequency"], address=by_family("law", FAMILIES, before=1))
+def released(
+    law: str = over(*LAWS),
+    ranking: str = over(*RANKINGS),
+    side: str = over(*SIDES),
+    base: LaplaceBase = LaplaceBase(),
+) -> Trial:
+    """The interval released, in the natural ranking and in worst ones."""
+    return planned_trial(base, law, ranking, side)
+
+
+def draw(
+    released: xr.Dataset, delta: Delta = DELTA, base: LaplaceBase = LaplaceBase()
+) -> Canvas:
     """The panels of krw24-profile, for this base."""
-    return krw24_profile.draw("laplace")
+    loss = words.fraction(1.0 / base.laplace_scale)
+    told = f"Laplace mechanism, ε = {loss}: Laplace(1) around 0 and around {loss}"
+    return krw24_profile.picture(released, base, delta, told, 1e-4)

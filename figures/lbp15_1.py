@@ -1,33 +1,50 @@
 """Lantz, Boyd & Page 2015: what is lost in privacy by scoring more candidates."""
 
-import matplotlib.pyplot as plt
+from typing import Annotated
 
-from figures.common.figure import load
+import matplotlib.pyplot as plt
+import xarray as xr
+
+from figures.common.audits import audited
+from jaxsel import over
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.catalogue import find_claim, find_mechanism
-from jaxsel.families.noisy_max.subsampled_exponential_laws import subsampled_law
-from sims.lbp15_1 import DRAWS, SCORES
+from jaxsel.language.domains import whole
+from jaxsel.sweeps.functions import Trial, cells
 
 TITLE = "Lantz, Boyd & Page 2015: the subsampled exponential mechanism"
+TRIALS = 1_000_000
+SCORES = "0,-1,-2,-3,-4,-5"
 
 
-def draw():
+@cells(measures=["counts", "frequency"], address=lambda place: (0, place.index["side"]))
+def released(
+    draws: Annotated[int, whole("candidates drawn", at_least=1)] = over(1, 2, 4, 8, 16),
+    side: str = over("data", "neighbour"),
+) -> Trial:
+    """Releases on both sides of a neighbouring pair."""
+    built = find_mechanism("subsampled_exponential").build(
+        {"draws": draws, "scores": SCORES}
+    )
+    pair = built.pair()
+    return Trial(built.mechanism, getattr(pair, side), pair.params)
+
+
+def draw(released: xr.Dataset):
     """Claimed, exact and audited epsilon against the number of draws."""
-    (pair,) = find_mechanism("subsampled_exponential").pairs({"scores": SCORES})
-    exact, audited = [], []
-    for draws in DRAWS:
-        laws = [subsampled_law(s, draws, 1.0) for s in (pair.data, pair.neighbour)]
-        exact.append(exact_epsilon(laws[0], laws[1]))
-        counts = load("lbp15-1").arrays[f"counts_{draws}"]
-        found = epsilon_lower_bound(counts[0], counts[1], 0.0, 0.95, ["singletons"])
-        audited.append(found.lower)
+    laws = released.frequency_exact.transpose("draws", "side", "outcome").values
+    exact = [exact_epsilon(data, neighbour) for data, neighbour in laws]
     canvas, axes = plt.subplots()
     axes.axhline(
         find_claim("LBP-privacy").evaluate(), label="claim: ε, any number of draws"
     )
-    axes.plot(DRAWS, exact, "k--", label="exact, on this pair")
-    axes.plot(DRAWS, audited, "o", label="audited lower bound, 95 %")
+    axes.plot(released["draws"], exact, "k--", label="exact, on this pair")
+    axes.plot(
+        released["draws"],
+        audited(released.counts),
+        "o",
+        label="audited lower bound, 95 %",
+    )
     axes.set(xscale="log", xlabel="candidates drawn, of 6", ylabel="privacy loss ε")
     axes.legend()
     return canvas

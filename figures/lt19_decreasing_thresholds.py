@@ -1,14 +1,22 @@
-"""Liu & Talwar 2019, Appendices B.2 and B.3: losses that grow without bound."""
+"""Liu & Talwar 2019, Appendices B.2 and B.3: losses that grow without bound.
+
+Algorithm 6 against Algorithm 1 on randomised response, whose score is the answer; and the
+median of N runs, or a random rank up to it, of two models with probabilities (1 +- e)/2.
+What is tallied is the output, on both sides. A trial is one release.
+"""
 
 import math
+from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
-from figures.common.figure import load
-from figures.lt19_privacy_cost import audited
+from figures.common.audits import audited
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.families.percentile.score_percentile import score_percentile
 from jaxsel.families.percentile.score_percentile_laws import (
     median_loss_lower,
     percentile_law,
@@ -18,12 +26,21 @@ from jaxsel.families.thresholds.decreasing_laws import (
     decreasing_threshold_law,
     decreasing_threshold_pure,
 )
+from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
 from jaxsel.families.thresholds.laws import threshold_law
+from jaxsel.families.thresholds.threshold_selection import threshold_selection
+from jaxsel.families.tuning.bases import finite
+from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run"
-NO_EFFECT = ("sims.lt19_privacy_cost",)
 SECONDS = 14
+TRIALS = 1_000_000
+EPSILON = Annotated[float, positive("epsilon of one run")]
+SHIFT = Annotated[float, probability("by which a run tells two models apart")]
+SIDES = over({"data": 0, "neighbour": 1})
 
 _ORANGE, _BLUE, _GREEN, _PURPLE = "#d55e00", "#0072b2", "#009e73", "#aa4499"
 _LOOKS = {
@@ -33,6 +50,53 @@ _LOOKS = {
     "median": {"color": _ORANGE, "linestyle": "-", "marker": "s"},
     "random": {"color": _BLUE, "linestyle": "--", "marker": "^"},
 }
+
+
+def _answers(epsilon: float, side: int) -> dict:
+    law = pairs.randomised_response(epsilon)[side]
+    return {"probabilities": law, "scores": [1.0, 0.0]}
+
+
+@cells(measures=["counts", "frequency"], address=counted())
+def algorithm_6(
+    gamma: float = over(0.3, 1.0),
+    levels: int = over(0, 1, 2, 3, 4, 6, 8),
+    side: int = SIDES,
+    epsilon: EPSILON = 1.0,
+) -> Trial:
+    """The threshold may be lowered R times."""
+    params = {"levels": levels, "gamma": gamma}
+    return Trial(decreasing_thresholds(finite()), _answers(epsilon, side), params)
+
+
+@cells(measures=["counts", "frequency"], address=counted(after=1))
+def algorithm_1(
+    gamma: float = over(0.3, 1.0), side: int = SIDES, epsilon: EPSILON = 1.0
+) -> Trial:
+    """The threshold stays."""
+    params = {"threshold": 1.0, "stop_probability": gamma}
+    return Trial(threshold_selection(finite()), _answers(epsilon, side), params)
+
+
+def _models(shift: float) -> pairs.LawPair:
+    return pairs.bernoulli((1.0 + shift) / 2.0, (1.0 - shift) / 2.0)
+
+
+# The runs behind a percentile are many: a tenth of the trials.
+@cells(
+    measures=["counts", "frequency"],
+    address=counted(after=2),
+    share=Fraction(1, 10),
+)
+def percentiles(
+    rank: str = over("median", "random"),
+    runs: int = over(1, 11, 51, 101, 201, 401, 801),
+    side: int = SIDES,
+    shift: SHIFT = 0.1,
+) -> Trial:
+    """A run whose score has this rank among N."""
+    params = {"count": runs, "rank": rank}
+    return Trial(score_percentile(), _models(shift)[side], params)
 
 
 def threshold_losses(epsilon: float, gamma: float, levels) -> tuple[np.ndarray, float]:
@@ -50,8 +114,7 @@ def threshold_losses(epsilon: float, gamma: float, levels) -> tuple[np.ndarray, 
 
 def percentile_loss(shift: float, count: int, rank: str) -> float:
     """Exact epsilon of the released model of N runs."""
-    pair = pairs.bernoulli((1.0 + shift) / 2.0, (1.0 - shift) / 2.0)
-    return exact_epsilon(*(percentile_law(side, count, rank) for side in pair))
+    return exact_epsilon(*(percentile_law(q, count, rank) for q in _models(shift)))
 
 
 def _marks(axes, x, y, look) -> None:
@@ -61,30 +124,29 @@ def _marks(axes, x, y, look) -> None:
     )  # fmt: skip
 
 
-def _left(axes, record) -> None:
-    values = record.values
-    epsilon, levels = values["epsilon"], np.array(values["levels"])
+def _left(axes, six: xr.Dataset, one: xr.Dataset, epsilon: float) -> None:
+    levels = six["levels"].values
     dense = np.arange(levels[-1] + 1)
     axes.plot(
         dense, [decreasing_threshold_pure(1.0, n) for n in dense], **style.NEUTRAL,
         label="(2R + 1)ε₁, claim LT-Alg6-sharp",
     )  # fmt: skip
-    lower = audited(record.arrays["thresholds"]) / epsilon
-    for row, gamma in enumerate(values["gammas"]):
+    lower = audited(six.counts) / epsilon
+    for gamma in six["gamma"].values:
         exact, _ = threshold_losses(epsilon, gamma, dense)
         style.line(
             axes, dense, exact / epsilon, _LOOKS[gamma],
             label=f"Algorithm 6, γ = {gamma:g}: exact",
         )  # fmt: skip
-        _marks(axes, levels, lower[row], _LOOKS[gamma])
-    gamma = values["gammas"][0]
+        _marks(axes, levels, lower.sel(gamma=gamma), _LOOKS[gamma])
+    gamma = one["gamma"].values[0]
     _, first = threshold_losses(epsilon, gamma, [0])
     look = _LOOKS["algorithm-1"]
     style.line(
         axes, dense, np.full(dense.size, first / epsilon), look,
         label=f"Algorithm 1, γ = {gamma:g}: exact",
     )  # fmt: skip
-    bound = audited(record.arrays["algorithm_1"])[0] / epsilon
+    bound = audited(one.counts.sel(gamma=gamma)) / epsilon
     _marks(axes, levels[-1:], [bound], look)
     axes.axhline(2.0, color=_GREEN, linewidth=0.9, linestyle=":",
                  label="2ε₁, LT Theorem 3.1")  # fmt: skip
@@ -93,25 +155,26 @@ def _left(axes, record) -> None:
     axes.set_ylim(0, 18)
 
 
-def _right(axes, record) -> None:
-    values = record.values
-    shift, counts = values["shift"], np.array(values["counts"])
+def _right(axes, found: xr.Dataset, shift: float) -> None:
+    runs = found["runs"].values
     run = 2.0 * math.atanh(shift)
-    dense = np.unique(np.round(np.linspace(1, counts[-1], 60)).astype(int) | 1)
-    lower = audited(record.arrays["percentiles"]) / run
-    names = {"median": "The median run", "random": "A random rank up to it"}
-    bounds = {"median": median_loss_lower, "random": random_rank_loss_lower}
-    for row, rank in enumerate(values["ranks"]):
+    dense = np.unique(np.round(np.linspace(1, runs[-1], 60)).astype(int) | 1)
+    lower = audited(found.counts) / run
+    for rank, (name, claim, bound) in {
+        "median": ("The median run", "LT-B.3", median_loss_lower),
+        "random": (
+            "A random rank up to it", "LT-B.3-random-rank", random_rank_loss_lower,
+        ),
+    }.items():  # fmt: skip
         look = _LOOKS[rank]
         exact = np.array([percentile_loss(shift, int(n), rank) for n in dense])
-        style.line(axes, dense, exact / run, look, label=f"{names[rank]}: exact")
-        least = np.array([bounds[rank](int(n), shift) for n in dense])
-        claim = "LT-B.3" if rank == "median" else "LT-B.3-random-rank"
+        style.line(axes, dense, exact / run, look, label=f"{name}: exact")
+        least = np.array([bound(int(n), shift) for n in dense])
         axes.plot(
             dense, least / run, color=look["color"], linewidth=0.9,
             linestyle=(0, (1, 1.5)), label=f"at least, claim {claim}",
         )  # fmt: skip
-        _marks(axes, counts, lower[row], look)
+        _marks(axes, runs, lower.sel(rank=rank), look)
     axes.axhline(3.0, color="#555555", linewidth=0.9, linestyle=":",
                  label="3ε₁: Algorithm 2, any number of runs")  # fmt: skip
     axes.set_xlabel("Number of runs, N")
@@ -119,25 +182,29 @@ def _right(axes, record) -> None:
     axes.set_ylim(0, None)
 
 
-def draw() -> Canvas:
+def draw(
+    algorithm_6: xr.Dataset,
+    algorithm_1: xr.Dataset,
+    percentiles: xr.Dataset,
+    epsilon: EPSILON = 1.0,
+    shift: SHIFT = 0.1,
+) -> Canvas:
     """Lines: exact laws; points: audited from simulations."""
-    record = load("lt19-decreasing-thresholds")
     figure, (left, right) = style.panels(2, width=9.0, height=4.6)
-    _left(left, record)
-    _right(right, record)
+    _left(left, algorithm_6, algorithm_1, epsilon)
+    _right(right, percentiles, shift)
     for axes in (left, right):
         style.legend(axes, loc="upper left")
-    trials = int(record.values["trials"])
     style.note(
         figure,
-        f"Left: one run is randomised response with ε₁ = {record.values['epsilon']:g}, "
-        "scored by its answer; "
-        "Algorithm 6 lowers the threshold from 1 to 0 in R steps, each with "
+        f"Left: one run is randomised response with ε₁ = {epsilon:g}, scored by its "
+        "answer; Algorithm 6 lowers the threshold from 1 to 0 in R steps, each with "
         "probability γ after a failure; Algorithm 1 keeps it at 1. Right: one run "
-        "returns the better of two models with probability (1 ± "
-        f"{record.values['shift']:g})/2; of N runs the one of median score is "
-        "released, or of uniformly random rank up to the median. Open marks: audited "
-        f"lower bounds (95 %) from {trials:,} releases a side (right: "
-        f"{max(1, trials // 10):,}); losses on events too rare to be seen escape them.",
+        f"returns the better of two models with probability (1 ± {shift:g})/2; of N runs "
+        "the one of median score is released, or of uniformly random rank up to the "
+        "median. Open marks: audited lower bounds (95 %) from "
+        f"{algorithm_6.attrs['trials']:,} releases a side (right: "
+        f"{percentiles.attrs['trials']:,}); losses on events too rare to be seen escape "
+        "them.",
     )
     return figure

@@ -1,89 +1,171 @@
-"""Liu & Talwar 2019, Theorem 5.2: four selections beside the classical mechanisms."""
+"""Liu & Talwar 2019, Theorem 5.2: four selections beside the classical mechanisms.
+
+ladder: scores 0, -1, -2, ...: the exponential mechanism.
+decoys: one bad candidate of large sensitivity: the generalised exponential mechanism.
+margin: K - 1 equal candidates behind the best one: A_dist, which ``release`` is.
+medians: which list has the largest median: smooth against global sensitivity.
+One trial is one selection; all have the same total privacy.
+"""
+
+from typing import Annotated
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
-from figures.common.figure import load
 from figures.common.generalisation_losses import (
-    BOTH,
-    decoy_losses,
+    DECOY_SCORES,
+    HIGH,
+    LADDER,
+    Budget,
+    exact_loss,
     ladder_tails,
     leads_seen,
+    lists,
     mean_loss,
-    median_losses,
-    stopping_law,
+    own_sensitivities,
 )
+from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.score_selection.candidate_laws import index_law
-from jaxsel.families.score_selection.classical_laws import (
-    exponential_law,
-    exponential_loss,
-    margin_needed,
+from jaxsel.families.score_selection.classical import (
+    generalised_exponential_mechanism,
+    margin_mechanism,
 )
-from jaxsel.families.score_selection.selections import selection_exponential
+from jaxsel.families.score_selection.classical_laws import exponential_loss
+from jaxsel.families.score_selection.selections import (
+    selection_exponential,
+    selection_generalised_exponential,
+    selection_smooth_sensitivity,
+)
 from jaxsel.families.score_selection.settings import (
     generalised_selection,
     generalised_selection_loss,
-    margin_selection_needed,
 )
 from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.domains import positive, whole
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
-from sims.lt19_generalisations import (
-    BETA,
-    DECOYS,
-    DELTA,
-    EPSILON,
-    HIGH,
-    LADDER,
-    MARGIN_COUNTS,
-    SIZES,
-    decoy,
-    lead_needed,
-    medians,
-)
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Liu & Talwar 2019, Theorem 5.2: four generalised selections"
 SECONDS = 15
+TRIALS = 300_000
+MEASURES = ("counts", "frequency")
+SHARE = Annotated[float, positive("of the exact lead")]
 _STOPPING = {"color": "#d55e00", "linestyle": "-", "marker": "s"}
 _CLASSICAL = {"color": "#000000", "linestyle": "--", "marker": "p"}
 _OWN = {"color": "#0072b2", "linestyle": (0, (5, 1.2)), "marker": "o"}
-_DENSE_DECOYS = np.geomspace(DECOYS[0], DECOYS[-1], 25)
-_DENSE_SIZES = np.union1d(
-    SIZES, np.geomspace(31, SIZES[-1], 37).astype(int) // 2 * 2 + 1
-)
 
 
-def _ladder(axes: Axes, record) -> None:
-    rows = (
-        ("ladder_exponential", exponential_law(LADDER, 1.0, EPSILON), _CLASSICAL,
-         "Exponential mechanism"),
-        ("ladder_stopping", stopping_law(selection_exponential(), LADDER, BOTH),
-         _STOPPING, "Random stopping"),
-    )  # fmt: skip
-    losses = -LADDER[:-1]
-    for name, law, look, label in rows:
-        style.line(axes, losses, ladder_tails(law), look, label=label)
-        counts = record.arrays[name][0][: LADDER.size]
-        trials = int(counts.sum())
-        beyond = ladder_tails(counts)
+def _exponential(scores: np.ndarray, sensitivity: float, budget: Budget) -> Trial:
+    noise_scale = 2.0 * sensitivity / budget.epsilon
+    return Trial(
+        noisy_max("gumbel", method="race"), scores, {"noise_scale": noise_scale}
+    )
+
+
+@cells(measures=MEASURES, address=counted("selection"))
+def ladder(
+    selection: str = over("exponential", "stopping"), budget: Budget = Budget()
+) -> Trial:
+    """Scores in equal steps."""
+    if selection == "exponential":
+        return _exponential(LADDER, 1.0, budget)
+    return Trial(selection_exponential(), LADDER, budget.pure)
+
+
+@cells(measures=MEASURES, address=counted("selection", after=2))
+def decoys(
+    selection: str = over("exponential", "generalised", "stopping"),
+    sensitivity: Annotated[float, positive("of the decoy")] = over(
+        1.0, 4.0, 16.0, 64.0, 256.0
+    ),
+    budget: Budget = Budget(),
+) -> Trial:
+    """One of 20 candidates is sensitive."""
+    own = own_sensitivities(sensitivity)
+    if selection == "exponential":
+        return _exponential(DECOY_SCORES, float(own.max()), budget)
+    mechanism = (
+        selection_generalised_exponential()
+        if selection == "stopping"
+        else generalised_exponential_mechanism()
+    )
+    return Trial(mechanism, DECOY_SCORES, budget.pure | {"sensitivities": own})
+
+
+@cells(measures=MEASURES, address=counted(after=5))
+def margin(
+    candidates: Annotated[int, whole("how many", at_least=2)] = over(
+        10, 100, 1000, 10**4, 10**5, 10**6
+    ),
+    share: SHARE = over(0.9, 1.0, 1.1),
+    budget: Budget = Budget(),
+) -> Trial:
+    """Random stopping, close to the lead that it needs."""
+    lead = budget.lead_needed(candidates) * share
+    return budget.margin(candidates, lead)._replace(beside={"lead": lead})
+
+
+@cells(measures=MEASURES, address=counted(after=6))
+def release(share: SHARE = over(0.9, 1.0, 1.1), budget: Budget = Budget()) -> Trial:
+    """A_dist, close to the lead that it needs."""
+    lead = share * budget.release
+    params = {"epsilon": budget.epsilon, "delta": budget.delta}
+    return Trial(margin_mechanism(), [lead, 0.0], params, beside={"lead": lead})
+
+
+@cells(measures=MEASURES, address=counted("selection", after=7))
+def medians(
+    selection: str = over("exponential", "stopping"),
+    length: Annotated[int, whole("of each list", at_least=1)] = over(
+        101, 1001, 10_001, 100_001
+    ),
+    budget: Budget = Budget(),
+) -> Trial:
+    """Which of ten lists has the largest median."""
+    if selection == "exponential":
+        return _exponential(np.median(lists(length), axis=1), HIGH, budget)
+    params = budget.pure | {"delta": budget.delta, "high": HIGH}
+    return Trial(selection_smooth_sensitivity(), lists(length), params)
+
+
+def _columns(seen) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Estimates, lows and highs of some (estimate, low, high)."""
+    mean, low, high = np.transpose(seen)
+    return mean, low, high
+
+
+def _ladder(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
+    losses, trials = -LADDER[:-1], found.attrs["trials"]
+    outcomes = [str(each) for each in range(LADDER.size)]
+    for name, look, label in (
+        ("exponential", _CLASSICAL, "Exponential mechanism"),
+        ("stopping", _STOPPING, "Random stopping"),
+    ):
+        row = found.sel(selection=name, outcome=outcomes)
+        exact = ladder_tails(row.frequency_exact.values)
+        style.line(axes, losses, exact, look, label=label)
+        beyond = ladder_tails(row.counts.values)
         shown = np.flatnonzero(beyond > 0)[::4]
         low, high = clopper_pearson(beyond[shown], trials, 0.95)
         style.points(axes, losses[shown], beyond[shown] / trials, low, high, look)
-    count = LADDER.size
+    epsilon, beta = budget.epsilon, budget.beta
     proofs = (
-        (exponential_loss(count, 1.0, EPSILON, BETA), _CLASSICAL, "p"),
-        (generalised_selection_loss(LADDER, 1.0, EPSILON, BETA), _STOPPING, "s"),
+        (exponential_loss(LADDER.size, 1.0, epsilon, beta), _CLASSICAL, "p"),
+        (generalised_selection_loss(LADDER, 1.0, epsilon, beta), _STOPPING, "s"),
     )
     for loss, look, marker in proofs:
         axes.plot(
-            loss, BETA, marker=marker, color=look["color"], markersize=7,
+            loss, beta, marker=marker, color=look["color"], markersize=7,
             linestyle="none", fillstyle="none",
         )  # fmt: skip
     axes.annotate(
-        f"open marks: proved,\nexcept with chance β = {BETA:g}", (0.97, 0.84),
+        f"open marks: proved,\nexcept with chance β = {beta:g}", (0.97, 0.84),
         xycoords="axes fraction", ha="right", fontsize=7.5, color="#444444",
     )  # fmt: skip
     axes.set_yscale("log")
@@ -94,29 +176,28 @@ def _ladder(axes: Axes, record) -> None:
     style.legend(axes, loc="lower left")
 
 
-def _decoy(axes: Axes, record) -> None:
-    curves = np.array([decoy_losses(s) for s in _DENSE_DECOYS]).T
+def _decoys(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
+    x = found["sensitivity"].values
+    dense, scores = np.geomspace(x[0], x[-1], 25), DECOY_SCORES
+    for name, look, label in (
+        ("exponential", _CLASSICAL, "Exponential mechanism, s = max"),
+        ("generalised", _OWN, "Generalised exponential (RS 2016)"),
+        ("stopping", _STOPPING, "Random stopping"),
+    ):
+        curve = [exact_loss(decoys(name, s, budget), scores) for s in dense]
+        style.line(axes, dense, curve, look, label=label)
+        row = found.counts.sel(selection=name)
+        seen = [mean_loss(scores, counts) for counts in row]
+        style.points(axes, x, *_columns(seen), look)
     sharp = []
-    for s in _DENSE_DECOYS:
-        scores, own = decoy(s)
-        chosen = generalised_selection(scores, own, EPSILON, BETA, sharp=True)
+    for s in dense:
+        chosen = generalised_selection(
+            scores, own_sensitivities(s), budget.epsilon, budget.beta, sharp=True
+        )
         law = index_law(chosen.candidates, geometric(chosen.gamma))[:-1]
         sharp.append(float(law @ (scores.max() - scores)))
-    rows = (
-        ("decoy_exponential", curves[0], _CLASSICAL, "Exponential mechanism, s = max"),
-        ("decoy_generalised", curves[1], _OWN, "Generalised exponential (RS 2016)"),
-        ("decoy_stopping", curves[2], _STOPPING, "Random stopping"),
-    )
-    for name, curve, look, label in rows:
-        style.line(axes, _DENSE_DECOYS, curve, look, label=label)
-        seen = [
-            mean_loss(decoy(s)[0], counts)
-            for s, counts in zip(DECOYS, record.arrays[name], strict=True)
-        ]
-        mean, low, high = np.array(seen).T
-        style.points(axes, DECOYS, mean, low, high, look)
     style.line(
-        axes, _DENSE_DECOYS, sharp, _STOPPING | {"linestyle": ":"},
+        axes, dense, sharp, _STOPPING | {"linestyle": ":"},
         label="Random stopping, sharp shift",
     )  # fmt: skip
     axes.set_xscale("log")
@@ -127,58 +208,51 @@ def _decoy(axes: Axes, record) -> None:
     style.legend(axes, loc="upper left")
 
 
-def _margin(axes: Axes, record) -> None:
-    counts = np.array(MARGIN_COUNTS)
-    dense = np.geomspace(2, counts[-1], 25)
-    proved = [margin_selection_needed(int(k), 1.0, EPSILON, DELTA, BETA) for k in dense]
-    exact = [lead_needed(int(k)) for k in dense]
-    release = margin_needed(1.0, EPSILON, DELTA, BETA)
-    mechanism = 2.0 / EPSILON * np.log((dense - 1.0) * (1.0 - BETA) / BETA)
-    style.line(axes, dense, proved, _STOPPING | {"linestyle": ":"},
-               label="Random stopping, proved")  # fmt: skip
-    style.line(axes, dense, exact, _STOPPING, label="Random stopping, exact")
-    style.line(axes, dense, np.full(dense.size, release), _OWN,
-               label="A_dist, exact and proved")  # fmt: skip
-    style.line(axes, dense, mechanism, _CLASSICAL, label="Exponential mechanism, exact")
-    trials = int(record.values["trials"])
+def _margin(
+    axes: Axes, found: xr.Dataset, classical: xr.Dataset, budget: Budget
+) -> None:
+    x, trials, beta = found["candidates"].values, found.attrs["trials"], budget.beta
+    dense = np.geomspace(2, x[-1], 25)
+    numbers = [int(k) for k in dense]
+    mechanism = 2.0 / budget.epsilon * np.log((dense - 1.0) * (1.0 - beta) / beta)
+    for y, look, label in (
+        ([budget.lead_proved(k) for k in numbers], _STOPPING | {"linestyle": ":"},
+         "Random stopping, proved"),
+        ([budget.lead_needed(k) for k in numbers], _STOPPING, "Random stopping, exact"),
+        (np.full(dense.size, budget.release), _OWN, "A_dist, exact and proved"),
+        (mechanism, _CLASSICAL, "Exponential mechanism, exact"),
+    ):  # fmt: skip
+        style.line(axes, dense, y, look, label=label)
+    missed = found.counts.sel(outcome="other")
     seen = [
-        leads_seen(missed, trials, leads)
-        for missed, leads in zip(
-            record.arrays["margin_stopping"][:, 1].reshape(counts.size, -1),
-            record.arrays["leads"],
-            strict=True,
-        )
+        leads_seen(missed.sel(candidates=k), found.lead.sel(candidates=k), trials, beta)
+        for k in x
     ]
-    lead, low, high = np.array(seen).T
-    style.points(axes, counts, lead, low, high, _STOPPING)
-    missed = trials - record.arrays["margin_classical"][:, 0]
-    lead, low, high = leads_seen(missed, trials, record.arrays["classical_leads"])
-    style.points(axes, counts, np.full(counts.size, lead), np.full(counts.size, low),
-                 np.full(counts.size, high), _OWN)  # fmt: skip
+    style.points(axes, x, *_columns(seen), _STOPPING)
+    missed = trials - classical.counts.sel(outcome="0")
+    ends = leads_seen(missed, classical.lead, trials, beta)
+    style.points(axes, x, *_columns([ends] * x.size), _OWN)
     axes.set_xscale("log")
     axes.set_xlim(1.5, 2e6)
     axes.set_ylim(0, 135)
     axes.set_xlabel("Number of candidates K")
-    axes.set_ylabel(f"Lead needed to be found with chance {1 - BETA:g}")
+    axes.set_ylabel(f"Lead needed to be found with chance {1 - beta:g}")
     style.legend(axes, loc="upper left")
 
 
-def _median(axes: Axes, record) -> None:
-    curves = np.array([median_losses(int(n)) for n in _DENSE_SIZES]).T
-    rows = (
-        ("median_exponential", curves[0], _CLASSICAL,
-         f"Exponential mechanism, s = {HIGH}"),
-        ("median_stopping", curves[1], _STOPPING,
-         "Random stopping, smooth sensitivity"),
-    )  # fmt: skip
-    for name, curve, look, label in rows:
-        style.line(axes, _DENSE_SIZES, curve, look, label=label)
-        seen = [
-            mean_loss(np.median(medians(n), axis=1), counts)
-            for n, counts in zip(SIZES, record.arrays[name], strict=True)
-        ]
-        mean, low, high = np.array(seen).T
-        style.points(axes, SIZES, mean, low, high, look)
+def _medians(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
+    x = found["length"].values
+    dense = np.union1d(x, np.geomspace(31, x[-1], 37).astype(int) // 2 * 2 + 1)
+    middle = {n: np.median(lists(n), axis=1) for n in dense.tolist()}
+    for name, look, label in (
+        ("exponential", _CLASSICAL, f"Exponential mechanism, s = {HIGH}"),
+        ("stopping", _STOPPING, "Random stopping, smooth sensitivity"),
+    ):
+        curve = [exact_loss(medians(name, n, budget), middle[n]) for n in middle]
+        style.line(axes, dense, curve, look, label=label)
+        row = found.counts.sel(selection=name)
+        seen = [mean_loss(middle[n], row.sel(length=n)) for n in x.tolist()]
+        style.points(axes, x, *_columns(seen), look)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(1, 300)
@@ -187,35 +261,46 @@ def _median(axes: Axes, record) -> None:
     style.legend(axes, loc="lower left")
 
 
-_PANELS = {
-    "Exponential mechanism": _ladder,
-    "Generalised exponential mechanism": _decoy,
-    "Margin-based selection": _margin,
-    "Smooth sensitivity": _median,
-}
-
-
-def draw() -> Canvas:
+def draw(
+    ladder: xr.Dataset,
+    decoys: xr.Dataset,
+    margin: xr.Dataset,
+    release: xr.Dataset,
+    medians: xr.Dataset,
+    budget: Budget = Budget(),
+) -> Canvas:
     """Lines: exact laws; points: simulated, with 95 % intervals."""
-    record = load("lt19-generalisations")
     figure = Canvas(figsize=(9.4, 7.6), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(2, 2).ravel()
-    for axes, (title, panel) in zip(panels, _PANELS.items(), strict=True):
-        panel(axes, record)
+    _ladder(panels[0], ladder, budget)
+    _decoys(panels[1], decoys, budget)
+    _margin(panels[2], margin, release, budget)
+    _medians(panels[3], medians, budget)
+    for axes, title in zip(
+        panels,
+        (
+            "Exponential mechanism",
+            "Generalised exponential mechanism",
+            "Margin-based selection",
+            "Smooth sensitivity",
+        ),
+        strict=True,
+    ):
         axes.set_title(title)
     style.note(
         figure,
         f"Random stopping (Algorithm 2) over noisy candidates with γ = β/(2K), β = "
-        f"{BETA:g}, at total ε = {EPSILON:g} (ε/3 a run); δ = {words.power(DELTA)} in "
-        "the lower panels' random stopping and in A_dist, none elsewhere. Upper right: "
-        "scores 0, −10, …, −190, of sensitivity 1 but for the last; the sharp shift is "
+        f"{budget.beta:g}, at total ε = {budget.epsilon:g} (ε/3 a run); "
+        f"δ = {words.power(budget.delta)} in the lower panels' random stopping and in "
+        "A_dist, none elsewhere. Upper right: scores 0, −10, …, −190, of sensitivity 1 "
+        "but for the last; the sharp shift is "
         "(3s/ε) log(4K/β²), with γ = β/(4K). Lower left: K − 1 equal "
         "candidates of sensitivity 1 behind the best; truncated Laplace noise. Lower "
         f"right: ten lists of whole numbers in [0, {HIGH}], shaped like normal laws, "
         "medians 500, 475, …; neighbours differ in one value of each list; from "
         "length 301 to 1,001 the best list also has the least smooth sensitivity. "
-        f"Lines: exact laws. Points: {int(record.values['trials']):,} selections each, "
+        f"Lines: exact laws. Points: {ladder.attrs['trials']:,} selections each, "
         "95 % intervals.",
     )
     return figure

@@ -1,27 +1,87 @@
-"""Liu & Talwar 2019, Theorem 3.5: what a hard stop adds to random stopping."""
+"""Liu & Talwar 2019, Theorem 3.5: what a hard stop adds to random stopping.
+
+Random stopping with at most T draws, audited on a pair for each T. Three outcomes that are
+epsilon-DP: better ones, likelier on the neighbour, and a rarer one in the middle, likelier
+on the data. For each T the masses are those that an audit with this many trials should
+tell apart best. A trial is one selection.
+"""
+
+import math
+from typing import Annotated
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures.common.figure import load
-from figures.lt19_privacy_cost import audited
+from figures.common.audits import audited
+from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run.pairs import LawPair
+from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps_pure,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.language.domains import positive
+from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.language.domains import positive, whole
 from jaxsel.pictures import style
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
-NO_EFFECT = ("sims.lt19_privacy_cost",)
 SECONDS = 18
-SLACK = 0.1  # epsilon_0 of Theorem 3.5
-SETTABLE = {
-    "SLACK": positive("epsilon_0 of Theorem 3.5"),
-}
+TRIALS = 4_000_000
+GAMMA = 0.03  # where it is audited
 _GAMMAS = {0.3: "#3aa0dd", 0.03: "#d55e00", 0.003: "#aa4499", 0.0003: "#000000"}
+_SPREAD = 4.0  # standard deviations that the planned audit allows for
+
+
+def planned_pair(steps: int, epsilon: float, trials: int) -> LawPair:
+    """The three-outcome pair whose middle outcome an audit should see best.
+
+    On the neighbour the mass of the better outcomes is as large as epsilon-DP allows.
+    """
+    law, odds = laws.capped(laws.geometric(GAMMA), steps), math.exp(epsilon)
+    best = np.geomspace(1e-3 / steps, 0.7, 300)[:, None]
+    other = np.minimum(best * odds, best / odds - math.expm1(-epsilon))
+    # What is left for the middle on both sides, epsilon-close itself.
+    rest = 1.0 - best, 1.0 - other
+    middle = np.minimum(rest[1], rest[0] / odds) * np.geomspace(1e-4, 0.5, 60)
+    left = (rest[0] - middle * odds) / (rest[1] - middle)
+    seen, rare = (
+        law.pgf_gap(np.minimum(edge + mass, 1.0)) - law.pgf_gap(edge)
+        for edge, mass in ((best, middle * odds), (other, middle))
+    )
+    spread = _SPREAD / math.sqrt(trials)
+    low = np.maximum(seen - spread * np.sqrt(seen), 1e-300)
+    loss = np.log(low / (rare + spread * np.sqrt(rare)))
+    loss = np.where(np.abs(np.log(left)) <= epsilon, loss, -np.inf)
+    i, j = np.unravel_index(np.argmax(loss), loss.shape)
+    first = np.array([best[i, 0], middle[i, j] * odds])
+    second = np.array([other[i, 0], middle[i, j]])
+    return LawPair(
+        np.append(first, 1.0 - first.sum()), np.append(second, 1 - second.sum())
+    )
+
+
+# Tables of K have T entries, so each T is a program.
+@cells(measures=["counts", "frequency"], address=counted("steps"))
+def stopped(
+    steps: Annotated[int, whole("T of the audited points", at_least=1)] = over(
+        1, 2, 4, 8, 15, 30, 60, 120, 240
+    ),
+    side: int = over({"data": 0, "neighbour": 1}),
+    epsilon: Annotated[float, positive("epsilon of one run")] = 0.5,
+    planned: Annotated[
+        int, whole("trials for which the pairs are made", at_least=2)
+    ] = TRIALS,
+) -> Trial:
+    """Best of min(geometric, T) runs."""
+    mechanism = private_tuning(finite(), "capped", method="count")
+    law = laws.capped(laws.geometric(GAMMA), steps)
+    side_law = planned_pair(steps, epsilon, planned)[side]
+    return Trial(mechanism, side_law, {"repetitions": law})
 
 
 def worst(epsilon: float, gamma: float, steps) -> np.ndarray:
@@ -29,7 +89,7 @@ def worst(epsilon: float, gamma: float, steps) -> np.ndarray:
     return np.array([hard_stop_worst(epsilon, gamma, int(n)) for n in steps])
 
 
-def smallest_steps(epsilon: float, gamma: float, slack: float = SLACK) -> int:
+def smallest_steps(epsilon: float, gamma: float, slack: float = 0.1) -> int:
     """Least T from which on the exact worst epsilon is at most 3 epsilon + 3 slack."""
     low, high = 1, hard_stop_steps_pure(gamma, slack)
     # It rises with T, passes its peak and falls: look beyond the peak.
@@ -47,32 +107,28 @@ def smallest_steps(epsilon: float, gamma: float, slack: float = SLACK) -> int:
     return high
 
 
-def _left(axes, record) -> None:
-    values = record.values
-    epsilon = values["epsilon"]
+def _left(axes, lower: xr.DataArray, epsilon: float, slack: float) -> None:
     for gamma, color in _GAMMAS.items():
-        last = hard_stop_steps_pure(gamma, SLACK)
+        last = hard_stop_steps_pure(gamma, slack)
         steps = np.unique(np.geomspace(1, 1.5 * last, 90).astype(int))
         y = worst(epsilon, gamma, steps) / epsilon
         axes.plot(
             steps * gamma, y, color=color, label=f"γ = {gamma:g}: exact, worst base"
         )
-        for count, marker in ((last, "|"), (hard_stop_steps_sharp(gamma, SLACK), "x")):
+        for count, marker in ((last, "|"), (hard_stop_steps_sharp(gamma, slack), "x")):
             height = worst(epsilon, gamma, [count])[0] / epsilon
             axes.plot(
                 count * gamma, height, marker=marker, color=color, markersize=8.0,
                 markeredgewidth=1.6,
             )  # fmt: skip
-    lower = audited(record.arrays["counts"][..., :3]) / epsilon
-    steps = np.array(values["steps"])
     axes.plot(
-        steps * values["gamma"], lower, linestyle="none", marker="s",
-        color=_GAMMAS[values["gamma"]], markerfacecolor="white", zorder=3,
-        label=f"γ = {values['gamma']:g}: audited lower bound (95 %)",
+        lower["steps"] * GAMMA, lower / epsilon, linestyle="none", marker="s",
+        color=_GAMMAS[GAMMA], markerfacecolor="white", zorder=3,
+        label=f"γ = {GAMMA:g}: audited lower bound (95 %)",
     )  # fmt: skip
     axes.axhline(3.0, **style.NEUTRAL, label="3ε₁: no hard stop, Theorem 3.2")
     axes.axhline(
-        3.0 * (1.0 + SLACK / epsilon), color="#b00020", linewidth=0.9, linestyle="--",
+        3.0 * (1.0 + slack / epsilon), color="#b00020", linewidth=0.9, linestyle="--",
         label="3ε₁ + 3ε₀, Theorem 3.5",
     )  # fmt: skip
     marker = {"color": "#555555", "linestyle": "none", "markeredgewidth": 1.6}
@@ -86,7 +142,7 @@ def _left(axes, record) -> None:
     axes.set_ylim(0, None)
 
 
-def _right(axes, epsilon: float) -> None:
+def _right(axes, epsilon: float, slack: float) -> None:
     gammas = np.geomspace(3e-5, 0.3, 17)
     rows = {
         "Theorem 3.5: (ln X + ln ln X)/γ": (hard_stop_steps_pure, "#b00020", "-"),
@@ -96,7 +152,7 @@ def _right(axes, epsilon: float) -> None:
         ),
     }  # fmt: skip
     for label, (steps, color, pattern) in rows.items():
-        y = [steps(gamma, SLACK) * gamma for gamma in gammas]
+        y = [steps(gamma, slack) * gamma for gamma in gammas]
         axes.plot(gammas, y, color=color, linestyle=pattern, label=label)
     axes.set_xscale("log")
     axes.set_xlabel("Stopping probability γ")
@@ -104,13 +160,15 @@ def _right(axes, epsilon: float) -> None:
     axes.set_ylim(0, None)
 
 
-def draw() -> Canvas:
+def draw(
+    stopped: xr.Dataset,
+    epsilon: Annotated[float, positive("epsilon of one run")] = 0.5,
+    slack: Annotated[float, positive("epsilon_0 of Theorem 3.5")] = 0.1,
+) -> Canvas:
     """Lines: exact worst cases; points: audited from simulations."""
-    record = load("lt19-hard-stop")
-    epsilon = record.values["epsilon"]
     figure, (left, right) = style.panels(2, width=9.4, height=5.2)
-    _left(left, record)
-    _right(right, epsilon)
+    _left(left, audited(stopped.counts.drop_sel(outcome="none")), epsilon, slack)
+    _right(right, epsilon, slack)
     left.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     left.xaxis.set_minor_formatter(NullFormatter())
     handles, labels = left.get_legend_handles_labels()
@@ -119,10 +177,9 @@ def draw() -> Canvas:
     style.note(
         figure,
         "Random stopping with probability γ after each run, and at most T runs; one "
-        f"run is ε₁-DP with ε₁ = {epsilon:g}; ε₀ = {SLACK:g}; X = 2(1 + γ)²/(ε₀γ²). "
+        f"run is ε₁-DP with ε₁ = {epsilon:g}; ε₀ = {slack:g}; X = 2(1 + γ)²/(ε₀γ²). "
         "Left: largest pure ε over all ε₁-DP runs, exact; a short hard stop is nearly "
         "a fixed number of runs, whose loss is Tε₁. Audited: on the three-outcome pair "
-        f"that shows most at each T, {int(record.values['trials']):,} selections a "
-        "side.",
+        f"that shows most at each T, {stopped.attrs['trials']:,} selections a side.",
     )
     return figure

@@ -1,69 +1,119 @@
-"""Liu & Talwar 2019, Theorem 4.7, beside Cohen et al. 2022, Theorem 4: runs needed."""
+"""Liu & Talwar 2019, Theorem 4.7, beside Cohen et al. 2022, Theorem 4: runs needed.
 
+What a private median costs: one trial is one run of an algorithm on a base whose median
+one wants to reach.
+"""
+
+import dataclasses
 import functools
+from typing import Annotated
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
-from figures.common.figure import load
+from jaxsel import repetitions as laws
 from jaxsel.families.percentile.median_laws import median_failure, median_rounds
+from jaxsel.families.percentile.pipeline import percentile_pipeline
 from jaxsel.families.percentile.pipeline_laws import (
     READINGS,
+    Pipeline,
     most_calls,
     pipeline,
     pipeline_law,
+    pipeline_params,
 )
+from jaxsel.families.tuning.bases import finite
+from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style
-from sims.lt19_percentile import ALPHA, BASE, BETAS, DELTA, median_base, median_search
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Liu & Talwar 2019, Theorem 4.7: runs needed, beside Cohen et al. 2022"
-NO_EFFECT = (
-    "sims.lt19_percentile.SLACK",
-    "sims.lt19_percentile.BETA",
-    "sims.lt19_percentile.QUERIES",
-)
-SIMS = ("lt19-percentile",)
+TRIALS = 200_000
+BETA = Annotated[float, probability("of a failure")]
+# Scores 0, 0.05, ..., 1, equally likely: the median is 1/2.
+SCORES = np.linspace(0.0, 1.0, 21)
+MEDIAN_BASE = {
+    "scores": SCORES.tolist(),
+    "probabilities": np.full(21, 1.0 / 21.0).tolist(),
+}
 _SEARCH = {"color": "#009e73", "linestyle": "-", "marker": "^"}
 _BOOST = {"color": "#aa4499", "linestyle": "-", "marker": "D"}
+_IS_BAD = SCORES < 0.5 - 0.25 - 1e-12  # the median less 1/(R-1) is good enough
 _RATIOS = np.geomspace(0.3, 10.0, 60)
-_DENSE = np.geomspace(BETAS[-1], BETAS[0], 60)
 
 
-def calls(ratio: float, beta: float) -> dict[str, float]:
-    """Largest numbers of runs at epsilon_1 = 0.1, epsilon_0 = ratio epsilon_1, K = 1.
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What both searches spend: epsilon_0 = 1 in all beyond 2 epsilon_1."""
+
+    base: Annotated[float, positive("epsilon_1, of one run")] = 0.1
+    delta: Annotated[float, probability("delta in all")] = 1e-6
+
+    @property
+    def ratio(self) -> float:
+        """alpha = epsilon_0/epsilon_1."""
+        return 1.0 / self.base
+
+    def search(
+        self, beta: float, reading: str = "sharp", slack: float = 1.0
+    ) -> Pipeline:
+        """Theorem 4.7 for K = 1 and R = 5."""
+        return pipeline(
+            base_epsilon=self.base, slack=slack, beta=beta, delta=self.delta,
+            reading=reading,
+        )  # fmt: skip
+
+
+@cells(measures=["counts", "frequency"], address=counted(after=6))
+def search(
+    beta: BETA = over(0.5, 0.2, 0.1, 0.05, 0.02, 0.01), budget: Budget = Budget()
+) -> Trial:
+    """What the search of Theorem 4.7 releases."""
+    params = pipeline_params(budget.search(beta))
+    return Trial(percentile_pipeline(), MEDIAN_BASE, params)
+
+
+@cells(measures=["counts", "frequency"], address=counted(after=7))
+def boosting(
+    beta: BETA = over(0.5, 0.2, 0.1, 0.05, 0.02, 0.01), budget: Budget = Budget()
+) -> Trial:
+    """Cohen et al. 2022, Theorem 4, at the same total epsilon.
+
+    A run beats the median with probability 1/2: outcomes "better" and "worse".
+    """
+    law = laws.beta_binomial(median_rounds(beta, budget.ratio), budget.ratio)
+    return Trial(private_tuning(finite(), law.family), [0.5, 0.5], {"repetitions": law})
+
+
+def calls(ratio: float, beta: float, budget: Budget = Budget()) -> dict[str, float]:
+    """Largest numbers of runs at epsilon_0 = ratio epsilon_1, K = 1.
 
     Both algorithms then spend (2 + ratio) epsilon_1: Theorem 4.7 as corrected and in
     the sharp reading, and Cohen et al.'s Theorem 4 with alpha = ratio.
     """
-    found = {"boosting": float(median_rounds(beta, ratio))}
-    for reading in READINGS:
-        settings = pipeline(
-            base_epsilon=BASE,
-            slack=min(ratio * BASE, 1.0),
-            beta=beta,
-            delta=DELTA,
-            reading=reading,
-        )
-        found[reading] = most_calls(settings)
-    return found
+    slack = min(ratio * budget.base, 1.0)
+    return {"boosting": float(median_rounds(beta, ratio))} | {
+        reading: most_calls(budget.search(beta, reading, slack)) for reading in READINGS
+    }
 
 
 @functools.cache
-def failures(beta: float) -> tuple[float, float]:
+def failures(beta: float, budget: Budget = Budget()) -> tuple[float, float]:
     """Exact chances to end with nothing good enough: Theorem 4.7, Theorem 4.
 
     The former at scores 0, 0.05, ..., 1, equally likely, where good enough is at least
     the median less 1/(R-1); the latter where a run beats the median half of the time.
     """
-    base = median_base()
-    law = pipeline_law(base["scores"], base["probabilities"], median_search(beta))
-    low = np.array(base["scores"]) < 0.5 - 0.25 - 1e-12
+    law = pipeline_law(**MEDIAN_BASE, settings=budget.search(beta))
     return (
-        float(law[:-1][low].sum() + law[-1]),
-        median_failure(median_rounds(beta, ALPHA), ALPHA),
+        float(law[:-1][_IS_BAD].sum() + law[-1]),
+        median_failure(median_rounds(beta, budget.ratio), budget.ratio),
     )
 
 
@@ -88,62 +138,71 @@ def _ticks(axes: Axes, step: int, most: int) -> None:
     axes.minorticks_off()
 
 
-def _points(axes: Axes, counts: np.ndarray, trials: int, look) -> None:
-    low, high = clopper_pearson(counts, trials, 0.95)
-    seen = counts > 0
-    x = np.array(BETAS)[seen]
-    style.points(axes, x, (counts / trials)[seen], low[seen], high[seen], look)
+def missed(search: xr.Dataset, boosting: xr.Dataset) -> list[xr.DataArray]:
+    """How often each ended with nothing good enough: Int64["betas"]."""
+    bad = [str(number) for number in np.flatnonzero(_IS_BAD)]
+    return [
+        found.counts.sel(outcome=outcomes).sum("outcome")
+        for found, outcomes in ((search, [*bad, "none"]), (boosting, ["1", "none"]))
+    ]
 
 
-def draw() -> Canvas:
+def _points(axes: Axes, counts: xr.DataArray, trials: int, look) -> None:
+    low, high = clopper_pearson(counts.values, trials, 0.95)
+    seen = counts.values > 0
+    x = counts["beta"][seen]
+    style.points(axes, x, counts[seen] / trials, low[seen], high[seen], look)
+
+
+def draw(search: xr.Dataset, boosting: xr.Dataset, budget: Budget = Budget()) -> Canvas:
     """Lines: exact numbers and laws; points: simulated, with 95 % intervals."""
-    record = load("lt19-percentile")
-    trials = int(record.values["trials"])
+    trials, alpha = search.attrs["trials"], budget.ratio
+    dense = np.geomspace(search["beta"].values[-1], search["beta"].values[0], 60)
     figure, (ratio, beta, failing) = style.panels(3, width=10.4, height=4.4)
-    _plot_calls(ratio, _RATIOS, [calls(float(r), 0.1) for r in _RATIOS], True)
+    _plot_calls(ratio, _RATIOS, [calls(r, 0.1, budget) for r in _RATIOS.tolist()], True)
     _ticks(ratio, 20, 195)
     ratio.set_xticks([0.3, 1.0, 3.0, 10.0], ["0.3", "1", "3", "10"])
     ratio.set_xlabel("α = ε₀/ε₁; total privacy (2 + α)ε₁, β = 0.1")
-    _plot_calls(beta, _DENSE, [calls(ALPHA, float(b)) for b in _DENSE], False)
+    along = [calls(alpha, b, budget) for b in dense.tolist()]
+    _plot_calls(beta, dense, along, False)
     _ticks(beta, 5, 49)
     for name, look in (
         ("corrected", _SEARCH),
         ("sharp", _SEARCH),
         ("boosting", _BOOST),
     ):
-        number = calls(ALPHA, 0.1)[name]
+        number = calls(alpha, 0.1, budget)[name]
         text = f"{number:.0f}" if number < 1e6 else f"$10^{{{np.log10(number):.1f}}}$"
         beta.plot(0.1, number, color=look["color"], marker=".", markersize=8)
         beta.annotate(
             text, (0.1, number), (5, 5), textcoords="offset points", fontsize=8.5
         )
     beta.set_xticks([0.01, 0.1, 0.5], ["0.01", "0.1", "0.5"])
-    beta.set_xlabel(f"Failure probability β, α = {ALPHA:g}")
-    exact = np.array([failures(float(b)) for b in _DENSE])
-    scores = np.array(median_base()["scores"])
-    search = record.arrays["search"]
-    low = search[:, :-1][:, scores < 0.25 - 1e-12].sum(axis=1) + search[:, -1]
-    style.line(failing, _DENSE, exact[:, 0], _SEARCH, label="_")
-    style.line(failing, _DENSE, exact[:, 1], _BOOST, label="_", linewidth=1.0)
-    _points(failing, low, trials, _SEARCH)
-    _points(failing, record.arrays["boosting"][:, 1:].sum(axis=1), trials, _BOOST)
-    failing.plot(_DENSE, _DENSE, color="#000000", linestyle=":", label="allowed: β")
+    beta.set_xlabel(f"Failure probability β, α = {alpha:g}")
+    exact = np.array([failures(b, budget) for b in dense.tolist()]).T
+    looks = (_SEARCH, 1.6), (_BOOST, 1.0)
+    for y, counts, (look, width) in zip(
+        exact, missed(search, boosting), looks, strict=True
+    ):
+        style.line(failing, dense, y, look, label="_", linewidth=width)
+        _points(failing, counts, trials, look)
+    failing.plot(dense, dense, color="#000000", linestyle=":", label="allowed: β")
     failing.set_xscale("log")
     failing.set_yscale("log")
     failing.set_ylim(3e-8, 1.0)
     failing.set_xticks([0.01, 0.1, 0.5], ["0.01", "0.1", "0.5"])
     failing.minorticks_off()
-    failing.set_xlabel(f"Failure probability β, α = {ALPHA:g}")
+    failing.set_xlabel(f"Failure probability β, α = {alpha:g}")
     failing.set_ylabel("Chance of nothing good enough")
     failing.legend(loc="upper left")
     handles, labels = ratio.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
     style.note(
         figure,
-        "One candidate (K of them need K times as many runs, of both), "
-        f"ε₁ = {BASE:g}, R = 5 thresholds, δ = {words.power(DELTA)} (Theorem 4 is "
-        f"pure). Right: exact failure probabilities and {trials:,} simulated runs each "
-        "with 95 % intervals; for Theorem 4.7 on 21 equally likely scores (good "
+        "One candidate (K of them need K times as many runs, of both), ε₁ = "
+        f"{budget.base:g}, R = 5 thresholds, δ = {words.power(budget.delta)} (Theorem 4 "
+        f"is pure). Right: exact failure probabilities and {trials:,} simulated runs "
+        "each with 95 % intervals; for Theorem 4.7 on 21 equally likely scores (good "
         "enough: at least the median less 1/4), for Theorem 4 in its worst case. The "
         "simulation draws each count of N runs as one binomial number: nobody could "
         "make the runs.",

@@ -1,100 +1,157 @@
-"""Liu & Talwar 2019, Theorem D.2: selection has to lose nearly a factor of two."""
+"""Liu & Talwar 2019, Theorem D.2: selection has to lose nearly a factor of two.
 
+How often j is selected on the data sets of the theorem. One run is that of a random one of
+K mechanisms that answer 0 or 1; ties go to the lowest index, and j is the highest.
+Algorithm 1 has the threshold 1. What is tallied is the answer and whether it is that of j,
+on D_0 and on D_j. A trial is one selection.
+"""
+
+import dataclasses
 import math
+from typing import Annotated
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
-from figures.common.figure import load
+from jaxsel import repetitions as laws
 from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.thresholds.packing_laws import (
     packing_bound,
     packing_distance,
+    packing_law,
+    packing_successes,
     smallest_exponential_epsilon,
 )
+from jaxsel.families.thresholds.threshold_selection import threshold_selection
+from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.bounds.random_stopping import stopping_law
+from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.domains import number, positive
 from jaxsel.pictures import style
-from sims.lt19_packing import ALPHA, EPSILON, STOP, base_laws
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Liu & Talwar 2019, Theorem D.2: what any useful selection must lose"
-_CHANCE = f"1/({1.0 / STOP:.3g}K)"
+TRIALS = 4_000_000
 _LOOKS = {
-    "algorithm-2": (
-        f"LT Algorithm 2, γ = {_CHANCE}: exact", style.look("Geometric η = 1"),
-    ),
+    "algorithm-2": ("LT Algorithm 2", style.look("Geometric η = 1")),
     "algorithm-1": (
-        f"LT Algorithm 1, γ = {_CHANCE}: exact",
-        {"color": "#009e73", "linestyle": "-", "marker": "o"},
+        "LT Algorithm 1", {"color": "#009e73", "linestyle": "-", "marker": "o"}
     ),
 }  # fmt: skip
 
 
-def chances(algorithm: str, candidates: float) -> tuple[float, float]:
+@dataclasses.dataclass(frozen=True)
+class Packing:
+    """The data sets of the theorem, and when a selection stops."""
+
+    epsilon: Annotated[float, positive("epsilon of one mechanism")] = 0.01
+    alpha: Annotated[float, number("of Theorem D.2", above=0.0, below=0.5)] = 0.1
+    # 10 K runs on average
+    stop: Annotated[
+        float, number("K times the stopping probability", above=0.0, below=1.0)
+    ] = 0.1
+
+    def laws(self, candidates: float) -> tuple[np.ndarray, np.ndarray]:
+        """One run on D_0 and on D_j: success and failure, of another and of j."""
+        start, winner, loser, _ = packing_successes(candidates, self.alpha)
+        return (
+            packing_law(start, start, candidates),
+            packing_law(winner, loser, candidates),
+        )
+
+    def unit(self, candidates: float) -> float:
+        """Delta epsilon."""
+        return packing_distance(self.epsilon, candidates, self.alpha) * self.epsilon
+
+
+@cells(measures=["counts", "frequency"], address=counted("algorithm"))
+def selected(
+    algorithm: str = over("algorithm-1", "algorithm-2"),
+    candidates: int = over(10, 30, 100, 300, 1000),
+    side: int = over({"D0": 0, "Dj": 1}),
+    packing: Packing = Packing(),
+) -> Trial:
+    """Selections among K mechanisms."""
+    law, gamma = packing.laws(candidates)[side], packing.stop / candidates
+    data = {"probabilities": law, "scores": [1.0, 1.0, 0.0, 0.0]}
+    if algorithm == "algorithm-1":
+        params = {"threshold": 1.0, "stop_probability": gamma}
+        return Trial(threshold_selection(finite()), data, params)
+    repetitions = laws.geometric(gamma)
+    return Trial(private_tuning(finite()), data, {"repetitions": repetitions})
+
+
+def chances(
+    algorithm: str, candidates: float, packing: Packing = Packing()
+) -> tuple[float, float]:
     """Exact probabilities to choose j on D_0 and on D_j."""
-    gamma = STOP / candidates
+    gamma = packing.stop / candidates
     first, last = (
         float(threshold_law(law, 2, gamma)[1])
         if algorithm == "algorithm-1"
         else float(stopping_law(law, gamma)[[1, 3]].sum())
-        for law in base_laws(candidates)
+        for law in packing.laws(candidates)
     )
     return first, last
 
 
-def implied(algorithm: str, candidates: float) -> float:
+def implied(algorithm: str, candidates: float, packing: Packing = Packing()) -> float:
     """log(P[j on D_j]/P[j on D_0])/Delta, exactly, in epsilons of one mechanism."""
-    first, last = chances(algorithm, candidates)
-    return math.log(last / first) / _unit(candidates)
+    first, last = chances(algorithm, candidates, packing)
+    return math.log(last / first) / packing.unit(candidates)
 
 
 def implied_interval(
-    chosen: np.ndarray, trials: int, candidates: float, confidence: float = 0.95
+    found: xr.Dataset, packing: Packing = Packing(), confidence: float = 0.95
 ) -> np.ndarray:
-    """The same from counts on D_0 and D_j, both above 0, and its limits."""
+    """The same as simulated, with its limits, for each number of candidates.
+
+    Args:
+      found: an algorithm of ``selected``; j must have been chosen on both sides.
+      packing: that it was simulated with.
+      confidence: of each interval.
+    """
+    chosen, trials = of_j(found), found.attrs["trials"]
     low, high = clopper_pearson(chosen, trials, 0.5 + 0.5 * confidence)
-    last = np.array([chosen[1] / trials, low[1], high[1]])
-    first = np.array([chosen[0] / trials, high[0], low[0]])
-    return np.log(last / first) / _unit(candidates)
+    last = np.array([chosen[:, 1] / trials, low[:, 1], high[:, 1]])
+    first = np.array([chosen[:, 0] / trials, high[:, 0], low[:, 0]])
+    units = [packing.unit(count) for count in found["candidates"].values]
+    return np.log(last / first) / units
 
 
-def _unit(candidates: float) -> float:
-    return packing_distance(EPSILON, candidates, ALPHA) * EPSILON
+def of_j(found: xr.Dataset) -> np.ndarray:
+    """How often j was chosen: Int64["... candidates side"]."""
+    return found.counts.sel(outcome=["1", "3"]).sum("outcome").values
 
 
-def draw() -> Canvas:
+def draw(selected: xr.Dataset, packing: Packing = Packing()) -> Canvas:
     """Lines: exact; points: simulated."""
-    record = load("lt19-packing")
-    values = record.values
+    epsilon, alpha = packing.epsilon, packing.alpha
     figure, (axes,) = style.panels(1, width=6.4, height=5.0)
     x = np.geomspace(10, 1e12, 120)
-    for algorithm, (label, look) in _LOOKS.items():
-        y = np.array([implied(algorithm, k) for k in x])
-        useful = np.array([chances(algorithm, k)[1] >= k**-ALPHA for k in x])
+    for algorithm, (name, look) in _LOOKS.items():
+        y = np.array([implied(algorithm, k, packing) for k in x])
+        useful = np.array([chances(algorithm, k, packing)[1] >= k**-alpha for k in x])
+        label = f"{name}, γ = 1/({1.0 / packing.stop:.3g}K): exact"
         style.line(axes, x, y, look, linewidth=0.7)
         style.line(axes, x[useful], y[useful], look, label=label)
-        row = values["algorithms"].index(algorithm)
-        found = np.array(
-            [
-                implied_interval(chosen, int(values["trials"]), count)
-                for chosen, count in zip(
-                    record.arrays["chosen"][row], values["candidates"], strict=True
-                )
-            ]
-        )
-        mean, low, high = found.T
-        style.points(axes, values["candidates"], mean, low, high, look)
+        found = selected.sel(algorithm=algorithm)
+        mean, low, high = implied_interval(found, packing)
+        style.points(axes, found["candidates"], mean, low, high, look)
     axes.plot(
-        x, [smallest_exponential_epsilon(EPSILON, k, ALPHA) / EPSILON for k in x],
+        x, [smallest_exponential_epsilon(epsilon, k, alpha) / epsilon for k in x],
         color="#0072b2", linestyle=(0, (5, 1.2)),
         label="Exponential mechanism, least ε̂ that is useful",
     )  # fmt: skip
     axes.plot(
-        x, [packing_bound(EPSILON, k, ALPHA) / EPSILON for k in x], color="#000000",
+        x, [packing_bound(epsilon, k, alpha) / epsilon for k in x], color="#000000",
         label="Theorem D.2: no useful selection has less",
     )  # fmt: skip
     axes.axhline(
-        2.0 - 6.0 * ALPHA, color="#000000", linestyle=":", linewidth=1.0,
+        2.0 - 6.0 * alpha, color="#000000", linestyle=":", linewidth=1.0,
         label="2 − 6α: its limit as stated",
     )  # fmt: skip
     for factor, theorem in ((2, "2ε, Theorem 3.1"), (3, "3ε, Theorem 3.2")):
@@ -111,11 +168,11 @@ def draw() -> Canvas:
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
     style.note(
         figure,
-        f"On D₀ all K mechanisms (ε = {EPSILON:g}) succeed with probability 1/(2√K); "
+        f"On D₀ all K mechanisms (ε = {epsilon:g}) succeed with probability 1/(2√K); "
         "on Dⱼ, Δ = ⌈(1/2 + α) ln(K)/ε⌉ neighbours away, mechanism j nearly always and "
-        f"the others hardly ever; α = {ALPHA:g}. Shown is ln(P[j on Dⱼ]/P[j on "
+        f"the others hardly ever; α = {alpha:g}. Shown is ln(P[j on Dⱼ]/P[j on "
         "D₀])/(Δε); useful (thick lines): j is chosen on Dⱼ with probability K^−α at "
         "least. Ties go to the lowest index, and j is the highest. Points: "
-        f"{int(values['trials']):,} selections a side, 95 % intervals.",
+        f"{selected.attrs['trials']:,} selections a side, 95 % intervals.",
     )
     return figure

@@ -1,69 +1,119 @@
-"""Liu & Talwar 2019, section 4: where the percentile sparse vectors halt."""
+"""Liu & Talwar 2019, section 4: where the percentile sparse vectors halt.
 
-import functools
+One trial is one run of an algorithm, on a ladder of rising shares or on a stream of equal
+shares.
+"""
+
+import dataclasses
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
-from figures.common.figure import load
-from jaxsel.families.percentile.laws import (
-    extended_law,
-    found_threshold_law,
-    oracle_law,
+from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
+from jaxsel.families.percentile.find_threshold import find_percentile_threshold
+from jaxsel.families.percentile.percentile_above_threshold import (
+    percentile_above_threshold,
 )
+from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.host.intervals import clopper_pearson
+from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.pictures import style
-from sims.lt19_percentile import (
-    BASE,
-    BETA,
-    DELTA,
-    EQUAL,
-    LADDER,
-    MECHANISMS,
-    ORACLE,
-    QUERIES,
-    SLACK,
-    settings,
-)
+from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.signature import over
 
 TITLE = "Liu & Talwar 2019, section 4: where the percentile sparse vectors halt"
 SECONDS = 44
-_LOOKS: dict[str, dict[str, Any]] = {
-    "Algorithm 3": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    "Algorithm 4": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    "Algorithm 5": {"color": "#009e73", "linestyle": "-", "marker": "^"},
+TRIALS = 200_000
+QUERIES = Annotated[int, whole("of a stream of equal shares", at_least=1)]
+LADDER = np.linspace(-8.0, 5.0, 27)  # log-odds of the shares, one query each
+MECHANISMS = {
+    "Algorithm 3": percentile_above_threshold(),
+    "Algorithm 4": extended_above_threshold(),
+    "Algorithm 5": find_percentile_threshold(),
 }
 _NAMES = {
     "Algorithm 3": "Algorithm 3: the chance is known",
     "Algorithm 4": "Algorithm 4: N fresh runs a query",
     "Algorithm 5": "Algorithm 5: the same N runs, bar lowered by Λ",
 }
-_DENSE = np.linspace(EQUAL[0], EQUAL[-1], 41)
+_LOOKS: dict[str, dict[str, Any]] = {
+    "Algorithm 3": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
+    "Algorithm 4": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
+    "Algorithm 5": {"color": "#009e73", "linestyle": "-", "marker": "^"},
+}
 
 
-def law(name: str, log_odds: np.ndarray) -> np.ndarray:
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What the algorithms may spend, and how often fail, at epsilon_3 = 1."""
+
+    base: Annotated[float, positive("epsilon_1, of one run")] = 0.1
+    slack: Annotated[float, positive("epsilon_0")] = 0.1
+    delta: Annotated[float, probability("delta in all")] = 1e-6
+    beta: Annotated[float, probability("of a failure")] = 0.1
+
+    def test(self, name: str, queries: int) -> PercentileTest:
+        """The corrected settings of Algorithm 4 or 5."""
+        shared = {
+            "beta": self.beta,
+            "slack": self.slack,
+            "base_epsilon": self.base,
+            "delta": self.delta,
+            "corrected": True,
+        }
+        if name == "Algorithm 4":
+            return algorithm_4(queries=queries, **shared)
+        return algorithm_5(thresholds=queries, **shared)
+
+    def trial(self, name: str, log_odds: np.ndarray) -> Trial:
+        """An algorithm on queries with these log-odds."""
+        if name == "Algorithm 3":
+            params = {"target": 0.5, "base_epsilon": self.base, "final_epsilon": 1.0}
+        else:
+            params = self.test(name, log_odds.size)._asdict()
+        return Trial(MECHANISMS[name], 1.0 / (1.0 + np.exp(-log_odds)), params)
+
+
+@cells(
+    measures=["counts", "frequency"],
+    address=lambda place: (2 * place.index["algorithm"], 0),
+)
+def ladder(algorithm: str = over(*MECHANISMS), budget: Budget = Budget()) -> Trial:
+    """Rising shares."""
+    return budget.trial(algorithm, LADDER)
+
+
+@cells(
+    measures=["counts", "frequency"],
+    address=lambda place: (2 * place.index["algorithm"] + 1, place.index["log_odds"]),
+)
+def equal(
+    algorithm: str = over(*MECHANISMS),
+    log_odds: Annotated[float, number("of the equal shares")] = over(
+        *np.linspace(-10.0, 6.0, 9).tolist()
+    ),
+    queries: QUERIES = 10,
+    budget: Budget = Budget(),
+) -> Trial:
+    """Streams of equal shares."""
+    return budget.trial(algorithm, np.full(queries, log_odds))
+
+
+def law(name: str, log_odds: np.ndarray, budget: Budget = Budget()) -> np.ndarray:
     """Exact halting law of an algorithm on queries with these log-odds."""
-    shares = 1.0 / (1.0 + np.exp(-log_odds))
-    if name == "Algorithm 3":
-        return oracle_law(shares, **ORACLE)
-    test = settings(name, shares.size)
-    return (extended_law if name == "Algorithm 4" else found_threshold_law)(
-        shares, test
-    )
+    exact = MECHANISMS[name].law
+    assert exact is not None
+    return exact(*budget.trial(name, log_odds)[1:3]).probabilities
 
 
-@functools.cache
-def equal_laws(name: str, dense: bool) -> np.ndarray:
-    """Exact laws on streams of equal shares, Float["shares queries+1"]."""
-    log_odds = _DENSE if dense else EQUAL
-    return np.stack([law(name, np.full(QUERIES, x)) for x in log_odds])
-
-
-def bounds(name: str, log_odds: np.ndarray) -> dict[str, np.ndarray]:
+def bounds(
+    name: str, log_odds: np.ndarray, queries: int = 10, budget: Budget = Budget()
+) -> dict[str, np.ndarray]:
     """Theorem 4.1 or 4.4 solved for the failure probability at equal shares.
 
     "early" bounds halting within the stream, (b): beta with R the last query; "late"
@@ -72,21 +122,21 @@ def bounds(name: str, log_odds: np.ndarray) -> dict[str, np.ndarray]:
     """
     shares = 1.0 / (1.0 + np.exp(-log_odds))
     if name == "Algorithm 3":
-        above, power, loss, delta = log_odds, 12.0 * BASE, 0.0, 0.0
+        above, power, loss, delta = log_odds, 12.0 * budget.base, 0.0, 0.0
     else:
-        test = settings(name, QUERIES)
+        test = budget.test(name, queries)
         added = test.shift / test.samples
         # log Phi(p) - log Phi(p*), p* = 1/2
         above = np.log((shares + added) / (1.0 - shares + added))
-        power, loss, delta = test.exponent, SLACK, DELTA
+        power, loss, delta = test.exponent, budget.slack, budget.delta
     ratio = {
         "early": np.exp((above + loss) / power),
         "far": np.exp((loss - above) / power),
     }
     return {
-        "early": (QUERIES + 1.0) * ratio["early"] + delta / 2.0,
+        "early": (queries + 1.0) * ratio["early"] + delta / 2.0,
         "late": 3.0 * ratio["far"] + delta / 2.0,
-        "far": ratio["far"] + delta / (2.0 * QUERIES),
+        "far": ratio["far"] + delta / (2.0 * queries),
     }
 
 
@@ -104,67 +154,79 @@ def _power(number: float) -> str:
     return f"{mantissa}·10{digits}"
 
 
-def _points(axes: Axes, x, counts, trials: int, name: str) -> None:
-    low, high = clopper_pearson(counts, trials, 0.95)
-    seen = counts > 0  # nothing seen cannot be drawn on a logarithmic axis
+def _points(axes: Axes, x, counts: xr.DataArray, trials: int, name: str) -> None:
+    low, high = clopper_pearson(counts.values, trials, 0.95)
+    seen = counts.values > 0  # nothing seen cannot be drawn on a logarithmic axis
     look = _LOOKS[name]
-    style.points(axes, x[seen], (counts / trials)[seen], low[seen], high[seen], look)
+    style.points(axes, x[seen], counts[seen] / trials, low[seen], high[seen], look)
 
 
-def draw() -> Canvas:
+def _halts(found: xr.Dataset, name: str, queries: int) -> xr.Dataset:
+    """Of an algorithm: where it may halt, query by query, and not that it does not."""
+    asked = "threshold" if name == "Algorithm 5" else "query"
+    outcomes = [f"{asked} {number}" for number in range(1, queries + 1)]
+    return found.sel(algorithm=name, outcome=outcomes)
+
+
+def draw(
+    ladder: xr.Dataset,
+    equal: xr.Dataset,
+    queries: QUERIES = 10,
+    budget: Budget = Budget(),
+) -> Canvas:
     """Lines: exact laws and bounds; points: simulated, with 95 % intervals."""
-    record = load("lt19-percentile")
-    trials = int(record.values["trials"])
-    figure, (ladder, early, late) = style.panels(3, width=10.4, height=4.6)
+    trials, x = ladder.attrs["trials"], equal["log_odds"].values
+    dense = np.linspace(x[0], x[-1], 41)
+    figure, (rising, early, late) = style.panels(3, width=10.4, height=4.6)
     for name in MECHANISMS:
-        short, look = name.replace("Algorithm ", "algorithm_"), _LOOKS[name]
-        exact = law(name, LADDER)[:-1]
-        style.line(ladder, LADDER, exact, look, label=_NAMES[name])
-        _points(ladder, LADDER, record.arrays[f"ladder_{short}"][0, :-1], trials, name)
-        dense, counts = equal_laws(name, True), record.arrays[f"equal_{short}"]
-        style.line(early, _DENSE, 1.0 - dense[:, -1], look)
-        _points(early, EQUAL, counts[:, :-1].sum(axis=1), trials, name)
-        style.line(late, _DENSE, 1.0 - dense[:, 0], look)
-        _points(late, EQUAL, counts[:, 1:].sum(axis=1), trials, name)
+        look, halts = _LOOKS[name], _halts(ladder, name, LADDER.size)
+        style.line(rising, LADDER, halts.frequency_exact, look, label=_NAMES[name])
+        _points(rising, LADDER, halts.counts, trials, name)
+        exact = np.stack([law(name, np.full(queries, at), budget) for at in dense])
+        counts = _halts(equal, name, queries).counts
+        style.line(early, dense, 1.0 - exact[:, -1], look)
+        _points(early, x, counts.sum("outcome"), trials, name)
+        style.line(late, dense, 1.0 - exact[:, 0], look)
+        _points(late, x, trials - counts[:, 0], trials, name)
         if name == "Algorithm 5":
             continue
-        found = bounds(name, _DENSE)
+        found = bounds(name, dense, queries, budget)
         theorem = "4.1" if name == "Algorithm 3" else "4.4"
         dashed = {"color": look["color"], "linewidth": 1.1}
-        early.plot(_DENSE, found["early"], linestyle=(0, (5, 2)), **dashed,
+        early.plot(dense, found["early"], linestyle=(0, (5, 2)), **dashed,
                    label=f"Theorem {theorem} (b)")  # fmt: skip
-        late.plot(_DENSE, found["late"], linestyle=(0, (5, 2)), **dashed,
+        late.plot(dense, found["late"], linestyle=(0, (5, 2)), **dashed,
                   label=f"Theorem {theorem} (c)")  # fmt: skip
-        late.plot(_DENSE, found["far"], linestyle=":", **dashed,
+        late.plot(dense, found["far"], linestyle=":", **dashed,
                   label=f"Theorem {theorem} (d)")  # fmt: skip
-    for axes in (ladder, early, late):
+    for axes in (rising, early, late):
         _percent(axes)
         axes.axvline(0.0, color="#7f7f7f", linewidth=0.8, linestyle=":")
-    ladder.set_xlim(LADDER[0] - 0.4, LADDER[-1] + 0.4)
-    ladder.set_ylim(0.0, None)
-    ladder.set_xlabel("Share p of the query, on a rising ladder")
-    ladder.set_ylabel("Chance to halt at that query")
+    rising.set_xlim(LADDER[0] - 0.4, LADDER[-1] + 0.4)
+    rising.set_ylim(0.0, None)
+    rising.set_xlabel("Share p of the query, on a rising ladder")
+    rising.set_ylabel("Chance to halt at that query")
     for axes in (early, late):
         axes.set_yscale("log")
         axes.set_ylim(3e-6, 2.0)
-        axes.set_xlim(EQUAL[0] - 0.4, EQUAL[-1] + 0.4)
+        axes.set_xlim(x[0] - 0.4, x[-1] + 0.4)
     early.set_xlabel("Share p of every query")
-    early.set_ylabel(f"Chance to halt within {QUERIES} such queries")
+    early.set_ylabel(f"Chance to halt within {queries} such queries")
     early.legend(loc="lower right")
     late.set_xlabel("Share p of the query")
     late.set_ylabel("Chance to pass over it")
     late.legend(loc="lower left")
-    handles, labels = ladder.get_legend_handles_labels()
+    handles, labels = rising.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    four, five = (settings(f"Algorithm {n}", QUERIES).samples for n in (4, 5))
+    four, five = (budget.test(f"Algorithm {n}", queries).samples for n in (4, 5))
     style.note(
         figure,
-        f"All are (1, {words.power(DELTA)})-DP, Algorithm 3 purely, over bases with "
-        f"ε₁ = {BASE:g}; target p* = 1/2 (dotted), ε₀ = {SLACK:g}, β = {BETA:g}. "
-        f"N = {_power(four)} (Algorithm 4) and {_power(five)} (Algorithm 5) at "
-        f"{QUERIES} queries, Λ and Δ as corrected (LT-E4 to LT-E9); a count of N runs "
-        "is one binomial draw. Theorems are read jointly with halting (LT-E1 to "
-        f"LT-E3). Lines: exact laws. Points: {trials:,} simulated runs each, 95 % "
-        "intervals.",
+        f"All are (1, {words.power(budget.delta)})-DP, Algorithm 3 purely, over bases "
+        f"with ε₁ = {budget.base:g}; target p* = 1/2 (dotted), ε₀ = {budget.slack:g}, "
+        f"β = {budget.beta:g}. N = {_power(four)} (Algorithm 4) and {_power(five)} "
+        f"(Algorithm 5) at {queries} queries, Λ and Δ as corrected (LT-E4 to LT-E9); a "
+        "count of N runs is one binomial draw. Theorems are read jointly with halting "
+        f"(LT-E1 to LT-E3). Lines: exact laws. Points: {trials:,} simulated runs each, "
+        "95 % intervals.",
     )
     return figure

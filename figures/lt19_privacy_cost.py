@@ -1,102 +1,177 @@
-"""Liu & Talwar 2019: what selection costs, against how many runs it makes."""
+"""Liu & Talwar 2019: what selection costs, against how many runs it makes.
 
+Three outcomes that are 1-DP: the best one e times as likely on the neighbour, a rare one
+in the middle e times as rare. It is nearly worst for naive best-of-K, for Algorithms 1 and
+2, and for Selection of Cohen et al. 2022 at once. What is tallied is the outcome, on both
+sides, and a trial is one selection.
+"""
+
+import dataclasses
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures.common.figure import load
+from figures.common.audits import audited
+from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.auditing.audit_bounds import epsilon_lower_bound
+from jaxsel.accounting.single_run.pairs import LawPair, three_outcome
+from jaxsel.families.thresholds.threshold_selection import threshold_selection
+from jaxsel.families.tuning.bases import finite
+from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style
-from sims.lt19_privacy_cost import SELECTORS, Selector, base_pair
+from jaxsel.sweeps.functions import Trial, cells, counted_alike
+from jaxsel.sweeps.signature import over
 
 TITLE = "Liu & Talwar 2019: privacy cost of selection against the number of runs"
-_LOOKS = {
-    "naive": (
+TRIALS = 1_500_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run, on the data and on the neighbour."""
+
+    epsilon: Annotated[float, positive("epsilon of one run")] = 1.0
+    middle: Annotated[float, probability("of the middle outcome where it is rare")] = (
+        0.006
+    )
+
+    @property
+    def pair(self) -> LawPair:
+        """Its laws, best outcome first."""
+        return three_outcome(
+            self.epsilon, 1.0 / (1.0 + math.exp(self.epsilon)), self.middle
+        )
+
+
+class Selector(NamedTuple):
+    """One way to select.
+
+    Attributes:
+      mechanism: what runs, on the laws of ``Run`` with scores 1, 1 and 0.
+      params: expected number of calls -> its parameters.
+      factor: proven total epsilon, in epsilons of one run: expected calls -> factor.
+      label, look: in the picture.
+    """
+
+    mechanism: Mechanism
+    params: Callable[[float], dict[str, Any]]
+    factor: Callable[[float], float]
+    label: str
+    look: style.Look
+
+
+def _selection(gamma: float, label: str, look: style.Look) -> Selector:
+    def params(calls: float) -> dict[str, Any]:
+        # Each of tau runs is made with probability gamma/(1 + gamma) on average.
+        largest = round(calls * (1.0 + gamma) / gamma)
+        return {"repetitions": laws.beta_binomial(largest, gamma)}
+
+    mechanism = private_tuning(finite(), "beta_binomial")
+    return Selector(mechanism, params, lambda calls: 2.0 + gamma, label, look)
+
+
+SELECTORS = {
+    "naive": Selector(
+        private_tuning(finite(), "point_mass"),
+        lambda calls: {"repetitions": laws.point_mass(int(calls))},
+        lambda calls: calls,
         "Best of K (B.1): Kε₁",
         {"color": "#000000", "linestyle": "-", "marker": "X"},
     ),
-    "algorithm-2": ("LT Algorithm 2: 3ε₁, Theorem 3.2", "Geometric η = 1"),
-    "selection-0.5": (
+    "algorithm-2": Selector(
+        private_tuning(finite()),
+        lambda calls: {"repetitions": laws.geometric(1.0 / calls)},
+        lambda calls: 3.0,
+        "LT Algorithm 2: 3ε₁, Theorem 3.2",
+        "Geometric η = 1",
+    ),
+    "selection-0.5": _selection(
+        0.5,
         "Selection, γ = 1/2: 2.5ε₁, CL Theorem 1",
         {"color": "#aa4499", "linestyle": "-.", "marker": "D"},
     ),
-    "selection-0.1": (
+    "selection-0.1": _selection(
+        0.1,
         "Selection, γ = 1/10: 2.1ε₁, CL Theorem 1",
         {"color": "#0072b2", "linestyle": (0, (5, 1.2)), "marker": "v"},
     ),
-    "algorithm-1": (
+    "algorithm-1": Selector(
+        threshold_selection(finite()),
+        lambda calls: {"threshold": 1.0, "stop_probability": 1.0 / calls},
+        lambda calls: 2.0,
         "LT Algorithm 1: 2ε₁, Theorem 3.1",
         {"color": "#009e73", "linestyle": "-", "marker": "o"},
     ),
 }
 
 
-def exact(selector: Selector, calls: float) -> float:
+@cells(
+    measures=["counts", "frequency"],
+    address=counted_alike("selector", [s.mechanism for s in SELECTORS.values()]),
+)
+def selected(
+    selector: Selector = over(SELECTORS),
+    calls: Annotated[
+        float, positive("expected number of runs; of Algorithm 1, at most")
+    ] = over(2, 4, 8, 16, 32, 64),
+    side: int = over({"data": 0, "neighbour": 1}),
+    run: Run = Run(),
+) -> Trial:
+    """Selections among the three outcomes."""
+    data = {"probabilities": run.pair[side], "scores": [1.0, 1.0, 0.0]}
+    return Trial(selector.mechanism, data, selector.params(calls))
+
+
+def exact(selector: Selector, calls: float, run: Run = Run()) -> float:
     """Exact epsilon on the simulated pair, at this expected number of calls."""
-    assert selector.mechanism.law is not None
-    params = selector.params(calls)
-    found = [
-        selector.mechanism.law(
-            {"probabilities": side, "scores": [1.0, 1.0, 0.0]}, params
-        ).probabilities
-        for side in base_pair()
-    ]
-    return exact_epsilon(found[0], found[1])
+    found = [selected(selector, calls, side, run) for side in (0, 1)]
+    law = selector.mechanism.law
+    assert law is not None
+    return exact_epsilon(*(law(t.data, t.params).probabilities for t in found))
 
 
-def _runs(selector: Selector, calls: float) -> float:
+def _runs(name: str, calls: float) -> float:
     """Expected number of runs, where it cannot be just any number."""
-    if selector.name.startswith("selection"):
-        return selector.params(calls)["repetitions"].mean
+    if name.startswith("selection"):
+        return SELECTORS[name].params(calls)["repetitions"].mean
     return calls
 
 
-def audited(counts: np.ndarray, confidence: float = 0.95) -> np.ndarray:
-    """Audited lower bound on epsilon of each cell, Int64["... 2 outcomes"]."""
-    flat = counts.reshape(-1, *counts.shape[-2:])
-    found = [
-        epsilon_lower_bound(first, second, 0.0, confidence, ["singletons"]).lower
-        for first, second in flat
-    ]
-    return np.array(found).reshape(counts.shape[:-2])
-
-
-def draw() -> Canvas:
+def draw(selected: xr.Dataset, run: Run = Run()) -> Canvas:
     """Lines: exact laws; dashes: theorems; points: audited from simulations."""
-    record = load("lt19-privacy-cost")
-    values = record.values
-    calls, epsilon = np.array(values["calls"]), values["epsilon"]
-    lower = audited(record.arrays["counts"])
+    calls, epsilon = selected["calls"].values, run.epsilon
+    lower = audited(selected.counts) / epsilon
     figure, (axes,) = style.panels(1, width=6.4, height=5.0)
     last = int(calls[-1])
-    for selector in SELECTORS:
-        row = values["selectors"].index(selector.name)
-        label, name = _LOOKS[selector.name]
-        look = style.look(name)
-        if selector.name == "naive":
+    claimed: dict[str, Any] = {"linewidth": 0.9, "linestyle": (0, (1, 1.5))}
+    for name in selected["selector"].values:
+        selector = SELECTORS[name]
+        look = style.look(selector.look)
+        if name == "naive":
             x = np.arange(2, last + 1, dtype=np.float64)
         else:
             x = np.geomspace(2, last, 31)
-        y = np.array([exact(selector, count) for count in x])
+        y = np.array([exact(selector, count, run) for count in x])
         style.line(
-            axes, [_runs(selector, n) for n in x], y / epsilon, look, label=label
+            axes, [_runs(name, n) for n in x], y / epsilon, look, label=selector.label
         )
         axes.plot(
-            x, [selector.factor(count) for count in x], color=look["color"],
-            linewidth=0.9, linestyle=(0, (1, 1.5)),
-        )  # fmt: skip
+            x, [selector.factor(count) for count in x], color=look["color"], **claimed
+        )
         axes.plot(
-            calls, lower[row] / epsilon, linestyle="none", marker=look["marker"],
+            calls, lower.sel(selector=name), linestyle="none", marker=look["marker"],
             color=look["color"], markerfacecolor="white", markersize=5.4, zorder=5,
         )  # fmt: skip
     grey: dict[str, Any] = {"color": "#555555"}
     axes.plot([], [], **grey, label="Exact, on one pair")
-    axes.plot([], [], **grey, linewidth=0.9, linestyle=(0, (1, 1.5)),
-              label="Claim: for every ε₁-DP run")  # fmt: skip
+    axes.plot([], [], **grey, **claimed, label="Claim: for every ε₁-DP run")
     axes.plot([], [], **grey, linestyle="none", marker="o", markerfacecolor="white",
               label="Audited lower bound (95 %)")  # fmt: skip
     axes.set_xscale("log", base=2)
@@ -119,10 +194,9 @@ def draw() -> Canvas:
     style.note(
         figure,
         f"One run has three outcomes and ε₁ = {epsilon:g}: the best is {odds} times as "
-        "likely on the "
-        f"neighbour, the middle one (probability {values['middle']:g} there) {odds} "
-        "times as rare; Algorithm 1 accepts both and has no last draw. Selection is "
-        f"that of Cohen et al. (CL). Points: {int(values['trials']):,} selections a "
+        f"likely on the neighbour, the middle one (probability {run.middle:g} there) "
+        f"{odds} times as rare; Algorithm 1 accepts both and has no last draw. Selection "
+        f"is that of Cohen et al. (CL). Points: {selected.attrs['trials']:,} selections a "
         "side; losses on events too rare to be seen escape them.",
     )
     return figure

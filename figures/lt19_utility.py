@@ -1,119 +1,220 @@
-"""Liu & Talwar 2019: what selection costs in utility at equal total epsilon."""
+"""Liu & Talwar 2019: what selection costs in utility at equal total epsilon.
 
-from typing import Any
+A synthetic landscape of 100 scores of sensitivity 1: one run of Algorithms 1 and 2
+draws a candidate uniformly and adds Laplace noise of scale 1/epsilon_1 to its score.
+Every selector gets the same total epsilon, pure. One trial is one selection. Where
+Algorithm 1 gives up, a uniformly random candidate is taken.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figures.common.figure import load
+from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.families.thresholds.threshold_selection import threshold_selection
+from jaxsel.families.tuning.noised_bases import random_candidate
+from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson, mean_interval
-from jaxsel.language.domains import positive
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import positive, probability, whole
 from jaxsel.pictures import style
-from sims.lt19_utility import (
-    BETA,
-    CANDIDATES,
-    EPSILONS,
-    SCORES,
-    SELECTORS,
-    TENTHS,
-    Selector,
-)
+from jaxsel.repetitions import geometric
+from jaxsel.sweeps.functions import Trial, cells, counted_alike
+from jaxsel.sweeps.signature import over
 
 TITLE = "Liu & Talwar 2019: utility of private selection at equal total epsilon"
 SECONDS = 12
-LARGE = 15.0  # a loss above this is a failure, in the second panel
-SETTABLE = {
-    "LARGE": positive("a loss above this is a failure"),
-}
-_DENSE = np.geomspace(EPSILONS[0], EPSILONS[-1], 33)
-_LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "exponential mechanism": (
+TRIALS = 500_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Landscape:
+    """The scores, and when Algorithm 1 stops."""
+
+    candidates: Annotated[int, whole("how many scores", at_least=10)] = 100
+    beta: Annotated[float, probability("of a failure")] = 0.1
+
+    @property
+    def tenths(self) -> np.ndarray:
+        """The scores in tenths, best first: Int64["candidates"].
+
+        Few are good: the share that loses less than x grows like x^2.
+        """
+        share = (np.arange(self.candidates) + 0.5) / self.candidates
+        return np.round(1000.0 * (1.0 - np.sqrt(share))).astype(np.int64)
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Float["candidates"]."""
+        return self.tenths / 10.0
+
+    @property
+    def stop_probability(self) -> float:
+        """As LT-E18 says."""
+        return self.beta / (2.0 * self.candidates)
+
+
+class Selector(NamedTuple):
+    """One way to choose a candidate.
+
+    Attributes:
+      mechanism: what runs.
+      params: landscape, total epsilon -> its parameters.
+      label, look: in the picture.
+    """
+
+    mechanism: Mechanism
+    params: Callable[[Landscape, float], dict[str, Any]]
+    label: str
+    look: dict[str, Any]
+
+
+def _threshold(behind: float, look: dict[str, Any]) -> Selector:
+    def params(land: Landscape, epsilon: float) -> dict[str, Any]:
+        return {
+            # Theorem 3.1 without a last draw: 2 epsilon_1
+            "noise_scale": 2.0 / epsilon,
+            "threshold": land.scores[0] - behind,
+            "stop_probability": land.stop_probability,
+        }
+
+    mechanism = threshold_selection(random_candidate("laplace"))
+    label = f"Algorithm 1, threshold q* − {behind:g}: ε₁ = ε/2"
+    return Selector(mechanism, params, label, look)
+
+
+def _stopping(
+    gamma: Callable[[Landscape], float], words: str, look: dict[str, Any]
+) -> Selector:
+    def params(land: Landscape, epsilon: float) -> dict[str, Any]:
+        law = geometric(gamma(land))
+        return {"noise_scale": 3.0 / epsilon, "repetitions": law}  # 3 epsilon_1
+
+    mechanism = private_tuning(random_candidate("laplace"))
+    return Selector(mechanism, params, f"Algorithm 2, γ = {words}: ε₁ = ε/3", look)
+
+
+SELECTORS = {
+    "exponential mechanism": Selector(
+        noisy_max("gumbel", method="race"),
+        lambda land, epsilon: {"epsilon": epsilon},
         "Exponential mechanism, index only",
         {"color": "#000000", "linestyle": "-", "marker": "p"},
     ),
-    "Algorithm 1, best - 10": (
-        "Algorithm 1, threshold q* − 10: ε₁ = ε/2",
-        {"color": "#0072b2", "linestyle": "-", "marker": "<"},
+    "Algorithm 1, best - 10": _threshold(
+        10.0, {"color": "#0072b2", "linestyle": "-", "marker": "<"}
     ),
-    "Algorithm 1, best - 30": (
-        "Algorithm 1, threshold q* − 30: ε₁ = ε/2",
-        {"color": "#3aa0dd", "linestyle": (0, (5, 1.2)), "marker": ">"},
+    "Algorithm 1, best - 30": _threshold(
+        30.0, {"color": "#3aa0dd", "linestyle": (0, (5, 1.2)), "marker": ">"}
     ),
-    "Algorithm 2, beta/2K": (
-        "Algorithm 2, γ = β/(2K): ε₁ = ε/3",
+    "Algorithm 2, beta/2K": _stopping(
+        lambda land: land.stop_probability,
+        "β/(2K)",
         {"color": "#d55e00", "linestyle": "--", "marker": "s"},
     ),
-    "Algorithm 2, 1/K": (
-        "Algorithm 2, γ = 1/K: ε₁ = ε/3",
+    "Algorithm 2, 1/K": _stopping(
+        lambda land: 1.0 / land.candidates,
+        "1/K",
         {"color": "#8c6d1f", "linestyle": (0, (4, 1, 1, 1)), "marker": "d"},
     ),
-    "publish all": (
+    "publish all": Selector(
+        noisy_max("laplace"),
+        # Every score is published at epsilon/K, and the best of them is taken.
+        lambda land, epsilon: {"noise_scale": land.candidates / epsilon},
         "Naive composition, all scores published: ε₁ = ε/K",
         style.look("Naive repetition"),
     ),
 }
 
 
-def _losses() -> tuple[np.ndarray, np.ndarray]:
+@cells(
+    measures=["counts", "frequency"],
+    address=counted_alike("selector", [s.mechanism for s in SELECTORS.values()]),
+)
+def selected(
+    selector: Selector = over(SELECTORS),
+    epsilon: Annotated[float, positive("total epsilons")] = over(
+        0.1, 0.2, 0.5, 1.0, 2.0, 5.0
+    ),
+    land: Landscape = Landscape(),
+) -> Trial:
+    """Selections among the candidates."""
+    return Trial(selector.mechanism, land.scores, selector.params(land, epsilon))
+
+
+def _losses(land: Landscape, large: float) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers for each outcome: K times the loss in tenths, and of its excess.
 
-    With no release a uniformly random candidate is taken, hence the K.
+    With no release, the last outcome, a uniformly random candidate is taken, hence the K.
     """
-    lost = TENTHS.max() - TENTHS
-    large = (lost > 10.0 * LARGE).astype(np.int64)
-    found = [np.append(CANDIDATES * v, v.sum()) for v in (lost, large)]
+    lost = land.tenths.max() - land.tenths
+    excess = (lost > 10.0 * large).astype(np.int64)
+    found = [np.append(land.candidates * v, v.sum()) for v in (lost, excess)]
     return found[0], found[1]
 
 
-def lines(selector: Selector, epsilons: np.ndarray = _DENSE) -> tuple[np.ndarray, ...]:
-    """Exact expected loss, and exact chance of a loss above LARGE, at each epsilon."""
-    law = selector.mechanism.law
+def lines(
+    selector: Selector,
+    epsilons: np.ndarray,
+    land: Landscape = Landscape(),
+    large: float = 15.0,
+) -> list[np.ndarray]:
+    """Exact expected loss, and exact chance of a large one, at each epsilon."""
+    law, found = selector.mechanism.law, []
     assert law is not None
-    found = []
-    for values, unit in zip(_losses(), (10.0, 1.0), strict=True):
+    for values, unit in zip(_losses(land, large), (10.0, 1.0), strict=True):
         probabilities = (
-            law(SCORES, selector.params(e)).probabilities for e in epsilons
+            law(land.scores, selector.params(land, e)).probabilities for e in epsilons
         )
         exact = [p @ values[: p.size] for p in probabilities]
-        found.append(np.array(exact) / (unit * CANDIDATES))
-    return tuple(found)
+        found.append(np.array(exact) / (unit * land.candidates))
+    return found
 
 
 def points(
-    counts: np.ndarray, confidence: float = 0.95
+    found: xr.Dataset,
+    land: Landscape = Landscape(),
+    large: float = 15.0,
+    confidence: float = 0.95,
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(mean, low, high) of the loss, and of the chance of a loss above LARGE.
+    """(mean, low, high) of the loss, and of the chance of a large one.
 
     Args:
-      counts: Int["epsilons candidates+1"].
+      found: a selector of ``selected``.
+      land, large: as simulated, and what a large loss is above.
       confidence: of each interval.
     """
-    trials = counts.sum(axis=1)
-    lost, large = _losses()
+    outcomes = [*map(str, range(land.candidates)), "none"]
+    counts, trials = found.counts.sel(outcome=outcomes).values, found.attrs["trials"]
+    lost, excess = _losses(land, large)
     total, squares = counts @ lost, counts @ lost**2
-    scale = 10.0 * CANDIDATES
+    scale = 10.0 * land.candidates
     low, high = mean_interval(
         trials, total, squares, confidence, 0.0, float(lost.max())
     )
     result = [(total / trials / scale, low / scale, high / scale)]
     # With no release the chance is that of a random candidate: bounded, not binomial.
-    total, squares = counts @ large, counts @ large**2
+    total, squares = counts @ excess, counts @ excess**2
     if np.any(counts[:, -1]):
         limits = mean_interval(
-            trials, total, squares, confidence, 0.0, float(large.max())
+            trials, total, squares, confidence, 0.0, float(excess.max())
         )
-        low, high = (limit / CANDIDATES for limit in limits)
+        low, high = (limit / land.candidates for limit in limits)
     else:
-        low, high = clopper_pearson(total // CANDIDATES, trials, confidence)
-    result.append((total / trials / CANDIDATES, low, high))
+        low, high = clopper_pearson(total // land.candidates, trials, confidence)
+    result.append((total / trials / land.candidates, low, high))
     return result
 
 
-def _axis(axes: Axes) -> None:
+def _axis(axes: Axes, epsilons: np.ndarray) -> None:
     axes.set_xscale("log")
-    axes.set_xlim(0.9 * EPSILONS[0], 1.1 * EPSILONS[-1])
+    axes.set_xlim(0.9 * epsilons[0], 1.1 * epsilons[-1])
     axes.set_xticks([0.1, 0.2, 0.5, 1, 2, 5])
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -121,43 +222,46 @@ def _axis(axes: Axes) -> None:
     axes.set_xlabel("Total ε of what is released")
 
 
-def draw() -> Canvas:
+def draw(
+    selected: xr.Dataset,
+    land: Landscape = Landscape(),
+    large: Annotated[float, positive("a loss above this is a failure")] = 15.0,
+) -> Canvas:
     """Lines: exact laws; points: simulated, with 95 % intervals."""
-    record = load("lt19-utility")
+    epsilons, scores = selected["epsilon"].values, land.scores
+    dense = np.geomspace(epsilons[0], epsilons[-1], 33)
     figure, panels = style.panels(2, width=9.4, height=5.0)
-    for row, name in enumerate(record.values["selectors"]):
-        label, look = _LOOKS[name]
-        exact = lines(SELECTORS[name])
-        seen = points(record.arrays["counts"][row])
+    for name in selected["selector"].values:
+        selector = SELECTORS[name]
+        exact = lines(selector, dense, land, large)
+        seen = points(selected.sel(selector=name), land, large)
         for axes, curve, (mean, low, high) in zip(panels, exact, seen, strict=True):
-            style.line(axes, _DENSE, curve, look, label=label)
+            style.line(axes, dense, curve, selector.look, label=selector.label)
             shown = mean > 0
-            style.points(
-                axes, np.array(EPSILONS)[shown], mean[shown], low[shown], high[shown],
-                look,
-            )  # fmt: skip
+            ends = low[shown], high[shown]
+            style.points(axes, epsilons[shown], mean[shown], *ends, selector.look)
     loss, failure = panels
     for axes in panels:
-        _axis(axes)
+        _axis(axes, epsilons)
         axes.set_yscale("log")
     loss.axhline(
-        float(SCORES.max() - SCORES.mean()), color="#b00020", linewidth=1.0,
+        float(scores.max() - scores.mean()), color="#b00020", linewidth=1.0,
         linestyle=":", label="A random candidate",
     )  # fmt: skip
     loss.set_ylim(2e-2, 100.0)
     loss.set_ylabel("Expected loss q* − q of the selected candidate")
     failure.set_ylim(1e-4, 1.5)
-    failure.set_ylabel(f"Chance of a loss above {LARGE:g}")
+    failure.set_ylabel(f"Chance of a loss above {large:g}")
     handles, labels = loss.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
     style.note(
         figure,
-        f"K = {CANDIDATES} scores of sensitivity 1 between {SCORES.min():g} and "
-        f"{SCORES.max():g}, few of them good. A run of Algorithms 1 and 2 draws a "
+        f"K = {land.candidates} scores of sensitivity 1 between {scores.min():g} and "
+        f"{scores.max():g}, few of them good. A run of Algorithms 1 and 2 draws a "
         "candidate and adds Laplace noise of scale 1/ε₁; the candidate and its noisy "
-        f"score are released. Algorithm 1 stops with probability β/(2K), β = {BETA:g}, "
-        "after each failure; if it gives up, a random candidate is taken. All are pure "
-        "ε-DP. Lines: exact laws. Points: "
-        f"{int(record.values['trials']):,} selections each, 95 % intervals.",
+        "score are released. Algorithm 1 stops with probability β/(2K), "
+        f"β = {land.beta:g}, after each failure; if it gives up, a random candidate is "
+        "taken. All are pure ε-DP. Lines: exact laws. Points: "
+        f"{selected.attrs['trials']:,} selections each, 95 % intervals.",
     )
     return figure

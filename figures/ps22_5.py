@@ -117,7 +117,8 @@ def draw(
         style.line(axes, *theory(name, low, high, price), legend)
     for name in tuned["family"].values:
         row = tuned.sel(family=name)
-        style.points(axes, row.price, *simulated(row), NAMES[name])
+        mean, *ends = simulated(row)
+        style.points(axes, row.price, mean, ends[0], ends[1], NAMES[name])
     axes.set(xlim=(low, high), ylim=(0.5, 1.005))
     axes.set_xlabel(f"Privacy ε for (ε, {words.scientific(price.delta)})-DP")
     axes.set_ylabel("Expected quantile = 1 − 𝔼[1/(K+1)]")

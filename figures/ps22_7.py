@@ -14,7 +14,6 @@ from figures.common import words
 from figures.common.figure import load
 from figures.common.search_accuracy import DELTA, budget, curve, numbers_of, simulated
 from jaxsel.families.tuning.bounds.released_search_budget import training_base
-from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.host.records import digest
 from jaxsel.pictures import style
@@ -94,7 +93,7 @@ def _search_panel(
     best = table.correct.max() / table.test_images
     axes.axhline(best, color=_NOT_PRIVATE, linewidth=1.0, label="Not private: the best")
     if axis != "released":
-        single = base_epsilon(training_base(*numbers_of(table)), DELTA)
+        single = training_base(*numbers_of(table)).epsilon(DELTA)
         axes.axvline(
             single, color=style.NEUTRAL["color"], linewidth=0.9, linestyle=":",
             label="ε of one run, no search",

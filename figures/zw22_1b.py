@@ -1,28 +1,52 @@
-"""Zhu & Wang 2022, Figure 1(b): recall against k on a histogram of two levels."""
+"""Zhu & Wang 2022, Figure 1(b): recall where k of 15,000 bins count 700 and the rest 0.
 
+(0.15, 1e-6)-DP a query, for many k: one-shot Gumbel noise on all bins (EM-CDP), Top
+Stable, and StableTopK, which finds k itself (Algorithm 2). One trial is one query; its
+recall is the number of full bins released, over k.
+"""
+
+import dataclasses
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
-from figures.common.figure import load
+from jaxsel import Performance
+from jaxsel.data.histograms import two_level_histogram
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import exponential_top_k_scale, top_stable
-from jaxsel.families.top_k.calibration import largest_rho
+from jaxsel.families.top_k.calibration import (
+    StableTopK,
+    largest_rho,
+    stable_top_k_calibration,
+)
+from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.recall import Groups, hit_law
+from jaxsel.families.top_k.stable import stable_top_k
+from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.host.intervals import mean_interval
-from jaxsel.language.base import Relation
+from jaxsel.kernel.statistics import sums
+from jaxsel.language.base import Mechanism, Relation
+from jaxsel.language.domains import positive, probability, whole
 from jaxsel.pictures import style
-from sims import zw22_1b as sim
+from jaxsel.sweeps.axes import Place
+from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.signature import over
 
 TITLE = "Zhu & Wang 2022, Figure 1(b): recall against k on two levels"
+TRIALS = 1000
 SECONDS = 13
+METHODS: Mapping[str, Mechanism] = {
+    "EM-CDP": exponential_top_k(),
+    "TS": top_stable_sets(),
+    "StableTopK": stable_top_k(),
+}
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "StableTopK": (
         "StableTopK (Algorithm 2)",
@@ -35,6 +59,58 @@ _GENERAL = (
     "EM-CDP, for counts moving either way", {"color": "#0072b2", "linestyle": ":"}
 )  # fmt: skip
 CURVE = tuple(int(k) for k in np.unique(np.rint(np.geomspace(10, 1500, 33))))
+
+
+_CAPACITY = 4096  # visits of a race at the largest k, and more
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """A query of a histogram of two levels, and what it spends."""
+
+    epsilon: Annotated[float, positive("epsilon of a query")] = 0.15
+    delta: Annotated[float, probability("delta of a query")] = 1e-6
+    bins: Annotated[int, whole("bins of the histogram", at_least=3000)] = 15_000
+    count: Annotated[int, whole("of a full bin", at_least=1)] = 700
+
+    def stable(self) -> StableTopK:
+        """Half of delta for the test, as in the paper."""
+        return stable_top_k_calibration(self.epsilon, self.delta)
+
+    def params(self, method: str, k: int) -> dict[str, Any]:
+        """Parameters of a method at k."""
+        if method == "EM-CDP":
+            rho = largest_rho(self.epsilon, self.delta)
+            return {"k": k, "rho": rho, "capacity": _CAPACITY}
+        if method == "TS":
+            return {"k": k, "epsilon": self.epsilon, "delta": self.delta}
+        found = self.stable()
+        return {"k": k, "rho": found.rho, "delta_t": found.delta_t}
+
+    def threshold(self, k: int) -> int:
+        """Of Top Stable, in votes."""
+        return round(top_stable(self.epsilon, self.delta, k).threshold)
+
+
+def _address(place: Place) -> tuple[int, int]:
+    method = place.index["method"]
+    # What Top Stable tests has another shape at every k: it was run for each alone.
+    return method, 0 if list(METHODS)[method] == "TS" else place.index["k"]
+
+
+def _hits(release):
+    return {"hits": release.hits, "squares": release.hits * release.hits}
+
+
+@cells(address=_address, performance=Performance(block_size=256))
+def queried(
+    method: str = over(*METHODS),
+    k: int = over(10, 20, 50, 100, 200, 500, 1000, 1500),
+    query: Query = Query(),
+) -> Trial:
+    """Exact sums of the hits and of their squares."""
+    data = two_level_histogram(k, bins=query.bins, count=query.count).data
+    return Trial(METHODS[method], data, query.params(method, k), statistic=sums(_hits))
 
 
 class Recall(NamedTuple):
@@ -51,31 +127,32 @@ class Recall(NamedTuple):
 
 
 @functools.cache
-def exact(method: str, k: int) -> tuple[float, float]:
+def exact(method: str, k: int, query: Query = Query()) -> tuple[float, float]:
     """Mean and standard deviation of a query's recall, from its exact law.
 
     Args:
       method: of the simulation, or "EM-CDP, general": noise for counts that may move in
         different directions.
       k: how many bins are full.
+      query: what is asked.
     """
     if method.startswith("EM-CDP"):
         relation = Relation.GENERAL if method != "EM-CDP" else Relation.MONOTONE
-        rho = largest_rho(sim.EPSILON, sim.DELTA)
+        rho = largest_rho(query.epsilon, query.delta)
         scale = exponential_top_k_scale(rho, k, relation)
         levels = Groups(
-            np.array([float(sim.COUNT), 0.0]),
-            np.array([k, sim.BINS - k]),
+            np.array([float(query.count), 0.0]),
+            np.array([k, query.bins - k]),
             np.array([True, False]),
         )
         law = hit_law(levels, k, scale)
     else:
-        gaps = np.zeros(sim.BINS - 1)
-        gaps[k - 1] = sim.COUNT
+        gaps = np.zeros(query.bins - 1)
+        gaps[k - 1] = query.count
         if method == "TS":
-            law = top_stable_law(gaps[:k], top_stable(sim.EPSILON, sim.DELTA, k), k)
+            law = top_stable_law(gaps[:k], top_stable(query.epsilon, query.delta, k), k)
         else:
-            found = sim.calibration()
+            found = query.stable()
             chosen = largest_gap_law(gaps, found.selection_scale)
             passed = pass_probability(gaps, found.test_scale, found.delta_t)
             # A larger set holds all k full bins, and others.
@@ -88,12 +165,10 @@ def exact(method: str, k: int) -> tuple[float, float]:
     return mean, float(np.sqrt(max(np.sum(law * share**2) - mean**2, 0.0)))
 
 
-def recalls(record, method: str, confidence: float = 0.95) -> Recall:
+def recalls(row: xr.Dataset, confidence: float = 0.95) -> Recall:
     """Simulated recall of a method at each k."""
-    values = record.values
-    row, trials = values["methods"].index(method), int(values["trials"])
-    hits, squares = record.arrays["hits"][row], record.arrays["squares"][row]
-    sizes = np.array(values["sizes"], dtype=np.float64)
+    trials, sizes = row.attrs["trials"], row["k"].values.astype(np.float64)
+    hits, squares = row.hits.values, row.squares.values
     limits = [
         mean_interval(trials, total, square, confidence, 0.0, k)
         for total, square, k in zip(hits, squares, sizes, strict=True)
@@ -104,28 +179,21 @@ def recalls(record, method: str, confidence: float = 0.95) -> Recall:
     return Recall(mean / sizes, low / sizes, high / sizes, spread / sizes)
 
 
-def _line(axes: Axes, mean_of: Callable[[int], float], label: str, look) -> None:
-    style.line(axes, CURVE, [mean_of(k) for k in CURVE], look, label=label)
-
-
-def draw() -> Canvas:
+def draw(queried: xr.Dataset, query: Query = Query()) -> Canvas:
     """Exact curves, simulated points, and the spread of single queries."""
-    record = load("zw22-1b")
-    values = record.values
-    sizes = values["sizes"]
     figure, (axes,) = style.panels(width=6.2, height=4.4)
     for method, (label, look) in _LOOKS.items():
-        curve = np.array([exact(method, k) for k in CURVE])
-        found = recalls(record, method)
-        _line(axes, lambda k, m=method: exact(m, k)[0], label, look)
-        low, high = curve[:, 0] - curve[:, 1], curve[:, 0] + curve[:, 1]
+        mean, deviation = np.array([exact(method, k, query) for k in CURVE]).T
+        style.line(axes, CURVE, mean, look, label=label)
         axes.fill_between(
-            CURVE, np.maximum(low, 0.0), np.minimum(high, 1.0), color=look["color"],
-            alpha=0.13, linewidth=0.0,
+            CURVE, np.maximum(mean - deviation, 0.0), np.minimum(mean + deviation, 1.0),
+            color=look["color"], alpha=0.13, linewidth=0.0,
         )  # fmt: skip
-        style.points(axes, sizes, found.mean, found.low, found.high, look)
+        found = recalls(queried.sel({"method": method}))
+        style.points(axes, queried["k"], found.mean, found.low, found.high, look)
     label, look = _GENERAL
-    _line(axes, lambda k: exact("EM-CDP, general", k)[0], label, look)
+    general = [exact("EM-CDP, general", k, query)[0] for k in CURVE]
+    style.line(axes, CURVE, general, look, label=label)
     axes.set_xscale("log")
     ticks = [10, 20, 50, 100, 200, 500, 1500]
     axes.set_xticks(ticks, [str(k) for k in ticks])
@@ -136,26 +204,22 @@ def draw() -> Canvas:
     style.legend(axes, loc="center right", bbox_to_anchor=(0.99, 0.64))
     style.note(
         figure,
-        f"{values['bins']:,} bins, k of them count {values['count']}, the rest 0; "
-        f"({values['epsilon']:g}, {words.power(sim.DELTA)})-DP a query. Lines: exact "
+        f"{query.bins:,} bins, k of them count {query.count}, the rest 0; "
+        f"({query.epsilon:g}, {words.power(query.delta)})-DP a query. Lines: exact "
         "laws; shaded: one standard deviation of a query's recall; points: means of "
-        f"{int(values['trials']):,} simulated queries, 95 % intervals."
-        f"{_finding(sizes)}",
+        f"{queried.attrs['trials']:,} simulated queries, 95 % intervals."
+        f"{_finding(query, *queried['k'].values[[0, -1]])}",
     )
     return figure
 
 
-def _finding(sizes) -> str:
+def _finding(query: Query, smallest: int, largest: int) -> str:
     """What is seen of Top Stable, where its tests pass at every k."""
-    first, last = _threshold(sizes[0]), _threshold(sizes[-1])
-    if last >= sim.COUNT:
+    first, last = query.threshold(smallest), query.threshold(largest)
+    if last >= query.count:
         return ""
     return (
         " Top Stable (sizes tested from k downwards) does not fall with k here, unlike in "
         f"the paper: its threshold grows from {first} to {last} votes only, below the gap "
-        f"of {sim.COUNT}."
+        f"of {query.count}."
     )
-
-
-def _threshold(k: int) -> int:
-    return round(top_stable(sim.EPSILON, sim.DELTA, k).threshold)

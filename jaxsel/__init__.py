@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         threshold_selection as threshold_selection,
     )
     from jaxsel.families.tuning import bases as bases
+    from jaxsel.families.tuning.base_forms import guarantee_of as guarantee_of
     from jaxsel.families.tuning.noised_bases import noised_score as noised_score
     from jaxsel.families.tuning.noised_bases import random_candidate as random_candidate
     from jaxsel.families.tuning.planning.optimal import Optimal as Optimal
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
     from jaxsel.questions.compose import CompositionDelta as CompositionDelta
     from jaxsel.questions.compose import compose as compose
     from jaxsel.questions.compose import compose_delta as compose_delta
-    from jaxsel.questions.compose import guarantee_of as guarantee_of
     from jaxsel.questions.compose import (
         privacy_loss_distribution as privacy_loss_distribution,
     )
@@ -132,7 +132,7 @@ _PUBLIC = {
     "compose": "questions.compose:compose",
     "compose_delta": "questions.compose:compose_delta",
     "from_law": "kernel.tables:from_law",
-    "guarantee_of": "questions.compose:guarantee_of",
+    "guarantee_of": "families.tuning.base_forms:guarantee_of",
     "mechanism": "questions.account:mechanism",
     "noised_score": "families.tuning.noised_bases:noised_score",
     "noisy_max": "families.noisy_max.noisy_max:noisy_max",

@@ -1,6 +1,5 @@
 """python -m sims [NAME ...]: run simulations and store their records."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,17 +12,11 @@ from jaxsel.cli.arguments import (
     read_trials,
 )
 from jaxsel.cli.output import print_table, say
-from jaxsel.cli.scaling import (
-    RecordOption,
-    Scaling,
-    SchedulerOption,
-    ShardOption,
-    say_kept,
-    scaled,
-)
+from jaxsel.cli.scaling import RecordOption, SchedulerOption, ShardOption, workers
 from jaxsel.host.blas_threads import one_for_this_process
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import compiled
-from sims.registry import OUT, SIMS, check_simulates, compute, run
+from sims.registry import OUT, SIMS, find, run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -48,8 +41,8 @@ def main(
 ) -> None:
     """Run the simulations behind the figures and store their records.
 
-    With --shard only a share of their trials is run, and kept in --record; `jaxsel merge`
-    stores the records.
+    With --shard only a share of their trials is run, and kept in files beside --record, one
+    a grid; `jaxsel merge FILE... --out FOLDER` makes the records of them.
     """
     if list_them:
         rows = [[sim.name, sim.module, sim.trials] for sim in SIMS.values()]
@@ -57,30 +50,28 @@ def main(
         return
     with bad_input_exits():
         chosen = names or list(SIMS)
-        options = {"names": chosen, "seed": seed}
-        parted = shard is not None or record is not None
-        for name in chosen if parted else ():
-            check_simulates(name)
-        scaling = Scaling(shard, record, scheduler=scheduler)
-        with scaled(scaling, "sims", options, trials) as role:
-            again |= parted
-            simulate_all(chosen, trials, seed, again, None if role.part else out)
-        if role.part is not None:
-            say_kept(role.part, json=False)
-
-
-def simulate_all(
-    names: Sequence[str], trials: str | None, seed: int, again: bool, out: Path | None
-) -> None:
-    """Runs simulations and stores their records in ``out``; None stores nothing."""
-    number = None if trials is None else read_trials(trials)
-    compilation_cache()
-    for name in names:
-        if out is None:
-            compute(name, trials=number, seed=seed)
-        else:
-            run(name, trials=number, seed=seed, out=out, again=again, say=say)
-        compiled.forget()
+        number = None if trials is None else read_trials(trials)
+        compilation_cache()
+        if shard is None and record is None:
+            with workers(scheduler):
+                for name in chosen:
+                    run(name, trials=number, seed=seed, out=out, again=again, say=say)
+                    compiled.forget()
+            return
+        if shard is None or record is None or scheduler is not None:
+            raise InputError(
+                "--shard and --record belong together, without --scheduler; give both"
+            )
+        for name in chosen:
+            if not find(name).pieces:
+                raise InputError(
+                    f"{name} has no grid of cells to share out; run it whole"
+                )
+            for piece in find(name).pieces:
+                trials_of = SIMS[name].trials if number is None else number
+                kept = piece.keep_share(shard, record, trials_of, seed)
+                say(f"shard {shard} of {piece.name} is kept in {kept}")
+            compiled.forget()
 
 
 if __name__ == "__main__":

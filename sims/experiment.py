@@ -21,7 +21,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jaxsel.host import records
 from jaxsel.host.errors import InputError
 from sims.settings import Setting, Settings, suffix
 
@@ -90,17 +89,52 @@ class Piece(NamedTuple):
                 f"{self.experiment} was not simulated yet; run python -m sims "
                 f"{self.experiment}"
             )
-        with records.opened(path) as found:
-            return found.load()
+        from jaxsel.sweeps import files
+
+        return files.dataset_of(path)
 
     def configuration(self, out: Path, chosen: Settings) -> dict[str, Any] | None:
         """What its record was made from; None if there is none that can be read."""
         path = self.path(out, chosen)
+        from jaxsel.sweeps import files
+
         if path.exists():
-            with contextlib.suppress(InputError, OSError, KeyError, ValueError):
-                with records.opened(path) as found:
-                    return json.loads(found.attrs["configuration"])
+            with contextlib.suppress(InputError, KeyError):
+                return json.loads(files.dataset_of(path).attrs["configuration"])
         return None
+
+    def keep_share(self, shard: str, record: str, trials: int, seed: int) -> str:
+        """Counts one shard's share, and keeps it in a file of its own for ``jaxsel merge``.
+
+        Args:
+          shard: which, as for ``jaxsel.sweeps.keep_share``.
+          record: a file's name, to which the function's is added.
+          trials, seed: of the whole.
+
+        Returns:
+          The name of its file.
+
+        Raises:
+          InputError: if the function is no grid of cells.
+        """
+        from jaxsel.shards import read_shard
+        from jaxsel.sweeps import keep_share
+        from jaxsel.sweeps.functions import declared, shared_trials
+
+        if hasattr(self.function, "computed"):
+            raise InputError(
+                f"{self.experiment} has no grid of cells in {self.name} to share out (it "
+                "trains, reads tables or computes exact laws); run it whole"
+            )
+        path = Path(record.replace("{shard}", str(read_shard(shard).index)))
+        path = path.with_name(f"{path.stem}.{self.experiment}.{self.name}{path.suffix}")
+        performance = declared(self.function).performance
+        keep_share(
+            shard, self.function, {}, record=path, seed=seed,
+            trials=shared_trials(self.function, trials),
+            **({} if performance is None else {"performance": performance}),
+        )  # fmt: skip
+        return str(path)
 
     def run(
         self,
@@ -120,7 +154,7 @@ class Piece(NamedTuple):
           again: count again even what is there.
         """
         path = self.path(out, chosen)
-        if again or self.configuration(out, chosen) is None:
+        if again or not _can_go_on(path):
             path.unlink(missing_ok=True)
         values = {each.setting.name: each.value for each in self.own(chosen)}
         compute(
@@ -128,6 +162,17 @@ class Piece(NamedTuple):
             seed=configuration["seed"], progress=progress, record=path,
             attributes={"configuration": json.dumps(configuration)},
         )  # fmt: skip
+
+
+def _can_go_on(path: Path) -> bool:
+    """Whether a file holds a sweep, whose tallies can be used."""
+    from jaxsel.sweeps import files
+
+    try:
+        files.read(path)
+    except InputError:
+        return False
+    return True
 
 
 def compute(

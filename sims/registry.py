@@ -116,7 +116,8 @@ def settings_of(name: str, chosen: Settings) -> Settings:
     if not sim.pieces:
         return of_module(sim.module, chosen)
     kept = [each for piece in sim.pieces for each in piece.own(chosen)]
-    return tuple(dict.fromkeys(kept))
+    # In their own order, by which records are called.
+    return tuple(each for each in chosen if each in kept)
 
 
 def _configuration(
@@ -129,9 +130,16 @@ def _configuration(
             setting.name: list(value) if isinstance(value, tuple) else value
             for setting, value in settings
         }
-    # What calls its functions, and makes their data sets.
-    runs = ["jaxsel.sweeps.running"] if sim.pieces else []
-    return own | dependencies(sim.module, *runs)
+    found = dependencies(sim.module)
+    if sim.pieces:
+        # What calls its functions, and makes their data sets.
+        runs = source_digest.digests(["jaxsel.sweeps.running"])
+        found["code"] |= {
+            name: code
+            for name, code in runs.items()
+            if name.startswith("jaxsel.sweeps.")
+        }
+    return own | found
 
 
 def record_paths(name: str, out: Path = OUT, settings: Settings = ()) -> list[Path]:
@@ -204,15 +212,6 @@ def why_simulated(
     if before is None:
         return "the record cannot be read"
     return why_stale(before, _configuration(sim, trials, seed, settings))
-
-
-def check_simulates(name: str) -> None:
-    """InputError unless the trials of a simulation are those of the engine."""
-    if "jaxsel.kernel.engine" not in source_digest.digests([find(name).module]):
-        raise InputError(
-            f"{name} does not simulate with jaxsel.kernel.engine (it reads tables or "
-            "computes exact laws), so that there is nothing to share out; run it whole"
-        )
 
 
 def compute(

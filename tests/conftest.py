@@ -13,6 +13,7 @@ import os
 import re
 import types
 import zlib
+from importlib import metadata
 from pathlib import Path
 
 # Before JAX is imported: sharding is tested on four devices everywhere.
@@ -25,6 +26,10 @@ if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")
 # The tests of the newest versions, before a release, optimise as users do.
 if "xla_backend_optimization_level" not in os.environ["XLA_FLAGS"]:
     os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
+    # The older emitters of fused loops compile in half the time, and their code is a little
+    # slower. XLA ends a process that gives it a flag it does not know.
+    if metadata.version("jaxlib").startswith("0.10."):
+        os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false"
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".jax_cache")
 )
@@ -167,6 +172,9 @@ def pytest_collection_finish(session):
 # Programs that were compiled, or read from the cache, since some were last dropped.
 _programs = 0
 _MOST_PROGRAMS = 64
+# At the end of a file fewer are kept: files have few in common, and read those from the
+# cache. What followed without JAX had them in memory to its end.
+_MOST_AT_THE_END = 16
 
 
 def _count_program(event: str, *_, **__) -> None:
@@ -182,7 +190,8 @@ def pytest_runtest_teardown(item, nextitem):
     """A program takes megabytes, and is never dropped otherwise: after so many tests of
     one worker, gigabytes."""
     global _programs
-    if _programs > _MOST_PROGRAMS:
+    ends = nextitem is None or nextitem.path != item.path
+    if _programs > (_MOST_AT_THE_END if ends else _MOST_PROGRAMS):
         compiled.forget()
         _programs = 0
 
@@ -197,13 +206,19 @@ def seed() -> int:
     return int(os.environ.get("JAXSEL_TEST_SEED", "20260101"))
 
 
-@pytest.fixture
-def coarse_prices(monkeypatch):
+def _coarse_prices():
     """Quick programs of the priced envelope: at any resolution it is a bound."""
     from jaxsel.families.tuning.bounds import priced_envelope
 
     coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
-    monkeypatch.setattr(priced_envelope, "FINE", coarse)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(priced_envelope, "FINE", coarse)
+        yield
+
+
+coarse_prices = pytest.fixture(_coarse_prices)
+# For a file whose own fixtures account, too: those of a file come before those of a test.
+coarse_prices_of_file = pytest.fixture(_coarse_prices, scope="module")
 
 
 @pytest.fixture(name="seed")

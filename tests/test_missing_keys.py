@@ -155,20 +155,34 @@ def test_a_sweep_that_lacks_a_part_is_refused(tmp_path):
         return jaxsel.sweep("noisy_max", {"epsilon": [1, 2]}, trials=50, record=path)
 
     sweep()
-    whole = path.read_bytes()
-    with h5py.File(path) as file:
-        names = set(file["tallies"])
-    assert {"key", "first", "last", "code", "events", "counts", "rest"} <= names
-    for name in ("key", "first", "last", "code", "events", "counts", "rest"):
+    whole, stored = path.read_bytes(), records.read(path)
+    found = json.loads(stored.attributes["found"])
+    arrays = stored.arrays
+    assert set(arrays) == {"first", "last", "events", "counts"}
+    for name, array in arrays.items():
+        lacking = {k: v for k, v in arrays.items() if k != name}
+        rewrite(stored, arrays=lacking)
+        refused(sweep)
+        for other in (array[:-1], array[None], array * 1.0, array.astype(np.int32)):
+            rewrite(stored, arrays=lacking | {name: other})
+            refused(sweep)
+    for text in (None, "", "7", "[]", *(json.dumps(found[:i]) for i in range(4))):
+        rewrite(stored, attributes={} if text is None else {"found": text})
+        refused(sweep)
+    for key in stored.configuration:
+        rewrite(stored, configuration=changed(stored.configuration, key, None, True))
+        refused(sweep)
+    rewrite(stored)
+    sweep()
+    for name in ("format", "configuration", "attributes", "versions", "digest"):
         path.write_bytes(whole)
         with h5py.File(path, "a") as file:
-            del file["tallies"][name]
+            del file["record"].attrs[name]
         refused(sweep)
-    for group, name in (("/", "format"), ("tallies", "digest")):
-        path.write_bytes(whole)
-        with h5py.File(path, "a") as file:
-            del file[group].attrs[name]
-        refused(sweep)
+    path.write_bytes(whole)
+    with h5py.File(path, "a") as file:
+        del file["record"]
+    refused(sweep)
     path.write_bytes(whole)
     sweep()
 

@@ -1,26 +1,124 @@
-"""What figure lt19-generalisations draws: exact losses, and simulated ones."""
+"""What figure lt19-generalisations compares: data, budgets, exact and simulated losses."""
+
+import dataclasses
+import functools
+import math
+from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
+from scipy import special
 
-from jaxsel.families.score_selection.classical_laws import (
-    exponential_law,
-    generalised_exponential_law,
+from jaxsel.families.score_selection.candidate_laws import noisy_candidates
+from jaxsel.families.score_selection.classical_laws import margin_needed
+from jaxsel.families.score_selection.settings import (
+    ScoreSelection,
+    margin_selection_needed,
+    stopping_for,
 )
-from jaxsel.families.score_selection.selections import (
-    selection_generalised_exponential,
-    selection_smooth_sensitivity,
-)
+from jaxsel.families.score_selection.stopping import candidate_stopping
 from jaxsel.host.intervals import clopper_pearson, mean_interval
-from jaxsel.language.base import Mechanism
-from sims.lt19_generalisations import BETA, DELTA, EPSILON, HIGH, decoy, medians
+from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.domains import positive, probability
+from jaxsel.sweeps.functions import Trial
 
-BOTH = {"epsilon": EPSILON, "beta": BETA}
+LADDER = -np.arange(60.0)
+DECOY_SCORES = -10.0 * np.arange(20.0)
+HIGH = 1000  # values of the lists lie in [0, HIGH]
+_CENTRES = 500.0 - 25.0 * np.arange(10)
+_SPREAD = 60.0
 
 
-def stopping_law(mechanism: Mechanism, data, params) -> np.ndarray:
-    """Exact law of a mechanism that has one."""
-    assert mechanism.law is not None
-    return mechanism.law(data, params).probabilities
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What every selection may spend, and how often fail."""
+
+    epsilon: Annotated[float, positive("epsilon in all")] = 1.0
+    delta: Annotated[float, probability("delta in all, where there is one")] = 1e-6
+    beta: Annotated[float, probability("of a failure")] = 0.1
+
+    @property
+    def pure(self) -> dict[str, Any]:
+        """Parameters of random stopping without a delta."""
+        return {"epsilon": self.epsilon, "beta": self.beta}
+
+    @property
+    def release(self) -> float:
+        """The lead at which A_dist misses the best with chance beta."""
+        return margin_needed(1.0, self.epsilon, self.delta, self.beta)
+
+    def margin(self, candidates: int, lead: float) -> Trial:
+        """The best leads all others, which are equal; see ``best_or_other``."""
+        data = {"count": candidates, "lead": lead}
+        return Trial(best_or_other(), data, self.pure | {"delta": self.delta})
+
+    @functools.cache  # noqa: B019  (a few budgets)
+    def lead_needed(self, candidates: int) -> float:
+        """Exact lead at which margin-based selection misses the best so often."""
+        low, high = 0.0, self.lead_proved(candidates)
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            missed = law_of(self.margin(candidates, middle))[1]
+            low, high = (middle, high) if missed > self.beta else (low, middle)
+        return high
+
+    def lead_proved(self, candidates: int) -> float:
+        """The lead that is proved to be enough."""
+        return margin_selection_needed(
+            candidates, 1.0, self.epsilon, self.delta, self.beta
+        )
+
+
+def own_sensitivities(decoy: float) -> np.ndarray:
+    """Of the candidates with ``DECOY_SCORES``; the last is the decoy."""
+    sensitivities = np.ones(DECOY_SCORES.size)
+    sensitivities[-1] = decoy
+    return sensitivities
+
+
+def lists(length: int) -> np.ndarray:
+    """Ten lists of whole numbers, shaped like normal laws around 500, 475, ...
+
+    Returns:
+      Float[np.ndarray, "10 length"].
+    """
+    ranks = (np.arange(length) + 0.5) / length
+    values = np.round(_CENTRES[:, None] + _SPREAD * special.ndtri(ranks))
+    return np.clip(values, 0.0, HIGH)
+
+
+@factory
+def best_or_other() -> Mechanism:
+    """Margin-based selection, seen as the best candidate against all others together.
+
+    Data: {"count": K, "lead": by which the best leads K - 1 equal candidates}.
+    Params: {"epsilon", "delta", "beta"}.
+    Event: 0 if the best is chosen, 1 if another.
+    """
+
+    def setting(data, params) -> ScoreSelection:
+        count, gamma = data["count"], stopping_for(data["count"], params["beta"])
+        candidates = noisy_candidates(
+            [data["lead"], 0.0],
+            3.0 / params["epsilon"],
+            weights=[1.0 / count, 1.0 - 1.0 / count],
+            noise_bound=-math.log(gamma * params["delta"]),
+        )
+        return ScoreSelection(candidates, gamma)
+
+    return candidate_stopping(setting, lambda data, params: ("best", "other"), "jump")
+
+
+def law_of(trial: Trial) -> np.ndarray:
+    """Exact law of what is simulated."""
+    law = trial.mechanism.law
+    assert law is not None
+    return law(trial.data, trial.params).probabilities
+
+
+def exact_loss(trial: Trial, scores: np.ndarray) -> float:
+    """Expected loss of what is simulated, a candidate with one of these scores."""
+    return float(law_of(trial)[: scores.size] @ (scores.max() - scores))
 
 
 def ladder_tails(law: np.ndarray) -> np.ndarray:
@@ -28,49 +126,28 @@ def ladder_tails(law: np.ndarray) -> np.ndarray:
     return np.cumsum(law[::-1])[::-1][1:]
 
 
-def decoy_losses(sensitivity: float) -> tuple[float, float, float]:
-    """Expected losses: exponential, generalised exponential, random stopping."""
-    scores, own = decoy(sensitivity)
-    laws = (
-        exponential_law(scores, own.max(), EPSILON),
-        generalised_exponential_law(scores, own, EPSILON, BETA),
-        stopping_law(
-            selection_generalised_exponential(), scores, BOTH | {"sensitivities": own}
-        ),
-    )
-    return tuple(float(law @ (scores.max() - scores)) for law in laws)  # type: ignore
-
-
-def median_losses(size: int) -> tuple[float, float]:
-    """Expected losses: exponential with global sensitivity, random stopping."""
-    table = medians(size)
-    middle = np.median(table, axis=1)
-    smooth = BOTH | {"delta": DELTA, "high": HIGH}
-    laws = (
-        exponential_law(middle, HIGH, EPSILON),
-        stopping_law(selection_smooth_sensitivity(), table, smooth),
-    )
-    return tuple(float(law @ (middle.max() - middle)) for law in laws)  # type: ignore
-
-
-def mean_loss(scores: np.ndarray, counts: np.ndarray, confidence: float = 0.95):
+def mean_loss(scores: np.ndarray, counts: xr.DataArray, confidence: float = 0.95):
     """(mean, low, high) of a whole-number loss, from how often each was chosen."""
     lost = np.round(scores.max() - scores).astype(np.int64)
-    counts = counts[: lost.size]
-    trials, total = int(counts.sum()), int(counts @ lost)
+    chosen = counts.sel(outcome=[str(each) for each in range(lost.size)]).values
+    trials, total = int(chosen.sum()), int(chosen @ lost)
     low, high = mean_interval(
-        trials, total, int(counts @ lost**2), confidence, 0.0, float(lost.max())
+        trials, total, int(chosen @ lost**2), confidence, 0.0, float(lost.max())
     )
     return total / trials, float(low), float(high)
 
 
 def leads_seen(
-    missed: np.ndarray, trials: int, leads: np.ndarray, confidence: float = 0.95
+    missed: xr.DataArray,
+    leads: xr.DataArray,
+    trials: int,
+    beta: float,
+    confidence: float = 0.95,
 ) -> tuple[float, float, float]:
-    """(lead, low, high) at which BETA is missed, from chances at several leads."""
-    low, high = clopper_pearson(missed, trials, confidence)
+    """(lead, low, high) at which beta is missed, from chances at several leads."""
+    low, high = clopper_pearson(missed.values, trials, confidence)
     found = []
-    for chance in (missed / trials, low, high):
+    for chance in (missed.values / trials, low, high):
         # Chances fall with the lead.
-        found.append(float(np.interp(-np.log(BETA), -np.log(chance), leads)))
+        found.append(float(np.interp(-np.log(beta), -np.log(chance), leads.values)))
     return found[0], found[1], found[2]

@@ -3,20 +3,18 @@
 The event of each audit is planned on exact laws, before any tally is looked at.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 
-from figures.common.krw24_shared import DELTA, KINDS, adversarial, natural_epsilon
+from figures.common.krw24_shared import KINDS, natural_epsilon
 from jaxsel.auditing.audit_bounds import delta_lower_bound, epsilon_lower_bound
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
-from jaxsel.repetitions import parse
-from sims.common.gaussian_orders import natural_law
-from sims.krw24_2 import SIDES, TARGETS
-from sims.registry import Result
+from jaxsel.repetitions import Repetitions, describe
+from sims.common.worst_rankings import GaussianBase
 
 
 class Audited(NamedTuple):
@@ -33,16 +31,6 @@ class Audited(NamedTuple):
 
 
 Loss = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def _delta_loss(epsilon: float) -> Loss:
-    return lambda low, high: low - np.exp(epsilon) * high
-
-
-def _epsilon_loss(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Epsilon at DELTA."""
-    with np.errstate(divide="ignore"):
-        return np.log(np.maximum(low - DELTA, 0.0)) - np.log(high)
 
 
 def planned_event(
@@ -77,64 +65,90 @@ def planned_event(
     return best
 
 
-def _cells(
-    record: Result, row: int, ranking: str
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(exact laws, tallies) of the outcomes on both sides, one pair a ranking."""
-    law = parse(record.values["laws"][row])
-    if ranking == "natural":
-        edges = record.arrays["natural_edges"][row]
-        exact = np.stack([natural_law(law, edges, side) for side in SIDES])
-        return [(exact, record.arrays["natural_counts"][row])]
-    runs = record.arrays["run_laws"][row]
-    laws = np.array([[tuned_law(side, law) for side in cell] for cell in runs])
-    return list(zip(laws, record.arrays["counts"][row], strict=True))
+def _laws(seen: xr.Dataset) -> np.ndarray:
+    return seen.frequency_exact.transpose("side", "outcome").values
 
 
-def audited_deltas(
-    record: Result, row: int, ranking: str, confidence: float = 0.95
-) -> list[Audited]:
-    """Audited lower bounds on delta, where the exact delta is about one of TARGETS.
+def _counts(seen: xr.Dataset) -> np.ndarray:
+    return seen.counts.transpose("side", "outcome").values
+
+
+def audited_delta(seen: xr.Dataset, epsilon: float, confidence: float = 0.95) -> float:
+    """The audited lower bound on delta at an epsilon.
 
     Args:
-      record: tallies (see ``sims.krw24_2``).
-      row: of the law of K.
-      ranking: "natural" or "adversarial".
-      confidence: of each bound.
+      seen: counts and exact laws of the outcomes on both sides.
+      epsilon: fixed beforehand.
+      confidence: of the bound.
     """
-    trials, error = int(record.values["trials"]), (1.0 - confidence) / 4.0
-    cells = _cells(record, row, ranking)
-    if ranking == "natural":
-        cells *= len(TARGETS)
-        text = record.values["laws"][row]
-        points = [(natural_epsilon(text, delta), delta) for delta in TARGETS]
-    else:
-        names = ("epsilons", "deltas")
-        points = zip(
-            *(record.arrays[name][row].tolist() for name in names), strict=True
-        )
-    found = []
-    for (epsilon, delta), (laws, counts) in zip(points, cells, strict=True):
-        event, _ = planned_event(laws, trials, error, _delta_loss(epsilon))
-        bound = delta_lower_bound(
-            counts[0], counts[1], epsilon, confidence, event[None, :]
-        )
-        found.append(Audited(epsilon, bound.lower, delta))
-    return found
+    event, _ = planned_event(
+        _laws(seen), seen.attrs["trials"], (1.0 - confidence) / 4.0,
+        lambda low, high: low - np.exp(epsilon) * high,
+    )  # fmt: skip
+    first, second = _counts(seen)
+    return delta_lower_bound(first, second, epsilon, confidence, event[None]).lower
 
 
 def audited_epsilon(
-    record: Result, row: int, ranking: str, confidence: float = 0.95
-) -> Audited:
-    """The audited lower bound on epsilon at DELTA, ranking and event planned first."""
-    trials, error = int(record.values["trials"]), (1.0 - confidence) / 4.0
-    cells = _cells(record, row, ranking)
-    plans = [planned_event(laws, trials, error, _epsilon_loss) for laws, _ in cells]
-    best = max(range(len(plans)), key=lambda cell: plans[cell][1])
-    event, (_, counts) = plans[best][0], cells[best]
-    bound = epsilon_lower_bound(counts[0], counts[1], DELTA, confidence, event[None, :])
-    exact = natural_epsilon if ranking == "natural" else adversarial
-    return Audited(bound.lower, DELTA, exact(record.values["laws"][row], DELTA))
+    rankings: Iterable[xr.Dataset], delta: float, confidence: float = 0.95
+) -> float:
+    """The audited lower bound on epsilon at delta, ranking and event planned first.
+
+    Args:
+      rankings: of each counts and exact laws of the outcomes on both sides.
+      delta: at which epsilon is bounded.
+      confidence: of the bound.
+    """
+
+    def loss(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+
+    def plan(seen: xr.Dataset) -> tuple[np.ndarray, float]:
+        error = (1.0 - confidence) / 4.0
+        return planned_event(_laws(seen), seen.attrs["trials"], error, loss)
+
+    plans = [(seen, *plan(seen)) for seen in rankings]
+    seen, event, _ = max(plans, key=lambda each: each[2])
+    first, second = _counts(seen)
+    return epsilon_lower_bound(first, second, delta, confidence, event[None]).lower
+
+
+def rankings(ranked: xr.Dataset, natural: xr.Dataset) -> dict[str, list[xr.Dataset]]:
+    """What was seen of one law of K in each ranking; bins of other laws left out."""
+    return {
+        "adversarial": [ranked.sel(target=target) for target in ranked["target"]],
+        "natural": [natural.dropna("outcome")],
+    }
+
+
+def audited_deltas(
+    ranked: xr.Dataset,
+    natural: xr.Dataset,
+    base: GaussianBase,
+    law: Repetitions,
+    confidence: float = 0.95,
+) -> dict[str, list[Audited]]:
+    """Audited lower bounds on delta, where the exact delta is about one of the targets.
+
+    Args:
+      ranked, natural: counts and exact laws of that law of K.
+      base: of one run.
+      law: of K.
+      confidence: of each bound.
+    """
+    seen, found = rankings(ranked, natural), {}
+    found["adversarial"] = [
+        Audited(epsilon, audited_delta(each, epsilon, confidence), delta)
+        for each in seen["adversarial"]
+        for epsilon, delta in [(float(each.epsilon[0]), float(each.delta[0]))]
+    ]
+    found["natural"] = [
+        Audited(epsilon, audited_delta(seen["natural"][0], epsilon, confidence), delta)
+        for delta in ranked["target"].values.tolist()
+        for epsilon in [natural_epsilon(base, describe(law), delta)]
+    ]
+    return found
 
 
 def arrows(axes: Axes, x, y, ranking: str, label: str | None, **settings) -> None:
@@ -155,12 +169,12 @@ def arrows(axes: Axes, x, y, ranking: str, label: str | None, **settings) -> Non
     axes.errorbar(x, y, **(chosen | settings))
 
 
-def audited_points(axes: Axes, record: Result, row: int) -> None:
+def audited_points(axes: Axes, found: dict[str, list[Audited]]) -> None:
     """Both rankings' audited lower bounds on delta, where they say anything."""
-    for ranking in ("adversarial", "natural"):
-        found = [each for each in audited_deltas(record, row, ranking) if each.delta]
-        delta = np.array([each.delta for each in found])
+    for ranking, points in found.items():
+        shown = [each for each in points if each.delta]
+        delta = np.array([each.delta for each in shown])
         arrows(
-            axes, [each.epsilon for each in found], delta, ranking,
+            axes, [each.epsilon for each in shown], delta, ranking,
             f"audited lower bound (95 %), {ranking} order", yerr=1.5 * delta,
         )  # fmt: skip

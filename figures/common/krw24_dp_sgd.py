@@ -10,9 +10,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import xarray as xr
 from scipy.optimize import brentq
 
-from jaxsel.accounting.single_run.conversions import renyi_to_delta, renyi_to_epsilon
+from jaxsel.accounting.single_run.conversions import (
+    epsilon_at,
+    renyi_to_delta,
+    renyi_to_epsilon,
+)
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.accounting.single_run.events import dp_sgd
@@ -25,17 +30,13 @@ from jaxsel.families.tuning.bounds.envelope import (
 )
 from jaxsel.families.tuning.bounds.profiles import (
     ProfileBound,
-    epsilon_at,
     negative_binomial_profile,
     poisson_profile,
 )
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
-from jaxsel.repetitions import Repetitions, from_mean, parse
-from sims.common.dp_sgd_runs import DpSgd, sides
-from sims.krw24_6 import Sides, tuned_pair
-from sims.registry import Result
+from jaxsel.repetitions import Repetitions, from_mean
+from sims.common.dp_sgd_runs import DpSgd, event, sides
 
-RECORD = "krw24-6"
 DELTA = 1e-6
 _COUNT = 4096  # grid points of an envelope, which then is 1e-4 of epsilon too large
 _RENYI = {
@@ -143,41 +144,21 @@ def mean_at(name: str, guarantee: BaseGuarantee, family: str, target: float) -> 
 # --- exact values, and what was simulated ---------------------------------------------
 
 
-_sides = functools.cache(sides)
-
-
 @functools.cache
 def adversarial_epsilon(runs: tuple[DpSgd, ...], family: str, mean: float) -> float:
     """Exact epsilon at DELTA of the best of K runs, ranked in the worst order found."""
     law = from_mean(family, mean)
-    return finite_adversarial(*_sides(runs), law, DELTA).epsilon
+    return finite_adversarial(*sides(runs), law, DELTA).epsilon
 
 
-def recorded_runs(record: Result, name: str) -> tuple[DpSgd, ...]:
-    """The candidates of a figure."""
-    return tuple(
-        DpSgd(rate, noise, int(steps))
-        for rate, noise, steps in record.values["runs"][name]
-    )
-
-
-def _recorded(record: Result, name: str, law: int) -> tuple[Sides, Repetitions]:
-    """Laws of one run, and the law of K."""
-    return _sides(recorded_runs(record, name)), parse(record.values["laws"][name][law])
-
-
-def natural_profile(record: Result, name: str, law: int, at: np.ndarray) -> np.ndarray:
-    """Exact delta at each epsilon in the natural order of the record.
+def natural_profile(tuned: xr.Dataset, at: np.ndarray) -> np.ndarray:
+    """Exact delta at each epsilon in the natural order.
 
     Args:
-      record: of the simulation.
-      name: of the figure.
-      law: position of the law of K among those of the figure.
+      tuned: laws of what is released, of one base and law of K.
       at: epsilons.
     """
-    laws, repetitions = _recorded(record, name, law)
-    ranking = record.arrays[f"{name}_rankings"][law, 0]
-    p, q = tuned_pair(laws, ranking, repetitions)
+    p, q = tuned.masses.sel(ranking="natural").values
     gaps = [
         [np.sum(np.maximum(a - math.exp(e) * b, 0.0)) for a, b in ((p, q), (q, p))]
         for e in at.tolist()
@@ -198,37 +179,29 @@ class Audited(NamedTuple):
     exact: np.ndarray
 
 
-def audited(record: Result, name: str, law: int, confidence: float = 0.95) -> Audited:
+def audited(tuned: xr.Dataset, confidence: float = 0.95) -> Audited:
     """Of one base and law of K; each bound holds with this confidence.
 
     Args:
-      record, name, law: as for ``natural_profile``.
+      tuned: counts and laws of what is released.
       confidence: of each bound.
     """
-    trials = int(record.values["trials"])
-    deltas = np.array(record.values["deltas"])
-    ranked = record.arrays[f"{name}_rankings"][law]
-    laws, repetitions = _recorded(record, name, law)
+    trials = tuned.attrs["trials"]
 
-    def exact(ranking: np.ndarray, delta: float) -> float:
-        return epsilon_at_delta(*tuned_pair(laws, ranking, repetitions), delta)
+    def both(ranking: str, delta: float) -> tuple[float, float]:
+        """The audited bound and the exact epsilon."""
+        seen = tuned.sel(ranking=ranking)
+        p, q = seen.masses.values
+        inside = event((p, q), delta, trials)
+        hits = seen.counts.values[:, inside].sum(axis=1).tolist()
+        first, second = ([each, trials - each] for each in hits)
+        found = epsilon_lower_bound(first, second, delta=delta, confidence=confidence)
+        return found.lower, epsilon_at_delta(p, q, delta)
 
-    def lower(hits: np.ndarray, delta: float) -> float:
-        first, second = ([int(k), trials - int(k)] for k in hits)
-        return epsilon_lower_bound(
-            first, second, delta=delta, confidence=confidence
-        ).lower
-
-    hits = record.arrays[f"{name}_hits"][law]
-    return Audited(
-        delta=deltas,
-        lower=np.array(
-            [[lower(k, d) for k, d in zip(row, deltas, strict=True)] for row in hits]
-        ),
-        exact=np.array(
-            [
-                [exact(ranked[0], d) for d in deltas],
-                [exact(each, d) for each, d in zip(ranked[1:], deltas, strict=True)],
-            ]
-        ),
+    worst = [name for name in tuned["ranking"].values.tolist() if name != "natural"]
+    deltas = [float(name) for name in worst]
+    natural = [both("natural", delta) for delta in deltas]
+    found = np.array(
+        [natural, [both(*each) for each in zip(worst, deltas, strict=True)]]
     )
+    return Audited(np.array(deltas), found[..., 0], found[..., 1])

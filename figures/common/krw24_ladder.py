@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from figures.common.krw24_shared import BASE, DELTA, KINDS, renyi_delta
+from figures.common import krw24_shared as shared
+from figures.common.krw24_shared import KINDS, renyi_delta
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
@@ -29,8 +30,8 @@ from jaxsel.families.tuning.bounds.envelope import (
 from jaxsel.families.tuning.bounds.profiles import ProfileBound, profile_bounds
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.repetitions import Repetitions, parse
-from sims.common.line_rankings import worst_rankings
-from sims.krw24_profile import BASES, LAPLACE_SCALE, SAMPLING_RATE, STEP_NOISE
+from sims.common.line_rankings import LaplaceBase, LineBase, StepBase, worst_rankings
+from sims.common.worst_rankings import GaussianBase
 
 _POINTS = 65  # epsilons of a curve
 _EVERY = 2  # at each second of them a worst ranking is sought
@@ -49,12 +50,12 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 class Ladder(NamedTuple):
-    """Curves of delta over epsilon, and their epsilons at DELTA, by rung.
+    """Curves of delta over epsilon, and their epsilons at one delta, by rung.
 
     Attributes:
       epsilons: Float64["epsilons"].
       deltas: rung -> Float64["epsilons"]; rungs as in LOOKS.
-      at: rung -> epsilon at DELTA.
+      at: rung -> epsilon at that delta.
       theorems: "profile" and "RDP" -> id of the claim that is drawn.
     """
 
@@ -102,18 +103,18 @@ def _subsampled(noise_multiplier: float, q: float, pair: ScorePair) -> BaseGuara
 
 
 @functools.cache
-def guarantee(base: str) -> BaseGuarantee:
-    """What the bounds know of one of ``sims.krw24_profile.BASES``."""
+def guarantee(base: LineBase) -> BaseGuarantee:
+    """What the bounds know of one run."""
     match base:
-        case "gaussian":
-            return BASE
-        case "laplace":
-            return curves.laplace(LAPLACE_SCALE)
-        case _:
-            return _subsampled(STEP_NOISE, SAMPLING_RATE, BASES[base].pair)
+        case GaussianBase():
+            return shared.guarantee(base)
+        case LaplaceBase(scale):
+            return curves.laplace(scale)
+        case StepBase(noise, rate):
+            return _subsampled(noise, rate, base.pair)
 
 
-_REACH = {"gaussian": 3.6, "laplace": 1.8, "dp-sgd": 7.2}
+_REACH = {GaussianBase: 3.6, LaplaceBase: 1.8, StepBase: 7.2}
 
 # --- Exact profiles -------------------------------------------------------------------
 
@@ -144,12 +145,12 @@ def natural_profiles(
 
 
 def _worst(
-    base: str, law: Repetitions, epsilons: np.ndarray, sought: np.ndarray
+    base: LineBase, law: Repetitions, epsilons: np.ndarray, sought: np.ndarray
 ) -> np.ndarray:
     """Exact deltas, at each epsilon under the worst of the rankings sought nearby."""
-    pair, directions, _ = BASES[base]
+    pair = base.pair
     sides = (pair, reversed_pair(pair))
-    found = worst_rankings(pair, law, sought, directions)
+    found = worst_rankings(pair, law, sought, base.directions)
     deltas, reach = np.zeros(len(epsilons)), _EVERY * (epsilons[1] - epsilons[0])
     for index in range(len(sought)):
         worst = max(found[index :: len(sought)], key=lambda each: each.delta)
@@ -177,32 +178,32 @@ def _renyi_claim(base: BaseGuarantee, law: Repetitions) -> tuple[str, RenyiCurve
 
 
 @functools.cache
-def ladder(base: str, text: str) -> Ladder:
-    """All rungs for one of ``sims.krw24_profile.BASES`` and a law of K as text."""
+def ladder(base: LineBase, text: str, delta: float = shared.DELTA) -> Ladder:
+    """All rungs for a base and a law of K as text."""
     law, known = parse(text), guarantee(base)
-    epsilons = np.linspace(0.0, _REACH[base], _POINTS)
-    natural = natural_profiles(BASES[base].pair, law)
+    epsilons = np.linspace(0.0, _REACH[type(base)], _POINTS)
+    natural = natural_profiles(base.pair, law)
     deltas = {
         name: np.max([side.delta(epsilons) for side in sides], axis=0)
         for name, sides in natural.items()
     }
     at = {
-        name: max(side.epsilon(DELTA) for side in sides)
+        name: max(side.epsilon(delta) for side in sides)
         for name, sides in natural.items()
     }
     bounds = base_envelopes(known, law)
-    envelope = envelope_epsilon(bounds, DELTA)
+    envelope = envelope_epsilon(bounds, delta)
     worst = _worst(base, law, epsilons, np.append(epsilons[::_EVERY], envelope))
     # the natural rankings are among those that an adversary may choose
     deltas["adversarial"] = np.max([worst, *deltas.values()], axis=0)
-    at["adversarial"] = adversarial_epsilon(BASES[base].pair, law, DELTA).epsilon
+    at["adversarial"] = adversarial_epsilon(base.pair, law, delta).epsilon
     deltas["envelope"] = np.exp(envelope_log_delta(bounds, epsilons))
     at["envelope"] = envelope
     profile = _profile_claim(known, law)
-    deltas["profile"], at["profile"] = profile.delta(epsilons), profile.epsilon(DELTA)
+    deltas["profile"], at["profile"] = profile.delta(epsilons), profile.epsilon(delta)
     theorem, renyi = _renyi_claim(known, law)
     deltas["RDP"] = renyi_delta(renyi, epsilons)
-    at["RDP"] = renyi_to_epsilon(renyi, DELTA).epsilon
+    at["RDP"] = renyi_to_epsilon(renyi, delta).epsilon
     return Ladder(
         epsilons,
         {name: deltas[name] for name in LOOKS},

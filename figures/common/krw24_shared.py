@@ -4,9 +4,11 @@ The base is the Gaussian mechanism of sensitivity 1 with noise multiplier 4.
 """
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run import curves
@@ -17,21 +19,19 @@ from jaxsel.families.tuning.attained.exact_profile import (
     exact_tuned_epsilon,
     tuned_profile,
 )
-from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.families.tuning.bounds.envelope import (
+    base_envelopes,
+    envelope_epsilon,
+    envelope_profile,
+)
 from jaxsel.language.domains import probability
 from jaxsel.repetitions import Repetitions, parse
-from sims.common.worst_rankings import NOISE_MULTIPLIER, PAIR, worst_rankings
+from sims.common.worst_rankings import GaussianBase
 
-BASE = curves.gaussian(NOISE_MULTIPLIER)
 DELTA = 1e-6
-SETTABLE = {
-    "DELTA": probability("delta at which epsilons are compared"),
-}
+Delta = Annotated[float, probability("delta at which epsilons are compared")]
 
 _CURVE_POINTS = 61
-assert BASE.profile is not None
-assert BASE.tradeoff is not None
-profile, tradeoff = BASE.profile, BASE.tradeoff
 
 _DOTTED = (0, (1, 1.2))
 KINDS: dict[str, dict[str, Any]] = {
@@ -58,22 +58,37 @@ def kind(name: str, label: str | None = None) -> dict[str, Any]:
 # --- Exact laws -----------------------------------------------------------------------
 
 
-def natural_delta(law: Repetitions, epsilon: np.ndarray) -> np.ndarray:
+@functools.cache
+def guarantee(base: GaussianBase) -> curves.BaseGuarantee:
+    """What the bounds know of one run."""
+    return curves.gaussian(base.noise_multiplier)
+
+
+def profile(base: GaussianBase) -> Callable[[np.ndarray], np.ndarray]:
+    """Exact delta(epsilon) of one run."""
+    found = guarantee(base).profile
+    assert found is not None
+    return found
+
+
+def natural_delta(
+    base: GaussianBase, law: Repetitions, epsilon: np.ndarray
+) -> np.ndarray:
     """Exact delta(epsilon) when larger outputs are better, the worse direction."""
-    sides = (PAIR, reversed_pair(PAIR))
+    sides = (base.pair, reversed_pair(base.pair))
     return np.max([tuned_profile(side, law).delta(epsilon) for side in sides], axis=0)
 
 
 @functools.cache
-def natural_epsilon(text: str, delta: float) -> float:
+def natural_epsilon(base: GaussianBase, text: str, delta: float) -> float:
     """Exact epsilon at delta in the natural order, for a law of K given as text."""
-    return exact_tuned_epsilon(PAIR, parse(text), delta)
+    return exact_tuned_epsilon(base.pair, parse(text), delta)
 
 
 @functools.cache
-def adversarial(text: str, delta: float) -> float:
+def adversarial(base: GaussianBase, text: str, delta: float) -> float:
     """Exact epsilon at delta under the worst ranking found, for a law given as text."""
-    return adversarial_epsilon(PAIR, parse(text), delta).epsilon
+    return adversarial_epsilon(base.pair, parse(text), delta).epsilon
 
 
 def renyi_delta(renyi: RenyiCurve, epsilon: np.ndarray) -> np.ndarray:
@@ -88,14 +103,18 @@ def renyi_delta(renyi: RenyiCurve, epsilon: np.ndarray) -> np.ndarray:
 
 
 @functools.cache
-def envelope_at(text: str, delta: float) -> float:
+def envelope_at(base: GaussianBase, text: str, delta: float) -> float:
     """Epsilon at delta of the envelope bound, for a law given as text."""
-    return envelope_epsilon(base_envelopes(BASE, parse(text)), delta)
+    return envelope_epsilon(base_envelopes(guarantee(base), parse(text)), delta)
 
 
-@functools.cache
-def adversarial_curve(text: str, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Epsilons up to ``high``, and the exact delta of a nearly worst ranking."""
-    epsilons = np.linspace(0.0, high, _CURVE_POINTS)
-    found = list(worst_rankings(parse(text), epsilons))
-    return np.array([e.epsilon for e in found]), np.array([e.delta for e in found])
+def exact_curves(
+    axes: Axes, base: GaussianBase, law: Repetitions, epsilon: np.ndarray
+) -> None:
+    """The envelope bound, and the exact delta(epsilon) in both orders."""
+    envelope = envelope_profile(guarantee(base), law)
+    axes.plot(epsilon, envelope(epsilon), **kind("envelope"))
+    few = np.linspace(0.0, epsilon[-1], _CURVE_POINTS)
+    worst = [each.delta for each in map(base.worst_ranking(law), few)]
+    axes.plot(few, worst, **kind("adversarial"))
+    axes.plot(epsilon, natural_delta(base, law, epsilon), **kind("natural"))

@@ -1,7 +1,7 @@
 """jaxsel merge."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,7 +15,9 @@ def merge_command(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder of the records, of `python -m sims`."),
+        typer.Option(
+            "--out", help="Folder of the records, of the grids of `python -m sims`."
+        ),
     ] = None,
     record: Annotated[
         str | None, typer.Option("--record", help="The whole sweep, as NetCDF.")
@@ -42,8 +44,9 @@ def merge_command(
 
         if is_sweep(files[0]):
             if out is not None:
-                raise InputError("--out is for simulations; of a sweep, give --record")
-            _sweep(files, record, csv, plot, json)
+                _grids(files, out)
+            else:
+                _sweep(files, record, csv, plot, json)
             return
         for option, value in {"record": record, "csv": csv, "plot": plot}.items():
             if value is not None:
@@ -56,9 +59,6 @@ def merge_command(
                     "jaxsel.shards.merging"
                 )
             options = {**command.options, "trials": command.trials}
-            if command.name == "sims":
-                _simulations(options, out)
-                return
             if out is not None:
                 raise InputError(f"--out is for simulations; {command.name} has none")
             from jaxsel.cli import run_commands
@@ -86,13 +86,18 @@ def _sweep(
     show(merged(files, record), asked, json)
 
 
-def _simulations(options: dict[str, Any], out: Path | None) -> None:
-    from jaxsel.cli.checkout import found_in
+def _grids(files: list[Path], out: Path) -> None:
+    """Makes the records of the grids of experiments, each of all its shards."""
+    from jaxsel.cli.output import say
+    from jaxsel.sweeps import merged
+    from jaxsel.sweeps.files import read
 
-    if not found_in("sims"):
-        raise InputError("the simulations lie in a checkout; merge them there")
-    from sims.__main__ import simulate_all
-    from sims.registry import OUT
-
-    # Again: what the files hold is to be seen, not what was stored before.
-    simulate_all(**options, again=True, out=OUT if out is None else out)
+    grids: dict[str, list[Path]] = {}
+    for file in files:
+        grids.setdefault(read(file).asked["subject"], []).append(file)
+    out.mkdir(parents=True, exist_ok=True)
+    for place, parts in grids.items():
+        path, _, name = place.rpartition(":")
+        record = out / f"{Path(path).stem.replace('_', '-')}.{name}.nc"
+        merged(parts, record)
+        say(f"{record} holds all trials of {name}")

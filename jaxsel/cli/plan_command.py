@@ -240,13 +240,12 @@ def _plan_releases(
 def _plot(found: "Plan", path: Path) -> None:
     from jaxsel.families.tuning.planning.frontier import frontiers, limit
     from jaxsel.families.tuning.planning.planned import single_run
-    from jaxsel.families.tuning.proofs import base_epsilon
     from jaxsel.pictures.plan import Planned, highest_epsilon, write
 
     delta, expected = found.budget.delta, found.chosen.utility
     planned = Planned(
         found.chosen.base, delta, found.epsilon, expected.expected_quantile,
-        base_epsilon(single_run(found), delta), found.budget.wishes.good,
+        single_run(found).epsilon(delta), found.budget.wishes.good,
         1.0 - expected.hit,
     )  # fmt: skip
     write(planned, frontiers(found), path, limit(found, highest_epsilon(planned)))

@@ -124,15 +124,15 @@ def _law(text: str) -> dict[str, Any]:
 
 
 def _base(form: str, text: str) -> dict[str, Any]:
-    from jaxsel.accounting.single_run.base_text import FORMS, parse_base
+    from jaxsel.accounting.single_run.base_text import FORMS
 
     if ":" not in text:
         return {"form": form, "meaning": FORMS[form]}
-    from jaxsel.families.tuning.proofs import base_epsilon
+    from jaxsel.families.tuning.base_forms import guarantee_of
 
-    base = parse_base(text)
+    base = guarantee_of(text)
     deltas = (0.0, 1e-9, 1e-6, 1e-3)
-    epsilons = {f"{delta:g}": base_epsilon(base, delta) for delta in deltas}
+    epsilons = {f"{delta:g}": base.epsilon(delta) for delta in deltas}
     return {"name": base.name, "epsilon_at_delta": epsilons}
 
 

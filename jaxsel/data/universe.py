@@ -4,7 +4,6 @@ A row of a table with c columns of s_1, ..., s_c levels falls into one of s_1 * 
 cells, numbered with the last column varying fastest.
 """
 
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -93,22 +92,3 @@ def resampled(table: CategoricalTable, rows: int, *, seed: int = 0) -> Categoric
     counts = generator.multinomial(rows, table.counts / table.rows)
     source = f"{rows:,} rows drawn from {table.source}"
     return table._replace(counts=counts, source=source)
-
-
-def marginal_queries(levels: Sequence[int], ways: int) -> np.ndarray:
-    """All counting queries that fix ``ways`` columns: Float64["queries cells"] in {0, 1}.
-
-    Args:
-      levels: number of levels of each column.
-      ways: how many columns a query fixes, from 1 to all.
-    """
-    sizes = tuple(check_integer("levels", size, 1) for size in levels)
-    if check_integer("ways", ways, 1) > len(sizes):
-        raise InputError(f"ways is {ways}; there are {len(sizes)} columns")
-    grid = np.indices(sizes).reshape(len(sizes), -1)
-    found = []
-    for chosen in itertools.combinations(range(len(sizes)), ways):
-        for values in itertools.product(*(range(sizes[c]) for c in chosen)):
-            fits = [grid[c] == value for c, value in zip(chosen, values, strict=True)]
-            found.append(np.all(fits, axis=0))
-    return np.array(found, dtype=np.float64)

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import hashlib
 import importlib.metadata
+import io
 import json
 import os
 import platform
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FORMAT = "jaxsel-record-2"
+_PRIVATE = "jaxsel-private-record-1"
+_GROUP = "record"
 # What a record holds beside its arrays; each a text.
 _TEXTS = ("format", "configuration", "attributes", "versions", "digest")
 _PATIENCE_SECONDS = 10.0
@@ -64,6 +67,56 @@ class Record(NamedTuple):
                 f"not a {kind.__name__}"
             )
         return value
+
+    @contextlib.contextmanager
+    def whole(self, kind: str) -> Iterator[None]:
+        """Inside, what is looked for in vain is a refusal: this is no record of a kind.
+
+        Raises:
+          InputError: in place of what a missing or another part makes Python raise.
+        """
+        try:
+            yield
+        except InputError:
+            raise
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{self.path} is no {kind}: it lacks a part or has another ({error!r})"
+            ) from error
+
+    def check(self, configuration: Mapping[str, Any]) -> None:
+        """Refuses another configuration than that of the record.
+
+        Raises:
+          InputError: which says in what it differs.
+        """
+        path, found = self.path, self.configuration
+        wanted = json.loads(json.dumps(dict(configuration)))
+        different = [
+            key
+            for key in sorted({*found, *wanted})
+            if key not in found or key not in wanted or found[key] != wanted[key]
+        ]
+        if different == ["code"]:
+            for code in (found.get("code"), wanted.get("code")):
+                if own_code.unreadable(code):
+                    raise InputError(
+                        f"{path} is of a mechanism that holds "
+                        f"{own_code.unreadable(code)}, which only the process that made "
+                        "the record can compare; name another file, or give the "
+                        "mechanism numbers and arrays instead"
+                    )
+            raise InputError(
+                f"{path} was made by other code than this (jaxsel "
+                f"{self.attributes['versions'].get('jaxsel', 'unknown')}, since "
+                "changed), which may give other numbers; name another file or remove "
+                "this one"
+            )
+        if different:
+            raise InputError(
+                f"{path} was written by another configuration (it differs in "
+                f"{', '.join(different)}); name another file or remove this one"
+            )
 
 
 def digest(tree: Any) -> str:
@@ -101,69 +154,76 @@ def versions() -> dict[str, str]:
 
 
 Save = Callable[..., None]
-Replace = Callable[[Callable[[Path], object]], None]
+Replace = Callable[[bytes | memoryview], None]
 
 
 @contextlib.contextmanager
-def exclusive(path: str | Path, patience: float = 0.0) -> Iterator[Replace]:
+def exclusive(
+    path: str | Path, patience: float = _PATIENCE_SECONDS, private: bool = False
+) -> Iterator[Replace]:
     """Makes this process the only one that writes a file, as long as the block lasts.
 
-    Yields ``replace(write)``: ``write`` is given another name to write under, and what it
-    wrote takes the file's place, whole. A process that is killed holds nothing any more.
+    Yields ``replace(content)``: the content takes the place of the file, whole. A process
+    that is killed holds nothing any more.
 
     Args:
       path: of the file; its folder is created.
       patience: how many seconds to wait for another process.
+      private: whether file and folder are their owner's alone.
 
     Raises:
-      InputError: if another process writes this file, or the place cannot be written;
-        then the old file, if there is one, is as it was.
+      InputError: if another process writes this file, the place cannot be written, or is
+        open to others and should not be; then the old file, if there is one, is as it was.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.partial")
+    mode = 0o600 if private else 0o666
 
-    def replace(write: Callable[[Path], object]) -> None:
+    def replace(content: bytes | memoryview) -> None:
         try:
-            with _uninterrupted():
-                write(temporary)
-                with temporary.open("rb") as file:
-                    os.fsync(file.fileno())
-                os.replace(temporary, path)
-        # A full disk is either of them, depending on where HDF5 notices.
-        except (OSError, RuntimeError) as error:
-            temporary.unlink(missing_ok=True)
-            raise _unwritten(path, error) from error
-        except BaseException:
-            # HDF5 may still hold it open, and would not write a file of that name again.
-            temporary.unlink(missing_ok=True)
+            file = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+            with open(file, "wb") as opened:
+                opened.write(content)
+                opened.flush()
+                os.fsync(file)
+            os.replace(temporary, path)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            if isinstance(error, OSError):
+                raise _unwritten(path, error) from error
             raise
 
-    with _locked(path, patience):
+    with _locked(path, patience, private):
+        if private and path.exists():
+            _check_closed(path)
         # Nobody else writes: what lies here was left by a process that was killed.
         temporary.unlink(missing_ok=True)
         yield replace
 
 
 @contextlib.contextmanager
-def writer(path: str | Path, patience: float = 0.0) -> Iterator[Save]:
-    """``exclusive`` for a record: yields ``save(*, arrays, configuration, attributes)``.
+def writer(
+    path: str | Path, patience: float = 0.0, private: bool = False
+) -> Iterator[Save]:
+    """``exclusive`` for a record: yields ``save``, which may be called again and again.
 
-    It replaces the record, and may be called again and again. Arguments and errors as for
-    ``exclusive``.
+    ``save(arrays=, configuration=, attributes=, shown=)`` replaces the record; ``shown``,
+    a data set, is what others see who open the file. Arguments and errors as for
+    ``exclusive``, but that it waits for nobody.
     """
-    with exclusive(path, patience) as replace:
+    with exclusive(path, patience, private) as replace:
 
         def save(
             *,
             arrays: Mapping[str, Any],
             configuration: Mapping[str, Any],
             attributes: Mapping[str, Any] | None = None,
+            shown: "xr.Dataset | None" = None,
         ) -> None:
-            dataset = _dataset(arrays, configuration, attributes or {})
-            # HDF5 that fails to write a file may crash where it is closed, at the end of
-            # the process; a file of its own it never sees.
-            content = dataset.to_netcdf(engine="h5netcdf")
-            replace(lambda name: name.write_bytes(content))
+            record = _dataset(arrays, configuration, attributes or {}, private)
+            with _uninterrupted():
+                replace(_content(record, shown))
 
         yield save
 
@@ -184,24 +244,34 @@ def write(
         save(arrays=arrays, configuration=configuration, attributes=attributes)
 
 
-def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Record:
+def read(
+    path: str | Path,
+    configuration: Mapping[str, Any] | None = None,
+    private: bool = False,
+) -> Record:
     """Reads a record; with ``configuration``, refuses one made by another.
+
+    Args:
+      path: of the file.
+      configuration: what the record should be of.
+      private: whether it is to be a private one; such a record is refused otherwise.
 
     Raises:
       InputError: if the file is absent, no record, damaged or edited since it was
-        written, of another configuration or of other code.
+        written, of another configuration or of other code; private, or not, or open to
+        others.
     """
     path = Path(path)
     if not path.exists():
         raise InputError(f"there is no record {path}")
-    arrays, texts = _contents(path)
-    if texts["format"] != FORMAT:
-        raise InputError(
-            f"{path} is not a jaxsel record of this version: its format is "
-            f"{texts['format']}, not {FORMAT}; name another file or remove this one"
-        )
+    if private:
+        _check_closed(path)
+    arrays, texts = _contents(path, _PRIVATE if private else FORMAT)
     if texts["digest"] != _seal(arrays, texts):
-        raise edited(path)
+        raise InputError(
+            f"{path} was changed after it was written (its digest differs); name "
+            "another file or remove this one"
+        )
     found, attributes, made_by = (
         json.loads(texts[name]) for name in ("configuration", "attributes", "versions")
     )
@@ -209,16 +279,16 @@ def read(path: str | Path, configuration: Mapping[str, Any] | None = None) -> Re
         raise InputError(f"{path} is not a jaxsel record: a text of it is no object")
     record = Record(arrays, found, attributes | {"versions": made_by}, path)
     if configuration is not None:
-        _check_configuration(record, json.loads(json.dumps(dict(configuration))))
+        record.check(configuration)
     return record
 
 
-def _dataset(arrays, configuration, attributes):
+def _dataset(arrays, configuration, attributes, private):
     import xarray as xr  # takes a second to import
 
     kept = {name: np.asarray(array) for name, array in arrays.items()}
     texts = {
-        "format": FORMAT,
+        "format": _PRIVATE if private else FORMAT,
         "configuration": json.dumps(dict(configuration), sort_keys=True),
         "attributes": json.dumps(dict(attributes), sort_keys=True),
         "versions": json.dumps(versions(), sort_keys=True),
@@ -238,71 +308,52 @@ def _seal(arrays: Mapping[str, np.ndarray], texts: Mapping[str, str]) -> str:
     return digest({"arrays": dict(arrays), "texts": own})
 
 
-@contextlib.contextmanager
-def opened(path: Path, group: str | None = None) -> Iterator["xr.Dataset"]:
-    """A NetCDF file, or a group of it, read when needed.
-
-    Raises:
-      Exception: any, of a damaged file: HDF5 meets it with whatever it stumbles over.
+def _content(record: "xr.Dataset", shown: "xr.Dataset | None") -> memoryview:
+    """A file's bytes. HDF5 never sees the file: where it fails to write one, it may crash
+    as it is closed, at the end of the process.
     """
-    import h5py
-    import xarray as xr
-
-    # On what is no HDF5 at all, h5netcdf fails twice, the second time unasked.
-    with h5py.File(path, "r"):
-        pass
-    with xr.open_dataset(path, engine="h5netcdf", group=group) as dataset:
-        yield dataset
-
-
-def edited(path: Path) -> InputError:
-    """The refusal of a file whose digest is not that of what it holds."""
-    return InputError(
-        f"{path} was changed after it was written (its digest differs); name "
-        "another file or remove this one"
-    )
+    file = io.BytesIO()
+    if shown is None:
+        record.to_netcdf(file, engine="h5netcdf")
+    else:
+        shown.to_netcdf(file, engine="h5netcdf")
+        record.to_netcdf(file, engine="h5netcdf", group=_GROUP, mode="a")
+    return file.getbuffer()
 
 
-def _contents(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def _contents(path: Path, form: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the texts of a record of this format."""
     try:
-        with opened(path) as dataset:
-            dataset.load()
-        arrays = {str(name): np.asarray(value) for name, value in dataset.items()}
-    except Exception as error:
+        import h5py
+        import xarray as xr
+
+        # On what is no HDF5 at all, h5netcdf fails twice, the second time unasked.
+        with h5py.File(path, "r") as file:
+            group = (
+                _GROUP if _GROUP in file and "format" in file[_GROUP].attrs else None
+            )
+        with xr.open_dataset(path, engine="h5netcdf", group=group) as dataset:
+            texts = {name: dataset.attrs.get(name) for name in _TEXTS}
+            if texts["format"] == form:
+                dataset.load()
+    except Exception as error:  # HDF5 meets damage with whatever it stumbles over
         raise InputError(
             f"{path} is not a jaxsel record, or is damaged: {error!r}"
         ) from error
-    for name in _TEXTS:
-        if not isinstance(dataset.attrs.get(name), str):
+    if texts["format"] == _PRIVATE != form:
+        raise InputError(
+            f"{path} holds the secrets of a private search: only the search goes on with "
+            "it, and nothing else reads, merges or shows it; name another file"
+        )
+    if isinstance(texts["format"], str) and texts["format"] != form:
+        raise InputError(
+            f"{path} is not a jaxsel record of this version: its format is "
+            f"{texts['format']}, not {form}; name another file or remove this one"
+        )
+    for name, text in texts.items():
+        if not isinstance(text, str):
             raise InputError(f"{path} is not a jaxsel record: it has no text {name!r}")
-    return arrays, {name: dataset.attrs[name] for name in _TEXTS}
-
-
-def _check_configuration(record: Record, wanted: Mapping[str, Any]) -> None:
-    path, found = record.path, record.configuration
-    different = [
-        key
-        for key in sorted({*found, *wanted})
-        if key not in found or key not in wanted or found[key] != wanted[key]
-    ]
-    if different == ["code"]:
-        for code in (found.get("code"), wanted.get("code")):
-            if own_code.unreadable(code):
-                raise InputError(
-                    f"{path} is of a mechanism that holds {own_code.unreadable(code)}, "
-                    "which only the process that made the record can compare; name "
-                    "another file, or give the mechanism numbers and arrays instead"
-                )
-        raise InputError(
-            f"{path} was made by other code than this (jaxsel "
-            f"{record.attributes['versions'].get('jaxsel', 'unknown')}, since changed), "
-            "which may give other numbers; name another file or remove this one"
-        )
-    if different:
-        raise InputError(
-            f"{path} was written by another configuration (it differs in "
-            f"{', '.join(different)}); name another file or remove this one"
-        )
+    return {str(name): np.asarray(value) for name, value in dataset.items()}, texts
 
 
 def _unwritten(path: Path, error: Exception) -> InputError:
@@ -331,13 +382,31 @@ def _uninterrupted() -> Iterator[None]:
         handler(*came[0])
 
 
+def _check_closed(path: Path) -> None:
+    """Refuses a file or folder of secrets that others may open."""
+    found = path.stat()
+    if found.st_mode & 0o077 or found.st_uid != os.geteuid():
+        mode = 700 if path.is_dir() else 600
+        raise InputError(
+            f"{path} is open to others (mode {found.st_mode & 0o777:o}, user "
+            f"{found.st_uid}), and the record of a private search holds secrets; chmod "
+            f"{mode} {path}, or name a folder that does not exist yet"
+        )
+
+
 @contextlib.contextmanager
-def _locked(path: Path, patience: float) -> Iterator[None]:
+def _locked(path: Path, patience: float, private: bool) -> Iterator[None]:
     """Holds the lock file of a record; the system lets go of it when a process ends."""
     name = path.with_name(f".{path.name}.lock")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = _acquired(name, time.monotonic() + patience)
+        # The mode that mkdir is given is not that of the folders above.
+        for folder in reversed((path.parent, *path.parent.parents)):
+            if not folder.is_dir():
+                folder.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
+        if private:
+            _check_closed(path.parent)
+        mode = 0o600 if private else 0o666
+        file = _acquired(name, time.monotonic() + patience, mode)
     except OSError as error:
         raise _unwritten(path, error) from error
     if file is None:
@@ -353,9 +422,9 @@ def _locked(path: Path, patience: float) -> Iterator[None]:
         os.close(file)
 
 
-def _acquired(name: Path, until: float) -> int | None:
+def _acquired(name: Path, until: float, mode: int) -> int | None:
     while True:
-        file = os.open(name, os.O_CREAT | os.O_RDWR, 0o666)
+        file = os.open(name, os.O_CREAT | os.O_RDWR, mode)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Its last owner may have removed it just now.

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jaxsel import catalogue
 from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
 from jaxsel.families.tuning import accountant
-from jaxsel.families.tuning.composing_searches import MOST_TIMES
+from jaxsel.families.tuning.base_forms import guarantee_of
+from jaxsel.families.tuning.composing_searches import (
+    MOST_TIMES,
+    Release,
+    compose_searches,
+)
 from jaxsel.families.tuning.proofs import releases_all
 from jaxsel.families.tuning.secrecy import SCORE, is_fixed, keep
 from jaxsel.host.blas_threads import one_blas_thread
@@ -16,12 +21,7 @@ from jaxsel.language.default_delta import DELTA
 from jaxsel.language.entry import Built
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.questions import tuning_words
-from jaxsel.questions.compose import (
-    compose,
-    guarantee_of,
-    privacy_loss_distribution,
-    release,
-)
+from jaxsel.questions.compose import privacy_loss_distribution
 from jaxsel.repetitions import Repetitions, as_law
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ class TuningCost(NamedTuple):
 
         See ``jaxsel.privacy_loss_distribution``.
         """
-        searched = release(self.guarantee, self.law)
+        assert self.guarantee is not None
+        searched = Release(self.guarantee, self.law)
         return privacy_loss_distribution(searched, interval=interval)
 
     def sentences(self) -> list[str]:
@@ -239,8 +240,8 @@ def account(
     found = accountant.account(guarantee, law, delta, attain=attain)
     grid = math.nan
     if is_fixed(law) and 1 < law.mean <= MOST_TIMES:
-        every = release(guarantee, None, law.maximum or 1)
-        grid = compose(every, delta).best.epsilon
+        every = Release(guarantee, None, law.maximum or 1)
+        grid = compose_searches([every], delta).best.epsilon
     scores = None
     if score_noise is not None:
         count = gaussian(score_noise)

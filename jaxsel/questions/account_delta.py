@@ -4,11 +4,11 @@ import math
 from typing import Any, NamedTuple
 
 from jaxsel.families.tuning import accountant
+from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.secrecy import SCORE
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.language.printing import Summary, digits_down, digits_up, printed
 from jaxsel.questions import tuning_words
-from jaxsel.questions.compose import guarantee_of
 from jaxsel.repetitions import Repetitions, as_law
 
 

@@ -3,13 +3,15 @@
 import math
 from typing import NamedTuple
 
+from jaxsel.families.tuning.base_forms import guarantee_of
+from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.families.tuning.secrecy import kept_secret
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import check_integer
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.questions.account import TuningCost, account
-from jaxsel.questions.compose import CompositionCost, compose, guarantee_of, release
+from jaxsel.questions.compose import CompositionCost, compose
 from jaxsel.questions.tuning_words import saying_something
 from jaxsel.repetitions import Repetitions, as_law, from_mean
 
@@ -91,6 +93,6 @@ def account_grid(
     else:
         law = as_law(repetitions)
     guarantee = guarantee_of(base)
-    every = compose([release(guarantee, None, count)], delta)
+    every = compose(Release(guarantee, None, count), delta)
     random = account(guarantee, law, delta)
     return GridCost(count, every, random, float(law.pgf_gap(1.0 / count)))

@@ -4,15 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from jaxsel.accounting.single_run.base_text import parse_base
-from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.accounting.single_run.loss_distributions import (
-    composed_distribution,
-    from_loss_distribution,
-)
-from jaxsel.accounting.single_run.opacus import from_opacus
-from jaxsel.accounting.single_run.relations import RELATIONS, relation_name
+from jaxsel.accounting.single_run.loss_distributions import composed_distribution
+from jaxsel.accounting.single_run.relations import RELATIONS
 from jaxsel.families.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
+from jaxsel.families.tuning.base_forms import guarantee_of, releases_of
 from jaxsel.families.tuning.composing_searches import (
     Release,
     checked,
@@ -20,7 +15,6 @@ from jaxsel.families.tuning.composing_searches import (
     compose_searches_delta,
     release_parts,
 )
-from jaxsel.families.tuning.event_trees import event_guarantee, releases_of
 from jaxsel.families.tuning.secrecy import SCORE, kept_secret
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError, check_integer
@@ -32,47 +26,6 @@ from jaxsel.repetitions import Repetitions, as_law
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
-
-def guarantee_of(base: object, relation: object = None) -> BaseGuarantee:
-    """The guarantee of one run, whatever it is given as.
-
-    Args:
-      base: a BaseGuarantee; text as on the command line; a DpEvent or a
-        PrivacyLossDistribution of dp-accounting; or an accountant of Opacus, its
-        ``state_dict()`` or its history.
-      relation: which data sets are neighbours, one of ``RELATIONS``; must be that of the
-        guarantee, where it has one.
-
-    Raises:
-      InputError: if it is none of these, or the relation is another.
-    """
-    wanted = relation_name(relation)
-    found = _guarantee(base, wanted)
-    if wanted is not None and found.relation not in (None, wanted):
-        raise InputError(
-            f"{found.name} is for neighbours by {found.relation}; relation is {wanted}"
-        )
-    return found._replace(relation=wanted or found.relation)
-
-
-def _guarantee(base: object, relation: str | None) -> BaseGuarantee:
-    if isinstance(base, BaseGuarantee):
-        return base
-    if isinstance(base, str):
-        return parse_base(base)
-    if hasattr(base, "_pmf_remove"):
-        return from_loss_distribution(base, relation=relation)  # type: ignore[arg-type]
-    if hasattr(base, "history") or isinstance(base, Mapping | list | tuple):
-        return from_opacus(base)
-    import dp_accounting
-
-    if isinstance(base, dp_accounting.DpEvent):
-        return event_guarantee(base, relation=relation)
-    raise InputError(
-        f"base is a {type(base).__name__}; it must be text, a guarantee, an event or a "
-        "privacy loss distribution of dp-accounting, or an accountant of Opacus"
-    )
 
 
 def release(
@@ -122,12 +75,7 @@ def releases_from(items: object) -> list[Release]:
                 raise InputError("a release needs a base: what one run is")
             found.append(release(**item))
         else:
-            import dp_accounting
-
-            if not isinstance(item, dp_accounting.DpEvent):
-                found.append(release(item))
-            else:
-                found += releases_of(item)
+            found += releases_of(item)
     return found
 
 

@@ -87,7 +87,7 @@ def check_plan(found: Plan, *, trials: int = 100_000, seed: int = 0) -> PlanChec
 
 def _pair(base: BaseGuarantee, params: dict) -> Pair:
     # Not a dominating pair: that may cost more than is proved of those with the guarantee.
-    attaining = None if base.attaining is None else base.attaining()
+    attaining = base.attaining()
     if not attaining:
         raise InputError(
             f"no pair of laws is known that has the guarantee of {base.name}, and none "

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jaxsel.accounting.single_run.conversions import log_delta_at_order
+from jaxsel.accounting.single_run.conversions import Profile, log_delta_at_order
 from jaxsel.accounting.single_run.dominating import (
     LARGEST_EPSILON,
     DominatingPair,
@@ -30,7 +30,6 @@ from jaxsel.families.tuning.composing_searches import (
     release_part,
 )
 from jaxsel.families.tuning.proofs import proofs, releases_all
-from jaxsel.families.tuning.tuned_guarantee import Profile
 
 Pairs = tuple[DominatingPair, ...]
 Point = tuple[float, float]
@@ -78,9 +77,7 @@ def _known(releases: Sequence[Release]) -> Pairs:
         return (pair_from_points([0.0], [1.0]),)
     if len(known) == 1 and known[0][1] == 1:
         return known[0][0]
-    pairs = from_loss_distribution(composed_distribution(known)).pairs
-    assert pairs is not None
-    return pairs()
+    return from_loss_distribution(composed_distribution(known)).pairs()
 
 
 def _points(release: Release, all_runs: bool) -> list[Point]:

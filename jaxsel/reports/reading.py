@@ -10,12 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from jaxsel.accounting.single_run.base_text import parse_base
-from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.curves import points
 from jaxsel.accounting.single_run.relations import ADD_OR_REMOVE_ONE
 from jaxsel.families.tuning.accountant import ProvenEpsilon, account
+from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions, parse
@@ -24,6 +22,8 @@ from jaxsel.reports.words import theorem_words
 
 RELEASE = "release.json"
 """Name of the file that a finished search leaves in its folder."""
+# What a search goes on from, now and in earlier versions.
+_UNFINISHED = ("search.nc", "search.json")
 
 _ROUNDING = 1e-6  # a file's epsilon may be so much smaller, relatively
 
@@ -57,7 +57,7 @@ def read_search(path: str | Path) -> dict[str, Any]:
             path, "the folder of a search, or what jaxsel tune --json says"
         )
     if not (path / RELEASE).exists():
-        if (path / "search.json").exists():
+        if any((path / name).exists() for name in _UNFINISHED):
             raise InputError(
                 f"the search in {path} is not finished; the same jaxsel tune with the "
                 "same seed goes on with it"
@@ -96,7 +96,7 @@ def _proved(
     Raises:
       InputError: if that is more than the file promises.
     """
-    release = Release(parse_base(base), law)
+    release = Release(guarantee_of(base), law)
     best = account(release.base, law, delta, attain=False).best
     if not best.epsilon <= promised * (1.0 + _ROUNDING):
         raise InputError(
@@ -206,10 +206,7 @@ def both_parts(
 
 
 # Nothing is known of one run; the proof is put in as a point.
-_MIXED = BaseGuarantee(
-    "DP-SGD with candidates that differ in privacy",
-    renyi=lambda order: np.full(np.shape(order), math.inf)[()],
-)
+_MIXED = points(0.0, 1.0)._replace(name="DP-SGD with candidates that differ in privacy")
 
 
 def _winner(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

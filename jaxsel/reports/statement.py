@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxsel.families.tuning.accountant import ProvenEpsilon
 from jaxsel.families.tuning.composing_searches import Release
-from jaxsel.families.tuning.proofs import base_epsilon, releases_all
+from jaxsel.families.tuning.proofs import releases_all
 from jaxsel.families.tuning.secrecy import SCORE
 from jaxsel.host.errors import InputError
 from jaxsel.reports import attacks, words
@@ -178,7 +178,7 @@ def state(subject: Subject) -> Statement:
         theorem,
         works,
         all_runs,
-        base_epsilon(releases[0].base, delta) if alone else None,
+        releases[0].base.epsilon(delta) if alone else None,
         attacks.gaussian_mu(pairs, floor),
         floor,
         tuple(zip(FALSE_POSITIVE_RATES, found.tolist(), strict=True)),

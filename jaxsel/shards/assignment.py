@@ -6,9 +6,10 @@ trials as a line of (cell, trial) units cut into equal lengths, so that no block
 is mostly idle.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from jaxsel.host.errors import InputError
 from jaxsel.kernel.tallies import Range
 
 # From so many trials a cell and shard on, every shard takes part of every cell.
@@ -28,6 +29,32 @@ class Shard(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
+
+
+def in_order(named: Sequence[tuple[str, Shard]]) -> list[int]:
+    """Where the shards of a run stand among those given, from the first one on.
+
+    Args:
+      named: of each, the name of its file and which shard it is, all of one count.
+
+    Raises:
+      InputError: if a shard is missing, or there twice; the file is named.
+    """
+    if not named:
+        raise InputError("no file is named; name one of each shard")
+    places: dict[int, int] = {}
+    for place, (name, shard) in enumerate(named):
+        twin = places.setdefault(shard.index, place)
+        if twin != place:
+            raise InputError(f"{named[twin][0]} and {name} are both shard {shard}")
+    count = named[0][1].count
+    missing = [str(index) for index in range(count) if index not in places]
+    if missing:
+        more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+        raise InputError(
+            f"of {count} shards, these are missing: {', '.join(missing[:8])}{more}"
+        )
+    return [places[index] for index in range(count)]
 
 
 class Part(NamedTuple):

@@ -1,7 +1,7 @@
 """The file of a shard: tallies by call, range of trials and part."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,25 +121,10 @@ class ShardFile:
 
 
 def add(values: Any, part: Part, counted: Counted) -> None:
-    """Adds what is counted of a part to sums over all cells, in place.
-
-    Raises:
-      InputError: if the part holds other sums than these.
-    """
+    """Adds what is counted of a part to sums over all cells, in place."""
     totals, found = jax.tree.leaves(values), jax.tree.leaves(counted.values)
-    check_sums(found, [total[part.cells] for total in totals])
     for total, more in zip(totals, found, strict=True):
         total[part.cells] += more
-
-
-def check_sums(found: Sequence[np.ndarray], like: Sequence[np.ndarray]) -> None:
-    """InputError unless the sums that a file holds have these shapes and types."""
-    wanted = [(array.shape, array.dtype) for array in like]
-    if [(array.shape, array.dtype) for array in found] != wanted:
-        raise InputError(
-            "a shard's file lacks an array of what it counted, or has another; run the "
-            "shard anew, into another file"
-        )
 
 
 def key_of(configuration: Mapping[str, Any]) -> str:
@@ -153,7 +138,7 @@ def different(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return ", ".join(name for name in _PROVENANCE if one.get(name) != other.get(name))
 
 
-def write(save: Callable[..., None], file: ShardFile) -> None:
+def write(save: records.Save, file: ShardFile) -> None:
     """Writes a shard's file; ``save`` is what ``records.writer`` yields."""
     arrays: dict[str, np.ndarray] = {}
     kept: list[dict[str, Any]] = []
@@ -186,34 +171,25 @@ def read(path: Path, identity: Mapping[str, Any] | None = None) -> ShardFile:
     if set(configuration) != {"shard", "command"}:
         raise InputError(f"{path} is no shard's record; it was written without a shard")
     if identity is not None:
-        stored = records.read(path, identity)
-    try:
-        return _filed(path, stored)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} is no shard's record: it lacks a part or has another ({error!r})"
-        ) from error
-
-
-def _filed(path: Path, stored: records.Record) -> ShardFile:
-    configuration = stored.configuration
-    command = configuration["command"]
-    if command is not None:
-        command = Command(command[0], command[1], stored.attributes["trials"])
-    file = ShardFile(path, read_shard(configuration["shard"]), command)
-    for kept in stored.attribute("runs", list):
-        key = key_of(kept["configuration"])
-        if not {*_PROVENANCE, "mechanism"} <= set(kept["configuration"]):
-            raise KeyError("what it was counted by")
-        if type(kept["cells"]) is not int:
-            raise TypeError("the number of cells")
-        run = Run(kept["configuration"], tuple(kept["labels"]), kept["cells"], {})
-        file.runs[key] = run
-        for number, (first, last, parts) in enumerate(kept["steps"]):
-            run.steps[first, last] = [
-                done and _counted(stored, f"{key}_{number}_{i}_", *done)
-                for i, done in enumerate(parts)
-            ]
+        stored.check(identity)
+    with stored.whole("shard's record"):
+        command = configuration["command"]
+        if command is not None:
+            command = Command(command[0], command[1], stored.attributes["trials"])
+        file = ShardFile(path, read_shard(configuration["shard"]), command)
+        for kept in stored.attribute("runs", list):
+            key = key_of(kept["configuration"])
+            if not {*_PROVENANCE, "mechanism"} <= set(kept["configuration"]):
+                raise KeyError("what it was counted by")
+            if type(kept["cells"]) is not int:
+                raise TypeError("the number of cells")
+            run = Run(kept["configuration"], tuple(kept["labels"]), kept["cells"], {})
+            file.runs[key] = run
+            for number, (first, last, parts) in enumerate(kept["steps"]):
+                run.steps[first, last] = [
+                    done and _counted(stored, f"{key}_{number}_{i}_", *done)
+                    for i, done in enumerate(parts)
+                ]
     return file
 
 

@@ -8,7 +8,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel import engine
 from jaxsel.kernel.tallies import Tallies, shown
 from jaxsel.kernel.work import Counted, Work, as_tallies, run_by
-from jaxsel.shards.assignment import cover, share
+from jaxsel.shards.assignment import cover, in_order, share
 from jaxsel.shards.files import Command, ShardFile, add, different, key_of, read
 
 
@@ -39,27 +39,14 @@ def merging(paths: Sequence[str | Path]) -> Iterator[Command | None]:
 
 def _all_shards(files: list[ShardFile]) -> list[ShardFile]:
     """The files in the order of their shards; InputError unless they are all of one run."""
-    if not files:
-        raise InputError("no file is named; name one of each shard")
-    first = files[0]
-    by_index: dict[int, ShardFile] = {}
     for file in files:
+        first = files[0]
         if (file.command, file.shard.count) != (first.command, first.shard.count):
             raise InputError(
                 f"{first.path} and {file.path} are shards of different runs: "
                 f"{_told(first)}, and {_told(file)}"
             )
-        twin = by_index.setdefault(file.shard.index, file)
-        if twin is not file:
-            raise InputError(f"{twin.path} and {file.path} are both shard {file.shard}")
-    missing = [str(i) for i in range(first.shard.count) if i not in by_index]
-    if missing:
-        more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
-        raise InputError(
-            f"of {first.shard.count} shards, these are missing: "
-            f"{', '.join(missing[:8])}{more}"
-        )
-    return [by_index[index] for index in sorted(by_index)]
+    return [files[i] for i in in_order([(str(f.path), f.shard) for f in files])]
 
 
 def _told(file: ShardFile) -> str:

@@ -13,7 +13,6 @@ from jaxsel.host.intervals import clopper_pearson
 from jaxsel.sweeps.axes import Grid
 from jaxsel.sweeps.cells import Cell, own_item, pair_items
 from jaxsel.sweeps.facts import FACT_OF, Facts, fact_key
-from jaxsel.sweeps.files import FORMAT
 from jaxsel.sweeps.measures import Measure, estimates
 from jaxsel.sweeps.subject import SEED, Subject
 from jaxsel.sweeps.tallying import Kept, Store, kept_of
@@ -282,7 +281,6 @@ def to_dataset(
                 )  # fmt: skip
     simulated = any(measure.needs for measure in measures)
     attrs: dict[str, Any] = {
-        "format": FORMAT,
         "title": f"jaxsel sweep of {subject.name}",
         "mechanism": subject.name,
         "measures": json.dumps([measure.name for measure in measures]),

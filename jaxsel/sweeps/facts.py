@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jaxsel import catalogue
-from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.families.tuning import accountant
+from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.base_settings import base_text
 from jaxsel.host import source_digest
 from jaxsel.host.errors import InputError
@@ -64,7 +64,7 @@ def _bounds(cell: Cell, delta: float) -> dict[str, float]:
     # The settings of one's own function mean what it says.
     text = base_text(built.values) if built.entry.ids else None
     if law is not None and text is not None:
-        found |= _tuning_bounds(parse_base(text), law, delta)
+        found |= _tuning_bounds(guarantee_of(text), law, delta)
     return found
 
 

@@ -1,11 +1,12 @@
-"""A sweep on disk: one NetCDF file that plain xarray reads, and that a sweep goes on from.
+"""The file of a sweep: a labelled data set that plain xarray reads, and a record beside it.
 
-Its root is the labelled data set. Its group ``tallies`` is what the sweep has counted so
-far, with a digest, so that numbers edited by hand are refused.
+The record is what the sweep has counted and found so far, and goes on from.
 """
 
+import contextlib
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,14 +14,14 @@ import numpy as np
 
 from jaxsel.host import records
 from jaxsel.host.errors import InputError
+from jaxsel.shards import Shard, read_shard
 from jaxsel.sweeps.facts import Facts
 from jaxsel.sweeps.tallying import Kept, Store, check_whole
 
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = "jaxsel-sweep-2"
-_GROUP = "tallies"
+_SAVE_SECONDS = 10.0
 
 
 class State(NamedTuple):
@@ -32,7 +33,8 @@ class State(NamedTuple):
       store: tallies; each knows its own code.
       facts: what needs no trial.
       asked: the sweep in words, JSON-ready.
-      shard: "3/64" of a shard; "" of a whole sweep.
+      shard: which it is; None of a whole sweep.
+      path: of the file that it was read from.
     """
 
     subject: str
@@ -40,107 +42,164 @@ class State(NamedTuple):
     store: Store
     facts: Facts
     asked: Mapping[str, Any]
-    shard: str
+    shard: Shard | None
+    path: Path | None = None
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The configuration of the record: what must be equal to go on from it."""
+        return {"sweep": self.subject, "shard": str(self.shard or "")}
 
 
-def _columns(state: State) -> dict[str, Any]:
-    """The state as lists of texts and arrays of whole numbers."""
-    rest = [state.subject, state.code, state.facts, state.asked, state.shard]
-    kept = list(state.store.values())
-    counts = [np.asarray(each.counts, np.int64) for each in kept]
-    return {
-        "key": [key for key, _ in state.store],
-        "first": np.array([first for _, first in state.store], np.int64),
-        "last": np.array([each.last for each in kept], np.int64),
-        "code": [each.code for each in kept],
-        "form": [each.form for each in kept],
-        "events": np.array([each.size for each in counts], np.int64),
-        "counts": np.concatenate(counts) if counts else np.zeros(0, np.int64),
-        "rest": [json.dumps(rest)],
-    }
-
-
-_TEXTS = ("key", "code", "form", "rest")
-_DIMENSIONS = {"counts": "outcome_of_item", "rest": "one"}
-
-
-def write(path: Path, dataset: "xr.Dataset", state: State) -> None:
-    """Writes the data set and, in a group of its own, the state."""
+def write(save: records.Save, state: State, shown: "xr.Dataset | None" = None) -> None:
+    """Writes a sweep's file; ``save`` is what ``records.writer`` yields."""
     import xarray as xr
 
-    columns = _columns(state)
-    variables = {
-        name: (
-            _DIMENSIONS.get(name, "item"),
-            np.array(column, dtype=object) if isinstance(column, list) else column,
-        )
-        for name, column in columns.items()
-    }
-    group = xr.Dataset(
-        variables, attrs={"digest": records.digest(columns_text(columns))}
+    title = f"jaxsel sweep of {state.subject}, unfinished"
+    kept = list(state.store.values())
+    counts = [np.asarray(each.counts, np.int64) for each in kept]
+    items = [
+        [key, each.code, each.form]
+        for (key, _), each in zip(state.store, kept, strict=True)
+    ]
+    save(
+        arrays={
+            "first": np.array([first for _, first in state.store], np.int64),
+            "last": np.array([each.last for each in kept], np.int64),
+            "events": np.array([each.size for each in counts], np.int64),
+            "counts": np.concatenate([np.zeros(0, np.int64), *counts]),
+        },
+        configuration=state.identity,
+        # As text, since the order of axes and theorems is part of what was found.
+        attributes={
+            "found": json.dumps([items, state.code, state.facts, state.asked]),
+            "shown": "" if shown is None else _seal(shown),
+        },
+        shown=xr.Dataset(attrs={"title": title}) if shown is None else shown,
     )
-    dataset.to_netcdf(path, engine="h5netcdf")
-    group.to_netcdf(path, engine="h5netcdf", group=_GROUP, mode="a")
 
 
-def columns_text(columns: dict[str, Any]) -> dict[str, Any]:
-    """What the digest is taken of: texts as text."""
-    return {
-        name: np.frombuffer(json.dumps(column).encode(), np.uint8)
-        if isinstance(column, list)
-        else column
-        for name, column in columns.items()
-    }
-
-
-def read(path: Path) -> State:
+def read(path: Path, identity: Mapping[str, Any] | None = None) -> State:
     """The state in a file.
 
     Raises:
-      InputError: if it holds no sweep, is damaged, was edited, or lost trials.
+      InputError: if it holds no sweep, is damaged, was edited, lost trials, or is of
+        another identity than this.
     """
-    try:
-        with records.opened(path) as root:
-            form = root.attrs.get("format")
-        with records.opened(path, _GROUP) as group:
-            group.load()
-        columns = {
-            name: [str(text) for text in group[name].values]
-            if name in _TEXTS
-            else np.asarray(group[name].values, np.int64)
-            for name in _columns(State("", "", {}, {}, {}, ""))
-        }
-        subject, code, facts, asked, shard = json.loads(columns["rest"][0])
-    except Exception as error:
-        raise InputError(f"{path} is no sweep, or is damaged: {error!r}") from error
-    if form != FORMAT:
-        raise InputError(f"{path} is no sweep of this version; name another file")
-    if group.attrs.get("digest") != records.digest(columns_text(columns)):
-        raise records.edited(path)
-    parts = np.split(columns["counts"], np.cumsum(columns["events"])[:-1])
-    store: Store = {
-        (key, int(first)): Kept(int(last), made_by, counts, form)
-        for key, first, last, made_by, counts, form in zip(
-            columns["key"], columns["first"], columns["last"], columns["code"], parts,
-            columns["form"], strict=bool(columns["key"]),
+    stored = records.read(path)
+    if set(stored.configuration) != {"sweep", "shard"}:
+        raise InputError(f"{path} is no record of a sweep; name another file")
+    if identity is not None:
+        stored.check(identity)
+    with stored.whole("record of a sweep"):
+        subject, text = (stored.configuration[name] for name in ("sweep", "shard"))
+        shard = read_shard(text) if text else None
+        items, code, facts, asked = json.loads(stored.attribute("found", str))
+        first, last, events, counts = (
+            stored.arrays[name].astype(np.int64, casting="equiv")
+            for name in ("first", "last", "events", "counts")
         )
-    }  # fmt: skip
+        if any(array.ndim != 1 for array in (first, last, events, counts)):
+            raise TypeError("the axes of what was counted")
+        *parts, rest = np.split(counts, np.cumsum(events))
+        if rest.size:
+            raise ValueError("counts of no cell")
+        store: Store = {
+            (key, int(begin)): Kept(int(end), made_by, part, form)
+            for (key, made_by, form), begin, end, part in zip(
+                items, first, last, parts, strict=True
+            )
+        }
     for (_, start), kept in store.items():
         check_whole(start, kept, str(path))
-    return State(subject, code, store, facts, asked, shard)
+    return State(subject, code, store, facts, asked, shard, path)
+
+
+def _seal(dataset: "xr.Dataset") -> str:
+    """A digest of the numbers of a data set."""
+    values = {str(name): found.values for name, found in dataset.variables.items()}
+    return records.digest(
+        {name: array for name, array in values.items() if array.dtype.kind in "iuf"}
+    )
+
+
+def dataset_of(path: Path) -> "xr.Dataset":
+    """The labelled data set in a finished file, as plain xarray reads it.
+
+    Raises:
+      InputError: if it holds no sweep, is damaged or unfinished, or was edited.
+    """
+    import xarray as xr
+
+    seal = records.read(path).attribute("shown", str)
+    if not seal:
+        raise InputError(f"{path} is unfinished; run the same again, and it goes on")
+    with xr.open_dataset(path, engine="h5netcdf") as found:
+        found.load()
+    if _seal(found) != seal:
+        raise InputError(
+            f"{path} was changed after it was written (its digest differs); name another "
+            "file or remove this one"
+        )
+    return found
 
 
 def is_sweep(path: Path) -> bool:
-    """Whether a file says that it holds a sweep, or a shard of one."""
-    import h5py
-
+    """Whether a file is the record of a sweep, or of a shard of one."""
     try:
-        with h5py.File(path, "r") as file:
-            return _GROUP in file
-    except OSError:
+        return "sweep" in records.read(path).configuration
+    except InputError:
         return False
 
 
-def no_shard(path: Path) -> InputError:
-    """The refusal of a file that holds a whole sweep."""
-    return InputError(f"{path} holds a whole sweep, and no shard of one")
+class Going(NamedTuple):
+    """A sweep on its way.
+
+    Attributes:
+      state: what is known; to be added to.
+      sometimes: saves the state if that was not done for ten seconds.
+      finish: saves the state, and the labelled data set if there is one.
+    """
+
+    state: State
+    sometimes: Callable[[], None]
+    finish: Callable[["xr.Dataset | None"], None]
+
+
+@contextlib.contextmanager
+def keeping(fresh: State, record: str | Path | None) -> Iterator[Going]:
+    """What a record holds already, or nothing; saved when interrupted, too.
+
+    Args:
+      fresh: the state of a sweep that knows nothing yet.
+      record: its file; None for none.
+
+    Raises:
+      InputError: if the file is of another sweep or shard, or cannot be written.
+    """
+    if record is None:
+        yield Going(fresh, lambda: None, lambda dataset: None)
+        return
+    path, state = Path(record), fresh
+    with records.writer(path) as save:
+        if path.exists():
+            found = read(path, fresh.identity)
+            # What follows from other code is found again; tallies are refused, they cost
+            # more.
+            facts = found.facts if found.code == fresh.code else {}
+            state = fresh._replace(store=found.store, facts=facts)
+        saved = time.monotonic()
+
+        def sometimes() -> None:
+            nonlocal saved
+            if time.monotonic() - saved > _SAVE_SECONDS:
+                write(save, state)
+                saved = time.monotonic()
+
+        try:
+            yield Going(state, sometimes, lambda shown: write(save, state, shown))
+        except InputError:
+            raise
+        except BaseException:
+            write(save, state)
+            raise

@@ -7,10 +7,11 @@ params, so that all cells share one compiled program.
 """
 
 import functools
+import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -102,12 +103,20 @@ def declared(function: Callable[..., Any]) -> Declared:
     return getattr(function, "declared", Declared())
 
 
-def counted(*groups: str, after: int = 0) -> Callable[[Place], tuple[int, int]]:
+def shared_trials(function: Callable[..., Any], trials: int) -> int:
+    """The trials of a cell, of those that are asked for; at least two."""
+    return max(int(trials * declared(function).share), 2)
+
+
+def counted(
+    *groups: str, after: int = 0, first: int = 0
+) -> Callable[[Place], tuple[int, int]]:
     """The address of a cell by its place: all others axes number it within its group.
 
     Args:
       *groups: axes, each place of which has a seed of its own.
       after: how many seeds grids before this one have.
+      first: the number of its first cell, where it goes on from a grid of the same seeds.
     """
 
     def address(place: Place) -> tuple[int, int]:
@@ -117,7 +126,30 @@ def counted(*groups: str, after: int = 0) -> Callable[[Place], tuple[int, int]]:
                 seed = seed * size + place.index[name]
             else:
                 number = number * size + place.index[name]
-        return after + seed, number
+        return after + seed, first + number
+
+    return address
+
+
+def counted_alike(
+    axis: str, groups: Sequence[Hashable]
+) -> Callable[[Place], tuple[int, int]]:
+    """The address of a cell where places of an axis share a seed, say those of a program.
+
+    Args:
+      axis: the first of all; the others number a cell within each place.
+      groups: of each place of the axis; each group has a seed of its own, in the order in
+        which they first stand there.
+    """
+    seeds = list(dict.fromkeys(groups))
+
+    def address(place: Place) -> tuple[int, int]:
+        at = place.index[axis]
+        number = groups[:at].count(groups[at])
+        for name, size in place.size.items():
+            if name != axis:
+                number = number * size + place.index[name]
+        return seeds.index(groups[at]), number
 
     return address
 
@@ -277,6 +309,14 @@ def load(text: str) -> Callable[..., Trial]:
 
 @functools.cache
 def _module(path: Path, changed_at: int) -> ModuleType:
+    root = path.parent
+    while (root / "__init__.py").exists():
+        root = root.parent
+    if root != path.parent:  # a module of a package, which may import others of it
+        if str(root) not in sys.path:
+            sys.path.insert(0, str(root))
+        parts = path.relative_to(root).with_suffix("").parts
+        return importlib.import_module(".".join(parts))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -13,11 +13,10 @@ from jaxsel.sweeps import facts as known_facts
 from jaxsel.sweeps import files
 from jaxsel.sweeps.dataset import to_dataset
 from jaxsel.sweeps.facts import Facts, find_fact
-from jaxsel.sweeps.files import State
-from jaxsel.sweeps.functions import declared
-from jaxsel.sweeps.keeping import Kept, keeping
+from jaxsel.sweeps.files import Going, State, keeping
+from jaxsel.sweeps.functions import declared, shared_trials
 from jaxsel.sweeps.planning import Plan, make_plan
-from jaxsel.sweeps.sharing import Part, check_parts, facts_of, joined, share_of
+from jaxsel.sweeps.sharing import check_parts, facts_of, joined, share_of
 from jaxsel.sweeps.tallying import Item, Store, tally
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def sweep(
     plan = make_plan(
         subject, settings, measures, zipped, trials, seed, delta, confidence
     )
-    with keeping(_fresh(plan, ""), record) as kept:
+    with keeping(_fresh(plan, None), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance)
         found = _dataset(plan, kept.state.store, kept.state.facts)
         kept.finish(found)
@@ -106,11 +105,10 @@ def refreshed(
     Raises:
       InputError: as ``sweep``.
     """
-    said = declared(subject)
-    shared = max(int(trials * said.share), 2)
-    plan = make_plan(subject, settings, (), (), shared, seed, 0.0, 0.95)
-    performance = said.performance or Performance()
-    with keeping(_fresh(plan, ""), record) as kept:
+    count = shared_trials(subject, trials)
+    plan = make_plan(subject, settings, (), (), count, seed, 0.0, 0.95)
+    performance = declared(subject).performance or Performance()
+    with keeping(_fresh(plan, None), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance, again=True)
         found = _dataset(plan, kept.state.store, kept.state.facts)
         found = found.assign_attrs(attributes)
@@ -120,7 +118,7 @@ def refreshed(
 
 def keep_found(dataset: "xr.Dataset", record: str | Path) -> None:
     """Writes a data set that no sweep made into a new file, as that of a sweep."""
-    nothing = State(str(dataset.attrs.get("title", "")), "", {}, {}, {}, "")
+    nothing = State(str(dataset.attrs.get("title", "")), "", {}, {}, {}, None)
     with keeping(nothing, record) as kept:
         kept.finish(dataset)
 
@@ -160,7 +158,7 @@ def keep_share(
         subject, settings, measures, zipped, trials, seed, delta, confidence
     )
     items = share_of(plan.items, which)
-    with keeping(_fresh(plan, str(which)), record) as kept:
+    with keeping(_fresh(plan, which), record) as kept:
         facts = facts_of(plan.facts, which)
         _do(plan, facts, items, kept, progress, performance)
         kept.finish(None)
@@ -184,26 +182,26 @@ def merged(
         different sweeps, or a file that is no shard; or for a function that was changed
         since.
     """
-    parts = [_part(Path(path)) for path in paths]
+    parts = [files.read(Path(path)) for path in paths]
     check_parts(parts)
     asked = dict(parts[0].asked)
     if subject is not None:
         asked["subject"] = subject
     elif not asked["subject"]:
         raise InputError(
-            f"{parts[0].name} is of a function that is in no file; merge it in Python, "
+            f"{parts[0].path} is of a function that is in no file; merge it in Python, "
             "with merged(paths, subject=function)"
         )
     plan = make_plan(**asked)
     own = plan.subject.function
     if own is not None and known_facts.code(own) != parts[0].code:
         raise InputError(
-            f"{plan.subject.name} was changed since {parts[0].name} was made, and may "
+            f"{plan.subject.name} was changed since {parts[0].path} was made, and may "
             "mean other cells; run the shards anew"
         )
     store = joined(plan.items, parts)
     facts = {key: value for part in parts for key, value in part.facts.items()}
-    with keeping(_fresh(plan, ""), record) as kept:
+    with keeping(_fresh(plan, None), record) as kept:
         kept.state.store.update(store)
         kept.state.facts.update(facts)
         # What a shard found under other code, or not at all, is found here.
@@ -213,15 +211,7 @@ def merged(
     return found
 
 
-def _part(path: Path) -> Part:
-    state = files.read(path)
-    if not state.shard:
-        raise files.no_shard(path)
-    shard = read_shard(state.shard)
-    return Part(str(path), shard, state.asked, state.code, state.store, state.facts)
-
-
-def _fresh(plan: Plan, shard: str) -> State:
+def _fresh(plan: Plan, shard: Shard | None) -> State:
     return State(
         plan.subject.name,
         known_facts.code(plan.subject.function),
@@ -242,7 +232,7 @@ def _do(
     plan: Plan,
     facts: Collection[str],
     items: Sequence[Item],
-    kept: Kept,
+    kept: Going,
     progress: bool | None,
     performance: Performance,
     again: bool = False,
@@ -256,7 +246,7 @@ def _do(
 
 
 def _find_facts(
-    plan: Plan, wanted: Collection[str], kept: Kept, progress: bool | None
+    plan: Plan, wanted: Collection[str], kept: Going, progress: bool | None
 ) -> None:
     """Finds what needs no trial, and is not known yet."""
     facts = kept.state.facts

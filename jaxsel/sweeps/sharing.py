@@ -1,10 +1,11 @@
 """A sweep by many jobs: which trials and which facts are whose, and what they make up."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
 
 from jaxsel.host.errors import InputError
 from jaxsel.shards import Shard
+from jaxsel.shards.assignment import in_order
+from jaxsel.sweeps.files import State
 from jaxsel.sweeps.tallying import Item, Store, check_whole
 
 
@@ -36,52 +37,29 @@ def facts_of(keys: Iterable[str], shard: Shard) -> set[str]:
     }
 
 
-class Part(NamedTuple):
-    """What one file of a sweep in shards holds.
-
-    Attributes:
-      name: of the file, for messages.
-      shard: which shard it is.
-      asked: the sweep, as all shards must have been asked for it.
-      code: of the facts.
-      store, facts: what was found.
-    """
-
-    name: str
-    shard: Shard
-    asked: Mapping[str, Any]
-    code: str
-    store: Store
-    facts: Mapping[str, Any]
-
-
-def check_parts(parts: Sequence[Part]) -> None:
+def check_parts(parts: Sequence[State]) -> None:
     """Refuses parts that are not all shards of one sweep, each once.
 
     Raises:
       InputError: naming the shard or the file.
     """
-    first = parts[0]
+    named: list[tuple[str, Shard]] = []
     for part in parts:
-        if part.asked != first.asked or part.shard.count != first.shard.count:
+        if part.shard is None:
+            raise InputError(f"{part.path} holds a whole sweep, and no shard of one")
+        named.append((str(part.path), part.shard))
+        first = parts[0]
+        if part.asked != first.asked or part.shard.count != named[0][1].count:
             raise InputError(
-                f"{part.name} is a shard of another sweep than {first.name}; merge the "
+                f"{part.path} is a shard of another sweep than {first.path}; merge the "
                 "shards of one"
             )
         if part.code != first.code:
-            raise InputError(f"{part.name} was made by other code than {first.name}")
-    for index in range(first.shard.count):
-        here = [part.name for part in parts if part.shard.index == index]
-        if len(here) > 1:
-            raise InputError(f"shard {index} is there twice: {' and '.join(here)}")
-        if not here:
-            raise InputError(
-                f"shard {index} of {first.shard.count} is missing; run it, or name its "
-                "file"
-            )
+            raise InputError(f"{part.path} was made by other code than {first.path}")
+    in_order(named)
 
 
-def joined(items: Sequence[Item], parts: Sequence[Part]) -> Store:
+def joined(items: Sequence[Item], parts: Sequence[State]) -> Store:
     """The tallies of all items from those of all shards.
 
     Raises:
@@ -93,17 +71,18 @@ def joined(items: Sequence[Item], parts: Sequence[Part]) -> Store:
         whole.setdefault(item.key, []).append(item)
     found: Store = {}
     for part in parts:
+        assert part.shard is not None  # it is checked
         for own in share_of(items, part.shard):
             kept = part.store.get((own.key, own.first))
             if kept is None or kept.last != own.last:
                 raise InputError(
-                    f"{part.name}, shard {part.shard}, is not finished; run it again, "
+                    f"{part.path}, shard {part.shard}, is not finished; run it again, "
                     "and it goes on"
                 )
             (item,) = (i for i in whole[own.key] if i.first <= own.first < i.last)
             before = found.get((item.key, item.first))
             if before is not None and before.code != kept.code:
-                raise InputError(f"{part.name} was made by other code than the others")
+                raise InputError(f"{part.path} was made by other code than the others")
             counts = kept.counts if before is None else before.counts + kept.counts
             found[item.key, item.first] = kept._replace(last=item.last, counts=counts)
     for (_, first), kept in found.items():

@@ -90,7 +90,7 @@ class Signature(NamedTuple):
             name: _replaced(default, values) for name, default in self.shared.items()
         }
         names = inspect.signature(self.function).parameters
-        own = {name: values[name] for name in names if name in values}
+        own = {name: values[name] for name in names if name in values.keys() - given}
         return self.function(**own, **given, **others)
 
 

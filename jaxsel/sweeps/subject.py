@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jaxsel import catalogue
-from jaxsel.accounting.single_run.base_text import parameter_names, parse_base
+from jaxsel.accounting.single_run.base_text import parameter_names
+from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.domains import (
@@ -34,7 +35,7 @@ SEED = "seed"
 
 _ACCOUNT_SETTINGS: Mapping[str, Domain] = {
     "base": parsed(
-        parse_base, "a base; see jaxsel list bases", "one run",
+        guarantee_of, "a base; see jaxsel list bases", "one run",
         default="gaussian:noise_multiplier=4",
     ),
     "repetitions": parsed(

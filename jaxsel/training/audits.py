@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
-from jaxsel.families.tuning.proofs import base_epsilon
+from jaxsel.auditing.one_run_audit import OneRunBound, one_run_bound
 from jaxsel.host.errors import InputError, check_finite, check_integer
 from jaxsel.training.canaries import (
     Data,
@@ -30,7 +30,6 @@ from jaxsel.training.canaries import (
     likelihood_ratio,
 )
 from jaxsel.training.dp_sgd import Recipe, State, noisy_gradient
-from jaxsel.training.one_run_audit import OneRunBound, one_run_bound
 
 _COIN_TAG = 0xD1
 
@@ -83,7 +82,7 @@ def _audited(
         steps=steps,
     )
     return CanaryAudit(
-        evidence.lower, base_epsilon(claim, delta), delta, evidence.confidence, evidence
+        evidence.lower, claim.epsilon(delta), delta, evidence.confidence, evidence
     )
 
 

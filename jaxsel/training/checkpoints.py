@@ -1,14 +1,18 @@
 """The folder of a search: where a killed one goes on. It holds secrets; keep it so."""
 
+import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from jaxsel.host import records
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import describe
 from jaxsel.training import draws
@@ -17,39 +21,35 @@ from jaxsel.training.plan import SearchPlan
 
 RELEASE = "release.json"
 """Name of the file of what a finished search releases."""
-_SEARCH, _SEED = "search.json", "seed"
+RECORD = "search.nc"
+"""Name of the record that a search goes on from."""
+_SEED = "seed"
+# Left by earlier versions, which saved with orbax-checkpoint.
+_EARLIER = ("search.json", "checkpoints")
 
 
 class Saved(NamedTuple):
     """Where a search stands.
 
     Attributes:
-      number: runs that are complete.
       state: of the runs under way, one a row; None if they have not begun.
       scores: of the complete runs.
       best: parameters of the best of them, None if there is none.
     """
 
-    number: int
     state: State | None
     scores: tuple[float, ...]
     best: Any
 
 
-def _make_private(path: Path) -> None:
-    """Makes the folder, for its owner alone; one that is there is left as it is."""
-    try:
-        path.mkdir(mode=0o700, parents=True)
-        return
-    except FileExistsError:
-        if not path.is_dir() or os.name != "posix":
-            return
-    found = path.stat()
-    if found.st_mode & 0o077 or found.st_uid != os.geteuid():
+def _place(folder: str | Path) -> Path:
+    path = Path(folder).expanduser().absolute()
+    if any(os.path.exists(path / name) for name in _EARLIER):
         raise InputError(
-            f"{path} is open to others (mode {found.st_mode & 0o777:o}), and the folder of "
-            "a search holds secrets; give a folder that does not exist yet, or chmod 700"
+            f"{path} is the folder of a search by an earlier jaxsel, which only that one "
+            "can go on with; finish it there, or name another folder to search anew"
         )
+    return path
 
 
 def kept_seed(folder: str | Path) -> int:
@@ -64,26 +64,21 @@ def kept_seed(folder: str | Path) -> int:
       InputError: if the folder cannot be written, is open to others, or belongs to a
         search whose seed was given.
     """
-    path = Path(folder).expanduser().absolute()
-    try:
-        _make_private(path)
-        kept = path / _SEED
+    path = _place(folder)
+    kept = path / _SEED
+    with records.exclusive(kept, private=True) as replace:
         if kept.exists():
-            return draws.check_seed(int(kept.read_text()))
-        if (path / _SEARCH).exists():
+            try:
+                return draws.check_seed(int(kept.read_text()))
+            except ValueError:  # which repeats what it is about
+                raise InputError(f"{kept} holds no seed; name another folder") from None
+        if (path / RECORD).exists():
             raise InputError(
                 f"{path} holds a search whose seed was given; give it again, or another "
                 "folder"
             )
         seed = draws.fresh_seed()
-        with open(
-            kept, "x", opener=lambda name, flags: os.open(name, flags, 0o600)
-        ) as f:
-            f.write(f"{seed}\n")
-    except InputError:
-        raise
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be used as a folder: {error}") from None
+        replace(f"{seed}\n".encode())
     return seed
 
 
@@ -97,112 +92,118 @@ def save_release(folder: str | Path, record: dict[str, Any]) -> None:
     Raises:
       InputError: if the folder cannot be written, or is open to others.
     """
-    path = Path(folder).expanduser().absolute()
-    try:
-        _make_private(path)
-        (path / RELEASE).write_text(json.dumps(record, indent=2) + "\n")
-    except OSError as error:
-        raise InputError(f"{path} cannot be used as a folder: {error}") from None
+    with records.exclusive(_place(folder) / RELEASE, private=True) as replace:
+        replace((json.dumps(record, indent=2) + "\n").encode())
 
 
-class Checkpoints:
-    """Saves and loads; with folder None it does neither.
+@contextlib.contextmanager
+def going_on(
+    folder: str | Path | None, plan: SearchPlan, seed: int, model: str, example: State
+) -> Iterator[tuple[Saved, Callable[[Saved], None]]]:
+    """Yields where a search stands, and what saves where it stands; no other saves there.
 
     Args:
-      folder: of the search, made if need be.
+      folder: of the search, made if need be; with None nothing is saved.
       plan, seed, model: what the search is, the network by its name; another search's
         folder is refused.
-      example: a state, for shapes.
+      example: of the state of one run, for its structure, shapes and types.
 
     Raises:
-      InputError: if the folder belongs to another search, cannot be written, or was
-        there before and is not its owner's alone.
+      InputError: if the folder belongs to another search or an earlier jaxsel, cannot be
+        written, is written by another process, or was there before and is not its
+        owner's alone.
     """
+    fresh = Saved(None, (), None)
+    if folder is None:
+        yield fresh, lambda saved: None
+        return
+    path = _place(folder)
+    # The seed is not written in clear, though the folder is secret anyway.
+    text = repr((plan._replace(repetitions=None), describe(plan.repetitions)))  # type: ignore
+    name = hashlib.sha256(f"{text},{seed},{model}".encode()).hexdigest()
+    record = path / RECORD
+    with records.writer(record, private=True) as write:
 
-    def __init__(
-        self,
-        folder: str | Path | None,
-        plan: SearchPlan,
-        seed: int,
-        model: str,
-        example: State,
-    ) -> None:
-        self._example = example
-        self._manager = None
-        if folder is None:
-            return
-        import orbax.checkpoint as ocp
+        def save(saved: Saved) -> None:
+            write(
+                arrays={
+                    "scores": np.asarray(saved.scores, np.float64),
+                    **_named("state", saved.state),
+                    **_named("best", saved.best),
+                },
+                configuration={"search": name},
+            )
 
-        path = Path(folder).expanduser().absolute()
-        # The seed is not written in clear, though the folder is secret anyway.
-        text = repr((plan._replace(repetitions=None), describe(plan.repetitions)))  # type: ignore
-        name = hashlib.sha256(f"{text},{seed},{model}".encode()).hexdigest()
-        label = path / _SEARCH
-        try:
-            _make_private(path)
-            if label.exists():
-                if json.loads(label.read_text())["search"] != name:
-                    raise InputError(
-                        f"{path} holds another search; give its seed and settings to go "
-                        "on with it, or another folder"
-                    )
-            else:
-                label.write_text(json.dumps({"search": name}))
-        except (OSError, ValueError, KeyError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{path} cannot be used as a folder: {error}") from None
-        self._ocp = ocp
-        self._manager = ocp.CheckpointManager(
-            path / "checkpoints",
-            options=ocp.CheckpointManagerOptions(max_to_keep=2),
+        if record.exists():
+            yield _read(path, name, example), save
+        else:
+            save(fresh)
+            yield fresh, save
+
+
+def _read(path: Path, name: str, example: State) -> Saved:
+    stored = records.read(path / RECORD, private=True)
+    if stored.configuration != {"search": name}:
+        raise InputError(
+            f"{path} holds another search; give its seed and settings to go on with it, "
+            "or another folder"
         )
+    state = _restored(stored, "state", example, rows=True)
+    best = _restored(stored, "best", example.params, rows=False)
+    return Saved(state, tuple(map(float, stored.arrays["scores"])), best)
 
-    def _tree(self, state: State | None, best, rows: int) -> dict[str, Any]:
-        blank = jax.tree.map(np.zeros_like, self._example)
-        if state is None:
-            state = jax.tree.map(lambda leaf: np.stack([leaf] * rows), blank)
-        return {"state": state, "best": blank.params if best is None else best}
 
-    def save(self, number: int, state: State | None, scores, best) -> None:
-        """Stores where the search stands, after the last store."""
-        if self._manager is None:
-            return
-        flags = {
-            "number": number,
-            "begun": state is not None,
-            "best": best is not None,
-            "scores": list(scores),
-            "rows": 1 if state is None else int(state.step.shape[0]),
-        }
-        step = (self._manager.latest_step() or 0) + 1
-        self._manager.save(
-            step,
-            args=self._ocp.args.Composite(
-                tree=self._ocp.args.StandardSave(
-                    self._tree(state, best, flags["rows"])
-                ),
-                flags=self._ocp.args.JsonSave(flags),
-            ),
+def _named(name: str, tree: Any) -> dict[str, np.ndarray]:
+    """The leaves of a tree as arrays that a file can hold, named after their place."""
+    return {
+        f"{name}.{jax.tree_util.keystr(place, simple=True, separator='.')}": _plain(
+            leaf
         )
-        self._manager.wait_until_finished()
+        for place, leaf in jax.tree_util.tree_leaves_with_path(tree)
+    }
 
-    def load(self) -> Saved:
-        """The last store, or a fresh start."""
-        if self._manager is None or self._manager.latest_step() is None:
-            return Saved(0, None, (), None)
-        step = self._manager.latest_step()
-        args = self._ocp.args
-        flags = self._manager.restore(
-            step, args=args.Composite(flags=args.JsonRestore())
-        )["flags"]
-        wanted = self._tree(None, None, flags["rows"])
-        tree = self._manager.restore(
-            step, args=args.Composite(tree=args.StandardRestore(wanted))
-        )["tree"]
-        return Saved(
-            number=flags["number"],
-            state=State(*tree["state"]) if flags["begun"] else None,
-            scores=tuple(float(score) for score in flags["scores"]),
-            best=tree["best"] if flags["best"] else None,
-        )
+
+def _plain(leaf: Any) -> np.ndarray:
+    """Keys as their words; what NetCDF has no type for, such as bfloat16, as bytes."""
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    array = np.asarray(leaf)
+    if array.dtype.kind in "biu" or array.dtype in (np.float32, np.float64):
+        return array
+    return np.ascontiguousarray(array)[..., None].view(np.uint8)
+
+
+def _restored(stored: records.Record, name: str, like: Any, *, rows: bool) -> Any:
+    """A tree as it was, of the structure and types of another; None if it was None.
+
+    Args:
+      stored: the record.
+      name: of the tree.
+      like: the other tree.
+      rows: whether each array has one more axis, the first, than those of ``like``.
+
+    Raises:
+      InputError: if some array is missing, or of another shape or type.
+    """
+    wanted = _named(name, like)
+    if not any(each in stored.arrays for each in wanted):
+        return None
+    leaves = []
+    for (each, plain), leaf in zip(wanted.items(), jax.tree.leaves(like), strict=True):
+        array = stored.arrays.get(each)
+        if (
+            array is None
+            or array.dtype != plain.dtype
+            or array.shape[rows:] != plain.shape
+        ):
+            raise InputError(
+                f"{stored.path} holds no {each} of the network that is trained now; name "
+                "another folder"
+            )
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            impl = jax.random.key_impl(leaf)
+            array = jax.random.wrap_key_data(jnp.asarray(array), impl=impl)
+        elif array.dtype != leaf.dtype:
+            array = array.view(leaf.dtype)[..., 0]
+        leaves.append(array)
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)

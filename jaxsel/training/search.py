@@ -1,7 +1,7 @@
 """A private hyperparameter search: draw K, train K models, release the best one.
 
 Only the winner leaves: how many runs were made, the other candidates and all scores stay
-in the folder of the search, from which a killed search goes on (orbax-checkpoint).
+in the folder of the search, from which a killed search goes on.
 """
 
 import time
@@ -17,7 +17,7 @@ import numpy as np
 from jaxsel.data.images import ImageSet
 from jaxsel.host.errors import InputError, check_integer
 from jaxsel.training import dp_sgd, runs
-from jaxsel.training.checkpoints import Checkpoints
+from jaxsel.training.checkpoints import Saved, going_on
 from jaxsel.training.draws import check_seed, draw_secrets
 from jaxsel.training.plan import Candidate, SearchPlan
 
@@ -150,55 +150,54 @@ def search(
         return runs.begin(model, data[0][0], _addresses(seed, group))
 
     example = jax.tree.map(lambda leaf: leaf[0], fresh([0]))
-    store = Checkpoints(folder, plan, seed, repr(model), example)
-    saved = store.load()
     settings = [plan.candidates[choice] for choice in chosen.choices]
-    scores, state = list(saved.scores), saved.state
-    best: Any = saved.best
-    number, last_save = saved.number, time.monotonic()
+    with going_on(folder, plan, seed, repr(model), example) as (saved, save):
+        state, scores, best = saved.state, list(saved.scores), saved.best
+        number, last_save = len(scores), time.monotonic()
 
-    while number < chosen.count:
-        # What was begun side by side goes on so.
-        size = (
-            _group_size(settings, number, together)
-            if state is None
-            else state.step.shape[0]
-        )
-        group = range(number, number + size)
-        if state is None:
-            state = fresh(group)
-        own = _addresses(seed, group)
-        how = runs.recipe(plan, settings[number], clipping)
-        rates = jnp.asarray([settings[i].learning_rate for i in group], jnp.float32)
+        while number < chosen.count:
+            # What was begun side by side goes on so.
+            size = (
+                _group_size(settings, number, together)
+                if state is None
+                else state.step.shape[0]
+            )
+            group = range(number, number + size)
+            if state is None:
+                state = fresh(group)
+            own = _addresses(seed, group)
+            how = runs.recipe(plan, settings[number], clipping)
+            rates = jnp.asarray([settings[i].learning_rate for i in group], jnp.float32)
 
-        def advance(state, steps, own=own, how=how, rates=rates):
-            return runs.advance(model, how, data, state, own, rates, jnp.int32(steps))
+            def advance(state, steps, own=own, how=how, rates=rates):
+                return runs.advance(
+                    model, how, data, state, own, rates, jnp.int32(steps)
+                )
 
-        def done(
-            steps: int,
-            state: dp_sgd.State,
-            number: int = number,
-            best: Any = best,
-            size: int = size,
-            scores: list[float] = scores,
-        ) -> None:
-            nonlocal last_save
-            progress(steps * size)
-            if time.monotonic() - last_save > _SAVE_SECONDS:
-                store.save(number, state, scores, best)
-                last_save = time.monotonic()
+            def done(
+                steps: int,
+                state: dp_sgd.State,
+                best: Any = best,
+                size: int = size,
+                scores: list[float] = scores,
+            ) -> None:
+                nonlocal last_save
+                progress(steps * size)
+                if time.monotonic() - last_save > _SAVE_SECONDS:
+                    save(Saved(state, tuple(scores), best))
+                    last_save = time.monotonic()
 
-        state = _steps_in_time(state, settings[number].steps, advance, done)  # type: ignore
-        if bool(jnp.any(state.overflow)):
-            raise RuntimeError("a batch did not fit; the run is void")
-        found = runs.noisy_scores(plan, model, state.params, held_out, own)
-        scores = scores + found.tolist()
-        leader = runs.best_of(scores)
-        if leader >= number:
-            row = leader - number
-            best = jax.tree.map(lambda leaf, row=row: leaf[row], state.params)
-        number, state = number + size, None
-        store.save(number, None, scores, best)
+            state = _steps_in_time(state, settings[number].steps, advance, done)  # type: ignore
+            if bool(jnp.any(state.overflow)):
+                raise RuntimeError("a batch did not fit; the run is void")
+            found = runs.noisy_scores(plan, model, state.params, held_out, own)
+            scores = scores + found.tolist()
+            leader = runs.best_of(scores)
+            if leader >= number:
+                row = leader - number
+                best = jax.tree.map(lambda leaf, row=row: leaf[row], state.params)
+            number, state = number + size, None
+            save(Saved(None, tuple(scores), best))
     every = [Run(*both) for both in zip(settings, scores, strict=True)]
     top = every[runs.best_of(scores)]
     return Winner(top.candidate, top.score, best, tuple(every))

@@ -1,8 +1,13 @@
-"""The DP-SGD bases of Figures 6 to 8 of Koskela, Redberg & Wang 2024, and their events.
+"""The DP-SGD bases of Figures 6 to 8 of Koskela, Redberg & Wang 2024: the best of K runs.
 
-A run is an outcome of a dominating pair: two laws on finitely many values of the
-privacy loss that are at least as far apart as those of a whole run of DP-SGD on
-neighbours, from the accountant's privacy loss distribution. Float64 on the host.
+No network is trained. A run is one draw from a dominating pair: two laws on finitely many
+values of the privacy loss that are at least as far apart as those of a whole run of DP-SGD
+on neighbours, from the accountant's privacy loss distribution. Of several candidates a run
+first draws one, each as often; the candidate is part of what is released.
+
+Runs are ranked by the privacy loss itself (largest or smallest first, whichever costs
+more), or in the order found worst for the privacy of the best of K runs at one delta. One
+trial releases the best of K runs. Float64 on the host.
 """
 
 import functools
@@ -10,22 +15,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.accounting.single_run.events import dp_sgd
-from jaxsel.families.tuning.bounds.heterogeneous import (
-    CandidateThresholds,
-    candidate_thresholds,
-    largest_steps,
-)
+from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
+from jaxsel.families.tuning.bases import finite
+from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
-from jaxsel.repetitions import Repetitions, geometric
+from jaxsel.repetitions import Repetitions, parse
+from jaxsel.sweeps.functions import Trial
+from jaxsel.sweeps.signature import over
 
-# Figure 8: the noise multipliers to choose from, and the largest mean of K.
-RATE = 0.01
-CANDIDATE_NOISE = (2.0, 3.0, 4.0)
-LARGEST_MEAN = 300.0
-_RUN_EPSILON, _RUN_DELTA = 1.5, 1e-6
-
+SIDES = ("data", "neighbour")
+# The natural order, or the worst one found at a delta that so many trials can see (the
+# paper's is 1e-6).
+RANKINGS = over("natural", "0.1", "0.01", "0.001", "0.0001")
+_NATURAL_DELTA = 1e-2  # at which the costlier of the two natural rankings is taken
 _EVENTS, _CONFIDENCE = 300, 0.95
+
+Sides = tuple[np.ndarray, np.ndarray]
 
 
 class DpSgd(NamedTuple):
@@ -36,33 +43,8 @@ class DpSgd(NamedTuple):
     steps: int
 
 
-def thresholds(mean: float) -> CandidateThresholds:
-    """What the candidates of Figure 8 must meet if K is geometric with this mean."""
-    return candidate_thresholds(_RUN_EPSILON, _RUN_DELTA, geometric(1.0 / mean))
-
-
 @functools.cache
-def runs(name: str) -> tuple[DpSgd, ...]:
-    """The candidates of a figure: one for "krw24-6" and "krw24-7", three for "krw24-8".
-
-    Those of Figure 8 make the most steps that the thresholds at LARGEST_MEAN allow, and
-    meet those of every smaller mean, too.
-    """
-    match name:
-        case "krw24-6":
-            rate = 256 / 60_000
-            return (DpSgd(rate, 1.1, int(60 / rate)),)
-        case "krw24-7":
-            return (DpSgd(16_384 / 50_000, 21.1, 250),)
-        case _:
-            limits = thresholds(LARGEST_MEAN)
-            return tuple(
-                DpSgd(RATE, noise, largest_steps(limits, RATE, noise))
-                for noise in CANDIDATE_NOISE
-            )
-
-
-def sides(candidates: tuple[DpSgd, ...]) -> tuple[np.ndarray, np.ndarray]:
+def sides(candidates: tuple[DpSgd, ...]) -> Sides:
     """Laws of one run on either side, outcomes in the order of the privacy loss.
 
     A candidate is drawn uniformly and is part of the outcome. Float64["outcomes"] each.
@@ -100,9 +82,47 @@ def tuned_masses(
     return found / found.sum()
 
 
-def event(
-    tuned: tuple[np.ndarray, np.ndarray], delta: float, trials: int
-) -> np.ndarray:
+def tuned_pair(laws: Sides, ranking: np.ndarray, repetitions: Repetitions) -> Sides:
+    """Laws of the release on either side: ``tuned_masses`` of both."""
+    first, second = (tuned_masses(law, ranking, repetitions) for law in laws)
+    return first, second
+
+
+@functools.cache
+def ranked(candidates: tuple[DpSgd, ...], text: str, ranking: str) -> np.ndarray:
+    """A ranking of the outcomes of ``sides``, best first: Int["outcomes"].
+
+    Args:
+      candidates: of one run.
+      text: law of K.
+      ranking: one of RANKINGS.
+    """
+    laws, repetitions = sides(candidates), parse(text)
+    if ranking != "natural":
+        return finite_adversarial(*laws, repetitions, float(ranking)).ranking
+    rising = np.arange(laws[0].size)
+
+    def cost(order: np.ndarray) -> float:
+        return epsilon_at_delta(*tuned_pair(laws, order, repetitions), _NATURAL_DELTA)
+
+    return max(rising, rising[::-1], key=cost)
+
+
+def tuned_trial(
+    candidates: tuple[DpSgd, ...], text: str, ranking: str, side: str
+) -> Trial:
+    """Which outcome of the best of K runs is released; beside it the law of that."""
+    law, repetitions = sides(candidates)[SIDES.index(side)], parse(text)
+    order = ranked(candidates, text, ranking)
+    return Trial(
+        private_tuning(finite(), repetitions.family),
+        {"probabilities": law, "scores": -1.0 * np.argsort(order)},
+        {"repetitions": repetitions},
+        beside={"masses": tuned_masses(law, order, repetitions)},
+    )
+
+
+def event(tuned: Sides, delta: float, trials: int) -> np.ndarray:
     """The releases of large loss that should prove the largest epsilon at delta.
 
     From the exact laws and the number of trials alone, hence fixed before any tally.

@@ -1,12 +1,20 @@
-"""Rankings of what one run releases, for any pair of laws on the real line.
+"""What the best of K runs loses on the real line: bases, laws of K, rankings.
+
+One run releases a number, on the data from the first law of a pair and on the neighbour
+from the second. Runs are ranked by the number itself (larger is better) or, at some
+epsilons, in the order found worst for the privacy of the best of K. What is told apart is
+only which of 300 intervals the released number lies in, which is post-processing. One
+trial is one execution of the tuned algorithm.
 
 ``adversarial_orders`` of the tuning family works on one epsilon or delta at a time
 and refines; here one grid of cells serves a whole curve of epsilons. A ranking's profile is
 computed exactly, on the line, so that it bounds that of the worst from below.
 """
 
+import dataclasses
+import functools
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,14 +22,69 @@ from jaxsel.accounting.single_run.score_orders import NATURAL, BlockOrder, Merge
 from jaxsel.accounting.single_run.score_pairs import (
     LineLaw,
     ScorePair,
+    laplace_pair,
     mirrored_pair,
     reversed_pair,
+    subsampled_gaussian_pair,
 )
 from jaxsel.families.tuning.attained.merging import best_merger, merging_grid
-from jaxsel.repetitions import Repetitions
+from jaxsel.families.tuning.bases import finite
+from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.language.domains import number, probability
+from jaxsel.repetitions import Repetitions, parse
+from jaxsel.sweeps.functions import Trial
+from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
+
+LAWS = (
+    "geometric:mean=10",
+    "geometric:mean=300",
+    "logarithmic:mean=10",
+    "poisson:mean=10",
+    "binomial:count=20,probability=0.5",
+    "beta_binomial:count=20,gamma=1",
+)
+FAMILIES = tuple(parse(text).family for text in LAWS)
+RANKINGS = ("natural", *(f"{target:g}" for target in TARGETS))  # or worst at a delta
 
 CELLS = 300
+_POINTS = 41  # epsilons at which a worst ranking is sought
 _TAIL = 1e-12  # of the tuned law, at most, outside the inner cells at either end
+
+
+@dataclasses.dataclass(frozen=True)
+class LaplaceBase:
+    """One run: Laplace(1) around 0 and around 1/laplace_scale."""
+
+    laplace_scale: Annotated[
+        float, number("of the Laplace mechanism", at_least=1.0)
+    ] = 4.0
+    directions: ClassVar = (0,)
+    largest: ClassVar = 1.6
+
+    @property
+    def pair(self) -> ScorePair:
+        """Both laws."""
+        return laplace_pair(self.laplace_scale)
+
+
+@dataclasses.dataclass(frozen=True)
+class StepBase:
+    """One step of DP-SGD: (1 - q) N(0, 1) + q N(1/step_noise, 1) and N(0, 1)."""
+
+    step_noise: Annotated[
+        float, number("noise multiplier of the step of DP-SGD", at_least=0.5)
+    ] = 1.0
+    sampling_rate: Annotated[float, probability("of the step of DP-SGD")] = 0.1
+    directions: ClassVar = (0, 1)
+    largest: ClassVar = 2.4
+
+    @property
+    def pair(self) -> ScorePair:
+        """Both laws."""
+        return subsampled_gaussian_pair(self.step_noise, self.sampling_rate)
+
+
+LineBase = GaussianBase | LaplaceBase | StepBase
 
 
 class Ranking(NamedTuple):
@@ -127,3 +190,43 @@ def _places(front: list[int], back: list[int]) -> np.ndarray:
         parts += [cells[top:a], cells[CELLS - b : CELLS - bottom][::-1]]
         top, bottom = a, b
     return np.concatenate([*parts, cells[top : CELLS - bottom]])
+
+
+@functools.cache
+def _sought(base: LineBase, text: str) -> list[Ranking]:
+    """A worst ranking at each of some epsilons: that of the worse direction."""
+    levels = np.linspace(0.0, base.largest, _POINTS)
+    found = worst_rankings(base.pair, parse(text), levels, base.directions)
+    return [
+        max(found[place::_POINTS], key=lambda each: each.delta)
+        for place in range(_POINTS)
+    ]
+
+
+def planned(base: LineBase, text: str, ranking: str) -> Ranking:
+    """A ranking whose delta is near a target, or the natural one.
+
+    Args:
+      base: of one run.
+      text: law of K.
+      ranking: "natural", or a delta: the worst ranking at the epsilon of a grid where the
+        worst delta comes nearest to it.
+    """
+    if ranking == "natural":
+        return natural_ranking(base.pair, parse(text))
+
+    def distance(each: Ranking) -> float:
+        return abs(np.log(max(each.delta, 1e-300) / float(ranking)))
+
+    return min(_sought(base, text), key=distance)
+
+
+def planned_trial(base: LineBase, text: str, ranking: str, side: str) -> Trial:
+    """Which place of a ranking is released; beside it the epsilon it was sought at."""
+    found, repetitions = planned(base, text, ranking), parse(text)
+    return Trial(
+        private_tuning(finite(), repetitions.family),
+        found.run_laws[SIDES.index(side)],
+        {"repetitions": repetitions},
+        beside={"epsilon": found.epsilon},
+    )

@@ -1,35 +1,53 @@
-"""Rankings of a Gaussian pair's outputs that a tuned algorithm is nearly worst at.
+"""The Gaussian base of Figures 2 to 4 of Koskela, Redberg & Wang 2024, simulated.
 
-The pair is N(0, 1) against N(1/4, 1): the base of Figures 2 to 4 of Koskela, Redberg &
-Wang 2024 (noise multiplier 4). ``adversarial_orders`` of the tuning family works on
-one epsilon or delta at a time, and refines; here one grid of cells serves a whole curve of
-epsilons. What is returned is exact for the ranking found, so that it bounds the worst
-from below; its delta is within a few percent of what that search finds.
+The pair is N(0, 1) on the data against N(1/4, 1) on the neighbour (noise multiplier 4).
+Two kinds of ranking of its outputs:
 
-The line read backwards swaps the two sides, so that one direction is enough: every
-ranking has a mirror image of equal divergence in the other.
+  natural: a larger output is better;
+  adversarial: at some epsilons, those at which the exact delta first falls below a target,
+    a ranking for which it is nearly largest. It takes intervals of outputs in turns from
+    both ends of the line.
+
+``adversarial_orders`` of the tuning family works on one epsilon or delta at a time, and
+refines; here one grid of cells serves a whole curve of epsilons. What is returned is exact
+for the ranking found, so that it bounds the worst from below; its delta is within a few
+percent of what that search finds. The line read backwards swaps the two sides, so that one
+direction is enough: every ranking has a mirror image of equal divergence in the other.
+
+What is told apart is only the interval of the released output (its bin, in the natural
+order), which is post-processing: it bounds the loss of the mechanism from below. One trial
+is one execution of the tuned algorithm.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+import bisect
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
 from jaxsel.accounting.single_run.score_orders import MergedOrder, order_pieces
-from jaxsel.accounting.single_run.score_pairs import LineLaw, gaussian_pair
+from jaxsel.accounting.single_run.score_pairs import LineLaw, ScorePair, gaussian_pair
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.attained.merging import best_merger, merging_grid
+from jaxsel.families.tuning.bases import finite
+from jaxsel.families.tuning.noised_bases import noised_score
+from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
-from jaxsel.repetitions import Repetitions
+from jaxsel.repetitions import Repetitions, describe, parse
+from jaxsel.sweeps.axes import Place
+from jaxsel.sweeps.functions import Trial, counted
+from sims.common.gaussian_orders import natural_law
 
-NOISE_MULTIPLIER = 4.0
-SETTABLE = {
-    "NOISE_MULTIPLIER": number("of the Gaussian mechanism", at_least=1.0),
-}
-PAIR = gaussian_pair(NOISE_MULTIPLIER)
+SIDES = ("data", "neighbour")
+TARGETS = (0.1, 0.03, 0.01, 0.003, 0.001)  # deltas that millions of trials can see
 
 _CELLS = 300
 _REACH = 9.0  # the outer cells are half-lines
+_NATURAL_BINS = 64
+_TAIL = 1e-6  # mass of the tuned output outside the inner bins, a side and an end
 
 
 class Ranking(NamedTuple):
@@ -47,33 +65,145 @@ def _mass(law: LineLaw, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.where(law.log_upper(left) < np.log(0.5), above, below)
 
 
-def worst_rankings(law: Repetitions, epsilons: Iterable[float]) -> Iterator[Ranking]:
-    """For each epsilon in turn the best of all mergers of the grid's cells.
+@dataclasses.dataclass(frozen=True)
+class GaussianBase:
+    """One run: N(0, 1) on the data, N(1/noise_multiplier, 1) on the neighbour."""
+
+    noise_multiplier: Annotated[
+        float, number("of the Gaussian mechanism", at_least=1.0)
+    ] = 4.0
+    directions: ClassVar = (0,)  # of the divergence that differ
+    largest: ClassVar = 2.0  # epsilon up to which ``line_rankings`` are sought
+
+    @property
+    def pair(self) -> ScorePair:
+        """Both laws."""
+        return gaussian_pair(self.noise_multiplier)
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """Of a run on the data and on the neighbour."""
+        return 0.0, 1.0 / self.noise_multiplier
+
+    def worst_ranking(self, law: Repetitions) -> Callable[[float], Ranking]:
+        """For an epsilon >= 0 the best of all mergers of the grid's cells."""
+        inner = np.linspace(_REACH, -_REACH, _CELLS - 1)
+        edges = np.concatenate([[np.inf], inner, [-np.inf]])
+        pair = self.pair
+        first, second = (
+            _mass(p, edges[1:], edges[:-1]) for p in (pair.first, pair.second)
+        )
+        grid = merging_grid(first, second, law)
+
+        def found(epsilon: float) -> Ranking:
+            path = best_merger(grid, epsilon)
+            order = MergedOrder(
+                tuple(edges[path.front].tolist()),
+                tuple(edges[_CELLS - path.back].tolist()),
+            )
+            delta = float(tuned_profile(pair, law, order).delta(epsilon))
+            return Ranking(float(epsilon), delta, order)
+
+        return found
+
+    def ranked_laws(self, order: MergedOrder) -> np.ndarray:
+        """Law of the interval of the ranking that ONE run falls in: Float64["2 300"].
+
+        Either side in a row, the best interval first; impossible ones, the worst, fill
+        the row, so that all rankings share one program.
+        """
+        pieces = order_pieces(order)
+        left = np.array([piece.left for piece in pieces])
+        right = np.array([piece.right for piece in pieces])
+        laws = np.zeros((2, _CELLS))
+        for row, side in zip(laws, (self.pair.first, self.pair.second), strict=True):
+            row[: len(pieces)] = _mass(side, left, right)
+        return laws
+
+    def natural_edges(self, law: Repetitions) -> np.ndarray:
+        """Edges of equally wide bins that hold nearly all of the released number's law."""
+        grid = np.linspace(-10.0, 10.0, 20_001)
+        found = []
+        for mean in self.means:
+            below = natural_law(law, grid, mean, below=True)
+            kept = (below > _TAIL) & (below < below[-1] - _TAIL)
+            found.append(grid[kept][[0, -1]])
+        return np.linspace(np.min(found), np.max(found), _NATURAL_BINS - 1)
+
+
+@functools.cache
+def planned_ranking(base: GaussianBase, text: str, target: float) -> Ranking:
+    """The ranking, of those sought at 101 epsilons, whose delta first is at most a target.
 
     Args:
-      law: law of K.
-      epsilons: each >= 0.
+      base: of one run.
+      text: law of K.
+      target: delta.
+
+    Raises:
+      InputError: if none has.
     """
-    inner = np.linspace(_REACH, -_REACH, _CELLS - 1)
-    edges = np.concatenate([[np.inf], inner, [-np.inf]])
-    first, second = (_mass(p, edges[1:], edges[:-1]) for p in (PAIR.first, PAIR.second))
-    grid = merging_grid(first, second, law)
-    for epsilon in epsilons:
-        path = best_merger(grid, epsilon)
-        order = MergedOrder(
-            tuple(edges[path.front].tolist()),
-            tuple(edges[_CELLS - path.back].tolist()),
+    worst = base.worst_ranking(parse(text))
+    epsilons = np.linspace(0.0, 16.0 / base.noise_multiplier, 101)
+    place = bisect.bisect_left(epsilons, -target, key=lambda at: -worst(at).delta)
+    if place == len(epsilons):
+        raise InputError(
+            f"no epsilon up to {epsilons[-1]:g} has a delta of {target:g} for {text} "
+            f"and noise multiplier {base.noise_multiplier:g}"
         )
-        delta = float(tuned_profile(PAIR, law, order).delta(epsilon))
-        yield Ranking(float(epsilon), delta, order)
+    return worst(epsilons[place])
 
 
-def ranked_laws(order: MergedOrder) -> np.ndarray:
-    """Law of the interval of the ranking that ONE run falls in: Float64["2 intervals"].
+def ranked_trial(
+    base: GaussianBase, law: Repetitions, target: float, side: str
+) -> Trial:
+    """Which interval of the adversarial ranking for a target is released.
 
-    Either side in a row, the best interval first.
+    Beside it stand the epsilon of that ranking and its exact delta there.
     """
-    pieces = order_pieces(order)
-    left = np.array([piece.left for piece in pieces])
-    right = np.array([piece.right for piece in pieces])
-    return np.array([_mass(side, left, right) for side in (PAIR.first, PAIR.second)])
+    planned = planned_ranking(base, describe(law), target)
+    return Trial(
+        private_tuning(finite(), law.family),
+        base.ranked_laws(planned.order)[SIDES.index(side)],
+        {"repetitions": law},
+        beside={"epsilon": planned.epsilon, "delta": planned.delta},
+    )
+
+
+def natural_trial(base: GaussianBase, law: Repetitions, side: str) -> Trial:
+    """Which bin the released number falls in if a larger one is better."""
+    edges = base.natural_edges(law)
+    return Trial(
+        private_tuning(noised_score("gaussian"), law.family),
+        base.means[SIDES.index(side)],
+        {"repetitions": law, "noise_scale": 1.0, "edges": edges},
+    )
+
+
+def by_family(
+    axis: str,
+    families: Sequence[str],
+    *,
+    after: int = 0,
+    step: int = 1,
+    before: int = 0,
+) -> Callable[[Place], tuple[int, int]]:
+    """The address of a cell: laws of one family share a seed and are numbered together.
+
+    Args:
+      axis: of the laws of K, the first of the grid.
+      families: of each of its values.
+      after: the seed of the first family by name.
+      step: seeds from one family to the next.
+      before: grids before this one that number the same laws.
+    """
+    seeds = sorted(set(families))
+
+    def address(place: Place) -> tuple[int, int]:
+        index = place.index[axis]
+        family = families[index]
+        row = before * families.count(family) + families[:index].count(family)
+        _, number = counted()(place._replace(index={**place.index, axis: row}))
+        return after + step * seeds.index(family), number
+
+    return address

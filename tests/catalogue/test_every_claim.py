@@ -3,6 +3,7 @@
 import collections
 import inspect
 import math
+import zlib
 
 import pytest
 
@@ -161,10 +162,15 @@ class _Watched(Budget):
         return self[2]
 
 
+def _turn_of(claim) -> bool:
+    """A quarter of the claims, another one the next day that seeds a nightly run."""
+    return (zlib.crc32(claim.id.encode()) + seed()) % 4 == 0
+
+
 @EVERY
 def test_verdict_is_the_expected_one(claim):
-    """As stated; and what is published and true holds at another seed, too. A check that
-    reads no seed has said all it has to say."""
+    """As stated. Of a quarter of what is published and true, whether it holds at another
+    seed, too; a check that reads no seed has said all it has to say."""
     _Watched.read = False
     verdict = claim.check(_Watched(trials=TRIALS, cases=40))
     assert verdict.outcome == ("holds" if claim.holds else "refuted"), verdict
@@ -178,6 +184,7 @@ def test_verdict_is_the_expected_one(claim):
         assert (tightness < LOOSE) == (claim.loose is not None)
         # Smaller budgets see less; what is tight must not be so by luck of one case.
         assert verdict.tightness >= min(LOOSE, tightness) / 10.0
-    if claim.holds and not is_self_check(claim.id) and _Watched.read:
+    published = claim.holds and not is_self_check(claim.id)
+    if published and _Watched.read and _turn_of(claim):
         verdict = claim.check(Budget(trials=50_000, cases=20, seed=seed()))
         assert verdict.outcome == "holds", verdict

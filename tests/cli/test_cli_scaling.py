@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import xarray as xr
 from typer.testing import CliRunner
 
 from jaxsel.cli import main
@@ -114,22 +115,35 @@ def test_files_of_another_kind_are_refused(capsys, tmp_path):
     assert "--out is for simulations" in err
 
 
-def test_simulations_in_shards_are_stored_as_those_of_one_process(capsys, tmp_path):
+def test_simulations_in_shards_are_stored_as_those_of_one_process(tmp_path):
     from sims.__main__ import main as sims
     from sims.registry import load
 
-    names, settings = ["clnss22-coin-game"], {"trials": "500", "seed": 2}
-    files = [str(tmp_path / f"{index}.nc") for index in range(2)]
-    for index, file in enumerate(files):
+    names, settings = ["ps22-6"], {"trials": "500", "seed": 2}
+    file = str(tmp_path / "part{shard}.nc")
+    for index in range(2):
         sims(names, False, **settings, out=tmp_path, shard=f"{index}/2", record=file)
     with pytest.raises(InputError, match="was not simulated yet"):
         load(names[0], tmp_path)
+    files = [str(path) for path in sorted(tmp_path.glob("part*.nc"))]
+    assert len(files) == 4  # of two grids
     main_exit(["merge", *files, "--out", str(tmp_path / "merged")])
-    sims(names, False, **settings, out=tmp_path / "one", shard=None, record=None)
+    for where in ("merged", "one"):
+        sims(names, False, **settings, out=tmp_path / where, shard=None, record=None)
     merged, one = (load(names[0], tmp_path / where) for where in ("merged", "one"))
-    assert merged.values == one.values
-    for name, array in one.arrays.items():
-        assert (merged.arrays[name] == array).all()
+    for grid, found in one.items():
+        xr.testing.assert_identical(merged[grid], found)
+
+
+def test_shards_of_a_simulation_that_are_not_all_there_are_refused(capsys, tmp_path):
+    from sims.__main__ import main as sims
+
+    file = str(tmp_path / "part{shard}.nc")
+    sims(["ps22-6"], False, trials="500", out=tmp_path, shard="0/2", record=file)
+    part = str(tmp_path / "part0.ps22-6.tuned.nc")
+    code, _, err = run(capsys, "merge", part, "--out", str(tmp_path / "merged"))
+    assert code == 2
+    assert "of 2 shards, these are missing: 1" in err
 
 
 class Counting(ThreadPoolExecutor):
@@ -161,7 +175,7 @@ def test_simulations_by_a_scheduler_are_those_of_one_process(
 
     monkeypatch.setattr(executors, "dask", pool)
     monkeypatch.setattr(Counting, "submitted", 0)
-    name, runner = "clnss22-coin-game", CliRunner()
+    name, runner = "ps22-6", CliRunner()
     there, here = tmp_path / "there", tmp_path / "here"
     command = [name, "--trials", "500", "--seed", "2"]
     done = runner.invoke(sims, [*command, "--out", str(here)])
@@ -176,9 +190,8 @@ def test_simulations_by_a_scheduler_are_those_of_one_process(
     assert asked == ["tcp://host:1"]
     assert Counting.submitted > 0
     expected, found = load(name, here), load(name, there)
-    assert found.values == expected.values
-    for array, numbers in expected.arrays.items():
-        assert (found.arrays[array] == numbers).all()
+    for grid, numbers in expected.items():
+        xr.testing.assert_identical(found[grid], numbers)
 
 
 def test_other_numbers_are_not_sent_to_a_scheduler(tmp_path):
@@ -202,9 +215,7 @@ def test_a_simulation_without_the_engine_has_no_shards(capsys, tmp_path):
                str(tmp_path / "x.nc")]  # fmt: skip
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 2
-    assert ended.stderr.startswith(
-        "jaxsel: ps22-1 does not simulate with jaxsel.kernel.engine"
-    )
+    assert ended.stderr.startswith("jaxsel: ps22-1 has no grid of cells")
     assert len(ended.stderr.splitlines()) == 1
 
 
@@ -213,7 +224,8 @@ def test_joined_processes_print_once(tmp_path):
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     command = [sys.executable, "-m", "jaxsel", *SIMULATE, "--json"]
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
+    one = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=1"
+    environment = os.environ | {"XLA_FLAGS": one}
     record = tmp_path / "run.nc"
     running = [
         subprocess.Popen(
@@ -253,11 +265,11 @@ def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
     record = pattern.format(record=tmp_path / "run")
     file = record.replace("{shard}", "1")
     hurried = (
-        "import jaxsel.kernel.engine, jaxsel.sweeps.keeping, signal, sys;"
+        "import jaxsel.kernel.engine, jaxsel.sweeps.files, signal, sys;"
         # Tests that run in the background hand on that the signal is ignored.
         "signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from jaxsel.cli.arguments import hear_interrupts; hear_interrupts();"
-        "jaxsel.kernel.engine._SAVE_SECONDS = jaxsel.sweeps.keeping._SAVE_SECONDS = 0.0;"
+        "jaxsel.kernel.engine._SAVE_SECONDS = jaxsel.sweeps.files._SAVE_SECONDS = 0.0;"
         "from jaxsel.cli import main; main(sys.argv[1:])"
     )
     running = subprocess.Popen(

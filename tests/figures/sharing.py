@@ -87,7 +87,9 @@ def drawn(module, record, monkeypatch, tmp_path):
 
 def counts_of(found) -> np.ndarray:
     """How often each outcome happened: Int64["... outcomes"]."""
-    return np.rint(found.frequency.values * found.attrs["trials"]).astype(np.int64)
+    # NaN where another cell has an outcome that this one has not.
+    shares = np.nan_to_num(found.frequency.values)
+    return np.rint(shares * found.attrs["trials"]).astype(np.int64)
 
 
 def check_laws(found, alpha: float) -> None:

@@ -9,13 +9,18 @@ from typer.testing import CliRunner
 from figures import FIGURES
 from figures.__main__ import app
 from figures.common import altered, words
-from figures.common.figure import load, records_in
+from figures.common.figure import records_in, render
 from figures.common.making import Place, make, why_drawn
+from figures.common.tuned_curves import NAMES
 from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.repetitions import success_probability
 from sims import registry, settings
+from sims.common.tuned_laws import Price
 from tests.conftest import ALPHA, seed
+from tests.figures.sharing import counts_of
 
 TRIALS = 100_000
+PRICE = Price(delta=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -29,71 +34,68 @@ def place(tmp_path_factory):
     return place
 
 
-def _fits(place, base_success: float) -> list[float]:
+def _fits(found, base_success: float) -> list[float]:
     """p-values of the simulated successes against the theory at a success chance."""
-    from jaxsel.repetitions import success_probability
-    from sims.common import tuned_laws
+    from figures import ps22_6
 
-    record = registry.load("ps22-6", place.records, place.settings)
-    found = []
-    for name, row, parameters in zip(
-        record.values["families"], record.arrays["successes"],
-        record.values["parameters"], strict=True,
-    ):  # fmt: skip
-        for count, numbers in zip(row, parameters, strict=True):
-            if name == "poisson":
-                law = tuned_laws.laws.poisson(**numbers)
-            else:
-                law = tuned_laws.laws.truncated_negative_binomial(**numbers)
+    fits = []
+    for name in found["family"].values:
+        for epsilon in found["epsilon"].values:
+            law = ps22_6.tuned(name, epsilon, price=PRICE).params["repetitions"]
             chance = float(success_probability(law, base_success))
+            count = counts_of(found.sel(family=name, epsilon=epsilon))[0]
             counts = np.array([count, TRIALS - count])
-            found.append(goodness_of_fit(counts, np.array([chance, 1.0 - chance])))
-    return found
+            fits.append(goodness_of_fit(counts, np.array([chance, 1.0 - chance])))
+    return fits
 
 
 def test_points_were_simulated_with_the_numbers_that_were_set(place):
+    found = registry.load("ps22-6", place.records, place.settings)["tuned"]
     # Each of the 40 cells is tested at its share of ALPHA.
-    p_values = _fits(place, 0.05)
+    p_values = _fits(found, 0.05)
     assert len(p_values) == 40
     assert min(p_values) > ALPHA / 40
     # The power companion: the paper's chance, and one a little off, do not fit. (Where
     # K is large, success is as good as certain with either.)
-    assert sum(p < ALPHA / 40 for p in _fits(place, 0.01)) >= 30
-    assert min(_fits(place, 0.052)) < ALPHA / 40
+    assert sum(p < ALPHA / 40 for p in _fits(found, 0.01)) >= 30
+    assert min(_fits(found, 0.052)) < ALPHA / 40
 
 
 def test_curves_are_those_of_the_numbers_that_were_set(place):
-    chosen = place.settings
-    with settings.applied(chosen), records_in(place.records, chosen):
-        from figures import ps22_6
+    from figures import ps22_6
 
-        found = ps22_6.simulated(load("ps22-6"))
-        for each in found:
-            epsilon, curve = ps22_6.theory(each["name"])
-            inside = each["epsilon"] >= epsilon[0]
-            # Read by straight lines from the curve that is drawn.
-            at = np.interp(each["epsilon"], epsilon, curve)
-            np.testing.assert_allclose(
-                at[inside], each["theory"][inside], atol=3e-3, err_msg=each["name"]
-            )
-    from figures import ps22_6 as paper
+    with records_in(place.records, place.settings):
+        (axes,) = render(FIGURES["ps22-6"]).axes
+    curves = {line.get_label(): line for line in axes.get_lines()}
+    found = registry.load("ps22-6", place.records, place.settings)["tuned"]
+    for name in found["family"].values:
+        row = found.sel(family=name)
+        # Read by straight lines from the curve that is drawn.
+        epsilon, curve = curves[NAMES[name]].get_data()
+        inside = row.price.values >= epsilon[0]
+        at = np.interp(row.price, epsilon, curve)
+        np.testing.assert_allclose(
+            at[inside], row.theory[inside], atol=3e-3, err_msg=name
+        )
+        # The same laws of K are dearer at the paper's smaller delta.
+        laws = [ps22_6.tuned(name, e, price=PRICE) for e in row["epsilon"].values]
+        dearer = [Price().epsilon(trial.params["repetitions"]) for trial in laws]
+        assert np.all(dearer > row.price.values + 0.05)
+        assert np.max(np.abs([t.beside["theory"] for t in laws] - row.theory)) > 0.02
 
-    # The same laws of K are dearer at the paper's smaller delta.
-    other = paper.simulated(registry.load("ps22-6", place.records, chosen))
-    for mine, theirs in zip(found, other, strict=True):
-        assert np.all(theirs["epsilon"] > mine["epsilon"] + 0.05)
-        assert np.max(np.abs(theirs["theory"] - mine["theory"])) > 0.02
 
-
-def test_the_record_and_the_picture_have_names_and_notes_of_their_own(place):
+def test_the_records_and_the_picture_have_names_and_notes_of_their_own(place):
     stem = "ps22-6+base_success=0.05,delta=1e-05"
-    for end in (".nc", ".png", ".pdf"):
+    for end in (".png", ".pdf"):
         assert (place.pictures / f"{stem}{end}").exists()
-    assert not (place.pictures / "ps22-6.nc").exists()
-    record = registry.load("ps22-6", place.records, place.settings)
-    stored = record.values["configuration"]["settings"]
-    assert stored == {"base_success": 0.05, "delta": 1e-5}
-    assert record.values["base_success"] == 0.05
+    for piece in FIGURES["ps22-6"].pieces:
+        own = f"ps22-6.{piece.name}+base_success=0.05,delta=1e-05.nc"
+        assert piece.path(place.records, place.settings).name == own
+        assert (place.records / own).exists()
+        stored = piece.configuration(place.records, place.settings)
+        assert stored is not None
+        assert stored["settings"] == {"base_success": 0.05, "delta": 1e-5}
+        assert not piece.path(place.records, ()).exists()
     assert why_drawn(FIGURES["ps22-6"], place) == ""
     assert "not simulated yet" in why_drawn(
         FIGURES["ps22-6"], place._replace(settings=())
@@ -154,9 +156,9 @@ def test_the_command_line_lists_and_refuses_settings(tmp_path):
     assert refused.exit_code == 2
     assert "did you mean base_success?" in refused.stderr
     # All chosen figures must have it.
-    refused = CliRunner().invoke(app, ["ps22-6", "ps22-2", "--set", "delta=1e-5"])
+    refused = CliRunner().invoke(app, ["ps22-6", "ps22-8", "--set", "low=1"])
     assert refused.exit_code == 2
-    assert "ps22-2 has no setting 'delta'" in refused.stderr
+    assert "ps22-8 has no setting 'low'" in refused.stderr
 
 
 @pytest.mark.parametrize(

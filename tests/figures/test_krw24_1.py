@@ -2,32 +2,35 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from figures import krw24_1
-from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
-from sims import krw24_1 as sim
-from tests.conftest import ALPHA
-from tests.figures.sharing import record_of
+from sims.experiment import compute
+from tests.conftest import ALPHA, seed
+from tests.figures.sharing import check_laws, counts_of
 
 TRIALS = 100_000
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _smaller():
-    """Every program and every search takes its time: a few of each."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (sim, krw24_1):
-            patch.setattr(module, "COMPOSITIONS", (1, 10))
-            patch.setattr(module, "NOISE_SCALES", (1.0, 4.0, 32.0))
-        patch.setattr(sim, "CANDIDATES", (2, 10, 1000))
-        yield
+DELTA, NOISE_SCALE = 1e-3, 4.0
+CANDIDATES, NOISES, RELEASES = (2, 10, 1000), (1.0, 4.0, 32.0), (1, 10)
 
 
 @pytest.fixture(scope="module")
-def record(_smaller):
-    return record_of(sim, TRIALS)
+def found():
+    """Every program and every search takes its time: a few of each."""
+    return {
+        function.__name__: compute(
+            function, few, trials=TRIALS, seed=seed(), progress=False
+        )
+        for function, few in (
+            (krw24_1.moved, {"candidates": CANDIDATES}),
+            (krw24_1.scaled, {"noise": NOISES}),
+            (krw24_1.repeated, {"releases": RELEASES}),
+        )
+    }
 
 
 @pytest.mark.parametrize(
@@ -47,54 +50,61 @@ def test_claims_have_the_values_of_the_paper(m, profile, renyi, chernoff):
     assert found["sharp"] < found["profile"]
 
 
-def test_tallies_follow_the_exact_laws(record):
-    for name in ("groups", "single"):
-        table, counts = record.arrays[f"{name}_pairs"], record.arrays[f"{name}_counts"]
-        for (first, second, lead), sides in zip(table, counts, strict=True):
-            for tally, move in zip(sides, (0.5, 0.0), strict=True):
-                law = grouped_law([first, second], [lead + move, 0.0])
-                assert goodness_of_fit(tally, law / law.sum()) > ALPHA
-            # Power: the sides differ.
-            assert goodness_of_fit(sides[0], law / law.sum()) < ALPHA
+def test_tallies_follow_the_exact_laws(found):
+    for name in ("moved", "scaled"):
+        check_laws(found[name], ALPHA)
+        # Power: the sides differ.
+        data, neighbour = (found[name].sel(side=side) for side in krw24_1.SIDES)
+        laws = neighbour.frequency_exact.values.reshape(-1, 2)
+        for counts, law in zip(counts_of(data).reshape(-1, 2), laws, strict=True):
+            assert goodness_of_fit(counts, law) < ALPHA
+    for k in RELEASES:
+        row = found["repeated"].sel(releases=k)
+        for side in krw24_1.SIDES:
+            counts = row.counts.sel(side=side).values
+            assert not counts[k + 1 :].any()
+            law = stats.binom.pmf(
+                np.arange(k + 1), k, float(row["first"].sel(side=side))
+            )
+            assert goodness_of_fit(counts[: k + 1], law) > ALPHA
 
 
-def test_audits_lie_below_exact_values_below_claims(record):
-    count = 2 * len(sim.CANDIDATES) + len(sim.NOISE_SCALES) + len(sim.COMPOSITIONS)
+def test_audits_lie_below_exact_values_below_claims(found):
+    count = 2 * len(CANDIDATES) + len(NOISES) + len(RELEASES)
     confidence = 1.0 - ALPHA / count
     for name in ("groups", "single"):
-        found = krw24_1.audited(record, name, confidence)
-        for m, lower, exact in zip(sim.CANDIDATES, *found, strict=True):
-            bounds = krw24_1.claims(sim.DELTA, sim.NOISE_SCALE, m)
+        points = krw24_1.audited(found["moved"].sel(pair=name), DELTA, confidence)
+        for m, lower, exact in zip(CANDIDATES, *points, strict=True):
+            bounds = krw24_1.claims(DELTA, NOISE_SCALE, m)
             assert lower <= exact <= bounds["sharp"] * (1 + 1e-9)
             assert bounds["sharp"] <= bounds["profile"] < bounds["renyi"]
             assert bounds["renyi"] < bounds["chernoff"]
-    found = krw24_1.audited(record, "scales", confidence)
-    for scale, lower, exact in zip(sim.NOISE_SCALES, *found, strict=True):
-        assert lower <= exact <= krw24_1.claims(sim.DELTA, scale, sim.FIXED)["sharp"]
-    found = krw24_1.audited_compositions(record, confidence)
-    for k, lower, exact in zip(sim.COMPOSITIONS, *found, strict=True):
-        bounds = krw24_1.composed(sim.DELTA, k)
+    points = krw24_1.audited(found["scaled"], DELTA, confidence)
+    for scale, lower, exact in zip(NOISES, *points, strict=True):
+        assert lower <= exact <= krw24_1.claims(DELTA, scale, 100)["sharp"]
+    points = krw24_1.audited_releases(found["repeated"], DELTA, confidence)
+    for k, lower, exact in zip(RELEASES, *points, strict=True):
+        bounds = krw24_1.repeated_claims(DELTA, NOISE_SCALE, 10, k)
         assert lower <= exact <= bounds["groups"] * (1 + 1e-9)
         assert (
             bounds["groups"] <= bounds["sharp"] <= bounds["profile"] <= bounds["renyi"]
         )
 
 
-def test_audits_have_power(record):
+def test_audits_have_power(found):
     # At 95 % confidence, and with few trials, half of what is to be found.
     for name in ("groups", "single"):
-        found = krw24_1.audited(record, name)
-        assert np.all(found.lower > 0.5 * found.exact)
-    found = krw24_1.audited_compositions(record)
-    assert np.all(found.lower > 0.5 * found.exact)
+        points = krw24_1.audited(found["moved"].sel(pair=name), DELTA)
+        assert np.all(points.lower > 0.5 * points.exact)
+    points = krw24_1.audited_releases(found["repeated"], DELTA)
+    assert np.all(points.lower > 0.5 * points.exact)
 
 
-def test_drawing(record, monkeypatch):
-    monkeypatch.setattr(krw24_1, "load", lambda name: record)
+def test_drawing(found, monkeypatch):
     monkeypatch.setattr(krw24_1, "SEARCHED", (2, 10, 1000))
     monkeypatch.setattr(krw24_1, "RELEASES", (1, 10))
     with style.applied():
-        figure = krw24_1.draw()
+        figure = krw24_1.draw(**found)
     paper, seen, scale, repeat = figure.axes
     assert [axes.get_xlabel() for axes in figure.axes] == [
         "number of candidates m",
@@ -109,8 +119,8 @@ def test_drawing(record, monkeypatch):
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert len(texts) == 8
     points = [line for line in seen.get_lines() if line.get_marker() == "o"]
-    np.testing.assert_array_equal(points[0].get_xdata(), sim.CANDIDATES)
-    audits = krw24_1.audited(record, "groups").lower
+    np.testing.assert_array_equal(points[0].get_xdata(), CANDIDATES)
+    audits = krw24_1.audited(found["moved"].sel(pair="groups"), DELTA).lower
     np.testing.assert_allclose(points[0].get_ydata(), audits)
     assert len(scale.get_lines()) == 6
     assert len(repeat.get_lines()) == 5

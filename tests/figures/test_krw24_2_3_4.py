@@ -7,29 +7,31 @@ from figures import FIGURES, krw24_2, krw24_3, krw24_4
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
 from figures.common.figure import records_in, render
-from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from figures.krw24_2 import geometric
+from figures.krw24_4 import law_of
+from jaxsel.accounting.single_run.conversions import epsilon_at, renyi_to_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import (
     binomial_profile,
-    epsilon_at,
     negative_binomial_profile,
     poisson_profile,
 )
+from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
-from jaxsel.repetitions import binomial, from_mean, parse, poisson
+from jaxsel.repetitions import binomial, describe, poisson
 from sims import registry
-from sims.krw24_2 import MEANS, TARGETS
-from sims.krw24_4 import COUNTS, MEAN
+from sims.common.worst_rankings import TARGETS, GaussianBase
 from tests.conftest import ALPHA
-from tests.figures.sharing import records_of
+from tests.figures.sharing import check_laws, records_of
 
 TRIALS = 100_000
 NAMES = ("krw24-2", "krw24-3", "krw24-4")
-
-
-def geometric(mean):
-    return from_mean("truncated_negative_binomial", mean, eta=1.0)
+BASE = GaussianBase()
+PROFILE = shared.profile(BASE)
+MEANS = (30, 300, 3000)
+COUNTS = (12, 15, 20, 50, 1000)
+MEAN = 10
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +73,8 @@ RENYI = {
 @pytest.mark.parametrize("mean", MEANS)
 def test_profiles_of_figure_2(mean, drawn):
     at, law = np.array([2.0, 2.5, 3.0]), geometric(mean)
-    theorem = krw24_2.theorem_claim(law, at)
-    renyi = krw24_2.renyi_claim(law, at)
+    theorem = krw24_2.theorem_claim(BASE, law, at)
+    renyi = krw24_2.renyi_claim(BASE, law, at)
     assert theorem.tolist() == [near(text) for text in THEOREM[mean]]
     assert renyi.tolist() == [near(text) for text in RENYI[mean]]
     printed, *panels = drawn["krw24-2"].axes
@@ -119,7 +121,7 @@ def test_corrected_corollary_is_the_printed_one_times_three_halves():
 def test_best_first_epsilons_of_figure_3():
     levels = [
         negative_binomial_profile(
-            shared.profile, 1.0, geometric(mean).parameters["gamma"]
+            PROFILE, 1.0, geometric(mean).parameters["gamma"]
         ).level
         for mean in MEANS
     ]
@@ -127,30 +129,31 @@ def test_best_first_epsilons_of_figure_3():
 
 
 def test_exact_epsilons_of_figure_3():
-    texts = [krw24_3.law_text(mean) for mean in MEANS]
-    natural = [shared.natural_epsilon(text, shared.DELTA) for text in texts]
+    texts = [describe(geometric(mean)) for mean in MEANS]
+    natural = [shared.natural_epsilon(BASE, text, shared.DELTA) for text in texts]
     assert natural == pytest.approx([1.2358, 1.3427, 1.4423], abs=1e-4)
     for text, block in zip(texts, (1.781, 2.238, 2.653), strict=True):
-        worst = shared.adversarial(text, shared.DELTA)
-        bound = shared.envelope_at(text, shared.DELTA)
+        worst = shared.adversarial(BASE, text, shared.DELTA)
+        bound = shared.envelope_at(BASE, text, shared.DELTA)
         # At least the best order of two blocks; half a percent below the envelope.
         assert max(block, 0.995 * bound) < worst <= bound
 
 
 def test_epsilons_of_figure_4():
     found = [
-        binomial_profile(shared.profile, n, MEAN / n).epsilon(shared.DELTA)
-        for n in COUNTS
+        binomial_profile(PROFILE, n, MEAN / n).epsilon(shared.DELTA) for n in COUNTS
     ]
     assert found == pytest.approx([3.120, 2.705, 2.489, 2.269, 2.181], abs=5.1e-4)
-    corollary = poisson_profile(shared.profile, MEAN).epsilon(shared.DELTA)
+    corollary = poisson_profile(PROFILE, MEAN).epsilon(shared.DELTA)
     assert corollary == pytest.approx(2.1765, abs=1e-4)
     for source, value in (("renyi", 2.5009), ("profile", 2.0394)):
 
         def claim(epsilon, source=source):
-            return krw24_4.renyi_claim(source, np.atleast_1d(epsilon))
+            return krw24_4.renyi_claim(BASE, MEAN, source, np.atleast_1d(epsilon))
 
-        curve = poisson_renyi(shared.BASE, MEAN, delta_from=source, monotonised=False)
+        curve = poisson_renyi(
+            shared.guarantee(BASE), MEAN, delta_from=source, monotonised=False
+        )
         epsilon = renyi_to_epsilon(curve, shared.DELTA).epsilon
         assert epsilon == pytest.approx(value, abs=1e-4)
         assert claim(epsilon) == pytest.approx([shared.DELTA], rel=1e-6)
@@ -158,32 +161,39 @@ def test_epsilons_of_figure_4():
 
 def test_more_concentrated_numbers_of_runs_at_no_cost():
     # At delta = 1e-6 n = 20 costs no more than the Renyi bound for Poisson...
-    epsilon = binomial_profile(shared.profile, 20, 0.5).epsilon(shared.DELTA)
-    assert krw24_4.renyi_claim("renyi", np.array([epsilon]))[0] > shared.DELTA
+    epsilon = binomial_profile(PROFILE, 20, 0.5).epsilon(shared.DELTA)
+    assert (
+        krw24_4.renyi_claim(BASE, MEAN, "renyi", np.array([epsilon]))[0] > shared.DELTA
+    )
     few = [float(law.cdf(3)) for law in (binomial(20, 0.5), binomial(50, 0.2))]
     assert [*few, float(poisson(10).cdf(3))] == pytest.approx(
         [0.0013, 0.0057, 0.0103], abs=5.1e-5
     )
     # ... but more than the same theorem with the exact delta_hat (R-KRW-5).
-    assert krw24_4.renyi_claim("profile", np.array([epsilon]))[0] < shared.DELTA
+    assert (
+        krw24_4.renyi_claim(BASE, MEAN, "profile", np.array([epsilon]))[0]
+        < shared.DELTA
+    )
 
 
 def test_lines_of_figure_4_are_the_claims(drawn):
     axes = drawn["krw24-4"].axes[0]
     for n in COUNTS:
         x, y = line(axes, f"Thm 5.7, n = {n}")
-        claim = krw24_4.theorem_claim(binomial(n, MEAN / n), x)
+        claim = krw24_4.theorem_claim(BASE, binomial(n, MEAN / n), x)
         assert y == pytest.approx(claim, rel=1e-9)
-        found = binomial_profile(shared.profile, n, MEAN / n).epsilon(shared.DELTA)
+        found = binomial_profile(PROFILE, n, MEAN / n).epsilon(shared.DELTA)
         assert np.exp(np.interp(found, x, np.log(y))) == pytest.approx(1e-6, rel=0.02)
     for source, label in (("renyi", "δ̂ by Lemma 14"), ("profile", "exact δ̂ (R-KRW-5)")):
         x, y = line(axes, f"RDP, {label}")
-        claim = krw24_4.renyi_claim(source, x[::20])
+        claim = krw24_4.renyi_claim(BASE, MEAN, source, x[::20])
         assert y[::20] == pytest.approx(claim, rel=1e-9)
 
 
 def test_renyi_conversion_agrees_with_the_accountant():
-    curve = negative_binomial_renyi(shared.BASE.renyi, 1.0, 1 / 300, monotonised=False)
+    curve = negative_binomial_renyi(
+        shared.guarantee(BASE).renyi, 1.0, 1 / 300, monotonised=False
+    )
     for delta in (1e-3, 1e-8):
         epsilon = renyi_to_epsilon(curve, delta).epsilon
         found = epsilon_at(lambda e: shared.renyi_delta(curve, np.atleast_1d(e)), delta)
@@ -237,34 +247,48 @@ def test_legends_and_axes(drawn):
 # --- simulated points -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["krw24-2", "krw24-4"])
-@pytest.mark.parametrize("ranking", ["natural", "adversarial"])
-def test_audited_deltas_are_sound_and_see_the_cost_of_tuning(name, ranking, records):
-    record = registry.load(name, records)
-    rows = range(len(record.values["laws"]))
-    confidence = 1.0 - ALPHA / (len(rows) * len(TARGETS))
-    for row in rows:
-        found = audits.audited_deltas(record, row, ranking, confidence)
-        assert len(found) == len(TARGETS)
-        for each in found:
+LAWS = [
+    *(("krw24-2", {"means": mean}, geometric(mean)) for mean in MEANS),
+    *(("krw24-4", {"profiled": n}, law_of(n)) for n in ("n = 12", "n = 20", "Poisson")),
+]
+
+
+def seen(records, name: str, place: dict) -> tuple:
+    """What was seen of one law of K: in adversarial rankings and in the natural one."""
+    found = registry.load(name, records)
+    return tuple(found[grid].sel(place) for grid in ("ranked", "natural"))
+
+
+@pytest.mark.parametrize(("name", "place", "law"), LAWS)
+def test_audited_deltas_are_sound_and_see_the_cost_of_tuning(name, place, law, records):
+    confidence = 1.0 - ALPHA / (3 * len(TARGETS))
+    found = audits.audited_deltas(*seen(records, name, place), BASE, law, confidence)
+    for points in found.values():
+        assert len(points) == len(TARGETS)
+        for each in points:
             assert each.delta <= each.exact
         # Power: the same audit refutes "tuning costs nothing".
-        for each in found[:2]:
-            assert each.delta > float(shared.profile(np.asarray(each.epsilon)))
+        for each in points[:2]:
+            assert each.delta > float(PROFILE(np.asarray(each.epsilon)))
 
 
 def test_audited_epsilons_are_sound_and_see_the_adversary(records):
-    record = registry.load("krw24-2", records)
     confidence = 1.0 - ALPHA / (2 * len(MEANS))
-    for row, mean in enumerate(MEANS):
-        natural, adversarial = (
-            audits.audited_epsilon(record, row, ranking, confidence)
-            for ranking in ("natural", "adversarial")
-        )
-        for found in (natural, adversarial):
-            assert 0.0 < found.epsilon <= found.exact <= krw24_3.claim("envelope", mean)
-        if mean > 100:  # power: "the order does not matter" is refuted
-            assert adversarial.epsilon > natural.exact
+    for name, place, law in LAWS[:3]:
+        exact = {
+            "natural": shared.natural_epsilon(BASE, describe(law), shared.DELTA),
+            "adversarial": shared.adversarial(BASE, describe(law), shared.DELTA),
+        }
+        bound = krw24_3.claim("envelope", place["means"])
+        found = audits.rankings(*seen(records, name, place))
+        lower = {
+            ranking: audits.audited_epsilon(each, shared.DELTA, confidence)
+            for ranking, each in found.items()
+        }
+        for ranking in exact:
+            assert 0.0 < lower[ranking] <= exact[ranking] <= bound
+        if place["means"] > 100:  # power: "the order does not matter" is refuted
+            assert lower["adversarial"] > exact["natural"]
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -286,32 +310,38 @@ def test_planned_events_are_those_of_largest_loss(swapped):
 
 
 def test_simulated_numbers_of_runs_agree_with_their_laws(records):
-    record = registry.load("krw24-4", records)
-    rows = record.values["number_laws"]
-    k = np.arange(record.arrays["numbers_of_runs"].shape[1] - 1)
-    confidence = 1.0 - ALPHA / (k.size * len(rows))
-    for row, text in enumerate(rows):
-        _, low, high = krw24_4.simulated_cdf(record, row, confidence)
-        exact = parse(text).cdf(k)
+    runs = registry.load("krw24-4", records)["runs"]
+    check_laws(runs, ALPHA / runs["law"].size)
+    k = np.arange(runs["outcome"].size - 1)
+    confidence = 1.0 - ALPHA / (k.size * runs["law"].size)
+    for name in runs["law"].values:
+        _, low, high = krw24_4.simulated_cdf(runs.sel(law=name), confidence)
+        exact = law_of(name).cdf(k)
         assert np.all((low <= exact) & (exact <= high))
+        # Power: a law of K whose mean is 5 % larger is rejected.
+        wrong = law_of(name, 1.05 * MEAN)
+        exact = krw24_4.NUMBER_OF_RUNS.law(wrong, ()).probabilities
+        assert goodness_of_fit(runs.sel(law=name).counts, exact) < ALPHA
     # Power: Poisson taken for the binomial law of n = 50.
-    assert np.any(poisson(10).cdf(k) > krw24_4.simulated_cdf(record, 3, confidence)[2])
+    _, _, high = krw24_4.simulated_cdf(runs.sel(law="n = 50"), confidence)
+    assert np.any(poisson(10).cdf(k) > high)
+
+
+def test_tallies_follow_their_exact_laws(records):
+    for name in ("krw24-2", "krw24-4"):
+        found = registry.load(name, records)
+        for grid in ("ranked", "natural"):
+            check_laws(found[grid], ALPHA / found[grid]["counts"][..., 0].size)
 
 
 # --- drawing --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_files_are_reproducible_and_nothing_leaves_the_figure(
-    name, drawn, records, tmp_path
-):
+def test_files_are_written_and_nothing_leaves_the_figure(name, drawn, tmp_path):
     figure = drawn[name]
-    png, pdf = style.save(figure, tmp_path / name)
-    with records_in(records):
-        again = style.save(render(FIGURES[name]), tmp_path / "again")
-    for first, second in zip((png, pdf), again, strict=True):
-        assert first.read_bytes() == second.read_bytes()
-        assert first.stat().st_size > 10_000
+    for path in style.save(figure, tmp_path / name):
+        assert path.stat().st_size > 10_000
     figure.canvas.draw()
     width, height = figure.canvas.get_width_height()
     boxes = [

@@ -5,35 +5,35 @@ import math
 import numpy as np
 import pytest
 
-from figures import FIGURES, krw24_6, krw24_7, krw24_8
+from figures import krw24_6, krw24_7, krw24_8
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
-from figures.common.figure import load, records_in, render
 from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.families.tuning.bounds.heterogeneous import subsampled_gaussian_profile
 from jaxsel.pictures import style
-from jaxsel.repetitions import from_mean, parse
-from sims import krw24_6 as tuned_dp_sgd_profile
-from sims.common.dp_sgd_runs import runs, sides, thresholds
-from tests.conftest import ALPHA
-from tests.figures.sharing import records_of
+from jaxsel.repetitions import from_mean
+from sims.common.dp_sgd_runs import sides
+from sims.experiment import compute
+from tests.conftest import ALPHA, seed
 
-NAMES = ("krw24-6", "krw24-7", "krw24-8")
-BASES = {name: shared.base(runs(name)[0]) for name in ("krw24-6", "krw24-7")}
-
-
-@pytest.fixture(scope="module")
-def record():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuned_dp_sgd_profile, "DELTAS", (1e-2,))
-        folder = records_of({shared.RECORD: 200_000})
-    with records_in(folder):
-        yield load(shared.RECORD)
+FIGURES = {"krw24-6": krw24_6, "krw24-7": krw24_7, "krw24-8": krw24_8}
+NAMES = tuple(FIGURES)
+RUNS = {"krw24-6": krw24_6.RUNS, "krw24-7": krw24_7.RUNS}
+BASES = {name: shared.base(run) for name, (run,) in RUNS.items()}
 
 
 @pytest.fixture(scope="module")
-def drawn(record):
-    with pytest.MonkeyPatch.context() as patch:
+def records():
+    few = {"ranking": ["natural", "0.01"]}
+    return {
+        name: compute(figure.tuned, few, trials=200_000, seed=seed(), progress=False)
+        for name, figure in FIGURES.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def drawn(records):
+    with pytest.MonkeyPatch.context() as patch, style.applied():
         # Fewer means: here is tested what is drawn, not how smooth it is.
         few = {name: means[[0, 4, -1]] for name, means in krw24_6.MEANS.items()}
         patch.setattr(krw24_6, "MEANS", few)
@@ -41,7 +41,7 @@ def drawn(record):
         patch.setattr(krw24_7, "SEARCHED", (10.0,))
         patch.setattr(krw24_8, "MEANS", np.array([2.0, 30.0, 300.0]))
         patch.setattr(krw24_8, "SEARCHED", (30.0,))
-        yield {name: render(FIGURES[name]) for name in NAMES}
+        yield {name: figure.draw(records[name]) for name, figure in FIGURES.items()}
 
 
 # --- theory ---------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_no_order_is_worse_than_the_envelope_and_one_is_nearly_as_bad(
 ):
     law = from_mean(family, 10.0)
     bound = shared.epsilon("envelope", BASES[name], law)
-    exact = shared.adversarial_epsilon(runs(name), family, 10.0)
+    exact = shared.adversarial_epsilon(RUNS[name], family, 10.0)
     assert bound * (1.0 - gap) < exact <= bound
     others = [shared.epsilon(each, BASES[name], law) for each in ("renyi", "profile")]
     assert bound < min(others) * 0.95
@@ -135,7 +135,7 @@ def test_gains_agree_with_what_is_affordable():
 
 
 def test_thresholds_have_the_values_of_the_paper():
-    limits = thresholds(30.0)
+    limits = krw24_8.thresholds(30.0)
     assert limits.noise_multiplier == pytest.approx(2.90406, abs=1e-5)
     assert limits.first == pytest.approx((0.567, 0.00941), rel=1e-3)
     assert limits.second.epsilon == pytest.approx(1.7385, abs=1e-4)
@@ -143,7 +143,7 @@ def test_thresholds_have_the_values_of_the_paper():
 
 
 def test_candidates_run_as_long_as_in_the_paper():
-    steps = [run.steps for run in runs("krw24-8")]
+    steps = [run.steps for run in krw24_8.candidates()]
     assert steps == pytest.approx([4000, 10_000, 18_000], rel=0.015)
     # At a mean of 30 they may make hardly more.
     assert steps == pytest.approx([4003, 9925, 18_222], rel=0.005)
@@ -151,8 +151,8 @@ def test_candidates_run_as_long_as_in_the_paper():
 
 @pytest.mark.parametrize("mean", [2.0, 10.0, 100.0, 300.0])
 def test_candidates_meet_the_thresholds_of_every_mean_drawn(mean):
-    limits = thresholds(mean)
-    for run in runs("krw24-8"):
+    limits = krw24_8.thresholds(mean)
+    for run in krw24_8.candidates():
         # The distribution that the steps were found with; other roundings of the losses
         # may come out 1e-5 higher.
         profile = subsampled_gaussian_profile(*run)
@@ -161,7 +161,7 @@ def test_candidates_meet_the_thresholds_of_every_mean_drawn(mean):
 
 
 def test_one_bound_for_all_candidates_costs_little():
-    chosen = runs("krw24-8")
+    chosen = krw24_8.candidates()
     found = krw24_8.epsilons(chosen, 30.0)
     gap = found["corollary"] - found["profile"]
     assert np.all((gap > 0.0) & (gap < 0.03))
@@ -174,7 +174,7 @@ def test_one_bound_for_all_candidates_costs_little():
 
 
 def test_the_mixture_dominates_uniformly_drawn_candidates():
-    chosen = runs("krw24-8")
+    chosen = krw24_8.candidates()
     guarantee = krw24_8.mixture(chosen)
     assert guarantee.profile is not None
     laws = sides(chosen)
@@ -190,23 +190,32 @@ def test_the_mixture_dominates_uniformly_drawn_candidates():
 # --- simulated points -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_audited_bounds_lie_below_the_exact_values_and_see_the_order(record, name):
-    texts = record.values["laws"][name]
-    for law, text in enumerate(texts):
-        number = 2 * len(texts) * len(record.values["deltas"])
-        found = shared.audited(record, name, law, 1.0 - ALPHA / number)
-        assert np.all(found.lower <= found.exact)
-        # Power: the adversarial order is seen to cost more than the natural one.
-        usual = shared.audited(record, name, law)
-        assert usual.lower[1, 0] > usual.exact[0, 0]
-        repetitions = parse(text)
-        bound = krw24_8.mixture(runs(name)) if name == "krw24-8" else BASES[name]
-        for delta, exact in zip(found.delta, found.exact[1], strict=True):
-            assert exact <= shared.epsilon("envelope", bound, repetitions, delta)
-        at = found.exact[0]
-        natural = shared.natural_profile(record, name, law, at)
-        assert natural == pytest.approx(found.delta, rel=1e-6)
+CELLS = [
+    *(("krw24-6", family) for family in krw24_6.FAMILIES),
+    ("krw24-7", "geometric"),
+    ("krw24-8", "geometric"),
+]
+
+
+@pytest.mark.parametrize(("name", "family"), CELLS)
+def test_audited_bounds_lie_below_the_exact_values_and_see_the_order(
+    records, name, family
+):
+    tuned = records[name]
+    if name == "krw24-6":
+        tuned = tuned.sel(family=family)
+    found = shared.audited(tuned, 1.0 - ALPHA / (2 * len(krw24_6.FAMILIES)))
+    assert np.all(found.lower <= found.exact)
+    # Power: the adversarial order is seen to cost more than the natural one.
+    usual = shared.audited(tuned)
+    assert usual.lower[1, 0] > usual.exact[0, 0]
+    mixed = name == "krw24-8"
+    bound = krw24_8.mixture(krw24_8.candidates()) if mixed else BASES[name]
+    law = from_mean(family, FIGURES[name].MEAN)
+    for delta, exact in zip(found.delta, found.exact[1], strict=True):
+        assert exact <= shared.epsilon("envelope", bound, law, delta)
+    natural = shared.natural_profile(tuned, found.exact[0])
+    assert natural == pytest.approx(found.delta, rel=1e-6)
 
 
 # --- drawing --------------------------------------------------------------------------
@@ -224,8 +233,9 @@ def curves(axes, look: str) -> list[np.ndarray]:
 def test_drawn_profiles_are_the_statements(drawn):
     for name, panels in (("krw24-6", drawn["krw24-6"].axes[:3]),
                          ("krw24-7", drawn["krw24-7"].axes[:1])):  # fmt: skip
-        for axes, text in zip(panels, tuned_dp_sgd_profile.LAWS[name], strict=True):
-            law = parse(text)
+        # One panel: geometric.
+        for axes, family in zip(panels, krw24_6.FAMILIES, strict=False):
+            law = from_mean(family, 10)
             assert axes.get_yscale() == "log"
             for statement in ("renyi", "profile", "envelope"):
                 line = curves(axes, statement)[0]

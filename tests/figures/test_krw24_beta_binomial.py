@@ -5,27 +5,24 @@ import pytest
 
 from figures import krw24_beta_binomial as beta
 from jaxsel.pictures import style
-from sims import (
-    krw24_beta_binomial as beta_binomial_profiles,
-)
-from sims import (
-    krw24_profile as tuned_profiles,
-)
-from tests.conftest import ALPHA
-from tests.figures.sharing import record_of
+from sims.experiment import compute
+from tests.conftest import ALPHA, seed
+from tests.figures.sharing import check_laws
 
 TRIALS = 100_000
+GAMMAS = (0.5, 1.0, 2.0)
 
 
 @pytest.fixture(scope="module")
 def selections():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuned_profiles, "_POINTS", 17)
-        patch.setattr(beta_binomial_profiles, "COUNTS", (3, 300))
-        return record_of(beta_binomial_profiles, TRIALS)
+    few = {"most": (3, 300)}
+    return {
+        grid.__name__: compute(grid, few, trials=TRIALS, seed=seed(), progress=False)
+        for grid in (beta.ranked, beta.pure)
+    }
 
 
-@pytest.mark.parametrize("gamma", beta_binomial_profiles.GAMMAS)
+@pytest.mark.parametrize("gamma", GAMMAS)
 def test_envelope_is_met_and_below_the_theorem(gamma):
     for count in beta.RUNS[::4]:
         found = beta.gaussian_rungs(count, gamma)
@@ -44,30 +41,37 @@ def test_envelope_is_met_and_below_the_theorem(gamma):
     assert values[3]["envelope"] < 0.95 * limit
 
 
+def test_tallies_follow_their_exact_laws(selections):
+    for found in selections.values():
+        check_laws(found, ALPHA)
+
+
 def test_selection_audits_lie_below_exact_values(selections):
     confidence = 1.0 - ALPHA / 12
-    for row in range(len(beta_binomial_profiles.GAMMAS)):
-        for column in (0, 1):
-            for pure in (False, True):
-                lower, exact = beta.audited(
-                    selections, row, column, pure=pure, confidence=confidence
-                )
-                assert 0.0 < lower <= exact
+    for gamma in GAMMAS:
+        for grid, delta, rungs in (
+            ("ranked", beta.DELTA, beta.gaussian_rungs),
+            ("pure", 0.0, beta.pure_rungs),
+        ):
+            found = selections[grid].sel(gamma=gamma)
+            bounds = beta.lower_bounds(found, delta, confidence)
+            for most, lower in zip((3, 300), bounds, strict=True):
+                assert 0.0 < lower <= rungs(most, gamma)["adversarial"]
 
 
 def test_selection_audits_have_power(selections):
-    for row in range(len(beta_binomial_profiles.GAMMAS)):
+    for gamma in GAMMAS:
         # more than one run of the base may lose
-        assert beta.audited(selections, row, 1, pure=True)[0] > beta.PURE
+        bounds = beta.lower_bounds(selections["pure"].sel(gamma=gamma), 0.0)
+        assert bounds[1] > beta.PURE
 
 
 def test_drawing_selections(selections, monkeypatch):
     monkeypatch.setattr(beta, "RUNS", beta.RUNS[::4])
-    monkeypatch.setattr(beta, "load", lambda name: selections)
     with style.applied():
-        canvas = beta.draw()
+        canvas = beta.draw(**selections)
     *gaussian, pure = canvas.axes
-    for axes, gamma in zip(gaussian, beta_binomial_profiles.GAMMAS, strict=True):
+    for axes, gamma in zip(gaussian, GAMMAS, strict=True):
         lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 3]
         expected = [beta.gaussian_rungs(count, gamma) for count in beta.RUNS]
         for name in ("Cohen", "RDP", "envelope", "adversarial"):

@@ -14,11 +14,12 @@ from figures.common.krw24_shared import DELTA
 from jaxsel.accounting.single_run.score_pairs import reversed_pair
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.repetitions import parse
-from sims.common.line_rankings import worst_rankings
-from sims.krw24_profile import BASES, LAWS
+from sims.common.line_rankings import LAWS, LaplaceBase, StepBase, worst_rankings
+from sims.common.worst_rankings import GaussianBase
 
 # Least delta that is drawn, and the rounding up of the envelope's cover.
 FLOOR, ROUNDING = 1e-8, 1e-5
+BASES = {"gaussian": GaussianBase(), "laplace": LaplaceBase(), "dp-sgd": StepBase()}
 NATURAL = ("aligned", "anti-aligned", "independent")
 NEGATIVE_BINOMIAL = LAWS[:3]
 
@@ -31,8 +32,10 @@ def _quick(pair, law, delta):
 
 @pytest.fixture(scope="module", autouse=True)
 def _quicker():
-    """The refined search takes a second a law; the curves do not use it."""
+    """The refined search takes a second a law; the curves do not use it. And every other
+    point of a curve: a ranking is sought at each second one."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(krw24_ladder, "_POINTS", 33)
         patch.setattr(krw24_ladder, "adversarial_epsilon", _quick)
         ladder.cache_clear()
         yield
@@ -41,7 +44,7 @@ def _quicker():
 
 @pytest.mark.parametrize(("base", "text"), list(itertools.product(BASES, LAWS)))
 def test_the_rungs_are_in_order_at_every_plotted_epsilon(base, text):
-    found = ladder(base, text)
+    found = ladder(BASES[base], text)
     assert list(found.deltas) == list(LOOKS) == list(found.at)
     drawn = {name: np.maximum(d, FLOOR) for name, d in found.deltas.items()}
     for name in NATURAL:
@@ -60,7 +63,7 @@ def test_the_rungs_are_in_order_at_every_plotted_epsilon(base, text):
 @pytest.mark.parametrize("text", NEGATIVE_BINOMIAL)
 @pytest.mark.parametrize("base", ["gaussian", "dp-sgd"])
 def test_profile_beats_printed_renyi_for_negative_binomial_laws(base, text):
-    found = ladder(base, text)
+    found = ladder(BASES[base], text)
     assert found.theorems == {"profile": "KRW-Thm5.2", "RDP": "PS-Thm2"}
     drawn = [np.maximum(found.deltas[name], FLOOR) for name in ("profile", "RDP")]
     assert np.all(drawn[0] <= drawn[1])
@@ -70,7 +73,7 @@ def test_profile_beats_printed_renyi_for_negative_binomial_laws(base, text):
 @pytest.mark.parametrize("text", LAWS[3:5])
 def test_renyi_beats_profile_for_poisson_and_binomial_laws(text):
     """Where the exact profile is put into the Renyi bound: not the hoped-for order."""
-    found = ladder("gaussian", text)
+    found = ladder(BASES["gaussian"], text)
     seen = (found.deltas["RDP"] > FLOOR) & (found.deltas["profile"] < 1.0)
     assert np.count_nonzero(seen) > 10
     assert np.all(found.deltas["RDP"][seen] < found.deltas["profile"][seen])
@@ -86,7 +89,10 @@ def test_renyi_beats_profile_for_poisson_and_binomial_laws(text):
     ],
 )
 def test_each_law_has_its_theorems(text, theorem, renyi):
-    assert ladder("gaussian", text).theorems == {"profile": theorem, "RDP": renyi}
+    assert ladder(BASES["gaussian"], text).theorems == {
+        "profile": theorem,
+        "RDP": renyi,
+    }
 
 
 @pytest.mark.parametrize(
@@ -95,7 +101,7 @@ def test_each_law_has_its_theorems(text, theorem, renyi):
 )
 def test_values_at_one_in_a_million(text, envelope, profile, renyi):
     assert DELTA == 1e-6
-    found = ladder("gaussian", text)
+    found = ladder(BASES["gaussian"], text)
     assert found.at["envelope"] == pytest.approx(envelope, abs=1e-4)
     assert found.at["profile"] == pytest.approx(profile, abs=5.1e-4)
     assert found.at["RDP"] == pytest.approx(renyi, abs=5.1e-4)
@@ -128,7 +134,7 @@ def test_one_step_of_dp_sgd_has_the_profile_of_its_densities():
             for f, at in ((removed, turn), (added, other))
         )
         assert pair.loss(np.array(turn)) == pytest.approx(epsilon, abs=1e-12)
-        found = float(guarantee("dp-sgd").profile(np.array(epsilon)))
+        found = float(guarantee(BASES["dp-sgd"]).profile(np.array(epsilon)))
         # its dominating pair connects points of the profile by straight lines
         assert exact * (1.0 - 1e-7) <= found <= exact * 1.005
 
@@ -150,7 +156,7 @@ def test_one_step_of_dp_sgd_has_the_renyi_curve_of_its_densities():
                 density, -50.0, 70.0, points=[0.0, order], limit=400
             )[0]
             found.append(math.log(value) / (order - 1.0))
-        curve = float(guarantee("dp-sgd").renyi(np.array(order)))
+        curve = float(guarantee(BASES["dp-sgd"]).renyi(np.array(order)))
         # chords between 600 orders lie above
         assert max(found) * (1.0 - 1e-9) <= curve <= max(found) * 1.0005
 
@@ -158,8 +164,8 @@ def test_one_step_of_dp_sgd_has_the_renyi_curve_of_its_densities():
 def test_the_single_direction_of_symmetric_bases_is_both():
     law = parse("geometric:mean=10")
     for name in ("gaussian", "laplace"):
-        pair, directions, _ = BASES[name]
-        assert directions == (0,)
+        pair = BASES[name].pair
+        assert BASES[name].directions == (0,)
         first, second = worst_rankings(pair, law, [0.3])
         forward = tuned_profile(pair, law, first.order).delta(0.3)
         backward = tuned_profile(reversed_pair(pair), law, second.order).delta(0.3)

@@ -14,17 +14,19 @@ from figures.common.krw24_ladder import LOOKS, guarantee, ladder
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.pictures import style
-from sims import krw24_profile as tuned_profiles
-from sims.common.line_rankings import worst_rankings
-from tests.conftest import ALPHA
-from tests.figures.sharing import record_of
+from sims.common.line_rankings import LAWS, LaplaceBase, StepBase, worst_rankings
+from sims.common.worst_rankings import TARGETS, GaussianBase
+from sims.experiment import compute
+from tests.conftest import ALPHA, seed
+from tests.figures.sharing import check_laws
 
 TRIALS = 100_000
+BASE = GaussianBase()
 
 
 def _quick(pair, law, delta):
     """The refined search takes half a second a law; this is a lower bound, too."""
-    level = envelope_epsilon(base_envelopes(guarantee("gaussian"), law), delta)
+    level = envelope_epsilon(base_envelopes(guarantee(BASE), law), delta)
     (found,) = worst_rankings(pair, law, [level], (0,))
     return SimpleNamespace(epsilon=tuned_profile(pair, law, found.order).epsilon(delta))
 
@@ -39,21 +41,20 @@ def _quicker():
 
 
 @pytest.fixture(scope="module")
-def record():
-    with pytest.MonkeyPatch.context() as patch:
-        gaussian = {"gaussian": tuned_profiles.BASES["gaussian"]}
-        patch.setattr(tuned_profiles, "BASES", gaussian)
-        patch.setattr(tuned_profiles, "_POINTS", 17)
-        return record_of(tuned_profiles, TRIALS)
+def released():
+    return compute(figure.released, trials=TRIALS, seed=seed(), progress=False)
 
 
-def test_audits_lie_below_exact_values_below_the_adversary(record):
-    rows = range(len(tuned_profiles.LAWS))
-    count = sum(len(p) for p in figure.audited(record, "gaussian", 0).values()) * 6
-    for row in rows:
-        rungs = ladder("gaussian", tuned_profiles.LAWS[row])
-        found = figure.audited(record, "gaussian", row, 1.0 - ALPHA / count)
-        assert len(found["adversarial"]) == len(figure.TARGETS)
+def test_tallies_follow_their_exact_laws(released):
+    check_laws(released, ALPHA)
+
+
+def test_audits_lie_below_exact_values_below_the_adversary(released):
+    count = 2 * len(TARGETS) * len(LAWS)
+    for law in LAWS:
+        rungs = ladder(BASE, law)
+        found = figure.audited(released.sel(law=law), rungs, 1.0 - ALPHA / count)
+        assert len(found["adversarial"]) == len(TARGETS)
         natural = np.maximum(rungs.deltas["aligned"], rungs.deltas["anti-aligned"])
         for kind, exact in (
             ("adversarial", rungs.deltas["adversarial"]),
@@ -71,22 +72,21 @@ def test_audits_lie_below_exact_values_below_the_adversary(record):
                 assert each.exact >= np.exp(read) * 0.6
 
 
-def test_audits_have_power(record):
+def test_audits_have_power(released):
     # What the two limits of an audit and their luck may cost, a share of any event.
     z = stats.norm.isf(0.05 / 4.0) + stats.norm.isf(ALPHA / 24.0)
-    for row in range(len(tuned_profiles.LAWS)):
-        for points in figure.audited(record, "gaussian", row).values():
+    for law in LAWS:
+        for points in figure.audited(released.sel(law=law), ladder(BASE, law)).values():
             slack = z * 0.5 * (1.0 + math.exp(points[0].epsilon)) / math.sqrt(TRIALS)
             assert points[0].delta > points[0].exact - slack > 0.0
 
 
-def test_drawing(record, monkeypatch, tmp_path):
-    monkeypatch.setattr(figure, "load", lambda name: record)
+def test_drawing(released, tmp_path):
     with style.applied():
-        canvas = figure.draw()
-    assert len(canvas.axes) == len(tuned_profiles.LAWS)
-    for axes, text in zip(canvas.axes, tuned_profiles.LAWS, strict=True):
-        rungs = ladder("gaussian", text)
+        canvas = figure.draw(released)
+    assert len(canvas.axes) == len(LAWS)
+    for axes, text in zip(canvas.axes, LAWS, strict=True):
+        rungs = ladder(BASE, text)
         labels = [each.get_text() for each in axes.get_legend().get_texts()]
         for label, name in zip(labels, LOOKS, strict=True):
             assert label.endswith(f"{rungs.at[name]:.3f}")
@@ -105,8 +105,8 @@ def test_drawing(record, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("module", "base"),
-    [(krw24_profile_laplace, "laplace"), (krw24_profile_dp_sgd, "dp-sgd")],
+    [(krw24_profile_laplace, LaplaceBase()), (krw24_profile_dp_sgd, StepBase())],
 )
 def test_the_other_bases_are_drawn_by_the_same_function(module, base, monkeypatch):
-    monkeypatch.setattr(figure, "draw", lambda name: name)
-    assert module.draw() == base
+    monkeypatch.setattr(figure, "picture", lambda *given: given[:2])
+    assert module.draw("released") == ("released", base)

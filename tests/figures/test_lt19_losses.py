@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from figures import (
     lt19_decreasing_thresholds,
@@ -11,40 +12,23 @@ from figures import (
     lt19_packing,
     lt19_privacy_cost,
 )
+from figures.common.audits import audited
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps_pure,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.host.intervals import goodness_of_fit
-from sims import (
-    lt19_decreasing_thresholds as decreasing_thresholds,
-)
-from sims import (
-    lt19_hard_stop as hard_stop,
-)
-from sims import (
-    lt19_packing as packing,
-)
-from sims import (
-    lt19_privacy_cost as privacy_cost,
-)
-from tests.conftest import ALPHA
-from tests.figures.sharing import drawn, record_of
+from sims.experiment import compute
+from tests.conftest import ALPHA, seed
+from tests.figures.sharing import check_laws, drawn
 
 TRIALS = 40_000
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _smaller():
+def _few(function, **values) -> dict[str, xr.Dataset]:
     """Few cells, and few programs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(privacy_cost, "CALLS", (2, 8))
-        patch.setattr(decreasing_thresholds, "LEVELS", (0, 2, 4))
-        patch.setattr(decreasing_thresholds, "COUNTS", (1, 51))
-        patch.setattr(hard_stop, "STEPS", (1, 15))
-        patch.setattr(packing, "CANDIDATES", (10, 30))
-        yield
+    found = compute(function, values, trials=TRIALS, seed=seed(), progress=False)
+    return {function.__name__: found}
 
 
 def _texts(figure) -> str:
@@ -52,49 +36,51 @@ def _texts(figure) -> str:
 
 
 def test_privacy_cost(monkeypatch, tmp_path):
-    record = record_of(privacy_cost, TRIALS)
-    counts = record.arrays["counts"]
-    assert counts.shape == (5, 2, 2, 4)
-    lower = lt19_privacy_cost.audited(counts, 1.0 - ALPHA)
-    for row, selector in enumerate(privacy_cost.SELECTORS):
-        assert record.values["selectors"][row] == selector.name
-        for column, calls in enumerate((2, 8)):
+    record = _few(lt19_privacy_cost.selected, calls=[2, 8])
+    found = record["selected"]
+    check_laws(found, ALPHA)
+    lower = audited(found.counts, 1.0 - ALPHA)
+    assert lower.shape == (5, 2)
+    for name, selector in lt19_privacy_cost.SELECTORS.items():
+        for calls in (2, 8):
             exact = lt19_privacy_cost.exact(selector, calls)
-            assert lower[row, column] <= exact <= selector.factor(calls) * (1 + 1e-9)
-            for side, tally in zip(
-                privacy_cost.base_pair(), counts[row, column], strict=True
-            ):
-                data = {"probabilities": side, "scores": [1.0, 1.0, 0.0]}
-                law = selector.mechanism.law(data, selector.params(calls))
-                assert goodness_of_fit(tally, law.probabilities) > ALPHA
+            bound = lower.sel(selector=name, calls=calls)
+            assert bound <= exact <= selector.factor(calls) * (1 + 1e-9)
     # The order of the headline, at 64 expected runs: 2, 2.1, 2.5, 3 epsilon and far more.
-    at_64 = [lt19_privacy_cost.exact(s, 64) for s in privacy_cost.SELECTORS]
+    selectors = lt19_privacy_cost.SELECTORS.values()
+    at_64 = [lt19_privacy_cost.exact(selector, 64) for selector in selectors]
     assert at_64 == pytest.approx([64.0, 2.86, 2.46, 2.07, 1.92], rel=0.02)
     figure = drawn(lt19_privacy_cost, record, monkeypatch, tmp_path)
     lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
     y = lines["LT Algorithm 2: 3ε₁, Theorem 3.2"].get_ydata()
-    two = next(s for s in privacy_cost.SELECTORS if s.name == "algorithm-2")
+    two = lt19_privacy_cost.SELECTORS["algorithm-2"]
     assert y[0] == pytest.approx(lt19_privacy_cost.exact(two, 2.0))
     assert f"{TRIALS:,}" in _texts(figure)
 
 
 def test_decreasing_thresholds(monkeypatch, tmp_path):
-    record = record_of(decreasing_thresholds, TRIALS)
-    values = record.values
-    lower = lt19_decreasing_thresholds.audited(record.arrays["thresholds"], 1 - ALPHA)
-    for row, gamma in enumerate(values["gammas"]):
+    record = (
+        _few(lt19_decreasing_thresholds.algorithm_6, levels=[0, 2, 4])
+        | _few(lt19_decreasing_thresholds.algorithm_1)
+        | _few(lt19_decreasing_thresholds.percentiles, runs=[1, 51])
+    )
+    for each in record.values():
+        check_laws(each, ALPHA)
+    lowered = record["algorithm_6"]
+    lower = audited(lowered.counts, 1 - ALPHA)
+    for gamma in (0.3, 1.0):
         exact, first = lt19_decreasing_thresholds.threshold_losses(
-            1.0, gamma, values["levels"]
+            1.0, gamma, lowered["levels"].values
         )
-        assert np.all(lower[row] <= exact)
+        assert np.all(lower.sel(gamma=gamma) <= exact)
         assert first <= 2.0 < exact[1]
     # gamma = 1: exactly (R + 1) epsilon.
     np.testing.assert_allclose(exact, [1.0, 3.0, 5.0])
-    found = lt19_decreasing_thresholds.audited(record.arrays["percentiles"], 1 - ALPHA)
-    for row, rank in enumerate(values["ranks"]):
-        for column, count in enumerate(values["counts"]):
+    found = audited(record["percentiles"].counts, 1 - ALPHA)
+    for rank in ("median", "random"):
+        for count in (1, 51):
             loss = lt19_decreasing_thresholds.percentile_loss(0.1, count, rank)
-            assert found[row, column] <= loss
+            assert found.sel(rank=rank, runs=count) <= loss
     run = 2.0 * math.atanh(0.1)
     assert lt19_decreasing_thresholds.percentile_loss(
         0.1, 1, "median"
@@ -109,17 +95,19 @@ def test_decreasing_thresholds(monkeypatch, tmp_path):
 
 
 def test_hard_stop(monkeypatch, tmp_path):
-    record = record_of(hard_stop, TRIALS)
-    lower = lt19_hard_stop.audited(record.arrays["counts"][..., :3], 1 - ALPHA)
-    for steps, bound, pair in zip(
-        record.values["steps"], lower, record.arrays["laws"], strict=True
-    ):
+    values = {"steps": [1, 15], "planned": TRIALS}
+    record = _few(lt19_hard_stop.stopped, **values)
+    check_laws(record["stopped"], ALPHA)
+    lower = audited(record["stopped"].counts.drop_sel(outcome="none"), 1 - ALPHA)
+    for steps in (1, 15):
+        pair = lt19_hard_stop.planned_pair(steps, 0.5, TRIALS)
         with np.errstate(divide="ignore"):
-            losses = np.abs(np.log(pair[0] / pair[1]))
-        assert losses.max() <= hard_stop.EPSILON * (1 + 1e-9)
-        assert bound <= hard_stop_worst(hard_stop.EPSILON, hard_stop.GAMMA, steps)
+            losses = np.abs(np.log(pair.first / pair.second))
+        assert losses.max() <= 0.5 * (1 + 1e-9)
+        worst = hard_stop_worst(0.5, lt19_hard_stop.GAMMA, steps)
+        assert lower.sel(steps=steps) <= worst
     # Never more than one run can lose; then, the overshoot above 3 epsilon.
-    assert lower[0] == pytest.approx(0.5, abs=0.1)
+    assert lower.sel(steps=1) == pytest.approx(0.5, abs=0.1)
     worst = lt19_hard_stop.worst(0.5, 0.003, [10, 10**4])
     assert worst[0] > 1.1 * 1.5
     assert worst[1] == pytest.approx(1.5, abs=0.02)
@@ -141,19 +129,21 @@ def test_hard_stop(monkeypatch, tmp_path):
 
 
 def test_packing(monkeypatch, tmp_path):
-    record = record_of(packing, TRIALS)
+    record = _few(lt19_packing.selected, candidates=[10, 30])
+    found = record["selected"]
+    check_laws(found, ALPHA)
     confidence = 1.0 - ALPHA
-    for row, algorithm in enumerate(record.values["algorithms"]):
-        for column, count in enumerate(record.values["candidates"]):
+    for algorithm in ("algorithm-1", "algorithm-2"):
+        of_it = found.sel(algorithm=algorithm)
+        _, low, high = lt19_packing.implied_interval(of_it, confidence=confidence)
+        for number, count in enumerate((10, 30)):
             exact = lt19_packing.implied(algorithm, count)
-            chosen = record.arrays["chosen"][row, column]
-            found = lt19_packing.implied_interval(chosen, TRIALS, count, confidence)
-            assert found[1] <= exact <= found[2]
-            chances = np.array(lt19_packing.chances(algorithm, count))
-            law = np.stack([chances, 1.0 - chances], axis=1)
-            for hits, side in zip(chosen, law, strict=True):
-                tally = np.array([hits, TRIALS - hits])
-                assert goodness_of_fit(tally, side) > ALPHA
+            assert low[number] <= exact <= high[number]
+            laws = of_it.sel(candidates=count).frequency_exact
+            np.testing.assert_allclose(
+                laws.sel(outcome=["1", "3"]).sum("outcome"),
+                lt19_packing.chances(algorithm, count),
+            )
     # Limits 2/(1 + 2 alpha), 3/(1 + 2 alpha), from above and below.
     assert lt19_packing.implied("algorithm-1", 1e40) == pytest.approx(2 / 1.2, rel=0.01)
     assert lt19_packing.implied("algorithm-2", 1e40) == pytest.approx(3 / 1.2, rel=0.02)

@@ -5,50 +5,46 @@ import math
 import numpy as np
 import pytest
 
-from figures import FIGURES, lt19_oracle_calls, lt19_percentile
-from figures.common.figure import render
-from jaxsel.host.intervals import goodness_of_fit
-from sims import lt19_percentile as percentile_halting
+from figures import lt19_oracle_calls, lt19_percentile
 from tests.conftest import ALPHA
-from tests.figures.sharing import record_of
+from tests.figures.sharing import check_laws, drawn, record_of
 
 TRIALS = 4000
+# Eight programs take most of the time of this file. That the samplers follow their exact
+# laws is what the claims SIM-percentile_* and SIM-*_threshold say of each of them.
+SIMULATED = pytest.mark.rare
 
 
-@pytest.fixture(scope="module", name="record")
-def _record():
-    return record_of(percentile_halting, TRIALS, at=1)
+@pytest.fixture(scope="module")
+def halts():
+    return record_of(lt19_percentile, TRIALS, at=1)
 
 
-@pytest.fixture(autouse=True)
-def _loaded(record, monkeypatch):
-    for module in (lt19_percentile, lt19_oracle_calls):
-        monkeypatch.setattr(module, "load", lambda name: record)
+@pytest.fixture(scope="module")
+def medians():
+    return record_of(lt19_oracle_calls, TRIALS, at=1)
 
 
-@pytest.mark.parametrize("name", percentile_halting.MECHANISMS)
-def test_simulated_halts_follow_the_exact_laws(name, record):
-    short = name.replace("Algorithm ", "algorithm_")
-    ladder = lt19_percentile.law(name, percentile_halting.LADDER)
-    assert goodness_of_fit(record.arrays[f"ladder_{short}"][0], ladder) > ALPHA
-    laws = lt19_percentile.equal_laws(name, False)
-    for counts, law in zip(record.arrays[f"equal_{short}"], laws, strict=True):
-        assert goodness_of_fit(counts, law) > ALPHA / 10
+@SIMULATED
+def test_simulated_runs_follow_their_exact_laws(halts, medians):
+    for found in (*halts.values(), *medians.values()):
+        check_laws(found, ALPHA / 10)
 
 
-def test_simulated_medians_follow_the_exact_laws(record):
-    base = percentile_halting.median_base()
-    low = np.append(np.array(base["scores"]) < 0.25 - 1e-12, True)
-    for number, beta in enumerate(percentile_halting.BETAS):
+@SIMULATED
+def test_nothing_good_is_released_as_often_as_the_figure_says(medians):
+    bad = [str(number) for number in range(5)]  # scores up to 0.2
+    for beta in medians["search"]["beta"].values:
         exact = lt19_oracle_calls.failures(beta)
-        counts = (
-            record.arrays["search"][number] @ low,
-            record.arrays["boosting"][number][1:].sum(),
-        )
-        for count, chance in zip(counts, exact, strict=True):
-            law = np.array([chance, 1.0 - chance])
-            assert goodness_of_fit(np.array([count, TRIALS - count]), law) > ALPHA / 10
+        laws = [medians[name].frequency_exact.sel(beta=beta) for name in medians]
+        outcomes = {"search": [*bad, "none"], "boosting": ["1", "none"]}
+        for law, name, chance in zip(laws, medians, exact, strict=True):
+            found = law.sel(outcome=outcomes[name]).sum()
+            assert found == pytest.approx(chance, rel=1e-9)
             assert chance < beta
+    found = lt19_oracle_calls.missed(**medians)
+    expected = medians["search"].counts.sel(outcome=[*bad, "none"]).sum("outcome")
+    np.testing.assert_array_equal(found[0], expected)
 
 
 @pytest.mark.parametrize("name", ["Algorithm 3", "Algorithm 4"])
@@ -56,7 +52,7 @@ def test_theorems_bound_the_exact_laws(name):
     log_odds = np.linspace(-12.0, 8.0, 21)
     bounds = lt19_percentile.bounds(name, log_odds)
     for number, x in enumerate(log_odds):
-        law = lt19_percentile.law(name, np.full(percentile_halting.QUERIES, x))
+        law = lt19_percentile.law(name, np.full(10, x))
         assert 1.0 - law[-1] <= bounds["early"][number]
         assert 1.0 - law[0] <= min(bounds["late"][number], bounds["far"][number])
 
@@ -76,10 +72,11 @@ def test_numbers_of_runs():
         assert math.log10(ratio) / (2 * (6 + 12 / alpha)) == pytest.approx(1, abs=0.06)
 
 
-def test_figures_are_drawn():
-    canvas = render(FIGURES["lt19-percentile"])
+@SIMULATED
+def test_figures_are_drawn(halts, medians, monkeypatch, tmp_path):
+    canvas = drawn(lt19_percentile, halts, monkeypatch, tmp_path)
     assert len(canvas.axes) == 3
-    exact = lt19_percentile.law("Algorithm 3", percentile_halting.LADDER)[:-1]
+    exact = lt19_percentile.law("Algorithm 3", lt19_percentile.LADDER)[:-1]
     np.testing.assert_array_equal(canvas.axes[0].lines[0].get_ydata(), exact)
-    canvas = render(FIGURES["lt19-oracle-calls"])
+    canvas = drawn(lt19_oracle_calls, medians, monkeypatch, tmp_path)
     assert len(canvas.axes) == 3

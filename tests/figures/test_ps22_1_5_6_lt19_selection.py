@@ -9,6 +9,7 @@ import pytest
 from figures import FIGURES, lt19_selection, ps22_5, ps22_6
 from figures.common.figure import records_in, render
 from figures.common.tuned_curves import NAMES
+from figures.lt19_selection import Search, candidates
 from jaxsel.accounting.single_run import curves
 from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.host.errors import InputError
@@ -17,10 +18,10 @@ from jaxsel.pictures import style
 from jaxsel.repetitions import expected_quantile, poisson, success_probability
 from sims import registry
 from sims.common.tuned_laws import FAMILIES, Price
-from sims.lt19_selection import SELECTORS, candidates
 from tests.conftest import ALPHA
 from tests.figures.sharing import check_laws, counts_of, records_of
 
+SELECTORS = Search().selectors()
 TRIALS = {"ps22-1": 20, "ps22-5": 100_000, "ps22-6": 200_000, "lt19-selection": 50_000}
 
 
@@ -164,45 +165,34 @@ def test_simulated_successes_agree_with_theory(records):
 
 
 def test_selections_follow_their_exact_laws(records):
-    record = registry.load("lt19-selection", records)
-    scores = candidates()["validation"].astype(float)
-    for row, name in enumerate(record.values["selectors"]):
-        selector = SELECTORS[name]
-        for counts, epsilon in zip(
-            record.arrays["counts"][row],
-            record.values["base_epsilons"][row],
-            strict=True,
-        ):
-            law = selector.mechanism.law(scores, selector.params(epsilon)).probabilities
-            law = np.append(law, np.zeros(counts.size - law.size))
-            assert goodness_of_fit(counts, law) > ALPHA, (name, epsilon)
+    found = registry.load("lt19-selection", records)["selected"]
+    check_laws(found, ALPHA)
     # Power: Laplace noise that is 10 % too small is noticed.
-    row = record.values["selectors"].index("eta=2")
-    epsilon = record.values["base_epsilons"][row][2]
-    params = SELECTORS["eta=2"].params(1.1 * epsilon)
-    law = SELECTORS["eta=2"].mechanism.law(scores, params).probabilities
-    assert goodness_of_fit(record.arrays["counts"][row, 2], law) < ALPHA
+    selector = SELECTORS["eta=2"]
+    scores = candidates()["validation"].astype(float)
+    params = selector.params(1.1 * selector.base_epsilons[2])
+    law = selector.mechanism.law(scores, params).probabilities
+    counts = counts_of(found.sel(selector="eta=2", point=2))
+    assert goodness_of_fit(counts, law) < ALPHA
 
 
 def test_expected_accuracies_lie_in_their_intervals(records):
-    record = registry.load("lt19-selection", records)
-    counts = record.arrays["counts"]
-    number = 2 * counts.shape[0] * counts.shape[1]
-    for row, name in enumerate(record.values["selectors"]):
-        found = lt19_selection.points(
-            SELECTORS[name], counts[row], record.values["base_epsilons"][row],
-            1.0 - ALPHA / number,
-        )  # fmt: skip
-        for measure in lt19_selection.measures():
-            mean, low, high, exact = found[measure]
+    found = registry.load("lt19-selection", records)["selected"]
+    confidence = 1.0 - ALPHA / (2 * found["selector"].size * found["point"].size)
+    for name, selector in SELECTORS.items():
+        limits = lt19_selection.points(found.sel(selector=name), confidence)
+        exact = lt19_selection.expected(selector, selector.base_epsilons)
+        for measure, (mean, low, high) in limits.items():
             assert np.all((low <= mean) & (mean <= high))
-            assert np.all((low <= exact) & (exact <= high)), (name, measure)
+            values = exact[measure]
+            assert np.all((low <= values) & (values <= high)), (name, measure)
 
 
 def test_lines_of_the_selection_pass_through_its_points():
     for name in ("poisson", "binomial", "eta=1", "threshold=0.9"):
         selector = SELECTORS[name]
-        x, exact = lt19_selection.lines(selector)
+        totals = [selector.total(epsilon) for epsilon in selector.base_epsilons]
+        x, exact = lt19_selection.lines(selector, totals)
         middle = len(x) // 2
         base = np.geomspace(*np.asarray(selector.base_epsilons)[[0, -1]], len(x))
         # Between the knots the totals are interpolated.
@@ -287,16 +277,18 @@ def test_every_law_has_a_curve_and_its_points_on_it(drawn, name):
 
 
 @pytest.mark.parametrize("name", TRIALS)
-def test_files_are_written_and_reproducible(drawn, records, name, tmp_path):
+def test_files_are_written(drawn, records, name, tmp_path):
+    """And the same again: of one figure, as all are drawn and saved by the same code."""
     png, pdf = style.save(drawn[name], tmp_path / "sub" / name)
     assert png.read_bytes().startswith(b"\x89PNG\r\n")
     assert pdf.read_bytes().startswith(b"%PDF")
     assert min(png.stat().st_size, pdf.stat().st_size) > 10_000
-    with records_in(records):
-        again = style.save(render(FIGURES[name]), tmp_path / "again")
-    for first, second in zip((png, pdf), again, strict=True):
-        assert first.read_bytes() == second.read_bytes()
     assert _share_of_ink(drawn[name]) > 0.01
+    if name == "ps22-6":
+        with records_in(records):
+            again = style.save(render(FIGURES[name]), tmp_path / "again")
+        for first, second in zip((png, pdf), again, strict=True):
+            assert first.read_bytes() == second.read_bytes()
 
 
 def _share_of_ink(figure) -> float:

@@ -8,18 +8,11 @@ from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.families.top_k.baselines import exponential_top_k_scale
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
 from jaxsel.host.intervals import goodness_of_fit
-from sims import (
-    zw22_1a as top_k_covid,
-)
-from sims import (
-    zw22_1b as top_k_synthetic,
-)
-from sims import (
-    zw22_table1 as top_k_check_ins,
-)
-from tests.conftest import ALPHA
-from tests.figures.sharing import drawn, record_of
+from sims.experiment import compute
+from tests.conftest import ALPHA, seed
+from tests.figures.sharing import drawn
 
+WINDOW = zw22_1a.Window()
 TRIALS = {"table1": 3000, "1a": 1000, "1b": 1000}
 
 
@@ -28,29 +21,31 @@ def _smaller():
     """Without data, and few programs: each takes a second to compile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(FOLDER_VARIABLE, raising=False)
-        patch.setattr(top_k_check_ins, "SIZES", (10,))
-        patch.setattr(top_k_check_ins, "STAND_IN", 100)
-        patch.setattr(top_k_covid, "SHOWN", 2 * top_k_covid.WINDOW)
-        patch.setattr(top_k_synthetic, "SIZES", (20, 200))
-        kept = ("StableTopK", "EM-CDP", "TS as coded")
-        fewer = {name: top_k_check_ins.METHODS[name] for name in kept}
-        patch.setattr(top_k_check_ins, "METHODS", fewer)
+        patch.setattr(zw22_table1, "STAND_IN", 100)
+        zw22_table1.histogram.cache_clear()
+        # Two of six are a simpler case of what stays.
+        looks = {name: zw22_1a._LOOKS[name] for name in zw22_1a.ORDER}
+        patch.setattr(zw22_1a, "_LOOKS", looks)
         yield
+    zw22_table1.histogram.cache_clear()
 
 
 @pytest.fixture(scope="module")
 def table1(_smaller):
-    return record_of(top_k_check_ins, TRIALS["table1"])
+    few = {"k": 10, "column": ["StableTopK", "EM-CDP", "TS as coded"]}
+    return compute(zw22_table1.released, few, trials=TRIALS["table1"], seed=seed())
 
 
 @pytest.fixture(scope="module")
 def covid(_smaller):
-    return record_of(top_k_covid, TRIALS["1a"])
+    few = {"release": list(zw22_1a.ORDER), "day": list(range(20))}
+    return compute(zw22_1a.released, few, trials=TRIALS["1a"], seed=seed())
 
 
 @pytest.fixture(scope="module")
-def synthetic(_smaller):
-    return record_of(top_k_synthetic, TRIALS["1b"])
+def synthetic():
+    few = {"k": [20, 200]}
+    return compute(zw22_1b.queried, few, trials=TRIALS["1b"], seed=seed())
 
 
 # --- Calibration ----------------------------------------------------------------------
@@ -59,14 +54,14 @@ def synthetic(_smaller):
 def test_calibrations_are_the_papers():
     rho = [stable_top_k_calibration(e, 1.0 / 2293).rho for e in (0.4, 0.8, 1.0)]
     np.testing.assert_allclose(rho, [0.004635, 0.018128, 0.028015], rtol=2e-4)
-    day = top_k_covid.params("EM-CDP", 55)
+    day = WINDOW.params("EM-CDP", 55)
     assert 10.0 * day["rho"] == pytest.approx(1.80304e-4, rel=1e-5)
     assert exponential_top_k_scale(day["rho"], 15) == pytest.approx(322.5, abs=0.05)
     stable = stable_top_k_calibration(0.1, 1e-6, releases=10)
     assert 10.0 * stable.rho == pytest.approx(1.71720e-4, rel=1e-5)
     assert stable.test_scale == pytest.approx(241.3, abs=0.05)
     assert stable.selection_epsilon == pytest.approx(0.00829, abs=5e-6)
-    assert top_k_covid.params("StableTopK", 55)["rho"] == stable.rho
+    assert WINDOW.params("StableTopK", 55)["rho"] == stable.rho
 
 
 def test_every_method_spends_its_budget_and_no_more():
@@ -75,18 +70,18 @@ def test_every_method_spends_its_budget_and_no_more():
         limited_domain_epsilon,
     )
 
-    epsilon, delta, days = top_k_covid.EPSILON, top_k_covid.DELTA, top_k_covid.WINDOW
-    alone = top_k_covid.params("TS", 55)
+    epsilon, delta, days = WINDOW.epsilon, WINDOW.delta, WINDOW.window
+    alone = WINDOW.params("TS", 55)
     assert advanced_composition(alone["epsilon"], days, delta / 2) <= epsilon
     assert days * alone["delta"] == pytest.approx(delta / 2)
-    filled = top_k_covid.params("TS, then EM", 55)
+    filled = WINDOW.params("TS, then EM", 55)
     first = advanced_composition(filled["epsilon"], days, delta / 4)
     assert first <= epsilon / 2
     assert days * filled["delta"] == pytest.approx(delta / 4)
     assert days * filled["rho"] == pytest.approx(largest_rho(epsilon / 2, delta / 2))
-    pooled = top_k_covid.params("LD, pooled", 55)
+    pooled = WINDOW.params("LD, pooled", 55)
     assert limited_domain_epsilon(pooled["epsilon"], 150, delta / 2) <= epsilon
-    each = top_k_covid.params("LD", 55)
+    each = WINDOW.params("LD", 55)
     day = limited_domain_epsilon(each["epsilon"], 15, each["delta"])
     assert advanced_composition(day, days, delta / 2) <= epsilon * (1 + 1e-12)
     # On each day: the domain, the picks' composition; and the days' composition.
@@ -120,56 +115,58 @@ def test_who_wins_on_two_levels():
 
 
 def test_simulated_recalls_on_two_levels(synthetic):
-    confidence = 1.0 - ALPHA / (len(top_k_synthetic.METHODS) * 2)
-    for method in top_k_synthetic.METHODS:
-        found = zw22_1b.recalls(synthetic, method, confidence)
-        for place, k in enumerate(top_k_synthetic.SIZES):
+    confidence = 1.0 - ALPHA / synthetic["hits"].size
+    for method in zw22_1b.METHODS:
+        found = zw22_1b.recalls(synthetic.sel({"method": method}), confidence)
+        for place, k in enumerate(synthetic["k"].values):
             mean, deviation = zw22_1b.exact(method, k)
             assert found.low[place] <= mean <= found.high[place], (method, k)
             if method == "EM-CDP":
                 # The squared deviation lies in a chi-square's range, about.
                 assert found.deviation[place] == pytest.approx(deviation, rel=0.2)
     # Power: counts that are 10 % larger are noticed.
-    found = zw22_1b.recalls(synthetic, "EM-CDP", confidence)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(top_k_synthetic, "COUNT", 770)
-        wrong = zw22_1b.exact.__wrapped__("EM-CDP", 20)[0]
-    assert wrong > found.high[0]
+    found = zw22_1b.recalls(synthetic.sel({"method": "EM-CDP"}), confidence)
+    assert zw22_1b.exact("EM-CDP", 20, zw22_1b.Query(count=770))[0] > found.high[0]
 
 
 def test_drawing_of_two_levels(synthetic, monkeypatch, tmp_path):
     monkeypatch.setattr(zw22_1b, "CURVE", (10, 20, 100, 1500))
-    figure = drawn(zw22_1b, synthetic, monkeypatch, tmp_path)
+    figure = drawn(zw22_1b, {"queried": synthetic}, monkeypatch, tmp_path)
     lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
     assert "EM-CDP, for counts moving either way" in lines
     np.testing.assert_allclose(
         lines["EM-CDP"].get_ydata(), [0.986, 0.827, 0.240, 0.223], atol=5.1e-4
     )
     assert len(figure.axes[0].containers) == 3
+    # The smallest and the largest k that are simulated.
     assert "369 to 418 votes" in " ".join(figure._supxlabel.get_text().split())
 
 
 # --- Figure 1(a) ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", list(top_k_covid.METHODS))
+@pytest.mark.parametrize("method", zw22_1a.ORDER)
 def test_tallies_of_states_follow_their_laws(covid, method):
-    mechanism = top_k_covid.METHODS[method]
-    counts = covid.arrays["counts"][covid.values["methods"].index(method)]
+    mechanism = zw22_1a.METHODS[method]
+    counts = covid.tally.sel(release=method)
     assert np.all(counts.sum(axis=-1) == TRIALS["1a"])
-    settings = top_k_covid.params(method, 55)
-    for place, day in ((0, 0), (0, 19), (1, 19)):
-        histogram = covid.arrays["histograms"][place, day].astype(float)
-        law = mechanism.law(histogram, settings).probabilities
-        assert law.sum() == pytest.approx(1.0, abs=1e-9)
-        p_value = goodness_of_fit(counts[place, day], law)
-        assert p_value > ALPHA / (3 * len(top_k_covid.METHODS)), (place, day)
+    settings = WINDOW.params(method, 55)
+
+    def law(kind, day):
+        histogram = zw22_1a.cases(kind).counts[day].astype(float)
+        return mechanism.law(histogram, settings).probabilities
+
+    # The exact law of StableTopK takes a second.
+    places = [("cumulative", 19), ("daily", 0), ("daily", 19)]
+    for kind, day in places[: 1 if method == "StableTopK" else 3]:
+        expected = law(kind, day)
+        assert expected.sum() == pytest.approx(1.0, abs=1e-9)
+        p_value = goodness_of_fit(counts.sel(kind=kind, day=day).values, expected)
+        assert p_value > ALPHA / (3 * len(zw22_1a.METHODS)), (kind, day)
     # Power: the law of the day before, where anything is released.
     if method in ("EM-CDP", "StableTopK", "TS, then EM"):
-        other = mechanism.law(
-            covid.arrays["histograms"][1, 9].astype(float), settings
-        ).probabilities
-        assert goodness_of_fit(counts[1, 19], other) < ALPHA
+        found = counts.sel(kind="cumulative", day=19).values
+        assert goodness_of_fit(found, law("cumulative", 9)) < ALPHA
 
 
 def test_recall_of_a_window_is_the_mean_of_its_days():
@@ -187,11 +184,12 @@ def test_findings_are_read_off_the_means(covid):
     from itertools import pairwise
 
     found = zw22_1a.findings(covid)
-    for place, kind in enumerate(covid.values["kinds"]):
-        rows = [covid.values["methods"].index(name) for name in zw22_1a.ORDER]
+    for kind in covid["kind"].values:
         means = [
-            zw22_1a.recalls(covid.arrays["counts"][row, place], 15, 10).mean
-            for row in rows
+            zw22_1a.recalls(
+                covid.tally.sel(kind=kind, release=name).values, 15, 10
+            ).mean
+            for name in zw22_1a.ORDER
         ]
         ordered = all(np.all(a > b) for a, b in pairwise(means))
         assert (kind in found["order"]) == ordered
@@ -199,13 +197,13 @@ def test_findings_are_read_off_the_means(covid):
 
 
 def test_drawing_of_states(covid, monkeypatch, tmp_path):
-    figure = drawn(zw22_1a, covid, monkeypatch, tmp_path)
+    figure = drawn(zw22_1a, {"released": covid}, monkeypatch, tmp_path)
     assert len(figure.axes) == 2
     daily = figure.axes[0]
     assert [tick.get_text() for tick in daily.get_xticklabels()] == [
         "1–10\n12–21 Mar", "11–20\n22–31 Mar",
     ]  # fmt: skip
-    assert len(daily.containers) == len(top_k_covid.METHODS)
+    assert len(daily.containers) == len(zw22_1a.ORDER)
     assert "GENERATED DATA" in daily.get_title()
     assert zw22_1a._span("2020-03-28", "2020-04-06") == "28 Mar –6 Apr"
 
@@ -213,19 +211,23 @@ def test_drawing_of_states(covid, monkeypatch, tmp_path):
 # --- Table 1 --------------------------------------------------------------------------
 
 
+def _law(method: str, epsilon: float, found) -> np.ndarray:
+    params = zw22_table1.params(method, 10, epsilon, 1.0 / found.users)
+    law = zw22_table1.METHODS[method].mechanism.law(found.data, params)
+    return law.probabilities
+
+
 @pytest.mark.parametrize("method", ["StableTopK", "EM-CDP", "TS as coded"])
 def test_proportions_follow_their_laws(table1, method):
-    sets = top_k_check_ins.histograms()
-    assert [found.generated for found in sets] == [True, True]
-    counts = table1.arrays["counts"][table1.values["methods"].index(method)]
-    mechanism = top_k_check_ins.METHODS[method].mechanism
-    for place, found in enumerate(sets):
+    counts = table1.tally.sel(column=method, k=10)
+    for name in counts["places"].values:
+        found = zw22_table1.histogram(name)
+        assert found.generated
         # The exact law of StableTopK takes a second.
         some = 1 if method == "StableTopK" else None
-        for column, epsilon in enumerate(top_k_check_ins.EPSILONS[:some]):
-            params = top_k_check_ins.params(method, 10, epsilon, 1.0 / found.users)
-            law = mechanism.law(found.data, params).probabilities
-            tally = counts[place, 0, column]
+        for epsilon in counts["epsilon"].values[:some]:
+            law = _law(method, epsilon, found)
+            tally = counts.sel(places=name, epsilon=epsilon).values
             assert not tally[law.size :].any()
             assert goodness_of_fit(tally[: law.size], law) > ALPHA / 9
             mean = float(np.sum(law * np.arange(law.size))) / 10.0
@@ -234,33 +236,32 @@ def test_proportions_follow_their_laws(table1, method):
 
 
 def test_a_wrong_epsilon_is_noticed(table1):
-    found = top_k_check_ins.histograms()[0]
+    found = zw22_table1.histogram("foursquare")
     for method in ("StableTopK", "EM-CDP"):
-        row = table1.values["methods"].index(method)
-        tally = table1.arrays["counts"][row, 0, 0, 0]
-        params = top_k_check_ins.params(method, 10, 0.3, 1.0 / found.users)
-        mechanism = top_k_check_ins.METHODS[method].mechanism
-        law = mechanism.law(found.data, params).probabilities
-        assert goodness_of_fit(tally, law) < ALPHA
+        tally = table1.tally.sel(column=method, places="foursquare", k=10, epsilon=0.4)
+        law = _law(method, 0.3, found)
+        assert goodness_of_fit(tally.values[: law.size], law) < ALPHA
 
 
 def test_published_numbers():
     table = zw22_table1.PUBLISHED
     assert table["foursquare"][0.4] == ((1.0, 0.669), (0.647, 0.692), (0.108, 0.136))
     for rows in table.values():
-        assert set(rows) == set(top_k_check_ins.EPSILONS)
+        assert set(rows) == {0.4, 0.8, 1.0}
     assert zw22_table1._published("generated gowalla", 50, 1.0) == (0.444, 0.453)
     assert zw22_table1._published("gowalla", 20, 1.0) is None
 
 
 def test_drawing_of_the_table(table1, monkeypatch, tmp_path):
-    figure = drawn(zw22_table1, table1, monkeypatch, tmp_path)
+    figure = drawn(zw22_table1, {"released": table1}, monkeypatch, tmp_path)
     left, right = figure.axes
     # Three rows of simulated and published numbers.
     numbers = [t.get_text() for t in left.texts if t.get_fontsize() == 8.6]
-    assert len(numbers) == 3 * (len(top_k_check_ins.METHODS) + 2)
-    column = table1.values["methods"].index("StableTopK")
-    shown = zw22_table1.proportion(table1.arrays["counts"][column, 0, 0, 0], 10)
+    assert len(numbers) == 3 * (table1.sizes["column"] + 2)
+    first = table1.tally.sel(
+        column="StableTopK", k=10, epsilon=0.4, places="foursquare"
+    )
+    shown = zw22_table1.proportion(first.values, 10)
     assert float(numbers[0]) == pytest.approx(shown.mean, abs=5.1e-4)
     assert ".647" in numbers
     for axes in (left, right):

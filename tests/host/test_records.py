@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
+from jaxsel.cli.main import main
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.host import records
 from jaxsel.host.errors import InputError
@@ -220,33 +222,143 @@ def test_a_second_writer_of_a_moment_waits(path):
     assert files(path) == ["a.nc"]
 
 
-def test_an_interrupt_while_a_record_is_written_does_not_stop_the_next_write(path):
-    """HDF5 keeps a file that was interrupted open, and knows it by its inode."""
-    held = []
-
-    def interrupted(name) -> None:
-        held.append(h5py.File(name, "w"))
+def test_an_interrupt_while_a_record_is_written_does_not_stop_the_next_write(
+    path, monkeypatch
+):
+    def interrupted(file) -> None:
         raise KeyboardInterrupt
 
+    before = path.read_bytes()
     with records.exclusive(path) as replace:
-        with pytest.raises(KeyboardInterrupt):
-            replace(interrupted)
-        replace(lambda name: h5py.File(name, "w").close())
-    held[0].close()
+        with monkeypatch.context() as patch:
+            patch.setattr(records.os, "fsync", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                replace(b"half")
+        assert path.read_bytes() == before
+        replace(b"whole")
+    assert path.read_bytes() == b"whole"
     assert files(path) == ["a.nc"]
 
 
-def test_an_interrupt_waits_until_the_record_is_whole(path):
-    def write(name) -> None:
-        signal.raise_signal(signal.SIGINT)
-        name.write_text("whole")
+def test_an_interrupt_waits_until_the_record_is_whole(path, monkeypatch):
+    real = records.os.fsync
 
+    def interrupted(file) -> None:
+        signal.raise_signal(signal.SIGINT)
+        real(file)
+
+    monkeypatch.setattr(records.os, "fsync", interrupted)
     # Tests that run in the background hand on that the signal is ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with records.exclusive(path) as replace, pytest.raises(KeyboardInterrupt):
-            replace(write)
+        with records.writer(path) as save, pytest.raises(KeyboardInterrupt):
+            save(arrays={}, configuration={"whole": 1})
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
-    assert path.read_text() == "whole"
+    assert records.read(path).configuration == {"whole": 1}
+
+
+def modes(folder) -> dict[str, int]:
+    """The permissions of all that lies in a folder, at any depth."""
+    return {
+        str(each.relative_to(folder)): each.stat().st_mode & 0o777
+        for each in folder.rglob("*")
+    }
+
+
+# Killed by the system at a byte of the file, or where it is moved into place.
+PRIVATE = """
+    import os, resource, signal, sys, numpy as np
+    from jaxsel.host import records
+    import xarray, h5netcdf
+    os.umask(0)
+    path, room = sys.argv[1], int(sys.argv[2])
+    with records.writer(path, private=True) as save:
+        os.replace, moved = lambda *names: os.kill(os.getpid(), signal.SIGKILL), os.replace
+        if room >= 0:
+            os.replace = moved
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        save(arrays={"a": np.arange(100_000)}, configuration={})
+"""
+
+
+@pytest.mark.parametrize("room", [0, 1, 300_000, -1])
+def test_a_private_record_is_its_owners_alone_from_its_first_byte(tmp_path, room):
+    path = tmp_path / "deep" / "own" / "a.nc"
+    arguments = [sys.executable, "-c", textwrap.dedent(PRIVATE), path, str(room)]
+    ended = subprocess.run(arguments, capture_output=True, timeout=60)
+    assert -ended.returncode == (signal.SIGKILL if room < 0 else signal.SIGXFSZ)
+    closed = {"deep": 0o700, "deep/own": 0o700}
+    assert modes(tmp_path) == closed | {
+        "deep/own/.a.nc.lock": 0o600, "deep/own/.a.nc.partial": 0o600
+    }  # fmt: skip
+    written = (path.parent / ".a.nc.partial").stat().st_size
+    assert written > 800_000 if room < 0 else written == room
+    before = os.umask(0)
+    try:
+        with records.writer(path, private=True) as save:
+            save(arrays=ARRAYS, configuration=CONFIGURATION)
+    finally:
+        os.umask(before)
+    assert modes(tmp_path) == closed | {"deep/own/a.nc": 0o600}
+    found = records.read(path, CONFIGURATION, private=True)
+    np.testing.assert_array_equal(found.arrays["part"], ARRAYS["part"])
+
+
+@pytest.fixture(name="secret")
+def _secret(tmp_path):
+    path = tmp_path / "own" / "a.nc"
+    with records.writer(path, private=True) as save:
+        save(arrays=ARRAYS, configuration=CONFIGURATION, attributes={"runs": [31337]})
+    return path
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o610, 0o602])
+def test_a_private_record_open_to_others_is_refused(secret, mode):
+    def refuses(what, mode) -> None:
+        with pytest.raises(InputError, match=f"chmod {mode} {what}") as caught:
+            with records.writer(secret, private=True):
+                pass
+        assert "\n" not in str(caught.value)
+
+    before = secret.read_bytes()
+    secret.chmod(mode)
+    refuses(secret, 600)
+    with pytest.raises(InputError, match="open to others"):
+        records.read(secret, private=True)
+    secret.chmod(0o600)
+    secret.parent.chmod(mode | 0o100)
+    refuses(secret.parent, 700)
+    assert secret.parent.stat().st_mode & 0o777 == mode | 0o100
+    secret.parent.chmod(0o700)
+    records.read(secret, private=True)
+    assert (secret.read_bytes(), files(secret)) == (before, ["a.nc"])
+
+
+def test_nothing_reads_a_private_record_unasked(secret, path, capsys):
+    before = secret.read_bytes()
+    commands = (
+        ["merge", secret], ["merge", secret, secret], ["report", "--folder", secret],
+        ["simulate", "noisy_max", "--trials", "10", "--record", secret],
+        ["audit", "noisy_max", "--trials", "10", "--record", secret],
+        ["sweep", "noisy_max", "epsilon=1", "--trials", "10", "--record", secret],
+        ["simulate", "noisy_max", "--shard", "0/1", "--trials", "10", "--record", secret],
+    )  # fmt: skip
+    for words in commands:
+        with pytest.raises(SystemExit) as stop:
+            main([str(word) for word in words])
+        assert stop.value.code == 2
+        out, error = capsys.readouterr()
+        assert out == ""
+        assert error.count("\n") == 1
+        assert "holds the secrets of a private search" in error or words[0] == "report"
+        assert "31337" not in error
+    assert (secret.read_bytes(), files(secret)) == (before, ["a.nc"])
+    assert "holds the secrets" in refused(secret)
+    # Nor is another record taken for one.
+    path.chmod(0o600)
+    with pytest.raises(InputError, match="not a jaxsel record of this version"):
+        records.read(path, private=True)

@@ -38,11 +38,8 @@ def ended(processes: int, code: str, devices: int | list[int] = 1, *arguments: s
         free.bind(("127.0.0.1", 0))
         coordinator = f"127.0.0.1:{free.getsockname()[1]}"
     each = [devices] * processes if isinstance(devices, int) else devices
-    flag = "--xla_force_host_platform_device_count"
-    environments = [
-        os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"{flag}={number}"}
-        for number in each
-    ]
+    flag = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count"
+    environments = [os.environ | {"XLA_FLAGS": f"{flag}={number}"} for number in each]
     program = textwrap.dedent(JOINED) + textwrap.dedent(code)
     running = [
         subprocess.Popen(
@@ -69,11 +66,37 @@ COUNTING = """
 """
 
 
-@pytest.mark.parametrize(("processes", "devices"), [(2, 2), (4, 1)])
-def test_every_process_returns_what_one_returns(processes, devices):
-    statuses, outputs = ended(processes, COUNTING, devices)
-    assert statuses == [0] * processes
-    assert [json.loads(output) for output in outputs] == [alone()] * processes
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """What two processes of two devices each print in one run, by what they did.
+
+    To start and join takes seconds: they are asked for everything that ends neither.
+    """
+    folder = tmp_path_factory.mktemp("pair")
+    (folder / "notes.txt").write_text("mine")
+    parts = {"counting": COUNTING, "refusing": REFUSING, "unequal": UNEQUAL,
+             "losing": LOSING}  # fmt: skip
+    program = "".join(
+        f'print("PART {name}"){textwrap.dedent(code)}' for name, code in parts.items()
+    )
+    statuses, outputs = ended(2, program, 2, str(folder / "notes.txt"), f"{folder}/")
+    assert statuses == [0, 0]
+    found: dict[str, list[list[str]]] = {name: [] for name in parts}
+    for output in outputs:
+        for part in output.split("PART ")[1:]:
+            name, *lines = part.splitlines()
+            found[name].append(lines)
+    assert all(len(each) == 2 for each in found.values())
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    assert (folder / "notes.txt").read_text() == "mine"
+    return found
+
+
+def test_every_process_returns_what_one_returns(pair):
+    statuses, outputs = ended(3, COUNTING)
+    assert statuses == [0] * 3
+    found = [json.loads(line) for (line,) in pair["counting"]]
+    assert [*found, *map(json.loads, outputs)] == [alone()] * 5
 
 
 REFUSING = """
@@ -86,17 +109,11 @@ REFUSING = """
 """
 
 
-def test_what_one_refuses_all_refuse(tmp_path):
+def test_what_one_refuses_all_refuse(pair):
     """Another number of trials in one of them; a file that is no record."""
-    path = tmp_path / "notes.txt"
-    path.write_text("mine")
-    statuses, outputs = ended(2, REFUSING, 1, str(path))
-    assert statuses == [0, 0]
-    for output in outputs:
-        first, second = output.splitlines()
+    for first, second in pair["refusing"]:
         assert first.startswith("1 of 2 processes were given another run")
         assert "notes.txt is not a jaxsel record" in second
-    assert path.read_text() == "mine"
 
 
 UNEQUAL = """
@@ -114,26 +131,21 @@ UNEQUAL = """
 """
 
 
-def test_processes_that_would_cut_other_ranges_are_refused():
+def test_processes_that_would_cut_other_ranges_are_refused(pair):
     """Some trials would be counted twice, some never."""
-    statuses, outputs = ended(2, UNEQUAL, 2)
-    assert statuses == [0, 0]
-    for output in outputs:
-        lines = output.splitlines()
+    for lines in pair["unequal"]:
         assert len(lines) == 3
         for line in lines:
             assert line.startswith("1 of 2 processes were given another run")
 
 
-@pytest.mark.parametrize("devices", [[2, 1], [1, 3, 2]])
-def test_processes_with_different_devices_do_not_join(capfd, devices):
-    statuses, _ = ended(len(devices), "", devices)
-    assert statuses == [1] * len(devices)
-    told = ", ".join(map(str, devices))
+def test_processes_with_different_devices_do_not_join(capfd):
+    statuses, _ = ended(3, "", [1, 3, 2])
+    assert statuses == [1] * 3
     sentence = (
-        f"the processes of this run have {told} devices; give all of them as many"
+        "the processes of this run have 1, 3, 2 devices; give all of them as many"
     )
-    assert capfd.readouterr().err.count(sentence) == len(devices)
+    assert capfd.readouterr().err.count(sentence) == 3
 
 
 LOSING = """
@@ -154,22 +166,18 @@ LOSING = """
                 hosts.added = lambda tree: (
                     losing(tree) if isinstance(tree, tuple) else added(tree))
             simulate(jaxsel.noisy_max(), *CELLS[0], trials=100_000,
-                     record=sys.argv[4] + amiss)
+                     record=sys.argv[5] + amiss)
         except InputError as error:
             print(error)
 """
 
 
-def test_sums_that_lost_trials_are_refused_by_all(tmp_path):
-    """In the ranges of a process; in the sum over processes."""
-    statuses, outputs = ended(2, LOSING, 1, str(tmp_path) + "/")
-    assert statuses == [0, 0]
-    for output in outputs:
-        lines = output.splitlines()
+def test_sums_that_lost_trials_are_refused_by_all(pair):
+    """In the ranges of a process; in the sum over processes. Nothing is kept of them."""
+    for lines in pair["losing"]:
         assert len(lines) == 2
         for line in lines:
             assert "one call of the run counts" in line
-    assert not list(tmp_path.iterdir())
 
 
 KILLING = """

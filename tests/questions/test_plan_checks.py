@@ -35,7 +35,7 @@ def test_a_fixed_number_of_runs_is_caught(planned, seed):
 def test_a_base_without_a_pair_is_refused(seed):
     points = "points:0.05=1e-3,0.2=1e-7"
     planned = jaxsel.plan(points, runs=2, delta=1e-4)
-    bare = planned.budget.base._replace(attaining=None)  # type: ignore[union-attr]
+    bare = planned.budget.base._replace(attaining=lambda: None)  # type: ignore[union-attr]
     planned = planned._replace(budget=planned.budget._replace(base=bare))
     with pytest.raises(InputError, match="no pair of laws is known"):
         check_plan(planned, trials=1000, seed=seed)

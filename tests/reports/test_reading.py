@@ -12,7 +12,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.repetitions import parse
 from jaxsel.reports import attacks, reading
 from jaxsel.reports.proven_pairs import proven_pairs
-from jaxsel.training.checkpoints import RELEASE
+from jaxsel.training.checkpoints import RECORD, RELEASE
 
 LAW = "truncated_negative_binomial:eta=1.0,gamma=0.25"
 
@@ -116,6 +116,7 @@ def test_a_folder_and_files(tmp_path):
     path.write_text(json.dumps(plan_record()))
     assert jaxsel.report(str(path)).statement.subject.kind == "plan"
     assert reading.RELEASE == RELEASE
+    assert reading._UNFINISHED[0] == RECORD
     (tmp_path / RELEASE).write_text(json.dumps(search_record()))
     assert jaxsel.report(tmp_path).statement.subject.kind == "search"
     assert reading.read_search(tmp_path / RELEASE) == search_record()
@@ -155,7 +156,7 @@ def test_files_that_are_none(tmp_path):
 
     refused(tmp_path / "nothing.json", "cannot read")
     refused(tmp_path, "is not the folder of a search")
-    (tmp_path / "search.json").write_text("{}")
+    (tmp_path / RECORD).write_bytes(b"")
     refused(tmp_path, "is not finished")
     (tmp_path / "text").write_text("text")
     refused(tmp_path / "text", "is not JSON")

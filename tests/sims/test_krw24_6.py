@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from figures import krw24_6, krw24_7, krw24_8
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, hockey_stick
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
@@ -13,41 +14,31 @@ from jaxsel.host.intervals import (
     clopper_pearson_upper,
 )
 from jaxsel.repetitions import parse
-from sims import krw24_6 as tuned_dp_sgd_profile
-from sims.common import dp_sgd_runs
-from sims.common.dp_sgd_runs import DpSgd, event, runs, sides, tuned_masses
-from sims.krw24_6 import rankings, tuned_pair
+from sims.common.dp_sgd_runs import (
+    DpSgd,
+    event,
+    ranked,
+    sides,
+    tuned_masses,
+    tuned_pair,
+)
+from sims.experiment import compute
 from tests.conftest import ALPHA, seed
 
 TRIALS = 200_000
-DELTAS = (1e-2, 1e-3)
 FEW_STEPS = DpSgd(0.1, 1.0, 4)
-
-
-@pytest.fixture(scope="module")
-def record():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuned_dp_sgd_profile, "DELTAS", DELTAS)
-        patch.setattr(
-            tuned_dp_sgd_profile,
-            "LAWS",
-            {"krw24-7": ("geometric:mean=10",)},
-        )
-        return tuned_dp_sgd_profile.run(trials=TRIALS, seed=seed(), progress=False)
 
 
 # --- bases ----------------------------------------------------------------------------
 
 
 def test_the_papers_settings():
-    (first,) = runs("krw24-6")
-    assert first == (256 / 60000, 1.1, 14062)
-    (second,) = runs("krw24-7")
-    assert second == (16384 / 50000, 21.1, 250)
+    assert krw24_6.RUNS == ((256 / 60000, 1.1, int(60 * 60000 / 256)),)
+    assert krw24_7.RUNS == ((16384 / 50000, 21.1, 250),)
 
 
 def test_candidates_make_the_most_steps_that_the_thresholds_allow():
-    limits = dp_sgd_runs.thresholds(dp_sgd_runs.LARGEST_MEAN)
+    limits = krw24_8.thresholds(krw24_8.LARGEST_MEAN)
 
     def meets(run: DpSgd) -> bool:
         profile = subsampled_gaussian_profile(*run)
@@ -57,9 +48,10 @@ def test_candidates_make_the_most_steps_that_the_thresholds_allow():
             profile(np.array(p.epsilon)) <= p.delta * (1.0 + 2e-5) for p in pairs
         )
 
-    assert [run[:2] for run in runs("krw24-8")] == [(0.01, s) for s in (2.0, 3.0, 4.0)]
-    first = runs("krw24-8")[0]
-    assert all(meets(run) for run in runs("krw24-8"))
+    found = krw24_8.candidates()
+    assert [run[:2] for run in found] == [(0.01, s) for s in (2.0, 3.0, 4.0)]
+    first = found[0]
+    assert all(meets(run) for run in found)
     assert not meets(first._replace(steps=first.steps + 5))
 
 
@@ -100,19 +92,20 @@ def test_tuned_masses_are_the_exact_law(text):
 
 
 def test_rankings_are_rankings_and_the_worst_cost_more():
-    laws, k = sides((FEW_STEPS,)), parse("geometric:mean=10")
-    found = rankings(laws, k)
+    text = "geometric:mean=10"
+    laws, k = sides((FEW_STEPS,)), parse(text)
     size = laws[0].size
-    assert found.shape == (1 + len(tuned_dp_sgd_profile.DELTAS), size)
-    assert np.array_equal(np.sort(found, axis=1), np.tile(np.arange(size), (5, 1)))
+    natural = ranked((FEW_STEPS,), text, "natural")
 
     def cost(ranking, delta):
         return epsilon_at_delta(*tuned_pair(laws, ranking, k), delta)
 
     rising = np.arange(size)
-    assert cost(found[0], 1e-2) == max(cost(rising, 1e-2), cost(rising[::-1], 1e-2))
-    for ranking, delta in zip(found[1:], tuned_dp_sgd_profile.DELTAS, strict=True):
-        assert cost(ranking, delta) > cost(found[0], delta)
+    assert cost(natural, 1e-2) == max(cost(rising, 1e-2), cost(rising[::-1], 1e-2))
+    for delta in (0.1, 0.01, 0.001, 0.0001):
+        ranking = ranked((FEW_STEPS,), text, str(delta))
+        assert np.array_equal(np.sort(ranking), rising)
+        assert cost(ranking, delta) > cost(natural, delta)
 
 
 def promise(p: float, q: float, delta: float, trials: int) -> float:
@@ -153,29 +146,27 @@ def test_events_hold_the_largest_losses_and_promise_most():
 # --- the tallies ----------------------------------------------------------------------
 
 
-def test_hits_follow_the_exact_laws(record):
-    laws = sides(runs("krw24-7"))
+def test_hits_follow_the_exact_laws():
+    rankings = ["natural", "0.01", "0.001"]
+    found = compute(
+        krw24_7.tuned, {"ranking": rankings}, trials=TRIALS, seed=seed(), progress=False
+    )
     checked = 0
-    for row, text in enumerate(record["laws"]["krw24-7"]):
-        for order in (0, 1):
-            for level, delta in enumerate(DELTAS):
-                ranking = record["krw24-7_rankings"][row, level + 1 if order else 0]
-                tuned = tuned_pair(laws, ranking, parse(text))
-                inside = event(tuned, delta, TRIALS)
-                chances = [law[inside].sum() for law in tuned]
-                hits = record["krw24-7_hits"][row, order, level]
-                for k, chance in zip(hits, chances, strict=True):
-                    assert binomial_p_value(int(k), TRIALS, chance) > ALPHA
-                    checked += 1
-                # Power: what is 10 % more likely is told apart where it is seen enough.
-                if min(hits) > 5000:
-                    wrong = 1.1 * chances[0]
-                    assert binomial_p_value(int(hits[0]), TRIALS, wrong) < ALPHA
+    for ranking, delta in zip(
+        [*rankings, "natural"], (1e-2, 1e-2, 1e-3, 1e-3), strict=True
+    ):
+        seen = found.sel(ranking=ranking)
+        order = ranked(krw24_7.RUNS, "geometric:mean=10", ranking)
+        tuned = tuned_pair(sides(krw24_7.RUNS), order, parse("geometric:mean=10"))
+        np.testing.assert_array_equal(seen.masses, tuned)
+        inside = event(tuned, delta, TRIALS)
+        chances = [law[inside].sum() for law in tuned]
+        hits = seen.counts.values[:, inside].sum(axis=1)
+        for k, chance in zip(hits, chances, strict=True):
+            assert binomial_p_value(int(k), TRIALS, chance) > ALPHA
+            checked += 1
+        # Power: what is 10 % more likely is told apart where it is seen enough.
+        if min(hits) > 5000:
+            wrong = 1.1 * chances[0]
+            assert binomial_p_value(int(hits[0]), TRIALS, wrong) < ALPHA
     assert checked == 8
-
-
-def test_the_record_tells_what_was_run(record):
-    assert record["trials"] == TRIALS
-    assert record["deltas"] == DELTAS
-    assert record["runs"]["krw24-7"] == [[16384 / 50000, 21.1, 250]]
-    assert record["krw24-7_hits"].shape == (1, 2, 2, 2)

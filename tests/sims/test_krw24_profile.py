@@ -5,22 +5,29 @@ import itertools
 import numpy as np
 import pytest
 
+from figures import krw24_beta_binomial, krw24_profile_dp_sgd, krw24_profile_laplace
 from jaxsel.accounting.single_run.score_orders import order_pieces
 from jaxsel.accounting.single_run.score_pairs import mirrored_pair, reversed_pair
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.repetitions import beta_binomial, parse
-from sims import (
-    krw24_beta_binomial as beta_binomial_profiles,
+from sims.common.line_rankings import (
+    CELLS,
+    LAWS,
+    RANKINGS,
+    LaplaceBase,
+    StepBase,
+    natural_ranking,
+    planned,
+    worst_rankings,
 )
-from sims import (
-    krw24_profile as tuned_profiles,
-)
-from sims.common.line_rankings import CELLS, natural_ranking, worst_rankings
-from sims.krw24_profile import BASES, LAWS
+from sims.common.worst_rankings import TARGETS, GaussianBase
+from sims.experiment import compute
 from tests.conftest import ALPHA, seed
+from tests.figures.sharing import check_laws, counts_of
 
+BASES = {"gaussian": GaussianBase(), "laplace": LaplaceBase(), "dp-sgd": StepBase()}
 TRIALS = 50_000
 
 
@@ -66,44 +73,36 @@ def test_the_exact_profile_of_a_ranking_is_at_least_that_of_its_cells(base, text
     assert max(each.delta for each in found) > natural
 
 
-@pytest.mark.parametrize("base", ["laplace", "dp-sgd"])
-def test_tallies_follow_the_exact_laws(base, monkeypatch):
-    monkeypatch.setattr(tuned_profiles, "BASES", {base: BASES[base]})
-    monkeypatch.setattr(tuned_profiles, "LAWS", (LAWS[0], LAWS[2], LAWS[5]))
-    monkeypatch.setattr(tuned_profiles, "_POINTS", 9)
-    record = tuned_profiles.run(trials=TRIALS, seed=seed(), progress=False)
-    counts, runs = record["counts"][0], record["run_laws"][0]
-    assert record["bases"] == [base]
-    assert counts.shape == (*runs.shape[:-1], CELLS + 1)
-    assert np.all(counts.sum(axis=-1) == TRIALS)
-    cells = counts[..., 0].size
-    for text, tallies, rows in zip(record["laws"], counts, runs, strict=True):
-        law = parse(text)
-        for ranking, (sides, laws) in enumerate(zip(tallies, rows, strict=True)):
-            exact = [tuned_law(side, law) for side in laws]
-            for tally, own in zip(sides, exact, strict=True):
-                assert goodness_of_fit(tally, own / own.sum()) > ALPHA / cells
-            # Power: the sides of the natural ranking differ.
-            if ranking == 0:
-                other = exact[1] / exact[1].sum()
-                assert goodness_of_fit(sides[0], other) < ALPHA
+@pytest.mark.parametrize("figure", [krw24_profile_laplace, krw24_profile_dp_sgd])
+def test_tallies_follow_the_exact_laws(figure):
+    few = {"law": (LAWS[0], LAWS[2], LAWS[5])}
+    found = compute(figure.released, few, trials=TRIALS, seed=seed(), progress=False)
+    assert found.sizes["outcome"] == CELLS + 1
+    assert np.all(counts_of(found).sum(axis=-1) == TRIALS)
+    check_laws(found, ALPHA / found["counts"][..., 0].size)
+    # Power: the sides of the natural ranking differ.
+    natural = found.sel(ranking="natural")
+    for law in found["law"]:
+        data, neighbour = (
+            natural.sel(law=law, side=side) for side in ("data", "neighbour")
+        )
+        exact = neighbour.frequency_exact.values
+        assert goodness_of_fit(counts_of(data), exact / exact.sum()) < ALPHA
 
 
 def test_planned_deltas_are_near_the_targets():
-    law = parse("poisson:mean=10")
-    found = tuned_profiles.planned(BASES["gaussian"], law)
-    assert len(found) == 1 + len(tuned_profiles.TARGETS)
-    for each, target in zip(found[1:], tuned_profiles.TARGETS, strict=True):
-        assert 0.4 * target < each.delta < 2.5 * target
+    for ranking, target in zip(RANKINGS[1:], TARGETS, strict=True):
+        found = planned(BASES["gaussian"], "poisson:mean=10", ranking)
+        assert 0.4 * target < found.delta < 2.5 * target
 
 
-@pytest.mark.parametrize("gamma", beta_binomial_profiles.GAMMAS)
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
 def test_the_pure_base_is_pure_and_its_selection_costs_more(gamma):
     law = beta_binomial(300, gamma)
-    sides = beta_binomial_profiles._planned_outcomes(law, 10**6)
+    sides = krw24_beta_binomial.planned_outcomes(law, 10**6)
     np.testing.assert_allclose(sides.sum(axis=1), 1.0, rtol=1e-12)
     losses = np.abs(np.log(sides[0] / sides[1]))
-    assert np.max(losses) == pytest.approx(beta_binomial_profiles.PURE, rel=1e-12)
+    assert np.max(losses) == pytest.approx(krw24_beta_binomial.PURE, rel=1e-12)
     first, second = (tuned_law(side, law) for side in sides)
     loss = np.log(first[1] / second[1])
-    assert 0.9 * (2.0 + gamma) < loss < (2.0 + gamma) * beta_binomial_profiles.PURE
+    assert 0.9 * (2.0 + gamma) < loss < (2.0 + gamma) * krw24_beta_binomial.PURE

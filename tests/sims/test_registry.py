@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import xarray as xr
 
 from jaxsel.host import source_digest
 from jaxsel.host.errors import InputError
@@ -46,8 +47,8 @@ def test_a_record_is_reused_until_the_configuration_changes(tmp_path):
     assert told[2] == "ps22-6: its record is made again; different: seed"
     assert ["up to date" in line for line in told] == [False, True, False, False]
     again = registry.run("ps22-6", **settings)
-    for name, array in first.arrays.items():
-        assert (again.arrays[name] == array).all()
+    for name, found in first.items():
+        xr.testing.assert_identical(again[name], found)
 
 
 def test_unknown_and_missing(tmp_path):
@@ -90,8 +91,25 @@ def test_a_changed_mechanism_makes_the_record_stale(tmp_path, monkeypatch):
 
 
 def test_a_record_that_cannot_be_read_is_made_again(tmp_path):
-    path = registry.record_path("ps22-6", tmp_path)
-    path.write_bytes(b"not a record")
+    for path in registry.record_paths("ps22-6", tmp_path):
+        path.write_bytes(b"not a record")
     told: list[str] = []
     registry.run("ps22-6", trials=100, out=tmp_path, progress=False, say=told.append)
     assert "cannot be read" in told[0]
+    assert registry.why_simulated("ps22-6", trials=100, out=tmp_path) == ""
+
+
+def test_functions_are_found_by_reading_their_file(tmp_path):
+    path = tmp_path / "ps22_new.py"
+    path.write_text(
+        "from figures.other import table\n"
+        "@cells(measures=['counts'])\ndef tuned(): ...\n"
+        "@experiment.computed\ndef made(*, trials, seed, progress): ...\n"
+        "def helper(): ...\n"
+        "def draw(tuned, table, low=1.0): ...\n"
+    )
+    assert listing.declared(path) == ("tuned", "made")
+    assert listing.read_by_draw(path, "figures.ps22_new") == [
+        ("figures.ps22_new", "tuned"),
+        ("figures.other", "table"),
+    ]

@@ -10,7 +10,6 @@ from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
-from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.subject import find_subject
 
@@ -73,7 +72,7 @@ def at_quantile(
 def every_candidate_once(noise: float, candidates: int) -> float:
     """Epsilon of releasing all runs of a fixed grid of Gaussian candidates."""
     composed = curves.gaussian(noise_multiplier=noise / math.sqrt(candidates))
-    return base_epsilon(composed, DELTA)
+    return composed.epsilon(DELTA)
 
 
 def random_draws(

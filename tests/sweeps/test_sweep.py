@@ -1,17 +1,22 @@
 """Sweeps: what they measure agrees with what is known, and nothing is lost or mixed up."""
 
 import json
+import subprocess
+import sys
+import textwrap
 import types
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
 
 import jaxsel
-from jaxsel import repetitions
+from jaxsel import repetitions, sweeps
+from jaxsel.host import records
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import engine
-from jaxsel.sweeps import keeping, tallying
+from jaxsel.sweeps import files, tallying
 from jaxsel.sweeps.cells import make_cell, own_item
 from jaxsel.sweeps.subject import find_subject
 from tests.conftest import ALPHA
@@ -178,7 +183,7 @@ def test_a_killed_sweep_loses_no_cell(tmp_path, monkeypatch):
     path = tmp_path / "sweep.nc"
     settings, trials = {"epsilon": [0.5, 1, 2], "noise": ["gumbel", "laplace"]}, 4_000
     undisturbed = _counts(settings, trials=trials)
-    monkeypatch.setattr(keeping, "_SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(files, "_SAVE_SECONDS", 0.0)
     monkeypatch.setattr(tallying, "_CELLS_PER_CALL", 2)
     real, done = tallying.engine.simulate_grid, []
 
@@ -263,8 +268,6 @@ def test_long_cells_killed_after_every_call_lose_no_trial(tmp_path, monkeypatch)
 
 def test_a_sweep_that_lost_trials_is_refused_and_stays(tmp_path, monkeypatch):
     """What was written by code that lost trials; its digest is right."""
-    from jaxsel.sweeps import files
-
     path, options = tmp_path / "sweep.nc", {"trials": 1_000, "record": None}
     options["record"] = path
     _counts({"epsilon": [1, 2]}, **options)
@@ -272,12 +275,50 @@ def test_a_sweep_that_lost_trials_is_refused_and_stays(tmp_path, monkeypatch):
     for place, kept in state.store.items():
         state.store[place] = kept._replace(counts=kept.counts - np.eye(3, dtype=int)[0])
         break
-    with xr.open_dataset(path) as shown:
-        shown.load()
-    files.write(path, shown, state)
+    with records.writer(path) as save:
+        files.write(save, state)
     before = path.read_bytes()
     with pytest.raises(InputError, match=r"sweep\.nc counts 999 trials where"):
         _counts({"epsilon": [1, 2]}, **options)
+    assert path.read_bytes() == before
+
+
+FULL_DISK = """
+    import resource, signal, sys, jaxsel, xarray, h5netcdf
+    from jaxsel.host.errors import InputError
+    options = {"trials": 200, "measures": ["counts"], "progress": False}
+    jaxsel.sweep("noisy_max", {"epsilon": [1]}, record=sys.argv[1], **options)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+    try:
+        jaxsel.sweep("noisy_max", {"epsilon": [1, 2]}, record=sys.argv[1], **options)
+    except InputError as error:
+        sentence = str(error)
+        assert sentence.startswith("cannot write the record") and "\\n" not in sentence
+        print("refused")
+"""
+
+
+@pytest.mark.parametrize("room", [0, 9_000])
+def test_a_full_disk_is_one_sentence_and_the_process_ends_as_it_should(tmp_path, room):
+    path = tmp_path / "sweep.nc"
+    arguments = [sys.executable, "-c", textwrap.dedent(FULL_DISK), path, str(room)]
+    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout) == (0, "refused\n"), ended.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["sweep.nc"]
+    assert len(files.read(path).store) == 1
+
+
+def test_a_sweep_of_an_earlier_version_is_refused_and_says_what_to_do(tmp_path):
+    path = tmp_path / "sweep.nc"
+    with h5py.File(path, "w") as file:
+        file.attrs["format"] = "jaxsel-sweep-1"
+        file.create_group("tallies").attrs["digest"] = "0"
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"sweep-1, .* name another file or remove"):
+        _counts({"epsilon": [1, 2]}, trials=10, record=path)
+    with pytest.raises(InputError, match=r"sweep-1, .* name another file or remove"):
+        sweeps.merged([path])
     assert path.read_bytes() == before
 
 
@@ -293,7 +334,7 @@ def test_tallies_that_do_not_go_on_where_the_cell_is_are_refused():
     with pytest.raises(InputError, match="counts 9 trials where there are 10"):
         tallying._keep(store, item, 4, tallying.Kept(10, "code", np.array([5, 0])))
     with pytest.raises(InputError, match="not \\[0, 10\\)"):
-        tallying.counts_of(item, store)
+        tallying.kept_of(item, store)
     assert store[item.key, 0].last == 4
 
 
@@ -332,7 +373,7 @@ def test_records_of_something_else_are_refused_and_stay(tmp_path):
     path = tmp_path / "sweep.nc"
     _counts({"epsilon": [1, 2]}, trials=1_000, record=path)
     before = path.read_bytes()
-    with pytest.raises(InputError, match="a sweep of noisy_max"):
+    with pytest.raises(InputError, match="it differs in sweep"):
         jaxsel.sweep("choosing_mechanism", {}, trials=100, record=path)
     with pytest.raises(InputError, match="already holds 1000 trials"):
         _counts({"epsilon": [1, 2]}, trials=500, record=path)
@@ -345,12 +386,10 @@ def test_records_of_something_else_are_refused_and_stay(tmp_path):
 
 
 def test_numbers_edited_by_hand_are_refused(tmp_path):
-    import h5py
-
     path = tmp_path / "sweep.nc"
     _counts({"epsilon": [1, 2]}, trials=1_000, record=path)
     with h5py.File(path, "r+") as file:
-        counts = file["tallies/counts"]
+        counts = file["record/counts"]
         assert isinstance(counts, h5py.Dataset)
         counts[0] = counts[0] + 1
     with pytest.raises(InputError, match="digest"):

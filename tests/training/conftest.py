@@ -3,6 +3,6 @@
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def _coarse(coarse_prices):
+@pytest.fixture(scope="module", autouse=True)
+def _coarse(coarse_prices_of_file):
     pass

@@ -11,7 +11,7 @@ from scipy import stats
 
 from jaxsel.accounting.single_run.curves import gaussian
 from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
-from jaxsel.families.tuning.proofs import base_epsilon
+from jaxsel.auditing.one_run_audit import guess_membership
 from jaxsel.host.errors import InputError
 from jaxsel.training import dp_sgd
 from jaxsel.training.audits import (
@@ -31,7 +31,6 @@ from jaxsel.training.canaries import (
     loss_score,
 )
 from jaxsel.training.network import cross_entropy
-from jaxsel.training.one_run_audit import guess_membership
 from tests.conftest import ALPHA, seed
 from tests.training import faults
 
@@ -42,7 +41,7 @@ def test_many_run_bounds_are_sound_and_show_more_than_half():
     generator = np.random.default_rng(seed())
     runs, delta = 40_000, 1e-2
     for mean in (1.0, 2.0):
-        truth = base_epsilon(gaussian(1.0 / mean), delta)
+        truth = gaussian(1.0 / mean).epsilon(delta)
         sides = generator.normal([[mean], [0.0]], 1.0, (2, runs))
         for pair in (sides, sides[::-1]):
             bound = many_run_bound(*pair, delta=delta, confidence=CONFIDENCE)
@@ -51,7 +50,7 @@ def test_many_run_bounds_are_sound_and_show_more_than_half():
 
 def test_many_run_bounds_hold_with_their_confidence():
     generator = np.random.default_rng(seed())
-    truth, wrong = base_epsilon(gaussian(1.0), 0.05), 0
+    truth, wrong = gaussian(1.0).epsilon(0.05), 0
     for _ in range(100):
         sides = generator.normal([[1.0], [0.0]], 1.0, (2, 300))
         wrong += many_run_bound(*sides, delta=0.05, confidence=0.8).lower > truth
@@ -110,7 +109,7 @@ def test_right_dp_sgd_passes_and_shows_more_than_half_of_what_is_claimed():
     """All examples in each of 4 steps with sigma 2: one normal number, of mean 1."""
     found = full_audit(dp_sgd.noisy_gradient)
     assert found.accounted == pytest.approx(
-        base_epsilon(gaussian(2.0 / math.sqrt(STEPS)), DELTA), rel=1e-3
+        gaussian(2.0 / math.sqrt(STEPS)).epsilon(DELTA), rel=1e-3
     )
     assert found.accounted / 2.0 < found.lower <= found.accounted
     # as often as the normal law says
@@ -150,11 +149,11 @@ def test_poisson_batches_pass_and_shuffled_ones_accounted_as_poisson_are_caught(
         poisson = many_run_bound(
             *sampled_scores("poisson"), delta=delta, confidence=CONFIDENCE
         )
-        assert 0.0 < poisson.lower <= base_epsilon(claim, delta)
+        assert 0.0 < poisson.lower <= claim.epsilon(delta)
     shuffled = many_run_bound(
         *sampled_scores("shuffled"), delta=0.5, confidence=CONFIDENCE
     )
-    assert shuffled.lower > base_epsilon(claim, 0.5)
+    assert shuffled.lower > claim.epsilon(0.5)
 
 
 CANARIES, GUESSES = 2000, (400, 400)

@@ -134,12 +134,12 @@ def test_a_killed_search_goes_on_to_the_same_winner(
     assert whole.score == max(run.score for run in whole.runs)
 
     monkeypatch.setattr(searching, "_SAVE_SECONDS", 0.0)
-    calls = 0
+    told, lost = [], []
 
-    def kill(_):
-        nonlocal calls
-        calls += 1
-        if calls in (2, 6):
+    def kill(steps):
+        told.append(steps)
+        if len(told) in (2, 6):
+            lost.append(steps)
             raise _Killed
 
     for _ in range(2):
@@ -150,6 +150,9 @@ def test_a_killed_search_goes_on_to_the_same_winner(
     resumed = searching.search(
         plan, images, MODEL, seed=chosen, folder=tmp_path, progress=kill
     )
+    # Only what was under way when it was killed is trained again.
+    steps = sum(run.candidate.steps for run in whole.runs)
+    assert sum(told) == steps + sum(lost)
     assert resumed.candidate == whole.candidate
     assert resumed.runs == whole.runs
     for layer, parts in whole.params.items():
@@ -182,7 +185,7 @@ def test_a_folder_is_its_owners_alone_or_refused_untouched(plan, images, tmp_pat
     assert again.runs == found.runs
     file = tmp_path / "file"
     file.write_text("")
-    with pytest.raises(InputError, match="cannot be used"):
+    with pytest.raises(InputError, match="cannot write the record"):
         searching.search(plan, images, MODEL, seed=chosen, folder=file)
 
 

@@ -1,6 +1,8 @@
 """jaxsel tune: what it prints, what it keeps to itself, and what it refuses."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,6 +132,51 @@ def test_a_folder_keeps_the_seed_that_was_drawn(capsys, tmp_path):
     other = tmp_path / "other"
     run([*SMALL, "--folder", str(other)], capsys)
     assert (other / "seed").read_text().strip() != seed
+
+
+def test_everything_in_a_folder_is_its_owners_alone_or_refused(
+    capsys, tmp_path, monkeypatch
+):
+    """Nothing is taken from anybody by the process itself; a file is looked at before it
+    has its name."""
+    seen, real = [], os.replace
+
+    def looked_at(source, target):
+        seen.append((Path(target).name, os.stat(source).st_mode & 0o777))
+        real(source, target)
+
+    monkeypatch.setattr("jaxsel.host.records.os.replace", looked_at)
+    folder = tmp_path / "above" / "search"
+    options = [*SMALL, "--folder", str(folder)]
+    before = os.umask(0)
+    try:
+        run(options, capsys)
+    finally:
+        os.umask(before)
+    assert {name for name, _ in seen} == {"seed", "search.nc", "release.json"}
+    assert {mode for _, mode in seen} == {0o600}
+    found = {
+        str(each.relative_to(tmp_path)): each.stat().st_mode & 0o777
+        for each in tmp_path.rglob("*")
+    }
+    names = ("search.nc", "seed", "release.json")
+    assert found == {"above": 0o700, "above/search": 0o700} | {
+        f"above/search/{name}": 0o600 for name in names
+    }
+    for name in names:
+        (folder / name).chmod(0o640)
+        with pytest.raises(SystemExit) as stop:
+            main(options)
+        assert stop.value.code == 2
+        error = capsys.readouterr().err
+        assert f"chmod 600 {folder / name}" in error
+        assert error.count("\n") == 1
+        (folder / name).chmod(0o600)
+    folder.chmod(0o750)
+    with pytest.raises(SystemExit) as stop:
+        main(options)
+    assert stop.value.code == 2
+    assert f"chmod 700 {folder}" in capsys.readouterr().err
 
 
 def test_a_folder_whose_seed_was_given_asks_for_it_again(capsys, tmp_path):

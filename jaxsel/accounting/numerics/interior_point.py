@@ -51,25 +51,6 @@ class Constraints(Protocol):
         ...
 
 
-class DenseConstraints:
-    """Constraints as a matrix, Float["constraints unknowns"]."""
-
-    def __init__(self, matrix: np.ndarray) -> None:
-        self.matrix = matrix
-
-    def times(self, unknowns: np.ndarray) -> np.ndarray:
-        """See Constraints."""
-        return self.matrix @ unknowns
-
-    def transposed(self, prices: np.ndarray) -> np.ndarray:
-        """See Constraints."""
-        return self.matrix.T @ prices
-
-    def normal(self, weights: np.ndarray) -> np.ndarray:
-        """See Constraints."""
-        return self.matrix.T @ (weights[:, None] * self.matrix)
-
-
 def _longest(values: np.ndarray, direction: np.ndarray) -> float:
     """The longest step, at most 1, that keeps all values positive."""
     fastest = -float(np.min(direction / values))

@@ -1,15 +1,49 @@
-"""Base guarantees from one line of text, for the command line."""
+"""Base guarantees from what is written of a run: one line of text, or a record of training.
 
-from collections.abc import Callable, Mapping
+Opacus says sample_rate and sigma, TensorFlow Privacy q, n and noise_multiplier, papers
+sigma and T; each word is read as the parameter that it means.
+
+An accountant of Opacus keeps ``history``, a list of (noise_multiplier, sample_rate,
+steps), whichever way it accounts. Opacus samples batches as Poisson subsampling does, and
+its neighbours differ by one record that is added or removed.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxsel.accounting.single_run import curves, events
-from jaxsel.accounting.single_run.base_words import spelled
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.accounting.single_run.opacus import read_opacus
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, check_integer, check_interval
 from jaxsel.language.domains import nearest
+
+_DP_SGD = {
+    "sigma": "noise_multiplier",
+    "noise": "noise_multiplier",
+    "z": "noise_multiplier",
+    "q": "sampling_probability",
+    "sample_rate": "sampling_probability",
+    "sampling_rate": "sampling_probability",
+    "sampling_prob": "sampling_probability",
+    "num_steps": "steps",
+    "iterations": "steps",
+    "n": "dataset_size",
+    "sample_size": "dataset_size",
+    "num_examples": "dataset_size",
+    "number_of_examples": "dataset_size",
+    "num_samples": "dataset_size",
+    "lot_size": "batch_size",
+    "expected_batch_size": "batch_size",
+    "num_epochs": "epochs",
+}
+
+_WORDS: Mapping[str, Mapping[str, str]] = {
+    "dp_sgd": _DP_SGD,
+    "gaussian": {"sigma": "noise_multiplier", "z": "noise_multiplier"},
+    "laplace": {"scale": "noise_scale", "b": "noise_scale"},
+}
+"""Family of bases -> another word -> the parameter that it means."""
 
 
 class _Form(NamedTuple):
@@ -66,6 +100,41 @@ def _wrong(text: object, hint: str = "") -> InputError:
     return InputError(f"base is {text!r}{hint}; it must look like one of: {forms}")
 
 
+def _spelled(
+    family: str, given: Iterable[tuple[str, float]], known: Collection[str]
+) -> dict[str, float]:
+    """Values by parameter, whatever word they were given under.
+
+    Args:
+      family: of the base.
+      given: word and value, as written.
+      known: the family's parameters.
+
+    Raises:
+      InputError: for a word that nobody knows, naming the nearest one, or a parameter
+        given twice.
+    """
+    words = _WORDS.get(family, {})
+    values: dict[str, float] = {}
+    written: dict[str, str] = {}
+    for word, value in given:
+        name = word if word in known else words.get(word.lower(), word.lower())
+        if name not in known:
+            raise InputError(
+                f"{family} has no parameter {word!r}{nearest(word, [*known, *words])}; it "
+                f"takes {', '.join(known)}"
+            )
+        if name in values:
+            twice = (
+                f"{word} is"
+                if word == written[name]
+                else f"{written[name]} and {word} are"
+            )
+            raise InputError(f"{twice} given for {name} of {family}; give it once")
+        values[name], written[name] = value, word
+    return values
+
+
 def _pairs(text: str, rest: str, family: str) -> list[tuple[str, float]]:
     """Names and numbers, as written after the colon.
 
@@ -116,6 +185,84 @@ def _read_points(path: Path) -> BaseGuarantee:
     return curves.points([e for e, _ in rows], [d for _, d in rows])
 
 
+# --- Opacus ---------------------------------------------------------------------------
+
+_ITEM = "each item must be [noise_multiplier, sample_rate, steps]"
+
+
+def _items(history: object) -> Sequence[Any]:
+    """The list itself, of an accountant, of its state, or as it is."""
+    found = getattr(history, "history", history)
+    if isinstance(found, Mapping):
+        if "history" not in found:
+            raise InputError(
+                "the Opacus history has no key 'history'; give a list of "
+                "[noise_multiplier, sample_rate, steps], or an accountant's state_dict()"
+            )
+        found = found["history"]
+    if isinstance(found, str) or not isinstance(found, Sequence):
+        raise InputError(
+            f"the Opacus history is {found!r}; it must be a list, and {_ITEM}"
+        )
+    if not found:
+        raise InputError("the Opacus history is empty; no step was taken")
+    return found
+
+
+def _phase(number: int, item: object) -> tuple[float, float, int]:
+    if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 3:
+        raise InputError(f"item {number} of the Opacus history is {item!r}; {_ITEM}")
+    where = f"of item {number} of the Opacus history"
+    return (
+        events.check_noise(f"noise_multiplier {where}", item[0]),
+        check_interval(f"sample_rate {where}", item[1], 0.0, 1.0, high_open=False),
+        check_integer(f"steps {where}", item[2], 1),
+    )
+
+
+def from_opacus(history: object, *, name: str = "") -> BaseGuarantee:
+    """The guarantee of one training run from what Opacus recorded of it.
+
+    Args:
+      history: an Opacus accountant, its ``state_dict()``, or its ``history``: a list of
+        (noise_multiplier, sample_rate, steps).
+      name: for messages.
+
+    Returns:
+      The guarantee of DP-SGD with those phases one after another.
+
+    Raises:
+      InputError: if it is no such history, or a value is out of range.
+    """
+    phases: list[tuple[float, float, int]] = []
+    for number, item in enumerate(_items(history), 1):
+        noise, rate, steps = _phase(number, item)
+        if phases and phases[-1][:2] == (noise, rate):
+            steps += phases.pop()[2]
+        phases.append((noise, rate, steps))
+    return events.dp_sgd_phases(tuple(phases), name=name)
+
+
+def _read_opacus(path: Path) -> BaseGuarantee:
+    """The same from a JSON file, as ``json.dump(accountant.state_dict(), file)`` writes.
+
+    Raises:
+      InputError: if the file cannot be read, is no JSON, or as from_opacus.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file; it must be JSON") from None
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    try:
+        return from_opacus(found, name=f"opacus:{path}")
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
 def parse_base(text: str) -> BaseGuarantee:
     """Reads a base guarantee.
 
@@ -140,12 +287,12 @@ def parse_base(text: str) -> BaseGuarantee:
             raise _wrong(text) from None
         return curves.points([e for e, _ in listed], [d for _, d in listed])
     if family == "opacus" and rest:
-        return read_opacus(Path(rest))
+        return _read_opacus(Path(rest))
     forms = [form for form in _FORMS if form.family == family]
     if not forms:
         raise _wrong(text, nearest(family, [form.family for form in _FORMS]))
     known = tuple(dict.fromkeys(name for form in forms for name in form.names))
-    values = spelled(family, _pairs(text, rest, family), known)
+    values = _spelled(family, _pairs(text, rest, family), known)
     for form in forms:
         if set(form.names) == set(values):
             return form.make(**values)

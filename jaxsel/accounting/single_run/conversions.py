@@ -20,6 +20,13 @@ from jaxsel.accounting.numerics.optimise import (
 from jaxsel.host.errors import InputError, check_interval
 
 RenyiCurve = Callable[[np.ndarray], np.ndarray]
+Profile = Callable[[np.ndarray], np.ndarray]
+
+LEAST_DELTA = 1e-290
+"""Below it a profile may have underflowed to 0, and would seem reached."""
+
+_LARGEST_EPSILON = 2.0**30
+_PARTS = 32  # of the bracket, in each round of the search
 
 
 class ApproximateGuarantee(NamedTuple):
@@ -147,6 +154,44 @@ def renyi_to_delta(renyi: RenyiCurve, epsilon: npt.ArrayLike) -> np.ndarray:
     least = max(_least_bound(renyi), 0.0)
     log_delta = np.minimum(log_delta, 0.0)
     return np.minimum(np.exp(log_delta), math.sqrt(-math.expm1(-least)))[()]
+
+
+def epsilon_at(profile: Profile, delta: float) -> float:
+    """Smallest epsilon >= 0 at which a decreasing profile is at most delta.
+
+    Args:
+      profile: epsilon -> delta, element by element; it may have steps and kinks.
+      delta: in [LEAST_DELTA, 1).
+
+    Returns:
+      An epsilon at which the profile is at most delta, within 1e-15 of itself of the
+      smallest; inf if the profile exceeds delta at 2^30.
+
+    Raises:
+      InputError: if delta is out of range.
+    """
+    delta = check_interval("delta", delta, LEAST_DELTA, 1.0, low_open=False)
+
+    def reached(epsilon: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.asarray(profile(epsilon), dtype=np.float64) <= delta
+
+    # 0, then 2^-20 to 2^30: the first at which delta is reached.
+    grid = np.concatenate([[0.0], np.exp2(np.arange(-20.0, 31.0))])
+    while True:
+        hits = np.flatnonzero(reached(grid))
+        if hits.size == 0:
+            return math.inf
+        if hits[0] == 0:
+            return float(grid[0])
+        low, high = float(grid[hits[0] - 1]), float(grid[hits[0]])
+        if high - low <= 1e-15 * high:
+            return high
+        inner = np.linspace(low, high, _PARTS + 1)
+        inner[-1] = high
+        grid = np.unique(inner)
+        if grid.size <= 2:
+            return high
 
 
 def repeated(renyi: RenyiCurve, times: float) -> RenyiCurve:

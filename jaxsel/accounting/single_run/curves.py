@@ -10,7 +10,15 @@ import numpy.typing as npt
 
 from jaxsel.accounting.single_run import closed_forms
 from jaxsel.accounting.single_run.attaining import gaussian_cells, laplace_cells
-from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_delta
+from jaxsel.accounting.single_run.composing import composed_pair
+from jaxsel.accounting.single_run.conversions import (
+    LEAST_DELTA,
+    Profile,
+    RenyiCurve,
+    epsilon_at,
+    renyi_to_delta,
+    renyi_to_epsilon,
+)
 from jaxsel.accounting.single_run.dominating import (
     LARGEST_EPSILON,
     DominatingPair,
@@ -43,14 +51,13 @@ class BaseGuarantee(NamedTuple):
     Attributes:
       name: what the command line calls it, with its parameter.
       renyi: order in [1, inf] -> bound on both Renyi divergences, element by element.
+      pairs: builds the dominating pairs, one a direction (one in all if it is symmetric).
       profile: real epsilon -> bound on delta(epsilon) in both directions, element by
         element; None where nothing better than ``renyi`` is known.
       tradeoff: x -> bound on Q'(S) over events with Q(S) <= x, in both directions, a
         concave function; None where nothing better than ``renyi`` is known.
-      pairs: builds the dominating pairs, one a direction (one in all if it is symmetric);
-        None where nothing better than ``renyi`` is known.
       attaining: builds pairs of laws that themselves have this guarantee, one a
-        direction; None, or what it builds is None, where none is known.
+        direction; what it builds is None where none is known.
       composed: count -> the guarantee of releasing that many runs; None where nothing
         better is known than to compose the pairs.
       more_than_pairs: whether ``renyi`` says more than the pairs do, so that those
@@ -63,15 +70,42 @@ class BaseGuarantee(NamedTuple):
 
     name: str
     renyi: RenyiCurve
-    profile: Callable[[np.ndarray], np.ndarray] | None = None
-    tradeoff: Callable[[np.ndarray], np.ndarray] | None = None
-    pairs: Callable[[], tuple[DominatingPair, ...]] | None = None
+    pairs: Callable[[], tuple[DominatingPair, ...]]
+    profile: Profile | None = None
+    tradeoff: Profile | None = None
     core: "BaseGuarantee | None" = None
     failure: float = 0.0
-    attaining: Callable[[], tuple[DominatingPair, ...] | None] | None = None
+    attaining: Callable[[], tuple[DominatingPair, ...] | None] = lambda: None
     composed: "Callable[[int], BaseGuarantee] | None" = None
     more_than_pairs: bool = False
     relation: str | None = None
+
+    @property
+    def good(self) -> "BaseGuarantee":
+        """What holds with probability 1 - failure."""
+        return self if self.core is None else self.core
+
+    def released(self, count: int) -> tuple[DominatingPair, ...]:
+        """Dominating pairs of releasing so many runs, 1 to ``composing.MOST``."""
+        if count == 1:
+            return self.pairs()
+        if self.composed is not None:
+            return self.composed(count).pairs()
+        return tuple(composed_pair(pair, count) for pair in self.pairs())
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest known epsilon of one run at delta, in [0, 1)."""
+        found = renyi_to_epsilon(self.renyi, delta).epsilon
+        if self.profile is not None and delta >= LEAST_DELTA:
+            found = min(found, epsilon_at(self.profile, delta))
+        return found
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest known delta of one run at epsilon >= 0."""
+        found = float(renyi_to_delta(self.renyi, epsilon))
+        if self.profile is not None:
+            found = min(found, float(self.profile(np.asarray(epsilon))))
+        return found
 
     def summary(self) -> Summary:
         """The base by name, and its Renyi bound at a few orders."""
@@ -80,20 +114,18 @@ class BaseGuarantee(NamedTuple):
         known = [
             name for name in ("profile", "tradeoff", "pairs") if getattr(self, name)
         ]
-        sentence = (
-            f"One run of {self.name}; known besides: {', '.join(known) or 'nothing'}."
-        )
+        sentence = f"One run of {self.name}; known besides: {', '.join(known)}."
         return Summary(sentence, ("Renyi bound", "value"), rows)
 
 
 def _no_larger(
     pairs: Callable[[], tuple[DominatingPair, ...]], epsilon: float
-) -> Callable[[], tuple[DominatingPair, ...]] | None:
+) -> Callable[[], tuple[DominatingPair, ...] | None]:
     """The pairs made from points, if none was left out, which enlarges them."""
-    return pairs if epsilon <= LARGEST_EPSILON else None
+    return pairs if epsilon <= LARGEST_EPSILON else lambda: None
 
 
-def _connected(profile: Callable[[np.ndarray], np.ndarray]):
+def _connected(profile: Profile):
     """The dominating pair of a two-sided profile, built when first asked for."""
     return functools.cache(lambda: (pair_from_profile(profile),))
 
@@ -223,7 +255,7 @@ def from_pairs(
     """
 
     @functools.cache
-    def tradeoff() -> Callable[[np.ndarray], np.ndarray]:
+    def tradeoff() -> Profile:
         return pair_tradeoff(*build())
 
     def worst(values: Iterable[np.ndarray]) -> np.ndarray:
@@ -258,8 +290,7 @@ def points(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> BaseGuarantee:
     finite = np.isfinite(pair.loss)
     name, failure = f"points:{text}", float(np.sum(pair.first[~finite]))
     known = from_pairs(name, lambda: (pair,))
-    if np.max(epsilon) > LARGEST_EPSILON:
-        known = known._replace(attaining=None)
+    known = known._replace(attaining=_no_larger(known.pairs, np.max(epsilon)))
     if failure in (0.0, 1.0):
         return known
     core = DominatingPair(
@@ -275,8 +306,8 @@ def points(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> BaseGuarantee:
 
 def from_profile(
     name: str,
-    profile: Callable[[np.ndarray], np.ndarray],
-    reversed_profile: Callable[[np.ndarray], np.ndarray] | None = None,
+    profile: Profile,
+    reversed_profile: Profile | None = None,
     *,
     renyi: RenyiCurve | None = None,
 ) -> BaseGuarantee:

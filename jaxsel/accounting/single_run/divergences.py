@@ -95,12 +95,6 @@ def profile_delta_of_logs(
     return found
 
 
-def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
-    """Total variation distance, in [0, 1]."""
-    first, second = _checked(p, q)
-    return float(np.abs(first - second).sum() / 2)
-
-
 def exact_epsilon(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     """Smallest epsilon of pure differential privacy between the two laws.
 

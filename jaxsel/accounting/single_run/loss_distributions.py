@@ -175,33 +175,6 @@ def composed_distribution(
     return PrivacyLossDistribution(*(_rounded_up(pmf, releases, size) for pmf in both))
 
 
-def loss_pairs(distribution: "PrivacyLossDistribution") -> tuple[DominatingPair, ...]:
-    """The pairs of a privacy loss distribution, one a direction (one if symmetric).
-
-    They are right at epsilon >= 0. Masses of P' at losses below 0, which enter only at
-    negative epsilon, are those of the distribution and may carry its rounding magnified.
-    """
-    pmfs = [distribution._pmf_remove]
-    if not distribution._symmetric:
-        pmfs.append(distribution._pmf_add)
-    found = []
-    for pmf in pmfs:
-        dense = pmf.to_dense_pmf()
-        masses = np.maximum(np.asarray(dense._probs, dtype=np.float64), 0.0)
-        loss = (dense._lower_loss + np.arange(masses.size)) * dense._discretization
-        seen = (masses > 0.0) & (np.abs(loss) <= _REACH)
-        beyond = float(dense._infinity_mass) + float(np.sum(masses[loss > _REACH]))
-        loss, masses = loss[seen], masses[seen]
-        found.append(
-            DominatingPair(
-                np.append(loss, math.inf),
-                np.append(masses, beyond),
-                np.append(masses * np.exp(-loss), 0.0),
-            )
-        )
-    return tuple(found)
-
-
 def from_loss_distribution(
     distribution: "PrivacyLossDistribution",
     *,

@@ -8,7 +8,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 
@@ -138,24 +137,6 @@ def tight_conditional(s: float, t: float, a: float = 0.25) -> LawPair:
     a = check_interval("a", a, 0.0, 0.25, high_open=False)
     small, smaller = a * math.exp(-s), a * math.exp(-s - t)
     return _pair([small, small, 1 - 2 * small], [smaller, a, 1 - a - smaller])
-
-
-def composed_response(*parts: tuple[float, int]) -> LawPair:
-    """Randomised responses in a row: the worst that pure releases can compose to.
-
-    (epsilon, times) of each kind; outcomes with equal numbers of each are one. No
-    composition of as many epsilon-DP releases has a larger delta at any level (Kairouz,
-    Oh & Viswanath 2015).
-    """
-    logs = np.zeros((2, 1))
-    for epsilon, times in parts:
-        count = np.arange(check_integer("times", times, 0) + 1.0)
-        ways = special.gammaln(times + 1.0) - special.gammaln(count + 1.0)
-        ways -= special.gammaln(times - count + 1.0)
-        rare = -np.log1p(np.exp(check_positive("epsilon", epsilon)))
-        row = ways + times * rare + np.stack([count, times - count]) * epsilon
-        logs = (logs[:, :, None] + row[:, None, :]).reshape(2, -1)
-    return LawPair(*np.exp(logs))
 
 
 def tight_generic() -> LawPair:

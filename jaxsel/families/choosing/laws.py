@@ -217,14 +217,6 @@ def group_law(
     return law
 
 
-def choosing_law(scores: npt.ArrayLike, settings: NoisySelection) -> np.ndarray:
-    """Exact law of the selected index, nothing last: Float["candidates + 1"]."""
-    scores = check_finite("scores", scores)
-    levels, group, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    law = group_law(levels, counts, settings)
-    return np.append(law[group] / counts[group], law[-1])
-
-
 # --- Privacy and utility --------------------------------------------------------------
 
 

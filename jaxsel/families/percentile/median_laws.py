@@ -83,24 +83,6 @@ def beta_binomial_boosting(
     )
 
 
-def stopping_boosting(
-    beta: float, epsilon: float = 1.0, delta: float = 0.0
-) -> Boosting:
-    """Liu & Talwar, Algorithm 2, at gamma = beta/(1 - beta), where it fails with beta.
-
-    (3 epsilon, delta/(gamma + delta (1 - gamma)))-DP (LT-Alg2-sharp); 1/gamma calls on
-    average, without a limit.
-
-    Raises:
-      InputError: unless 0 < beta <= 1/2.
-    """
-    beta = check_interval("beta", beta, 0.0, 0.5, high_open=False)
-    epsilon, delta = _base(epsilon, delta)
-    gamma = beta / (1.0 - beta)
-    failed = delta / (gamma + delta * (1.0 - gamma))
-    return Boosting(3.0 * epsilon, failed, beta, -math.log(gamma), math.inf)
-
-
 def percentile_boosting(
     beta: float,
     alpha: float,

@@ -31,24 +31,6 @@ def _padded(values: np.ndarray, high: float, reach: int) -> tuple[np.ndarray, in
     return padded, reach + (values.size - 1) // 2
 
 
-def median_local_sensitivity(
-    values: npt.ArrayLike, high: float, distance: int
-) -> float:
-    """How far the median moves when one value is replaced, k others replaced before.
-
-    max over t = 0..k+1 of x_(m+t) - x_(m+t-k-1), x sorted, 0 below and ``high`` above.
-
-    Args:
-      values: in [0, high].
-      high: largest value.
-      distance: k >= 0.
-    """
-    ordered = _sorted(values, high)
-    k = min(int(distance), ordered.size)
-    padded, m = _padded(ordered, float(high), k + 1)
-    return float(np.max(padded[m : m + k + 2] - padded[m - k - 1 : m + 1]))
-
-
 def median_smooth_sensitivity(
     values: npt.ArrayLike, high: float, smoothness: float
 ) -> float:

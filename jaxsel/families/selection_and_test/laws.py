@@ -285,8 +285,3 @@ def top_after_bottoms(
         return share + float(law.log_pgf_derivative_tail(top)) - math.log(law.mean)
     law = laws.beta_binomial(bottoms, gamma + tops)
     return share + math.log(float(law.pgf_tail(top)))
-
-
-def no_top_chance(gamma: float, count: int, top: npt.ArrayLike) -> np.ndarray:
-    """P[no top in ``count`` Tests] of an H that answers top with chance ``top``."""
-    return laws.beta_binomial(count, gamma).pgf_tail(top)

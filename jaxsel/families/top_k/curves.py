@@ -26,7 +26,6 @@ from jaxsel.accounting.single_run.conversions import (
     Conversion,
     RenyiCurve,
     optimal_epsilon_at_order,
-    renyi_to_delta,
     renyi_to_epsilon,
 )
 from jaxsel.families.top_k.baselines import pick_range
@@ -108,13 +107,6 @@ def approximate_renyi_to_epsilon(
     """
     found = renyi_to_epsilon(curve.renyi, _left(curve, delta), rule=rule)
     return found._replace(delta=delta)
-
-
-def approximate_renyi_to_delta(
-    curve: ApproximateRenyiCurve, epsilon: npt.ArrayLike
-) -> np.ndarray:
-    """Best delta at each epsilon >= 0: the tight conversion plus the failure."""
-    return np.minimum(renyi_to_delta(curve.renyi, epsilon) + curve.failure, 1.0)[()]
 
 
 # --- Selecting the size ---------------------------------------------------------------

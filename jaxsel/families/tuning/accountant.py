@@ -10,8 +10,6 @@ from jaxsel.families.tuning.attained.attained_epsilon import (
 )
 from jaxsel.families.tuning.bounds.needed import Needed, needed
 from jaxsel.families.tuning.proofs import (
-    base_delta,
-    base_epsilon,
     proofs,
     statement,
 )
@@ -92,7 +90,7 @@ def account(
         found = attained_epsilon(base, repetitions, delta)
         attained = _credible(found, best, ROUNDING)
     lacking = None if math.isfinite(best) else needed(base, repetitions, delta)
-    return Account(ranked, base_epsilon(base, delta), attained, _known(base), lacking)
+    return Account(ranked, base.epsilon(delta), attained, _known(base), lacking)
 
 
 class ProvenDelta(NamedTuple):
@@ -166,4 +164,4 @@ def account_delta(
     if attain and best > 0.0:
         found = attained_delta(base, repetitions, epsilon)
         attained = _credible(found, best)
-    return AccountOfDelta(ranked, base_delta(base, epsilon), attained, _known(base))
+    return AccountOfDelta(ranked, base.delta(epsilon), attained, _known(base))

@@ -6,7 +6,6 @@ curves add up, and so do epsilons and deltas. Each of the three is a bound, and 
 them is taken: docs/composition.md.
 """
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -35,7 +34,7 @@ from jaxsel.families.tuning.bounds.needed import (
     least_delta,
     needed_together,
 )
-from jaxsel.families.tuning.proofs import SET_ASIDE, base_delta, base_epsilon, proofs
+from jaxsel.families.tuning.proofs import SET_ASIDE, proofs
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 from jaxsel.host.errors import InputError, check_integer, check_interval
 from jaxsel.repetitions import Repetitions, describe
@@ -149,7 +148,7 @@ def release_part(release: Release) -> Part | None:
     base, law, times = release
     if law is None and times > 1 and base.composed is not None:
         base, times = base.composed(times), 1
-    if base.pairs is None or (law is not None and not math.isfinite(law.mean)):
+    if law is not None and not math.isfinite(law.mean):
         return None
     return (base.pairs() if law is None else tuned_pairs(base, law)), times
 
@@ -228,10 +227,8 @@ def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
             tuned = tuned_renyi(base, release.repetitions)
             curve, failure = tuned.curve, tuned.failure
             names.append(tuned.theorem)
-        elif base.core is not None:
-            curve, failure = base.core.renyi, base.failure
         else:
-            curve, failure = base.renyi, 0.0
+            curve, failure = base.good.renyi, base.failure
         curves.append((curve, release.times))
         # A failure of 1, which float64 rounds large ones to, leaves nothing good.
         kept += release.times * (math.log1p(-failure) if failure < 1.0 else -math.inf)
@@ -285,7 +282,7 @@ def summed_epsilon(
     total, names = 0.0, []
     for base, law, times in releases:
         if law is None:
-            total += times * base_epsilon(base, share)
+            total += times * base.epsilon(share)
         else:
             best = account(base, law, share, attain=False).best
             total += times * best.epsilon
@@ -297,7 +294,7 @@ def _quick_epsilon(release: Release) -> Callable[[float], float]:
     """delta -> what is proved of a release alone, by what takes no programs."""
     base, law, _ = release
     if law is None:
-        return functools.partial(base_epsilon, base)
+        return base.epsilon
     found = [
         proof for name, proof in proofs(base, law).items()
         if name.removeprefix(SET_ASIDE) != "JX-Priced"
@@ -376,7 +373,7 @@ def summed_delta(
         releases, _shares(releases, epsilon), strict=True
     ):
         if law is None:
-            total += times * base_delta(base, share)
+            total += times * base.delta(share)
         else:
             best = account_delta(base, law, share, attain=False).best
             total += times * best.delta

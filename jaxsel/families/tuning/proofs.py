@@ -11,28 +11,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run import composing
+from jaxsel.accounting.single_run.composing import MOST
 from jaxsel.accounting.single_run.conversions import (
+    LEAST_DELTA,
     RenyiCurve,
+    epsilon_at,
     renyi_to_delta,
     renyi_to_epsilon,
 )
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.accounting.single_run.dominating import DominatingPair, pair_delta
+from jaxsel.accounting.single_run.dominating import pair_delta
 from jaxsel.families.tuning.bounds import priced_envelope
-from jaxsel.families.tuning.bounds.approximate import thinned
+from jaxsel.families.tuning.bounds.approximate import good_part
 from jaxsel.families.tuning.bounds.envelope import (
     Envelope,
     envelope_epsilon,
     envelope_log_delta,
 )
-from jaxsel.families.tuning.bounds.profiles import (
-    LEAST_DELTA,
-    epsilon_at,
-    profile_bounds,
-)
-from jaxsel.families.tuning.bounds.renyi import tuned_curves
-from jaxsel.host.errors import InputError
+from jaxsel.families.tuning.bounds.profiles import profile_bounds
+from jaxsel.families.tuning.bounds.renyi import proven_curves
 from jaxsel.repetitions import Repetitions
 
 STATEMENTS: Mapping[str, str] = {
@@ -86,93 +83,62 @@ class Proof(NamedTuple):
     never_below: Callable[[float], float] = lambda epsilon: 0.0
 
 
-def base_epsilon(base: BaseGuarantee, delta: float) -> float:
-    """Smallest known epsilon of one run at delta, in [0, 1)."""
-    found = renyi_to_epsilon(base.renyi, delta).epsilon
-    if base.profile is not None and delta >= LEAST_DELTA:
-        found = min(found, epsilon_at(base.profile, delta))
-    return found
-
-
-def base_delta(base: BaseGuarantee, epsilon: float) -> float:
-    """Smallest known delta of one run at epsilon >= 0."""
-    found = float(renyi_to_delta(base.renyi, epsilon))
-    if base.profile is not None:
-        found = min(found, float(base.profile(np.asarray(epsilon))))
-    return found
-
-
-def _one_run(base: BaseGuarantee) -> Proof:
-    return Proof(
-        functools.partial(base_epsilon, base), functools.partial(base_delta, base)
-    )
-
-
-def composition(base: BaseGuarantee, law: Repetitions) -> Proof | None:
-    """Releasing as many runs as K can be; None if they are too many.
+def composition(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
+    """Releasing as many runs as K can be; nothing if they are too many.
 
     K does not depend on the data, and the best of fewer runs is computed from all.
     """
     count = law.maximum
     if count is None or count == 0:
-        return None
-    if count == 1:
-        return _one_run(base)
-    if base.composed is not None:
-        return _one_run(base.composed(count))
-    if base.pairs is None or count > composing.MOST:
-        return None
-    build = base.pairs
-
-    @functools.cache
-    def many() -> list[DominatingPair]:
-        return [composing.composed_pair(pair, count) for pair in build()]
-
-    return Proof(
-        lambda delta: max(
-            epsilon_at(functools.partial(pair_delta, pair), delta) for pair in many()
-        ),
-        lambda epsilon: max(float(pair_delta(pair, epsilon)) for pair in many()),
-        LEAST_DELTA,
-    )
+        return {}
+    whole = base if count == 1 else base.composed and base.composed(count)
+    if whole is not None:
+        return {"composition": Proof(whole.epsilon, whole.delta)}
+    if count > MOST:
+        return {}
+    many = functools.cache(functools.partial(base.released, count))
+    return {
+        "composition": Proof(
+            lambda delta: max(
+                epsilon_at(functools.partial(pair_delta, pair), delta)
+                for pair in many()
+            ),
+            lambda epsilon: max(float(pair_delta(pair, epsilon)) for pair in many()),
+            LEAST_DELTA,
+        )
+    }
 
 
 def _constant(pure: float) -> Proof:
     return Proof(lambda delta: pure, lambda epsilon: 0.0 if epsilon >= pure else 1.0)
 
 
-def _of_renyi(build: Callable[[], RenyiCurve]) -> Proof:
-    build = functools.cache(build)
-    return Proof(
-        lambda delta: renyi_to_epsilon(build(), delta).epsilon,
-        lambda epsilon: float(renyi_to_delta(build(), epsilon)),
-    )
+def _envelopes(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
+    """The envelope bounds, which start from the dominating pairs."""
+    if not math.isfinite(law.mean):
+        return {}
 
-
-def _envelope(base: BaseGuarantee, law: Repetitions) -> Proof:
-    @functools.cache
-    def bounds() -> tuple[Envelope, ...]:
-        kept = priced_envelope.priced_directions(base, law)
-        return tuple(each.envelope for each in kept)
-
-    return Proof(
-        lambda delta: envelope_epsilon(bounds(), delta),
-        lambda epsilon: float(np.exp(envelope_log_delta(bounds(), epsilon))),
-    )
-
-
-def _priced(base: BaseGuarantee, law: Repetitions) -> Proof:
     @functools.cache
     def directions() -> tuple[priced_envelope.PricedDirection, ...]:
         return priced_envelope.priced_directions(base, law)
 
-    return Proof(
-        lambda delta: priced_envelope.priced_epsilon(directions(), delta),
-        lambda epsilon: priced_envelope.priced_delta(directions(), epsilon),
-        never_below=lambda epsilon: max(
-            each.attacked(epsilon) for each in directions()
+    @functools.cache
+    def bounds() -> tuple[Envelope, ...]:
+        return tuple(each.envelope for each in directions())
+
+    return {
+        "JX-Envelope": Proof(
+            lambda delta: envelope_epsilon(bounds(), delta),
+            lambda epsilon: float(np.exp(envelope_log_delta(bounds(), epsilon))),
         ),
-    )
+        "JX-Priced": Proof(
+            lambda delta: priced_envelope.priced_epsilon(directions(), delta),
+            lambda epsilon: priced_envelope.priced_delta(directions(), epsilon),
+            never_below=lambda epsilon: max(
+                each.attacked(epsilon) for each in directions()
+            ),
+        ),
+    }
 
 
 def _pure(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
@@ -187,7 +153,9 @@ def _pure(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
 
 
 def _from_profile(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
-    """Bounds that start from the profile of one run."""
+    """Bounds that start from the profile of one run, where that is known."""
+    if base.profile is None:
+        return {}
     found = {
         bound.theorem: Proof(
             bound.epsilon,
@@ -199,29 +167,33 @@ def _from_profile(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
     if law.family == "beta_binomial":
         count, factor = law.parameters["count"], 2.0 + law.parameters["gamma"]
         found["CL-Thm1-approximate"] = Proof(
-            lambda delta: factor * base_epsilon(base, delta / count),
-            lambda epsilon: min(1.0, count * base_delta(base, epsilon / factor)),
+            lambda delta: factor * base.epsilon(delta / count),
+            lambda epsilon: min(1.0, count * base.delta(epsilon / factor)),
             LEAST_DELTA,
         )
     return found
 
 
+def _from_renyi(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
+    """Bounds on Renyi divergences, converted."""
+
+    def proof(build: Callable[[], RenyiCurve]) -> Proof:
+        build = functools.cache(build)
+        return Proof(
+            lambda delta: renyi_to_epsilon(build(), delta).epsilon,
+            lambda epsilon: float(renyi_to_delta(build(), epsilon)),
+        )
+
+    return {name: proof(build) for name, build in proven_curves(base, law).items()}
+
+
+_BOUNDS = (_pure, composition, _envelopes, _from_profile, _from_renyi)
+"""Each gives those of its bounds that apply, by id; the simplest to state come first."""
+
+
 def _of_whole(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
     """Every bound that does not set failures of the base aside."""
-    found = _pure(base, law)
-    released = composition(base, law)
-    if released is not None:
-        found["composition"] = released
-    if base.pairs is not None and math.isfinite(law.mean):
-        found["JX-Envelope"] = _envelope(base, law)
-        found["JX-Priced"] = _priced(base, law)
-    if base.profile is not None:
-        found |= _from_profile(base, law)
-    for name, build in tuned_curves(base, law).items():
-        if name == "PS-Lem7" and base.tradeoff is None:
-            continue  # its supremum would be a search, not a bound
-        found[name] = _of_renyi(build)
-    return found
+    return dict(bound for bounds in _BOUNDS for bound in bounds(base, law).items())
 
 
 def _failing(good: Proof, failure: float) -> Proof:
@@ -243,13 +215,10 @@ def proofs(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
       law: of K, which is not always 0.
     """
     found = _of_whole(base, law)
-    if base.core is None:
+    good = good_part(base, law)
+    if good is None:
         return found
-    try:
-        thin = thinned(law, base.failure)
-    except InputError:
-        return found  # this law of K is not covered by Lemma 20 in closed form
-    good = _of_whole(base.core, thin.repetitions)
     return found | {
-        f"{SET_ASIDE}{name}": _failing(each, thin.delta) for name, each in good.items()
+        f"{SET_ASIDE}{name}": _failing(proof, good.failure)
+        for name, proof in _of_whole(good.base, good.repetitions).items()
     }

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run import composing
-from jaxsel.accounting.single_run.conversions import RenyiCurve
+from jaxsel.accounting.single_run.composing import MOST
+from jaxsel.accounting.single_run.conversions import Profile, RenyiCurve
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_pairs
 from jaxsel.accounting.single_run.dominating import (
     DominatingPair,
@@ -22,17 +22,15 @@ from jaxsel.accounting.single_run.dominating import (
     pair_from_profile,
     reversed_pair,
 )
-from jaxsel.families.tuning.bounds.approximate import thinned
+from jaxsel.families.tuning.bounds.approximate import good_part
 from jaxsel.families.tuning.bounds.priced_envelope import (
     Resolution,
     priced_directions,
     priced_profiles,
 )
-from jaxsel.families.tuning.bounds.renyi import tuned_curves
+from jaxsel.families.tuning.bounds.renyi import proven_curves
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, describe
-
-Profile = Callable[[np.ndarray], np.ndarray]
 
 _KNOTS = 2048  # of a tuned profile, in each direction
 
@@ -51,7 +49,11 @@ class TunedRenyi(NamedTuple):
     theorem: Callable[[float], str]
 
 
-def _least(curves: dict[str, RenyiCurve], failure: float, prefix: str) -> TunedRenyi:
+def _least(
+    builders: dict[str, Callable[[], RenyiCurve]], failure: float, prefix: str
+) -> TunedRenyi:
+    curves = {name: build() for name, build in builders.items()}
+
     def curve(order: np.ndarray) -> np.ndarray:
         order = np.asarray(order, dtype=np.float64)
         found = np.full(order.shape, math.inf)
@@ -75,37 +77,11 @@ def tuned_renyi(base: BaseGuarantee, repetitions: Repetitions) -> TunedRenyi:
     A base that may fail is treated by Lemma 20 of Papernot & Steinke (2022), if that
     covers the law of K.
     """
-    failure, prefix = 0.0, ""
-    if base.core is not None:
-        try:
-            thin = thinned(repetitions, base.failure)
-        except InputError:
-            thin = None  # this law of K is not covered in closed form
-        if thin is not None:
-            failure, prefix = thin.delta, "PS-Lem20+"
-            base, repetitions = base.core, thin.repetitions
-    curves = {
-        name: build()
-        for name, build in tuned_curves(base, repetitions).items()
-        # Without a trade-off the supremum of Lemma 7 would be a search, not a bound.
-        if name != "PS-Lem7" or base.tradeoff is not None
-    }
-    return _least(curves, failure, prefix)
-
-
-def _released(
-    base: BaseGuarantee, pairs: tuple[DominatingPair, ...], law: Repetitions
-) -> tuple[DominatingPair, ...] | None:
-    """Pairs of releasing as many runs as K can be; None if they are too many."""
-    count = law.maximum
-    if count is None or count > composing.MOST:
-        return None
-    if count == 1:
-        return pairs
-    if base.composed is not None:
-        composed = base.composed(count).pairs
-        return None if composed is None else composed()
-    return tuple(composing.composed_pair(pair, count) for pair in pairs)
+    good = good_part(base, repetitions)
+    if good is None:
+        return _least(proven_curves(base, repetitions), 0.0, "")
+    curves = proven_curves(good.base, good.repetitions)
+    return _least(curves, good.failure, "PS-Lem20+")
 
 
 def tuned_profiles(
@@ -125,22 +101,20 @@ def tuned_profiles(
       increasing: of removing a record, then of adding one; or one function for both.
 
     Raises:
-      InputError: if the base has no dominating pair, K is always 0, or its mean is
-        infinite.
+      InputError: if K is always 0, or its mean is infinite.
     """
-    if base.pairs is None:
-        raise InputError(f"{base.name} has no profile, so that nothing follows from it")
     if not 0.0 < repetitions.mean < math.inf:
         raise InputError(
             f"E[K] is {repetitions.mean:g}; a search needs a mean above 0 and finite"
         )
     pairs = base.pairs()
     priced = priced_profiles(priced_directions(base, repetitions, resolution))
-    released = _released(base, pairs, repetitions)
-    if released is not None and len(released) == len(pairs):
+    count = repetitions.maximum
+    released = () if count is None or count > MOST else base.released(count)
+    if len(released) == len(pairs):
         each = tuple((pair,) for pair in released)
     else:  # all of them cover a direction whichever it is
-        each = (released or (),) * len(pairs)
+        each = (released,) * len(pairs)
 
     def profile(one: Profile, all_runs: tuple[DominatingPair, ...]) -> Profile:
         def delta(epsilon: np.ndarray) -> np.ndarray:
@@ -183,4 +157,4 @@ def tuned_guarantee(base: BaseGuarantee, repetitions: Repetitions) -> BaseGuaran
     name = f"{describe(repetitions)} runs of {base.name}"
     known = from_pairs(name, build, renyi=renyi.curve if renyi.failure == 0.0 else None)
     # These pairs dominate; that some search has this profile is not known.
-    return known._replace(attaining=None, relation=base.relation)
+    return known._replace(attaining=lambda: None, relation=base.relation)

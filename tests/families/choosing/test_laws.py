@@ -10,7 +10,6 @@ from scipy import integrate
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_cdf
 from jaxsel.families.choosing.laws import (
     NoisySelection,
-    choosing_law,
     choosing_settings,
     clipped_scores,
     group_law,
@@ -88,6 +87,13 @@ def test_both_rules_of_p_agree():
         third = group_law([3.0, 1.0, 0.0], [1.0, 2.0, number - 1.0], settings)
         second_difference = laws[0] - 2.0 * laws[1] + third
         assert np.abs(second_difference[:-2]).max() < 40.0 / number**3
+
+
+def choosing_law(scores, settings):
+    """Exact law of the selected index, nothing last: Float["candidates + 1"]."""
+    levels, group, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    law = group_law(levels, counts, settings)
+    return np.append(law[group] / counts[group], law[-1])
 
 
 def test_grouping_changes_nothing():

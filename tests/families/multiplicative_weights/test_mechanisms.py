@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.data.universe import discretise, marginal_queries, resampled, tabulate
+from jaxsel.data.universe import discretise, resampled, tabulate
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.adaptive_analysis import (
     PROTECTIONS,
@@ -290,10 +290,6 @@ def test_tables():
     codes = np.column_stack([discretise([0.5, 1.0, 7.0], [1.0, 2.0]), [1, 0, 1]])
     assert codes[:, 0].tolist() == [0, 1, 2]
     assert tabulate(codes, (3, 2)).tolist() == [0, 1, 1, 0, 0, 1]
-    queries = marginal_queries((3, 2), 1)
-    assert queries.shape == (5, 6)
-    np.testing.assert_array_equal(queries @ tabulate(codes, (3, 2)), [1, 1, 1, 1, 2])
-    assert marginal_queries((3, 2), 2).sum() == 6
     table = tumour_table.load()
     assert table.rows == 569
     assert table.counts.size == 256
@@ -348,7 +344,6 @@ def test_stored_table_is_what_scikit_learn_gives():
             "noise_scale",
         ),
         (lambda: tabulate([[3]], (3,)), "between 0"),
-        (lambda: marginal_queries((2, 2), 3), "ways is 3"),
         (lambda: ENTRIES[0].build({"table": "3"}), "at least 2 whole numbers"),
         (lambda: ENTRIES[0].build({"table": "1.5,2"}), "whole numbers"),
         (lambda: ENTRIES[0].build({"table": "0,0"}), "no rows"),

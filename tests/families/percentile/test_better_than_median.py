@@ -87,14 +87,6 @@ def test_rounds_and_failures_of_theorem_4():
     assert boosting.median_failure(7_368_272_297_580_921_856, 0.25) < 1e-4
 
 
-def test_random_stopping_fails_with_beta():
-    found = boosting.stopping_boosting(0.01, 0.5, 1e-6)
-    gamma = 0.01 / 0.99
-    assert gamma / (1.0 + gamma) == pytest.approx(found.failure)
-    assert math.exp(found.log_mean_calls) == pytest.approx(1.0 / gamma)
-    assert (found.epsilon, found.log_max_calls) == (1.5, math.inf)
-
-
 def test_percentile_search_has_the_samples_of_algorithm_5():
     """At settings where N does not overflow."""
     found = boosting.percentile_boosting(0.2, 0.9, 1.0, 1e-3, thresholds=5)
@@ -113,5 +105,3 @@ def test_percentile_search_has_the_samples_of_algorithm_5():
 def test_bad_input_is_refused():
     with pytest.raises(InputError, match="beta"):
         boosting.median_rounds(1.0, 1.0)
-    with pytest.raises(InputError, match="beta"):
-        boosting.stopping_boosting(0.7)

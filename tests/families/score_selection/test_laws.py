@@ -37,7 +37,6 @@ from jaxsel.families.score_selection.settings import (
 )
 from jaxsel.families.score_selection.smooth_sensitivity import (
     median,
-    median_local_sensitivity,
     median_smooth_sensitivity,
     smooth_laplace_scale,
     smooth_laplace_smoothness,
@@ -246,6 +245,18 @@ def test_margin_law_and_what_it_needs():
 
 
 # --- smooth sensitivity ---------------------------------------------------------------
+
+
+def median_local_sensitivity(values, high, distance):
+    """How far the median moves when one value is replaced, k others replaced before.
+
+    max over t = 0..k+1 of x_(m+t) - x_(m+t-k-1), x sorted, 0 below and ``high`` above.
+    """
+    ordered = np.sort(np.asarray(values, dtype=float))
+    k = min(distance, ordered.size)
+    padded = np.concatenate([np.zeros(k + 1), ordered, np.full(k + 1, high)])
+    m = k + 1 + (ordered.size - 1) // 2
+    return float(np.max(padded[m : m + k + 2] - padded[m - k - 1 : m + 1]))
 
 
 def test_local_sensitivity_at_a_distance_by_enumeration():

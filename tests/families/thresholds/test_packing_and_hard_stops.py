@@ -26,7 +26,7 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.families.tuning.claims.hard_stop import hard_stop_law
+from jaxsel.families.tuning.claims.stopping.hard_stop import hard_stop_law
 from jaxsel.host.errors import InputError
 
 # --- Theorem D.2 ----------------------------------------------------------------------

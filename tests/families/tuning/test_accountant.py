@@ -13,13 +13,13 @@ import jaxsel
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves, divergences, pairs
 from jaxsel.accounting.single_run.base_text import parse_base
+from jaxsel.accounting.single_run.conversions import epsilon_at
 from jaxsel.accounting.single_run.dominating import pair_from_laws, reversed_pair
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.catalogue import all_claims
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.bounds.profiles import epsilon_at
-from jaxsel.families.tuning.proofs import STATEMENTS, base_epsilon, proofs
+from jaxsel.families.tuning.proofs import STATEMENTS, proofs
 from jaxsel.host.errors import InputError
 
 DELTAS = (1e-10, 1e-3)
@@ -201,7 +201,7 @@ def test_two_points_are_better_than_one():
 def test_base_epsilon_agrees_with_the_closed_form():
     for noise, delta in itertools.product((0.5, 4.0), (1e-9, 1e-3)):
         want = epsilon_at(curves.gaussian(noise).profile, delta)
-        assert base_epsilon(curves.gaussian(noise), delta) == want
+        assert curves.gaussian(noise).epsilon(delta) == want
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from jaxsel.accounting.single_run import closed_forms, curves, divergences, pairs
 from jaxsel.families.tuning.bounds.conditional import (
     PARTS,
     conditional_at_exponents,
-    conditional_epsilon,
     conditional_part,
     fitted_tight_conditional,
 )
@@ -46,6 +46,37 @@ def random_cases(count, seed):
 
 def exact(pair, kept, order):
     return float(divergences.renyi_divergence(*conditional(pair, kept), order))
+
+
+def conditional_epsilon(order, forward, backward, probability):
+    """Proposition 15 at its best exponents: the bound, and 1/p, 1/q, 1/r."""
+    if math.isinf(order):
+        return conditional_part(1, order, forward, backward, probability), 0.0, 1.0, 0.0
+    least_q = max(0.0, 2.0 - order)
+
+    def bound(inverse_q: float, share: float) -> float:
+        inverse_r = share * (1.0 - inverse_q)
+        return conditional_at_exponents(
+            order, inverse_q, inverse_r, forward, backward, probability
+        )
+
+    axis = np.linspace(0.0, 1.0, 21)
+    points = [(least_q + t * (1.0 - least_q), s) for t in axis for s in axis]
+    values = [bound(*point) for point in points]
+    start = points[int(np.argmin(values))]
+    best, where = float(np.min(values)), (float(start[0]), float(start[1]))
+    if math.isfinite(best):
+        found = optimize.minimize(
+            lambda x: bound(float(x[0]), float(x[1])),
+            start,
+            method="Nelder-Mead",
+            bounds=[(least_q, 1.0), (0.0, 1.0)],
+            options={"xatol": 1e-10, "fatol": 1e-13, "maxiter": 2000},
+        )
+        if found.fun < best:
+            best, where = float(found.fun), (float(found.x[0]), float(found.x[1]))
+    inverse_r = where[1] * (1.0 - where[0])
+    return best, 1.0 - where[0] - inverse_r, where[0], inverse_r
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -229,7 +260,6 @@ def test_fit_at_other_orders(order):
         lambda: conditional_part(2, 3.0, RHO, RHO, 1.5),
         lambda: conditional_part(5, 3.0, RHO, RHO, 0.5, exponent=0.5),
         lambda: conditional_at_exponents(3.0, 0.7, 0.7, RHO, RHO, 0.5),
-        lambda: conditional_epsilon(0.9, RHO, RHO, 0.5),
         lambda: fitted_tight_conditional(1.0),
         lambda: fitted_tight_conditional(10.0, a=0.5),
         lambda: fitted_tight_conditional(10.0, rho=-0.1),

@@ -454,9 +454,6 @@ def test_values_for_dp_sgd():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: base_envelopes(
-            curves.BaseGuarantee("renyi only", lambda order: order), laws.geometric(0.1)
-        ),
         lambda: pair_envelope(
             curves.pure(1.0).pairs()[0], laws.conditioned(laws.poisson(1.0), 0)
         ),

@@ -10,7 +10,6 @@ from scipy import optimize
 
 from jaxsel.accounting.numerics.interior_point import (
     Bordered,
-    DenseConstraints,
     _solver,
     nearly_solved,
 )
@@ -67,6 +66,25 @@ def test_bars(noise, law, epsilon, attained, bar):
 
 
 # --- The program and its solver ----------------------------------------------------------
+
+
+class DenseConstraints:
+    """Constraints as a matrix, Float["constraints unknowns"]."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self.matrix = matrix
+
+    def times(self, unknowns: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        return self.matrix @ unknowns
+
+    def transposed(self, prices: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        return self.matrix.T @ prices
+
+    def normal(self, weights: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        return self.matrix.T @ (weights[:, None] * self.matrix)
 
 
 def test_the_solver_agrees_with_highs():

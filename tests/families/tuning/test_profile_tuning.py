@@ -16,6 +16,7 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_epsilon,
     gaussian_total_variation,
 )
+from jaxsel.accounting.single_run.conversions import LEAST_DELTA, epsilon_at
 from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.accounting.single_run.dominating import (
     pair_from_laws,
@@ -36,9 +37,7 @@ from jaxsel.families.tuning.bounds.profile_ratios import (
     poisson_ratio,
 )
 from jaxsel.families.tuning.bounds.profiles import (
-    LEAST_DELTA,
     binomial_profile,
-    epsilon_at,
     gaussian_negative_binomial_epsilon,
     negative_binomial_profile,
     point_negative_binomial,

@@ -17,7 +17,7 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     stopping_failure,
     stopping_law,
 )
-from jaxsel.families.tuning.claims.hard_stop import (
+from jaxsel.families.tuning.claims.stopping.hard_stop import (
     hard_stop_approximate_sharp,
     hard_stop_law,
 )

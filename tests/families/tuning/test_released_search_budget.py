@@ -10,7 +10,7 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_delta, renyi_to_epsilon
 from jaxsel.catalogue import find_claim
-from jaxsel.families.tuning.accountant import account, base_epsilon
+from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.released_search_budget import (
     RELEASED_ORDERS,
@@ -24,7 +24,7 @@ from jaxsel.families.tuning.bounds.released_search_budget import (
     training_renyi,
 )
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
-from jaxsel.families.tuning.claims import released_figure
+from jaxsel.families.tuning.claims.renyi import released_figure
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 
@@ -282,7 +282,7 @@ def test_figures_base_at_small_delta():
     assert theorem_epsilon(base, law, 1e-5) == pytest.approx(3.16, abs=0.005)
     found = envelope_epsilon(base_envelopes(base, law), 1e-5)
     assert found == pytest.approx(2.56, abs=0.005)
-    assert base_epsilon(base, 1e-5) == pytest.approx(2.38, abs=0.005)
+    assert base.epsilon(1e-5) == pytest.approx(2.38, abs=0.005)
 
 
 # --- bad input ------------------------------------------------------------------------

@@ -9,12 +9,12 @@ from dp_accounting import dp_event
 import jaxsel
 from jaxsel.accounting.single_run import curves
 from jaxsel.families.tuning.accountant import ProvenDelta, ProvenEpsilon
+from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.composing_searches import Composition, CompositionOfDelta
 from jaxsel.host.errors import InputError
 from jaxsel.questions.compose import (
     CompositionCost,
     CompositionDelta,
-    guarantee_of,
     releases_from,
 )
 

@@ -20,8 +20,8 @@ from jaxsel.families.tuning.bounds.negative_binomial import (
 )
 from jaxsel.families.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
 from jaxsel.families.tuning.bounds.renyi import tuned_curves, tuned_epsilon
-from jaxsel.families.tuning.claims.approximate import approximate_poisson_renyi
-from jaxsel.families.tuning.claims.generic import truncated_renyi
+from jaxsel.families.tuning.claims.renyi.approximate import approximate_poisson_renyi
+from jaxsel.families.tuning.claims.renyi.generic import truncated_renyi
 from jaxsel.host.errors import InputError
 
 RHO = curves.zcdp(0.1)

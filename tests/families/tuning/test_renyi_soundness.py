@@ -11,6 +11,7 @@ import pytest
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import divergences, pairs
 from jaxsel.accounting.single_run.curves import BaseGuarantee, pure
+from jaxsel.accounting.single_run.dominating import pair_from_laws
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import (
@@ -24,9 +25,9 @@ from jaxsel.families.tuning.bounds.negative_binomial import (
     pure_negative_binomial_epsilon,
 )
 from jaxsel.families.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
-from jaxsel.families.tuning.claims.approximate import approximate_poisson_renyi
-from jaxsel.families.tuning.claims.fixed_runs import fixed_runs_epsilon
-from jaxsel.families.tuning.claims.generic import truncated_renyi
+from jaxsel.families.tuning.claims.renyi.approximate import approximate_poisson_renyi
+from jaxsel.families.tuning.claims.renyi.fixed_runs import fixed_runs_epsilon
+from jaxsel.families.tuning.claims.renyi.generic import truncated_renyi
 
 ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
 ROUNDING = 1e-9
@@ -81,6 +82,7 @@ def base_of(pair):
     return BaseGuarantee(
         "pair",
         two_sided(pair),
+        lambda: (pair_from_laws(*pair),),
         lambda level: divergences.profile_delta(pair.first, pair.second, level),
     )
 

@@ -1,7 +1,8 @@
 """The (epsilon, delta) that a search states, against audits and exact values."""
 
+import functools
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from jaxsel.families.private_training.claims.searches import searched
 from jaxsel.language.base import Budget, Relation
@@ -9,19 +10,22 @@ from jaxsel.language.checking import CONFIDENCE, Case, at_most
 from jaxsel.language.domains import number
 from jaxsel.language.papers import JX
 
+if TYPE_CHECKING:
+    from jaxsel.training.plan import SearchPlan
+
 _DELTA = number("of the search", at_least=1e-9, at_most=0.1)
 
 
 def _small(*, delta: Annotated[float, _DELTA] = 1e-2) -> float:
     """Epsilon that the small search states at delta."""
-    from jaxsel.training.laboratory import plan
+    from jaxsel.families.private_training.laboratory import plan
 
     return plan(delta=delta).guarantee.epsilon
 
 
 def _audit_cases(budget: Budget) -> Iterator[Case]:
+    from jaxsel.families.private_training.laboratory import DELTA, sums
     from jaxsel.training.audits import many_run_bound
-    from jaxsel.training.laboratory import DELTA, sums
 
     claimed = _small(delta=DELTA)
     parts = {
@@ -44,11 +48,28 @@ def _audit_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, bound.lower, text
 
 
+@functools.cache
+def _default_plan(delta: float) -> "SearchPlan":
+    """The search of ``jaxsel tune`` unless told otherwise."""
+    from jaxsel import repetitions
+    from jaxsel.training import defaults
+    from jaxsel.training.plan import plan_search, read_numbers, read_rates
+
+    return plan_search(
+        examples=defaults.EXAMPLES,
+        rates=read_rates(defaults.LEARNING_RATES),
+        noise_multipliers=read_numbers("noise-multipliers", defaults.NOISE_MULTIPLIERS),
+        clip_norms=read_numbers("clip-norms", defaults.CLIP_NORMS),
+        batch_sizes=read_numbers("batch-sizes", defaults.BATCH_SIZES),
+        epochs=defaults.EPOCHS,
+        repetitions=repetitions.parse(defaults.REPETITIONS),
+        delta=delta,
+    )
+
+
 def _shipped(*, delta: Annotated[float, _DELTA] = 1e-5) -> float:
     """Epsilon that ``jaxsel tune`` states with its default settings."""
-    from jaxsel.training.defaults import default_plan
-
-    return default_plan(delta).guarantee.epsilon
+    return _default_plan(delta).guarantee.epsilon
 
 
 def _shipped_cases(budget: Budget) -> Iterator[Case]:
@@ -56,9 +77,9 @@ def _shipped_cases(budget: Budget) -> Iterator[Case]:
     from jaxsel.accounting.single_run import curves
     from jaxsel.accounting.single_run.events import dp_sgd
     from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
-    from jaxsel.training.defaults import DELTA, default_plan
+    from jaxsel.training.defaults import DELTA
 
-    plan = default_plan()
+    plan = _default_plan(DELTA)
     setting = plan.candidates[0]
     bases = {
         "training": dp_sgd(

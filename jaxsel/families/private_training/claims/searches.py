@@ -22,7 +22,7 @@ _MOST = 20_000  # searches of a kind
 
 def searched(kind: str, budget: Budget) -> Any:
     """Searches of the laboratory: a hundredth of the trials, at most 20,000."""
-    from jaxsel.training.laboratory import searches
+    from jaxsel.families.private_training.laboratory import searches
 
     return searches(kind, int(min(max(budget.trials // 100, 20), _MOST)), budget.seed)
 
@@ -40,7 +40,7 @@ def _count(
 
 
 def _draw_cases(budget: Budget) -> Iterator[Case]:
-    from jaxsel.training.laboratory import MEAN_RUNS, plan
+    from jaxsel.families.private_training.laboratory import MEAN_RUNS, plan
 
     found = searched("nobody", budget)
     confidence = 1.0 - (1.0 - CONFIDENCE) / 3.0
@@ -74,7 +74,7 @@ def _below(
 
 
 def _training_cases(budget: Budget) -> Iterator[Case]:
-    from jaxsel.training.laboratory import plan, sums
+    from jaxsel.families.private_training.laboratory import plan, sums
 
     kinds = ("canary", "nobody")
     settings = plan().candidates
@@ -108,7 +108,7 @@ def _score(
 
 
 def _score_cases(budget: Budget) -> Iterator[Case]:
-    from jaxsel.training.laboratory import RIGHT, plan
+    from jaxsel.families.private_training.laboratory import RIGHT, plan
 
     for kind, correct in (("right", RIGHT), ("wrong", RIGHT - 1)):
         found = searched(kind, budget)
@@ -133,7 +133,7 @@ def _released(
 
 
 def _release_cases(budget: Budget) -> Iterator[Case]:
-    from jaxsel.training.laboratory import MEAN_RUNS, RIGHT, plan
+    from jaxsel.families.private_training.laboratory import MEAN_RUNS, RIGHT, plan
 
     law = geometric(1.0 / MEAN_RUNS)
     found = searched("right", budget)
@@ -158,7 +158,7 @@ def _correlation(
 
 
 def _independence_cases(budget: Budget) -> Iterator[Case]:
-    from jaxsel.training.laboratory import sums
+    from jaxsel.families.private_training.laboratory import sums
 
     found = searched("right", budget)
     # Without the person both are normal.
@@ -191,9 +191,9 @@ def _nothing() -> float:
 
 
 def _alone_cases(budget: Budget) -> Iterator[Case]:
-    from jaxsel.training.glass import Glass
-    from jaxsel.training.laboratory import images, plan
-    from jaxsel.training.many_searches import many_searches
+    from jaxsel.families.private_training.glass import Glass
+    from jaxsel.families.private_training.laboratory import images, plan
+    from jaxsel.families.private_training.many_searches import many_searches
     from jaxsel.training.search import search
 
     # Each candidate has its own steps; what they cost does not matter here.

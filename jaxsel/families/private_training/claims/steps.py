@@ -28,14 +28,13 @@ def _epsilon(
 ) -> float:
     """Epsilon at delta, as ``jaxsel tune`` accounts for one run."""
     from jaxsel.accounting.single_run.events import dp_sgd
-    from jaxsel.families.tuning.proofs import base_epsilon
 
     base = dp_sgd(
         noise_multiplier=noise_multiplier,
         sampling_probability=sampling_probability,
         steps=steps,
     )
-    return base_epsilon(base, delta)
+    return base.epsilon(delta)
 
 
 class _Training(NamedTuple):
@@ -101,8 +100,8 @@ def _sums(budget: Budget, present: bool) -> np.ndarray:
 def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
     import jax.numpy as jnp
 
+    from jaxsel.families.private_training.glass import CANARY, NOBODY, Glass
     from jaxsel.training import dp_sgd, runs
-    from jaxsel.training.glass import CANARY, NOBODY, Glass
 
     examples, batch, clip, noise, steps, learning = _TRAINED
     # Searches clip in microbatches; this is the oracle.

@@ -43,9 +43,6 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.papers import LT, NRS
 from jaxsel.repetitions import geometric, point_mass
 
-_NRS = "Nissim, Raskhodnikova & Smith 2007"
-
-
 # --- Smooth sensitivity of the median -------------------------------------------------
 
 

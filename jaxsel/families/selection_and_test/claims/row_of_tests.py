@@ -9,7 +9,7 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.families.selection_and_test.claims.parameters import MOST_COUNT, Gamma
-from jaxsel.families.selection_and_test.laws import no_top_chance, prior
+from jaxsel.families.selection_and_test.laws import prior
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import Case, at_most, equal
 from jaxsel.language.domains import number, probability, whole
@@ -22,7 +22,7 @@ Beta = Annotated[float, probability("chance of failure")]
 
 def _no_top(*, gamma: Gamma = 1.0, count: Count = 100, top: Top = 0.5) -> float:
     """P[no top in tau Tests] = gamma h^-gamma B(gamma, tau+1) I_h(gamma, tau+1)."""
-    return float(no_top_chance(gamma, count, top))
+    return float(laws.beta_binomial(count, gamma).pgf_tail(top))
 
 
 def _no_top_cases(budget: Budget) -> Iterator[Case]:

@@ -46,9 +46,6 @@ def _drawn(cutoffs: int, relation: Relation = Relation.GENERAL) -> Drawn:
     return draw
 
 
-_on_monotone = drawn_on_monotone(functools.partial(_drawn, 3))
-
-
 # --- Advanced composition -------------------------------------------------------------
 
 

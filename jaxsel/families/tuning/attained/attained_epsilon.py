@@ -31,11 +31,6 @@ def _symmetric(pair: DominatingPair) -> bool:
     return np.allclose(pair.first, pair.second[::-1], rtol=1e-9, atol=0.0)
 
 
-def _attaining(base: BaseGuarantee) -> tuple[DominatingPair, ...] | None:
-    """Pairs of laws that have the guarantee, not only dominate what has it."""
-    return None if base.attaining is None else base.attaining()
-
-
 @one_blas_thread()
 def attained_epsilon(
     base: BaseGuarantee, repetitions: Repetitions, delta: float
@@ -57,7 +52,7 @@ def attained_epsilon(
     Raises:
       InputError: if delta is out of range or K is always 0.
     """
-    pairs = _attaining(base)
+    pairs = base.attaining()
     if pairs is None:
         return math.nan
     # At a mass of just delta, rounding must not decide for what exceeds it.
@@ -86,7 +81,7 @@ def attained_delta(
     Raises:
       InputError: if K is always 0.
     """
-    pairs = _attaining(base)
+    pairs = base.attaining()
     if pairs is None:
         return math.nan
     if repetitions.mean == 0.0:

@@ -125,18 +125,3 @@ def ranked_epsilon(
     """
     one, two = (_tuned(side, ranking, repetitions) for side in (first, second))
     return epsilon_at_delta(one, two, delta)
-
-
-def ranked_delta(
-    first: np.ndarray,
-    second: np.ndarray,
-    ranking: Ranking,
-    repetitions: Repetitions,
-    epsilon: float,
-) -> float:
-    """Delta at epsilon >= 0, in both directions, of the tuned laws under a ranking."""
-    one, two = (_tuned(side, ranking, repetitions) for side in (first, second))
-    return max(
-        float(np.sum(np.maximum(a - np.exp(epsilon) * b, 0.0)))
-        for a, b in ((one, two), (two, one))
-    )

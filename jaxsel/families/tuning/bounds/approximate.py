@@ -8,6 +8,7 @@ the tuned good part with a smaller number of runs.
 from typing import NamedTuple
 
 from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 
@@ -17,6 +18,36 @@ class Thinned(NamedTuple):
 
     repetitions: Repetitions
     delta: float
+
+
+class GoodPart(NamedTuple):
+    """What is known of a search whose runs may fail, given that none does.
+
+    Attributes:
+      base: guarantee of one run that does not fail.
+      repetitions: number of runs, all of them good.
+      failure: chance that some run fails.
+    """
+
+    base: BaseGuarantee
+    repetitions: Repetitions
+    failure: float
+
+
+def good_part(base: BaseGuarantee, repetitions: Repetitions) -> GoodPart | None:
+    """Failures of the base set aside; None if it has none, or Lemma 20 does not apply.
+
+    Args:
+      base: guarantee of one run.
+      repetitions: law of K; the lemma in closed form covers some families.
+    """
+    if base.core is None:
+        return None
+    try:
+        law, failure = thinned(repetitions, base.failure)
+    except InputError:
+        return None
+    return GoodPart(base.core, law, failure)
 
 
 def thinned(repetitions: Repetitions, failure: float) -> Thinned:

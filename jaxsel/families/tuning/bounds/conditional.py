@@ -90,54 +90,6 @@ def conditional_at_exponents(
     )
 
 
-def conditional_epsilon(
-    order: float,
-    forward: RenyiCurve,
-    backward: RenyiCurve,
-    probability: float,
-) -> tuple[float, float, float, float]:
-    """Proposition 15 at its best exponents.
-
-    Args:
-      order: > 1; inf gives Corollary 16 (1).
-      forward, backward, probability: see the module.
-
-    Returns:
-      The bound on D_order(Q_S || Q'_S), and the best 1/p, 1/q, 1/r.
-
-    Raises:
-      InputError: if the order or the probability is out of range.
-    """
-    order, _ = _checked(order, probability)
-    if math.isinf(order):
-        return conditional_part(1, order, forward, backward, probability), 0.0, 1.0, 0.0
-    least_q = max(0.0, 2.0 - order)
-
-    def bound(inverse_q: float, share: float) -> float:
-        inverse_r = share * (1.0 - inverse_q)
-        return conditional_at_exponents(
-            order, inverse_q, inverse_r, forward, backward, probability
-        )
-
-    axis = np.linspace(0.0, 1.0, 21)
-    points = [(least_q + t * (1.0 - least_q), s) for t in axis for s in axis]
-    values = [bound(*point) for point in points]
-    start = points[int(np.argmin(values))]
-    best, where = float(np.min(values)), (float(start[0]), float(start[1]))
-    if math.isfinite(best):
-        found = optimize.minimize(
-            lambda x: bound(float(x[0]), float(x[1])),
-            start,
-            method="Nelder-Mead",
-            bounds=[(least_q, 1.0), (0.0, 1.0)],
-            options={"xatol": 1e-10, "fatol": 1e-13, "maxiter": 2000},
-        )
-        if found.fun < best:
-            best, where = float(found.fun), (float(found.x[0]), float(found.x[1]))
-    inverse_r = where[1] * (1.0 - where[0])
-    return best, 1.0 - where[0] - inverse_r, where[0], inverse_r
-
-
 def conditional_part(
     part: int,
     order: float,

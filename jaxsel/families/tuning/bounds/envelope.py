@@ -134,12 +134,8 @@ def base_envelopes(
     """The envelopes of both directions (one, if the base's pair is symmetric).
 
     Raises:
-      InputError: if the base has no dominating pair, or as pair_envelope.
+      InputError: as pair_envelope.
     """
-    if base.pairs is None:
-        raise InputError(
-            f"base {base.name} has no profile to build the envelope bound from"
-        )
     return tuple(pair_envelope(each, repetitions, count=count) for each in base.pairs())
 
 

@@ -17,12 +17,12 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_epsilon,
     gaussian_noise_multiplier,
 )
-from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
+from jaxsel.accounting.single_run.conversions import LEAST_DELTA, ApproximateGuarantee
 from jaxsel.families.tuning.bounds.profile_ratios import (
     Profile,
     negative_binomial_ratio,
 )
-from jaxsel.families.tuning.bounds.profiles import LEAST_DELTA, two_point_epsilon
+from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.repetitions import Repetitions
 

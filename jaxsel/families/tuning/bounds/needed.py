@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.families.tuning.bounds.approximate import thinned
-from jaxsel.host.errors import InputError
+from jaxsel.families.tuning.bounds.approximate import good_part
 from jaxsel.repetitions import Repetitions
 
 
@@ -44,8 +43,6 @@ _ROUNDING = 1e-9  # relative, of sums over the law of K
 def _singular(base: BaseGuarantee) -> float:
     if base.failure > 0.0:
         return base.failure
-    if base.pairs is None:
-        return 0.0
     return max(float(np.sum(p.first[p.loss == math.inf])) for p in base.pairs())
 
 
@@ -63,15 +60,9 @@ def _gap(law: Repetitions | None) -> Callable[[float], float]:
 
 def _least(law: Repetitions | None, base: BaseGuarantee) -> Callable[[float], float]:
     """failure -> the least delta with a proof, increasing."""
-    if law is None:
+    if law is None or good_part(base, law) is not None:
         return _gap(law)
-    try:
-        thinned(law, 0.5)
-    except InputError:
-        return lambda failure: law.mean * failure
-    if base.core is None:
-        return lambda failure: law.mean * failure
-    return _gap(law)
+    return lambda failure: law.mean * failure
 
 
 def least_delta(base: BaseGuarantee, law: Repetitions | None) -> float:

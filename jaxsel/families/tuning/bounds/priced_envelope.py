@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from jaxsel.accounting.single_run.conversions import Profile
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.families.tuning.attained.two_ended import TwoEnded
@@ -230,7 +231,7 @@ def priced_directions(
       resolution: of the programs; FINE if not given.
 
     Raises:
-      InputError: if the base has no dominating pair, or E[K] is 0 or infinite.
+      InputError: if E[K] is 0 or infinite.
     """
     return _directions(_Search(base, repetitions), resolution or FINE)
 
@@ -239,7 +240,6 @@ def priced_directions(
 def _directions(search: _Search, resolution: Resolution) -> tuple[PricedDirection, ...]:
     base, law = search.base, search.law
     envelopes = base_envelopes(base, law)
-    assert base.pairs is not None  # or there were no envelopes
     return tuple(
         PricedDirection(pair, law, envelope, resolution)
         for pair, envelope in zip(base.pairs(), envelopes, strict=True)
@@ -430,8 +430,6 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
         return enveloped
     return _settled(at, left, right, delta)
 
-
-Profile = Callable[[np.ndarray], np.ndarray]
 
 _POINTS = 12  # of a curve, beside epsilon = 0
 _LAST_DELTA = 1e-3  # of the envelope, at the last of them

@@ -13,15 +13,13 @@ their values at the left and at the right end bound it from below on an interval
 """
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxsel.accounting.numerics.optimise import minimise
+from jaxsel.accounting.single_run.conversions import Profile
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
-
-Profile = Callable[[np.ndarray], np.ndarray]
 
 _TOLERANCE = 1e-6  # within which the search is sure; the polish goes further
 _KNOTS = 129

@@ -12,10 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
+from jaxsel.accounting.single_run.conversions import (
+    ApproximateGuarantee,
+    Profile,
+    epsilon_at,
+)
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.families.tuning.bounds.profile_ratios import (
-    Profile,
     SlopeRatio,
     binomial_ratio,
     negative_binomial_ratio,
@@ -24,12 +27,6 @@ from jaxsel.families.tuning.bounds.profile_ratios import (
 from jaxsel.families.tuning.bounds.tradeoff_ratio import tradeoff_ratio
 from jaxsel.host.errors import InputError, check_interval, check_positive
 from jaxsel.repetitions import Repetitions
-
-# Below it E[K] base(epsilon) may have underflowed to 0, and would seem reached.
-LEAST_DELTA = 1e-290
-
-_LARGEST_EPSILON = 2.0**30
-_PARTS = 32  # of the bracket, in each round of the search
 
 
 class ProfileBound(NamedTuple):
@@ -52,44 +49,6 @@ class ProfileBound(NamedTuple):
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon >= 0 of the bound at delta; see epsilon_at."""
         return epsilon_at(self.delta, delta)
-
-
-def epsilon_at(profile: Profile, delta: float) -> float:
-    """Smallest epsilon >= 0 at which a decreasing profile is at most delta.
-
-    Args:
-      profile: epsilon -> delta, element by element; it may have steps and kinks.
-      delta: in [LEAST_DELTA, 1).
-
-    Returns:
-      An epsilon at which the profile is at most delta, within 1e-15 of itself of the
-      smallest; inf if the profile exceeds delta at 2^30.
-
-    Raises:
-      InputError: if delta is out of range.
-    """
-    delta = check_interval("delta", delta, LEAST_DELTA, 1.0, low_open=False)
-
-    def reached(epsilon: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            return np.asarray(profile(epsilon), dtype=np.float64) <= delta
-
-    # 0, then 2^-20 to 2^30: the first at which delta is reached.
-    grid = np.concatenate([[0.0], np.exp2(np.arange(-20.0, 31.0))])
-    while True:
-        hits = np.flatnonzero(reached(grid))
-        if hits.size == 0:
-            return math.inf
-        if hits[0] == 0:
-            return float(grid[0])
-        low, high = float(grid[hits[0] - 1]), float(grid[hits[0]])
-        if high - low <= 1e-15 * high:
-            return high
-        inner = np.linspace(low, high, _PARTS + 1)
-        inner[-1] = high
-        grid = np.unique(inner)
-        if grid.size <= 2:
-            return high
 
 
 def _bound(

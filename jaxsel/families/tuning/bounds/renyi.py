@@ -63,6 +63,16 @@ def tuned_curves(
     return curves
 
 
+def proven_curves(
+    base: BaseGuarantee, repetitions: Repetitions
+) -> dict[str, Callable[[], RenyiCurve]]:
+    """Those of tuned_curves that are computed as bounds, without a search."""
+    found = tuned_curves(base, repetitions)
+    if base.tradeoff is None:
+        del found["PS-Lem7"]
+    return found
+
+
 def tuned_epsilon(
     base: BaseGuarantee,
     repetitions: Repetitions,

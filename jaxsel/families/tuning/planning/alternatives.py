@@ -5,13 +5,12 @@ import math
 from jaxsel.accounting.single_run import composing
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.families.tuning import proofs
-from jaxsel.families.tuning.planning.base_family import BaseFamily, least_noise
 from jaxsel.families.tuning.planning.named_laws import Fitted
 from jaxsel.families.tuning.planning.plan import (
     Budget,
     Choice,
     accounted,
-    quick_epsilon,
+    with_least_noise,
     with_mean,
 )
 from jaxsel.families.tuning.planning.wishes import utility
@@ -46,7 +45,7 @@ def alternatives(budget: Budget, chosen: Choice, epsilon: float) -> list[Choice]
     for name, factor in ((_FEWER, 0.25), (_MORE, 4.0)):
         if (mean := chosen.law.mean * factor) > 1.0:
             found.append(_with_runs(budget, chosen, mean, epsilon, name))
-    if isinstance(budget.base, BaseFamily):
+    if not math.isnan(chosen.noise):
         found.append(_same_noise(budget, chosen))
     return [choice for choice in found if choice is not None]
 
@@ -59,21 +58,17 @@ def _released(budget: Budget, count: int, epsilon: float, name: str) -> Choice |
 
     def cost(base: BaseGuarantee) -> float:
         if count == 1:
-            return proofs.base_epsilon(base, delta)
-        all_of_them = proofs.composition(base, law)
-        return math.inf if all_of_them is None else all_of_them.epsilon(delta)
+            return base.epsilon(delta)
+        released = proofs.composition(base, law).get("composition")
+        return math.inf if released is None else released.epsilon(delta)
 
-    base, text, noise = budget.base, budget.text, math.nan
-    if isinstance(base, BaseFamily):
-        try:
-            noise = least_noise(base, cost, epsilon)
-        except InputError:
-            return None  # nothing is known of so many of these runs
-        base, text = base.at(noise), base.written(noise)
-    reached = cost(base)
+    try:
+        run = budget.least_run(cost, epsilon)
+    except InputError:
+        return None  # nothing is known of so many of these runs
     theorem = "one run" if count == 1 else "composition"
     return Choice(
-        name.format(count=count), text, noise, law, reached, theorem,
+        name.format(count=count), run.text, run.noise, law, cost(run.base), theorem,
         utility(law, budget.wishes.good),
     )  # fmt: skip
 
@@ -83,23 +78,14 @@ def _with_runs(
 ) -> Choice | None:
     try:
         law = Fitted(name, with_mean(chosen, mean).law)
-        base = budget.base
-        if not isinstance(base, BaseFamily):
-            return accounted(law, base, budget.text, math.nan, budget)
-        noise = least_noise(
-            base, lambda run: quick_epsilon(run, law.law, budget.delta), epsilon
-        )
-        return accounted(law, base.at(noise), base.written(noise), noise, budget)
+        return with_least_noise(law, budget, epsilon)
     except InputError:
         return None  # this family has no law of that mean
 
 
 def _same_noise(budget: Budget, chosen: Choice) -> Choice | None:
-    if not isinstance(budget.base, BaseFamily):
-        return None
     try:
         law = Fitted(_SAME, with_mean(chosen, 2.0 * chosen.law.mean).law)
     except InputError:
         return None
-    base = budget.base.at(chosen.noise)
-    return accounted(law, base, chosen.base, chosen.noise, budget)
+    return accounted(law, budget.run(chosen.noise), budget)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from scipy import interpolate
 
 from jaxsel.accounting.numerics.digits import to_digits
-from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.host.errors import InputError
 
 # What may be left open, and whether more of it is more private.
@@ -42,7 +42,7 @@ class BaseFamily(NamedTuple):
     def at(self, value: float) -> BaseGuarantee:
         """The guarantee of one run; that of DP-SGD takes a second, and is kept."""
         if value not in self.known:
-            self.known[value] = parse_base(self._text(repr(value)))
+            self.known[value] = guarantee_of(self._text(repr(value)))
         return self.known[value]
 
     def _text(self, value: str) -> str:
@@ -57,7 +57,7 @@ def open_base(text: str) -> BaseFamily | BaseGuarantee:
     """Reads a base with or without its noise.
 
     Args:
-      text: as for ``parse_base``; one of noise_multiplier, noise_scale, mu, rho and
+      text: as for ``guarantee_of``; one of noise_multiplier, noise_scale, mu, rho and
         epsilon may be missing.
 
     Raises:
@@ -66,7 +66,7 @@ def open_base(text: str) -> BaseFamily | BaseGuarantee:
     text = text.strip().rstrip(",:")
     complaints = []
     try:
-        return parse_base(text)
+        return guarantee_of(text)
     except InputError as error:
         complaints.append(str(error))
     for name, more in OPEN.items():

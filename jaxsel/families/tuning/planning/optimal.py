@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.planning.least_proven import NAME, least_proven
 from jaxsel.families.tuning.planning.named_laws import FAMILIES
 from jaxsel.families.tuning.planning.optimal_law import FINDING_STEPS, optimal_law
@@ -165,7 +165,7 @@ def optimal(
                 "a chance"
             )
         wishes = wishes._replace(rank=rank_of_geometric(wishes._replace(most=None)))
-    run = parse_base(base) if isinstance(base, str) else base
+    run = guarantee_of(base)
     name = base if isinstance(base, str) else run.name
     steps = FINDING_STEPS + len(FAMILIES) + 2
     with progress_bar(steps, 0, progress, unit="steps") as advance:

@@ -4,14 +4,12 @@ import math
 from typing import NamedTuple
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.families.tuning.planning.base_family import BaseFamily
 from jaxsel.families.tuning.planning.least_proven import NAME
 from jaxsel.families.tuning.planning.named_laws import Fitted
 from jaxsel.families.tuning.planning.optimal_law import Effort, optimal_law
 from jaxsel.families.tuning.planning.plan import (
     Budget,
     Choice,
-    accounted,
     badness,
     with_least_noise,
 )
@@ -45,29 +43,18 @@ def with_optimal(budget: Budget, named: list[Choice]) -> list[Choice]:
 
 
 def _optimal(budget: Budget, best: Choice) -> Choice | None:
-    base, wishes = budget.base, budget.wishes
-    if isinstance(base, BaseFamily):
-        if budget.epsilon is None:
+    choice, is_open = best, not math.isnan(best.noise)
+    # The best law hardly depends on open noise: twice is enough, and any is proved.
+    for _ in range(2 if is_open else 1):
+        base = budget.run(choice.noise).base
+        if is_open or budget.epsilon is None:
+            law = optimal_law(base, budget.delta, budget.wishes, effort=_EFFORT).law
+        else:
+            law = _best_winner(base, budget, best)
+        if law is None:
             return None
-        # The best law hardly depends on the noise: twice is enough, and any is proved.
-        choice = best
-        for _ in range(2):
-            law = _law(base.at(choice.noise), budget.delta, wishes)
-            choice = with_least_noise(
-                base, Fitted(NAME, law), budget.delta, budget.epsilon, wishes
-            )
-        return choice
-    if budget.epsilon is None:
-        law = _law(base, budget.delta, wishes)
-    else:
-        law = _best_winner(base, budget, best)
-    if law is None:
-        return None
-    return accounted(Fitted(NAME, law), base, budget.text, math.nan, budget)
-
-
-def _law(base: BaseGuarantee, delta: float, wishes: Wishes) -> Repetitions:
-    return optimal_law(base, delta, wishes, effort=_EFFORT).law
+        choice = with_least_noise(Fitted(NAME, law), budget, budget.epsilon)
+    return choice
 
 
 class _Aim(NamedTuple):

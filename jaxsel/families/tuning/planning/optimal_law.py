@@ -244,7 +244,7 @@ def optimal_law(
     """The law of K whose envelope has the least epsilon at delta.
 
     Args:
-      base: one run, with a dominating pair.
+      base: one run.
       delta: of the search, in (0, 1).
       wishes: what is asked of the search; some law must meet them. Where neither runs
         nor most is given, K is at most ``MOST``.
@@ -253,15 +253,11 @@ def optimal_law(
       advance: called with 1 after each of ``FINDING_STEPS`` steps.
 
     Raises:
-      InputError: if the base has no pair, delta is out of range, nothing is asked of the
+      InputError: if delta is out of range, nothing is asked of the
         winner, or no law meets the wishes; then with the nearest that one meets.
     """
     effort = effort or Effort()
     delta = _DELTA.read("delta", delta)
-    if base.pairs is None:
-        raise InputError(
-            f"base {base.name} has no profile to build the envelope bound from"
-        )
     if not wishes.asks_for_quality and wishes.none is None:
         raise InputError(
             "nothing is asked of the winner, and to run nothing costs nothing; give rank, "

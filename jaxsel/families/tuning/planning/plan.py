@@ -5,6 +5,7 @@ Two of three are given, the third is found: epsilon, the noise of one run, how m
 
 import functools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
@@ -27,7 +28,6 @@ from jaxsel.families.tuning.planning.wishes import (
     rank_reached,
     utility,
 )
-from jaxsel.families.tuning.proofs import base_epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, from_mean
@@ -59,6 +59,14 @@ class Choice(NamedTuple):
     utility: Utility
 
 
+class Run(NamedTuple):
+    """One run: its guarantee, its text, and its noise where that was open; else NaN."""
+
+    base: BaseGuarantee
+    text: str
+    noise: float
+
+
 class Budget(NamedTuple):
     """What a plan starts from.
 
@@ -76,10 +84,29 @@ class Budget(NamedTuple):
     epsilon: float | None
     wishes: Wishes
 
+    def run(self, noise: float) -> Run:
+        """One run with this noise, if that is open; else the run that was given."""
+        if isinstance(self.base, BaseFamily):
+            return Run(self.base.at(noise), self.base.written(noise), noise)
+        return Run(self.base, self.text, math.nan)
+
+    def least_run(
+        self, cost: Callable[[BaseGuarantee], float], epsilon: float | None
+    ) -> Run:
+        """That with the least noise whose cost is at most epsilon, if noise is open.
+
+        Raises:
+          InputError: if even the most noise that is tried costs more.
+        """
+        if not isinstance(self.base, BaseFamily):
+            return self.run(math.nan)
+        assert epsilon is not None  # or read_budget had refused
+        return self.run(least_noise(self.base, cost, epsilon))
+
 
 def quick_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> float:
     """An upper bound on epsilon that is near the best one, in hundredths of a second."""
-    if base.pairs is None or base.core is not None or delta == 0.0:
+    if base.core is not None or delta == 0.0:
         return accountant.account(base, law, delta, attain=False).best.epsilon
     return envelope_epsilon(base_envelopes(base, law, count=_QUICK), delta)
 
@@ -141,12 +168,7 @@ def choices(budget: Budget) -> list[Choice]:
     base, epsilon, delta = budget.base, budget.epsilon, budget.delta
     found = []
     for family in FAMILIES:
-        if isinstance(base, BaseFamily):
-            law = fitted(family, budget.wishes)
-            if law is not None and epsilon is not None:
-                found.append(with_least_noise(base, law, delta, epsilon, budget.wishes))
-            continue
-        if epsilon is None:
+        if isinstance(base, BaseFamily) or epsilon is None:
             law = fitted(family, budget.wishes)
         else:
             law = most_runs(
@@ -154,7 +176,7 @@ def choices(budget: Budget) -> list[Choice]:
                 functools.partial(_affordable, base, delta, epsilon),
             )  # fmt: skip
         if law is not None:
-            found.append(accounted(law, base, budget.text, math.nan, budget))
+            found.append(with_least_noise(law, budget, epsilon))
     if not found:
         raise InputError(_nothing(budget))
     return sorted(found, key=functools.partial(badness, budget))
@@ -180,7 +202,7 @@ def _nothing(budget: Budget) -> str:
     """Why no choice is left, and what would do."""
     wishes, base = budget.wishes, budget.base
     if budget.epsilon is not None and not isinstance(base, BaseFamily):
-        one = base_epsilon(base, budget.delta)
+        one = base.epsilon(budget.delta)
         if one > budget.epsilon:
             return (
                 f"epsilon is {budget.epsilon:g}, and one run alone costs {one:.4g} at "
@@ -198,22 +220,19 @@ def _nothing(budget: Budget) -> str:
     return "no law of K with a name meets these wishes; relax one of them"
 
 
-def with_least_noise(
-    base: BaseFamily, law: Fitted, delta: float, epsilon: float, wishes: Wishes
-) -> Choice:
-    """The least noise with which the best of K runs keeps epsilon."""
-    noise = least_noise(base, lambda run: quick_epsilon(run, law.law, delta), epsilon)
-    budget = Budget(base, base.text, delta, epsilon, wishes)
-    return accounted(law, base.at(noise), base.written(noise), noise, budget)
+def with_least_noise(law: Fitted, budget: Budget, epsilon: float | None) -> Choice:
+    """The best of K runs, with the least noise that keeps epsilon if noise is open."""
+    run = budget.least_run(
+        lambda base: quick_epsilon(base, law.law, budget.delta), epsilon
+    )
+    return accounted(law, run, budget)
 
 
-def accounted(
-    law: Fitted, base: BaseGuarantee, text: str, noise: float, budget: Budget
-) -> Choice:
+def accounted(law: Fitted, run: Run, budget: Budget) -> Choice:
     """A choice with the least epsilon that is proved of it."""
-    found = accountant.account(base, law.law, budget.delta, attain=False).best
+    found = accountant.account(run.base, law.law, budget.delta, attain=False).best
     return Choice(
-        law.family, text, noise, law.law, found.epsilon, found.theorem,
+        law.family, run.text, run.noise, law.law, found.epsilon, found.theorem,
         utility(law.law, budget.wishes.good),
     )  # fmt: skip
 

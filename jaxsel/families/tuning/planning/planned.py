@@ -4,7 +4,6 @@ import math
 from typing import NamedTuple
 
 from jaxsel.families.tuning.planning.alternatives import alternatives
-from jaxsel.families.tuning.planning.base_family import BaseFamily
 from jaxsel.families.tuning.planning.optimal_choice import with_optimal
 from jaxsel.families.tuning.planning.plan import (
     Budget,
@@ -197,5 +196,4 @@ def plan(
 
 def single_run(found: Plan):
     """The guarantee of one run of a plan's choice."""
-    base = found.budget.base
-    return base.at(found.chosen.noise) if isinstance(base, BaseFamily) else base
+    return found.budget.run(found.chosen.noise).base

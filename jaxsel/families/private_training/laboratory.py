@@ -1,0 +1,74 @@
+"""A small search, made many times over: what claims about searches are tested on.
+
+The settings are off every special value: C and the learning rates are not 1, batches are
+half of the data, two steps, and K is random.
+"""
+
+import functools
+import math
+
+import numpy as np
+
+from jaxsel import repetitions
+from jaxsel.data.images import ImageSet
+from jaxsel.families.private_training.glass import Glass, people
+from jaxsel.families.private_training.many_searches import Searches, many_searches
+from jaxsel.training.plan import SearchPlan, plan_search
+
+MEAN_RUNS, DELTA = 3.0, 1e-2
+RIGHT = (
+    3  # validation images that every network labels correctly, where scores are known
+)
+KINDS = ("canary", "nobody", "right", "wrong")
+
+
+@functools.cache
+def plan(delta: float = DELTA) -> SearchPlan:
+    """The search: 24 images train, 6 validate."""
+    return plan_search(
+        examples=30,
+        rates=(0.5, 0.8),
+        noise_multipliers=(0.7,),
+        clip_norms=(0.5,),
+        batch_sizes=(12.0,),
+        epochs=1.0,
+        repetitions=repetitions.geometric(1.0 / MEAN_RUNS),
+        delta=delta,
+    )
+
+
+def images(kind: str) -> ImageSet:
+    """Private images of a kind.
+
+    "canary" and "nobody" differ in a person of the training part, and prefer networks
+    that were trained on that person; "right" and "wrong" in a person of the validation
+    part, whom every network labels correctly, or wrongly.
+    """
+    if kind in ("right", "wrong"):
+        right = RIGHT - (kind == "wrong")
+        return people(plan(), canary=False, right=right)
+    setting = plan().candidates[0]
+    steps, noise = setting.steps, setting.noise_multiplier
+    # about a typical sum of a canary, in units of the slower learning rate
+    places = np.linspace(0.5, 1.0, plan().validation_size) * steps
+    unit = setting.learning_rate * setting.clip_norm / setting.batch_size
+    above = places + 0.5 * noise * math.sqrt(steps)
+    return people(
+        plan(), canary=kind == "canary", thresholds=tuple((above * unit).tolist())
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def searches(kind: str, number: int, seed: int) -> Searches:
+    """``number`` searches of images of a kind; kinds share no seed."""
+    first = (seed + 1) * 2**40 + KINDS.index(kind) * 2**38
+    seeds = [(first + i) % 2**64 for i in range(number)]
+    return many_searches(plan(), images(kind), Glass(), seeds)
+
+
+def sums(found: Searches) -> np.ndarray:
+    """Float64["runs"], each run's noisy sum over all steps, over C."""
+    settings = np.array(
+        [c.learning_rate * c.clip_norm / c.batch_size for c in plan().candidates]
+    )
+    return found.params["trace"][:, 0] / settings[found.candidate]

@@ -1,0 +1,208 @@
+"""The one door through which a base comes: whatever says what one run guarantees.
+
+It is read once, into a ``BaseGuarantee``; nothing behind it asks again what was given.
+
+An event of dp-accounting may hold searches, as RepeatAndSelectDpEvent. dp-accounting has
+Renyi bounds for such an event, and no privacy loss distribution. Here the tree is taken
+apart: searches become releases with their tuned profiles, what is not a search is composed
+by dp-accounting itself, and a search inside a search is its base.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from jaxsel.accounting.single_run.base_text import from_opacus, parse_base
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.events import from_event
+from jaxsel.accounting.single_run.loss_distributions import (
+    composed_distribution,
+    from_loss_distribution,
+)
+from jaxsel.accounting.single_run.relations import relation_name
+from jaxsel.families.tuning.composing_searches import (
+    Release,
+    composed_renyi,
+    release_parts,
+)
+from jaxsel.families.tuning.tuned_guarantee import tuned_guarantee
+from jaxsel.host.errors import InputError
+from jaxsel.repetitions import Repetitions, from_mean, point_mass
+
+
+def guarantee_of(base: object, relation: object = None) -> BaseGuarantee:
+    """The guarantee of one run, whatever it is given as.
+
+    Args:
+      base: a BaseGuarantee; text as on the command line; a DpEvent or a
+        PrivacyLossDistribution of dp-accounting; or an accountant of Opacus, its
+        ``state_dict()`` or its history.
+      relation: which data sets are neighbours, one of ``RELATIONS``; must be that of the
+        guarantee, where it has one.
+
+    Raises:
+      InputError: if it is none of these, or the relation is another.
+    """
+    wanted = relation_name(relation)
+    form = next((form for form in _FORMS if form.fits(base)), None)
+    if form is None:
+        raise InputError(
+            f"base is a {type(base).__name__}; it must be text, a guarantee, an event or a "
+            "privacy loss distribution of dp-accounting, or an accountant of Opacus"
+        )
+    found = form.read(base, wanted)
+    if wanted is None:
+        return found
+    if found.relation not in (None, wanted):
+        raise InputError(
+            f"{found.name} is for neighbours by {found.relation}; relation is {wanted}"
+        )
+    return found._replace(relation=wanted)
+
+
+def releases_of(given: object) -> list[Release]:
+    """One run of a base, as in ``guarantee_of``; of an event, each search by itself.
+
+    Raises:
+      InputError: as guarantee_of, or if an event releases nothing.
+    """
+    if _is_event(given):
+        return _event_releases(given, None)
+    return [Release(guarantee_of(given))]
+
+
+# --- Events of dp-accounting ----------------------------------------------------------
+
+
+def _is_event(given: object) -> bool:
+    import dp_accounting
+
+    return isinstance(given, dp_accounting.DpEvent)
+
+
+def _event_guarantee(event: Any, relation: str | None) -> BaseGuarantee:
+    """The guarantee of an event, searches inside it and all."""
+    if not _has_search(event):
+        return from_event(event, relation=relation)
+    releases = _event_releases(event, relation)
+    base, law, times = releases[0]
+    if len(releases) == 1 and times == 1:
+        return base if law is None else tuned_guarantee(base, law)
+    renyi = composed_renyi(releases)
+    return from_loss_distribution(
+        composed_distribution(release_parts(releases)),
+        relation=base.relation,
+        name=str(event),
+        renyi=None if renyi.lost else renyi.curve,
+    )
+
+
+def _event_releases(event: Any, relation: str | None) -> list[Release]:
+    """Each search of an event, and all that is not a search as one more release, last.
+
+    Raises:
+      InputError: if dp-accounting does not know an event, it is not private, or nothing
+        is left.
+    """
+    from dp_accounting import dp_event
+
+    found, others = [], []
+    for each, times in _flatten(event, 1):
+        if isinstance(each, dp_event.RepeatAndSelectDpEvent):
+            base = _event_guarantee(each.event, relation)
+            found.append(Release(base, _repetitions_of(each.mean, each.shape), times))
+        else:
+            others.append(
+                each if times == 1 else dp_event.SelfComposedDpEvent(each, times)
+            )
+    if others:
+        rest = others[0] if len(others) == 1 else dp_event.ComposedDpEvent(others)
+        found.append(Release(from_event(rest, relation=relation)))
+    if not found:
+        raise InputError(f"{event} releases nothing")
+    return found
+
+
+def _repetitions_of(mean: float, shape: float) -> Repetitions:
+    """The law of K of a RepeatAndSelectDpEvent.
+
+    Args:
+      mean: E[K].
+      shape: inf for Poisson; else eta of the truncated negative binomial law, 1 the
+        geometric and 0 the logarithmic one, which with a mean of 1 are one run.
+
+    Raises:
+      InputError: if no law has these.
+    """
+    if math.isinf(shape):
+        return from_mean("poisson", mean)
+    if mean == 1.0:
+        return point_mass(1)
+    return from_mean("truncated_negative_binomial", mean, eta=shape)
+
+
+def _has_search(event: Any) -> bool:
+    from dp_accounting import dp_event
+
+    if isinstance(event, dp_event.RepeatAndSelectDpEvent):
+        return True
+    inner = [
+        *getattr(event, "events", ()),
+        *filter(None, [getattr(event, "event", None)]),
+    ]
+    return any(_has_search(each) for each in inner)
+
+
+def _flatten(event: Any, times: int) -> list[tuple[Any, int]]:
+    """Searches and other events of a composition, and how often each is made."""
+    from dp_accounting import dp_event
+
+    match event:
+        case dp_event.ComposedDpEvent():
+            return [item for each in event.events for item in _flatten(each, times)]
+        case dp_event.SelfComposedDpEvent() if _has_search(event.event):
+            return _flatten(event.event, times * event.count)
+        case dp_event.NoOpDpEvent():
+            return []
+        case dp_event.RepeatAndSelectDpEvent():
+            return [(event, times)]
+    if _has_search(event):
+        raise InputError(
+            f"{type(event).__name__} of a search is not known; searches may be composed, "
+            "repeated and selected from"
+        )
+    return [(event, times)]
+
+
+# --- Every form -----------------------------------------------------------------------
+
+
+class _Form(NamedTuple):
+    """What a base may be given as.
+
+    Attributes:
+      fits: whether it is that.
+      read: itself and the relation that is asked for -> its guarantee.
+    """
+
+    fits: Callable[[Any], bool]
+    read: Callable[[Any, str | None], BaseGuarantee]
+
+
+# In this order: only what is nothing else is asked whether it is an event, since that
+# imports dp-accounting.
+_FORMS = (
+    _Form(lambda base: isinstance(base, BaseGuarantee), lambda base, _: base),
+    _Form(lambda base: isinstance(base, str), lambda base, _: parse_base(base)),
+    _Form(
+        lambda base: hasattr(base, "_pmf_remove"),
+        lambda base, relation: from_loss_distribution(base, relation=relation),
+    ),
+    _Form(
+        lambda base: (
+            hasattr(base, "history") or isinstance(base, Mapping | list | tuple)
+        ),
+        lambda base, _: from_opacus(base),
+    ),
+    _Form(_is_event, _event_guarantee),
+)

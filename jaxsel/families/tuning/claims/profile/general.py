@@ -1,0 +1,348 @@
+"""Koskela, Redberg & Wang 2024, Theorems 4.1 and B.2: the general bound, for any K.
+
+Theorem 4.1 with Remark 4.2, Theorem B.2, and what K = 0 adds to it, on finite pairs.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run.divergences import hockey_stick, renyi_divergence
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.families.tuning.bounds.general_profile import (
+    general_hockey_stick,
+    general_renyi,
+    refined_hockey_stick,
+)
+from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
+from jaxsel.families.tuning.claims.profile.cases import (
+    TOLERANCE,
+    BaseEpsilon,
+    Epsilon,
+    LawOfK,
+    coin_laws,
+    coin_pair,
+    random_law,
+    run_counts,
+    swapped,
+)
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number
+from jaxsel.language.papers import KRW
+from jaxsel.repetitions import Repetitions
+
+_FAMILIES = ("negative_binomial", "poisson", "binomial")
+
+
+# --- Theorem 4.1, Remark 4.2 and Theorem B.2 ------------------------------------------
+
+
+def _theorem_4_1(
+    *,
+    epsilon: Epsilon = 2.0,
+    base_epsilon: BaseEpsilon = 1.0,
+    repetitions: LawOfK = "geometric:gamma=0.1",
+) -> float:
+    """Bound on the hockey-stick divergence of the best of K randomised responses."""
+    pair = coin_pair(base_epsilon)
+    return float(general_hockey_stick(pair.first, pair.second, epsilon, repetitions))
+
+
+def _random_instances(budget: Budget) -> Iterator[tuple[BasePair, Repetitions, str]]:
+    generator = np.random.default_rng(budget.seed + 1)
+    for i, pair in enumerate(base_pairs(budget)):
+        law = random_law(generator, _FAMILIES[i % 3])
+        if i % 2:
+            pair = swapped(pair)
+        yield pair, law, f"K ~ {law.family} {dict(law.parameters)}, {pair.where}"
+
+
+def _general_cases(budget: Budget) -> Iterator[Case]:
+    """The supremum is taken over a grid here, which can only make the claim smaller."""
+    coin, once = coin_pair(1.0), laws.point_mass(1)
+    claimed = general_hockey_stick(coin.first, coin.second, 0.3, once, steps=0)
+    seen = hockey_stick(*tuned_pair(coin, once), 0.3)
+    yield float(claimed), float(seen), f"equality: one run, epsilon=0.3, {coin.where}"
+    generator = np.random.default_rng(budget.seed + 2)
+    for pair, law, where in _random_instances(budget):
+        epsilon = float(generator.choice([-0.5, 0.0, 0.3, 1.0, 3.0]))
+        claimed = general_hockey_stick(pair.first, pair.second, epsilon, law, steps=0)
+        seen = hockey_stick(*tuned_pair(pair, law), epsilon)
+        yield float(claimed), float(seen), f"epsilon={epsilon:g}, {where}"
+
+
+def _remark_4_2(
+    *,
+    order: Annotated[float, number("of the divergence", above=1.0, below=1e3)] = 3.0,
+    base_epsilon: BaseEpsilon = 1.0,
+    repetitions: LawOfK = "geometric:gamma=0.1",
+) -> float:
+    """Bound on the Renyi divergence of the best of K randomised responses."""
+    pair = coin_pair(base_epsilon)
+    return float(general_renyi(pair.first, pair.second, np.asarray(order), repetitions))
+
+
+def _sum_of_suprema(pair: BasePair, order: float, law: Repetitions) -> float:
+    """Theorem 4.1 for z^order on a grid of (q, q'), plus P[K = 0], as a divergence."""
+    part = np.linspace(0.0, 1.0, 201)[:, None]
+    better = np.concatenate([[0.0], np.cumsum(pair.first)[:-1]])
+    other = np.concatenate([[0.0], np.cumsum(pair.second)[:-1]])
+    a = law.log_pgf_derivative_tail(np.minimum(better + part * pair.first, 1.0))
+    b = law.log_pgf_derivative_tail(np.minimum(other + part * pair.second, 1.0))
+    slopes = math.exp(float(np.max(order * a + (1.0 - order) * b)))
+    terms = pair.first**order * pair.second ** (1.0 - order) * slopes
+    return math.log(law.probability_zero + float(terms.sum())) / (order - 1.0)
+
+
+def _remark_cases(budget: Budget) -> Iterator[Case]:
+    """The product is at least Theorem 4.1's sum, and at least the exact divergence."""
+    generator = np.random.default_rng(budget.seed + 2)
+    for i, (pair, law, where) in enumerate(_random_instances(budget)):
+        order = float(generator.choice([1.1, 2.0, 5.0]))
+        if i % 5:
+            continue
+        claimed = float(general_renyi(pair.first, pair.second, order, law))
+        where = f"order {order:g}, {where}"
+        yield claimed, _sum_of_suprema(pair, order, law), f"sum, {where}"
+        seen = renyi_divergence(*tuned_pair(pair, law), order)
+        yield claimed, float(seen), where
+
+
+def _theorem_b2(
+    *,
+    epsilon: Epsilon = 2.0,
+    base_epsilon: BaseEpsilon = 1.0,
+    repetitions: LawOfK = "geometric:gamma=0.1",
+) -> float:
+    """Exact hockey-stick divergence for randomised response with ties broken uniformly."""
+    pair = coin_pair(base_epsilon)
+    return float(refined_hockey_stick(pair.first, pair.second, epsilon, repetitions))
+
+
+def _integral(pair: BasePair, epsilon: float, law: Repetitions) -> float:
+    """Theorem B.2's integral by the midpoint rule, 4000 cells an outcome."""
+    part = (np.arange(4000) + 0.5)[:, None] / 4000.0
+    better = np.concatenate([[0.0], np.cumsum(pair.first)[:-1]])
+    other = np.concatenate([[0.0], np.cumsum(pair.second)[:-1]])
+    a = law.pgf_derivative_tail(np.minimum(better + part * pair.first, 1.0))
+    b = law.pgf_derivative_tail(np.minimum(other + part * pair.second, 1.0))
+    gap = pair.first * a - math.exp(epsilon) * pair.second * b
+    none = -law.probability_zero * math.expm1(min(epsilon, 0.0))
+    return float(np.maximum(gap, 0.0).mean(axis=0).sum()) + none
+
+
+def _refined_cases(budget: Budget) -> Iterator[Case]:
+    """Smooth laws of K, for which the midpoint rule is good to 1e-5."""
+    generator = np.random.default_rng(budget.seed + 2)
+    texts = ("geometric:gamma=0.2", "tnb:eta=-0.5,gamma=0.3", "poisson:mean=3",
+             "binomial:count=5,probability=0.4", "point_mass:count=3")  # fmt: skip
+    for i, pair in enumerate(base_pairs(budget._replace(cases=budget.cases // 10))):
+        law = laws.parse(texts[i % len(texts)])
+        epsilon = float(generator.choice([-0.5, 0.0, 0.3, 1.0]))
+        each = pair if i % 2 else swapped(pair)
+        claimed = float(refined_hockey_stick(each.first, each.second, epsilon, law))
+        where = f"epsilon={epsilon:g}, K ~ {texts[i % len(texts)]}, {each.where}"
+        yield claimed, _integral(each, epsilon, law), where
+
+
+# --- No run ---------------------------------------------------------------------------
+
+_Function = Callable[[np.ndarray], np.ndarray]
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+
+# Small enough for every power of a ratio to be a float64.
+PowerOrder = Annotated[float, number("f(z) = z^order", above=1.0, below=20.0)]
+FewRuns = Annotated[float, number("of K ~ Poisson", above=0.0, below=20.0)]
+Coin = Annotated[float, number("of randomised response", at_least=0.0, below=5.0)]
+
+
+def _tails(base: np.ndarray) -> np.ndarray:
+    """Masses of better outcomes at the quadrature nodes, ties broken by a uniform score:
+    Float["sides outcomes nodes"]."""
+    better = np.cumsum(base, axis=1) - base
+    return better[..., None] + base[..., None] * (1.0 + _NODES) / 2.0
+
+
+def _integral_of(function: _Function, densities: np.ndarray) -> float:
+    """The integral of f(A/A') A', densities being Float["sides outcomes nodes"]."""
+    density, other = densities
+    return float(np.sum(function(density / other) * other * _WEIGHTS / 2.0))
+
+
+def _with_no_run(
+    function: _Function, at_zero: float, mean: float, base_epsilon: float
+) -> float:
+    """Theorem B.2's integral plus f(at_zero) P[K = 0]."""
+    law, base = laws.poisson(mean), coin_laws(base_epsilon)
+    integral = _integral_of(
+        function, base[..., None] * law.pgf_derivative_tail(_tails(base))
+    )
+    return integral + float(function(np.asarray(at_zero))) * law.probability_zero
+
+
+def _direct_divergence(function: _Function, mean: float, base_epsilon: float) -> float:
+    """H_f from the law of K itself: density sum_k P[K = k] k q (1 - u)^(k - 1)."""
+    law, base = laws.poisson(mean), coin_laws(base_epsilon)
+    counts = run_counts(law)
+    powers = (1.0 - _tails(base)[..., None]) ** (counts - 1.0)
+    run = _integral_of(
+        function, base[..., None] * (powers @ (counts * law.pmf(counts)))
+    )
+    none = np.full(2, float(law.pmf(0)))
+    return float(run + function(none[0] / none[1]) * none[1])
+
+
+def _no_run(at_zero: float):
+    """The claim that no run adds f(at_zero) P[K = 0]."""
+
+    def evaluate(
+        *, order: PowerOrder = 3.0, mean: FewRuns = 0.5, base_epsilon: Coin = 0.0
+    ) -> float:
+        return _with_no_run(lambda ratio: ratio**order, at_zero, mean, base_epsilon)
+
+    evaluate.__doc__ = (
+        f"H_f, f(z) = z^order: Theorem B.2 with f({at_zero:g}) P[K = 0] added."
+    )
+
+    def cases(budget: Budget) -> Iterator[Case]:
+        for mean in (0.5, 0.3, 1.0, 4.0):
+            for base_epsilon in (0.0, 0.5, 1.0):
+                where = f"mean={mean:g}, base_epsilon={base_epsilon:g}"
+                for order in (1.5, 3.0, 6.0):
+                    exact = _direct_divergence(
+                        lambda ratio, order=order: ratio**order, mean, base_epsilon
+                    )
+                    claimed = evaluate(
+                        order=order, mean=mean, base_epsilon=base_epsilon
+                    )
+                    yield claimed, exact, f"f(z) = z^{order:g}, {where}"
+
+            # the hockey stick at a negative epsilon also has f(0) = 0 and f(1) > 0
+            def hockey(ratio: np.ndarray) -> np.ndarray:
+                return np.maximum(ratio - math.exp(-0.5), 0.0)
+
+            claimed = _with_no_run(hockey, at_zero, mean, 0.0)
+            exact = _direct_divergence(hockey, mean, 0.0)
+            yield claimed, exact, f"hockey stick at epsilon=-0.5, mean={mean:g}"
+
+    return evaluate, equal(cases)
+
+
+# --- Equation (B.2) -------------------------------------------------------------------
+
+
+def _weighted(side: int, law: str):
+    """The claim that H_f is the mean of f(A/A') under A (side 0) or A' (side 1)."""
+
+    def evaluate(
+        *, order: PowerOrder = 2.0, mean: FewRuns = 2.0, base_epsilon: Coin = 1.0
+    ) -> float:
+        tuned = _tuned_coin(mean, base_epsilon)
+        return float(np.sum((tuned[0] / tuned[1]) ** order * tuned[side]))
+
+    evaluate.__doc__ = f"sum_y f(A/A') {law}, with f(z) = z^order."
+
+    def cases(budget: Budget) -> Iterator[Case]:
+        for order in (2.0, 1.5, 4.0):
+            for mean in (0.5, 2.0, 10.0):
+                first, second = _tuned_coin(mean, 1.0)
+                divergence = renyi_divergence(first, second, order)
+                exact = math.exp((order - 1.0) * float(divergence))
+                claimed = evaluate(order=order, mean=mean, base_epsilon=1.0)
+                yield claimed, exact, f"order={order:g}, mean={mean:g}, base_epsilon=1"
+
+    return evaluate, equal(cases)
+
+
+def _tuned_coin(mean: float, base_epsilon: float) -> np.ndarray:
+    """Laws of the best of K ~ Poisson randomised responses, a row a side."""
+    law = laws.poisson(mean)
+    return np.array([tuned_law(row, law) for row in coin_laws(base_epsilon)])
+
+
+STATEMENTS = (
+    KRW.privacy(
+        "KRW-Thm4.1",
+        "Theorem 4.1",
+        "H_f(A || A') <= sum_y f(Q f'(q_y)/(Q' f'(q'_y))) Q' f'(q'_y), f' "
+        "being the slope of the generating function and (q_y, q'_y) the worst masses of "
+        "worse outcomes, chosen for each y; P[K = 0] > 0 adds f(1) P[K = 0].",
+        Relation.BASE,
+        _theorem_4_1,
+        at_most(_general_cases, TOLERANCE),
+    ),
+    KRW.privacy(
+        "KRW-Rem4.2",
+        "Remark 4.2 (Papernot & Steinke 2022, Lemma 7)",
+        "For f(z) = z^a Theorem 4.1 is the product of the base's divergence "
+        "and of one worst f'(q)^a f'(q')^(1 - a), plus P[K = 0].",
+        Relation.BASE,
+        _remark_4_2,
+        at_most(_remark_cases),
+    ),
+    KRW.identity(
+        "KRW-ThmB.2",
+        "Theorem B.2",
+        "For a continuous score, H_f(A || A') is the integral of f(Q f'(q)/(Q' "
+        "f'(q'))) Q' f'(q') with q, q' the masses of worse outputs; for the hockey stick "
+        "it is a sum of differences of generating functions between roots of the loss.",
+        _theorem_b2,
+        equal(_refined_cases, tolerance=1e-5),
+        Relation.BASE,
+    ),
+    # For K ~ Poisson and randomised response, ties broken by an independent uniform
+    # score: there Theorem B.2 is an equality.
+    KRW.misprint(
+        "E-KRW-6",
+        "Appendix B, first paragraph",
+        "statement",
+        printed="P[K = 0] > 0 could be included as an additional term f(0) P[K = 0].",
+        correct="No run gives the same output with the same probability on both sides, "
+        "so that the term is f(1) P[K = 0]. It vanishes for the hockey stick with "
+        "epsilon >= 0, in both directions, as the paper goes on to say; it does "
+        "not for Renyi divergences (f(1) = 1, f(0) = 0) nor for epsilon < 0.",
+        refuted=(
+            KRW.identity(
+                "KRW-B-no-run-printed",
+                "Appendix B, first paragraph",
+                "P[K = 0] > 0 adds the term f(0) P[K = 0] to the f-divergence of Theorem "
+                "B.2.",
+                *_no_run(0.0),
+                Relation.BASE,
+            ),
+        ),
+        corrected=(
+            KRW.identity(
+                "KRW-B-no-run",
+                "Appendix B, first paragraph corrected",
+                "P[K = 0] > 0 adds the term f(1) P[K = 0] to the f-divergence of Theorem "
+                "B.2.",
+                *_no_run(1.0),
+                Relation.BASE,
+            ),
+        ),
+    ),
+    # E-KRW-7 stands in profile_poisson_proof.
+    KRW.identity(
+        "KRW-B.2-weight-printed",
+        "Equation (B.2), first line",
+        "H_f(A || A') is the sum over y of f(A(y)/A'(y)) A(y).",
+        *_weighted(0, "A"),
+        Relation.BASE,
+        holds=False,
+        erratum="E-KRW-7",
+        correction="The weight is A'(y): KRW-B.2-weight.",
+    ),
+    KRW.identity(
+        "KRW-B.2-weight",
+        "Equation (B.2), first line corrected",
+        "H_f(A || A') is the sum over y of f(A(y)/A'(y)) A'(y).",
+        *_weighted(1, "A'"),
+        Relation.BASE,
+        erratum="E-KRW-7",
+    ),
+)

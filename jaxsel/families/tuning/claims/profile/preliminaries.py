@@ -1,0 +1,281 @@
+"""Koskela, Redberg & Wang 2024, Definitions 2.1 and 2.4, Lemmas 2.2, 2.3 and C.5.
+
+Preliminaries on profiles and generating functions, on finite pairs of laws.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel import repetitions as laws
+from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs
+from jaxsel.families.tuning.claims.profile.cases import (
+    BaseEpsilon,
+    Epsilon,
+    LawOfK,
+    coin_pair,
+    law_profile,
+    swapped,
+)
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.domains import number
+from jaxsel.language.papers import KRW
+from jaxsel.repetitions import Repetitions
+
+Share = Annotated[float, number(at_least=0.0, at_most=1.0)]
+Abscissa = Annotated[float, number("x of a point", at_least=0.0, at_most=1e6)]
+Ordinate = Annotated[float, number("y of a point", at_least=1e-6, at_most=1e6)]
+Coefficient = Annotated[float, number(at_least=1e-6, at_most=1e6)]
+
+# --- Definition 2.1 and Lemma 2.2 -----------------------------------------------------
+
+
+def _definition_2_1(
+    *,
+    epsilon: Epsilon = 0.5,
+    base_epsilon: BaseEpsilon = 1.0,
+    mass: Annotated[
+        float, number("E_Q'[g] of the test g", at_least=0.0, at_most=1.0)
+    ] = 0.1,
+) -> float:
+    """Largest probability under Q of a test that has probability ``mass`` under Q'.
+
+    e^epsilon mass + delta(epsilon), for randomised response."""
+    pair = coin_pair(base_epsilon)
+    delta = float(law_profile(pair.first, pair.second)(np.asarray(epsilon)))
+    return math.exp(epsilon) * mass + delta
+
+
+def _test_cases(budget: Budget) -> Iterator[Case]:
+    """Every event, and randomised tests, against the definition's inequality."""
+    generator = np.random.default_rng(budget.seed + 1)
+    for pair in base_pairs(budget):
+        size = pair.first.size
+        events = np.array(list(itertools.product((0.0, 1.0), repeat=size)))
+        tests = np.concatenate([events, generator.random((20, size))])
+        epsilon = float(generator.uniform(-1.0, 2.0))
+        delta = float(law_profile(pair.first, pair.second)(np.asarray(epsilon)))
+        for each in (pair, swapped(pair)):
+            claimed = math.exp(epsilon) * (tests @ each.second) + delta
+            slack = claimed - tests @ each.first
+            worst = int(np.argmin(slack))
+            seen = float(claimed[worst] - slack[worst])
+            yield float(claimed[worst]), seen, f"epsilon={epsilon!r}, {each.where}"
+
+
+def _divergence(pair: BasePair, epsilon: float) -> float:
+    """H_f for f(z) = (z - e^epsilon)_+: sum f(Q/Q') Q', and Q where Q' = 0."""
+    both = pair.second > 0
+    ratio = pair.first[both] / pair.second[both]
+    inside = np.maximum(ratio - math.exp(epsilon), 0.0) @ pair.second[both]
+    return float(inside + pair.first[~both].sum())
+
+
+def _lemma_2_2(*, epsilon: Epsilon = 0.5, base_epsilon: BaseEpsilon = 1.0) -> float:
+    """Smallest delta at which randomised response is (epsilon, delta)-DP.
+
+    Its hockey-stick divergence, as an f-divergence."""
+    return _divergence(coin_pair(base_epsilon), epsilon)
+
+
+def _hockey_cases(budget: Budget) -> Iterator[Case]:
+    """The divergence against the worst of all events, also where Q' = 0."""
+    generator = np.random.default_rng(budget.seed + 1)
+    for i, pair in enumerate(base_pairs(budget)):
+        if i % 3 == 0:
+            first, second = np.append(pair.first, 0.0), np.append(pair.second, 0.0)
+            first[-1], first[0] = first[0], 0.0
+            pair = BasePair(first, second, f"best outcome replaced in {pair.where}")
+        epsilon = float(generator.uniform(-1.0, 2.0))
+        size = pair.first.size
+        events = np.array(list(itertools.product((0.0, 1.0), repeat=size)))
+        for each in (pair, swapped(pair)):
+            excess = events @ (each.first - math.exp(epsilon) * each.second)
+            claimed = _divergence(each, epsilon)
+            yield claimed, float(excess.max()), f"epsilon={epsilon!r}, {each.where}"
+
+
+# --- Lemma 2.3 ------------------------------------------------------------------------
+
+
+def _perspective(order: float, epsilon: float, x: np.ndarray, y: np.ndarray):
+    """f(x/y) y for z^order, the hockey stick, z log z and (z - 1)^2; a row each."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = np.where(x > 0, x * np.log(x / y), 0.0)
+    return np.stack(
+        [
+            x**order * y ** (1.0 - order),
+            np.maximum(x - math.exp(epsilon) * y, 0.0),
+            entropy,
+            (x - y) ** 2 / y,
+        ]
+    )
+
+
+def _lemma_2_3(
+    *,
+    order: Annotated[float, number(at_least=1.0, at_most=20.0)] = 2.0,
+    first: Abscissa = 0.9,
+    second: Ordinate = 0.1,
+    other_first: Abscissa = 0.2,
+    other_second: Ordinate = 0.6,
+    weight: Annotated[
+        float, number("of the first point", at_least=0.0, at_most=1.0)
+    ] = 0.5,
+) -> float:
+    """Mean of f(x/y) y over two points (x, y), f(z) = z^order: at least its value at
+    their mean."""
+    x, y = np.array([first, other_first]), np.array([second, other_second])
+    values = _perspective(order, 0.0, x, y)[0]
+    return float(weight * values[0] + (1.0 - weight) * values[1])
+
+
+def _convexity_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(budget.cases):
+        x, y = generator.gamma(0.7, size=(2, 2))
+        if generator.integers(4) == 0:
+            x[0] = 0.0
+        weight = generator.random()
+        share = np.array([weight, 1.0 - weight])
+        order, epsilon = 1.0 + generator.exponential(), generator.normal()
+        ends = _perspective(order, epsilon, x, y) @ share
+        middle = _perspective(order, epsilon, x @ share, y @ share)
+        worst = int(np.argmin((ends - middle) / np.maximum(np.abs(ends), 1.0)))
+        where = f"x={x.tolist()}, y={y.tolist()}, weight={weight!r}, f number {worst}"
+        yield float(ends[worst]), float(middle[worst]), where
+
+
+# --- Definition 2.4 -------------------------------------------------------------------
+
+
+_MOST_TERMS = 2**22
+
+
+def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
+    """sum P[K = k] z^k, or its derivative, term by term."""
+    last = 64
+    while float(law.survival(last)) > 1e-16 and law.maximum is None:
+        last *= 2
+        if last > _MOST_TERMS:
+            raise InputError(
+                f"the law of K ({law.family}) has more than {_MOST_TERMS} likely values; "
+                "take a smaller mean"
+            )
+    k = np.arange(0, (law.maximum or last) + 1)
+    mass = law.pmf(k)
+    if slope:
+        return float(np.sum(k[1:] * mass[1:] * z ** (k[1:] - 1.0)))
+    return float(np.sum(mass * z**k))
+
+
+def _definition_2_4(
+    *, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10"
+) -> float:
+    """Generating function sum_k P[K = k] z^k."""
+    return _series(repetitions, z)
+
+
+_TEXTS = (
+    "geometric:mean=10",
+    "tnb:eta=0,mean=10",
+    "tnb:eta=-0.5,gamma=0.05",
+    "tnb:eta=5,mean=30",
+    "poisson:mean=0.5",
+    "poisson:mean=10",
+    "binomial:count=20,mean=10",
+    "beta_binomial:count=20,gamma=1",
+    "point_mass:count=7",
+)
+
+
+def _generating_cases(budget: Budget) -> Iterator[Case]:
+    """f and f' in closed form against the series; f'(1) = E[K] and f(0) = P[K = 0]."""
+    for text in _TEXTS:
+        law = laws.parse(text)
+        for z in (0.0, 0.3, 0.9, 0.999, 1.0):
+            where = f"{text}, z={z:g}"
+            yield _series(law, z), float(law.pgf(z)), where
+            slope = float(law.pgf_derivative_tail(1.0 - z))
+            yield _series(law, z, slope=True), slope, f"derivative, {where}"
+        yield law.mean, float(law.pgf_derivative_tail(0.0)), f"f'(1), {text}"
+        yield law.probability_zero, float(law.pgf(0.0)), f"f(0), {text}"
+
+
+# --- Lemma C.5 ------------------------------------------------------------------------
+
+
+def _lemma_c5(
+    *,
+    a: Coefficient = 2.0,
+    b: Coefficient = 1.0,
+    c: Coefficient = 1.0,
+    d: Coefficient = 3.0,
+    x: Annotated[float, number(at_least=0.0, at_most=1e6)] = 1.0,
+) -> float:
+    """Derivative (a d - b c)/(c x + d)^2 of (a x + b)/(c x + d)."""
+    return (a * d - b * c) / (c * x + d) ** 2
+
+
+def _fraction_cases(budget: Budget) -> Iterator[Case]:
+    """1 if non-decreasing: by the criterion a/b >= c/d, and by exact values."""
+    generator = np.random.default_rng(budget.seed)
+    grid = [Fraction(k, 7) for k in range(30)]
+    for case in range(budget.cases):
+        a, b, c, d = (Fraction(int(k)) for k in generator.integers(1, 9, size=4))
+        if case % 5 == 0:
+            a, b = 3 * c, 3 * d  # constant
+        values = [(a * x + b) / (c * x + d) for x in grid]
+        rises = all(y >= x for x, y in itertools.pairwise(values))
+        yield float(a / b >= c / d), float(rises), f"a={a}, b={b}, c={c}, d={d}"
+
+
+STATEMENTS = (
+    KRW.privacy(
+        "KRW-Def2.1",
+        "Definition 2.1 and Equation (C.1)",
+        "An (epsilon, delta)-DP pair has E_Q[g] <= e^epsilon E_Q'[g] + delta "
+        "for every g with values in [0, 1], not only for events.",
+        Relation.BASE,
+        _definition_2_1,
+        at_most(_test_cases),
+    ),
+    KRW.identity(
+        "KRW-Lem2.2",
+        "Lemma 2.2 (Balle, Barthe & Gaboardi 2018, Theorem 1)",
+        "The smallest delta of an (epsilon, delta)-DP pair is its H_f for f(z) "
+        "= (z - e^epsilon)_+, an outcome with Q' = 0 counting Q.",
+        _lemma_2_2,
+        equal(_hockey_cases),
+        Relation.BASE,
+    ),
+    KRW.identity(
+        "KRW-Lem2.3",
+        "Lemma 2.3",
+        "For convex f, f(x/y) y is jointly convex in x >= 0 and y > 0.",
+        _lemma_2_3,
+        at_most(_convexity_cases),
+    ),
+    KRW.identity(
+        "KRW-Def2.4",
+        "Definition 2.4 and Equation (5.1)",
+        "The generating function of K is sum_k P[K = k] z^k; its closed forms "
+        "and their derivatives agree with the series, f'(1) = E[K] and f(0) = P[K = 0].",
+        _definition_2_4,
+        equal(_generating_cases),
+    ),
+    KRW.identity(
+        "KRW-LemC.5",
+        "Lemma C.5",
+        "For a, b, c, d > 0 the function (a x + b)/(c x + d) of x >= 0 is "
+        "non-decreasing if and only if a/b >= c/d.",
+        _lemma_c5,
+        equal(_fraction_cases),
+    ),
+)

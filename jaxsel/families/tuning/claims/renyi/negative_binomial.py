@@ -1,0 +1,238 @@
+"""Papernot & Steinke 2022, Theorem 2, Corollaries 3 and 4: negative binomial runs."""
+
+import math
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+
+from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.families.tuning.bounds.negative_binomial import (
+    negative_binomial_epsilon,
+    pure_negative_binomial_epsilon,
+    zcdp_negative_binomial_renyi,
+)
+from jaxsel.families.tuning.claims.base_pairs import (
+    BasePair,
+    base_pairs,
+    gaussian_tuned_renyi,
+    pure_pairs,
+    tuned_pair,
+    two_sided_renyi,
+)
+from jaxsel.families.tuning.claims.parameters import Epsilon, Eta, Mean, Order, Rho
+from jaxsel.families.tuning.claims.profile.cases import sharp_instances
+from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Case, at_most
+from jaxsel.language.domains import number
+from jaxsel.language.papers import PS
+
+_ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0])
+_SECOND_ORDERS = np.array([1.0, 1.1, 1.5, 2.0, 5.0, 20.0, 100.0])
+
+
+def _gamma(eta: float, mean: float) -> float:
+    law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
+    return law.parameters["gamma"]
+
+
+def _random_shape(generator: np.random.Generator) -> tuple[float, float]:
+    """eta and gamma of a truncated negative binomial law, extreme ones included."""
+    eta = float(generator.choice([-0.7, 0.0, 1.0, 5.0, generator.uniform(-0.9, 4.0)]))
+    return eta, float(10.0 ** generator.uniform(-7.0, -0.05))
+
+
+# --- Theorem 2 ------------------------------------------------------------------------
+
+
+def _theorem_2(tight: bool):
+    def evaluate(
+        *,
+        order: Order = 5.0,
+        second_order: Annotated[
+            float | None,
+            number("of the other bound; empty: Theorem 2's best", at_least=1.0),
+        ] = None,
+        rho: Rho = 0.1,
+        eta: Eta = 0.0,
+        mean: Mean = 10.0,
+    ) -> float:
+        """Renyi bound at ``order`` after tuning a rho-zCDP base."""
+        gamma = _gamma(eta, mean)
+        if second_order is None:
+            second_order = max(1.0, math.sqrt(-math.log(gamma) / rho))
+        bound = negative_binomial_epsilon(
+            order,
+            rho * order,
+            second_order,
+            rho * second_order,
+            eta,
+            gamma,
+            tight=tight,
+        )
+        return float(bound)
+
+    return evaluate
+
+
+def _theorem_2_case(
+    pair: BasePair,
+    law: laws.Repetitions,
+    orders: np.ndarray,
+    seconds: np.ndarray,
+    tight: bool,
+) -> Case:
+    eta, gamma = law.parameters["eta"], law.parameters["gamma"]
+    seen = two_sided_renyi(*tuned_pair(pair, law), orders)
+    claimed = negative_binomial_epsilon(
+        orders[:, None],
+        two_sided_renyi(pair.first, pair.second, orders)[:, None],
+        seconds,
+        two_sided_renyi(pair.first, pair.second, seconds),
+        eta,
+        gamma,
+        tight=tight,
+    )
+    best = np.argmin(claimed, axis=1)
+    least = claimed[np.arange(orders.size), best]
+    worst = int(np.argmin(least - seen))
+    where = (
+        f"order {orders[worst]:g}, second order {seconds[best[worst]]:g}, eta={eta!r}, "
+        f"gamma={gamma!r}, {pair.where}"
+    )
+    return float(least[worst]), float(seen[worst]), where
+
+
+def _theorem_2_cases(tight: bool):
+    def cases(budget: Budget) -> Iterator[Case]:
+        generator = np.random.default_rng(budget.seed + 1)
+        for pair, law in sharp_instances().values():
+            if law.family == "truncated_negative_binomial":
+                large = np.array([1000.0])
+                yield _theorem_2_case(pair, law, large, large, tight)
+        for pair in base_pairs(budget):
+            law = laws.truncated_negative_binomial(*_random_shape(generator))
+            yield _theorem_2_case(pair, law, _ORDERS, _SECOND_ORDERS, tight)
+
+    return cases
+
+
+# --- Corollaries 3 and 4 --------------------------------------------------------------
+
+
+def _pure(*, epsilon: Epsilon = 1.0, eta: Eta = 0.0) -> float:
+    """Pure epsilon (2 + eta) epsilon of the tuned algorithm."""
+    return pure_negative_binomial_epsilon(epsilon, eta)
+
+
+def _pure_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed + 1)
+    for pair in pure_pairs(budget):
+        epsilon = exact_epsilon(pair.first, pair.second)
+        shapes = [_random_shape(generator)]
+        if pair.where.startswith("pairs"):
+            # gamma -> 0 approaches the bound on three outcomes
+            shapes += [(0.0, 1e-3), (1.0, 1e-3), (5.0, 1e-3), (-0.5, 1e-6)]
+        for eta, gamma in shapes:
+            law = laws.truncated_negative_binomial(eta, gamma)
+            yield (
+                pure_negative_binomial_epsilon(epsilon, eta),
+                exact_epsilon(*tuned_pair(pair, law)),
+                f"eta={eta!r}, gamma={gamma!r}, {pair.where}",
+            )
+
+
+def _concentrated(
+    *, order: Order = 2.0, rho: Rho = 0.1, eta: Eta = 0.0, mean: Mean = 10.0
+) -> float:
+    """Renyi bound at ``order`` after tuning a rho-zCDP base.
+
+    Above rho = log(1/gamma), which the corollary leaves out, Theorem 2 at second order 1.
+    """
+    return float(zcdp_negative_binomial_renyi(order, rho, eta, _gamma(eta, mean)))
+
+
+def _least_rho(pair: BasePair) -> float:
+    """An upper bound on the least rho for which the pair is rho-zCDP, within 2 %."""
+    orders = 1.0 + np.exp(np.linspace(-6.0, 7.0, 600))
+    values = two_sided_renyi(pair.first, pair.second, orders)
+    # between two orders: the divergence at the larger over the smaller
+    steps = np.append(values, exact_epsilon(pair.first, pair.second))
+    return float(np.max(steps / np.append(1.0, orders)))
+
+
+def _concentrated_cases(budget: Budget) -> Iterator[Case]:
+    generator = np.random.default_rng(budget.seed + 1)
+    for noise_multiplier in (4.0, 1.0):
+        rho = 0.5 / noise_multiplier**2
+        for eta, gamma in ((0.0, 0.03), (1.0, 1e-4), (5.0, 0.3), (-0.5, 1e-3)):
+            law = laws.truncated_negative_binomial(eta, gamma)
+            for order in (1.5, 5.0, 20.0):
+                for sign in (1, -1):
+                    yield (
+                        float(zcdp_negative_binomial_renyi(order, rho, eta, gamma)),
+                        gaussian_tuned_renyi(order, noise_multiplier, law, sign),
+                        f"order {order:g}, eta={eta}, gamma={gamma}, Gaussian base with "
+                        f"noise multiplier {noise_multiplier:g}, sign {sign}",
+                    )
+    for pair in base_pairs(budget):
+        rho = _least_rho(pair)
+        eta, gamma = _random_shape(generator)
+        gamma = max(min(gamma, math.exp(-rho)), 1e-290)
+        if rho > -math.log(gamma):
+            continue
+        law = laws.truncated_negative_binomial(eta, gamma)
+        claimed = zcdp_negative_binomial_renyi(_ORDERS, rho, eta, gamma)
+        seen = two_sided_renyi(*tuned_pair(pair, law), _ORDERS)
+        worst = int(np.argmin(claimed - seen))
+        yield (
+            float(claimed[worst]),
+            float(seen[worst]),
+            f"order {_ORDERS[worst]:g}, rho={rho!r}, eta={eta!r}, gamma={gamma!r}, "
+            f"{pair.where}",
+        )
+
+
+STATEMENTS = (
+    PS.privacy(
+        "PS-Thm2",
+        "Theorem 2",
+        "For a base with D_a <= e and D_b <= e', the best of K truncated negative "
+        "binomial runs has D_a <= e + (1+eta)(1 - 1/b) e' + (1+eta) log(1/gamma)/b + "
+        "log(E[K])/(a-1).",
+        Relation.BASE,
+        _theorem_2(tight=False),
+        at_most(_theorem_2_cases(tight=False)),
+        aliases=("KRW-Thm5.1",),
+    ),
+    PS.privacy(
+        "PS-Thm2-tight",
+        "proof of Theorem 2, before its last inequality",
+        "In Theorem 2 the two middle terms may be replaced by ((1+eta)/b) "
+        "log(1 + (1/gamma - 1) e^((b-1) e')).",
+        Relation.BASE,
+        _theorem_2(tight=True),
+        at_most(_theorem_2_cases(tight=True)),
+    ),
+    PS.privacy(
+        "PS-Cor3",
+        "Corollary 3",
+        "The best of K truncated negative binomial runs of an (epsilon, 0)-DP base is "
+        "((2 + eta) epsilon, 0)-DP, for every gamma.",
+        Relation.BASE,
+        _pure,
+        at_most(_pure_cases),
+        aliases=("KRW-Cor5.3",),
+    ),
+    PS.privacy(
+        "PS-Cor4",
+        "Corollary 4",
+        "For a rho-zCDP base with rho <= log(1/gamma), D_a <= rho (m-1) + "
+        "log(E[K])/(m-1) + 2 (1+eta) sqrt(rho log(1/gamma)) - eta rho with "
+        "m = max(a, 1 + sqrt(log(E[K])/rho)).",
+        Relation.BASE,
+        _concentrated,
+        at_most(_concentrated_cases),
+    ),
+)
