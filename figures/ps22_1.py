@@ -85,8 +85,7 @@ def draw(
         named |= {label: handle for handle, label in zip(handles, labels, strict=True)}
     figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=4)
     without, with_outliers = (
-        float(shown["alpha"][int(shown["mean"].sel(data=name).argmax())])
-        for name in _SERIES
+        float(shown["mean"].sel(data=name).idxmax("alpha")) for name in _SERIES
     )
     seen = (
         f"at {without:g} with and without them"

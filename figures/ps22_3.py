@@ -18,9 +18,9 @@ from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomi
 from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.language.domains import whole
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.functions import Trial, cells, counted_alike
 from jaxsel.sweeps.signature import over
-from sims.common.gaussian_orders import SIDES, GaussianPair, by_family, law_of
+from sims.common.gaussian_orders import SIDES, GaussianPair, law_of
 from sims.common.renyi_tallies import natural_trial, two_block_trial
 from sims.common.tuned_laws import RHO
 
@@ -40,7 +40,10 @@ ALL = {**NAMES, "naive": "Naive repetition"}
 OF_ALL = Annotated[int, whole("E[K] of all laws", at_least=2)]
 
 
-@cells(address=by_family("law", [law_of(name, MEAN) for name in ALL]))
+FAMILIES = [law_of(name, MEAN).family for name in ALL]
+
+
+@cells(address=counted_alike("law", FAMILIES))
 def natural(
     trials: int, law: str = over(*ALL), side: int = over(SIDES), mean: OF_ALL = MEAN,
     pair: GaussianPair = GaussianPair(),
@@ -49,7 +52,7 @@ def natural(
     return natural_trial(law_of(law, mean), side, trials, pair)
 
 
-@cells(address=by_family("law", [law_of(name, MEAN) for name in NAMES], after=3))
+@cells(address=counted_alike("law", FAMILIES, after=3))
 def two_block(
     trials: int, law: str = over(*NAMES), side: int = over(SIDES), mean: OF_ALL = MEAN,
     pair: GaussianPair = GaussianPair(),

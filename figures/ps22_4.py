@@ -23,9 +23,9 @@ from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions
-from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.functions import Trial, cells, counted_alike
 from jaxsel.sweeps.signature import over
-from sims.common.gaussian_orders import SIDES, GaussianPair, by_family, law_of
+from sims.common.gaussian_orders import SIDES, GaussianPair, law_of
 from sims.common.tuned_laws import Price
 
 TITLE = "Papernot & Steinke 2022, Figure 4: privacy against the mean number of runs"
@@ -88,7 +88,7 @@ def plan(law: Repetitions, trials: int, pair: GaussianPair, delta: float) -> Pla
 
 @cells(
     measures=["counts"],
-    address=by_family("law", [law_of(*each) for each in LAWS.values()]),
+    address=counted_alike("law", [law_of(*each).family for each in LAWS.values()]),
 )
 def audits(
     trials: int,

@@ -1,9 +1,18 @@
-"""Papernot & Steinke 2022, Figure 7: accuracy of the best network against privacy."""
+"""Papernot & Steinke 2022, Figure 7: accuracy of the best network of a random search.
+
+One trial draws K and then, K times, a network of a table of trained ones, uniformly, and
+keeps the most accurate; the paper makes 500. Tables: the authors', if it is at hand (see
+jaxsel.data.released_accuracies), and those of ``sims.common.digits_accuracies``. The laws
+of K and their gammas are those of the authors' released code: E[K] of Poisson is 100 gamma,
+and all laws but the logarithmic leave out the smallest gammas. Without a run (Poisson) the
+accuracy counts as 0, as there.
+"""
 
 import textwrap
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
@@ -11,27 +20,46 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common import words
-from figures.common.figure import load
-from figures.common.search_accuracy import DELTA, budget, curve, numbers_of, simulated
+from figures.common.search_accuracy import (
+    DELTA,
+    POINTS,
+    Point,
+    budget,
+    curve,
+    numbers_of,
+    simulated,
+)
+from jaxsel.data.released_accuracies import (
+    load_released_accuracies,
+    released_available,
+)
+from jaxsel.families.tuning.bases import score_table
 from jaxsel.families.tuning.bounds.released_search_budget import training_base
+from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.errors import InputError
 from jaxsel.host.records import digest
+from jaxsel.language.domains import probability
 from jaxsel.pictures import style
+from jaxsel.sweeps.axes import Place
+from jaxsel.sweeps.functions import Trial, cells, counted_alike
+from jaxsel.sweeps.signature import over
+from sims.common import digits_accuracies
 from sims.common.digits_accuracies import PAPER_RATES, AccuracyTable
-from sims.ps22_7 import RELEASED, SEARCHES, tables
 
 TITLE = "Papernot & Steinke 2022, Figure 7: accuracy of the best network"
+TRIALS = 500
 SECONDS = 12
+RELEASED = "released"
 NAMES = {
     "eta=0": "Logarithmic η = 0",
-    "eta=0.5": "η = 0.5",
     "eta=1": "Geometric η = 1",
+    "eta=0.5": "η = 0.5",
     "poisson": "Poisson",
 }
 AXES = {
     "released": "Privacy budget, as the\nreleased code computes it",
-    "theorem": f"ε at δ = {words.power(DELTA)}, Theorem 2\n(Poisson: Theorem 6)",
-    "envelope": f"ε at δ = {words.power(DELTA)}, envelope\nbound (this project)",
+    "theorem": "ε at δ = {delta}, Theorem 2\n(Poisson: Theorem 6)",
+    "envelope": "ε at δ = {delta}, envelope\nbound (this project)",
 }
 _NOT_PRIVATE = "#b00020"
 
@@ -48,6 +76,55 @@ _WINDOWS = {
     "digits": _Window((0.5, 8.0), (0.4, 0.95)),
     "mnist": _Window((0.0, 3.0), (0.1, 0.95)),
 }
+
+
+def tables() -> dict[str, AccuracyTable]:
+    """Every table that is at hand, the authors' first."""
+    found = {}
+    if released_available():
+        released = load_released_accuracies()
+        found[RELEASED] = AccuracyTable(
+            title="MNIST, 60 epochs, released by the authors",
+            learning_rates=released.rates,
+            # accuracies have four decimals: whole numbers of 10,000 test images
+            correct=np.rint(released.accuracies * 1e4).astype(np.int64)[:, None],
+            test_images=10_000,
+            sampling_probability=256 / 60_000,
+            noise_multiplier=1.1,
+            steps=14_063,
+        )
+    for name in digits_accuracies.SETTINGS:
+        if digits_accuracies.stored(name).exists():
+            found[name] = digits_accuracies.load(name)
+    return found
+
+
+TABLES = tables()
+_FAMILIES = [point.law.family for point in POINTS.values()]
+
+
+def _address(place: Place) -> tuple[int, int]:
+    """A table has ten seeds; on each, laws of one family share one."""
+    alone = Place({"point": place.index["point"]}, {})
+    seed, number = counted_alike("point", _FAMILIES)(alone)
+    return 10 * place.index["table"] + seed, number
+
+
+def _mark(table: AccuracyTable) -> int:
+    """A number that tells a table from others."""
+    return int(digest(table.correct)[:12], 16)
+
+
+@cells(measures=["counts"], address=_address)
+def searched(table: AccuracyTable = over(TABLES), point: Point = over(POINTS)) -> Trial:
+    """How often each network was the best; networks are numbered row by row."""
+    law = point.law
+    return Trial(
+        private_tuning(score_table(), law.family),
+        table.correct.ravel().astype(np.float64),
+        {"repetitions": law},
+        beside={"table_mark": _mark(table)},
+    )
 
 
 def _table_panel(axes: Axes, table: AccuracyTable, window: _Window) -> None:
@@ -70,82 +147,79 @@ def _table_panel(axes: Axes, table: AccuracyTable, window: _Window) -> None:
 
 
 def _search_panel(
-    axes: Axes, table: AccuracyTable, axis: str, points: dict[str, np.ndarray]
+    axes: Axes, table: AccuracyTable, axis: str, means: xr.Dataset, delta: float
 ) -> None:
-    start = 0
-    for name, search in SEARCHES.items():
-        look = NAMES[name]
-        style.line(axes, *curve(table, name, axis), look)
+    numbers = numbers_of(table)
+    for search, look in NAMES.items():
+        row = means.sel(
+            point=[POINTS[p].search == search for p in means["point"].values]
+        )
+        points = [POINTS[name] for name in row["point"].values]
+        style.line(axes, *curve(table, points, axis, delta), look)
         if axis == "released":
             style.line(
-                axes, *curve(table, name, "least"), look,
+                axes, *curve(table, points, "least"), look,
                 label=None, linewidth=0.8, linestyle=":",
             ).set_label("_")  # fmt: skip
-        chosen = slice(start, start + len(search.gammas))
-        numbers = numbers_of(table)
-        x = [budget(numbers, name, gamma, axis) for gamma in search.gammas]
         style.points(
-            axes, x, points["mean"][chosen], points["low"][chosen],
-            points["high"][chosen], look, markersize=3.2, elinewidth=0.8, capsize=0.0,
+            axes, [budget(numbers, point, axis, delta) for point in points],
+            row["mean"], row["low"], row["high"], look,
+            markersize=3.2, elinewidth=0.8, capsize=0.0,
             ecolor=to_rgba(style.law(look)["color"], 0.35),
         )  # fmt: skip
-        start = chosen.stop
     best = table.correct.max() / table.test_images
     axes.axhline(best, color=_NOT_PRIVATE, linewidth=1.0, label="Not private: the best")
     if axis != "released":
-        single = training_base(*numbers_of(table)).epsilon(DELTA)
         axes.axvline(
-            single, color=style.NEUTRAL["color"], linewidth=0.9, linestyle=":",
+            training_base(*numbers).epsilon(delta),
+            color=style.NEUTRAL["color"], linewidth=0.9, linestyle=":",
             label="ε of one run, no search",
         )  # fmt: skip
 
 
-def _rows(record) -> dict[str, tuple[AccuracyTable, np.ndarray]]:
-    """The tables of the record that are at hand, with their counts."""
-    found = tables()
-    rows = {
-        name: (found[name], record.arrays[f"counts_{name}"])
-        for name in record.values["tables"]
-        if name in found
-    }
-    for name, (table, _) in rows.items():
-        if digest(table.correct) != record.values["digests"][name]:
-            raise InputError(
-                f"the record of ps22-7 is of another table {name}; run python -m sims "
-                "ps22-7 --again"
-            )
-    return rows
+def _checked(searched: xr.Dataset, name: str) -> AccuracyTable:
+    """The table of that name, which must be the one that was searched."""
+    table = TABLES[name]
+    if np.any(searched["table_mark"].sel(table=name) != _mark(table)):
+        raise InputError(
+            f"the record of ps22-7 is of another table {name}; run python -m sims "
+            "ps22-7 --again"
+        )
+    return table
 
 
-def draw() -> Canvas:
+def draw(
+    searched: xr.Dataset,
+    delta: Annotated[float, probability("delta of a search")] = DELTA,
+) -> Canvas:
     """Lines: exact means; points: the paper's experiment, with 95 % intervals."""
-    record = load("ps22-7")
-    rows = _rows(record)
-    figure = Canvas(figsize=(10.4, 1.2 + 2.45 * len(rows)), layout="constrained")
+    names = [name for name in searched["table"].values if name in TABLES]
+    figure = Canvas(figsize=(10.4, 1.2 + 2.45 * len(names)), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(
-        len(rows), 4, squeeze=False, sharey="row",
+        len(names), 4, squeeze=False, sharey="row",
         gridspec_kw={"width_ratios": [0.8, 1, 1, 1]},
     )  # fmt: skip
-    for (name, (table, counts)), panels in zip(rows.items(), grid, strict=True):
+    for name, panels in zip(names, grid, strict=True):
+        table = _checked(searched, name)
+        means = simulated(searched.sel(table=name), table)
         window = _WINDOWS.get(name, _WINDOWS[RELEASED])
-        points = simulated(table, counts)
         _table_panel(panels[0], table, window)
         for axis, axes in zip(AXES, panels[1:], strict=True):
-            _search_panel(axes, table, axis, points)
+            _search_panel(axes, table, axis, means, delta)
             axes.set_xlim(*window.privacy)
     for text, axes in zip(("Learning rate", *AXES.values()), grid[-1], strict=True):
-        axes.set_xlabel(text)
+        axes.set_xlabel(text.format(delta=words.power(delta)))
     handles, labels = grid[0][2].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=6)
-    style.note(figure, _caption(int(record.values["trials"]), rows))
+    style.note(figure, _caption(searched.attrs["trials"], names))
     return figure
 
 
-def _caption(trials: int, rows) -> str:
+def _caption(trials: int, names: list[str]) -> str:
     missing = (
         ""
-        if RELEASED in rows
+        if RELEASED in names
         else "The table that the authors released is not at hand (put lr_acc.json into the "
         "folder named by JAXSEL_DATA), and is not drawn. "
     )

@@ -95,11 +95,10 @@ def theory(order: float, a: float = LARGEST, rho: float = RHO) -> Theory:
 
 def simulated(searched: xr.Dataset, confidence: float = 0.95) -> np.ndarray:
     """Estimate, low and high of the divergence at each order: Float64["3 orders"]."""
-    inside = searched.counts.sel(outcome=["0", "1"])
-    found = [
-        renyi_interval(*inside.sel(order=order).values, order, confidence)
-        for order in searched["order"].values
-    ]
+    found = []
+    for order in searched["order"].values:
+        one, other = searched.counts.sel(outcome=["0", "1"], order=order).values
+        found.append(renyi_interval(one, other, order, confidence))
     return np.concatenate(found, axis=1)
 
 
@@ -121,8 +120,9 @@ def draw(searched: xr.Dataset, a: A = LARGEST, rho: ZCDP = RHO) -> Canvas:
         [0.0, RIGHT], [0.0, rho * RIGHT], color=green, linestyle="-.",
         label=r"$D_\lambda(Q\,\|\,Q') = D_\lambda(Q'\,\|\,Q)$",
     )  # fmt: skip
+    found, low, high = simulated(searched)
     style.points(
-        axes, searched["order"], *simulated(searched), "Logarithmic η = 0",
+        axes, searched["order"], found, low, high, "Logarithmic η = 0",
         label="simulated (95 % interval)",
     )  # fmt: skip
     axes.set(xlim=(0.0, RIGHT), ylim=(0.0, TOP))

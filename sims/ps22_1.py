@@ -10,7 +10,7 @@ learning rate, mini-batch, epochs, start or range of alpha. Ours: mini-batches o
 (they divide 40 and 48), reshuffled each epoch, 100 epochs, w and b started from
 N(0, 1), constant learning rates 0.001, 0.003 and 0.01, all stored.
 
-What comes out, beside the exact minimiser (`optimum_accuracy`):
+What comes out, beside the exact minimiser (`optimum`):
   - The minimiser is right on all 40 points at *every* alpha here, so the fall that the
     paper shows without outliers is made by the steps, whose noise grows with alpha: it
     begins near alpha = 10 at rate 0.003, near 2 at 0.01, and is hardly there at 0.001.

@@ -1,10 +1,14 @@
 """Accuracy of the best of K trained networks, and what the search costs, by three axes."""
 
 import functools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import xarray as xr
 from scipy.interpolate import PchipInterpolator
 
+from jaxsel import repetitions as laws
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.released_search_budget import (
@@ -15,16 +19,56 @@ from jaxsel.families.tuning.bounds.released_search_budget import (
     training_renyi,
 )
 from jaxsel.host.intervals import mean_interval
-from jaxsel.language.domains import probability
 from jaxsel.repetitions import Repetitions
 from sims.common.digits_accuracies import AccuracyTable
-from sims.ps22_7 import SEARCHES
 
-DELTA = 1e-5
-SETTABLE = {
-    "DELTA": probability("delta of a search"),
-}
+DELTA = 1e-5  # of a search
 _DENSE = 121
+_GAMMAS = (1e-7, 8e-6, 1e-4, 2.4e-4, 0.0015, 0.0035, 0.025, 0.05, 0.1, 0.2, 0.5)
+_RUNS = 100.0  # E[K] over gamma, for Poisson
+
+
+class Search(NamedTuple):
+    """A family of laws of K.
+
+    Attributes:
+      law: gamma -> law of K.
+      gammas: of the points.
+    """
+
+    law: Callable[[float], Repetitions]
+    gammas: tuple[float, ...]
+
+
+def _negative_binomial(eta: float) -> Callable[[float], Repetitions]:
+    return lambda gamma: laws.truncated_negative_binomial(eta, gamma)
+
+
+SEARCHES: dict[str, Search] = {
+    "eta=0": Search(_negative_binomial(0.0), _GAMMAS),
+    "eta=1": Search(_negative_binomial(1.0), _GAMMAS[2:]),
+    "eta=0.5": Search(_negative_binomial(0.5), _GAMMAS[2:]),
+    "poisson": Search(lambda gamma: laws.poisson(_RUNS * gamma), _GAMMAS[4:]),
+}
+
+
+class Point(NamedTuple):
+    """A search with one law of K."""
+
+    search: str
+    gamma: float
+
+    @property
+    def law(self) -> Repetitions:
+        """The law of K."""
+        return SEARCHES[self.search].law(self.gamma)
+
+
+POINTS = {
+    f"{name} at {gamma:g}": Point(name, gamma)
+    for name, search in SEARCHES.items()
+    for gamma in search.gammas
+}
 
 
 def expected(table: AccuracyTable, law: Repetitions) -> float:
@@ -41,46 +85,62 @@ def numbers_of(table: AccuracyTable) -> tuple[float, float, int]:
 
 @functools.cache
 def budget(
-    numbers: tuple[float, float, int], name: str, gamma: float, axis: str
+    numbers: tuple[float, float, int], point: Point, axis: str, delta: float = DELTA
 ) -> float:
     """Privacy of a search.
 
     Args:
       numbers: of a table, see ``numbers_of``.
-      name: of the search.
-      gamma: its parameter.
+      point: the search.
       axis: "released"; "least" is that by valid theorems; "theorem" and "envelope" are
-        epsilons at DELTA.
+        epsilons at delta.
+      delta: of these.
     """
-    law = SEARCHES[name].law(gamma)
+    law = point.law
     if axis == "released":
         return released_budget(training_renyi(*numbers), law).budget
     base = training_base(*numbers)
     if axis == "least":
         return least_renyi(base, law)
     if axis == "theorem":
-        return theorem_epsilon(base, law, DELTA)
-    return envelope_epsilon(base_envelopes(base, law), DELTA)
+        return theorem_epsilon(base, law, delta)
+    return envelope_epsilon(base_envelopes(base, law), delta)
 
 
 @functools.cache
-def _densely(numbers: tuple[float, float, int], name: str, axis: str) -> np.ndarray:
+def _densely(
+    numbers: tuple[float, float, int],
+    points: tuple[Point, ...],
+    axis: str,
+    delta: float,
+) -> np.ndarray:
     """Privacy along a search's range of gamma, at _DENSE logarithmic steps."""
-    search = SEARCHES[name]
-    gammas = np.geomspace(search.gammas[0], search.gammas[-1], _DENSE)
     if axis == "released":
-        return np.array([budget(numbers, name, gamma, axis) for gamma in gammas])
+        return np.array([budget(numbers, each, axis) for each in _between(points)])
     # Proven bounds are costly, and smooth in log gamma.
-    values = [budget(numbers, name, gamma, axis) for gamma in search.gammas]
-    return PchipInterpolator(np.log(search.gammas), values)(np.log(gammas))
+    values = [budget(numbers, point, axis, delta) for point in points]
+    smooth = PchipInterpolator(np.log([point.gamma for point in points]), values)
+    return smooth(np.log([each.gamma for each in _between(points)]))
 
 
-def curve(table: AccuracyTable, name: str, axis: str) -> tuple[np.ndarray, np.ndarray]:
-    """Privacy, ascending, and exact mean accuracy along a family of laws of K."""
-    search = SEARCHES[name]
-    gammas = np.geomspace(search.gammas[0], search.gammas[-1], _DENSE)
-    x = _densely(numbers_of(table), name, axis)
-    y = np.array([expected(table, search.law(gamma)) for gamma in gammas])
+def _between(points: Sequence[Point]) -> list[Point]:
+    first, last = points[0], points[-1]
+    gammas = np.geomspace(first.gamma, last.gamma, _DENSE)
+    return [first._replace(gamma=gamma) for gamma in gammas.tolist()]
+
+
+def curve(
+    table: AccuracyTable, points: Sequence[Point], axis: str, delta: float = DELTA
+) -> tuple[np.ndarray, np.ndarray]:
+    """Privacy, ascending, and exact mean accuracy along a family of laws of K.
+
+    Args:
+      table: of the networks.
+      points: of one search, by ascending gamma; the curve passes through them.
+      axis, delta: as for ``budget``.
+    """
+    x = _densely(numbers_of(table), tuple(points), axis, delta)
+    y = np.array([expected(table, each.law) for each in _between(points)])
     ascending = 1 if x[0] < x[-1] else -1
     return x[::ascending], y[::ascending]
 
@@ -92,7 +152,8 @@ def leaders(table: AccuracyTable, axis: str, privacy: np.ndarray) -> list[str]:
     """
     rows = []
     for name in SEARCHES:
-        x, y = curve(table, name, axis)
+        points = [point for point in POINTS.values() if point.search == name]
+        x, y = curve(table, points, axis)
         rows.append(np.interp(privacy, x, y, left=-1.0))
     best = np.argmax(rows, axis=0)
     found = np.max(rows, axis=0) >= 0.0
@@ -101,20 +162,28 @@ def leaders(table: AccuracyTable, axis: str, privacy: np.ndarray) -> list[str]:
 
 
 def simulated(
-    table: AccuracyTable, counts: np.ndarray, confidence: float = 0.95
-) -> dict[str, np.ndarray]:
-    """Mean accuracies and their intervals, in the order of the record's points."""
-    members = [s.law(gamma) for s in SEARCHES.values() for gamma in s.gammas]
-    values = np.append(table.correct.ravel(), 0)
-    trials, unit = counts.sum(axis=1), table.test_images
-    # With K >= 1 the worst network is the worst that can come out.
-    worst = [0 if k.probability_zero > 0.0 else int(values[:-1].min()) for k in members]
-    limits = [
-        mean_interval(
-            int(n), int(row @ values), int(row @ values**2), confidence,
-            float(least), float(values.max()),
-        )
-        for n, row, least in zip(trials, counts, worst, strict=True)
-    ]  # fmt: skip
-    low, high = np.transpose(limits) / unit
-    return {"mean": counts @ values / trials / unit, "low": low, "high": high}
+    found: xr.Dataset, table: AccuracyTable, confidence: float = 0.95
+) -> xr.Dataset:
+    """Mean accuracies at each point: "mean", and the interval "low" to "high".
+
+    Args:
+      found: how often each network of the table was the best, by point.
+      table: the networks.
+      confidence: of each interval.
+    """
+    values, unit = np.append(table.correct.ravel(), 0), table.test_images
+    outcomes = [*map(str, range(table.correct.size)), "none"]
+    counts = found.counts.sel(outcome=outcomes).transpose("point", "outcome").values
+    rows = []
+    for name, row in zip(found["point"].values, counts, strict=True):
+        # With K >= 1 the worst network is the worst that can come out.
+        none = POINTS[name].law.probability_zero > 0.0
+        trials, total = int(row.sum()), int(row @ values)
+        ends = mean_interval(
+            trials, total, int(row @ values**2), confidence,
+            0.0 if none else float(values[:-1].min()), float(values.max()),
+        )  # fmt: skip
+        rows.append((total / trials, *ends))
+    parts = zip(("mean", "low", "high"), np.transpose(rows) / unit, strict=True)
+    variables = {name: ("point", part) for name, part in parts}
+    return xr.Dataset(variables, {"point": found["point"].values})

@@ -132,7 +132,7 @@ def counted(
 
 
 def counted_alike(
-    axis: str, groups: Sequence[Hashable]
+    axis: str, groups: Sequence[Hashable], after: int = 0
 ) -> Callable[[Place], tuple[int, int]]:
     """The address of a cell where places of an axis share a seed, say those of a program.
 
@@ -140,6 +140,7 @@ def counted_alike(
       axis: the first of all; the others number a cell within each place.
       groups: of each place of the axis; each group has a seed of its own, in the order in
         which they first stand there.
+      after: as for ``counted``.
     """
     seeds = list(dict.fromkeys(groups))
 
@@ -149,7 +150,7 @@ def counted_alike(
         for name, size in place.size.items():
             if name != axis:
                 number = number * size + place.index[name]
-        return seeds.index(groups[at]), number
+        return after + seeds.index(groups[at]), number
 
     return address
 

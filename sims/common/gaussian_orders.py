@@ -15,7 +15,7 @@ bins bounds the loss of the mechanism from below. All is float64 on the host.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -26,7 +26,6 @@ from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import positive
 from jaxsel.repetitions import Repetitions, from_mean
-from jaxsel.sweeps.axes import Place
 from sims.common.tuned_laws import RHO
 
 SIDES = {"data": 0, "neighbour": 1}
@@ -45,27 +44,6 @@ def law_of(name: str, mean: float) -> Repetitions:
         return from_mean("poisson", mean)
     eta = float(name.removeprefix("eta="))
     return from_mean("truncated_negative_binomial", mean, eta=eta)
-
-
-def by_family(
-    axis: str, laws: Iterable[Repetitions], after: int = 0
-) -> Callable[[Place], tuple[int, int]]:
-    """The address of a cell: both sides of the laws of a family share a seed.
-
-    Args:
-      axis: of the laws.
-      laws: at its places.
-      after: how many seeds grids before this one have.
-    """
-    families = [law.family for law in laws]
-    seeds = list(dict.fromkeys(families))
-
-    def address(place: Place) -> tuple[int, int]:
-        index = place.index[axis]
-        number = families[:index].count(families[index])
-        return after + seeds.index(families[index]), 2 * number + place.index["side"]
-
-    return address
 
 
 def _root(increasing: Callable[[np.ndarray], np.ndarray], targets) -> np.ndarray:

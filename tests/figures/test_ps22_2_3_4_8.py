@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 from scipy import special, stats
-from sims.ps22_2 import MEANS
 
 from figures import FIGURES, ps22_2, ps22_3, ps22_4, ps22_8
 from figures.common import renyi_overlay
 from figures.common.figure import records_in, render
-from figures.common.renyi_overlay import natural_overlay, two_block_overlay
+from figures.common.renyi_overlay import overlays
 from figures.common.renyi_points import renyi_interval
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
@@ -26,15 +25,17 @@ from jaxsel.host.intervals import (
 )
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, parse
-from sims import ps22_4 as audits
 from sims import registry
 from sims.common import gaussian_orders as orders
-from sims.common import tuned_laws
-from sims.common.renyi_tallies import natural_cells, two_block_cells
+from sims.common.gaussian_orders import GaussianPair, law_of
+from sims.common.renyi_tallies import natural_trial, two_block_trial
+from sims.common.tuned_laws import Price
 from tests.conftest import ALPHA, seed
 from tests.figures.sharing import records_of
 
 TRIALS = {"ps22-2": 100_000, "ps22-3": 100_000, "ps22-4": 200_000, "ps22-8": 100_000}
+MEANS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
+PAIR, PRICE = GaussianPair(), Price()
 LAWS = (
     "logarithmic:mean=10",
     "logarithmic:mean=1e6",
@@ -71,13 +72,14 @@ def test_figure_2_has_the_values_of_the_paper():
 
 def test_figure_3_has_the_values_of_the_paper():
     at = np.array([5.0, 50.0])
-    golden = {0.0: (2.162, 6.15), 1.0: (2.779, 6.77), 5.0: (4.432, 8.42)}
-    for eta, (low, high) in golden.items():
-        assert ps22_3.claim(eta, at)[0] == pytest.approx(low, abs=5e-4)
-        assert ps22_3.claim(eta, at)[1] == pytest.approx(high, abs=5e-3)
-    assert ps22_3.poisson_claim(at)[0] == pytest.approx(2.763, abs=5e-4)
-    assert ps22_3.poisson_claim(at)[1] == pytest.approx(7.62, abs=5e-3)
-    fine = ps22_3.poisson_claim(np.linspace(1.02, 50.0, 400))
+    golden = {
+        "eta=0": (2.162, 6.15), "eta=1": (2.779, 6.77), "eta=5": (4.432, 8.42),
+        "poisson": (2.763, 7.62),
+    }  # fmt: skip
+    for name, (low, high) in golden.items():
+        assert ps22_3.claim(name, at)[0] == pytest.approx(low, abs=5e-4)
+        assert ps22_3.claim(name, at)[1] == pytest.approx(high, abs=5e-3)
+    fine = ps22_3.claim("poisson", np.linspace(1.02, 50.0, 400))
     assert np.all(np.diff(fine) >= 0.0)
 
 
@@ -95,7 +97,7 @@ def test_figure_3_has_the_values_of_the_paper():
 def test_figure_4_has_the_values_of_the_paper(name, values):
     for mean, epsilon in values.items():
         digits = 5e-4 if round(epsilon, 2) != epsilon else 5e-3
-        assert ps22_4.claim(name, mean) == pytest.approx(epsilon, abs=digits)
+        assert PRICE.epsilon(law_of(name, mean)) == pytest.approx(epsilon, abs=digits)
 
 
 @pytest.mark.parametrize(
@@ -120,10 +122,10 @@ def fine_pair(law, cut):
     # Farther down f(x) - f(0) has no digits left; nothing there matters below order 9.
     edges = np.arange(-6.5, 9.0, 0.02)
     if cut is None:
-        return [orders.natural_law(law, edges, s) for s in (0.0, orders.SHIFT)]
+        return [orders.natural_law(law, edges, s) for s in PAIR.sides]
     edges = np.unique(np.append(edges, cut))
     edges = edges[(np.abs(edges - cut) > 1e-6) | (edges == cut)]
-    sides = [orders.two_block_law(edges, cut, s) for s in (0.0, orders.SHIFT)]
+    sides = [orders.two_block_law(edges, cut, s) for s in PAIR.sides]
     return [tuned_law(side, law) for side in sides]
 
 
@@ -131,11 +133,11 @@ def fine_pair(law, cut):
 @pytest.mark.parametrize("blocks", [False, True])
 def test_divergences_by_quadrature_are_those_of_fine_bins(text, blocks):
     law = parse(text)
-    cut = orders.two_block_cut(law) if blocks else None
+    cut = PAIR.two_block_cut(law) if blocks else None
     at = np.array([1.5, 3.0, 8.0])
     first, second = fine_pair(law, cut)
     binned = [renyi_divergence(first, second, at), renyi_divergence(second, first, at)]
-    exact = orders.tuned_renyi(at, law, cut)
+    exact = PAIR.tuned_renyi(at, law, cut)
     # Bins only lose, and little: the loss hardly varies within 0.02.
     assert np.all(binned <= exact * (1 + 1e-9))
     np.testing.assert_allclose(binned, exact, rtol=2e-3)
@@ -144,16 +146,16 @@ def test_divergences_by_quadrature_are_those_of_fine_bins(text, blocks):
 def test_a_single_run_and_the_mirrored_order():
     at = np.array([2.0, 9.0])
     one = parse("point_mass:count=1")
-    np.testing.assert_allclose(orders.tuned_renyi(at, one)[0], 0.1 * at, rtol=1e-9)
+    np.testing.assert_allclose(PAIR.tuned_renyi(at, one)[0], 0.1 * at, rtol=1e-9)
     # Smaller is better: data against neighbour is neighbour against data mirrored.
     law = parse("tnb:eta=2,mean=30")
-    mirrored = orders.tuned_renyi(at, law, 39.0)
-    np.testing.assert_allclose(mirrored[0], orders.tuned_renyi(at, law)[1], rtol=1e-9)
+    mirrored = PAIR.tuned_renyi(at, law, 39.0)
+    np.testing.assert_allclose(mirrored[0], PAIR.tuned_renyi(at, law)[1], rtol=1e-9)
 
 
 def test_a_fixed_number_of_runs_nears_composition():
     law = parse("point_mass:count=10")
-    exact = orders.tuned_renyi(np.array([3.0, 10.0]), law)[0]
+    exact = PAIR.tuned_renyi(np.array([3.0, 10.0]), law)[0]
     # The best of ten is post-processing of ten runs; no theorem does better.
     assert np.all(exact < 0.1 * 10 * np.array([3.0, 10.0]))
     assert exact[1] > 0.85 * 10.0
@@ -164,9 +166,9 @@ def test_a_fixed_number_of_runs_nears_composition():
 @pytest.mark.parametrize("text", LAWS)
 def test_the_two_block_order_meets_lemma_7_and_stays_below_the_claims(text):
     law = parse(text)
-    base = curves.gaussian(1.0 / orders.SHIFT)
+    base = curves.gaussian(1.0 / PAIR.shift)
     at = np.array([10.0, 15.0, 20.0])
-    exact = orders.tuned_renyi(at, law, orders.two_block_cut(law))[0]
+    exact = PAIR.tuned_renyi(at, law, PAIR.two_block_cut(law))[0]
     bound = generic_renyi(base, law, corrected=False)(at)
     assert np.all(exact <= bound)
     assert exact[-1] > 0.99 * bound[-1]
@@ -183,41 +185,40 @@ def test_exact_epsilons_are_those_of_fine_bins(text):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(np.maximum(first - delta, 0.0)) - np.log(second)
 
-    epsilon, cut, end = orders.best_block(law, value)
+    epsilon, cut, end = PAIR.best_block(law, value)
     assert end <= cut
     first, second = fine_pair(law, cut)
-    assert orders.two_block_epsilon(law, delta) == pytest.approx(epsilon)
+    assert PAIR.two_block_epsilon(law, delta) == pytest.approx(epsilon)
     assert epsilon_at_delta(first, second, delta) == pytest.approx(epsilon, abs=2e-3)
-    best = tuned_epsilon(curves.gaussian(1.0 / orders.SHIFT), law, delta).epsilon
+    best = tuned_epsilon(curves.gaussian(1.0 / PAIR.shift), law, delta).epsilon
     assert epsilon < best
 
 
 def test_one_run_has_the_epsilon_of_the_gaussian_mechanism():
-    exact = gaussian_epsilon(1e-6, 1.0 / orders.SHIFT)
-    assert ps22_4.exact("naive", 1) == pytest.approx(exact, abs=1e-4)
+    exact = gaussian_epsilon(1e-6, 1.0 / PAIR.shift)
+    one = PAIR.two_block_epsilon(law_of("naive", 1), PRICE.delta)
+    assert one == pytest.approx(exact, abs=1e-4)
     assert exact == pytest.approx(1.9945, abs=5e-5)
 
 
 @pytest.mark.parametrize("text", [*LAWS, "point_mass:count=10"])
 def test_bins_have_the_laws_of_the_mechanisms(text):
     law = parse(text)
-    edges = orders.natural_edges(law, 10_000)
-    cut = orders.two_block_cut(law)
-    cells = [(natural_cells(law, edges), lambda s: orders.natural_law(law, edges, s))]
+    edges = PAIR.natural_edges(law, 10_000)
+    cut = PAIR.two_block_cut(law)
+    grids = [(natural_trial, lambda s: orders.natural_law(law, edges, s))]
     if law.family != "point_mass":
-        blocks = orders.two_block_edges(law, cut, 10_000)
-        cells.append(
+        blocks = PAIR.two_block_edges(law, cut, 10_000)
+        grids.append(
             (
-                two_block_cells(law, cut, blocks),
+                two_block_trial,
                 lambda s: tuned_law(orders.two_block_law(blocks, cut, s), law),
             )
         )
-    for (mechanism, sides), host in cells:
-        assert mechanism.law is not None
-        for (data, params), shift in zip(sides, (0.0, orders.SHIFT), strict=True):
-            np.testing.assert_allclose(
-                mechanism.law(data, params).probabilities, host(shift), atol=1e-13
-            )
+    for trial, host in grids:
+        for side, shift in enumerate(PAIR.sides):
+            exact = trial(law, side, 10_000, PAIR).beside["exact"]
+            np.testing.assert_allclose(exact, host(shift), atol=1e-13)
     with pytest.raises(InputError, match="contain the cut"):
         orders.two_block_law([0.0, 1.0], 0.5, 0.0)
 
@@ -272,19 +273,22 @@ def test_renyi_interval_of_an_unseen_outcome_and_bad_input():
 
 
 @pytest.mark.parametrize("name", ["ps22-2", "ps22-3"])
-@pytest.mark.parametrize("overlay", [natural_overlay, two_block_overlay])
+@pytest.mark.parametrize("order", ["natural", "two_block"])
 def test_simulated_divergences_agree_with_the_exact_laws(
-    records, name, overlay, monkeypatch
+    records, name, order, monkeypatch
 ):
     # Every order, also those at which the figure finds the bins too coarse.
     monkeypatch.setattr(renyi_overlay, "RESOLVED", 0.0)
-    record = registry.load(name, records)
+    record = registry.load(name, records)[order]
     at = np.array([1.5, 2.0, 3.0, 4.0, 6.0])
+    if name == "ps22-2":
+        laws = [law_of("eta=0", mean) for mean in record["mean"].values]
+    else:
+        laws = [law_of(law, ps22_3.MEAN) for law in record["law"].values]
+    assert len(laws) >= 4
     # Limits of one law hold together for all orders; the laws share the error.
-    confidence = 1.0 - ALPHA / len(record.values["natural_laws"])
-    found = overlay(record, at, [at] * 6, confidence)
-    assert len(found) >= 4
-    for each in found:
+    confidence = 1.0 - ALPHA / len(laws)
+    for each in overlays(record, laws, at, [at] * len(laws), PAIR, confidence):
         assert each.point_order.size == at.size
         assert np.all(each.points.low <= each.binned)
         assert np.all(each.binned <= each.points.high)
@@ -292,65 +296,69 @@ def test_simulated_divergences_agree_with_the_exact_laws(
 
 
 def test_tallies_follow_their_laws_and_no_other(records):
-    record = registry.load("ps22-2", records)
+    record = registry.load("ps22-2", records)["two_block"]
     per_test = ALPHA / (2 * len(MEANS))
-    for row, mean in enumerate(MEANS):
-        edges, cut = record.arrays["two_block_edges"][row], record.arrays["cuts"][row]
-        for side, shift in enumerate((0.0, orders.SHIFT)):
-            run = orders.two_block_law(edges, cut, shift)
+    for mean in MEANS:
+        for side, shift in zip(record["side"].values, PAIR.sides, strict=True):
+            row = record.sel(mean=mean, side=side)
+            run = orders.two_block_law(row["edges"], float(row["cut"]), shift)
             p_values = []
             for factor in (1.0, 1.3):
                 law = from_mean("logarithmic", factor * mean)
-                tallies = record.arrays["two_block_counts"][row, side, :-1]
+                tallies = row["tally"].values[:-1]
                 p_values.append(goodness_of_fit(tallies, tuned_law(run, law)[:-1]))
             assert p_values[0] > per_test
             assert p_values[1] < per_test
 
 
 def test_simulated_divergence_shows_that_tuning_costs_privacy(records):
-    record = registry.load("ps22-2", records)
-    data, neighbour = record.arrays["two_block_counts"][-1, :, :-1]
+    record = registry.load("ps22-2", records)["two_block"]
+    data, neighbour = record["tally"].sel(mean=1_000_000).values[:, :-1]
     found = renyi_interval(data, neighbour, [4.0], 1.0 - ALPHA)
     # A single run has 0.1 times the order; the exact value here is 3.2.
     assert found.low[0] > 0.4
 
 
 def test_audited_epsilons_are_lower_bounds_as_large_as_planned(records):
-    record = registry.load("ps22-4", records)
-    trials, error = TRIALS["ps22-4"], ALPHA / (3 * len(record.values["laws"]))
+    record = registry.load("ps22-4", records)["audits"]
+    trials, error = TRIALS["ps22-4"], ALPHA / (3 * record.sizes["law"])
     usual = ps22_4.audited(record)
     careful = ps22_4.audited(record, 1.0 - error)
-    least = []
-    for row, (cut, end) in enumerate(record.arrays["plans"]):
-        law = parse(record.values["laws"][row])
-        assert careful[row]["lower"] <= careful[row]["exact"]
+    least = {}
+    for text, (name, mean) in ps22_4.LAWS.items():
+        row = record.sel(law=text, side="data")
+        assert careful[text] <= float(row["exact"])
         # Power: the bound at the worst counts that chance allows.
+        cut, end = float(row["cut"]), float(row["end"])
         first, second = (
-            float(orders.two_block_masses(law, cut, end, s))
-            for s in (0.0, orders.SHIFT)
+            float(orders.two_block_masses(law_of(name, mean), cut, end, s))
+            for s in PAIR.sides
         )
         seen = stats.binom.isf(1.0 - error, trials, first)
         other = stats.binom.isf(error, trials, second)
         low = clopper_pearson_lower(seen, trials, error=0.05 / 4) - 1e-6
         high = clopper_pearson_upper(other, trials, error=0.05 / 4)
-        least.append(math.log(max(float(low), 1e-300) / float(high)))
-        assert usual[row]["lower"] >= max(least[-1], 0.0) - 1e-9
+        least[text] = math.log(max(float(low), 1e-300) / float(high))
+        assert usual[text] >= max(least[text], 0.0) - 1e-9
     # The audit tells a million runs on average from a single one.
-    single, row = ps22_4.exact("naive", 1), record.values["means"].index(1_000_000)
-    assert usual[row]["lower"] >= least[row] > single
+    single = float(record["exact"].sel(law="naive of mean 1", side="data"))
+    many = "eta=0 of mean 1000000"
+    assert usual[many] >= least[many] > single
 
 
 def test_audits_name_their_laws_and_events(records):
-    record = registry.load("ps22-4", records)
-    names = zip(record.values["families"], record.values["means"], strict=True)
-    for (name, mean), text in zip(names, record.values["laws"], strict=True):
-        law = parse(text)
-        assert law.mean == pytest.approx(mean, rel=1e-9)
-        assert law == parse(text) or audits.law_of(name, mean).family == law.family
-    for cut, end in record.arrays["plans"]:
-        run = audits.run_law(cut, end, orders.SHIFT)
+    record = registry.load("ps22-4", records)["audits"]
+    assert record["law"].values.tolist() == list(ps22_4.LAWS)
+    for text, (name, mean) in ps22_4.LAWS.items():
+        assert law_of(name, mean).mean == pytest.approx(mean, rel=1e-9)
+        assert text == f"{name} of mean {mean}"
+        row = record.sel(law=text)
+        # Both sides by one plan.
+        assert np.ptp(row["cut"].values) == np.ptp(row["end"].values) == 0.0
+        plan = ps22_4.Plan(float(row["cut"][0]), float(row["end"][0]))
+        run = plan.run_law(PAIR.shift)
         assert run.sum() == pytest.approx(1.0, abs=1e-12)
-        assert run[audits.EVENT] == special.ndtr(end - orders.SHIFT)
+        assert run[int(ps22_4.EVENT)] == special.ndtr(plan.end - PAIR.shift)
 
 
 def test_simulated_conditional_sampling_agrees_with_the_exact_divergence(records):
@@ -440,14 +448,14 @@ def test_points_and_exact_curves_are_drawn(drawn):
     left, right = drawn["ps22-3"].axes
     assert (len(left.containers), len(right.containers)) == (5, 4)
     (axes,) = drawn["ps22-4"].axes
-    assert len(axes.containers) == sum(map(len, audits.MEANS.values()))
+    assert len(axes.containers) == len(ps22_4.LAWS) == 26
     (axes,) = drawn["ps22-8"].axes
     assert len(axes.containers) == 1
 
 
 def test_claims_agree_with_the_accountant():
-    base = curves.zcdp(tuned_laws.RHO)
+    base = curves.zcdp(PRICE.rho)
     for name, mean, theorem in (("eta=5", 30, "PS-Thm2"), ("poisson", 20, "PS-Thm6")):
-        law = audits.law_of(name, mean)
-        other = tuned_epsilon(base, law, tuned_laws.DELTA, theorems=[theorem]).epsilon
-        assert ps22_4.claim(name, mean) == pytest.approx(other, abs=1e-5)
+        law = law_of(name, mean)
+        other = tuned_epsilon(base, law, PRICE.delta, theorems=[theorem]).epsilon
+        assert PRICE.epsilon(law) == pytest.approx(other, abs=1e-5)

@@ -1,16 +1,15 @@
 """Figure 7 of Papernot & Steinke: what is drawn, and from which numbers."""
 
-import contextlib
-import json
 import os
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from figures import ps22_7
-from figures.common import search_accuracy
 from figures.common.search_accuracy import (
+    POINTS,
+    SEARCHES,
+    Point,
     budget,
     curve,
     expected,
@@ -27,51 +26,28 @@ from jaxsel.families.tuning.bounds.released_search_budget import (
 )
 from jaxsel.host.errors import InputError
 from jaxsel.pictures import style
-from sims import ps22_7 as tuned_accuracy
+from jaxsel.sweeps.axes import Place
 from sims.common import digits_accuracies
 from sims.common.digits_accuracies import AccuracyTable
-from sims.ps22_7 import RELEASED, SEARCHES
-from sims.registry import Result
+from sims.experiment import compute
 from tests.conftest import ALPHA, seed
 
 TRIALS = 20_000
 REAL = os.environ.get(FOLDER_VARIABLE)
-FEW = {
-    name: search._replace(gammas=(0.0015, 0.1, 0.5))
-    for name, search in SEARCHES.items()
-}
-
-
-def _record(found: dict) -> Result:
-    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-    values = {k: v for k, v in found.items() if k not in arrays}
-    return Result(arrays, json.loads(json.dumps(values)))
-
-
-@contextlib.contextmanager
-def _few() -> Iterator[AccuracyTable]:
-    """Inside: three gammas for each law, and scikit-learn's digits alone."""
-    table = digits_accuracies.load("digits")
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (tuned_accuracy, search_accuracy, ps22_7):
-            patch.setattr(module, "SEARCHES", FEW)
-        for module in (tuned_accuracy, ps22_7):
-            patch.setattr(module, "tables", lambda: {"digits": table})
-        search_accuracy._densely.cache_clear()
-        yield table
-    search_accuracy._densely.cache_clear()
+# Three gammas for each law.
+FEW = [name for name, point in POINTS.items() if point.gamma in (0.0015, 0.1, 0.5)]
 
 
 @pytest.fixture
-def few():
-    with _few() as table:
-        yield table
+def digits():
+    return digits_accuracies.load("digits")
 
 
 @pytest.fixture(scope="module")
 def record():
-    with _few():
-        return _record(tuned_accuracy.run(trials=TRIALS, seed=seed(), progress=False))
+    """Scikit-learn's digits alone."""
+    chosen = {"table": ["digits"], "point": FEW}
+    return compute(ps22_7.searched, chosen, trials=TRIALS, seed=seed(), progress=False)
 
 
 # --- the searches ---------------------------------------------------------------------
@@ -83,7 +59,24 @@ def test_searches_are_those_of_the_released_code():
     assert {s.gammas[-1] for s in SEARCHES.values()} == {0.5}
     for name, eta in (("eta=0", 0.0), ("eta=1", 1.0), ("eta=0.5", 0.5)):
         assert SEARCHES[name].law(0.1).parameters == {"eta": eta, "gamma": 0.1}
-    assert SEARCHES["poisson"].law(0.025).parameters == {"mean": 2.5}
+    assert Point("poisson", 0.025).law.parameters == {"mean": 2.5}
+    assert len(POINTS) == 36
+
+
+def test_tables_have_seeds_of_their_own_and_families_share_one():
+    size = {"table": 3, "point": 36}
+    found = [
+        ps22_7._address(Place({"table": table, "point": point}, size))
+        for table in range(3)
+        for point in range(36)
+    ]
+    # 29 truncated negative binomial laws, then 7 Poisson laws.
+    assert found == [
+        (10 * table + part, number)
+        for table in range(3)
+        for part, count in ((0, 29), (1, 7))
+        for number in range(count)
+    ]
 
 
 def test_mean_of_the_best_by_hand():
@@ -98,50 +91,72 @@ def test_mean_of_the_best_by_hand():
 
 def test_tables_without_the_authors(monkeypatch):
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
-    assert RELEASED not in tuned_accuracy.tables()
-    assert "digits" in tuned_accuracy.tables()
+    assert ps22_7.RELEASED not in ps22_7.tables()
+    assert "digits" in ps22_7.tables()
 
 
-def test_simulated_means_cover_the_exact_ones(few, record):
-    members = [s.law(gamma) for s in FEW.values() for gamma in s.gammas]
-    found = simulated(few, record.arrays["counts_digits"], 1.0 - ALPHA / len(members))
-    exact = np.array([expected(few, law) for law in members])
+def test_simulated_means_cover_the_exact_ones(digits, record):
+    found = simulated(record.sel(table="digits"), digits, 1.0 - ALPHA / len(FEW))
+    assert found["point"].values.tolist() == FEW
+
+    def means(factor: float) -> np.ndarray:
+        points = [POINTS[name] for name in FEW]
+        return np.array(
+            [
+                expected(digits, each._replace(gamma=min(0.9, factor * each.gamma)).law)
+                for each in points
+            ]
+        )
+
+    exact = means(1.0)
     assert np.all((found["low"] <= exact) & (exact <= found["high"]))
-    # A law with half as many runs lies outside somewhere.
-    other = np.array([expected(few, s.law(g)) for s in FEW.values() for g in
-                      (0.003, 0.2, 0.8)])  # fmt: skip
+    # A law with another number of runs lies outside somewhere.
+    other = means(2.0)
     assert np.any((other < found["low"]) | (other > found["high"]))
+
+
+def test_tables_of_any_size_are_searched_in_one_grid():
+    chosen = {"table": ["digits", "mnist"], "point": FEW[:1]}
+    found = compute(ps22_7.searched, chosen, trials=100, progress=False)
+    for name in ("digits", "mnist"):
+        table = ps22_7.TABLES[name]
+        means = simulated(found.sel(table=name), table)
+        assert table.correct.min() <= float(means["mean"][0]) * table.test_images
+        assert int(found.counts.sel(table=name).sum()) == 100
+    # What only the larger table has was never the best of the smaller one.
+    own = [*map(str, range(table.correct.size)), "none"]
+    assert int(found.counts.sel(table="mnist", outcome=own).sum()) == 100
 
 
 # --- what is drawn --------------------------------------------------------------------
 
 
-def test_drawing(few, record, monkeypatch, tmp_path):
-    monkeypatch.setattr(ps22_7, "load", lambda name: record)
+def test_drawing(digits, record, tmp_path):
     with style.applied():
-        canvas = ps22_7.draw()
+        canvas = ps22_7.draw(record)
     shown, *searches = canvas.axes
     assert len(searches) == 3
     rates, accuracies = map(np.asarray, shown.get_lines()[0].get_data())
-    assert sorted(accuracies * 360) == pytest.approx(sorted(few.correct.ravel()))
-    assert set(rates) == set(few.learning_rates)
-    best = few.correct.max() / 360
+    assert sorted(accuracies * 360) == pytest.approx(sorted(digits.correct.ravel()))
+    assert set(rates) == set(digits.learning_rates)
+    best = digits.correct.max() / 360
     for axis, axes in zip(ps22_7.AXES, searches, strict=True):
         lines = {line.get_label(): line for line in axes.get_lines()}
         highest = np.asarray(lines["Not private: the best"].get_ydata())
         assert highest.tolist() == [best, best]
         for name, label in ps22_7.NAMES.items():
+            points = [POINTS[each] for each in FEW if POINTS[each].search == name]
             x, y = map(np.asarray, lines[label].get_data())
-            expected_x, expected_y = curve(few, name, axis)
+            expected_x, expected_y = curve(digits, points, axis)
             np.testing.assert_array_equal(x, expected_x)
             np.testing.assert_array_equal(y, expected_y)
             assert np.all(np.diff(x) > 0.0)
             assert np.all(np.diff(y) > -1e-12)
             assert y[-1] < best
             # the curve passes through the laws of the points, read by straight lines
-            for gamma in FEW[name].gammas:
-                at = budget(numbers_of(few), name, gamma, axis)
-                exact = expected(few, FEW[name].law(gamma))
+            for point in points:
+                at = budget(numbers_of(digits), point, axis)
+                exact = expected(digits, point.law)
                 assert np.interp(at, x, y) == pytest.approx(exact, abs=1e-3)
     text = canvas.get_supxlabel()
     assert "is not at hand" in text
@@ -150,46 +165,52 @@ def test_drawing(few, record, monkeypatch, tmp_path):
     assert all(path.stat().st_size > 40_000 for path in written)
 
 
-def test_axes_are_ordered_as_proved(few):
-    for name, search in FEW.items():
-        for gamma in search.gammas:
-            found = {
-                axis: budget(numbers_of(few), name, gamma, axis)
-                for axis in (*ps22_7.AXES, "least")
-            }
-            assert found["envelope"] < found["theorem"]
-            # no conversion to a small delta is free
-            assert found["least"] < found["theorem"]
-            if name in ("eta=0", "eta=0.5") and gamma == 0.5:
-                assert found["released"] < found["least"] - 0.3
+def test_axes_are_ordered_as_proved(digits):
+    for point in (POINTS[name] for name in FEW):
+        found = {
+            axis: budget(numbers_of(digits), point, axis)
+            for axis in (*ps22_7.AXES, "least")
+        }
+        assert found["envelope"] < found["theorem"]
+        # no conversion to a small delta is free
+        assert found["least"] < found["theorem"]
+        if point.search in ("eta=0", "eta=0.5") and point.gamma == 0.5:
+            assert found["released"] < found["least"] - 0.3
 
 
-def test_a_record_of_another_table_is_refused(few, record, monkeypatch):
-    other = record._replace(values=record.values | {"digests": {"digits": "x"}})
-    monkeypatch.setattr(ps22_7, "load", lambda name: other)
+def test_a_smaller_delta_costs_more_where_there_is_one(digits):
+    point = Point("eta=1", 0.1)
+    for axis in (*ps22_7.AXES, "least"):
+        costs = [budget(numbers_of(digits), point, axis, d) for d in (1e-5, 1e-6)]
+        if axis in ("theorem", "envelope"):
+            assert costs[0] < costs[1]
+        else:
+            assert costs[0] == costs[1]
+
+
+def test_a_record_of_another_table_is_refused(record):
+    other = record.assign(table_mark=record["table_mark"] + 1)
     with pytest.raises(InputError, match="record of ps22-7 is of another table digits"):
-        ps22_7.draw()
+        ps22_7.draw(other)
 
 
 # --- the paper's finding --------------------------------------------------------------
 
 
-def test_poisson_is_best_in_the_middle_on_the_first_two_axes():
-    table = digits_accuracies.load("digits")
+def test_poisson_is_best_in_the_middle_on_the_first_two_axes(digits):
     for axis, middle in (("released", (2.0, 4.5)), ("theorem", (4.25, 6.0))):
-        assert leaders(table, axis, np.linspace(*middle, 5)) == ["poisson"] * 5
+        assert leaders(digits, axis, np.linspace(*middle, 5)) == ["poisson"] * 5
         # and no longer with more privacy to spend
-        assert leaders(table, axis, np.array([7.5])) != ["poisson"]
-    assert leaders(table, "theorem", np.array([1.0])) == [""]
+        assert leaders(digits, axis, np.array([7.5])) != ["poisson"]
+    assert leaders(digits, "theorem", np.array([1.0])) == [""]
 
 
-def test_by_the_envelope_the_geometric_law_does_better():
+def test_by_the_envelope_the_geometric_law_does_better(digits):
     # A search that costs less and finds a better network.
-    table = digits_accuracies.load("digits")
     costs, means = [], []
-    for name, gamma in (("eta=1", 0.025), ("poisson", 0.1)):
-        costs.append(budget(numbers_of(table), name, gamma, "envelope"))
-        means.append(expected(table, SEARCHES[name].law(gamma)))
+    for point in (Point("eta=1", 0.025), Point("poisson", 0.1)):
+        costs.append(budget(numbers_of(digits), point, "envelope"))
+        means.append(expected(digits, point.law))
     assert costs[0] < costs[1]
     assert means[0] > means[1]
 
@@ -201,13 +222,13 @@ def test_by_the_envelope_the_geometric_law_does_better():
     not (REAL and released_available(REAL)), reason="the table is not at hand"
 )
 def test_the_paper_s_figure():
-    table = tuned_accuracy.tables()[RELEASED]
+    table = ps22_7.tables()[ps22_7.RELEASED]
     assert table.correct.shape == (400, 1)
     assert table.correct.max() == 9594
     renyi = training_renyi(*numbers_of(table))
 
     def at(name: str, gamma: float) -> tuple[float, float]:
-        law = SEARCHES[name].law(gamma)
+        law = Point(name, gamma).law
         return released_budget(renyi, law).budget, expected(table, law)
 
     def near(found):
