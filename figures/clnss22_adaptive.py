@@ -1,31 +1,64 @@
-"""Cohen et al. 2022, section 1.5.1: adaptive analysis with and without protection."""
+"""An analyst who overfits 500 rows, with and without protection.
 
-from typing import Any
+The population is a real table (Cohen et al. 2022, Theorems 10 and 12 promise
+answers near the population's). One trial draws the rows, asks m random queries and then
+the one that the answers suggest.
+"""
+
+import dataclasses
+from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
-from figures.common.figure import load
 from jaxsel.catalogue import find_claim
-from jaxsel.kernel.statistics import read_moments
+from jaxsel.families.multiplicative_weights.adaptive_analysis import (
+    PROTECTIONS,
+    adaptive_analysis,
+)
+from jaxsel.kernel.engine import Performance
+from jaxsel.kernel.statistics import combine, moments, read_moments
+from jaxsel.language.domains import positive, whole
 from jaxsel.pictures import style
-from sims import clnss22_adaptive as sim
-from sims.clnss22_adaptive import RANGE, SETTINGS
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
+from sims.common.universe import table
 
 TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, and what protects"
+TRIALS = 128
 SECONDS = 14
+
+RANGE = (-2.0, 3.0)  # of all values, but with chance below 1e-12
+NOISE = 0.04  # scale of the plain noises
+# A total epsilon of 46, pure: 40 for the sparse vector, 6 for 60 answers. So few rows bear
+# no less, if answers are to be of use.
+ANSWERS, ANSWER = 60, 0.1  # how many, and epsilon of each
+VECTOR = 40.0 / ANSWERS  # epsilon of each restarted sparse vector
+FAILURES, GAMMA = 60, 1.0
+TEST = 40.0 / (2 * FAILURES + GAMMA)  # epsilon of each Test
+# What is averaged over trials, of an Analysis.
+VALUES = {
+    "answer": lambda outcome: outcome.answer,
+    "empirical": lambda outcome: outcome.empirical,
+    "population": lambda outcome: outcome.population,
+    "gap": lambda outcome: outcome.answer - outcome.population,
+    "max_error": lambda outcome: outcome.max_error,
+}
+_PARTS = ("count", "outside", "sum", "square_high", "square_low")
+
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": (
         "Exact answers",
         {"color": "#d55e00", "linestyle": "-", "marker": "s"},
     ),
     "laplace": (
-        f"Laplace noise, scale {SETTINGS['laplace']['noise_scale']:g}",
+        f"Laplace noise, scale {NOISE:g}",
         {"color": "#7f7f7f", "linestyle": "-.", "marker": "D"},
     ),
     "gaussian": (
-        f"Gaussian noise, scale {SETTINGS['gaussian']['noise_scale']:g}",
+        f"Gaussian noise, scale {NOISE:g}",
         {"color": "#aa4499", "linestyle": "--", "marker": "^"},
     ),
     "weights": (
@@ -39,37 +72,98 @@ LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Rows from the population, and the mechanisms that answer for them."""
+
+    rows: Annotated[int, whole("drawn from the population", at_least=10)] = 500
+    threshold: Annotated[float, positive("of the mechanisms")] = 0.08
+    rate: Annotated[float, positive("of learning")] = 0.24
+
+    def settings(self, protection: str) -> dict[str, Any]:
+        """What protects the answers."""
+        if protection in ("laplace", "gaussian"):
+            return {"noise_scale": NOISE}
+        if protection == "none":
+            return {}
+        weights = {
+            "threshold": self.threshold,
+            "rate": self.rate,
+            "answer_scale": 1.0 / (self.rows * ANSWER),
+        }
+        if protection == "weights":
+            return weights | {
+                "max_updates": ANSWERS,
+                "threshold_scale": 2.0 / (self.rows * VECTOR),
+                "query_scale": 4.0 / (self.rows * VECTOR),
+            }
+        return weights | {
+            "distance": self.threshold / 2.0,
+            "gamma": GAMMA,
+            "repetitions": 25,
+            "max_failures": FAILURES,
+            "max_answers": ANSWERS,
+            "test_scale": 1.0 / (self.rows * TEST),
+        }
+
+
+@cells(address=counted("protection"), performance=Performance(block_size=32))
+def analysed(
+    protection: str = over(*PROTECTIONS),
+    queries: Annotated[int, whole("before the last", at_least=1)] = over(
+        3, 10, 30, 100, 300, 1000
+    ),
+    sample: Sample = Sample(),
+) -> Trial:
+    """Moments of each value."""
+    data = table(attributes=11)
+    shares = data.counts / data.rows
+    return Trial(
+        adaptive_analysis(sample.rows, protection=protection),
+        shares,
+        sample.settings(protection) | {"queries": queries},
+        statistic=combine({name: moments(f, *RANGE) for name, f in VALUES.items()}),
+        beside={"distance": _expected_distance(shares, sample.rows)},
+    )
+
+
+def _expected_distance(shares: np.ndarray, rows: int) -> float:
+    """Mean total variation distance of the rows' shares from the population's."""
+    # E|X - np| = 2 k (1 - p) P[X = k], k = floor(np) + 1 (de Moivre).
+    k = np.floor(rows * shares) + 1.0
+    deviation = 2.0 * k * (1.0 - shares) * stats.binom.pmf(k, rows, shares)
+    return 0.5 * float(np.sum(deviation)) / rows
+
+
 def spent() -> tuple[float, float]:
     """epsilon of the two mechanisms with respect to the rows, as their claims give it."""
     standard = find_claim("CL-Thm9-budget").evaluate(
-        updates=sim.ANSWERS, test=sim.VECTOR, answer=sim.ANSWER
+        updates=ANSWERS, test=VECTOR, answer=ANSWER
     )
     improved = find_claim("CL-Thm11-budget").evaluate(
-        failures=sim.FAILURES, gamma=sim.GAMMA, test=sim.TEST, answers=sim.ANSWERS,
-        answer=sim.ANSWER,
+        failures=FAILURES, gamma=GAMMA, test=TEST, answers=ANSWERS,
+        answer=ANSWER,
     )  # fmt: skip
     return standard, improved
 
 
-def means(record, protection: str, value: str) -> tuple[np.ndarray, np.ndarray]:
+def means(
+    analysed: xr.Dataset, protection: str, value: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean of a value at each number of queries, and half its 95 % normal interval."""
-    row = record.values["protections"].index(protection)
-    column = list(record.values["values"]).index(value)
+    rows = analysed.sel(protection=protection)
+    columns = {part: rows[f"{value}_{part}"].values for part in _PARTS}
     found = [
-        read_moments(
-            dict(zip(record.values["parts"], cell[column], strict=True)), *RANGE
-        )
-        for cell in record.arrays["sums"][row]
+        read_moments({part: column[place] for part, column in columns.items()}, *RANGE)
+        for place in range(rows.sizes["queries"])
     ]
     spread = [np.sqrt(m.variance / m.count) for m in found]
     return np.array([m.mean for m in found]), stats.norm.ppf(0.975) * np.array(spread)
 
 
-def draw() -> Canvas:
+def draw(analysed: xr.Dataset, sample: Sample = Sample()) -> Canvas:
     """Everything is simulated; the asymptote is exact."""
-    record = load("clnss22-adaptive")
-    values = record.values
-    queries = np.array(values["queries"])
+    queries, population = analysed["queries"].values, table(attributes=11)
     figure, (bare, protected, errors) = style.panels(3, width=11.4, height=4.2)
     panels = (
         (bare, "none", "exact answers"),
@@ -81,7 +175,7 @@ def draw() -> Canvas:
             ("answer", "As answered", "-", look["color"]),
             ("population", "In the population", ":", "white"),
         ):
-            mean, half = means(record, protection, value)
+            mean, half = means(analysed, protection, value)
             axes.plot(queries, mean, color=look["color"], linestyle=line, label=label)
             style.points(
                 axes, queries, mean, mean - half, mean + half, look,
@@ -91,12 +185,12 @@ def draw() -> Canvas:
         axes.set_ylim(0.2, 0.8)
         style.legend(axes, loc="upper left")
     for protection, (label, look) in LOOKS.items():
-        mean, half = means(record, protection, "gap")
+        mean, half = means(analysed, protection, "gap")
         errors.plot(
             queries, mean, color=look["color"], linestyle=look["linestyle"], label=label
         )
         style.points(errors, queries, mean, mean - half, mean + half, look)
-    distance = float(values["distance"])
+    distance = float(analysed.distance[0, 0])
     errors.axhline(
         distance, color="#b00020", linewidth=1.0, linestyle=":",
         label="All of the sample's error",
@@ -110,18 +204,18 @@ def draw() -> Canvas:
     standard, improved = spent()
     style.note(
         figure,
-        f"Population: {values['source']}, {int(values['cells'])} cells; "
-        f"{int(values['rows'])} rows are drawn from it. The analyst asks m random "
+        f"Population: {population.source}, {population.counts.size} cells; "
+        f"{sample.rows} rows are drawn from it. The analyst asks m random "
         "queries, weighs each by how far its answer lies from the population's, and "
         "asks last for the cells with a positive vote. Multiplicative weights: ε = "
         f"{standard:g} (Theorem 9) and {improved:g} (Theorem 11) with respect to the "
-        f"rows, δ = 0, threshold {sim.THRESHOLD:g}, at most {sim.ANSWERS} answers from "
-        f"the rows; Theorem 11's halts after {sim.FAILURES} failed batches, and then "
+        f"rows, δ = 0, threshold {sample.threshold:g}, at most {ANSWERS} answers from "
+        f"the rows; Theorem 11's halts after {FAILURES} failed batches, and then "
         "answers from its hypothesis, right or wrong; "
         "for so few rows no epsilon of use leaves answers of use, and what Theorems 10 "
         "and 12 prove is empty: what is seen is the algorithm, not the theorem. Red: "
         "exact mean total variation distance of the rows from the population, which "
-        f"exact answers reveal as m grows. {int(values['trials']):,} analyses a point, "
+        f"exact answers reveal as m grows. {analysed.attrs['trials']:,} analyses a point, "
         "95 % intervals.",
     )
     return figure

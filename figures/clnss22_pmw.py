@@ -1,32 +1,47 @@
-"""Cohen et al. 2022, Theorems 9 and 11: errors and updates of private multiplicative
-weights."""
+"""Errors and updates of private multiplicative weights (Cohen et al. 2022, section 4.3).
 
+A real table of 256 cells; (1, 1e-6)-DP in all; settings with their constants, learning
+rate 4 g. The analyst asks at each query for the cells that the hypothesis holds too
+rarely, which errs most; one trial is one interaction.
+"""
+
+import dataclasses
 import functools
 import math
-from typing import Any
+from fractions import Fraction
+from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
-from figures.common.figure import load
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights import updates as updates_of
+from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
+from jaxsel.families.multiplicative_weights.repetitive import repetitive
+from jaxsel.kernel.engine import Performance
+from jaxsel.kernel.statistics import counts, histogram
+from jaxsel.language.base import Mechanism
+from jaxsel.language.domains import positive, probability, whole
 from jaxsel.pictures import style
-from sims.clnss22_pmw import (
-    BETA,
-    BETAS,
-    DELTA,
-    EDGES,
-    EPSILON,
-    GAPS,
-    MANY,
-    MECHANISMS,
-    QUERIES,
-)
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
+from sims.common.universe import table
 
 TITLE = "Cohen et al. 2022, Theorems 9 and 11: error of private multiplicative weights"
+TRIALS = 1000
 SECONDS = 15
+
+MECHANISMS = over("hardt_rothblum", "repetitive")
+EDGES = tuple((np.arange(1, 2001) / 4000).tolist())  # of bins of the largest error
+LONG = 500  # queries where updates are counted
+_MOST = 600  # queries of a program
+_BLOCK = Performance(block_size=64)
+BETA = Annotated[float, probability("of a failure")]
+MANY = Annotated[int, whole("queries where beta varies", at_least=1)]
+
 LOOKS: dict[str, dict[str, Any]] = {
     "hardt_rothblum": {"color": "#d55e00", "linestyle": "--", "marker": "s"},
     "repetitive": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
@@ -35,18 +50,123 @@ LABELS = {
     "hardt_rothblum": "Hardt–Rothblum (Theorem 9)",
     "repetitive": "Repetitive sparse vector (Theorem 11)",
 }
-RATES = (
-    ("η = g/2", {"color": "#7f7f7f", "linestyle": "--", "marker": "v"}),
-    ("η = 4g", {"color": "#009e73", "linestyle": "-", "marker": "^"}),
-)
+RATES: dict[str, tuple[str, dict[str, Any]]] = {
+    "η = g/2": (
+        "⌊4 log|X|/g²⌋",
+        {"color": "#7f7f7f", "linestyle": "--", "marker": "v"},
+    ),
+    "η = 4g": (
+        "⌊log|X|/(2g²)⌋",
+        {"color": "#009e73", "linestyle": "-", "marker": "^"},
+    ),
+}
+_SHARP = "η = 4g"
 LEAST_BETA = 1e-30
 
 
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """(epsilon, delta)-DP in all."""
+
+    epsilon: Annotated[float, positive("epsilon in all")] = 1.0
+    delta: Annotated[float, probability("delta in all")] = 1e-6
+
+    def settings(
+        self, name: str, cells: int, rows: int, queries: int, beta: float
+    ) -> weights.Settings:
+        """What is proven for so many queries, with a failure probability."""
+        return getattr(weights, name)(
+            cells, rows, queries, self.epsilon, self.delta, beta, sharp=True
+        )
+
+
+def _mechanism(name: str, queries: int) -> Mechanism:
+    # One program a mechanism: m is a number, not a shape.
+    make = hardt_rothblum if name == "hardt_rothblum" else repetitive
+    return make(max(queries, _MOST), analyst="worst")
+
+
+def _max_error(outcome):
+    return outcome.max_error
+
+
+def _updates(outcome):
+    return outcome.updates
+
+
+def _trial(name: str, queries: int, beta: float, budget: Budget) -> Trial:
+    data = table()
+    found = budget.settings(name, data.counts.size, data.rows, queries, beta)
+    return Trial(
+        _mechanism(name, queries),
+        data.counts,
+        weights.parameters(found) | {"asked": queries},
+        statistic=histogram(_max_error, EDGES),
+    )
+
+
+@cells(address=counted("mechanism"), performance=_BLOCK)
+def by_queries(
+    mechanism: str = MECHANISMS,
+    queries: Annotated[int, whole("of the left panel", at_least=1)] = over(
+        20, 60, 200, 600
+    ),
+    beta: BETA = 0.01,
+    budget: Budget = Budget(),
+) -> Trial:
+    """Histograms of the largest error."""
+    return _trial(mechanism, queries, beta, budget)
+
+
+@cells(address=counted("mechanism", first=4), performance=_BLOCK)
+def by_failure(
+    mechanism: str = MECHANISMS,
+    # 1000 trials bound their quantiles on both sides.
+    failure: BETA = over(0.3, 0.1, 0.03, 0.01),
+    many: MANY = 200,
+    budget: Budget = Budget(),
+) -> Trial:
+    """The same where beta varies."""
+    return _trial(mechanism, many, failure, budget)
+
+
+@cells(address=counted(after=2), share=Fraction(1, 10), performance=_BLOCK)
+def updated(
+    rate: str = over(*RATES),
+    gap: Annotated[float, positive("least error of an update")] = over(
+        0.05, 0.08, 0.13, 0.2, 0.3, 0.45
+    ),
+) -> Trial:
+    """Numbers of updates at errors of ``gap`` and hardly less: noise of gap/80."""
+    counted_cells = table().counts
+    sharp, noise = rate == _SHARP, gap / 80.0
+    return Trial(
+        _mechanism("hardt_rothblum", LONG),
+        counted_cells,
+        {
+            "threshold": 1.2 * gap,
+            "rate": updates_of.learning_rate(gap, sharp=sharp),
+            "max_updates": updates_of.max_updates(counted_cells.size, gap, sharp=sharp),
+            "threshold_scale": noise,
+            "query_scale": noise,
+            "answer_scale": noise,
+            "asked": LONG,
+        },
+        statistic=counts(_updates, LONG + 1),
+    )
+
+
 @functools.cache
-def guarantee(name: str, cells: int, rows: int, queries: int, beta: float) -> float:
+def guarantee(
+    name: str,
+    cells: int,
+    rows: int,
+    queries: int,
+    beta: float,
+    budget: Budget = Budget(),
+) -> float:
     """The proved error alpha of the settings that were simulated."""
-    settings = weights.hardt_rothblum if name == MECHANISMS[0] else weights.repetitive
-    return settings(cells, rows, queries, EPSILON, DELTA, beta, sharp=True).error
+    return budget.settings(name, cells, rows, queries, beta).error
 
 
 def quantile(counts: np.ndarray, level: float) -> tuple[float, float, float]:
@@ -63,77 +183,76 @@ def quantile(counts: np.ndarray, level: float) -> tuple[float, float, float]:
     return edge(math.ceil(total * level)), edge(low), edge(high + 1)
 
 
-def _points(axes, x, rows, level, look) -> None:
-    found = np.array([quantile(row, p) for row, p in zip(rows, level, strict=True)])
-    middle, low, high = found.T
+def _points(axes: Axes, x, rows: xr.DataArray, beta, look: dict[str, Any]) -> None:
+    x, levels = np.asarray(x), 1.0 - np.broadcast_to(beta, len(rows))
+    found = [quantile(row, p) for row, p in zip(rows.values, levels, strict=True)]
+    middle, low, high = np.array(found).T
     # An interval without an upper end is not drawn as if it ended.
     known = np.isfinite(high)
-    x = np.asarray(x)
     style.points(axes, x[known], middle[known], low[known], high[known], look)
 
 
-def draw() -> Canvas:
-    """Lines: proved; points: simulated, with 95 % intervals."""
-    record = load("clnss22-pmw")
-    values, arrays = record.values, record.arrays
-    cells, rows = int(values["cells"]), int(values["rows"])
-    figure, (by_queries, by_beta, updates) = style.panels(3, width=11.4, height=4.3)
-    many = np.unique(np.geomspace(QUERIES[0], 1e6, 60).astype(int))
-    betas = np.geomspace(0.5, LEAST_BETA, 60)
-    for number, name in enumerate(MECHANISMS):
-        look = LOOKS[name]
-        style.line(
-            by_queries, many,
-            [guarantee(name, cells, rows, m, BETA) for m in many.tolist()],
-            look, label=LABELS[name],
-        )  # fmt: skip
-        _points(
-            by_queries, QUERIES, arrays["errors_by_queries"][number],
-            [1.0 - BETA] * len(QUERIES), look,
-        )  # fmt: skip
-        style.line(
-            by_beta, -np.log10(betas),
-            [guarantee(name, cells, rows, MANY, b) for b in betas.tolist()], look,
-            label=LABELS[name],
-        )  # fmt: skip
-        _points(
-            by_beta, -np.log10(BETAS), arrays["errors_by_beta"][number],
-            [1.0 - beta for beta in BETAS], look,
-        )  # fmt: skip
-    gaps = np.geomspace(GAPS[0], GAPS[-1], 80)
-    for number, (label, look) in enumerate(RATES):
-        sharp = number == 1
+def _update_counts(axes: Axes, updated: xr.Dataset, cells: int) -> None:
+    gap = updated["gap"].values
+    gaps = np.geomspace(gap[0], gap[-1], 80)
+    for name in updated["rate"].values:
+        formula, look = RATES[name]
+        sharp = name == _SHARP
         bound = [updates_of.max_updates(cells, g, sharp=sharp) for g in gaps.tolist()]
-        formula = "⌊log|X|/(2g²)⌋" if sharp else "⌊4 log|X|/g²⌋"
-        style.line(updates, gaps, bound, look, label=f"{label}: {formula}")
-        counts = arrays["updates"][number]
-        seen = np.arange(counts.shape[1])
-        mean = counts @ seen / counts.sum(axis=1)
-        most = [int(np.flatnonzero(row)[-1]) for row in counts]
-        least = [int(np.flatnonzero(row)[0]) for row in counts]
-        style.points(updates, GAPS, mean, least, most, look)
-    by_queries.set_xscale("log")
-    by_queries.set_xlabel("Number of queries m")
-    by_queries.set_ylabel(f"Largest error, kept with probability {1 - BETA:g}")
-    by_beta.set_xlabel(f"log₁₀(1/β), m = {MANY} queries")
-    by_beta.set_ylabel("Largest error, kept with probability 1 − β")
-    for axes in (by_queries, by_beta):
+        style.line(axes, gaps, bound, look, label=f"{name}: {formula}")
+        tallies = updated.tally.sel(rate=name).values
+        mean = tallies @ np.arange(tallies.shape[1]) / tallies.sum(axis=1)
+        least, most = np.transpose([np.flatnonzero(row)[[0, -1]] for row in tallies])
+        style.points(axes, gap, mean, least, most, look)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
+    axes.minorticks_off()
+    axes.set_xlabel("Least error g of a query that updates")
+    axes.set_ylabel("Number of updates")
+    style.legend(axes, loc="upper right")
+
+
+def draw(
+    by_queries: xr.Dataset,
+    by_failure: xr.Dataset,
+    updated: xr.Dataset,
+    beta: BETA = 0.01,
+    many: MANY = 200,
+    budget: Budget = Budget(),
+) -> Canvas:
+    """Lines: proved; points: simulated, with 95 % intervals."""
+    data = table()
+    size = data.counts.size
+    figure, (left, middle, right) = style.panels(3, width=11.4, height=4.3)
+    queries, betas = by_queries["queries"].values, np.geomspace(0.5, LEAST_BETA, 60)
+    numbers = np.unique(np.geomspace(queries[0], 1e6, 60).astype(int))
+    for name in by_queries["mechanism"].values:
+        look, proved = LOOKS[name], functools.partial(guarantee, name, size, data.rows)
+        exact = [proved(m, beta, budget) for m in numbers.tolist()]
+        style.line(left, numbers, exact, look, label=LABELS[name])
+        _points(left, queries, by_queries.tally.sel(mechanism=name), beta, look)
+        exact = [proved(many, b, budget) for b in betas.tolist()]
+        style.line(middle, -np.log10(betas), exact, look, label=LABELS[name])
+        failure, row = by_failure["failure"].values, by_failure.tally
+        row = row.sel(mechanism=name)
+        _points(middle, -np.log10(failure), row, failure, look)
+    _update_counts(right, updated, size)
+    left.set_xscale("log")
+    left.set_xlabel("Number of queries m")
+    left.set_ylabel(f"Largest error, kept with probability {1 - beta:g}")
+    middle.set_xlabel(f"log₁₀(1/β), m = {many} queries")
+    middle.set_ylabel("Largest error, kept with probability 1 − β")
+    for axes in (left, middle):
         axes.set_ylim(0.0, 1.25 * axes.get_ylim()[1])  # room for the legend
         style.legend(axes, loc="upper left")
-    updates.set_xscale("log")
-    updates.set_yscale("log")
-    updates.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
-    updates.minorticks_off()
-    updates.set_xlabel("Least error g of a query that updates")
-    updates.set_ylabel("Number of updates")
-    style.legend(updates, loc="upper right")
     style.note(
         figure,
-        f"{values['source']}: n = {rows:,} rows in |X| = {cells} cells; "
-        f"({EPSILON:g}, {DELTA:g})-DP in all, learning rate 4g in the first two "
-        "panels. Each query asks for the cells that the hypothesis holds too rarely, "
+        f"{data.source}: n = {data.rows:,} rows in |X| = {size} cells; "
+        f"({budget.epsilon:g}, {budget.delta:g})-DP in all, learning rate 4g in the first "
+        "two panels. Each query asks for the cells that the hypothesis holds too rarely, "
         "the one that errs most. Lines: proved errors and most updates, constants "
-        f"included. Points: quantiles of {int(values['trials']):,} interactions with "
+        f"included. Points: quantiles of {by_queries.attrs['trials']:,} interactions with "
         "these settings (at probability 1 − β, 95 % intervals); in the last panel "
         "means, and the whole range, with noise of g/80.",
     )

@@ -1,127 +1,181 @@
-"""Cohen et al. 2022, Algorithm 3: what repetition does to an answer, and its cost."""
+"""One query to the repetitive sparse vector: how it is answered, and what it costs.
 
-from typing import Any
+Cohen et al. 2022, Algorithm 3, with gamma, tau and k' of Section 4.2 (k' corrected) and
+margins d from the printed one down. One trial is a run with one query, f - t away from
+the threshold; it is answered bottom or top, or k' batches of Tests fail and it halts.
+Levels and margins are in units of the noise, 1/epsilon'.
+"""
+
+import dataclasses
+import functools
+from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common.figure import load
+from jaxsel.families.repetitive_sparse_vector.error_laws import needed_margin
 from jaxsel.families.repetitive_sparse_vector.laws import query_law, top_chances
+from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
+    repetitive_sparse_vector,
+)
+from jaxsel.families.repetitive_sparse_vector.settings import (
+    RepetitiveSettings,
+    repetitive_settings,
+)
 from jaxsel.host.intervals import clopper_pearson, mean_interval
+from jaxsel.kernel.statistics import combine, counts, sums
+from jaxsel.language.domains import probability, whole
 from jaxsel.pictures import style
-from sims.clnss22_repetitions import BETA, QUERIES, WANTED, margins, settings
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Cohen et al. 2022, Algorithm 3: how repeated Tests answer one query"
+TRIALS = 300_000
 
 LOW, HIGH, FLOOR = -50.0, 10.0, 1e-9
-LEAST = 1  # number of the margin in the left panel
-_LOOKS: tuple[dict[str, Any], ...] = (
-    {"color": "#999999", "linestyle": "-", "marker": "p"},
-    {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    {"color": "#009e73", "linestyle": "--", "marker": "s"},
-    {"color": "#d55e00", "linestyle": "-.", "marker": "^"},
-)
+LEAST = "least for Lemma 4"  # the margin in the left panel
+_LOOKS: dict[str, dict[str, Any]] = {
+    "as printed": {"color": "#999999", "linestyle": "-", "marker": "p"},
+    LEAST: {"color": "#0072b2", "linestyle": "-", "marker": "o"},
+    "3/4 of that": {"color": "#009e73", "linestyle": "--", "marker": "s"},
+    "half of it": {"color": "#d55e00", "linestyle": "-.", "marker": "^"},
+}
+_ANSWERS = ("halted", "bottom", "top")
 _TOP: dict[str, Any] = {"color": "#0072b2", "linestyle": "-", "marker": "o"}
 _BOTTOM: dict[str, Any] = {"color": "#d55e00", "linestyle": "--", "marker": "s"}
 _ONE: dict[str, Any] = {"color": "#7f7f7f", "linestyle": ":", "marker": "."}
 
 
-def curves(margin: float) -> tuple[np.ndarray, Any]:
+@dataclasses.dataclass(frozen=True)
+class Promise:
+    """k answers above the threshold among m queries, with a chance of failure."""
+
+    wanted: Annotated[int, whole("answers above the threshold, k", at_least=1)] = 50
+    queries: Annotated[int, whole("m", at_least=1)] = 2000
+    beta: Annotated[float, probability("of a failure")] = 1e-3
+
+    def settings(self, margin: float | None = None) -> RepetitiveSettings:
+        """Settings of Section 4.2, noise of scale 1; None: the printed margin."""
+        found = repetitive_settings(self.wanted, self.queries, self.beta)
+        printed = found.margin * found.query_epsilon
+        margin = printed if margin is None else margin
+        return found._replace(query_epsilon=1.0, margin=margin)
+
+
+@functools.cache
+def margins(promise: Promise = Promise()) -> dict[str, float]:
+    """The printed one, the least whose failure bound is beta, and two too small."""
+    printed = promise.settings()
+    least = needed_margin(printed, promise.wanted, promise.queries, promise.beta)
+    values = (printed.margin, least, 0.75 * least, 0.5 * least)
+    return dict(zip(_LOOKS, values, strict=True))
+
+
+def _failures(outcome) -> dict:
+    number = outcome.failures
+    return {"sum": number, "squares": number * number}
+
+
+@cells(address=counted())
+def answered(
+    margin: str = over(*_LOOKS),
+    level: float = over(
+        -48.0, -40.0, -34.0, -28.0, -24.0, -20.0, -17.0, -14.0, -11.0, -8.0, -5.0, -2.0,
+        2.0,
+    ),
+    promise: Promise = Promise(),
+) -> Trial:  # fmt: skip
+    """Answers (halted, bottom, top), and failed batches and their squares."""
+    mechanism = repetitive_sparse_vector(event="pattern")
+    return Trial(
+        mechanism,
+        [level],
+        promise.settings(margins(promise)[margin])._asdict(),
+        statistic=combine(
+            {"answers": counts(mechanism.event, 3), "failures": sums(_failures)}
+        ),
+    )
+
+
+def curves(margin: float, promise: Promise = Promise()) -> tuple[np.ndarray, Any]:
     """Levels, and the exact law of a query at each of them."""
     levels = np.linspace(LOW, HIGH, 481)
-    return levels, query_law(levels, settings(margin))
+    return levels, query_law(levels, promise.settings(margin))
 
 
-def points(arrays, values, number: int) -> dict[str, Any]:
-    """(mean, low, high) of answers and of failed batches at margin ``number``."""
-    trials = int(values["trials"])
-    found: dict[str, Any] = {"levels": np.asarray(values["levels"])}
-    for outcome, name in enumerate(("halted", "bottom", "top")):
-        count = arrays["answers"][number, :, outcome]
-        low, high = clopper_pearson(count, trials, 0.95)
-        found[name] = (count / trials, low, high)
-    total, squares = arrays["failures"][number], arrays["squares"][number]
-    low, high = mean_interval(
-        [trials] * total.size,
-        [int(each) for each in total],
-        [int(each) for each in squares],
-        0.95,
-        0.0,
-        float(values["settings"]["failures"]),
-    )
-    found["failures"] = (total / trials, low, high)
-    return found
+def _marks(axes: Axes, x, mean, low, high, seen, look: dict[str, Any]) -> None:
+    style.points(axes, x[seen], mean[seen], low[seen], high[seen], look)
 
 
-def _axis(axes: Axes) -> None:
-    axes.set_xlim(LOW, HIGH)
-    axes.set_xlabel(r"Level $f-t$ of the query, in units of the noise $1/\epsilon'$")
-
-
-def draw() -> Canvas:
-    """Lines: exact laws; points: simulated, with 95 % intervals."""
-    record = load("clnss22-repetitions")
-    figure, (answers, costs) = style.panels(2, width=9.4, height=4.9)
-
-    margin = margins()[LEAST]
-    levels, law = curves(margin)
-    found = points(record.arrays, record.values, LEAST)
-    single, _ = top_chances(levels, settings(margin))
-    style.line(answers, levels, single, _ONE, label="One comparison")
-    shown = (("top", "Answer ⊤", _TOP), ("bottom", "Answer ⊥", _BOTTOM))
-    for name, label, look in shown:
-        style.line(answers, levels, getattr(law, name), look, label=label)
-        mean, low, high = found[name]
-        seen = mean > 0
-        style.points(
-            answers, found["levels"][seen], mean[seen], low[seen], high[seen], look
-        )
-    answers.set_yscale("log")
-    answers.set_ylim(FLOOR, 4.0)
-    answers.set_ylabel("Probability")
-    answers.axvline(0.0, color="#7f7f7f", linewidth=0.8)
-    answers.axvline(-margin, color="#7f7f7f", linewidth=0.8)
+def _answers(axes: Axes, row: xr.Dataset, promise: Promise) -> None:
+    margin, trials = margins(promise)[LEAST], row.attrs["trials"]
+    levels, law = curves(margin, promise)
+    single, _ = top_chances(levels, promise.settings(margin))
+    style.line(axes, levels, single, _ONE, label="One comparison")
+    for name, label, look in (("top", "⊤", _TOP), ("bottom", "⊥", _BOTTOM)):
+        style.line(axes, levels, getattr(law, name), look, label=f"Answer {label}")
+        found = row.answers.isel(answers_0=_ANSWERS.index(name)).values
+        ends = clopper_pearson(found, trials, 0.95)
+        _marks(axes, row["level"], found / trials, *ends, found > 0, look)
+    axes.set_yscale("log")
+    axes.set_ylim(FLOOR, 4.0)
+    axes.set_ylabel("Probability")
     for place, text in ((0.0, "t"), (-margin, "t − d")):
-        answers.annotate(
+        axes.axvline(place, color="#7f7f7f", linewidth=0.8)
+        axes.annotate(
             text, (place, 1.6 * FLOOR), (3, 0), textcoords="offset points", fontsize=8
         )
-    answers.legend(
+    axes.legend(
         loc="center left", frameon=True, framealpha=1.0, edgecolor="none", borderpad=0.2
     )
 
-    names = ("as printed", "least for Lemma 4", "3/4 of that", "half of it")
-    for number, (d, name) in enumerate(zip(margins(), names, strict=True)):
-        levels, law = curves(d)
-        look = _LOOKS[number]
-        label = rf"$d={d:.1f}/\epsilon'$, {name}"
-        width = 1.6 if number else 4.0  # two of the curves nearly coincide
-        style.line(costs, levels, law.failures, look, label=label, linewidth=width)
-        found = points(record.arrays, record.values, number)
-        mean, low, high = found["failures"]
-        seen = low > 0
-        style.points(
-            costs, found["levels"][seen], mean[seen], low[seen], high[seen], look
-        )
-    costs.set_yscale("log")
-    costs.set_ylim(1e-3, 1e3)
-    costs.set_ylabel("Expected number of failed batches")
-    costs.axhline(1.0, color="#7f7f7f", linewidth=0.8)
-    costs.legend(loc="upper left")
 
+def _costs(axes: Axes, found: xr.Dataset, promise: Promise) -> None:
+    trials, most = found.attrs["trials"], promise.settings().failures
+    for name in found["margin"].values:
+        row, look, d = found.sel(margin=name), _LOOKS[name], margins(promise)[name]
+        levels, law = curves(d, promise)
+        label = rf"$d={d:.1f}/\epsilon'$, {name}"
+        width = (
+            4.0 if name == "as printed" else 1.6
+        )  # two of the curves nearly coincide
+        style.line(axes, levels, law.failures, look, label=label, linewidth=width)
+        total = row.failures_sum.values
+        low, high = mean_interval(
+            [trials] * total.size, total.tolist(), row.failures_squares.values.tolist(),
+            0.95, 0.0, float(most),
+        )  # fmt: skip
+        _marks(axes, row["level"], total / trials, low, high, low > 0, look)
+    axes.set_yscale("log")
+    axes.set_ylim(1e-3, 1e3)
+    axes.set_ylabel("Expected number of failed batches")
+    axes.axhline(1.0, color="#7f7f7f", linewidth=0.8)
+    axes.legend(loc="upper left")
+
+
+def draw(answered: xr.Dataset, promise: Promise = Promise()) -> Canvas:
+    """Lines: exact laws; points: simulated, with 95 % intervals."""
+    figure, (answers, costs) = style.panels(2, width=9.4, height=4.9)
+    _answers(answers, answered.sel(margin=LEAST), promise)
+    _costs(costs, answered, promise)
     for axes in (answers, costs):
-        _axis(axes)
-    chosen, trials = settings(), int(record.values["trials"])
+        axes.set_xlim(LOW, HIGH)
+        axes.set_xlabel(
+            r"Level $f-t$ of the query, in units of the noise $1/\epsilon'$"
+        )
+    chosen = promise.settings()
     style.note(
         figure,
-        f"Section 4.2 for m = {QUERIES:,} queries, k = {WANTED} answers ⊤ and β = "
-        f"{BETA:g}: γ = {chosen.gamma:.3f}, batches of τ = 5m² = "
+        f"Section 4.2 for m = {promise.queries:,} queries, k = {promise.wanted} answers "
+        f"⊤ and β = {promise.beta:g}: γ = {chosen.gamma:.3f}, batches of τ = 5m² = "
         f"{chosen.repetitions:,} Tests, k′ = {chosen.failures} (corrected); "
         "averaged over p. Left: the margin d is the least at which the bound on "
-        f"the failure probability (any {QUERIES:,} queries) is β. Right: every ⊤ "
+        f"the failure probability (any {promise.queries:,} queries) is β. Right: every ⊤ "
         "costs one failed batch; what exceeds that is wasted, and at k′ the "
         "algorithm halts. The pseudocode is reconstructed from the proof of Lemma "
-        f"4. Lines: exact. Points: {trials:,} simulated queries each, 95 % "
-        "intervals; none is drawn that reaches down to 0.",
+        f"4. Lines: exact. Points: {answered.attrs['trials']:,} simulated queries each, "
+        "95 % intervals; none is drawn that reaches down to 0.",
     )
     return figure

@@ -1,6 +1,7 @@
 """Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive data analysis."""
 
-from typing import Any
+import dataclasses
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure as Canvas
@@ -14,12 +15,16 @@ from jaxsel.pictures import style
 TITLE = "Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive analysis"
 SIMS = ()
 
-CELLS, QUERIES, ALPHA = 2**20, 10**6, 0.1
-SETTABLE = {
-    "CELLS": whole("of the universe", at_least=2),
-    "QUERIES": whole("how many", at_least=2),
-    "ALPHA": probability("error"),
-}
+
+@dataclasses.dataclass(frozen=True)
+class Analysis:
+    """Queries to rows of a universe, with an error."""
+
+    cells: Annotated[int, whole("of the universe", at_least=2)] = 2**20
+    queries: Annotated[int, whole("how many", at_least=2)] = 10**6
+    alpha: Annotated[float, probability("error")] = 0.1
+
+
 LEAST = 1e5  # of log10 beta, where the displays are drawn to
 DEEPEST = 300.0  # float64 ends there; settings with constants are drawn to it
 DIGITS = np.geomspace(0.31, LEAST, 200)  # log10(1/beta)
@@ -37,42 +42,48 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def displays(digits: np.ndarray) -> dict[str, np.ndarray]:
+def displays(digits: np.ndarray, asked: Analysis = Analysis()) -> dict[str, np.ndarray]:
     """n of each display with constant 1, at log10(1/beta)."""
     found = []
     for digit in digits.tolist():
-        found.append(sizes.sample_sizes(CELLS, QUERIES, ALPHA, -digit * np.log(10.0)))
+        found.append(
+            sizes.sample_sizes(
+                asked.cells, asked.queries, asked.alpha, -digit * np.log(10.0)
+            )
+        )
     names = list(LOOKS)[:4]
     return dict(zip(names, np.array(found).T, strict=True))
 
 
-def with_constants(digits: np.ndarray) -> dict[str, np.ndarray]:
+def with_constants(
+    digits: np.ndarray, asked: Analysis = Analysis()
+) -> dict[str, np.ndarray]:
     """n for error alpha on the rows, at epsilon = alpha and delta = alpha beta or 0."""
-    found = []
+    found, (cells, queries, alpha) = [], dataclasses.astuple(asked)
     for digit in digits.tolist():
         beta = 10.0**-digit
         row = []
         for rows in (weights.hardt_rothblum_rows, weights.repetitive_rows):
-            for delta in (ALPHA * beta, 0.0):
-                row.append(rows(CELLS, QUERIES, ALPHA, ALPHA, delta, beta, sharp=True))
+            for delta in (alpha * beta, 0.0):
+                row.append(rows(cells, queries, alpha, alpha, delta, beta, sharp=True))
         found.append(row)
     names = list(LOOKS)[4:]
     return dict(zip(names, np.array(found).T, strict=True))
 
 
-def draw() -> Canvas:
+def draw(asked: Analysis = Analysis()) -> Canvas:
     """Both panels are formulas; nothing is simulated."""
     figure, (left, right) = style.panels(2, width=9.6, height=4.0)
     for axes, digits, curves in (
-        (left, DIGITS, displays(DIGITS)),
-        (right, DIGITS_CONSTANTS, with_constants(DIGITS_CONSTANTS)),
+        (left, DIGITS, displays(DIGITS, asked)),
+        (right, DIGITS_CONSTANTS, with_constants(DIGITS_CONSTANTS, asked)),
     ):
         for name, rows in curves.items():
             style.line(axes, digits, rows, LOOKS[name], label=name)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("log₁₀(1/β)")
-    edge = np.log(CELLS) * np.log(QUERIES) / ALPHA**2 / np.log(10.0)
+    edge = np.log(asked.cells) * np.log(asked.queries) / asked.alpha**2 / np.log(10.0)
     left.set_ylabel("Rows n, all constants 1")
     left.set_ylim(1e3, 1e10)
     left.axvline(
@@ -84,7 +95,8 @@ def draw() -> Canvas:
     right.set_ylabel("Rows n, constants as derived")
     style.note(
         figure,
-        f"α = {ALPHA:g}, |X| = {words.power(CELLS, 2)}, m = {QUERIES:,} queries. Left: "
+        f"α = {asked.alpha:g}, |X| = {words.power(asked.cells, 2)}, m = "
+        f"{asked.queries:,} queries. Left: "
         "the displays of the theorems (corrected: CL-E16; δ = αβ: CL-E21). Right: rows "
         "for error α on the rows themselves with probability 1 − β, every constant "
         "spelled out, ε = α and δ = αβ, learning rate 4g; generalisation to the "

@@ -1,28 +1,62 @@
-"""Cohen et al. 2022, Section 4: error of sparse vectors against confidence."""
+"""How far from the threshold sparse vectors err: failures at given errors.
 
+m queries of which k, evenly spaced, lie above the threshold and are to be found. The
+error of an algorithm is half the width of the zone around the threshold in which it may
+answer as it likes. Standard sparse vectors (Dwork & Roth 2014: AboveThreshold, k times)
+and the one of Lyu, Su & Li 2017 have the zone t +- alpha; queries lie just outside it.
+The repetitive sparse vector (Cohen et al. 2022, Algorithm 3) has the zone from t - d to
+t, with error d/2; the k queries lie just above it, all others in its middle, where it
+wastes most. One trial is one run of the repetitive sparse vector, and an eighth as many
+runs of the others are made; it fails if an answer is wrong or if it halts before k
+queries were found. All have the same privacy, (1, delta)-DP or 1-DP.
+"""
+
+import dataclasses
 import functools
 import math
-from typing import Any
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any
 
+import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
-from figures.common.figure import load
-from jaxsel.host.intervals import clopper_pearson
-from jaxsel.pictures import style
-from sims.clnss22_svt_error import (
-    DELTA,
-    EPSILON,
-    QUERIES,
-    WANTED,
-    needed_error,
-    noise_of,
-    settings_of,
+from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.accounting.single_run import closed_forms
+from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.families.repetitive_sparse_vector.error_laws import (
+    needed_margin,
+    tuned_settings,
 )
+from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
+    guarantee,
+    repetitive_sparse_vector,
+)
+from jaxsel.families.repetitive_sparse_vector.settings import (
+    RepetitiveSettings,
+    calibrated,
+    repetitive_settings,
+)
+from jaxsel.families.sparse_vector.bounds import good_share, lyu_su_li_noise
+from jaxsel.families.sparse_vector.patterns import SparseNoise
+from jaxsel.families.sparse_vector.sparse import sparse_vector
+from jaxsel.host.intervals import clopper_pearson
+from jaxsel.kernel.engine import Performance
+from jaxsel.kernel.statistics import counts
+from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.pictures import style
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
 
 TITLE = "Cohen et al. 2022, Section 4: error of sparse vectors against confidence"
+TRIALS = 30_000
 SECONDS = 22
+
+BETA = Annotated[float, number("failure probability", above=0.0, below=1.0)]
+BETAS = over(0.3, 0.03, 0.003)
 CONFIDENCES = (0.5, 1.5, 3.0, 6.0, 10.0, 16.0, 24.0, 32.0, 40.0)  # log(1/beta)
 _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "standard": (
@@ -46,56 +80,229 @@ _LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
         {"color": "#009e73", "linestyle": "-.", "marker": "^"},
     ),
 }
-_PANELS = (
-    (DELTA, ("standard", "paper", "least", "tuned")),
-    (0.0, ("standard", "once", "paper", "least", "tuned")),
-)
+_APPROXIMATE = ("standard", "paper", "least", "tuned")
+_PURE = ("standard", "once", "paper", "least", "tuned")
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """Queries to be found among others, (epsilon, delta)-DP in all."""
+
+    queries: Annotated[int, whole("how many", at_least=2)] = 2000
+    wanted: Annotated[int, whole("to be found", at_least=1)] = 50
+    epsilon: Annotated[float, positive("epsilon in all")] = 1.0
+    delta: Annotated[float, probability("delta of the left panel")] = 1e-6
+
+    @property
+    def quiet(self) -> int:
+        """How many others lie before each."""
+        return self.queries // self.wanted - 1
+
+    @property
+    def lengths(self) -> list[int]:
+        """Of the runs of equal queries."""
+        return [self.quiet, 1] * self.wanted
+
+    def pure(self) -> "Search":
+        """The same of the right panel."""
+        return dataclasses.replace(self, delta=0.0)
 
 
 @functools.cache
-def curve(name: str, delta: float) -> np.ndarray:
+def noise_of(name: str, search: Search = Search()) -> SparseNoise:
+    """Noise of the standard sparse vector, or of the one that is noised once.
+
+    The standard one runs AboveThreshold k times, epsilon_r-DP each: Laplace noise of
+    scale 2/epsilon_r on the threshold and 4/epsilon_r on queries. epsilon_r is
+    epsilon/k, or for delta > 0 the largest whose composition is (epsilon, delta)-DP by
+    the Renyi divergences of randomised response, the worst epsilon_r-DP mechanism.
+    """
+    if name == "once":
+        share = good_share(search.wanted)
+        return lyu_su_li_noise(search.epsilon, search.wanted, share=share)
+    low = search.epsilon / search.wanted
+    if search.delta > 0.0:
+        high = search.epsilon
+        for _ in range(40):
+            middle = (low + high) / 2.0
+            if _composed(middle, search) <= search.epsilon:
+                low = middle
+            else:
+                high = middle
+    return SparseNoise(2.0 / low, 4.0 / low, search.wanted, redrawn=True)
+
+
+def _composed(epsilon: float, search: Search) -> float:
+    def curve(order):
+        one = closed_forms.randomised_response_renyi(order, epsilon)
+        return search.wanted * np.asarray(one)
+
+    return renyi_to_epsilon(curve, search.delta).epsilon
+
+
+def _log_tail(gap: np.ndarray) -> np.ndarray:
+    """log P[Lap(1) > gap]."""
+    half = 0.5 * np.exp(-np.abs(gap))
+    return np.where(gap > 0.0, -math.log(2.0) - gap, np.log1p(-half))
+
+
+def spike_failure(noise: SparseNoise, alpha: float, search: Search = Search()) -> float:
+    """Exact chance of a wrong answer: k spikes at alpha, all other levels -alpha."""
+    wide, narrow = noise.threshold_scale, noise.query_scale
+    end = 60.0 * wide  # beyond it the threshold's noise has chance e^-60
+    kink = min(alpha, end)
+    nodes, steps = panels([-end, -kink, 0.0, kink, end], min(wide, narrow))
+    weights = steps * np.exp(-np.abs(nodes) / wide) / (2.0 * wide)
+    # log P[-alpha + xi < nu] and log P[alpha + xi > nu]
+    below = _log_tail(-(nodes + alpha) / narrow)
+    above = _log_tail((nodes - alpha) / narrow)
+    quiet, spikes = search.quiet, 1
+    if not noise.redrawn:
+        quiet, spikes = quiet * search.wanted, search.wanted
+    wrong = -np.expm1(quiet * below + spikes * above) @ weights
+    if not noise.redrawn:
+        return float(wrong)
+    return float(-np.expm1(search.wanted * np.log1p(-min(wrong, 1.0))))
+
+
+def needed_error(noise: SparseNoise, beta: float, search: Search = Search()) -> float:
+    """Least alpha at which ``spike_failure`` is at most beta."""
+    low, high = 0.0, noise.query_scale
+    while spike_failure(noise, high, search) > beta:
+        low, high = high, 2.0 * high
+    for _ in range(40):
+        middle = (low + high) / 2.0
+        wrong = spike_failure(noise, middle, search) > beta
+        low, high = (middle, high) if wrong else (low, middle)
+    return high
+
+
+@functools.cache
+def settings_of(
+    name: str, beta: float, search: Search = Search()
+) -> RepetitiveSettings:
+    """Settings of the repetitive sparse vector that are proven (1, delta)-DP.
+
+    "paper": Section 4.2 or Remark 2 (k' corrected), epsilon' calibrated; "least": the
+    same with the least d that its exact law allows; "tuned": all settings chosen.
+    """
+    asked = search.wanted, search.queries
+    total = search.epsilon, search.delta
+    if name == "tuned":
+        return tuned_settings(*asked, beta, *total)
+    if name == "paper":
+        return calibrated(repetitive_settings(*asked, beta, *total), *total)
+    found = settings_of("paper", beta, search)
+    return found._replace(margin=needed_margin(found, *asked, beta))
+
+
+# --- Simulation -----------------------------------------------------------------------
+
+
+@functools.cache
+def _missed(quiet: int, wanted: int) -> Callable[[Any], Any]:
+    places = ((np.arange(wanted) + 1) * (quiet + 1) - 1).astype(np.int32)
+
+    def missed(outcome):
+        return jnp.any(outcome.above != places).astype(jnp.int32)
+
+    return missed
+
+
+# A few trials in a full block would cost as much as the whole block.
+@cells(
+    address=counted("algorithm"),
+    share=Fraction(1, 4),
+    performance=Performance(block_size=1024),
+)
+def sparse(
+    algorithm: str = over("standard", "standard, pure", "once, pure"),
+    beta: BETA = BETAS,
+    search: Search = Search(),
+) -> Trial:
+    """Right runs, and failed ones, at the errors needed."""
+    name, _, pure = algorithm.partition(", ")
+    noise = noise_of(name, search.pure() if pure else search)
+    error = needed_error(noise, beta, search)
+    params = noise._asdict()
+    return Trial(
+        sparse_vector(redrawn=params.pop("redrawn"), event="stop"),
+        {"answers": [-error, error] * search.wanted, "lengths": search.lengths},
+        params,
+        statistic=counts(_missed(search.quiet, search.wanted), 2),
+        beside={"error": error},
+    )
+
+
+@cells(address=counted(after=3))
+def repetitive(
+    algorithm: str = over("least", "tuned", "least, pure", "tuned, pure"),
+    beta: BETA = BETAS,
+    search: Search = Search(),
+) -> Trial:
+    """Runs that kept the guarantee, were wrong, or halted early."""
+    name, _, pure = algorithm.partition(", ")
+    settings = settings_of(name, beta, search.pure() if pure else search)
+    levels = [-settings.margin / 2.0, math.ulp(1.0)] * search.wanted
+    return Trial(
+        repetitive_sparse_vector(event="tops"),
+        {"answers": levels, "lengths": search.lengths},
+        settings._asdict(),
+        statistic=counts(guarantee(search.wanted), 3),
+        beside={"error": settings.margin / 2.0},
+    )
+
+
+# --- The picture ----------------------------------------------------------------------
+
+
+@functools.cache
+def curve(name: str, search: Search = Search()) -> np.ndarray:
     """Error needed at each of CONFIDENCES: alpha, or d/2 for the repetitive one."""
+    betas = [math.exp(-x) for x in CONFIDENCES]
     if name in ("standard", "once"):
-        noise = noise_of(name, delta)
-        return np.array([needed_error(noise, math.exp(-x)) for x in CONFIDENCES])
-    found = [settings_of(name, delta, math.exp(-x)) for x in CONFIDENCES]
-    return np.array([settings.margin / 2.0 for settings in found])
+        noise = noise_of(name, search)
+        return np.array([needed_error(noise, beta, search) for beta in betas])
+    return np.array([settings_of(name, beta, search).margin / 2.0 for beta in betas])
 
 
-def points(arrays, values, name: str, delta: float) -> dict[str, np.ndarray]:
+def failures(found: xr.Dataset) -> np.ndarray:
+    """Numbers of failed runs: Int64["..."]."""
+    return found.tally.isel(tally_0=slice(1, None)).sum("tally_0").values
+
+
+def points(row: xr.Dataset) -> dict[str, np.ndarray]:
     """Errors and log(1/failure probability), with its 95 % interval."""
-    row = values["algorithms"].index([name, delta])
-    failures, runs = arrays["failures"][row], int(values["runs"][row])
-    low, high = clopper_pearson(failures, runs, 0.95)
-    seen = failures > 0
+    failed, runs = failures(row), row.attrs["trials"]
+    seen = failed > 0
+    low, high = clopper_pearson(failed[seen], runs, 0.95)
     return {
-        "error": arrays["errors"][row][seen],
-        "confidence": -np.log(failures[seen] / runs),
-        "low": -np.log(high[seen]),
-        "high": -np.log(low[seen]),
+        "error": row.error.values[seen],
+        "confidence": -np.log(failed[seen] / runs),
+        "low": -np.log(high),
+        "high": -np.log(low),
     }
 
 
-def draw() -> Canvas:
+def draw(
+    sparse: xr.Dataset, repetitive: xr.Dataset, search: Search = Search()
+) -> Canvas:
     """Lines: exact laws and bounds from them; points: simulated."""
-    record = load("clnss22-svt-error")
-    figure, panels = style.panels(2, width=9.4, height=5.2)
-    for axes, (delta, names) in zip(panels, _PANELS, strict=True):
+    figure, (left, right) = style.panels(2, width=9.4, height=5.2)
+    for axes, names, ending in ((left, _APPROXIMATE, ""), (right, _PURE, ", pure")):
+        here = search.pure() if ending else search
         for name in names:
             label, look = _LOOKS[name]
             # The legend is taken from the panel that has all.
-            style.line(axes, CONFIDENCES, curve(name, delta), look, label=label)
+            style.line(axes, CONFIDENCES, curve(name, here), look, label=label)
             if name == "paper":
                 continue
-            found = points(record.arrays, record.values, name, delta)
-            reach = np.stack(
-                [
-                    found["confidence"] - found["low"],
-                    found["high"] - found["confidence"],
-                ]
-            )
+            rows = sparse if name in ("standard", "once") else repetitive
+            found = points(rows.sel(algorithm=name + ending))
+            middle = found["confidence"]
             axes.errorbar(
-                found["confidence"], found["error"], xerr=reach,
+                middle, found["error"],
+                xerr=np.stack([middle - found["low"], found["high"] - middle]),
                 color=look["color"], marker=look["marker"], linestyle="none",
                 markersize=4.2, markerfacecolor="white", markeredgewidth=1.1,
                 elinewidth=1.1, capsize=2.2, zorder=3,
@@ -103,24 +310,24 @@ def draw() -> Canvas:
         axes.set_xlim(0.0, CONFIDENCES[-1])
         axes.set_xlabel("log(1/β), β the failure probability")
         axes.set_ylim(0.0, None)
-        axes.set_title(
-            f"({EPSILON:g}, {words.power(delta)})-DP" if delta else f"{EPSILON:g}-DP"
-        )
-    panels[0].set_ylabel("Error: half the zone where answers may be wrong")
-    handles, labels = panels[1].get_legend_handles_labels()
+    left.set_title(f"({search.epsilon:g}, {words.power(search.delta)})-DP")
+    right.set_title(f"{search.epsilon:g}-DP")
+    left.set_ylabel("Error: half the zone where answers may be wrong")
+    handles, labels = right.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    runs = record.values["runs"]
     style.note(
         figure,
-        f"{QUERIES:,} queries of sensitivity 1, of which {WANTED} are to be found. "
+        f"{search.queries:,} queries of sensitivity 1, of which {search.wanted} are to "
+        "be found. "
         "The zone is t ± α, or from t − d to t for the repetitive sparse vector "
-        f"(error d/2). Standard: {WANTED} runs of AboveThreshold, composed by "
+        f"(error d/2). Standard: {search.wanted} runs of AboveThreshold, composed by "
         "Rényi divergences on the left and by adding up on the right. Repetitive: "
         "Algorithm 3 (reconstructed) with k′ corrected and ε′ as large as the "
         "proven bound allows; 'least d' keeps its γ and τ, tuning also takes p = "
         "1 on the left. Lines: exact, or for the repetitive one a bound for any "
         "queries from the exact law of one. Points: simulated failures on queries "
         "just outside the zone, the others in its middle for the repetitive one "
-        f"({runs[0]:,} and {runs[-1]:,} runs, 95 % intervals).",
+        f"({sparse.attrs['trials']:,} and {repetitive.attrs['trials']:,} runs, 95 % "
+        "intervals).",
     )
     return figure

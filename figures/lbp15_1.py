@@ -5,9 +5,9 @@ from typing import Annotated
 import matplotlib.pyplot as plt
 import xarray as xr
 
+from figures.common.audits import audited
 from jaxsel import over
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.catalogue import find_claim, find_mechanism
 from jaxsel.language.domains import whole
 from jaxsel.sweeps.functions import Trial, cells
@@ -32,19 +32,19 @@ def released(
 
 def draw(released: xr.Dataset):
     """Claimed, exact and audited epsilon against the number of draws."""
-    exact, audited = [], []
-    for draws in released["draws"]:
-        found = released.sel(draws=draws).transpose("side", "outcome")
-        exact.append(exact_epsilon(*found.frequency_exact.values))
-        counts = found.counts.values
-        bound = epsilon_lower_bound(*counts, 0.0, 0.95, ["singletons"])
-        audited.append(bound.lower)
+    laws = released.frequency_exact.transpose("draws", "side", "outcome").values
+    exact = [exact_epsilon(data, neighbour) for data, neighbour in laws]
     canvas, axes = plt.subplots()
     axes.axhline(
         find_claim("LBP-privacy").evaluate(), label="claim: ε, any number of draws"
     )
     axes.plot(released["draws"], exact, "k--", label="exact, on this pair")
-    axes.plot(released["draws"], audited, "o", label="audited lower bound, 95 %")
+    axes.plot(
+        released["draws"],
+        audited(released.counts),
+        "o",
+        label="audited lower bound, 95 %",
+    )
     axes.set(xscale="log", xlabel="candidates drawn, of 6", ylabel="privacy loss ε")
     axes.legend()
     return canvas

@@ -17,6 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from jaxsel import Performance
 from jaxsel import repetitions as laws
 from jaxsel.families.percentile.pipeline_laws import most_calls, pipeline
 from jaxsel.families.score_selection.analysis_settings import (
@@ -30,7 +31,6 @@ from jaxsel.families.score_selection.private_analyses import (
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson, mean_interval
-from jaxsel.kernel.engine import Performance
 from jaxsel.language.domains import positive, whole
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place

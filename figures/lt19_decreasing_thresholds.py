@@ -30,7 +30,7 @@ from jaxsel.families.thresholds.decreasing_thresholds import decreasing_threshol
 from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
-from jaxsel.language.domains import number, positive, probability
+from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
@@ -40,9 +40,6 @@ SECONDS = 14
 TRIALS = 1_000_000
 EPSILON = Annotated[float, positive("epsilon of one run")]
 SHIFT = Annotated[float, probability("by which a run tells two models apart")]
-GAMMA = Annotated[
-    float, number("chance to lower the threshold, or to stop", above=0.0, at_most=1.0)
-]
 SIDES = over({"data": 0, "neighbour": 1})
 
 _ORANGE, _BLUE, _GREEN, _PURPLE = "#d55e00", "#0072b2", "#009e73", "#aa4499"
@@ -62,7 +59,7 @@ def _answers(epsilon: float, side: int) -> dict:
 
 @cells(measures=["counts", "frequency"], address=counted())
 def algorithm_6(
-    gamma: GAMMA = over(0.3, 1.0),
+    gamma: float = over(0.3, 1.0),
     levels: int = over(0, 1, 2, 3, 4, 6, 8),
     side: int = SIDES,
     epsilon: EPSILON = 1.0,
@@ -74,7 +71,7 @@ def algorithm_6(
 
 @cells(measures=["counts", "frequency"], address=counted(after=1))
 def algorithm_1(
-    gamma: GAMMA = over(0.3, 1.0), side: int = SIDES, epsilon: EPSILON = 1.0
+    gamma: float = over(0.3, 1.0), side: int = SIDES, epsilon: EPSILON = 1.0
 ) -> Trial:
     """The threshold stays."""
     params = {"threshold": 1.0, "stop_probability": gamma}

@@ -134,6 +134,12 @@ def medians(
     return Trial(selection_smooth_sensitivity(), lists(length), params)
 
 
+def _columns(seen) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Estimates, lows and highs of some (estimate, low, high)."""
+    mean, low, high = np.transpose(seen)
+    return mean, low, high
+
+
 def _ladder(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
     losses, trials = -LADDER[:-1], found.attrs["trials"]
     outcomes = [str(each) for each in range(LADDER.size)]
@@ -182,7 +188,7 @@ def _decoys(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
         style.line(axes, dense, curve, look, label=label)
         row = found.counts.sel(selection=name)
         seen = [mean_loss(scores, counts) for counts in row]
-        style.points(axes, x, *np.transpose(seen), look)
+        style.points(axes, x, *_columns(seen), look)
     sharp = []
     for s in dense:
         chosen = generalised_selection(
@@ -222,10 +228,10 @@ def _margin(
         leads_seen(missed.sel(candidates=k), found.lead.sel(candidates=k), trials, beta)
         for k in x
     ]
-    style.points(axes, x, *np.transpose(seen), _STOPPING)
+    style.points(axes, x, *_columns(seen), _STOPPING)
     missed = trials - classical.counts.sel(outcome="0")
     ends = leads_seen(missed, classical.lead, trials, beta)
-    style.points(axes, x, *(np.full(x.size, end) for end in ends), _OWN)
+    style.points(axes, x, *_columns([ends] * x.size), _OWN)
     axes.set_xscale("log")
     axes.set_xlim(1.5, 2e6)
     axes.set_ylim(0, 135)
@@ -246,7 +252,7 @@ def _medians(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
         style.line(axes, dense, curve, look, label=label)
         row = found.counts.sel(selection=name)
         seen = [mean_loss(middle[n], row.sel(length=n)) for n in x.tolist()]
-        style.points(axes, x, *np.transpose(seen), look)
+        style.points(axes, x, *_columns(seen), look)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(1, 300)

@@ -139,8 +139,8 @@ def draw(selected: xr.Dataset, packing: Packing = Packing()) -> Canvas:
         style.line(axes, x, y, look, linewidth=0.7)
         style.line(axes, x[useful], y[useful], look, label=label)
         found = selected.sel(algorithm=algorithm)
-        ends = implied_interval(found, packing)
-        style.points(axes, found["candidates"], *ends, look)
+        mean, low, high = implied_interval(found, packing)
+        style.points(axes, found["candidates"], mean, low, high, look)
     axes.plot(
         x, [smallest_exponential_epsilon(epsilon, k, alpha) / epsilon for k in x],
         color="#0072b2", linestyle=(0, (5, 1.2)),

@@ -171,9 +171,7 @@ _SELECTORS = Search().selectors()
 )
 def selected(
     selector: str = over(*_SELECTORS),
-    point: Annotated[
-        int, whole("along each curve", at_least=0, at_most=len(_TOTALS) - 1)
-    ] = over(*range(len(_TOTALS))),
+    point: int = over(*range(len(_TOTALS))),
     search: Search = Search(),
 ) -> Trial:
     """Selections of a model, at rising budgets."""
@@ -309,7 +307,8 @@ def draw(selected: xr.Dataset, search: Search = Search()) -> Canvas:
                 axes, x, exact[measure], look,
                 label=label.format(runs=runs, delta=delta),
             )  # fmt: skip
-            style.points(axes, found.total, *seen[measure], look)
+            mean, low, high = seen[measure]
+            style.points(axes, found.total, mean, low, high, look)
     best = models["test"][models["validation"].argmax()] / models["n_test"]
     accuracy.axhline(
         best, color="#b00020", linewidth=1.0, label="Not private: best on validation"

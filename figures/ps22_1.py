@@ -1,48 +1,39 @@
 """Papernot & Steinke 2022, Figure 1: what eight outliers do to a tuned parameter."""
 
+from typing import Annotated
+
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from figures.common.figure import load
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import positive
 from jaxsel.pictures import style
+from sims.ps22_1 import Batch, Epochs
+from sims.ps22_1 import trained as trained
 
 TITLE = "Papernot & Steinke 2022, Figure 1: tuned accuracy with and without outliers"
-LEARNING_RATE = 0.003
-SETTABLE = {
-    "LEARNING_RATE": positive("the one drawn, of those simulated"),
-}
 _SERIES = {
     "without_outliers": ("without outliers", "#0072b2", "o"),
     "with_outliers": ("with outliers", "#d55e00", "s"),
 }
 
 
-def _curve(part: dict) -> dict:
-    for curve in part["curves"]:
-        if np.isclose(curve["learning_rate"], LEARNING_RATE):
-            return curve
-    raise InputError(f"the record has no curve for learning rate {LEARNING_RATE:g}")
-
-
-def _panel(axes: Axes, alphas: np.ndarray, values: dict, name: str) -> None:
+def _panel(axes: Axes, found: xr.Dataset, name: str) -> None:
     """One data set, on its own scale: means, their spread, and the exact minimiser."""
     label, colour, marker = _SERIES[name]
-    curve = _curve(values["data"][name])
-    mean = np.asarray(curve["mean_accuracy"])
+    alphas, mean = found["alpha"].values, found["mean"].values
     axes.fill_between(
-        alphas, curve["quantile_10"], curve["quantile_90"],
-        color=colour, alpha=0.13, linewidth=0,
-    )  # fmt: skip
+        alphas, found.low, found.high, color=colour, alpha=0.13, linewidth=0
+    )
     axes.plot(alphas, mean, color=colour, marker=marker, markersize=3.5, label=label)
     axes.plot(
-        alphas, values["data"][name]["optimum_accuracy"],
-        color="#555555", linestyle="--", linewidth=1.1, label="exact optimum",
+        alphas, found.optimum, color="#555555", linestyle="--", linewidth=1.1,
+        label="exact optimum",
     )  # fmt: skip
-    near = np.isin(alphas, curve["near_best_alphas"])
+    near = found.near_best.values
     axes.plot(
         alphas[near], mean[near], color=colour, alpha=0.35, linewidth=8.0,
         solid_capstyle="round",
@@ -66,31 +57,37 @@ def _panel(axes: Axes, alphas: np.ndarray, values: dict, name: str) -> None:
     axes.set_xlabel("Regularization weight α (of the hinge loss)")
 
 
-def _bests(values: dict) -> tuple[float, float]:
-    """The alpha of the best mean without outliers, and with them."""
-    alphas = values["alphas"]
-    found = [
-        alphas[int(np.argmax(_curve(values["data"][name])["mean_accuracy"]))]
-        for name in _SERIES
-    ]
-    return found[0], found[1]
+def _at(trained: xr.Dataset, rate: float) -> xr.Dataset:
+    places = np.flatnonzero(np.isclose(trained["rate"], rate))
+    if not places.size:
+        raise InputError(f"the record has no curve for learning rate {rate:g}")
+    return trained.isel(rate=int(places[0]))
 
 
-def draw() -> Canvas:
+def draw(
+    trained: xr.Dataset,
+    learning_rate: Annotated[
+        float, positive("the one drawn, of those simulated")
+    ] = 0.003,
+    batch: Batch = 8,
+    epochs: Epochs = 100,
+) -> Canvas:
     """Mean training accuracy, its spread over runs, and the exact minimiser's."""
-    values = load("ps22-1").values
-    alphas = np.asarray(values["alphas"])
+    shown = _at(trained, learning_rate)
     figure, panels = style.panels(2, width=9.0, height=4.1)
     for name, axes in zip(_SERIES, panels, strict=True):
-        _panel(axes, alphas, values, name)
+        _panel(axes, shown.sel(data=name), name)
     panels[0].set_ylim(0.92, 1.005)
     panels[0].set_ylabel("Training accuracy")
-    shown = {}
+    named = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
-        shown |= {label: handle for handle, label in zip(handles, labels, strict=True)}
-    figure.legend(shown.values(), shown.keys(), loc="outside upper center", ncols=4)
-    without, with_outliers = _bests(values)
+        named |= {label: handle for handle, label in zip(handles, labels, strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=4)
+    without, with_outliers = (
+        float(shown["alpha"][int(shown["mean"].sel(data=name).argmax())])
+        for name in _SERIES
+    )
     seen = (
         f"at {without:g} with and without them"
         if without == with_outliers
@@ -101,10 +98,10 @@ def draw() -> Canvas:
         "The paper finds the best α around 8 with outliers, and accuracy that falls "
         "with α without. Here the outliers cost a tenth of accuracy, but the best mean "
         f"is {seen}: the tuned α does not give them away, though the curves differ. "
-        f"Lines: mean of {values['runs']:,} runs of SGD; bands: the middle 80 % of "
-        "runs; thick: within two standard errors of the best (runs are paired). "
-        f"Learning rate {LEARNING_RATE:g}, mini-batches of {values['batch']}, "
-        f"{values['epochs']} epochs: ours, as the paper states neither these nor the "
+        f"Lines: mean of {trained.attrs['trials']:,} runs of SGD; bands: the middle 80 % "
+        "of runs; thick: within two standard errors of the best (runs are paired). "
+        f"Learning rate {learning_rate:g}, mini-batches of {batch}, "
+        f"{epochs} epochs: ours, as the paper states neither these nor the "
         "range of α. Eight outliers at (7.9, −8.0) join the negative class; the scales "
         "of the panels differ.",
     )

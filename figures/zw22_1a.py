@@ -22,6 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
+from jaxsel import Performance
 from jaxsel.data.covid import (
     KINDS,
     CaseCounts,
@@ -40,7 +41,6 @@ from jaxsel.families.top_k.limited_domain import limited_domain
 from jaxsel.families.top_k.release import event_of
 from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.host.intervals import mean_interval
-from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import counts
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import positive, probability, whole

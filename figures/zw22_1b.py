@@ -15,6 +15,7 @@ import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
+from jaxsel import Performance
 from jaxsel.data.histograms import two_level_histogram
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import exponential_top_k_scale, top_stable
@@ -30,7 +31,6 @@ from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.families.top_k.stable import stable_top_k
 from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.host.intervals import mean_interval
-from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import sums
 from jaxsel.language.base import Mechanism, Relation
 from jaxsel.language.domains import positive, probability, whole

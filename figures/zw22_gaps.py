@@ -1,24 +1,40 @@
-"""Zhu & Wang 2022, Theorem 20 and noises of report noisy max: which gap is enough."""
+"""How often a gap is enough for private top-k selection (Zhu & Wang 2022).
+
+Theorem 20 and noises of report noisy max. Each trial is one test of Algorithm 4 or 5, or
+one selection by report noisy max, at a gap that is the exact answer of
+``top_k_gap_needs`` times a factor near 1; what is counted is how often it succeeds.
+"""
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
-from figures.common.figure import load
 from jaxsel.families.top_k.gaps import gap_for_success_printed
+from jaxsel.families.top_k.noisy_gaps import largest_gap
+from jaxsel.families.top_k.stable import propose_test_release
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import clopper_pearson
+from jaxsel.kernel.statistics import sums
+from jaxsel.language.domains import positive, whole
 from jaxsel.pictures import style
-from sims import zw22_gaps as sim
-from sims.common import top_k_gap_needs as needs
+from jaxsel.sweeps.axes import Place
+from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.signature import over
+from sims.common import top_k_gap_needs as exact
+from sims.common.top_k_gap_needs import SELECTIONS, Needs
 
 TITLE = "Zhu & Wang 2022, Theorem 20 and noises of report noisy max: gaps needed"
+TRIALS = 50_000
 SECONDS = 60
+
+FACTORS = over(0.96, 0.98, 0.99, 1.0, 1.01, 1.02, 1.04)
+RELEASES = over(1, 10, 100)
 
 _BLUE, _ORANGE, _GREEN, _PURPLE = "#0072b2", "#d55e00", "#009e73", "#aa4499"
 _TESTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -44,8 +60,84 @@ _MANY = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 _FEW = (1, 3, 10, 30, 100, 300, 1000)
 
 
+def _passed(release):
+    return release.passed
+
+
+def _first(size):
+    return size == 1
+
+
+def _test(noise: str, gap: float, factor: float, scale: float, delta_t: float) -> Trial:
+    return Trial(
+        propose_test_release(noise),
+        np.array([gap * factor, 0.0]),
+        {"k": 1, "noise_scale": scale, "delta_t": delta_t},
+        statistic=sums(_passed),
+        beside={"gap": gap},
+    )
+
+
+def _place_of_one(place: Place) -> tuple[int, int]:
+    """Both Gaussian noises, then Laplace noise."""
+    kind, epsilon, factor = place.index.values()
+    _, epsilons, factors = place.size.values()
+    return kind // 2, (kind % 2 * epsilons + epsilon) * factors + factor
+
+
+def _place_of_many(place: Place) -> tuple[int, int]:
+    """After one test of each noise."""
+    return counted("noise", first=28 if place.index["noise"] else 56)(place)
+
+
+@cells(address=_place_of_one)
+def one_test(
+    kind: str = over("gaussian", "aligned", "laplace"),
+    test_epsilon: Annotated[float, positive("of one test")] = over(0.1, 0.2, 0.5, 1.0),
+    factor: float = FACTORS,
+    needs: Needs = Needs(),
+) -> Trial:
+    """How often one test passes."""
+    gap = exact.one_release_gap(kind, test_epsilon, needs)
+    scale = exact.one_release_scale(kind, test_epsilon, needs)
+    noise = "laplace" if kind == "laplace" else "gaussian"
+    return _test(noise, gap, factor, scale, needs.delta)
+
+
+@cells(address=_place_of_many)
+def many_tests(
+    noise: str = over("gaussian", "laplace"),
+    releases: Annotated[int, whole("in all", at_least=1)] = RELEASES,
+    factor: float = FACTORS,
+    needs: Needs = Needs(),
+) -> Trial:
+    """How often each of many tests passes."""
+    gap = exact.gap_of_test(noise, releases, needs)
+    scale = exact.scale_of_test(noise, releases, needs)
+    return _test(noise, gap, factor, scale, needs.delta / 2.0 / releases)
+
+
+@cells(address=counted("name", "candidates", after=2))
+def selected(
+    name: str = over(*SELECTIONS),
+    candidates: Annotated[int, whole("m", at_least=3)] = over(20, 10_000),
+    releases: Annotated[int, whole("in all", at_least=1)] = RELEASES,
+    factor: float = FACTORS,
+    needs: Needs = Needs(),
+) -> Trial:
+    """How often the leading gap is selected."""
+    gap = exact.selection_lead(name, candidates, releases, needs)
+    return Trial(
+        largest_gap(SELECTIONS[name]),
+        {"head": [factor * gap], "candidates": candidates},
+        {"noise_scale": exact.selection_scale(name, candidates, releases, needs)},
+        statistic=sums(_first),
+        beside={"gap": gap},
+    )
+
+
 class Estimate(NamedTuple):
-    """Where the success probability crosses 1 - FAILURE, as a factor of the exact gap.
+    """Where the success probability crosses what is wanted, as a factor of the exact gap.
 
     Attributes:
       middle: by straight lines between the observed rates.
@@ -59,113 +151,103 @@ class Estimate(NamedTuple):
 
 
 def estimate(
-    successes: np.ndarray, trials: int, factors: np.ndarray, confidence: float = 0.95
+    successes: xr.DataArray,
+    trials: int,
+    failure: float = 0.05,
+    confidence: float = 0.95,
 ) -> Estimate:
-    """From tallies at increasing factors; every interval has this confidence."""
-    wanted = 1.0 - needs.FAILURE
-    below, above = clopper_pearson(successes, trials, confidence)
+    """From tallies at increasing factors, the axis "factor"; for each this confidence."""
+    factors = successes["factor"].values
+    wanted = 1.0 - failure
+    below, above = clopper_pearson(successes.values, trials, confidence)
     low = factors[above < wanted].max(initial=-math.inf)
     high = factors[below > wanted].min(initial=math.inf)
-    rate = np.maximum.accumulate(successes / trials)
+    rate = np.maximum.accumulate(successes.values / trials)
     return Estimate(float(np.interp(wanted, rate, factors)), float(low), float(high))
 
 
-def leads(name: str, candidates: int, releases) -> np.ndarray:
+def leads(name: str, candidates: int, releases, needs: Needs = Needs()) -> np.ndarray:
     """Needed lead at each number of releases; NaN where no noise suffices."""
     found = []
     for count in releases:
         try:
-            found.append(needs.selection_lead(name, candidates, count))
+            found.append(exact.selection_lead(name, candidates, count, needs))
         except InputError:
             found.append(math.nan)
     return np.array(found)
 
 
-def _marks(axes: Axes, record, x, exact, tallies, look: dict[str, Any], marker) -> None:
-    trials, factors = int(record.values["trials"]), record.arrays["factors"]
-    found = [estimate(row, trials, factors) for row in tallies]
-    middle, low, high = np.array(found).T
+def _marks(
+    axes: Axes, row: xr.Dataset, failure: float, look: dict[str, Any], marker: str
+) -> None:
+    """Of a data set over an axis and the factors."""
+    gap, factors = row.gap.isel(factor=0), row["factor"].values
+    found = [estimate(each, row.attrs["trials"], failure) for each in row.tally]
+    middle, low, high = np.array(found).T * gap.values
     # An end that no factor reaches is drawn at the last one tried.
-    low, high = np.maximum(low, factors[0]), np.minimum(high, factors[-1])
-    exact = np.asarray(exact)
-    style.points(
-        axes, x, middle * exact, low * exact, high * exact, look | {"marker": marker}
-    )
+    low, high = np.maximum(low, factors[0] * gap), np.minimum(high, factors[-1] * gap)
+    x = row[gap.dims[0]]
+    style.points(axes, x, middle, low, high, look | {"marker": marker})
 
 
-def _one_test(axes: Axes, record) -> None:
+def _one_test(axes: Axes, found: xr.Dataset, needs: Needs) -> None:
     x = np.geomspace(0.1, 1.0, 41)
-    tallies = {
-        "gaussian": record.arrays["tests_gaussian"][: len(sim.EPSILONS)],
-        "aligned": record.arrays["tests_gaussian"][len(sim.EPSILONS) :],
-        "laplace": record.arrays["tests_laplace"],
-    }
     for kind, (label, look) in _TESTS.items():
         if kind != "aligned":
             printed = [
-                gap_for_success_printed(e, needs.DELTA, needs.FAILURE, kind) for e in x
+                gap_for_success_printed(e, needs.delta, needs.failure, kind) for e in x
             ]
             style.line(
                 axes, x, printed, look | {"linestyle": "--"}, linewidth=1.3,
                 label=f"Theorem 20 (claim), {label.split(' ', 1)[0]}",
             )  # fmt: skip
-        exact = [needs.one_release_gap(kind, e) for e in x]
-        style.line(axes, x, exact, look | {"linestyle": "-"}, label=f"exact: {label}")
-        at = [needs.one_release_gap(kind, e) for e in sim.EPSILONS]
-        rows = tallies[kind][: len(sim.EPSILONS)]
-        _marks(axes, record, sim.EPSILONS, at, rows, look, _MARKS[kind])
+        gap = [exact.one_release_gap(kind, e, needs) for e in x]
+        style.line(axes, x, gap, look | {"linestyle": "-"}, label=f"exact: {label}")
+        _marks(axes, found.sel(kind=kind), needs.failure, look, _MARKS[kind])
     axes.set(xscale="log", yscale="log", xlabel="privacy ε of the test")
     axes.set_ylabel("gap needed, votes")
-    axes.set_title(f"one test, δ = {words.power(needs.DELTA)}")
+    axes.set_title(f"one test, δ = {words.power(needs.delta)}")
     axes.legend(loc="upper right", fontsize=7.0)
     axes.set_ylim(top=axes.get_ylim()[1] * 6.0)
-    _ticks(axes, sim.EPSILONS)
+    _ticks(axes, found["test_epsilon"].values)
 
 
-def _many_tests(axes: Axes, record) -> None:
-    names = {"gaussian": "Gaussian test", "laplace": "Laplace test"}
-    for noise, label in names.items():
+def _many_tests(axes: Axes, found: xr.Dataset, needs: Needs) -> None:
+    for noise in found["noise"].values:
         look = _TESTS[noise][1] | {"linestyle": "-"}
-        exact = [needs.tested_gap(noise, count) for count in _MANY]
-        style.line(axes, _MANY, exact, look, label=f"exact: {label}")
-        at = [needs.tested_gap(noise, count) for count in sim.RELEASES]
-        rows = record.arrays[f"tests_{noise}"][-len(sim.RELEASES) :]
-        _marks(axes, record, sim.RELEASES, at, rows, look, _MARKS[noise])
+        gap = [exact.gap_of_test(noise, count, needs) for count in _MANY]
+        style.line(axes, _MANY, gap, look, label=f"exact: {noise.capitalize()} test")
+        _marks(axes, found.sel(noise=noise), needs.failure, look, _MARKS[noise])
     axes.set(xscale="log", yscale="log", xlabel="number of tests")
     axes.set_ylabel("gap needed, votes")
-    axes.set_title(f"many tests, {_total()} in total")
+    axes.set_title(f"many tests, {_total(needs)} in total")
     axes.legend(loc="upper left", fontsize=7.5)
     _ticks(axes, (1, 10, 100, 1000))
 
 
-def _selections(axes: Axes, record, candidates: int) -> None:
-    place = record.values["candidates"].index(candidates)
-    names = record.values["names"]
+def _selections(axes: Axes, found: xr.Dataset, needs: Needs) -> None:
+    candidates = int(found["candidates"])
     for name, (label, look) in _SELECTIONS.items():
-        style.line(
-            axes, _FEW, leads(name, candidates, _FEW), look, label=label, linewidth=1.3
-        )
-        if name not in names:
-            continue
-        at = leads(name, candidates, sim.RELEASES)
-        rows = record.arrays["selections"][names.index(name), place]
-        _marks(axes, record, sim.RELEASES, at, rows, look, "o")
+        lead = leads(name, candidates, _FEW, needs)
+        style.line(axes, _FEW, lead, look, label=label, linewidth=1.3)
+        if name in found["name"]:
+            _marks(axes, found.sel(name=name), needs.failure, look, "o")
     axes.set(xscale="log", yscale="log", xlabel="number of selections")
     axes.set_title(f"selecting k among m − 1 gaps, m = {candidates:,}")
     axes.set_ylabel("lead needed over gaps of 0, votes")
     _ticks(axes, (1, 10, 100, 1000))
 
 
-def _where_curves_end() -> str:
+def _where_curves_end(candidates, needs: Needs = Needs()) -> str:
     """Told if a curve does end before the panel does."""
-    drawn = [leads(name, m, _FEW) for name in _SELECTIONS for m in sim.CANDIDATES]
+    drawn = [leads(name, m, _FEW, needs) for name in _SELECTIONS for m in candidates]
     if not np.isnan(drawn).any():
         return ""
     return "; a curve ends where Renyi orders up to 8,000 do not suffice"
 
 
-def _total() -> str:
-    return f"({needs.EPSILON:g}, {words.power(needs.DELTA)})-DP"
+def _total(needs: Needs) -> str:
+    return f"({needs.epsilon:g}, {words.power(needs.delta)})-DP"
 
 
 def _ticks(axes: Axes, values) -> None:
@@ -173,27 +255,36 @@ def _ticks(axes: Axes, values) -> None:
     axes.set_xticks([], minor=True)
 
 
-def draw() -> Canvas:
+def draw(
+    one_test: xr.Dataset,
+    many_tests: xr.Dataset,
+    selected: xr.Dataset,
+    needs: Needs = Needs(),
+) -> Canvas:
     """Gaps of one and of many tests; leads of the noises of report noisy max."""
-    record = load("zw22-gaps")
+    sizes = selected["candidates"].values.tolist()
+    if len(sizes) != 2:
+        raise InputError(
+            "the picture has a panel for each of two numbers of candidates"
+        )
     figure = Canvas(figsize=(9.6, 8.4), layout="constrained")
     FigureCanvasAgg(figure)
-    (one, many), (small, large) = figure.subplots(2, 2)
-    _one_test(one, record)
-    _many_tests(many, record)
-    for axes, candidates in zip((small, large), sim.CANDIDATES, strict=True):
-        _selections(axes, record, candidates)
-    small.legend(loc="upper left", fontsize=7.5)
-    trials = int(record.values["trials"])
+    (one, many), below = figure.subplots(2, 2)
+    _one_test(one, one_test, needs)
+    _many_tests(many, many_tests, needs)
+    for axes, candidates in zip(below, sizes, strict=True):
+        _selections(axes, selected.sel(candidates=candidates), needs)
+    below[0].legend(loc="upper left", fontsize=7.5)
     style.note(
         figure,
-        f"Success is with probability {1.0 - needs.FAILURE:g}. Top: the set is "
+        f"Success is with probability {1.0 - needs.failure:g}. Top: the set is "
         "released (Algorithms 4 and 5); the printed Gaussian noise is known to be (ε, "
         "δ)-DP for ε < 1; in total means all tests together, half of δ for their "
         "failures, best conversion of the Renyi curves. Bottom: one gap exceeds all "
-        f"others, {_total()} in total{_where_curves_end()}. Composed profile: Theorem "
-        "3.2 of Koskela, Redberg & Wang 2024, sharpened. Curves are exact at the stated "
-        f"noise; points with 95 % intervals: from {trials:,} trials at each of "
-        f"{len(record.arrays['factors'])} gaps around.",
+        f"others, {_total(needs)} in total{_where_curves_end(sizes, needs)}. "
+        "Composed profile: Theorem 3.2 of Koskela, Redberg & Wang 2024, sharpened. "
+        "Curves are exact at the stated noise; points with 95 % intervals: from "
+        f"{one_test.attrs['trials']:,} trials at each of {one_test.sizes['factor']} gaps "
+        "around.",
     )
     return figure

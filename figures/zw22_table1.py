@@ -21,6 +21,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 
+from jaxsel import Performance
 from jaxsel.data.histograms import (
     CHECK_INS,
     Histogram,
@@ -36,7 +37,6 @@ from jaxsel.families.top_k.limited_domain import limited_domain
 from jaxsel.families.top_k.release import event_of
 from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.host.intervals import mean_interval
-from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import counts
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import positive, whole

@@ -1,13 +1,15 @@
 """Zhu & Wang 2022, Table 2: multi-label PATE, accuracy and privacy."""
 
 import numpy as np
+import xarray as xr
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import multi_label_numbers as numbers
 from figures.common import words
-from figures.common.figure import load
 from jaxsel.pictures import style
+from sims.common.multi_label_exact import Labelling
+from sims.zw22_table2 import labelled  # noqa: F401
 
 TITLE = "Zhu & Wang 2022, Table 2: multi-label PATE, accuracy and privacy"
 SECONDS = 38
@@ -38,9 +40,9 @@ def _value(estimate) -> str:
     return "–" if np.isnan(value) else f"{value:.3f}"
 
 
-def _table(axes, record) -> None:
+def _table(axes, labelled: xr.Dataset, asked: Labelling) -> None:
     """Rows as text, rules as in a book."""
-    found = numbers.rows(record)
+    found = numbers.rows(labelled, asked)
     height = len(found) + 2.4
     axes.set(xlim=(0.0, _WIDTH), ylim=(-height, 0.3))
     axes.axis("off")
@@ -49,10 +51,10 @@ def _table(axes, record) -> None:
     def rule(y: float, width: float, low: float = 0.0, high: float = _WIDTH) -> None:
         axes.plot([low, high], [y, y], color="black", linewidth=width)
 
-    for scenario, about in enumerate(record.values["scenarios"]):
-        ends = _COLUMNS[scenario]
-        kind = "Teachers" if about["simulated"] else "Real teachers"
-        text = f"{'AB'[scenario]}: {kind} right on {100 * about['accuracy']:.1f} %"
+    for letter, ends in zip(labelled["scenario"].values, _COLUMNS, strict=False):
+        about = labelled.sel(scenario=letter)
+        kind = "Teachers" if about.simulated else "Real teachers"
+        text = f"{letter}: {kind} right on {100 * float(about.accuracy):.1f} %"
         middle = (ends[0] - 0.06 + ends[-1]) / 2.0
         axes.text(middle, -0.1, text, ha="center", weight="bold", **size)
         rule(-0.6, 0.5, ends[0] - 0.06, ends[-1])
@@ -62,7 +64,7 @@ def _table(axes, record) -> None:
     axes.text(
         middle,
         -0.1,
-        f"ε at δ = {words.scientific(record.values['delta'])}",
+        f"ε at δ = {words.scientific(asked.delta)}",
         ha="center",
         weight="bold",
         **size,
@@ -91,9 +93,9 @@ def _table(axes, record) -> None:
     rule(-height, 1.0)
 
 
-def _curves(axes, record, number: int) -> None:
-    scenario = numbers.scenarios(record)[number]
-    known = {"tau": record.values["tau"], "labels": scenario.truth.shape[1]}
+def _curves(axes, row: xr.Dataset, asked: Labelling) -> None:
+    scenario = numbers.scenario_of(row)
+    known = {"tau": asked.tau, "labels": scenario.truth.shape[1]}
     none, majority = numbers.references(scenario)
     small = {"fontsize": 7.0, "color": "#666666"}
     for value in (majority.accuracy, none.accuracy):
@@ -104,9 +106,9 @@ def _curves(axes, record, number: int) -> None:
     )
     for name, look in LOOKS.items():
         label = _LABELS[name].format(**known)
-        x, y = numbers.curve(scenario, name)
+        x, y = numbers.curve(scenario, name, asked)
         style.line(axes, x, y, look, label=label)
-        found = numbers.points(record, number, name)
+        found = numbers.points(row, name, asked)
         if found:
             epsilon, estimates = zip(*found, strict=True)
             value, low, high = zip(*estimates, strict=True)
@@ -117,54 +119,50 @@ def _curves(axes, record, number: int) -> None:
     axes.set_xticklabels(["0.5", "1", "2", "5", "10", "20", "50", "100"])
     axes.minorticks_off()
     axes.set_xlabel(
-        f"ε of {scenario.truth.shape[0]} queries "
-        f"at δ = {words.scientific(record.values['delta'])}"
+        f"ε of {scenario.truth.shape[0]} queries at δ = {words.scientific(asked.delta)}"
     )
-    about = record.values["scenarios"][number]
-    wrong = [100.0 * about[f"false_{side}"] for side in ("positive", "negative")]
+    wrong = [100.0 * scenario.false_positive, 100.0 * scenario.false_negative]
     axes.set_title(
-        f"{'AB'[number]}: teachers err on {wrong[0]:.1f} % of absent, "
+        f"{row['scenario'].values}: teachers err on {wrong[0]:.1f} % of absent, "
         f"{wrong[1]:.1f} % of present labels"
     )
 
 
-def _widest(record) -> float:
+def _widest(labelled: xr.Dataset) -> float:
     """Half of the widest interval of an accuracy."""
-    return max(
-        (found.accuracy.high - found.accuracy.low) / 2.0
-        for number, cells in enumerate(record.values["cells"])
-        for found in (numbers.simulated(record, number, c) for c in range(len(cells)))
-    )
+    rows = [labelled.sel(scenario=letter) for letter in labelled["scenario"].values]
+    found = [
+        numbers.simulated(row, cell).accuracy
+        for row in rows
+        for cell in numbers.simulated_cells(row)
+    ]
+    return max((each.high - each.low) / 2.0 for each in found)
 
 
-def draw() -> Canvas:
+def draw(labelled: xr.Dataset, asked: Labelling = Labelling()) -> Canvas:
     """The table above, a panel for each kind of teachers below."""
-    record = load("zw22-table2")
-    abouts = record.values["scenarios"]
+    letters = labelled["scenario"].values
     figure = Canvas(figsize=(9.2, 7.6), layout="constrained")
     FigureCanvasAgg(figure)
-    grid = figure.add_gridspec(2, len(abouts), height_ratios=(0.9, 1.0))
-    _table(figure.add_subplot(grid[0, :]), record)
-    panels = []
-    for number in range(len(abouts)):
-        axes = figure.add_subplot(grid[1, number])
-        _curves(axes, record, number)
-        panels.append(axes)
+    grid = figure.add_gridspec(2, len(letters), height_ratios=(0.9, 1.0))
+    _table(figure.add_subplot(grid[0, :]), labelled, asked)
+    panels = [figure.add_subplot(grid[1, place]) for place in range(len(letters))]
+    for axes, letter in zip(panels, letters, strict=True):
+        _curves(axes, labelled.sel(scenario=letter), asked)
     panels[0].set_ylabel("Share of labels that are right")
     style.legend(panels[0], loc="lower right", fontsize=7.3)
-    style.note(figure, _caption(record))
+    style.note(figure, _caption(labelled, asked))
     return figure
 
 
-def _caption(record) -> str:
-    scenario = numbers.scenarios(record)[0]
-    about, trials = record.values["scenarios"], int(record.values["trials"])
+def _caption(labelled: xr.Dataset, asked: Labelling = Labelling()) -> str:
+    scenario = numbers.scenario_of(labelled.isel(scenario=0))
     queries, labels = scenario.truth.shape
     made = "GENERATED ATTRIBUTES, CelebA is not at hand. " if scenario.generated else ""
     kinds = (
         "A: votes of the user's teachers; B: votes SIMULATED from the true attributes"
     )
-    if all(each["simulated"] for each in about):
+    if labelled.simulated.all():
         kinds = (
             "No images here: votes are SIMULATED from the true attributes, at the "
             "error rates above"
@@ -175,10 +173,10 @@ def _caption(record) -> str:
         "by all teachers, a tenth by all queries. Accuracy is that of the labels, not "
         "of a student. A set that StableTopK keeps back counts as no label; “answered” "
         "is the share of queries with a set released. First row: the paper's noise and "
-        f"δ_t = {words.scientific(record.values['delta_t'])}; Gumbel noise of equal "
+        f"δ_t = {words.scientific(asked.delta_t)}; Gumbel noise of equal "
         "Rényi slope; PATE with as much noise as leaves it as accurate as the first "
         "row. Curves: exact accuracy, ε by tight conversion. Points and table: "
-        f"{trials:,} trials, 95 % intervals of accuracies at most "
-        f"±{_widest(record):.4f}. The numbers of the paper's Table 2 are not in the "
+        f"{labelled.attrs['trials']:,} trials, 95 % intervals of accuracies at most "
+        f"±{_widest(labelled):.4f}. The numbers of the paper's Table 2 are not in the "
         "text at hand."
     )

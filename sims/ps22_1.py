@@ -21,24 +21,21 @@ What comes out, beside the exact minimiser (`optimum_accuracy`):
   - The *mean* of the hinge agrees with the paper; the sum would jump at 6.3/48 = 0.13.
 """
 
+from typing import Annotated
+
 import numpy as np
+import xarray as xr
 from scipy.optimize import minimize
 
-from jaxsel.host.errors import check_integer
 from jaxsel.host.progress import progress_bar
 from jaxsel.language.domains import numbers, whole
+from sims.experiment import computed
 
 TRIALS = 1000
-NAME = "ps22-1"
 ALPHAS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 ALPHAS += (10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0)
-LEARNING_RATES = (0.001, 0.003, 0.01)
-BATCH, EPOCHS = 8, 100
-SETTABLE = {
-    "LEARNING_RATES": numbers("of gradient descent", above=0.0),
-    "BATCH": whole("examples of a step", at_least=1),
-    "EPOCHS": whole("passes over the data", at_least=1),
-}
+Batch = Annotated[int, whole("examples of a step", at_least=1)]
+Epochs = Annotated[int, whole("passes over the data", at_least=1)]
 
 
 def data_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -65,7 +62,10 @@ def data_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }
 
 
-def train(points, labels, alphas, rates, runs: int, seed: int) -> np.ndarray:
+def train(
+    points, labels, alphas, rates, runs: int, seed: int, batch: int = 8,
+    epochs: int = 100,
+) -> np.ndarray:  # fmt: skip
     """Training accuracy of the last iterate, shape (runs, rates, alphas).
 
     Every rate and alpha of one run shares the start and the shuffles, so differences
@@ -79,13 +79,13 @@ def train(points, labels, alphas, rates, runs: int, seed: int) -> np.ndarray:
     start = generator.standard_normal((runs, 1, 1, 3))
     weights = np.tile(start, (1, len(rates), len(alphas), 1))  # (w, b)
     shrink = 1.0 - 2.0 * rates * np.array([1.0, 1.0, 0.0])  # b is not penalised
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         order = generator.permuted(np.tile(np.arange(count), (runs, 1)), axis=1)
-        for first in range(0, count, BATCH):
-            batch = signed[order[:, first : first + BATCH]][:, None]
-            violated = weights @ np.swapaxes(batch, -1, -2) < 1.0
+        for first in range(0, count, batch):
+            drawn = signed[order[:, first : first + batch]][:, None]
+            violated = weights @ np.swapaxes(drawn, -1, -2) < 1.0
             weights = shrink * weights
-            weights += rates * alphas * (violated @ batch) / batch.shape[-2]
+            weights += rates * alphas * (violated @ drawn) / drawn.shape[-2]
     return np.mean(weights @ signed.T > 0.0, axis=-1)
 
 
@@ -118,36 +118,44 @@ def optimum(points, labels, alpha: float) -> np.ndarray:
     return result.x[:3]
 
 
-def _curve(accuracy: np.ndarray, rate: float) -> dict:
-    """Summary over runs of accuracy[run, alpha] at one learning rate."""
-    mean = accuracy.mean(axis=0)
-    best = int(mean.argmax())
-    # Runs are paired across alpha: compare differences, two standard errors.
-    gap = accuracy[:, best, None] - accuracy
-    near = gap.mean(axis=0) <= 2.0 * gap.std(axis=0) / np.sqrt(len(accuracy))
-    low, high = np.quantile(accuracy, [0.1, 0.9], axis=0)
-    return {
-        "learning_rate": rate,
-        "mean_accuracy": mean.tolist(),
-        "standard_deviation": accuracy.std(axis=0, ddof=1).tolist(),
-        "quantile_10": low.tolist(),
-        "quantile_90": high.tolist(),
-        "best_alpha": ALPHAS[best],
-        "near_best_alphas": np.asarray(ALPHAS)[near].tolist(),
-    }
+def _near_best(accuracy: np.ndarray) -> np.ndarray:
+    """Which alphas of accuracy[run, rate, alpha] may be the best, at each rate.
+
+    Runs are paired across alpha: differences are compared, two standard errors.
+    """
+    best = accuracy.mean(axis=0).argmax(axis=-1)
+    leading = np.take_along_axis(accuracy, best[None, :, None], axis=-1)
+    gap = leading - accuracy
+    return gap.mean(axis=0) <= 2.0 * gap.std(axis=0) / np.sqrt(len(accuracy))
 
 
-def run(*, trials: int = 1000, seed: int = 0, progress: bool | None = None) -> dict:
-    """Accuracy against alpha on both data sets: a JSON-serialisable record."""
-    seed = check_integer("seed", seed, 0)
-    record = {"name": NAME, "seed": seed, "alphas": list(ALPHAS), "runs": trials}
-    record |= {"batch": BATCH, "epochs": EPOCHS, "data": {}}
-    sets = data_sets()
+@computed
+def trained(
+    *,
+    trials: int,
+    seed: int,
+    progress: bool | None,
+    learning_rates: Annotated[np.ndarray, numbers("of gradient descent", above=0.0)] = (
+        0.001,
+        0.003,
+        0.01,
+    ),  # type: ignore[assignment]
+    batch: Batch = 8,
+    epochs: Epochs = 100,
+) -> xr.Dataset:
+    """Accuracy against alpha on both data sets, of the runs and of the minimiser.
+
+    Returns:
+      "mean", "low", "high" (the middle 80 %), "near_best" by data, rate and alpha;
+      "optimum" by data and alpha.
+    """
+    sets, found = data_sets(), []
     with progress_bar(len(sets) * (len(ALPHAS) + 1), 0, progress) as advance:
-        for index, (name, (points, labels)) in enumerate(sets.items()):
+        for index, (points, labels) in enumerate(sets.values()):
             accuracy = train(
-                points, labels, ALPHAS, LEARNING_RATES, trials, seed + index
-            )
+                points, labels, ALPHAS, learning_rates, trials, seed + index, batch,
+                epochs,
+            )  # fmt: skip
             advance(1)
             exact = []
             for alpha in ALPHAS:
@@ -155,13 +163,18 @@ def run(*, trials: int = 1000, seed: int = 0, progress: bool | None = None) -> d
                 score = labels * (points @ weights[:2] + weights[2])
                 exact.append(float(np.mean(score > 0.0)))
                 advance(1)
-            record["data"][name] = {
-                "points": points.tolist(),
-                "labels": labels.astype(int).tolist(),
-                "curves": [
-                    _curve(accuracy[:, rate], LEARNING_RATES[rate])
-                    for rate in range(len(LEARNING_RATES))
-                ],
-                "optimum_accuracy": exact,
-            }
-    return record
+            low, high = np.quantile(accuracy, [0.1, 0.9], axis=0)
+            near = _near_best(accuracy)
+            found.append((accuracy.mean(axis=0), low, high, near, np.array(exact)))
+    mean, low, high, near, exact = map(np.stack, zip(*found, strict=True))
+    dims = ("data", "rate", "alpha")
+    return xr.Dataset(
+        {
+            "mean": (dims, mean),
+            "low": (dims, low),
+            "high": (dims, high),
+            "near_best": (dims, near),
+            "optimum": (("data", "alpha"), exact),
+        },
+        {"data": list(sets), "rate": learning_rates, "alpha": list(ALPHAS)},
+    )

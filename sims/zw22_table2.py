@@ -2,16 +2,17 @@
 
 One trial labels all queries once. Votes are the same in every trial (see
 ``common.multi_label_votes``): only the mechanisms' noise is drawn. A set that StableTopK
-keeps back counts as "no label present". The record holds what was released, summed over
-trials, by label.
+keeps back counts as "no label present". The data set holds what was released, summed over
+trials, by label, and the votes.
 """
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jax import lax
 
 from jaxsel.families.top_k.pate import noisy_labels
@@ -21,18 +22,17 @@ from jaxsel.kernel.engine import Performance, simulate_grid
 from jaxsel.kernel.statistics import sums
 from jaxsel.language.base import Mechanism
 from sims.common.multi_label_exact import (
-    DELTA,
-    DELTA_T,
     METHODS,
-    SELECTION,
     TABLE,
     TEST,
+    Labelling,
     Method,
     aligned_scale,
     quality,
     scale_at,
 )
-from sims.common.multi_label_votes import TAU, Scenario, scenarios
+from sims.common.multi_label_votes import Scenario, scenarios
+from sims.experiment import computed
 
 TRIALS = 1000
 EPSILONS: dict[str, tuple[float, ...]] = {
@@ -151,7 +151,9 @@ def _itself(outcome):
     return outcome
 
 
-def _cell(scenario: Scenario, method: Method, scale: float) -> tuple[Mechanism, Any]:
+def _cell(
+    scenario: Scenario, method: Method, scale: float, delta_t: float
+) -> tuple[Mechanism, Any]:
     """The mechanism, and its data and parameters."""
     if method.ratio == 0.0:
         votes = scenario.votes if method.mechanism == "pate" else scenario.scaled
@@ -162,42 +164,53 @@ def _cell(scenario: Scenario, method: Method, scale: float) -> tuple[Mechanism, 
     params = {
         "selection_scale": method.ratio * scale,
         "test_scale": scale,
-        "delta_t": DELTA_T,
+        "delta_t": delta_t,
     }
     return all_queries(method.mechanism), (data, params)
 
 
-def cells(scenario: Scenario) -> list[tuple[str, float]]:
-    """Method and noise scale of each cell: at EPSILONS, then as in the paper's table.
+class Cell(NamedTuple):
+    """A method, at this epsilon (NaN in the paper's table) and noise scale."""
+
+    method: str
+    epsilon: float
+    scale: float
+
+
+def cells(scenario: Scenario, asked: Labelling = Labelling()) -> list[Cell]:
+    """At EPSILONS, then as in the paper's table.
 
     In the table StableTopK has the paper's noise, and both forms of PATE as much noise
-    as leaves them as accurate, if there is such an amount.
+    as leaves them as accurate, or NaN if there is no such amount.
     """
     queries, labels = scenario.truth.shape
     found = [
-        (name, scale_at(METHODS[name], epsilon, queries, labels))
+        Cell(name, epsilon, scale_at(METHODS[name], epsilon, queries, labels, asked))
         for name, epsilons in EPSILONS.items()
         for epsilon in epsilons
     ]
     printed = METHODS["Gaussian, corollaries"]
-    accuracy = quality(scenario, printed, TEST).accuracy
-    found += [(printed.name, TEST), ("Gumbel", TEST)]
-    found += [
-        (name, aligned_scale(scenario, METHODS[name], accuracy))
+    accuracy = quality(scenario, printed, TEST, asked.delta_t).accuracy
+    found += [Cell(name, np.nan, TEST) for name in (printed.name, "Gumbel")]
+    return found + [
+        Cell(name, np.nan, aligned_scale(scenario, METHODS[name], accuracy))
         for name in ("PATE", "PATE-tau")
     ]
-    return [cell for cell in found if np.isfinite(cell[1])]
 
 
 def _tallies(found: list, trials: int, seed: int, progress) -> dict[str, np.ndarray]:
-    """Sums of each cell of one scenario, one compiled program a mechanism."""
+    """Sums of each cell of one scenario, one compiled program a mechanism.
+
+    Cells that are None have sums of 0.
+    """
     labels = found[0][1][0]["truth"].shape[1]
     shapes = {"released": (labels,), "hits": (labels,), "answered": (), "squares": (3,)}
     out = {
         name: np.zeros((len(found), *shape), np.int64) for name, shape in shapes.items()
     }
-    for number, mechanism in enumerate(dict.fromkeys(each[0] for each in found)):
-        here = [i for i, each in enumerate(found) if each[0] is mechanism]
+    mechanisms = dict.fromkeys(each[0] for each in found if each)
+    for number, mechanism in enumerate(mechanisms):
+        here = [i for i, each in enumerate(found) if each and each[0] is mechanism]
         tallies = simulate_grid(
             mechanism,
             [found[i][1] for i in here],
@@ -212,33 +225,38 @@ def _tallies(found: list, trials: int, seed: int, progress) -> dict[str, np.ndar
     return out
 
 
-def run(*, trials: int, seed: int = 0, progress: bool | None = None) -> dict:
-    """Sums over trials of what was released, and the votes behind them.
+@computed
+def labelled(
+    *, trials: int, seed: int, progress: bool | None, asked: Labelling = Labelling()
+) -> xr.Dataset:
+    """Sums over trials of what was released, and the votes behind them, by scenario.
 
-    For scenario s: votes_s, scaled_s, truth_s, Float["queries labels"]; released_s and
-    hits_s, Int64["cells labels"]; answered_s, Int64["cells"]; squares_s,
-    Int64["cells 3"].
+    Votes are by query and label; released and hits by cell and label. Of squares see
+    ``all_queries``.
     """
-    record: dict[str, Any] = {}
-    about, settings = [], []
-    for number, scenario in enumerate(scenarios()):
-        plan = cells(scenario)
-        found = [_cell(scenario, TABLE[name], scale) for name, scale in plan]
+    found = []
+    for number, scenario in enumerate(scenarios(asked)):
+        plan = cells(scenario, asked)
+        runs = [
+            _cell(scenario, TABLE[each.method], each.scale, asked.delta_t)
+            if np.isfinite(each.scale)
+            else None
+            for each in plan
+        ]
         # Seeds of the scenarios do not meet: each takes one a mechanism.
-        sums_of = _tallies(found, trials, seed + 10 * number, progress)
-        record |= {f"{name}_{number}": values for name, values in sums_of.items()}
-        words = scenario._asdict()
-        for name in ("votes", "scaled", "truth"):
-            record[f"{name}_{number}"] = words.pop(name).astype(np.float64)
-        about.append(words)
-        settings.append([[name, float(scale)] for name, scale in plan])
-    return record | {
-        "trials": trials,
-        "scenarios": about,
-        "cells": settings,
-        "delta": DELTA,
-        "delta_t": DELTA_T,
-        "tau": TAU,
-        "selection_scale": SELECTION,
-        "test_scale": TEST,
-    }
+        tallies = _tallies(runs, trials, seed + 10 * number, progress)
+        dimensions = {
+            "released": ("cell", "label"), "hits": ("cell", "label"),
+            "answered": ("cell",), "squares": ("cell", "square"),
+            "votes": ("query", "label"), "scaled": ("query", "label"),
+            "truth": ("query", "label"), "scale": ("cell",),
+        }  # fmt: skip
+        values = scenario._asdict() | tallies | {"scale": [each.scale for each in plan]}
+        coordinates = {
+            "method": ("cell", [each.method for each in plan]),
+            "epsilon": ("cell", [each.epsilon for each in plan]),
+            "square": ["right", "hits", "wrong"],
+        }
+        variables = {k: (dimensions.get(k, ()), v) for k, v in values.items()}
+        found.append(xr.Dataset(variables, coordinates))
+    return xr.concat(found, "scenario").assign_coords(scenario=list("AB")[: len(found)])

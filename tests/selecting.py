@@ -211,9 +211,10 @@ def named() -> dict[str, frozenset[str]]:
                 for kind in ("erratum", "remark"):
                     if (noted := getattr(statement, kind, None)) is not None:
                         add([getattr(noted, "id", noted)], each.__name__)
-    for kind, things in (("figures", FIGURES), ("sims", SIMS)):
-        for name in things:
-            add([name], f"{kind}.{name.replace('-', '_')}")
+    for name in FIGURES:
+        add([name], f"figures.{name.replace('-', '_')}")
+    for name, sim in SIMS.items():
+        add([name], sim.module)
     for figure in FIGURES.values():
         for sim in figure.sims:
             if sim in SIMS:

@@ -57,9 +57,9 @@ def test_a_test_reaches_what_its_strings_name():
     """A module to be replaced, a command, a mechanism and a figure."""
     reached = selecting.module("tests.cli.test_cli_scaling").imports
     assert {"jaxsel.kernel.engine", "jaxsel.cli.main", "sims.__main__"} <= reached
-    sim = selecting.select(["sims/clnss22_coin_game.py"])
-    assert "tests/cli/test_cli_scaling.py" in sim.files
-    assert "clnss22-coin-game" in sim.names
+    figure = selecting.select(["figures/clnss22_sample_complexity.py"])
+    assert "tests/figures/test_making.py" in figure.files
+    assert "clnss22-sample-complexity" in figure.names
 
 
 def test_parameters_name_claims_and_mechanisms():

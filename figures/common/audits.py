@@ -19,7 +19,9 @@ def audited(counts: xr.DataArray, confidence: float = 0.95) -> Any:
     """
 
     def lower(sides) -> float:
-        return epsilon_lower_bound(*sides, 0.0, confidence, ["singletons"]).lower
+        first, second = sides
+        bound = epsilon_lower_bound(first, second, 0.0, confidence, ["singletons"])
+        return bound.lower
 
     inner = [["side", "outcome"]]
     return xr.apply_ufunc(lower, counts, input_core_dims=inner, vectorize=True)

@@ -3,12 +3,15 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 
 from jaxsel.host.intervals import clopper_pearson, mean_interval
 from sims.common.multi_label_exact import (
     METHODS,
+    SELECTION,
     TABLE,
     TEST,
+    Labelling,
     Quality,
     quality,
     scale_at,
@@ -52,18 +55,10 @@ class Row(NamedTuple):
     found: tuple[Any, ...]
 
 
-def scenarios(record) -> list[Scenario]:
-    """The votes that the record was made with."""
-    arrays, values = record
-    return [
-        Scenario(
-            votes=arrays[f"votes_{s}"],
-            scaled=arrays[f"scaled_{s}"],
-            truth=arrays[f"truth_{s}"] > 0.5,
-            **about,
-        )
-        for s, about in enumerate(values["scenarios"])
-    ]
+def scenario_of(row: xr.Dataset) -> Scenario:
+    """The votes that one scenario of the data set was made with."""
+    values: dict[str, Any] = {name: row[name].values[()] for name in Scenario._fields}
+    return Scenario(**values)
 
 
 def _ratio(hits: Estimate, wrong: Estimate) -> Estimate:
@@ -79,7 +74,7 @@ def _ratio(hits: Estimate, wrong: Estimate) -> Estimate:
     )
 
 
-def simulated(record, number: int, cell: int) -> Simulated:
+def simulated(row: xr.Dataset, cell: int) -> Simulated:
     """Shares over all queries and trials, with intervals.
 
     PATE releases every label independently, with different probabilities: the binomial
@@ -88,16 +83,15 @@ def simulated(record, number: int, cell: int) -> Simulated:
     Bernstein interval holds though queries differ (Maurer & Pontil 2009, Theorem 11).
     Precision combines two intervals of 97.5 %.
     """
-    arrays, values = record
-    truth = arrays[f"truth_{number}"] > 0.5
+    truth, here = row["truth"].values, row.isel(cell=cell)
     queries, labels = truth.shape
-    trials = int(values["trials"])
-    hits = int(arrays[f"hits_{number}"][cell].sum())
-    wrong = int(arrays[f"released_{number}"][cell].sum()) - hits
+    trials = row.attrs["trials"]
+    hits = int(here.hits.sum())
+    wrong = int(here.released.sum()) - hits
     present, absent = (int(n) * trials for n in (truth.sum(), (~truth).sum()))
     right = absent + hits - wrong
-    stable = TABLE[values["cells"][number][cell][0]].ratio > 0.0
-    squares = arrays[f"squares_{number}"][cell]
+    stable = TABLE[str(here["method"].values)].ratio > 0.0
+    squares = here.squares.values
 
     def of_query(total: int, square: int, confidence: float) -> Estimate:
         """Mean number of labels a query."""
@@ -115,7 +109,7 @@ def simulated(record, number: int, cell: int) -> Simulated:
         accuracy = _times(of_query(right, squares[0], CONFIDENCE), 1.0 / labels)
         recall = _times(of_query(hits, squares[1], CONFIDENCE), 1.0 / a_query)
         good, bad = of_query(hits, squares[1], half), of_query(wrong, squares[2], half)
-        count = int(arrays[f"answered_{number}"][cell])
+        count = int(here.answered)
         answered = of_labels(count, queries * trials, CONFIDENCE)
     else:
         accuracy = of_labels(right, present + absent, CONFIDENCE)
@@ -130,39 +124,33 @@ def _times(estimate: Estimate, factor: float) -> Estimate:
     return Estimate(*(factor * part for part in estimate))
 
 
-def by_label(record, number: int, cell: int) -> tuple[np.ndarray, ...]:
+def by_label(row: xr.Dataset, cell: int) -> tuple[np.ndarray, ...]:
     """Accuracy of each label and its 95 % interval: three of Float["labels"].
 
     Draws of different queries are independent, so the binomial interval holds for all
     methods (Hoeffding 1956).
     """
-    arrays, values = record
-    truth = arrays[f"truth_{number}"] > 0.5
-    trials = int(values["trials"])
-    hits = arrays[f"hits_{number}"][cell]
-    wrong = arrays[f"released_{number}"][cell] - hits
-    right = trials * (~truth).sum(axis=0) + hits - wrong
+    truth, here = row["truth"].values, row.isel(cell=cell)
+    trials = row.attrs["trials"]
+    hits = here.hits.values
+    right = trials * (~truth).sum(axis=0) + 2 * hits - here.released.values
     among = trials * truth.shape[0]
     low, high = clopper_pearson(right, among, CONFIDENCE)
     return right / among, low, high
 
 
-def _cell(record, number: int, name: str) -> tuple[int, float] | None:
-    """Cell and noise scale of a method in the table: those end each list of cells."""
-    cells = record.values["cells"][number]
-    ends = [each[0] for each in cells].index("Gaussian, corollaries")
-    for cell in range(ends, len(cells)):
-        if cells[cell][0] == name:
-            return cell, float(cells[cell][1])
+def simulated_cells(row: xr.Dataset) -> list[int]:
+    """Those that there are."""
+    return np.flatnonzero(np.isfinite(row["scale"].values)).tolist()
+
+
+def _cell(row: xr.Dataset, name: str) -> int | None:
+    """The cell of a method in the table; None if there is no such noise."""
+    for cell in simulated_cells(row):
+        here = row.isel(cell=cell)
+        if np.isnan(here["epsilon"]) and here["method"] == name:
+            return cell
     return None
-
-
-def _both(name: str, scale: float, queries: int, labels: int) -> tuple[float, float]:
-    found = [
-        total_epsilon(TABLE[name], scale, queries, labels, tight=tight)
-        for tight in (False, True)
-    ]
-    return found[0], found[1]
 
 
 def references(scenario: Scenario) -> tuple[Quality, Quality]:
@@ -184,27 +172,35 @@ def references(scenario: Scenario) -> tuple[Quality, Quality]:
     return found[0], found[1]
 
 
-def rows(record) -> list[Row]:
+def rows(labelled: xr.Dataset, asked: Labelling = Labelling()) -> list[Row]:
     """The table: the paper's settings, and PATE made as accurate."""
-    everyone = scenarios(record)
-    shape = everyone[0].truth.shape
-    select = record.values["selection_scale"]
+    everyone = [labelled.isel(scenario=s) for s in range(labelled.sizes["scenario"])]
+    queries, labels = everyone[0]["truth"].shape
     none = (None,) * len(everyone)
+
+    def both(name: str, scale: float) -> tuple[float, float]:
+        method = TABLE[name]
+        found = [
+            total_epsilon(method, scale, queries, labels, asked, tight=tight)
+            for tight in (False, True)
+        ]
+        return found[0], found[1]
 
     def at_paper(title: str, noise: str, name: str, *, seen: bool = True) -> Row:
         found = none
         if seen:
-            cells = [_cell(record, s, name) for s in range(len(everyone))]
+            cells = [(row, _cell(row, name)) for row in everyone]
             found = tuple(
-                simulated(record, s, at[0]) if at else None
-                for s, at in enumerate(cells)
+                None if at is None else simulated(row, at) for row, at in cells
             )
-        return Row(title, noise, _both(name, TEST, *shape), found)
+        return Row(title, noise, both(name, TEST), found)
 
     scales = "σ₁ = {:g}, σ = {:g}".format
     found = [
         at_paper(
-            "StableTopK, Gaussian noise", scales(select, TEST), "Gaussian, corollaries"
+            "StableTopK, Gaussian noise",
+            scales(SELECTION, TEST),
+            "Gaussian, corollaries",
         ),
         at_paper(
             "  if all noisy gaps were released",
@@ -213,49 +209,54 @@ def rows(record) -> list[Row]:
             seen=False,
         ),
         at_paper("  its tests alone", "", "test alone", seen=False),
-        at_paper("StableTopK, Gumbel noise", scales(select / 2.0, TEST), "Gumbel"),
+        at_paper("StableTopK, Gumbel noise", scales(SELECTION / 2.0, TEST), "Gumbel"),
     ]
-    titles = {"PATE": "PATE", "PATE-tau": f"PATE-τ, τ = {record.values['tau']}"}
+    titles = {"PATE": "PATE", "PATE-tau": f"PATE-τ, τ = {asked.tau}"}
     for name, title in titles.items():
-        for s in range(len(everyone)):
-            at = _cell(record, s, name)
-            where = f"{title}, as accurate ({'AB'[s]})"
+        for s, row in enumerate(everyone):
+            at = _cell(row, name)
+            where = f"{title}, as accurate ({row['scenario'].values})"
             if at is None:
                 found.append(Row(where, "never", None, none))
                 continue
             own: list[Any] = [None] * len(everyone)
-            own[s] = simulated(record, s, at[0])
-            epsilon = _both(name, at[1], *shape)
-            found.append(Row(where, f"σ = {at[1]:.0f}", epsilon, tuple(own)))
-    known = [references(scenario) for scenario in everyone]
+            own[s], scale = simulated(row, at), float(row["scale"][at])
+            found.append(Row(where, f"σ = {scale:.0f}", both(name, scale), tuple(own)))
+    known = [references(scenario_of(row)) for row in everyone]
     found.append(Row("No label at all", "", (0.0, 0.0), tuple(k[0] for k in known)))
     majority = tuple(k[1] for k in known)
     return [*found, Row("Majority of the teachers", "none", None, majority)]
 
 
 def curve(
-    scenario: Scenario, name: str, count: int = 50
+    scenario: Scenario, name: str, asked: Labelling = Labelling(), count: int = 50
 ) -> tuple[np.ndarray, np.ndarray]:
     """Epsilon (tight) from LOW to HIGH, and exact accuracy."""
     method = METHODS[name]
-    shape = scenario.truth.shape
-    widest, least = (scale_at(method, epsilon, *shape) for epsilon in (LOW, HIGH))
+    queries, labels = scenario.truth.shape
+    widest, least = (
+        scale_at(method, epsilon, queries, labels, asked) for epsilon in (LOW, HIGH)
+    )
     scales = np.geomspace(widest, least, count)
-    epsilon = [total_epsilon(method, scale, *shape) for scale in scales]
-    accuracy = [quality(scenario, method, scale).accuracy for scale in scales]
+    epsilon = [total_epsilon(method, scale, queries, labels, asked) for scale in scales]
+    accuracy = [
+        quality(scenario, method, scale, asked.delta_t).accuracy for scale in scales
+    ]
     return np.array(epsilon), np.array(accuracy)
 
 
-def points(record, number: int, name: str) -> list[tuple[float, Estimate]]:
+def points(
+    row: xr.Dataset, name: str, asked: Labelling = Labelling()
+) -> list[tuple[float, Estimate]]:
     """Epsilon and simulated accuracy of every cell of the method's mechanism."""
-    scenario = scenarios(record)[number]
-    wanted = METHODS[name]
+    wanted, (queries, labels) = METHODS[name], row["truth"].shape
     found = []
-    for cell, (other, scale) in enumerate(record.values["cells"][number]):
-        method = TABLE[other]
+    for cell in simulated_cells(row):
+        method = TABLE[str(row["method"].values[cell])]
         if (method.mechanism, method.ratio) != (wanted.mechanism, wanted.ratio):
             continue
-        epsilon = total_epsilon(wanted, float(scale), *scenario.truth.shape)
+        scale = float(row["scale"][cell])
+        epsilon = total_epsilon(wanted, scale, queries, labels, asked)
         if LOW * 0.999 <= epsilon <= HIGH * 1.001:
-            found.append((epsilon, simulated(record, number, cell).accuracy))
+            found.append((epsilon, simulated(row, cell).accuracy))
     return found

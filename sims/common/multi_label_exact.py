@@ -2,11 +2,12 @@
 
 A query releases a set of labels: those whose noisy votes exceed half of the teachers
 (PATE, PATE-tau), or a top set of adaptive size (StableTopK), and nothing where its test
-fails. All queries together are (epsilon, DELTA)-DP for one teacher more or less.
+fails. All queries together are (epsilon, delta)-DP for one teacher more or less.
 """
 
+import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -23,16 +24,18 @@ from jaxsel.families.top_k.curves import (
 )
 from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.language.domains import probability
-from sims.common.multi_label_votes import TAU, Scenario
+from sims.common.multi_label_votes import Scenario, Votes
 
-DELTA = 1e-6
-DELTA_T = 1e-9
-SETTABLE = {
-    "DELTA": probability("delta of all queries"),
-    "DELTA_T": probability("delta of one test"),
-}
 SELECTION, TEST = 50.0, 60.0  # the paper's noise
 _NEGLIGIBLE = 1e-9  # queries that are surely kept back need no law of the size
+
+
+@dataclasses.dataclass(frozen=True)
+class Labelling(Votes):
+    """Votes, and what may be lost by releasing labels from them."""
+
+    delta: Annotated[float, probability("delta of all queries")] = 1e-6
+    delta_t: Annotated[float, probability("delta of one test")] = 1e-9
 
 
 class Method(NamedTuple):
@@ -42,39 +45,40 @@ class Method(NamedTuple):
       name: for records and legends.
       mechanism: "pate", "pate-tau", "gumbel" or "gaussian" (StableTopK's selection).
       ratio: selection scale over test scale of StableTopK; 0 for PATE.
-      curve: noise scale (of PATE, or of StableTopK's test), number of labels ->
-        Renyi curve of one query.
+      curve: noise scale (of PATE, or of StableTopK's test), number of labels, settings
+        -> Renyi curve of one query.
     """
 
     name: str
     mechanism: str
     ratio: float
-    curve: Callable[[float, int], ApproximateRenyiCurve]
+    curve: Callable[[float, int, Labelling], ApproximateRenyiCurve]
 
 
-def _pate(scale: float, labels: int) -> ApproximateRenyiCurve:
+def _pate(scale: float, labels: int, asked: Labelling) -> ApproximateRenyiCurve:
+    del asked
     return ApproximateRenyiCurve(lambda order: labels_renyi(order, scale, labels))
 
 
-def _pate_tau(scale: float, labels: int) -> ApproximateRenyiCurve:
-    return _pate(scale, min(TAU, labels))
+def _pate_tau(scale: float, labels: int, asked: Labelling) -> ApproximateRenyiCurve:
+    return _pate(scale, min(asked.tau, labels), asked)
 
 
 def _stable(selection: str, ratio: float):
-    def curve(scale: float, labels: int) -> ApproximateRenyiCurve:
+    def curve(scale: float, labels: int, asked: Labelling) -> ApproximateRenyiCurve:
         return stable_top_k_variant_curve(
-            ratio * scale, scale, DELTA_T, labels, selection=selection
+            ratio * scale, scale, asked.delta_t, labels, selection=selection
         )
 
     return curve
 
 
-def _jointly(scale: float, labels: int) -> ApproximateRenyiCurve:
+def _jointly(scale: float, labels: int, asked: Labelling) -> ApproximateRenyiCurve:
     """Gaussian variant, all noisy gaps released: l2 sensitivity sqrt(labels - 1)."""
     gaps = ApproximateRenyiCurve(
         lambda order: labels_renyi(order, SELECTION / TEST * scale, labels - 1)
     )
-    return compose_curves(gaps, gap_test_curve(scale, DELTA_T))
+    return compose_curves(gaps, gap_test_curve(scale, asked.delta_t))
 
 
 _HALF = (
@@ -102,35 +106,54 @@ TABLE: dict[str, Method] = {
     **METHODS,
     "Gumbel": Method("Gumbel", "gumbel", _HALF / TEST, _stable("gumbel", _HALF / TEST)),
     "test alone": Method(
-        "test alone", "none", 0.0, lambda scale, labels: gap_test_curve(scale, DELTA_T)
+        "test alone",
+        "none",
+        0.0,
+        lambda scale, labels, asked: gap_test_curve(scale, asked.delta_t),
     ),
 }
 
 
 def total_epsilon(
-    method: Method, scale: float, queries: int, labels: int, *, tight: bool = True
+    method: Method,
+    scale: float,
+    queries: int,
+    labels: int,
+    asked: Labelling = Labelling(),
+    *,
+    tight: bool = True,
 ) -> float:
-    """Epsilon at DELTA of all queries.
+    """Epsilon at delta of all queries.
 
     Args:
       method: which.
       scale: of its noise, in votes.
       queries: how many.
       labels: m.
+      asked: settings.
       tight: by the best conversion; False for Lemma 17's own.
     """
-    total = compose_curves(method.curve(scale, labels), times=queries)
+    total = compose_curves(method.curve(scale, labels, asked), times=queries)
     if tight:
-        return approximate_renyi_to_epsilon(total, DELTA).epsilon
+        return approximate_renyi_to_epsilon(total, asked.delta).epsilon
     return approximate_renyi_to_epsilon(
-        total, DELTA, rule=mironov_epsilon_at_order
+        total, asked.delta, rule=mironov_epsilon_at_order
     ).epsilon
 
 
-def scale_at(method: Method, epsilon: float, queries: int, labels: int) -> float:
-    """The least noise scale with which all queries are (epsilon, DELTA)-DP."""
+def scale_at(
+    method: Method,
+    epsilon: float,
+    queries: int,
+    labels: int,
+    asked: Labelling = Labelling(),
+) -> float:
+    """The least noise scale with which all queries are (epsilon, delta)-DP."""
     return calibrate(
-        lambda scale: method.curve(scale, labels), epsilon, DELTA, releases=queries
+        lambda scale: method.curve(scale, labels, asked),
+        epsilon,
+        asked.delta,
+        releases=queries,
     )
 
 
@@ -184,7 +207,7 @@ def selection_law(gaps: np.ndarray, scale: float, noise: str) -> np.ndarray:
     return law
 
 
-def _released(scenario: Scenario, method: Method, scale: float):
+def _released(scenario: Scenario, method: Method, scale: float, delta_t: float):
     """Probability that each label of each query is released, and that a set is."""
     if method.ratio == 0.0:
         votes = scenario.votes if method.mechanism == "pate" else scenario.scaled
@@ -193,7 +216,7 @@ def _released(scenario: Scenario, method: Method, scale: float):
     order = np.argsort(-scenario.votes, axis=1, kind="stable")
     ranked = np.take_along_axis(scenario.votes, order, axis=1)
     gaps = ranked[:, :-1] - ranked[:, 1:]
-    passed = pass_probability(gaps, scale, DELTA_T)
+    passed = pass_probability(gaps, scale, delta_t)
     chance = np.zeros_like(ranked)
     answered = np.zeros(len(gaps))
     some = passed.max(axis=1) > _NEGLIGIBLE
@@ -208,15 +231,18 @@ def _released(scenario: Scenario, method: Method, scale: float):
     return found, float(answered.mean())
 
 
-def quality(scenario: Scenario, method: Method, scale: float) -> Quality:
+def quality(
+    scenario: Scenario, method: Method, scale: float, delta_t: float = 1e-9
+) -> Quality:
     """Exact expectations over the noise, for these votes.
 
     Args:
       scenario: the votes.
       method: the mechanism.
       scale: of its noise: of PATE, or of StableTopK's test.
+      delta_t: of one such test.
     """
-    chance, answered = _released(scenario, method, scale)
+    chance, answered = _released(scenario, method, scale, delta_t)
     truth = scenario.truth
     right = np.where(truth, chance, 1.0 - chance)
     hits, size = float(chance[truth].sum()), float(chance.sum())
@@ -230,7 +256,7 @@ def quality(scenario: Scenario, method: Method, scale: float) -> Quality:
 
 
 def aligned_scale(scenario: Scenario, method: Method, accuracy: float) -> float:
-    """The largest noise with which a method is this accurate; NaN if it never is."""
+    """The largest noise with which PATE is this accurate; NaN if it never is."""
     scales = np.geomspace(1e5, 0.1, 121)
     high = None
     for scale in scales:

@@ -9,7 +9,8 @@ the second's on 1.5 %, better than any published classifier. Where the user has 
 real teachers (``jaxsel.data.teachers.load_votes``) they are the first scenario.
 """
 
-from typing import NamedTuple
+import dataclasses
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -17,14 +18,6 @@ from jaxsel.data import celeba, teachers
 from jaxsel.families.top_k.votes import scaled_votes
 from jaxsel.language.domains import whole
 
-QUERIES = 600
-TEACHERS = 800
-TAU = 8  # labels that a teacher may vote for in PATE-tau; the paper does not say
-SETTABLE = {
-    "QUERIES": whole("images to be labelled", at_least=10),
-    "TEACHERS": whole("who vote", at_least=10),
-    "TAU": whole("labels that a teacher of PATE-tau may vote for", at_least=1),
-}
 SEPARATIONS = (1.5, 4.0)
 IMAGE_SHARE = 0.5
 TEACHER_SHARE = 0.1
@@ -37,7 +30,7 @@ class Scenario(NamedTuple):
     Attributes:
       votes: Float["queries labels"], teachers that voted for each label.
       scaled: Float["queries labels"], the same after each teacher's votes for a query
-        were scaled to TAU in all.
+        were scaled to tau in all.
       truth: Bool["queries labels"].
       teachers: how many there are.
       accuracy: share of single votes that are right.
@@ -60,11 +53,13 @@ class Scenario(NamedTuple):
     generated: bool
 
 
-def scenario(found: teachers.TeacherVotes, source: str, generated: bool) -> Scenario:
+def scenario(
+    found: teachers.TeacherVotes, source: str, generated: bool, tau: int = 8
+) -> Scenario:
     """Counts the votes of one set of teachers."""
     votes, truth = found.votes, found.truth
     scaled = np.stack(
-        [scaled_votes(votes[:, query], float(TAU)) for query in range(truth.shape[0])]
+        [scaled_votes(votes[:, query], float(tau)) for query in range(truth.shape[0])]
     )
     return Scenario(
         votes.sum(axis=0).astype(np.float64),
@@ -80,7 +75,19 @@ def scenario(found: teachers.TeacherVotes, source: str, generated: bool) -> Scen
     )
 
 
-def scenarios(*, queries: int = QUERIES, seats: int = TEACHERS) -> list[Scenario]:
+@dataclasses.dataclass(frozen=True)
+class Votes:
+    """How many vote, and on what."""
+
+    queries: Annotated[int, whole("images to be labelled", at_least=10)] = 600
+    teachers: Annotated[int, whole("who vote", at_least=10)] = 800
+    # The paper does not say.
+    tau: Annotated[
+        int, whole("labels that a teacher of PATE-tau may vote for", at_least=1)
+    ] = 8
+
+
+def scenarios(asked: Votes = Votes()) -> list[Scenario]:
     """Both scenarios; generated attributes where CelebA is not at hand.
 
     Where the user has votes of real teachers, the second scenario has as many queries
@@ -89,9 +96,10 @@ def scenarios(*, queries: int = QUERIES, seats: int = TEACHERS) -> list[Scenario
     have = celeba.celeba_available()
     faces = celeba.load_celeba() if have else celeba.generated_attributes()
     found, separations = [], list(SEPARATIONS)
+    queries, seats = asked.queries, asked.teachers
     if teachers.votes_available():
         real = teachers.load_votes()
-        found.append(scenario(real, "the user's queries", False))
+        found.append(scenario(real, "the user's queries", False, asked.tau))
         seats, queries, labels = real.votes.shape
         fits = labels == len(faces.names) and queries <= len(faces.present) - faces.test
         separations = separations[1:] if fits else []
@@ -105,5 +113,5 @@ def scenarios(*, queries: int = QUERIES, seats: int = TEACHERS) -> list[Scenario
             teacher_share=TEACHER_SHARE,
             seed=_SEED + 1 + len(found),
         )
-        found.append(scenario(votes, faces.source, faces.generated))
+        found.append(scenario(votes, faces.source, faces.generated, asked.tau))
     return found

@@ -5,8 +5,10 @@ The least gap at which the test of Algorithm 4 or 5 releases its set with probab
 max selects it with probability 0.95; each at a total (epsilon, delta).
 """
 
+import dataclasses
 import functools
 import math
+from typing import Annotated
 
 import numpy as np
 from scipy import optimize, special
@@ -23,13 +25,16 @@ from jaxsel.families.top_k.curves import (
 from jaxsel.families.top_k.gaps import gap_for_success
 from jaxsel.language.domains import positive, probability
 
-EPSILON, DELTA = 1.0, 1e-6  # of all releases together
-FAILURE = 0.05
-SETTABLE = {
-    "EPSILON": positive("epsilon of all releases"),
-    "DELTA": probability("delta of a test, or of all releases"),
-    "FAILURE": probability("of a test or a selection"),
-}
+
+@dataclasses.dataclass(frozen=True)
+class Needs:
+    """What all releases together may cost, and how often one may fail."""
+
+    epsilon: Annotated[float, positive("epsilon of all releases")] = 1.0
+    delta: Annotated[float, probability("delta of a test, or of all releases")] = 1e-6
+    failure: Annotated[float, probability("of a test or a selection")] = 0.05
+
+
 # Report noisy max by its noise, and how it is accounted for.
 SELECTIONS = {
     "gumbel": "gumbel",
@@ -44,37 +49,38 @@ SELECTIONS = {
 # --- Tests ----------------------------------------------------------------------------
 
 
-def one_release_scale(kind: str, epsilon: float) -> float:
+def one_release_scale(kind: str, epsilon: float, needs: Needs = Needs()) -> float:
     """Noise of one test, as in Theorem 20 or "aligned" with Laplace noise's zCDP."""
     if kind == "gaussian":
-        return math.sqrt(2.0 * math.log(1.25 / DELTA)) / epsilon
+        return math.sqrt(2.0 * math.log(1.25 / needs.delta)) / epsilon
     return 1.0 / epsilon
 
 
-def one_release_gap(kind: str, epsilon: float) -> float:
+def one_release_gap(kind: str, epsilon: float, needs: Needs = Needs()) -> float:
     """The least gap that passes one test with probability 0.95, exact."""
     noise = "laplace" if kind == "laplace" else "gaussian"
-    scale = one_release_scale(kind, epsilon)
-    return gap_for_success(scale, DELTA, FAILURE, noise)
+    scale = one_release_scale(kind, epsilon, needs)
+    return gap_for_success(scale, needs.delta, needs.failure, noise)
 
 
 @functools.cache
-def tested_scale(noise: str, releases: int) -> float:
+def scale_of_test(noise: str, releases: int, needs: Needs = Needs()) -> float:
     """Noise of each of many tests, the best that its Renyi curve allows in total.
 
-    The failures of all tests together are DELTA/2.
+    The failures of all tests together are needs.delta/2.
     """
-    delta_t = DELTA / 2.0 / releases
+    delta_t = needs.delta / 2.0 / releases
     return calibrate(
         lambda scale: gap_test_curve(scale, delta_t, noise=noise),
-        EPSILON, DELTA, releases=releases,
+        needs.epsilon, needs.delta, releases=releases,
     )  # fmt: skip
 
 
-def tested_gap(noise: str, releases: int) -> float:
+def gap_of_test(noise: str, releases: int, needs: Needs = Needs()) -> float:
     """The least gap that passes each of many tests with probability 0.95, exact."""
-    scale = tested_scale(noise, releases)
-    return gap_for_success(scale, DELTA / 2.0 / releases, FAILURE, noise)
+    scale = scale_of_test(noise, releases, needs)
+    delta_t = needs.delta / 2.0 / releases
+    return gap_for_success(scale, delta_t, needs.failure, noise)
 
 
 # --- Selections -----------------------------------------------------------------------
@@ -91,13 +97,13 @@ def _log_below(z: np.ndarray, noise: str) -> np.ndarray:
 
 
 @functools.cache
-def lead_for_success(noise: str, rivals: int) -> float:
+def lead_for_success(noise: str, rivals: int, failure: float = 0.05) -> float:
     """By how much one score must exceed ``rivals`` equal ones to win with 0.95.
 
     In units of the noise scale. Closed form for Gumbel noise, else quadrature.
     """
     if noise == "gumbel":
-        return math.log(rivals * (1.0 - FAILURE) / FAILURE)
+        return math.log(rivals * (1.0 - failure) / failure)
     low, high = {"gaussian": (-9.0, 9.0), "laplace": (-40.0, 40.0)}.get(
         noise, (0.0, 40.0)
     )
@@ -114,13 +120,15 @@ def lead_for_success(noise: str, rivals: int) -> float:
 
     def missing(lead: float) -> float:
         lost = -np.expm1(rivals * _log_below(z + lead, noise))
-        return float(np.sum(weights * density * lost)) - FAILURE
+        return float(np.sum(weights * density * lost)) - failure
 
     return float(optimize.brentq(missing, 1e-9, 60.0, xtol=1e-12))  # type: ignore
 
 
 @functools.cache
-def selection_scale(name: str, candidates: int, releases: int) -> float:
+def selection_scale(
+    name: str, candidates: int, releases: int, needs: Needs = Needs()
+) -> float:
     """Noise of each of many selections of one of ``candidates`` - 1 gaps.
 
     "laplace-Thm8" is accounted for by Theorem 8 alone, "gaussian-Cor9" by Corollary 9,
@@ -133,7 +141,8 @@ def selection_scale(name: str, candidates: int, releases: int) -> float:
             one = noisy_max_guarantee("gaussian", math.exp(log_scale), candidates - 1)
             # Some orders by which dp_accounting bounds a tail overflow.
             with np.errstate(over="ignore"):
-                return dominated_composition_epsilon(DELTA, one, releases) - EPSILON
+                total = dominated_composition_epsilon(needs.delta, one, releases)
+            return total - needs.epsilon
 
         high = 0.5 * math.log(releases) + 1.0  # one less is too little noise
         while excess(high) > 0.0:
@@ -151,10 +160,12 @@ def selection_scale(name: str, candidates: int, releases: int) -> float:
 
         return ApproximateRenyiCurve(renyi)
 
-    return calibrate(curve, EPSILON, DELTA, releases=releases)
+    return calibrate(curve, needs.epsilon, needs.delta, releases=releases)
 
 
-def selection_lead(name: str, candidates: int, releases: int) -> float:
+def selection_lead(
+    name: str, candidates: int, releases: int, needs: Needs = Needs()
+) -> float:
     """The least lead over gaps of 0 that is selected with probability 0.95 each time."""
-    scale = selection_scale(name, candidates, releases)
-    return scale * lead_for_success(SELECTIONS[name], candidates - 2)
+    scale = selection_scale(name, candidates, releases, needs)
+    return scale * lead_for_success(SELECTIONS[name], candidates - 2, needs.failure)

@@ -4,6 +4,8 @@ Some attributes of the 202,599 images of CelebA where the user has them, else 10
 drawn from the tumour table of 256 cells that is stored here.
 """
 
+import functools
+
 from jaxsel.data.celeba import celeba_available, load_celeba
 from jaxsel.data.universe import CategoricalTable, face_table, resampled
 from sims.common import tumour_table
@@ -15,6 +17,7 @@ ATTRIBUTES = (
 _ROWS = 100_000
 
 
+@functools.cache
 def table(attributes: int = 8) -> CategoricalTable:
     """The faces by the first of ATTRIBUTES, or the tumours; ``source`` says which."""
     if celeba_available():

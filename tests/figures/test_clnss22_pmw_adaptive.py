@@ -3,74 +3,72 @@
 import numpy as np
 import pytest
 
-from figures import FIGURES, clnss22_adaptive, clnss22_pmw, clnss22_sample_complexity
-from figures.common.figure import Figure, records_in, render
+from figures import clnss22_adaptive, clnss22_pmw, clnss22_sample_complexity
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import updates as updates_of
-from sims import (
-    clnss22_adaptive as adaptive_analysis,
-)
-from sims import (
-    clnss22_pmw as multiplicative_weights,
-)
-from sims import (
-    registry,
-)
-from tests.figures.sharing import records_of
+from jaxsel.pictures import style
+from sims.common.universe import table
+from sims.experiment import compute
 
-TRIALS = {"clnss22-pmw": 32, "clnss22-adaptive": 32}
+TRIALS = 32
 # Eight programs of two seconds each. What they simulate is held to the same bounds by the
 # claims of Theorems 9 to 12, which see every fault planted there.
 SIMULATED = pytest.mark.rare
+CELLS, ROWS = table().counts.size, table().rows
 
 
 @pytest.fixture(scope="module")
 def records():
-    """Small records, of fewer queries."""
+    """Small data sets, of fewer queries."""
+    few = {clnss22_adaptive.analysed: {"queries": [3, 30]}}
+    functions = (
+        clnss22_adaptive.analysed, clnss22_pmw.by_queries, clnss22_pmw.by_failure,
+        clnss22_pmw.updated,
+    )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adaptive_analysis, "QUERIES", (3, 30))
-        patch.setattr(multiplicative_weights, "LONG", 300)
-        folder = records_of(TRIALS, at=0)
-        with records_in(folder):
-            yield {name: registry.load(name, folder) for name in TRIALS}
+        patch.setattr(clnss22_pmw, "LONG", 300)
+        yield {
+            function.__name__: compute(
+                function, few.get(function, {}), trials=TRIALS, progress=False
+            )
+            for function in functions
+        }
 
 
-def _lines(figure: Figure, panel: int) -> list[np.ndarray]:
-    axes = render(figure).axes[panel]
+def _lines(module, found, panel: int) -> list[np.ndarray]:
+    with style.applied():
+        axes = module.draw(**found).axes[panel]
     return [np.asarray(line.get_ydata(), float) for line in axes.get_lines()]
 
 
 @SIMULATED
 def test_errors_stay_below_their_guarantees(records):
-    found = records["clnss22-pmw"]
-    cells, rows = found.values["cells"], found.values["rows"]
-    for number, name in enumerate(multiplicative_weights.MECHANISMS):
-        for queries, counts in zip(
-            multiplicative_weights.QUERIES,
-            found.arrays["errors_by_queries"][number],
-            strict=True,
-        ):
-            assert counts.sum() == found.values["trials"]
-            alpha = clnss22_pmw.guarantee(name, cells, rows, queries, 0.01)
-            assert clnss22_pmw.quantile(counts, 0.5)[0] <= alpha
-    updates = found.arrays["updates"]
-    for sharp in (False, True):
-        for gap, counts in zip(
-            multiplicative_weights.GAPS, updates[int(sharp)], strict=True
-        ):
-            assert np.flatnonzero(counts)[-1] <= updates_of.max_updates(
-                cells, gap, sharp=sharp
+    errors = records["by_queries"].tally
+    assert np.all(errors.sum("tally_0") == TRIALS)
+    for name in errors["mechanism"].values:
+        for row in errors.sel(mechanism=name):
+            queries = int(row["queries"])
+            alpha = clnss22_pmw.guarantee(name, CELLS, ROWS, queries, 0.01)
+            assert clnss22_pmw.quantile(row.values, 0.5)[0] <= alpha
+    updates = records["updated"].tally
+    for rate in clnss22_pmw.RATES:
+        for row in updates.sel(rate=rate):
+            assert np.flatnonzero(row.values)[-1] <= updates_of.max_updates(
+                CELLS, float(row["gap"]), sharp=rate == "η = 4g"
             )
     # The sharper rate needs fewer updates, at every gap.
-    mean = updates @ np.arange(updates.shape[-1])
-    assert np.all(mean[1] <= mean[0])
-    assert np.all(mean[1, :3] < mean[0, :3])
+    slow, sharp = (
+        updates.sel(rate=rate).values @ np.arange(updates.sizes["tally_0"])
+        for rate in ("η = g/2", "η = 4g")
+    )
+    assert np.all(sharp <= slow)
+    assert np.all(sharp[:3] < slow[:3])
 
 
 def test_quantile_of_known_counts():
-    counts = np.zeros(len(multiplicative_weights.EDGES) + 1, np.int64)
+    counts = np.zeros(len(clnss22_pmw.EDGES) + 1, np.int64)
     counts[[3, 7]] = 90, 10
-    edges = multiplicative_weights.EDGES
+    edges = clnss22_pmw.EDGES
     middle, low, high = clnss22_pmw.quantile(counts, 0.5)
     assert (middle, low, high) == (edges[3], edges[3], edges[3])
     assert clnss22_pmw.quantile(counts, 0.95)[0] == edges[7]
@@ -79,19 +77,18 @@ def test_quantile_of_known_counts():
 
 @SIMULATED
 def test_drawn_lines_are_the_guarantees(records):
-    found = records["clnss22-pmw"]
-    drawn = _lines(FIGURES["clnss22-pmw"], 1)
+    found = {name: records[name] for name in ("by_queries", "by_failure", "updated")}
+    drawn = _lines(clnss22_pmw, found, 1)
     wanted = clnss22_pmw.guarantee(
-        "repetitive", found.values["cells"], found.values["rows"],
-        multiplicative_weights.MANY, clnss22_pmw.LEAST_BETA,
-    )  # fmt: skip
+        "repetitive", CELLS, ROWS, 200, clnss22_pmw.LEAST_BETA
+    )
     assert any(line.size == 60 and line[-1] == wanted for line in drawn)
 
 
 def test_sample_complexity_lines_and_crossing():
     digits = np.array([0.31, 100.0])
     curves = clnss22_sample_complexity.displays(digits)
-    cells = clnss22_sample_complexity.CELLS
+    cells = 2**20
     assert curves["Theorem 10"][1] == pytest.approx(
         sizes.theorem_10(cells, 10**6, 0.1, 1e-100)
     )
@@ -103,18 +100,18 @@ def test_sample_complexity_lines_and_crossing():
     improved = rows["Repetitive sparse vector, (ε, δ)"]
     assert standard[0] < improved[0]
     assert standard[1] > 5.0 * improved[1]
-    assert len(_lines(FIGURES["clnss22-sample-complexity"], 1)) == 4
+    assert len(_lines(clnss22_sample_complexity, {}, 1)) == 4
 
 
 @SIMULATED
 def test_exact_answers_overfit_and_weights_do_not(records):
-    found = records["clnss22-adaptive"]
+    found = records["analysed"]
     bare, half = clnss22_adaptive.means(found, "none", "gap")
     empirical, _ = clnss22_adaptive.means(found, "none", "empirical")
     answer, _ = clnss22_adaptive.means(found, "none", "answer")
     np.testing.assert_allclose(answer, empirical, atol=1e-8)
     assert np.all(bare > 3.0 * half)
-    assert bare[-1] < found.values["distance"]
+    assert bare[-1] < float(found.distance[0, 0])
     kept, _ = clnss22_adaptive.means(found, "weights", "gap")
     assert kept[-1] < bare[-1]
-    assert len(_lines(FIGURES["clnss22-adaptive"], 2)) >= 5
+    assert len(_lines(clnss22_adaptive, {"analysed": found}, 2)) >= 5

@@ -8,36 +8,36 @@ from matplotlib.colors import to_hex
 from scipy import stats
 
 from figures import clnss22_svt_family as figure
+from figures.common.audits import audited
 from jaxsel.families.sparse_vector import variant_settings as svt
 from jaxsel.families.sparse_vector.patterns import pattern_log_probability
 from jaxsel.families.sparse_vector.profiles import pair_epsilon
 from jaxsel.language.base import Relation
-from jaxsel.pictures import style
-from sims import clnss22_svt_family as family
 from tests.conftest import ALPHA
-from tests.figures.sharing import record_of
+from tests.figures.sharing import drawn, record_of
 
 TRIALS = 60_000
 RELATIONS = (Relation.GENERAL, Relation.MONOTONE)
-MEMBERS = {member.variant.number: member for member in family.MEMBERS}
+MEMBERS = {member.variant.number: member for member in figure.MEMBERS}
 
 
 @pytest.fixture(scope="module")
 def record():
-    return record_of(family, TRIALS)
+    return record_of(figure, TRIALS)["spotted"]
 
 
 def test_counts_have_their_exact_law(record):
     """Each counted pattern on each side; the value of algorithm 3 by its own law."""
     checked = 0
     for number, member in MEMBERS.items():
-        for row, relation in enumerate(member.relations):
-            for column, size in enumerate(member.sizes):
-                found = family.queries_of(member, size, relation)
-                noise = family.noise_of(member, size)
+        for relation in member.relations:
+            tallies = figure.counts_of(record, member, relation).sel(outcome="wanted")
+            for size in member.sizes:
+                found = figure.queries_of(member, size, relation)
+                noise = figure.noise_of(member, size)
                 noise = noise._replace(redrawn=member.variant is svt.DWORK_ROTH)
                 above = np.isin(np.arange(sum(found.lengths)), found.above)
-                counts = record.arrays[f"counts_{number}"][row, column]
+                counts = tallies.sel(size=size, side=["first", "second"]).values
                 for levels, seen in zip(
                     (found.first, found.second), counts, strict=True
                 ):
@@ -57,14 +57,15 @@ def test_audits_are_sound_and_come_near(record):
     for number, member in MEMBERS.items():
         for relation in member.relations:
             # A false alarm of one bound of many: confidence to match.
-            low = figure.audited(record, member, relation, 1.0 - ALPHA)
+            counts = figure.counts_of(record, member, relation)
+            low = audited(counts, 1.0 - ALPHA).values
             exact = [figure.loss(member, size, relation) for size in member.sizes]
             if number == 5:
                 assert low[0] > 6.0
                 continue
             assert np.all(low <= exact), number
             if relation is Relation.GENERAL:
-                near = figure.audited(record, member, relation)
+                near = audited(counts)
                 assert near[0] > 0.7 * exact[0], number
 
 
@@ -73,8 +74,8 @@ def test_the_counted_pattern_loses_most_from_two_queries_on():
         member = MEMBERS[number]
         for relation in RELATIONS:
             for size in (1, 2, 4, 6):
-                found = family.queries_of(member, size, relation)
-                noise = family.noise_of(member, size)
+                found = figure.queries_of(member, size, relation)
+                noise = figure.noise_of(member, size)
                 noise = noise._replace(redrawn=member.variant is svt.DWORK_ROTH)
                 pair = [
                     np.repeat(levels, found.lengths)
@@ -96,17 +97,15 @@ def test_right_ones_keep_epsilon_and_the_others_do_not():
             last = figure.loss(member, 64, used)
             bound = figure.bounds(member, relation)
             assert last <= bound * (1.0 + 1e-9)
-            assert (last > family.EPSILON * (1.0 + 1e-9)) == (number not in (1, 2))
+            assert (last > 1.0 * (1.0 + 1e-9)) == (number not in (1, 2))
             if math.isfinite(bound):
                 assert last == pytest.approx(bound, rel=1e-3)
     assert figure.bounds(MEMBERS[4], Relation.GENERAL) == 3.25
     assert figure.bounds(MEMBERS[4], Relation.MONOTONE) == 1.75
 
 
-def test_figure_draws_losses_bounds_and_audits(record, monkeypatch):
-    monkeypatch.setattr(figure, "load", lambda name: record)
-    with style.applied():
-        canvas = figure.draw()
+def test_figure_draws_losses_bounds_and_audits(record, monkeypatch, tmp_path):
+    canvas = drawn(figure, {"spotted": record}, monkeypatch, tmp_path)
     for axes, relation in zip(canvas.axes, RELATIONS, strict=True):
         lines = axes.get_lines()
         for number, (label, look) in figure.LOOKS.items():
@@ -114,13 +113,13 @@ def test_figure_draws_losses_bounds_and_audits(record, monkeypatch):
             assert len(own) == 1
             member = MEMBERS[number]
             used = figure._relation_of(member, relation)
-            drawn = dict(zip(*own[0].get_data(), strict=True))
+            shown = dict(zip(*own[0].get_data(), strict=True))
             if number == 5:
-                audited = figure.audited(record, member, used)
-                assert drawn == {1: audited[0]}
+                low = audited(figure.counts_of(record, member, used))
+                assert shown == {1: float(low[0])}
             else:
                 for size in (1, 8, 64):
-                    assert drawn[size] == figure.loss(member, size, used)
+                    assert shown[size] == figure.loss(member, size, used)
             marks = [
                 line for line in lines
                 if line.get_marker() == look["marker"]

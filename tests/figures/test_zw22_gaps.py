@@ -4,40 +4,42 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats
 
 from figures import zw22_gaps
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.gaps import gap_for_success_printed, pass_probability
-from sims import zw22_gaps as top_k_gaps
 from sims.common import top_k_gap_needs as needs
-from tests.conftest import ALPHA
-from tests.figures.sharing import drawn, record_of
+from sims.experiment import compute
+from tests.conftest import ALPHA, seed
+from tests.figures.sharing import drawn
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _smaller():
-    """Few programs: each takes a second to compile."""
-    kept = ("gumbel", "laplace-Thm8", "gaussian-Cor9")
-    fewer = {name: needs.SELECTIONS[name] for name in kept}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(top_k_gaps, "SELECTIONS", fewer)
-        patch.setattr(top_k_gaps, "CANDIDATES", (20,))
-        patch.setattr(top_k_gaps, "EPSILONS", (0.2, 1.0))
-        patch.setattr(top_k_gaps, "RELEASES", (1, 10))
-        patch.setattr(top_k_gaps, "FACTORS", (0.96, 0.98, 1.0, 1.02, 1.04))
-        yield
+FACTORS = {"factor": [0.96, 0.98, 1.0, 1.02, 1.04]}
+RELEASES = FACTORS | {"releases": [1, 10]}
+# Few programs: each takes a second to compile.
+FEWER = {
+    "one_test": FACTORS | {"test_epsilon": [0.2, 1.0]},
+    "many_tests": RELEASES,
+    "selected": RELEASES
+    | {"name": ["gumbel", "laplace-Thm8", "gaussian-Cor9"], "candidates": [20, 21]},
+}
 
 
 @pytest.fixture(scope="module")
-def gaps(_smaller):
-    return record_of(top_k_gaps, 100_000)
+def gaps():
+    return {
+        name: compute(
+            getattr(zw22_gaps, name), few, trials=100_000, seed=seed(), progress=False
+        )
+        for name, few in FEWER.items()
+    }
 
 
 def test_exact_gaps_pass_with_the_wanted_probability():
-    for kind in top_k_gaps.ONE_RELEASE:
+    for kind in ("gaussian", "aligned", "laplace"):
         noise = "laplace" if kind == "laplace" else "gaussian"
-        for epsilon in top_k_gaps.EPSILONS:
+        for epsilon in (0.2, 1.0):
             gap = needs.one_release_gap(kind, epsilon)
             scale = needs.one_release_scale(kind, epsilon)
             passed = pass_probability(gap, scale, 1e-6, noise)
@@ -49,10 +51,10 @@ def test_exact_gaps_pass_with_the_wanted_probability():
     expected = 1.0 + math.sqrt(-2.0 * math.log(1e-6)) + stats.norm.ppf(0.95)
     assert needs.one_release_gap("aligned", 1.0) == pytest.approx(expected)
     # Theorem 20's remark: Laplace wins one release, Gaussian wins under composition.
-    assert needs.tested_gap("laplace", 1) < needs.tested_gap("gaussian", 1)
+    assert needs.gap_of_test("laplace", 1) < needs.gap_of_test("gaussian", 1)
     for count in (10, 100):
         laplace, gaussian = (
-            needs.tested_gap(noise, count) for noise in ("laplace", "gaussian")
+            needs.gap_of_test(noise, count) for noise in ("laplace", "gaussian")
         )
         assert gaussian < laplace
 
@@ -89,13 +91,15 @@ def test_order_of_the_noises():
 
 
 def test_estimates_bracket_the_exact_gap(gaps):
-    trials, factors = int(gaps.values["trials"]), gaps.arrays["factors"]
-    rows = [*gaps.arrays["tests_gaussian"], *gaps.arrays["tests_laplace"]]
-    rows += list(gaps.arrays["selections"].reshape(-1, len(factors)))
-    assert len(rows) == 6 + 4 + 3 * 2
-    confidence = 1.0 - ALPHA / (len(rows) * len(factors))
+    rows = [
+        each
+        for found in gaps.values()
+        for each in found.tally.stack(cell=found.tally.dims[:-1]).T
+    ]
+    assert len(rows) == 6 + 4 + 3 * 2 * 2
+    confidence = 1.0 - ALPHA / (len(rows) * len(FACTORS["factor"]))
     for row in rows:
-        found = zw22_gaps.estimate(row, trials, factors, confidence)
+        found = zw22_gaps.estimate(row, 100_000, confidence=confidence)
         assert found.low <= 1.0 <= found.high
         # Power: a gap 4 % off is noticed.
         assert found.low >= 0.96
@@ -103,13 +107,14 @@ def test_estimates_bracket_the_exact_gap(gaps):
 
 
 def test_estimate_without_an_end():
-    found = zw22_gaps.estimate(np.array([90, 94]), 100, np.array([0.9, 1.0]))
+    found = zw22_gaps.estimate(
+        xr.DataArray([90, 94], coords={"factor": [0.9, 1.0]}), 100
+    )
     assert (found.low, found.high) == (-math.inf, math.inf)
 
 
 def test_drawing_of_gaps(gaps, monkeypatch, tmp_path):
     monkeypatch.setattr(zw22_gaps, "_FEW", (1, 10, 100))
-    monkeypatch.setattr(top_k_gaps, "CANDIDATES", (20, 20))
     figure = drawn(zw22_gaps, gaps, monkeypatch, tmp_path)
     one, many, small, _ = figure.axes
     lines = {line.get_label(): line for line in one.get_lines()}
@@ -131,4 +136,6 @@ def test_the_caption_says_that_a_curve_ends_where_one_does(monkeypatch):
     monkeypatch.setattr(
         zw22_gaps, "leads", lambda name, *_: ends.get(name, np.array([1.0, 2.0]))
     )
-    assert zw22_gaps._where_curves_end().startswith("; a curve ends where Renyi orders")
+    assert zw22_gaps._where_curves_end([20]).startswith(
+        "; a curve ends where Renyi orders"
+    )

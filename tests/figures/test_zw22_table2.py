@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from figures import FIGURES, zw22_table2
+from figures import zw22_table2
 from figures.common import multi_label_numbers as numbers
-from figures.common.figure import load, records_in, render
 from jaxsel.data import teachers
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.pictures import style
@@ -13,10 +12,10 @@ from sims import zw22_table2 as multi_label_pate
 from sims.common import multi_label_exact as exact
 from sims.common import multi_label_votes
 from sims.common.multi_label_exact import METHODS, TABLE, quality
-from tests.conftest import ALPHA
-from tests.figures.sharing import records_of
+from sims.experiment import compute
+from tests.conftest import ALPHA, seed
+from tests.figures.sharing import drawn as draw_figure
 
-NAME = "zw22-table2"
 TRIALS = 500
 
 
@@ -33,33 +32,34 @@ SCENARIOS = (_scenario(2.0, 1), _scenario(4.0, 2))
 
 
 @pytest.fixture(scope="module")
-def folder():
+def record():
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(FOLDER_VARIABLE, raising=False)
-        patch.setattr(multi_label_pate, "scenarios", lambda: list(SCENARIOS))
+        patch.setattr(multi_label_pate, "scenarios", lambda asked: list(SCENARIOS))
         epsilons = {name: (0.5, 1.0) for name in multi_label_pate.EPSILONS}
         patch.setattr(multi_label_pate, "EPSILONS", epsilons)
         patch.setattr(multi_label_pate, "_LANES", 512)
-        return records_of({NAME: TRIALS})
-
-
-@pytest.fixture
-def record(folder):
-    with records_in(folder):
-        return load(NAME)
+        return compute(
+            multi_label_pate.labelled, trials=TRIALS, seed=seed(), progress=False
+        )
 
 
 @pytest.fixture(scope="module")
-def drawn(folder):
-    with records_in(folder):
-        return render(FIGURES[NAME])
+def drawn(record):
+    with style.applied():
+        return zw22_table2.draw(record)
+
+
+def row_of(record, number: int):
+    return record.isel(scenario=number)
 
 
 # --- numbers --------------------------------------------------------------------------
 
 
 def test_the_record_gives_the_votes_back(record):
-    for found, given in zip(numbers.scenarios(record), SCENARIOS, strict=True):
+    for number, given in enumerate(SCENARIOS):
+        found = numbers.scenario_of(row_of(record, number))
         np.testing.assert_array_equal(found.votes, given.votes)
         np.testing.assert_array_equal(found.scaled, given.scaled)
         np.testing.assert_array_equal(found.truth, given.truth)
@@ -71,26 +71,29 @@ def test_intervals_hold_the_exact_qualities(record, monkeypatch):
     # As sure as a test should be.
     monkeypatch.setattr(numbers, "CONFIDENCE", 1.0 - ALPHA / 400)
     refuted = 0
-    for number, plan in enumerate(record.values["cells"]):
-        for cell, (name, scale) in enumerate(plan):
-            found = numbers.simulated(record, number, cell)
-            expected = quality(SCENARIOS[number], TABLE[name], scale)
+    for number, scenario in enumerate(SCENARIOS):
+        row = row_of(record, number)
+        for cell in numbers.simulated_cells(row):
+            method = TABLE[str(row["method"].values[cell])]
+            scale = float(row["scale"][cell])
+            found = numbers.simulated(row, cell)
+            expected = quality(scenario, method, scale)
             for part in ("accuracy", "precision", "recall", "answered"):
                 estimate, value = getattr(found, part), getattr(expected, part)
                 if np.isfinite(estimate.value):
                     inside = estimate.low - 1e-9 <= value <= estimate.high + 1e-9
-                    assert inside, (name, scale, part)
+                    assert inside, (method.name, scale, part)
                     assert estimate.low <= estimate.value <= estimate.high
-            value, low, high = numbers.by_label(record, number, cell)
+            value, low, high = numbers.by_label(row, cell)
             assert np.all((low <= expected.by_label) & (expected.by_label <= high))
             assert value.mean() == pytest.approx(found.accuracy.value)
-            other = quality(SCENARIOS[number], TABLE[name], 2.0 * scale).accuracy
+            other = quality(scenario, method, 2.0 * scale).accuracy
             refuted += not found.accuracy.low <= other <= found.accuracy.high
     # Twice the noise is seen in most cells.
     assert refuted > 12
 
 
-def test_references(record):
+def test_references():
     none, majority = numbers.references(SCENARIOS[0])
     truth = SCENARIOS[0].truth
     assert none.accuracy == pytest.approx(1.0 - truth.mean())
@@ -136,11 +139,9 @@ def test_rows(record):
 
 
 def test_unreachable_accuracy_is_said(record):
-    cells = [
-        [cell for number, cell in enumerate(plan) if number < len(plan) - 1]
-        for plan in record.values["cells"]
-    ]
-    found = numbers.rows(record._replace(values=record.values | {"cells": cells}))
+    scales = record["scale"].copy()
+    scales[:, -1] = np.nan
+    found = numbers.rows(record.assign(scale=scales))
     never = [row for row in found if row.noise == "never"]
     assert [row.title[:6] for row in never] == ["PATE-τ", "PATE-τ"]
     assert all(row.epsilon is None for row in never)
@@ -167,7 +168,7 @@ def test_curves_and_points_are_those_numbers(record, drawn):
         expected = [
             (epsilon, estimate.value)
             for name in zw22_table2.LOOKS
-            for epsilon, estimate in numbers.points(record, number, name)
+            for epsilon, estimate in numbers.points(row_of(record, number), name)
         ]
         np.testing.assert_allclose(drawn_at, expected)
         low, high = axes.get_xlim()
@@ -176,12 +177,12 @@ def test_curves_and_points_are_those_numbers(record, drawn):
 
 def test_points_are_at_their_epsilons(record):
     for name in ("PATE", "PATE-tau", "StableTopK"):
-        found = [epsilon for epsilon, _ in numbers.points(record, 0, name)]
+        found = [epsilon for epsilon, _ in numbers.points(row_of(record, 0), name)]
         assert found[:2] == pytest.approx([0.5, 1.0], rel=1e-5)
     # The Gaussian variant has a place under each of its analyses.
-    jointly = numbers.points(record, 0, "Gaussian, gaps released")
+    jointly = numbers.points(row_of(record, 0), "Gaussian, gaps released")
     assert jointly[0][0] == pytest.approx(0.5, rel=1e-5)
-    other = numbers.points(record, 0, "Gaussian, corollaries")
+    other = numbers.points(row_of(record, 0), "Gaussian, corollaries")
     assert other[0][0] > jointly[0][0]
 
 
@@ -193,13 +194,10 @@ def test_what_is_not_real_is_marked(drawn, record):
     assert caption.startswith("GENERATED ATTRIBUTES, CelebA is not at hand.")
     assert "votes are SIMULATED from the true attributes" in caption
     assert f"{TRIALS:,} trials" in caption
-    real = [dict(about) for about in record.values["scenarios"]]
-    for about in real:
-        about["generated"] = False
-    real[0]["simulated"] = False
-    caption = zw22_table2._caption(
-        record._replace(values=record.values | {"scenarios": real})
+    real = record.assign(
+        generated=("scenario", [False, False]), simulated=("scenario", [False, True])
     )
+    caption = zw22_table2._caption(real)
     assert "GENERATED" not in caption
     assert "A: votes of the user's teachers; B: votes SIMULATED" in caption
 
@@ -220,15 +218,7 @@ def test_the_table_shows_the_rows(drawn, record):
 
 
 def test_one_kind_of_teachers_can_be_drawn_alone(record, tmp_path, monkeypatch):
-    values = record.values | {
-        name: record.values[name][:1] for name in ("scenarios", "cells")
-    }
-    alone = record._replace(values=values)
-    monkeypatch.setattr(zw22_table2, "load", lambda name: alone)
-    monkeypatch.setattr(
-        numbers, "curve", lambda scenario, name: (np.ones(2), np.ones(2))
-    )
-    figure = render(FIGURES[NAME])
+    monkeypatch.setattr(numbers, "curve", lambda *_: (np.ones(2), np.ones(2)))
+    alone = {"labelled": record.isel(scenario=[0])}
+    figure = draw_figure(zw22_table2, alone, monkeypatch, tmp_path)
     assert len(figure.axes) == 2
-    (path,) = style.save(figure, tmp_path / NAME, ("png",))
-    assert path.stat().st_size > 10_000

@@ -1,13 +1,12 @@
 """Figure 1 of Papernot & Steinke 2022: data, trainer, minimiser and shape."""
 
-import json
-
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats
 
-from jaxsel.host.errors import InputError
 from sims import ps22_1 as svm
+from sims.experiment import compute
 
 ALPHA = 1e-6  # false-alarm rate of each statistical assertion
 
@@ -79,8 +78,8 @@ def test_optimum_jumps_near_six_with_outliers_only():
     assert [correct("without_outliers", alpha) for alpha in (6.2, 6.4)] == [40, 40]
 
 
-def test_train_is_the_plain_loop(monkeypatch):
-    monkeypatch.setattr(svm, "EPOCHS", 3)
+def test_train_is_the_plain_loop():
+    batch_size, epochs = 8, 3
     points, labels = svm.data_sets()["with_outliers"]
     alphas, rates, runs, seed = (0.5, 8.0), (0.003, 0.01), 4, 5
     expected = np.zeros((runs, len(rates), len(alphas)))
@@ -89,17 +88,17 @@ def test_train_is_the_plain_loop(monkeypatch):
         draws = np.random.default_rng(seed)
         w = draws.standard_normal((runs, 1, 1, 3))[run, 0, 0]
         w, b = w[:2], w[2]
-        for _ in range(svm.EPOCHS):
+        for _ in range(epochs):
             order = draws.permuted(np.tile(np.arange(48), (runs, 1)), axis=1)[run]
-            for batch in order.reshape(-1, svm.BATCH):
+            for batch in order.reshape(-1, batch_size):
                 step_w, step_b = 2.0 * w, 0.0
                 for i in batch:
                     if labels[i] * (w @ points[i] + b) < 1.0:
-                        step_w = step_w - alpha / svm.BATCH * labels[i] * points[i]
-                        step_b -= alpha / svm.BATCH * labels[i]
+                        step_w = step_w - alpha / batch_size * labels[i] * points[i]
+                        step_b -= alpha / batch_size * labels[i]
                 w, b = w - rate * step_w, b - rate * step_b
         expected[place] = np.mean(labels * (points @ w + b) > 0.0)
-    ours = svm.train(points, labels, alphas, rates, runs, seed)
+    ours = svm.train(points, labels, alphas, rates, runs, seed, batch_size, epochs)
     np.testing.assert_allclose(ours, expected, atol=1e-12)
 
 
@@ -123,24 +122,14 @@ def test_published_shape_at_the_middle_rate():
 
 
 def test_record(monkeypatch):
-    monkeypatch.setattr(svm, "EPOCHS", 2)
     monkeypatch.setattr(svm, "ALPHAS", (1.0, 8.0))
-    settings = {"trials": 20, "seed": 3, "progress": False}
-    record = svm.run(**settings)
-    assert json.loads(json.dumps(record)) == record == svm.run(**settings)
-    assert record["name"] == svm.NAME
-    assert set(record["data"]) == {"without_outliers", "with_outliers"}
-    for part in record["data"].values():
-        assert len(part["points"]) == len(part["labels"])
-        assert len(part["optimum_accuracy"]) == 2
-        for curve in part["curves"]:
-            mean = curve["mean_accuracy"]
-            assert curve["best_alpha"] == record["alphas"][int(np.argmax(mean))]
-            assert curve["best_alpha"] in curve["near_best_alphas"]
-            assert all(0.0 <= value <= 1.0 for value in mean)
-
-
-@pytest.mark.parametrize("seed", [-1, 0.5, "x"])
-def test_bad_seed(seed):
-    with pytest.raises(InputError, match="seed"):
-        svm.run(seed=seed, progress=False)
+    given = {"epochs": 2, "learning_rates": (0.003, 0.01)}
+    found = compute(svm.trained, given, trials=20, seed=3, progress=False)
+    again = compute(svm.trained, given, trials=20, seed=3, progress=False)
+    xr.testing.assert_identical(found, again)
+    assert dict(found.sizes) == {"data": 2, "rate": 2, "alpha": 2}
+    # The best may be the best; accuracies are shares.
+    best = found["mean"].argmax("alpha")
+    assert found.near_best.isel(alpha=best).all()
+    assert ((found["mean"] >= 0.0) & (found["mean"] <= 1.0)).all()
+    assert ((found.low <= found.high) & (found.optimum <= 1.0)).all()

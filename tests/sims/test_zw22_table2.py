@@ -19,6 +19,7 @@ from sims import zw22_table2 as pate
 from sims.common import multi_label_exact as exact
 from sims.common import multi_label_votes as votes
 from sims.common.multi_label_exact import METHODS, TABLE, quality
+from sims.experiment import compute
 from tests.conftest import ALPHA, seed
 
 STABLE = ("StableTopK", "Gaussian, gaps released")
@@ -48,12 +49,12 @@ def small():
     return SCENARIOS[0]
 
 
-def _record(trials: int, number: int) -> dict:
+def _record(trials: int, number: int):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pate, "scenarios", lambda: list(SCENARIOS))
+        patch.setattr(pate, "scenarios", lambda asked: list(SCENARIOS))
         patch.setattr(pate, "EPSILONS", {name: (0.3,) for name in pate.EPSILONS})
         patch.setattr(pate, "_LANES", 256)
-        return pate.run(trials=trials, seed=number, progress=False)
+        return compute(pate.labelled, trials=trials, seed=number, progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def record():
 
 
 def test_scenarios_without_data_are_marked():
-    found = votes.scenarios(queries=20, seats=100)
+    found = votes.scenarios(votes.Votes(queries=20, teachers=100))
     assert len(found) == 2
     assert all(each.generated and each.simulated for each in found)
     np.testing.assert_array_equal(found[0].truth, found[1].truth)
@@ -86,7 +87,7 @@ def test_the_users_teachers_come_first(tmp_path, monkeypatch):
     given = generator.integers(0, 2, (9, 4, 40))
     np.savez(tmp_path / teachers.VOTES_FILE, votes=given, truth=truth)
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    first, second = votes.scenarios(queries=20, seats=100)
+    first, second = votes.scenarios(votes.Votes(queries=20, teachers=100))
     assert (first.simulated, first.generated) == (False, False)
     np.testing.assert_array_equal(first.votes, given.sum(axis=0))
     np.testing.assert_array_equal(first.truth, truth == 1)
@@ -94,7 +95,7 @@ def test_the_users_teachers_come_first(tmp_path, monkeypatch):
     assert second.truth.shape == first.truth.shape
     assert second.teachers == first.teachers == 9
     np.savez(tmp_path / teachers.VOTES_FILE, votes=given[..., :7], truth=truth[:, :7])
-    (alone,) = votes.scenarios(queries=20, seats=100)
+    (alone,) = votes.scenarios(votes.Votes(queries=20, teachers=100))
     assert alone.truth.shape == (4, 7)
 
 
@@ -105,7 +106,6 @@ def test_scaling_counts_a_teacher_at_most_tau():
     found = votes.scenario(
         teachers.TeacherVotes(ballots, ballots[0], "", True), "", True
     )
-    assert votes.TAU == 8
     expected = np.zeros(20)
     expected[:3], expected[3:8], expected[8:16] = 2.5, 1.5, 0.5
     np.testing.assert_allclose(found.scaled[0], expected)
@@ -228,62 +228,56 @@ def test_alignment(small):
 
 
 def test_the_record(record):
-    assert record["trials"] == TRIALS
-    for number, plan in enumerate(record["cells"]):
-        names = [name for name, _ in plan]
-        assert names[: len(pate.EPSILONS)] == list(pate.EPSILONS)
-        assert names[len(pate.EPSILONS) :][:2] == ["Gaussian, corollaries", "Gumbel"]
-        scales = dict(plan)
+    assert record.attrs["trials"] == TRIALS
+    names = record["method"].values.tolist()
+    assert names[: len(pate.EPSILONS)] == list(pate.EPSILONS)
+    assert names[len(pate.EPSILONS) :][:2] == ["Gaussian, corollaries", "Gumbel"]
+    stable = np.array([TABLE[name].ratio > 0.0 for name in names])
+    for number in range(len(SCENARIOS)):
+        row = record.isel(scenario=number)
+        scales = dict(zip(names, row["scale"].values, strict=True))
         assert scales["Gumbel"] == scales["Gaussian, corollaries"] == 60.0
-        queries, labels = record[f"truth_{number}"].shape
-        hits, released = record[f"hits_{number}"], record[f"released_{number}"]
-        assert hits.shape == released.shape == (len(plan), labels)
+        queries, labels = row["truth"].shape
+        hits, released = row.hits.values, row.released.values
+        assert hits.shape == released.shape == (len(names), labels)
         assert np.all((hits >= 0) & (hits <= released))
         assert released.max() <= TRIALS * queries
-        stable = np.array([TABLE[name].ratio > 0.0 for name in names])
-        assert np.all(record[f"answered_{number}"][~stable] == 0)
-        assert np.all(record[f"answered_{number}"][stable] <= TRIALS * queries)
+        assert np.all(row.answered.values[~stable] == 0)
+        assert np.all(row.answered.values[stable] <= TRIALS * queries)
         # A mean square is at least the square of the mean.
-        absent = np.sum(record[f"truth_{number}"] == 0.0)
+        absent = np.sum(~row["truth"].values)
         right = TRIALS * absent + (2 * hits - released).sum(axis=1)
-        squares = record[f"squares_{number}"][:, 0]
+        squares = row.squares.sel(square="right").values
         assert np.all((squares * TRIALS * queries >= right**2)[stable])
-
-
-def _right(record, number: int, cell: int) -> np.ndarray:
-    truth = record[f"truth_{number}"] > 0.5
-    hits, released = (record[f"{n}_{number}"][cell] for n in ("hits", "released"))
-    return TRIALS * (~truth).sum(axis=0) + 2 * hits - released
 
 
 def test_trials_agree_with_the_exact_accuracy(record):
     """By label: sums of independent draws are closer to their mean than binomials."""
-    cells = sum(len(plan) for plan in record["cells"])
-    level = 1.0 - ALPHA / (cells * (SCENARIOS[0].truth.shape[1] + 1))
+    made = np.isfinite(record["scale"].values)
+    level = 1.0 - ALPHA / (made.sum() * (SCENARIOS[0].truth.shape[1] + 1))
     told_apart = 0
-    for number, plan in enumerate(record["cells"]):
-        queries = len(SCENARIOS[number].truth)
-        for cell, (name, scale) in enumerate(plan):
-            expected = quality(SCENARIOS[number], TABLE[name], scale)
-            right = _right(record, number, cell)
-            low, high = clopper_pearson(right, TRIALS * queries, level)
-            assert np.all((low <= expected.by_label) & (expected.by_label <= high))
-            other = quality(SCENARIOS[number], TABLE[name], 1.3 * scale).by_label
-            told_apart += bool(np.any((other < low) | (other > high)))
-            if TABLE[name].ratio > 0.0:
-                count = record[f"answered_{number}"][cell]
-                low, high = clopper_pearson(count, TRIALS * queries, level)
-                assert low <= expected.answered <= high
+    for number, cell in np.argwhere(made):
+        scenario, here = SCENARIOS[number], record.isel(scenario=number, cell=cell)
+        method, scale = TABLE[str(here["method"].values)], float(here["scale"])
+        among = TRIALS * len(scenario.truth)
+        expected = quality(scenario, method, scale)
+        right = TRIALS * (~scenario.truth).sum(axis=0)
+        right = right + (2 * here.hits - here.released).values
+        low, high = clopper_pearson(right, among, level)
+        assert np.all((low <= expected.by_label) & (expected.by_label <= high))
+        other = quality(scenario, method, 1.3 * scale).by_label
+        told_apart += bool(np.any((other < low) | (other > high)))
+        if method.ratio > 0.0:
+            low, high = clopper_pearson(int(here.answered), among, level)
+            assert low <= expected.answered <= high
     # The same draws refute a third more noise in most cells.
-    assert told_apart > cells / 2
+    assert told_apart > made.sum() / 2
 
 
 def test_same_seed_same_record():
     first, again, other = (_record(50, number) for number in (5, 5, 6))
-    for name, values in first.items():
-        if isinstance(values, np.ndarray):
-            np.testing.assert_array_equal(values, again[name])
-    assert np.any(first["released_0"] != other["released_0"])
+    assert first.identical(again)
+    assert np.any(first.released != other.released)
 
 
 def _answered(outcome):
