@@ -8,6 +8,7 @@ from figures import krw24_1
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
 from sims.experiment import compute
+from sims.krw24_1 import SIDES
 from tests.conftest import ALPHA, seed
 from tests.figures.sharing import check_laws, counts_of
 
@@ -54,13 +55,13 @@ def test_tallies_follow_the_exact_laws(found):
     for name in ("moved", "scaled"):
         check_laws(found[name], ALPHA)
         # Power: the sides differ.
-        data, neighbour = (found[name].sel(side=side) for side in krw24_1.SIDES)
+        data, neighbour = (found[name].sel(side=side) for side in SIDES)
         laws = neighbour.frequency_exact.values.reshape(-1, 2)
         for counts, law in zip(counts_of(data).reshape(-1, 2), laws, strict=True):
             assert goodness_of_fit(counts, law) < ALPHA
     for k in RELEASES:
         row = found["repeated"].sel(releases=k)
-        for side in krw24_1.SIDES:
+        for side in SIDES:
             counts = row.counts.sel(side=side).values
             assert not counts[k + 1 :].any()
             law = stats.binom.pmf(
