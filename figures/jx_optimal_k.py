@@ -5,8 +5,7 @@ A result of this project; docs/optimal-law.md has the derivation.
 
 import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,8 +24,6 @@ from jaxsel.repetitions import Repetitions, expected_quantile, geometric, point_
 TITLE = "The law of K of least envelope, against negative binomial and Poisson K"
 SIMS = ()
 SECONDS = 90
-DELTA = 1e-6
-SETTABLE = {"DELTA": probability("delta of the search")}
 NOISE = 4.0
 MEANS = (3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
 SHOWN = (5.0, 30.0, 200.0)
@@ -58,66 +55,60 @@ def _base(noise: float) -> curves.BaseGuarantee:
     return curves.gaussian(noise)
 
 
-def cost(law: Repetitions, noise: float) -> float:
+def cost(law: Repetitions, noise: float, delta: float) -> float:
     """The envelope's epsilon of a search with that law."""
-    return envelope_epsilon(base_envelopes(_base(noise), law, count=8192), DELTA)
+    return envelope_epsilon(base_envelopes(_base(noise), law, count=8192), delta)
 
 
 @functools.cache
-def optimum(noise: float, mean: float) -> Found:
+def optimum(noise: float, mean: float, delta: float) -> Found:
     """The law that costs least, and its certificate."""
-    return optimal_law(_base(noise), DELTA, wishes(mean), effort=_EFFORT)
+    return optimal_law(_base(noise), delta, wishes(mean), effort=_EFFORT)
 
 
 @functools.cache
-def best_negative_binomial(noise: float, mean: float) -> float:
+def best_negative_binomial(noise: float, mean: float, delta: float) -> float:
     """The least epsilon of negative binomial laws as good, over some shapes."""
     laws = [fitted_negative_binomial(eta, wishes(mean)) for eta in SHAPES]
-    return min(cost(each.law, noise) for each in laws if each is not None)
+    return min(cost(each.law, noise, delta) for each in laws if each is not None)
 
 
-def poisson(noise: float, mean: float) -> float:
+def poisson(noise: float, mean: float, delta: float) -> float:
     """Epsilon of the Poisson law that is as good."""
     law = fitted("poisson", wishes(mean))
-    return math.nan if law is None else cost(law.law, noise)
+    return math.nan if law is None else cost(law.law, noise, delta)
 
 
-def gain(noise: float, mean: float) -> float:
+def gain(noise: float, mean: float, delta: float) -> float:
     """Share of the best negative binomial's or Poisson's epsilon that is saved."""
-    others = best_negative_binomial(noise, mean), poisson(noise, mean)
-    return 1.0 - optimum(noise, mean).epsilon / np.nanmin(others)
+    others = best_negative_binomial(noise, mean, delta), poisson(noise, mean, delta)
+    return 1.0 - optimum(noise, mean, delta).epsilon / np.nanmin(others)
 
 
-def _costs(axes: Axes) -> None:
-    series: dict[str, tuple[str, Callable[[float], float]]] = {
-        "poisson": ("Poisson", lambda mean: poisson(NOISE, mean)),
-        "tnb": (
-            "best negative binomial, η ≥ 0",
-            lambda mean: best_negative_binomial(NOISE, mean),
-        ),
-        "best": (
-            "least envelope of all laws",
-            lambda mean: optimum(NOISE, mean).epsilon,
-        ),
-    }
-    for name, (label, value) in series.items():
-        found = [value(mean) for mean in MEANS]
+def _costs(axes: Axes, delta: float) -> None:
+    best = [optimum(NOISE, mean, delta) for mean in MEANS]
+    others = [best_negative_binomial(NOISE, mean, delta) for mean in MEANS]
+    for name, label, found in (
+        ("poisson", "Poisson", [poisson(NOISE, mean, delta) for mean in MEANS]),
+        ("tnb", "best negative binomial, η ≥ 0", others),
+        ("best", "least envelope of all laws", [each.epsilon for each in best]),
+    ):
         style.line(axes, MEANS, found, _LOOKS[name], label=label)
-    lower = [optimum(NOISE, mean).lower for mean in MEANS]
+    lower = [each.lower for each in best]
     axes.plot(
         MEANS, lower, linestyle="none", label="no envelope is below", **_LOOKS["lower"]
     )
-    one = envelope_epsilon(base_envelopes(_base(NOISE), point_mass(1)), DELTA)
+    one = envelope_epsilon(base_envelopes(_base(NOISE), point_mass(1)), delta)
     axes.axhline(one, label="one run", **_LOOKS["one"])
-    axes.set(xscale="log", ylim=(0.9 * one, 1.2 * optimum(NOISE, MEANS[-1]).epsilon))
+    axes.set(xscale="log", ylim=(0.9 * one, 1.2 * best[-1].epsilon))
     axes.set(xlabel="m", ylabel="ε of the envelope")
     axes.set_title(f"as good as geometric K of mean m, E[K] ≤ m; σ = {NOISE:g}")
     axes.legend(loc="upper left")
 
 
-def _gains(axes: Axes) -> None:
+def _gains(axes: Axes, delta: float) -> None:
     for mean in SHOWN:
-        found = [100.0 * gain(noise, mean) for noise in NOISES]
+        found = [100.0 * gain(noise, mean, delta) for noise in NOISES]
         look = _MEAN_LOOKS[mean]
         axes.plot(NOISES, found, label=f"m = {mean:g}", **look)
     axes.set(xscale="log", ylim=(0.0, None), xlabel="noise multiplier σ of one run")
@@ -128,9 +119,9 @@ def _gains(axes: Axes) -> None:
     axes.legend()
 
 
-def _laws(axes: Axes) -> None:
+def _laws(axes: Axes, delta: float) -> None:
     for mean in SHOWN:
-        law = optimum(NOISE, mean).law
+        law = optimum(NOISE, mean, delta).law
         counts = np.array([float(k) for k in law.parameters])
         below = np.cumsum(list(law.parameters.values()))
         color = _MEAN_LOOKS[mean]["color"]
@@ -150,18 +141,19 @@ def _laws(axes: Axes) -> None:
     axes.legend(loc="lower right")
 
 
-def draw() -> Canvas:
+def draw(
+    delta: Annotated[float, probability("delta of the search")] = 1e-6,
+) -> Canvas:
     """Costs over the runs, savings over the noise, and the laws."""
     figure, axes = style.panels(3, width=12.0, height=4.0)
-    _costs(axes[0])
-    _gains(axes[1])
-    _laws(axes[2])
-    worst = max(
-        optimum(NOISE, mean).epsilon / optimum(NOISE, mean).lower - 1 for mean in MEANS
-    )
+    _costs(axes[0], delta)
+    _gains(axes[1], delta)
+    _laws(axes[2], delta)
+    best = [optimum(NOISE, mean, delta) for mean in MEANS]
+    worst = max(each.epsilon / each.lower - 1 for each in best)
     style.note(
         figure,
-        f"Gaussian base, δ = {words.power(DELTA)}, envelopes. Among all laws of K with "
+        f"Gaussian base, δ = {words.power(delta)}, envelopes. Among all laws of K with "
         "E[K] ≤ m whose winner has at most the expected rank that geometric K of mean m "
         "gives, the linear program's has the least envelope; triangles: the certificate "
         f"that no law has a smaller one, at most {100.0 * worst:.1g} per cent below. "

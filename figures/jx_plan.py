@@ -1,5 +1,10 @@
 """What a better winner costs at the noise of a plan, one curve a family of laws of K."""
 
+import dataclasses
+from typing import Annotated
+
+from matplotlib.figure import Figure as Canvas
+
 from jaxsel.families.tuning.planning.frontier import frontiers, limit
 from jaxsel.families.tuning.planning.planned import Plan, plan, single_run
 from jaxsel.language.domains import number, probability, whole
@@ -9,36 +14,38 @@ from jaxsel.pictures.plan import draw as draw_plan
 TITLE = "A plan: what a better winner of a private search costs"
 SIMS = ()
 SECONDS = 40
-EPSILON, DELTA = 3.0, 1e-6
-DATASET_SIZE, BATCH_SIZE, EPOCHS = 60_000, 600, 60
-RUNS = 50.0
-GOOD = 0.05
-SETTABLE = {
-    "EPSILON": number("of the search", above=0.0),
-    "DELTA": probability("of the search"),
-    "DATASET_SIZE": whole("records", at_least=1),
-    "BATCH_SIZE": whole("records of a batch, on average", at_least=1),
-    "EPOCHS": whole("of one run", at_least=1),
-    "RUNS": number("runs on average, at most", above=1.0),
-    "GOOD": probability("share of the candidates that is good"),
-}
 
 
-def found() -> Plan:
-    """The plan of the picture."""
-    return plan(
-        f"dp_sgd:dataset_size={DATASET_SIZE},batch_size={BATCH_SIZE},epochs={EPOCHS}",
-        epsilon=EPSILON, delta=DELTA, runs=RUNS, good=GOOD,
-    )  # fmt: skip
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """A search among DP-SGD runs, as a plan is asked for."""
+
+    epsilon: Annotated[float, number("of the search", above=0.0)] = 3.0
+    delta: Annotated[float, probability("of the search")] = 1e-6
+    dataset_size: Annotated[int, whole("records", at_least=1)] = 60_000
+    batch_size: Annotated[int, whole("records of a batch, on average", at_least=1)] = (
+        600
+    )
+    epochs: Annotated[int, whole("of one run", at_least=1)] = 60
+    runs: Annotated[float, number("runs on average, at most", above=1.0)] = 50.0
+    good: Annotated[float, probability("share of the candidates that is good")] = 0.05
+
+    def plan(self) -> Plan:
+        """Its plan."""
+        return plan(
+            f"dp_sgd:dataset_size={self.dataset_size},batch_size={self.batch_size},"
+            f"epochs={self.epochs}",
+            epsilon=self.epsilon, delta=self.delta, runs=self.runs, good=self.good,
+        )  # fmt: skip
 
 
-def draw():
+def draw(search: Search = Search()) -> Canvas:
     """Curves, the limit of any law of K, and the plan."""
-    chosen = found()
+    chosen = search.plan()
     expected = chosen.chosen.utility
     planned = Planned(
-        chosen.chosen.base, DELTA, chosen.epsilon, expected.expected_quantile,
-        single_run(chosen).epsilon(DELTA), GOOD, 1.0 - expected.hit,
+        chosen.chosen.base, search.delta, chosen.epsilon, expected.expected_quantile,
+        single_run(chosen).epsilon(search.delta), search.good, 1.0 - expected.hit,
     )  # fmt: skip
     curves = frontiers(chosen)
     return draw_plan(planned, curves, limit(chosen, highest_epsilon(planned)))

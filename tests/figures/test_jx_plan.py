@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from figures import jx_plan
+from figures.jx_plan import Search
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.planning.frontier import frontiers, limit
 from jaxsel.families.tuning.planning.planned import single_run
 
 
 @pytest.mark.parametrize("delta", [1e-6])
-def test_curves_and_limit(monkeypatch, delta):
+def test_curves_and_limit(delta):
     # A quicker base than the picture's; the code is the same.
-    monkeypatch.setattr(jx_plan, "EPOCHS", 2)
-    chosen = jx_plan.found()
+    search = Search(epochs=2)
+    chosen = search.plan()
     base = single_run(chosen)
     curves = frontiers(chosen)
     assert {curve.family for curve in curves} >= {"geometric", "poisson"}
@@ -26,7 +26,7 @@ def test_curves_and_limit(monkeypatch, delta):
     # The plan's own point: epsilon is proved, and the star lies on the better side.
     best = account(base, chosen.chosen.law, delta, attain=False).best
     assert best.epsilon == pytest.approx(chosen.epsilon, rel=1e-9)
-    assert chosen.epsilon <= jx_plan.EPSILON
+    assert chosen.epsilon <= search.epsilon
     geometric = next(c for c in curves if c.family == "geometric")
     # With the runs of the plan, a geometric K costs no less than the law that was chosen.
     there = np.interp(
