@@ -27,10 +27,8 @@ FIGURES: dict[str, Figure] = {
     name: Figure(
         name,
         constants["TITLE"],
-        tuple(dict.fromkeys(piece.experiment for piece in _PIECES[name]))
-        or constants.get("SIMS", (name,)),
+        tuple(dict.fromkeys(piece.experiment for piece in _PIECES[name])),
         constants.get("SECONDS", 5.0),
-        constants.get("NO_EFFECT", ()),
         _PIECES[name],
     )
     for name, constants in _FILES.items()

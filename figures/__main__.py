@@ -26,8 +26,9 @@ from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import SchedulerOption, workers
 from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.host.errors import InputError
+from sims.experiment import Settings, shown
+from sims.experiment import read_settings as chosen_settings
 from sims.registry import OUT
-from sims.settings import Settings, read, shown
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 FOLDER = Path(__file__).parent / "out"
@@ -63,7 +64,7 @@ def _read_settings(texts: list[str], chosen: list[Figure]) -> dict[Figure, Setti
     """The settings that were given, for each figure, all of which must have them."""
     given = read_settings(texts)
     return {
-        figure: read(figure.id, given, figure.settable()) if given else ()
+        figure: chosen_settings(figure.id, given, figure.settable()) if given else ()
         for figure in chosen
     }
 

@@ -14,15 +14,16 @@ it may import from another experiment, and settings of its own. Each has its rec
 """
 
 import contextlib
+import hashlib
 import importlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxsel.host.errors import InputError
-from sims.settings import Setting, Settings, suffix
+from jaxsel.language.domains import Domain, Numbers, nearest
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,6 +31,107 @@ if TYPE_CHECKING:
     from jaxsel.sweeps.signature import Signature
 
 _RUNS = ("trials", "seed", "progress")  # what a computed function is told
+_LONGEST = 100  # letters of a file's name that tell settings
+
+
+class Setting(NamedTuple):
+    """A parameter of an experiment's functions that can be set.
+
+    Attributes:
+      name: of the parameter.
+      domain: which values it may take.
+      value: its default: the paper's, or ours where the paper has none; of an axis, all
+        values.
+      is_axis: whether it takes any number of values.
+    """
+
+    name: str
+    domain: Domain
+    value: Any
+    is_axis: bool = False
+
+    def read(self, given: Any) -> Any:
+        """The value meant by text, of the same kind as the default.
+
+        Raises:
+          InputError: if it may not be taken.
+        """
+        if self.is_axis:
+            from jaxsel.sweeps.axes import values_of
+
+            return values_of(self.name, given, self.domain)
+        found = self.domain.read(self.name, given)
+        if not isinstance(self.domain, Numbers):
+            return found
+        numbers = tuple(float(each) for each in found)
+        if len(numbers) != len(self.value):
+            raise InputError(
+                f"{self.name} is {given}; it must be {len(self.value)} numbers, such as "
+                f"{shown(self.value, ',')}"
+            )
+        if all(isinstance(each, int) for each in self.value):
+            if any(each != int(each) for each in numbers):
+                raise InputError(f"{self.name} is {given}; it must be whole numbers")
+            return tuple(int(each) for each in numbers)
+        return numbers
+
+
+class Chosen(NamedTuple):
+    """A setting with another value than its default."""
+
+    setting: Setting
+    value: Any
+
+
+Settings = tuple[Chosen, ...]
+"""By name; none: everything as the files say."""
+
+
+def read_settings(
+    owner: str, given: Mapping[str, Any], known: Mapping[str, Setting]
+) -> Settings:
+    """The values meant by texts; those that are the defaults anyway are dropped.
+
+    Args:
+      owner: whose settings they are, for messages.
+      given: name -> text or value.
+      known: the settings that there are.
+
+    Raises:
+      InputError: for an unknown name or a value that may not be taken.
+    """
+    chosen = []
+    for name, text in sorted(given.items()):
+        if name not in known:
+            raise InputError(
+                f"{owner} has no setting {name!r}; it has: {', '.join(known) or 'none'}"
+                f"{nearest(name, known)}"
+            )
+        value = known[name].read(text)
+        if value != known[name].value:
+            chosen.append(Chosen(known[name], value))
+    return tuple(chosen)
+
+
+def suffix(chosen: Settings) -> str:
+    """What the files made with these settings are called after their own name."""
+    if not chosen:
+        return ""
+    parts = (f"{each.setting.name}={shown(each.value, '_')}" for each in chosen)
+    text = ",".join(parts)
+    if len(text) > _LONGEST:
+        text = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"+{text}"
+
+
+def shown(value: Any, between: str = ", ") -> str:
+    """A value in words; those of a list stand ``between`` each other."""
+    values = (
+        (value,) if isinstance(value, str) or not isinstance(value, Sequence) else value
+    )
+    return between.join(
+        each if isinstance(each, str) else f"{each:.12g}" for each in values
+    )
 
 
 def computed(function: Callable[..., "xr.Dataset"]) -> Callable[..., "xr.Dataset"]:
@@ -228,16 +330,16 @@ def signature_of(
     return read_signature(function, (*told, *without))
 
 
-def settings_of(signature: "Signature", module: str) -> dict[str, Setting]:
-    """The settings of a function that say what they are, as the command line takes them."""
+def settings_of(signature: "Signature") -> dict[str, Setting]:
+    """The settings of a function that the command line takes: those with a meaning."""
     found: dict[str, Setting] = {}
     for name, domain in signature.settings.items():
         if not domain.help:
             continue
         if name in signature.axes:
             found[name] = Setting(
-                name, module, domain, tuple(signature.axes[name]), kind="axis"
+                name, domain, tuple(signature.axes[name]), is_axis=True
             )
         else:
-            found[name] = Setting(name, module, domain, domain.default, kind="argument")
+            found[name] = Setting(name, domain, domain.default)
     return found

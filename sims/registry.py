@@ -1,23 +1,20 @@
-"""The simulations by name, and their records on disk."""
+"""The experiments by name, and whether their records are up to date."""
 
-import contextlib
 import hashlib
-import importlib
 import importlib.metadata
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.host import records, source_digest
+from jaxsel.host import source_digest
 from jaxsel.host.errors import InputError
 from sims import listing
-from sims.experiment import Piece
-from sims.experiment import compute as compute_piece
-from sims.settings import Settings, applied, of_module, suffix
+from sims.experiment import Piece, Settings
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FOLDER = Path(__file__).parent
 FIGURES = FOLDER.parent / "figures"
@@ -31,30 +28,19 @@ STORED_TABLES = {
 
 
 class Sim(NamedTuple):
-    """One simulation.
-
-    Its file defines ``TRIALS`` and functions, see ``sims.experiment``; or, in ``sims``,
-    ``run(*, trials, seed, progress)``, which returns a mapping of NumPy arrays and
-    JSON-ready values.
+    """What one file simulates; see ``sims.experiment``.
 
     Attributes:
-      name: what the command line and the figures call it: its file's, with hyphens.
+      name: what the command line calls it: its file's, with hyphens.
       trials: default budget: trials a grid cell (what a trial is, the module says).
       module: full name of its module.
-      pieces: its functions; () where it has a ``run``.
+      pieces: its functions.
     """
 
     name: str
     trials: int
     module: str
-    pieces: tuple[Piece, ...] = ()
-
-
-class Result(NamedTuple):
-    """A record read back: arrays by name, and everything else."""
-
-    arrays: dict[str, np.ndarray]
-    values: dict[str, Any]
+    pieces: tuple[Piece, ...]
 
 
 def _listed(folder: Path) -> Iterator[Sim]:
@@ -76,7 +62,7 @@ SIMS: dict[str, Sim] = {
 
 
 def dependencies(*modules: str, without_claims: bool = True) -> dict[str, Any]:
-    """What a simulation or a figure is made from, beside its numbers: code and data.
+    """What records or a figure are made from, beside their numbers: code and data.
 
     Args:
       *modules: full names.
@@ -110,59 +96,6 @@ def why_stale(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return f"different: {', '.join(keys)}"
 
 
-def settings_of(name: str, chosen: Settings) -> Settings:
-    """Those of a figure's settings that its simulation depends on."""
-    sim = find(name)
-    if not sim.pieces:
-        return of_module(sim.module, chosen)
-    kept = [each for piece in sim.pieces for each in piece.own(chosen)]
-    # In their own order, by which records are called.
-    return tuple(each for each in chosen if each in kept)
-
-
-def _configuration(
-    sim: Sim, trials: int, seed: int, settings: Settings = ()
-) -> dict[str, Any]:
-    own: dict[str, Any] = {"sim": sim.name, "trials": trials, "seed": seed}
-    if settings:
-        # As it is read back: a record holds lists.
-        own["settings"] = {
-            setting.name: list(value) if isinstance(value, tuple) else value
-            for setting, value in settings
-        }
-    found = dependencies(sim.module)
-    if sim.pieces:
-        # What calls its functions, and makes their data sets.
-        runs = source_digest.digests(["jaxsel.sweeps.running"])
-        found["code"] |= {
-            name: code
-            for name, code in runs.items()
-            if name.startswith("jaxsel.sweeps.")
-        }
-    return own | found
-
-
-def record_paths(name: str, out: Path = OUT, settings: Settings = ()) -> list[Path]:
-    """Where the records of a simulation lie; one of other numbers has another name."""
-    sim = find(name)
-    return [piece.path(out, settings) for piece in sim.pieces] or [
-        out / f"{name}{suffix(settings)}.nc"
-    ]
-
-
-def stored(
-    name: str, out: Path = OUT, settings: Settings = ()
-) -> dict[str, Any] | None:
-    """What the records of a simulation were made from; None if one cannot be read."""
-    sim = find(name)
-    if sim.pieces:
-        found = [piece.configuration(out, settings) for piece in sim.pieces]
-        return found[0] if all(each == found[0] for each in found) else None
-    with contextlib.suppress(InputError):
-        return records.read(record_paths(name, out, settings)[0]).configuration
-    return None
-
-
 def find(name: str) -> Sim:
     """The simulation of that name; InputError if there is none."""
     if name not in SIMS:
@@ -172,24 +105,56 @@ def find(name: str) -> Sim:
     return SIMS[name]
 
 
-def load(name: str, out: Path = OUT, settings: Settings = ()) -> Any:
-    """The stored record of a simulation, run with these settings.
+def _configuration(
+    piece: Piece, trials: int, seed: int, settings: Settings = ()
+) -> dict[str, Any]:
+    """What determines the record of a function."""
+    own: dict[str, Any] = {"sim": piece.experiment, "trials": trials, "seed": seed}
+    if chosen := piece.own(settings):
+        # As it is read back: a record holds lists.
+        own["settings"] = {
+            setting.name: list(value) if isinstance(value, tuple) else value
+            for setting, value in chosen
+        }
+    found = dependencies(piece.module)
+    # What calls the function, and makes its data set.
+    runs = source_digest.digests(["jaxsel.sweeps.running"])
+    found["code"] |= {
+        name: code for name, code in runs.items() if name.startswith("jaxsel.sweeps.")
+    }
+    return own | found
 
-    Returns:
-      A ``Result``; or the data set of each of its functions, by name.
+
+def record_paths(name: str, out: Path = OUT, settings: Settings = ()) -> list[Path]:
+    """Where the records of a simulation lie; those of other numbers have other names."""
+    return [piece.path(out, settings) for piece in find(name).pieces]
+
+
+def budget(name: str, out: Path = OUT, settings: Settings = ()) -> dict[str, Any]:
+    """Trials and seed with which a simulation was run last; {} if that is not known."""
+    for piece in find(name).pieces:
+        stored = piece.configuration(out, settings)
+        if stored is not None:
+            return {key: stored[key] for key in ("trials", "seed")}
+    return {}
+
+
+def load(
+    name: str, out: Path = OUT, settings: Settings = ()
+) -> dict[str, "xr.Dataset"]:
+    """The record of each function of a simulation, run with these settings, by name.
 
     Raises:
       InputError: if it was not run yet.
     """
-    sim = find(name)
-    if sim.pieces:
-        return {piece.name: piece.read(out, settings) for piece in sim.pieces}
-    (path,) = record_paths(name, out, settings)
-    if not path.exists():
-        raise InputError(f"{name} was not simulated yet; run python -m sims {name}")
-    stored = records.read(path)
-    values = {k: v for k, v in stored.attributes.items() if k != "versions"}
-    return Result(stored.arrays, values | {"configuration": stored.configuration})
+    return {piece.name: piece.read(out, settings) for piece in find(name).pieces}
+
+
+def _why_made(piece: Piece, out: Path, settings: Settings, now: Mapping) -> str:
+    if not piece.path(out, settings).exists():
+        return "not simulated yet"
+    stored = piece.configuration(out, settings)
+    return "the record cannot be read" if stored is None else why_stale(stored, now)
 
 
 def why_simulated(
@@ -200,33 +165,17 @@ def why_simulated(
     out: Path = OUT,
     settings: Settings = (),
 ) -> str:
-    """Why a simulation has to be run (again), in words; "" if its record is up to date.
+    """Why a simulation has to be run (again), in words; "" if its records are up to date.
 
     Arguments as for ``run``.
     """
     sim = find(name)
-    if not all(path.exists() for path in record_paths(name, out, settings)):
-        return "not simulated yet"
     trials = sim.trials if trials is None else trials
-    before = stored(name, out, settings)
-    if before is None:
-        return "the record cannot be read"
-    return why_stale(before, _configuration(sim, trials, seed, settings))
-
-
-def compute(
-    name: str, *, trials: int | None = None, seed: int = 0, progress: bool | None = None
-) -> dict[str, Any]:
-    """What a simulation returns, stored nowhere; arguments as for ``run``."""
-    sim = find(name)
-    trials = sim.trials if trials is None else trials
-    if sim.pieces:
-        asked = {"trials": trials, "seed": seed, "progress": progress}
-        return {
-            piece.name: compute_piece(piece.function, **asked) for piece in sim.pieces
-        }
-    module = importlib.import_module(sim.module)
-    return module.run(trials=trials, seed=seed, progress=progress)
+    for piece in sim.pieces:
+        now = _configuration(piece, trials, seed, settings)
+        if reason := _why_made(piece, out, settings, now):
+            return reason
+    return ""
 
 
 def run(
@@ -239,8 +188,8 @@ def run(
     progress: bool | None = None,
     say: Callable[[str], None] = lambda text: None,
     settings: Settings = (),
-) -> Any:
-    """Runs a simulation and stores its record, unless the same one is stored already.
+) -> dict[str, "xr.Dataset"]:
+    """Runs a simulation and stores its records, unless the same are stored already.
 
     Args:
       name: of the simulation.
@@ -248,33 +197,28 @@ def run(
       seed: of all its randomness.
       out: folder of the records.
       again: run even if the record of this very configuration exists.
-      progress: as for ``jaxsel.kernel.engine.simulate``.
+      progress: as for ``jaxsel.sweep``.
       say: told what is happening.
-      settings: other numbers than those of the files, from ``settings_of``.
+      settings: other numbers than the defaults.
+
+    Returns:
+      The data set of each function, by name.
     """
     sim = find(name)
     trials = sim.trials if trials is None else trials
-    paths = record_paths(name, out, settings)
-    if not again:
-        reason = why_simulated(
-            name, trials=trials, seed=seed, out=out, settings=settings
-        )
-        if not reason:
-            say(f"{name}: up to date ({paths[0]})")
-            return load(name, out, settings)
-        if all(path.exists() for path in paths):
-            say(f"{name}: its record is made again; {reason}")
-    say(f"{name}: simulating, {trials} trials a cell")
-    configuration = _configuration(sim, trials, seed, settings)
-    if sim.pieces:
-        for piece in sim.pieces:
-            piece.run(out, settings, configuration, progress, again)
-        return load(name, out, settings)
-    with applied(settings):
-        found = compute(name, trials=trials, seed=seed, progress=progress)
-    arrays = {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-    values = {k: v for k, v in found.items() if not isinstance(v, np.ndarray)}
-    records.write(
-        paths[0], arrays=arrays, configuration=configuration, attributes=values
-    )
+    wanted, reasons = [], []
+    for piece in sim.pieces:
+        now = _configuration(piece, trials, seed, settings)
+        reason = _why_made(piece, out, settings, now)
+        if reason or again:
+            wanted.append((piece, now))
+            reasons += [reason] * piece.path(out, settings).exists()
+    if not wanted:
+        say(f"{name}: up to date ({out})")
+    else:
+        if reasons and not again:
+            say(f"{name}: its record is made again; {reasons[0]}")
+        say(f"{name}: simulating, {trials} trials a cell")
+    for piece, now in wanted:
+        piece.run(out, settings, now, progress, again)
     return load(name, out, settings)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sims.settings import Settings, shown
+from sims.experiment import Settings, shown
 
 RED = "#b00020"
 _LETTERS = 13.0  # an inch, in the warning's type

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sims import listing, registry
-from sims.experiment import Piece, settings_of, signature_of
-from sims.settings import Setting, Settings, settable
+from sims.experiment import Piece, Setting, Settings, settings_of, signature_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -23,11 +22,9 @@ _SETTINGS: ContextVar[Settings] = ContextVar("settings", default=())
 class Figure(NamedTuple):
     """One figure, as its file in ``figures`` declares it.
 
-    The file defines ``TITLE``, ``SIMS`` if it reads other records than that of its own
-    name, ``SECONDS`` if it is not quick, ``NO_EFFECT`` if what it imports has settings
-    that do not matter here, and ``draw()``, which makes the figure from records (read
-    with ``load``, or taken as arguments, see ``sims.experiment``) and from claims, bounds
-    and exact laws; it never simulates.
+    The file defines ``TITLE``, ``SECONDS`` if it is not quick, what it simulates (see
+    ``sims.experiment``), and ``draw``, which makes the figure from the data sets of these
+    functions, or of those of other files, and from claims, bounds and exact laws.
 
     Attributes:
       id: what the command line calls it, and the name of its files.
@@ -35,8 +32,6 @@ class Figure(NamedTuple):
       sims: names of the simulations whose records it reads.
       seconds: about how long it takes, simulations included, on one core; for the order
         of drawing and for saying how long the others will take.
-      no_effect: modules, or constants of theirs, that declare numbers settable which do
-        not change it.
       pieces: what ``draw`` takes: data sets of functions of experiments.
     """
 
@@ -44,7 +39,6 @@ class Figure(NamedTuple):
     title: str
     sims: tuple[str, ...]
     seconds: float = 5.0
-    no_effect: tuple[str, ...] = ()
     pieces: tuple[Piece, ...] = ()
 
     @property
@@ -54,14 +48,11 @@ class Figure(NamedTuple):
 
     def settable(self) -> dict[str, Setting]:
         """The numbers that can be set, of its own and of its simulations, by name."""
-        found = settings_of(self._signature(), self.module)
+        found = settings_of(self._signature())
         for piece in self.pieces:
-            for name, setting in settings_of(piece.signature(), piece.module).items():
+            for name, setting in settings_of(piece.signature()).items():
                 if found.setdefault(name, setting).value != setting.value:
                     raise ValueError(f"{self.id} has two settings {name}; rename one")
-        if not self.pieces:
-            sims = (registry.find(name).module for name in self.sims)
-            found |= settable([self.module, *sims], self.no_effect)
         return dict(sorted(found.items()))
 
     def _signature(self) -> "Signature":
@@ -80,7 +71,7 @@ class Figure(NamedTuple):
 
 @contextlib.contextmanager
 def records_in(folder: str | Path, settings: Settings = ()) -> Iterator[None]:
-    """Inside, ``load`` reads the records of this folder, run with these settings."""
+    """Inside, figures read the records of this folder, run with these settings."""
     folder_token = _RECORDS.set(Path(folder))
     settings_token = _SETTINGS.set(settings)
     try:
@@ -88,12 +79,6 @@ def records_in(folder: str | Path, settings: Settings = ()) -> Iterator[None]:
     finally:
         _SETTINGS.reset(settings_token)
         _RECORDS.reset(folder_token)
-
-
-def load(name: str) -> registry.Result:
-    """The record of a simulation; InputError if it was not run yet."""
-    chosen = registry.settings_of(name, _SETTINGS.get())
-    return registry.load(name, _RECORDS.get(), chosen)
 
 
 def render(figure: Figure) -> "Canvas":

@@ -19,7 +19,7 @@ from figures import FIGURES
 from figures.common.figure import Figure, records_in, render
 from jaxsel.host import source_digest
 from sims import registry
-from sims.settings import Settings, applied, suffix
+from sims.experiment import Settings, suffix
 
 FORMATS = ("png", "pdf")
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class Place(NamedTuple):
     Attributes:
       pictures, records: folders.
       trials, seed: of the simulations; None: as stored, else the simulation's own.
-      settings: other numbers than those of the files, from ``sims.settings.read``.
+      settings: other numbers than the defaults.
     """
 
     pictures: Path
@@ -46,20 +46,17 @@ def budget(name: str, place: Place) -> dict[str, Any]:
 
     What is not asked for of the first two stays as it was run.
     """
-    chosen = registry.settings_of(name, place.settings)
-    # What cannot be read is made again.
-    stored = registry.stored(name, place.records, chosen) or {}
+    stored = registry.budget(name, place.records, place.settings)
     trials = stored.get("trials") if place.trials is None else place.trials
     seed = stored.get("seed", 0) if place.seed is None else place.seed
-    return {"trials": trials, "seed": seed, "settings": chosen}
+    return {"trials": trials, "seed": seed, "settings": place.settings}
 
 
 def _made_from(figure: Figure, place: Place) -> dict[str, Any]:
-    chosen = {name: registry.settings_of(name, place.settings) for name in figure.sims}
     paths = {
         path.name: path
         for name in figure.sims
-        for path in registry.record_paths(name, place.records, chosen[name])
+        for path in registry.record_paths(name, place.records, place.settings)
     }
     found = registry.dependencies(figure.module, without_claims=False)
     beside = ["figures.common.digest"]
@@ -114,7 +111,7 @@ def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]
     for name in figure.sims:
         registry.run(name, out=place.records, say=say, **budget(name, place))
     made_from = _made_from(figure, place)
-    with applied(place.settings), records_in(place.records, place.settings):
+    with records_in(place.records, place.settings):
         drawn = render(figure)
     with style.applied():
         altered.mark(drawn, place.settings)

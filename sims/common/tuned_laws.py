@@ -28,10 +28,6 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.domains import positive, probability
 
 RHO, DELTA = 0.1, 1e-6
-SETTABLE = {
-    "RHO": positive("zCDP of one run"),
-    "DELTA": probability("delta of the whole search"),
-}
 
 
 class LawFamily(NamedTuple):

@@ -14,8 +14,9 @@ from figures.common.making import Place, make, why_drawn
 from figures.common.tuned_curves import NAMES
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.repetitions import success_probability
-from sims import registry, settings
+from sims import registry
 from sims.common.tuned_laws import Price
+from sims.experiment import read_settings
 from tests.conftest import ALPHA, seed
 from tests.figures.sharing import counts_of
 
@@ -28,7 +29,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("altered")
     known = FIGURES["ps22-6"].settable()
     given = {"base_success": "0.05", "delta": "1e-5"}
-    chosen = settings.read("ps22-6", given, known)
+    chosen = read_settings("ps22-6", given, known)
     place = Place(folder, folder, TRIALS, seed(), chosen)
     make(FIGURES["ps22-6"], place, lambda text: None)
     return place
@@ -138,7 +139,7 @@ def test_limits_grow_until_every_point_is_shown():
     for axes in (linear, log):
         axes.set(xlim=(1.5, 3), ylim=(1, 100))
     known = FIGURES["ps22-6"].settable()
-    altered.mark(figure, settings.read("ps22-6", {"rho": "0.2"}, known))
+    altered.mark(figure, read_settings("ps22-6", {"rho": "0.2"}, known))
     for axes in (linear, log):
         left, right = axes.get_xlim()
         low, high = axes.get_ylim()

@@ -9,9 +9,7 @@ import xarray as xr
 from figures import FIGURES
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import engine
-from sims.experiment import Piece, compute
-from sims.settings import read as read_settings
-from sims.settings import shown, suffix
+from sims.experiment import Piece, compute, read_settings, shown, suffix
 
 FIGURE = FIGURES["ps22-6"]
 

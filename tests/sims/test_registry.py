@@ -59,11 +59,11 @@ def test_unknown_and_missing(tmp_path):
 
 
 def test_records_on_data_sets_depend_on_the_folder_searched(monkeypatch):
-    sims = [registry.SIMS["krw24-5"], registry.SIMS["ps22-6"]]
+    pieces = [registry.SIMS[name].pieces[0] for name in ("krw24-5", "ps22-6")]
     monkeypatch.delenv("JAXSEL_DATA", raising=False)
-    before = [registry._configuration(sim, 10, 0) for sim in sims]
+    before = [registry._configuration(piece, 10, 0) for piece in pieces]
     monkeypatch.setenv("JAXSEL_DATA", "/somewhere")
-    after = [registry._configuration(sim, 10, 0) for sim in sims]
+    after = [registry._configuration(piece, 10, 0) for piece in pieces]
     assert before[0] != after[0]
     assert before[1] == after[1]
 
