@@ -18,7 +18,7 @@ def _first_sentence(path: Path) -> str:
 
 
 def _row(folder: str, name: str, thing: Any) -> dict[str, Any]:
-    path = ROOT / folder / f"{name.replace('-', '_')}.py"
+    path = ROOT / f"{thing.module.replace('.', '/')}.py"
     title = thing.title if folder == "figures" else _first_sentence(path)
     return {"id": name, "title": title, "file": str(path.relative_to(ROOT))}
 
