@@ -155,7 +155,6 @@ def _panel(
     legend = axes.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=7.0,
         title=f"ε at δ = {words.power(delta)}", title_fontsize=7.4,
-        
         handlelength=1.7, labelspacing=0.3, borderaxespad=0.0, borderpad=0.2,
         alignment="left", frameon=False,
     )  # fmt: skip

@@ -27,7 +27,6 @@ from jaxsel.families.noisy_max.group_bounds import (
 from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max
 from jaxsel.kernel.engine import simulate_grid
 from jaxsel.language.domains import numbers, positive, probability, whole
-from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
 from sims.experiment import computed
@@ -89,11 +88,7 @@ def moved(
     return _trial(pair, delta, candidates, noise_scale, side)
 
 
-def _after_moved(place: Place) -> tuple[int, int]:
-    return 0, 20 + counted()(place)[1]
-
-
-@cells(measures=["counts", "frequency"], address=_after_moved)
+@cells(measures=["counts", "frequency"], address=counted(first=20))
 def scaled(
     noise: float = over(*NOISE_SCALES),
     side: str = over(*SIDES),
