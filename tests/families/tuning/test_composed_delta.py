@@ -8,7 +8,6 @@ import pytest
 from scipy import optimize, stats
 
 import jaxsel
-from jaxsel.accounting.single_run import curves
 from jaxsel.families.tuning import composing_searches
 from jaxsel.host.errors import InputError
 
@@ -163,15 +162,6 @@ def test_there_and_back(releases, delta):
         assert again <= asked.epsilon * (1.0 + 1e-9)
     larger = jaxsel.compose_delta(listed, 1.1 * asked.epsilon + 0.1)
     assert larger.best.delta <= back.best.delta
-
-
-def test_a_release_without_pairs_has_no_composed_distribution():
-    """Where no pair is known the Renyi curves still add up."""
-    base = curves.zcdp(0.02)._replace(pairs=None, composed=None)
-    releases = [jaxsel.release(base, times=5), jaxsel.release("gdp:mu=0.2")]
-    found = _by(jaxsel.compose_delta(releases, 2.0))
-    assert found["JX-Composition"] == 1.0
-    assert found["composed-renyi"] == pytest.approx(_renyi(0.12, 2.0), rel=1e-6)
 
 
 def test_best_comes_first_and_is_between_0_and_1():

@@ -387,12 +387,6 @@ def test_the_nearest_wish_can_be_met():
     assert found.utility.hit >= 1.0 - 0.5988
 
 
-def test_a_base_without_a_profile_is_refused():
-    base = curves.gaussian(4.0)._replace(pairs=None)
-    with pytest.raises(InputError, match="profile"):
-        optimal(base, runs=5)
-
-
 def test_the_answer_prints_and_is_as_good_as_geometric():
     found = jaxsel.optimal(GAUSSIAN, runs=10)
     assert isinstance(found, Optimal)
