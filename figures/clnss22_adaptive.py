@@ -24,7 +24,7 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
-from sims.common.universe import table
+from sims.data.universe import table
 
 TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, and what protects"
 TRIALS = 128

@@ -28,7 +28,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
-from sims.common.universe import table
+from sims.data.universe import table
 
 TITLE = "Cohen et al. 2022, Theorems 9 and 11: error of private multiplicative weights"
 TRIALS = 1000

@@ -27,9 +27,9 @@ from figures.common.making import (
 )
 from jaxsel.cli.arguments import bad_input_exits, compilation_cache
 from jaxsel.cli.output import say
-from jaxsel.data import covid, histograms, regression, released_accuracies
 from jaxsel.data.download import FOLDER_VARIABLE, available
 from jaxsel.host.errors import InputError
+from sims.data import covid, histograms, regression, released_accuracies
 from sims.registry import OUT
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -21,9 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from jaxsel.data import load_regression
 from jaxsel.data.download import available
-from jaxsel.data.regression import BIKE, ELEVATORS
 from jaxsel.families.ridge_regression.baselines import (
     balanced_posterior_sampling,
     expected_error,
@@ -44,6 +42,7 @@ from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
+from sims.data.regression import BIKE, ELEVATORS, load_regression
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 5: private linear regression"
 TRIALS = 2000

@@ -38,7 +38,7 @@ from jaxsel.language.domains import probability, whole
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted_alike
 from jaxsel.sweeps.signature import over
-from sims.common import digits_candidates
+from sims.data import digits_candidates
 
 TITLE = "Liu & Talwar 2019, section 5.1: private choice among 56 real models"
 SECONDS = 23

@@ -2,7 +2,7 @@
 
 One trial draws K and then, K times, a network of a table of trained ones, uniformly, and
 keeps the most accurate; the paper makes 500. Tables: the authors', if it is at hand (see
-jaxsel.data.released_accuracies), and those of ``sims.common.digits_accuracies``. The laws
+sims.data.released_accuracies), and those of ``sims.data.digits_accuracies``. The laws
 of K and their gammas are those of the authors' released code: E[K] of Poisson is 100 gamma,
 and all laws but the logarithmic leave out the smallest gammas. Without a run (Poisson) the
 accuracy counts as 0, as there.
@@ -29,10 +29,6 @@ from figures.common.search_accuracy import (
     numbers_of,
     simulated,
 )
-from jaxsel.data.released_accuracies import (
-    load_released_accuracies,
-    released_available,
-)
 from jaxsel.families.tuning.bases import score_table
 from jaxsel.families.tuning.bounds.released_search_budget import training_base
 from jaxsel.families.tuning.private_tuning import private_tuning
@@ -43,8 +39,12 @@ from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import Trial, cells, counted_alike
 from jaxsel.sweeps.signature import over
-from sims.common import digits_accuracies
-from sims.common.digits_accuracies import PAPER_RATES, AccuracyTable
+from sims.data import digits_accuracies
+from sims.data.digits_accuracies import PAPER_RATES, AccuracyTable
+from sims.data.released_accuracies import (
+    load_released_accuracies,
+    released_available,
+)
 
 TITLE = "Papernot & Steinke 2022, Figure 7: accuracy of the best network"
 TRIALS = 500

@@ -23,13 +23,6 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from jaxsel import Performance
-from jaxsel.data.covid import (
-    KINDS,
-    CaseCounts,
-    covid_available,
-    generated_covid,
-    load_covid,
-)
 from jaxsel.families.top_k.baselines import (
     advanced_composition_share,
     limited_domain_share,
@@ -48,6 +41,13 @@ from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
 from sims.common.top_k_fallback import filled_top_stable
+from sims.data.covid import (
+    KINDS,
+    CaseCounts,
+    covid_available,
+    generated_covid,
+    load_covid,
+)
 
 TITLE = "Zhu & Wang 2022, Figure 1(a): top 15 states by COVID-19 cases"
 TRIALS = 4000

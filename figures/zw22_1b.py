@@ -16,7 +16,6 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from jaxsel import Performance
-from jaxsel.data.histograms import two_level_histogram
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import exponential_top_k_scale, top_stable
 from jaxsel.families.top_k.calibration import (
@@ -38,6 +37,7 @@ from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
+from sims.data.histograms import two_level_histogram
 
 TITLE = "Zhu & Wang 2022, Figure 1(b): recall against k on two levels"
 TRIALS = 1000

@@ -22,13 +22,6 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 
 from jaxsel import Performance
-from jaxsel.data.histograms import (
-    CHECK_INS,
-    Histogram,
-    check_ins_available,
-    load_check_ins,
-    zipf_histogram,
-)
 from jaxsel.families.top_k.baselines import limited_domain_share
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
 from jaxsel.families.top_k.exponential import exponential_top_k
@@ -44,6 +37,13 @@ from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
+from sims.data.histograms import (
+    CHECK_INS,
+    Histogram,
+    check_ins_available,
+    load_check_ins,
+    zipf_histogram,
+)
 
 TITLE = "Zhu & Wang 2022, Table 1: proportion of the true top k on check-ins"
 TRIALS = 4000

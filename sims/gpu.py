@@ -26,8 +26,8 @@ from jaxsel.host import records
 from jaxsel.host.errors import InputError
 from jaxsel.kernel.engine import Performance, simulate
 from jaxsel.language.entry import MechanismEntry
-from sims.common import digits_accuracies
-from sims.common.digits_accuracies import Setting
+from sims.data import digits_accuracies
+from sims.data.digits_accuracies import Setting
 from sims.registry import OUT
 
 _SEED = 20260101

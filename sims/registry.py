@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 FIGURES = FOLDER.parent / "figures"
 OUT = FOLDER / "out"
-# Modules that read tables from ``sims/data``.
-STORED_TABLES = {
-    "sims.common.digits_accuracies",
-    "sims.common.digits_candidates",
-    "sims.common.tumour_table",
-}
 
 
 class Sim(NamedTuple):
@@ -70,14 +64,13 @@ def dependencies(*modules: str, without_claims: bool = True) -> dict[str, Any]:
     """
     code = source_digest.digests(modules, without_claims)
     found: dict[str, Any] = {"code": code, "jax": importlib.metadata.version("jax")}
-    if not STORED_TABLES.isdisjoint(code):
+    if any(name.startswith(("jaxsel.data.", "sims.data.")) for name in code):
+        # What is stored, and what is found in a person's folder, decides what is simulated.
+        found["folder"] = os.environ.get(FOLDER_VARIABLE, "")
         tables = sorted((FOLDER / "data").glob("*.json"))
         found["data"] = {
             path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in tables
         }
-    if any(name.startswith("jaxsel.data.") for name in code):
-        # What is found there decides what is simulated.
-        found["folder"] = os.environ.get(FOLDER_VARIABLE, "")
     return found
 
 

@@ -304,10 +304,9 @@ def test_a_wrong_shape_in_a_sampler_is_seen(monkeypatch):
 
 def test_lists_of_modules_name_what_there_is():
     from jaxsel.host import own_code, source_digest
-    from sims import registry
 
     for name in (
-        *own_code.OURS, *source_digest._PRESENTATION, *registry.STORED_TABLES,
+        *own_code.OURS, *source_digest._PRESENTATION,
         *(f"jaxsel.kernel.{name}" for name in RUNNING),
         *(
             f"jaxsel.{name}"
@@ -330,25 +329,6 @@ def test_lists_of_modules_name_what_there_is():
             for name in imports(path)
             if name.startswith("jaxsel.")
         ), (here, there)
-    # Whoever reads a stored table imports it: the list catches something.
-    readers = {
-        name
-        for path in (ROOT / "sims").glob("*.py")
-        for name in imports(path)
-        if name in registry.STORED_TABLES or any(
-            f"{name}.{each}" in registry.STORED_TABLES for each in _taken(path, name)
-        )
-    }  # fmt: skip
-    assert readers
-
-
-def _taken(path: Path, module: str) -> set[str]:
-    return {
-        alias.name
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module == module
-        for alias in node.names
-    }
 
 
 def test_settings_of_tools_name_what_there_is():

@@ -20,7 +20,7 @@ from jaxsel.families.tuning.bounds.released_search_budget import (
 )
 from jaxsel.host.intervals import mean_interval
 from jaxsel.repetitions import Repetitions
-from sims.common.digits_accuracies import AccuracyTable
+from sims.data.digits_accuracies import AccuracyTable
 
 DELTA = 1e-5  # of a search
 _DENSE = 121

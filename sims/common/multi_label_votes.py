@@ -2,11 +2,11 @@
 
 600 test images of CelebA, 40 attributes each, 800 teachers. There are no images here,
 so no teacher can be trained: votes are simulated from the true attributes, with error
-rates that ``jaxsel.data.teachers.error_rates`` derives from the attributes' frequencies
+rates that ``sims.data.teachers.error_rates`` derives from the attributes' frequencies
 and one number, the separation. The first scenario's teachers err on about 13 % of the
 labels, as the published network of Liu et al. 2015 does after training on all images;
 the second's on 1.5 %, better than any published classifier. Where the user has votes of
-real teachers (``jaxsel.data.teachers.load_votes``) they are the first scenario.
+real teachers (``sims.data.teachers.load_votes``) they are the first scenario.
 """
 
 import dataclasses
@@ -14,9 +14,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from jaxsel.data import celeba, teachers
 from jaxsel.families.top_k.votes import scaled_votes
 from jaxsel.language.domains import whole
+from sims.data import celeba, teachers
 
 SEPARATIONS = (1.5, 4.0)
 IMAGE_SHARE = 0.5

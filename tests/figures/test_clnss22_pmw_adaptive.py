@@ -7,7 +7,7 @@ from figures import clnss22_adaptive, clnss22_pmw, clnss22_sample_complexity
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import updates as updates_of
 from jaxsel.pictures import style
-from sims.common.universe import table
+from sims.data.universe import table
 from sims.experiment import compute
 
 TRIALS = 32

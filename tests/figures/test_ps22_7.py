@@ -19,7 +19,6 @@ from figures.common.search_accuracy import (
 )
 from jaxsel import repetitions as laws
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.data.released_accuracies import released_available
 from jaxsel.families.tuning.bounds.released_search_budget import (
     released_budget,
     training_renyi,
@@ -27,8 +26,9 @@ from jaxsel.families.tuning.bounds.released_search_budget import (
 from jaxsel.host.errors import InputError
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
-from sims.common import digits_accuracies
-from sims.common.digits_accuracies import AccuracyTable
+from sims.data import digits_accuracies
+from sims.data.digits_accuracies import AccuracyTable
+from sims.data.released_accuracies import released_available
 from sims.experiment import compute
 from tests.conftest import ALPHA, seed
 

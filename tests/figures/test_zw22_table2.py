@@ -5,13 +5,13 @@ import pytest
 
 from figures import zw22_table2
 from figures.common import multi_label_numbers as numbers
-from jaxsel.data import teachers
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.pictures import style
 from sims import zw22_table2 as multi_label_pate
 from sims.common import multi_label_exact as exact
 from sims.common import multi_label_votes
 from sims.common.multi_label_exact import METHODS, TABLE, quality
+from sims.data import teachers
 from sims.experiment import compute
 from tests.conftest import ALPHA, seed
 from tests.figures.sharing import drawn as draw_figure

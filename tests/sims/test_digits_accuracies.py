@@ -10,8 +10,8 @@ import pytest
 from jaxsel.data.images import load_images
 from jaxsel.host.errors import InputError
 from jaxsel.host.records import digest
-from sims.common import digits_accuracies as tables
-from sims.common.digits_accuracies import SETTINGS, Setting
+from sims.data import digits_accuracies as tables
+from sims.data.digits_accuracies import SETTINGS, Setting
 
 SMALL = Setting("digits", 3.0, 1, 3, 2)
 TOLERANCE = 15  # of 360 images

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from jaxsel.host.errors import InputError
-from sims.common import digits_candidates as digits
+from sims.data import digits_candidates as digits
 
 # Logistic regression and support vector machines minimise a strictly convex objective,
 # so another version or machine differs only in where its solver stops: at a tolerance

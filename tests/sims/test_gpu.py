@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sims import gpu
-from sims.common import digits_accuracies
+from sims.data import digits_accuracies
 
 
 @pytest.mark.rare

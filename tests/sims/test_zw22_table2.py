@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxsel.data import teachers
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.claims import multi_label
@@ -19,6 +18,7 @@ from sims import zw22_table2 as pate
 from sims.common import multi_label_exact as exact
 from sims.common import multi_label_votes as votes
 from sims.common.multi_label_exact import METHODS, TABLE, quality
+from sims.data import teachers
 from sims.experiment import compute
 from tests.conftest import ALPHA, seed
 

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.data.universe import discretise, resampled, tabulate
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.adaptive_analysis import (
     PROTECTIONS,
@@ -23,7 +22,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel import stream
 from jaxsel.kernel.engine import Performance, simulate
 from jaxsel.kernel.statistics import combine, moments, read_moments, sums
-from sims.common import tumour_table
+from sims.data import tumour_table
+from sims.data.categorical_table import discretise, resampled, tabulate
 from tests.conftest import ALPHA
 
 TABLE = np.array([5, 1, 3, 1])

@@ -6,7 +6,7 @@ size 256 and clipping norm 1 are the paper's. It goes on from the paper's range,
 1, up to 8, because fewer steps want larger ones: the best rate shall lie inside the grid.
 
 `run` trains a table and `load` reads those stored here, made by
-``python -m sims.common.digits_accuracies NAME``, NAME of SETTINGS; ``--workers 2`` trains
+``python -m sims.data.digits_accuracies NAME``, NAME of SETTINGS; ``--workers 2`` trains
 two networks at a time, ``--seeds N`` goes on from the stored table to one of N seeds. A run
 that was killed goes on from its last trained network.
 
@@ -96,7 +96,7 @@ class AccuracyTable(NamedTuple):
 def stored(name: str) -> Path:
     """Where the record of a setting lies."""
     check_choice("setting", name, SETTINGS)
-    return _FOLDER / "data" / f"{name}_accuracies.json"
+    return Path(__file__).parent / f"{name}_accuracies.json"
 
 
 def train(
@@ -212,7 +212,7 @@ def provenance(name: str, setting: Setting, images: ImageSet, seed: int) -> dict
     arrays = (images.images, images.labels, images.test_images, images.test_labels)
     return {
         "name": name,
-        "made_by": f"python -m sims.common.digits_accuracies {name}: training.dp_sgd, "
+        "made_by": f"python -m sims.data.digits_accuracies {name}: training.dp_sgd, "
         "Poisson batches, plain SGD, the strided network, each network scored once on "
         "the test images",
         **setting._asdict(),

@@ -8,14 +8,14 @@ import os
 import numpy as np
 import pytest
 
-from jaxsel.data import released_accuracies as released
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.data.released_accuracies import (
+from jaxsel.host.errors import InputError
+from sims.data import released_accuracies as released
+from sims.data.released_accuracies import (
     figure_rates,
     load_released_accuracies,
     released_available,
 )
-from jaxsel.host.errors import InputError
 
 
 def _entries() -> dict[str, float]:

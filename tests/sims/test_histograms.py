@@ -9,9 +9,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from jaxsel.data import histograms
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.data.histograms import (
+from jaxsel.host.errors import InputError
+from sims.data import histograms
+from sims.data.histograms import (
     CHECK_INS,
     PUBLISHED,
     check_ins_available,
@@ -19,7 +20,6 @@ from jaxsel.data.histograms import (
     two_level_histogram,
     zipf_histogram,
 )
-from jaxsel.host.errors import InputError
 
 # User and place of each check-in; some users come again.
 NYC = [(1, "a"), (1, "a"), (2, "a"), (3, "b"), (3, "b"), (3, "b"), (4, "a")]

@@ -6,9 +6,9 @@ drawn from the tumour table of 256 cells that is stored here.
 
 import functools
 
-from jaxsel.data.celeba import celeba_available, load_celeba
-from jaxsel.data.universe import CategoricalTable, face_table, resampled
-from sims.common import tumour_table
+from sims.data import tumour_table
+from sims.data.categorical_table import CategoricalTable, face_table, resampled
+from sims.data.celeba import celeba_available, load_celeba
 
 ATTRIBUTES = (
     "Male", "Young", "Smiling", "Eyeglasses", "Wavy_Hair", "Black_Hair", "Attractive",

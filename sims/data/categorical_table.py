@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.data.celeba import FaceAttributes
 from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer
+from sims.data.celeba import FaceAttributes
 
 _MOST_CELLS = 2**20
 

@@ -9,16 +9,16 @@ import os
 import numpy as np
 import pytest
 
-from jaxsel.data import covid
-from jaxsel.data.covid import (
+from jaxsel.data.download import FOLDER_VARIABLE
+from jaxsel.host.errors import InputError
+from sims.data import covid
+from sims.data.covid import (
     DAYS,
     KINDS,
     covid_available,
     generated_covid,
     load_covid,
 )
-from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.host.errors import InputError
 
 ALL_DAYS = ("2020-03-11", *DAYS)
 

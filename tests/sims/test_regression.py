@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from jaxsel.data import REGRESSION_SETS, load_regression, regression
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.host.errors import InputError
+from sims.data import regression
+from sims.data.regression import REGRESSION_SETS, load_regression
 
 BIKE_ROWS = (
     "1,2011,01,01,1,0,1,0,0,6,0,1,0.24,0.2879,0.81,0,3,13,16",

@@ -9,7 +9,7 @@ example of D2, with D1 and the models fixed, moves that count by at most 1 and
 validation accuracy by at most 1 / n_validation.
 
 `run` trains the candidates (scikit-learn needed); `load` reads those stored here, made
-by ``python -m sims.common.digits_candidates > sims/data/digits_candidates.json``.
+by ``python -m sims.data.digits_candidates > sims/data/digits_candidates.json``.
 """
 
 import datetime
@@ -25,7 +25,7 @@ from jaxsel.host.errors import InputError, check_integer
 from jaxsel.host.progress import progress_bar
 
 NAME = "digits-candidates"
-STORED = Path(__file__).parent.parent / "data" / "digits_candidates.json"
+STORED = Path(__file__).parent / "digits_candidates.json"
 SIZES = {"n_train": 800, "n_validation": 500, "n_test": 497}
 
 
@@ -127,7 +127,7 @@ def run(*, seed: int = 0, progress: bool = True) -> dict:
     packages = ("scikit-learn", "numpy", "scipy")
     return {
         "name": NAME,
-        "made_by": "python -m sims.common.digits_candidates: scikit-learn's load_digits, "
+        "made_by": "python -m sims.data.digits_candidates: scikit-learn's load_digits, "
         "pixels / 16, stratified split, each candidate trained once on the training "
         "set",
         "date": datetime.date.today().isoformat(),

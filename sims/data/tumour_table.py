@@ -4,7 +4,7 @@ Scikit-learn's copy of the Wisconsin diagnostic set (Wolberg, Street & Mangasari
 569 tumours, CC BY 4.0), four measurements cut at round numbers into four levels each: a
 universe of 256 cells. `run` makes the record (scikit-learn needed);
 `load` reads the one stored here, made by
-``python -m sims.common.tumour_table > sims/data/tumour_table.json``.
+``python -m sims.data.tumour_table > sims/data/tumour_table.json``.
 """
 
 import json
@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.data.universe import CategoricalTable, discretise, tabulate
 from jaxsel.host.errors import InputError, check_integer
+from sims.data.categorical_table import CategoricalTable, discretise, tabulate
 
 NAME = "tumour-table"
-STORED = Path(__file__).parent.parent / "data" / "tumour_table.json"
+STORED = Path(__file__).parent / "tumour_table.json"
 CUTS = {
     "mean radius": (12.0, 14.0, 16.0),
     "mean texture": (16.0, 19.0, 22.0),
@@ -42,7 +42,7 @@ def run() -> dict:
     occupied = np.flatnonzero(counts)
     return {
         "name": NAME,
-        "made_by": "python -m sims.common.tumour_table: scikit-learn's load_breast_cancer",
+        "made_by": "python -m sims.data.tumour_table: scikit-learn's load_breast_cancer",
         "versions": {n: metadata.version(n) for n in ("scikit-learn", "numpy")},
         "columns": list(CUTS),
         "cuts": {name: list(cuts) for name, cuts in CUTS.items()},

@@ -5,14 +5,14 @@ import pytest
 from scipy import stats
 
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.data.teachers import (
+from jaxsel.host.errors import InputError
+from sims.data.teachers import (
     VOTES_FILE,
     error_rates,
     load_votes,
     simulated_votes,
     votes_available,
 )
-from jaxsel.host.errors import InputError
 from tests.conftest import ALPHA, seed
 
 

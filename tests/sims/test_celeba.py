@@ -8,15 +8,15 @@ import os
 import numpy as np
 import pytest
 
-from jaxsel.data import celeba
-from jaxsel.data.celeba import (
+from jaxsel.data.download import FOLDER_VARIABLE
+from jaxsel.host.errors import InputError
+from sims.data import celeba
+from sims.data.celeba import (
     celeba_available,
     generated_attributes,
     load_celeba,
     pick_queries,
 )
-from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.host.errors import InputError
 
 NAMES = [f"Name_{number}" for number in range(40)]
 PRESENT = np.random.default_rng(0).random((7, 40)) < 0.3

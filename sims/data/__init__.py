@@ -1,0 +1,1 @@
+"""Data sets that only experiments use, and the tables that are stored beside their code."""
