@@ -118,11 +118,6 @@ def main(
         return
     with bad_input_exits():
         number = None if trials is None else read_trials(trials)
-        if setting and scheduler is not None:
-            raise InputError(
-                "--set and --scheduler exclude each other, since workers read the "
-                "numbers in their files; give one"
-            )
         chosen = _chosen(ids or [], everything)
         settings = _read_settings(setting or [], chosen)
         place = Place(out, records, number, seed)
@@ -133,8 +128,8 @@ def main(
             say(
                 f"{len(chosen) - len(waiting)} of {len(chosen)} are up to date in {out}"
             )
-        if setting or scheduler is not None:
-            processes = 1  # only this one has other numbers, or the scheduler's workers
+        if scheduler is not None:
+            processes = 1  # only this one has the scheduler's workers
         with workers(scheduler):
             _draw(waiting, places, reasons, processes)
 

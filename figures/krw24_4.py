@@ -22,13 +22,12 @@ from jaxsel.language.base import FiniteLaw, Mechanism
 from jaxsel.language.domains import whole
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, binomial, poisson
-from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.functions import Trial, cells, counted, counted_alike
 from jaxsel.sweeps.signature import over
 from sims.common.worst_rankings import (
     SIDES,
     TARGETS,
     GaussianBase,
-    by_family,
     natural_trial,
     ranked_trial,
 )
@@ -105,7 +104,8 @@ def runs(law: str = over(*LAWS), mean: Mean = 10) -> Trial:
 
 
 @cells(
-    measures=["counts", "frequency"], address=by_family("profiled", FAMILIES, step=2)
+    measures=["counts", "frequency"],
+    address=counted_alike("profiled", FAMILIES, step=2),
 )
 def ranked(
     profiled: str = PROFILED,
@@ -120,7 +120,7 @@ def ranked(
 
 @cells(
     measures=["counts", "frequency"],
-    address=by_family("profiled", FAMILIES, after=1, step=2),
+    address=counted_alike("profiled", FAMILIES, after=1, step=2),
 )
 def natural(
     profiled: str = PROFILED,

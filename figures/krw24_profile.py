@@ -20,13 +20,13 @@ from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
 from sims.common.line_rankings import (
-    FAMILIES,
     LAWS,
     RANKINGS,
     LineBase,
+    address,
     planned_trial,
 )
-from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, by_family
+from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
 
 TITLE = "What tuning really costs: Gaussian base, from audits to claims"
 TRIALS = 1_500_000
@@ -57,7 +57,7 @@ _RUNGS = {
 }
 
 
-@cells(measures=["counts", "frequency"], address=by_family("law", FAMILIES))
+@cells(measures=["counts", "frequency"], address=address())
 def released(
     law: str = over(*LAWS),
     ranking: str = over(*RANKINGS),

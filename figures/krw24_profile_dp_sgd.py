@@ -9,20 +9,20 @@ from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
 from sims.common.line_rankings import (
-    FAMILIES,
     LAWS,
     RANKINGS,
     StepBase,
+    address,
     planned_trial,
 )
-from sims.common.worst_rankings import SIDES, by_family
+from sims.common.worst_rankings import SIDES
 
 TITLE = "What tuning really costs: one step of DP-SGD, from audits to claims"
 TRIALS = 1_500_000
 SECONDS = 15
 
 
-@cells(measures=["counts", "frequency"], address=by_family("law", FAMILIES, before=2))
+@cells(measures=["counts", "frequency"], address=address(before=2))
 def released(
     law: str = over(*LAWS),
     ranking: str = over(*RANKINGS),

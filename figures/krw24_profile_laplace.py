@@ -9,20 +9,20 @@ from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
 from sims.common.line_rankings import (
-    FAMILIES,
     LAWS,
     RANKINGS,
     LaplaceBase,
+    address,
     planned_trial,
 )
-from sims.common.worst_rankings import SIDES, by_family
+from sims.common.worst_rankings import SIDES
 
 TITLE = "What tuning really costs: Laplace base, from audits to claims"
 TRIALS = 1_500_000
 SECONDS = 13
 
 
-@cells(measures=["counts", "frequency"], address=by_family("law", FAMILIES, before=1))
+@cells(measures=["counts", "frequency"], address=address(before=1))
 def released(
     law: str = over(*LAWS),
     ranking: str = over(*RANKINGS),

@@ -132,25 +132,36 @@ def counted(
 
 
 def counted_alike(
-    axis: str, groups: Sequence[Hashable], after: int = 0
+    axis: str,
+    groups: Sequence[Hashable],
+    *,
+    seeds: Sequence[Hashable] = (),
+    after: int = 0,
+    step: int = 1,
+    before: int = 0,
 ) -> Callable[[Place], tuple[int, int]]:
     """The address of a cell where places of an axis share a seed, say those of a program.
 
     Args:
       axis: the first of all; the others number a cell within each place.
-      groups: of each place of the axis; each group has a seed of its own, in the order in
-        which they first stand there.
+      groups: of each place of the axis; further places, where the axis is given more
+        values, belong to the last group.
+      seeds: the groups in the order of their seeds; () for that in which they first stand.
       after: as for ``counted``.
+      step: seeds from one group to the next, where other grids have those between.
+      before: how many grids with the same groups have their cells numbered before this one.
     """
-    seeds = list(dict.fromkeys(groups))
+    ordered = list(seeds or dict.fromkeys(groups))
 
     def address(place: Place) -> tuple[int, int]:
         at = place.index[axis]
-        number = groups[:at].count(groups[at])
+        more = [groups[-1]] * (at + 1 - len(groups))
+        group = [*groups, *more][at]
+        number = before * groups.count(group) + [*groups, *more][:at].count(group)
         for name, size in place.size.items():
             if name != axis:
                 number = number * size + place.index[name]
-        return after + seeds.index(groups[at]), number
+        return after + step * ordered.index(group), number
 
     return address
 

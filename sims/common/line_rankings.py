@@ -13,7 +13,7 @@ computed exactly, on the line, so that it bounds that of the worst from below.
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -32,7 +32,8 @@ from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.language.domains import number, probability
 from jaxsel.repetitions import Repetitions, parse
-from jaxsel.sweeps.functions import Trial
+from jaxsel.sweeps.axes import Place
+from jaxsel.sweeps.functions import Trial, counted_alike
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
 
 LAWS = (
@@ -44,6 +45,13 @@ LAWS = (
     "beta_binomial:count=20,gamma=1",
 )
 FAMILIES = tuple(parse(text).family for text in LAWS)
+
+
+def address(before: int = 0) -> Callable[[Place], tuple[int, int]]:
+    """Of a cell of ``LAWS``, after so many grids of them; a family's laws share a seed."""
+    return counted_alike("law", FAMILIES, seeds=sorted(set(FAMILIES)), before=before)
+
+
 RANKINGS = ("natural", *(f"{target:g}" for target in TARGETS))  # or worst at a delta
 
 CELLS = 300

@@ -150,13 +150,3 @@ class Price:
             )
         root = brentq(excess, family.low, family.high, xtol=1e-10)
         return family.law(float(root))  # type: ignore[arg-type]
-
-
-def epsilon(law: laws.Repetitions) -> float:
-    """``Price.epsilon`` at the numbers of this file."""
-    return Price(RHO, DELTA).epsilon(law)
-
-
-def at_epsilon(family: LawFamily, target: float) -> laws.Repetitions:
-    """``Price.law_at`` at the numbers of this file."""
-    return Price(RHO, DELTA).law_at(family, target)

@@ -22,7 +22,7 @@ is one execution of the tuned algorithm.
 import bisect
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -37,8 +37,7 @@ from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, describe, parse
-from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import Trial, counted
+from jaxsel.sweeps.functions import Trial
 from sims.common.gaussian_orders import natural_law
 
 SIDES = ("data", "neighbour")
@@ -178,32 +177,3 @@ def natural_trial(base: GaussianBase, law: Repetitions, side: str) -> Trial:
         base.means[SIDES.index(side)],
         {"repetitions": law, "noise_scale": 1.0, "edges": edges},
     )
-
-
-def by_family(
-    axis: str,
-    families: Sequence[str],
-    *,
-    after: int = 0,
-    step: int = 1,
-    before: int = 0,
-) -> Callable[[Place], tuple[int, int]]:
-    """The address of a cell: laws of one family share a seed and are numbered together.
-
-    Args:
-      axis: of the laws of K, the first of the grid.
-      families: of each of its values.
-      after: the seed of the first family by name.
-      step: seeds from one family to the next.
-      before: grids before this one that number the same laws.
-    """
-    seeds = sorted(set(families))
-
-    def address(place: Place) -> tuple[int, int]:
-        index = place.index[axis]
-        family = families[index]
-        row = before * families.count(family) + families[:index].count(family)
-        _, number = counted()(place._replace(index={**place.index, axis: row}))
-        return after + step * seeds.index(family), number
-
-    return address

@@ -156,14 +156,14 @@ class Counting(ThreadPoolExecutor):
         return super().submit(*arguments)
 
 
-@pytest.mark.parametrize("module", ["sims", "figures"])
+@pytest.mark.parametrize("module", ["sims", "figures", "other numbers"])
 def test_simulations_by_a_scheduler_are_those_of_one_process(
     monkeypatch, tmp_path, module
 ):
     from figures.__main__ import app as figures
     from jaxsel.shards import executors
+    from jaxsel.sweeps import files
     from sims.__main__ import app as sims
-    from sims.registry import load
 
     asked = []
 
@@ -178,8 +178,12 @@ def test_simulations_by_a_scheduler_are_those_of_one_process(
     name, runner = "ps22-6", CliRunner()
     there, here = tmp_path / "there", tmp_path / "here"
     command = [name, "--trials", "500", "--seed", "2"]
-    done = runner.invoke(sims, [*command, "--out", str(here)])
-    assert (done.exit_code, Counting.submitted) == (0, 0)
+    if module == "other numbers":
+        command += ["--set", "delta=1e-5", "--records", str(here)]
+        done = runner.invoke(figures, [*command, "--out", str(tmp_path)])
+    else:
+        done = runner.invoke(sims, [*command, "--out", str(here)])
+    assert (done.exit_code, Counting.submitted) == (0, 0), done.output
     command += ["--scheduler", "tcp://host:1"]
     if module == "sims":
         done = runner.invoke(sims, [*command, "--out", str(there)])
@@ -189,19 +193,10 @@ def test_simulations_by_a_scheduler_are_those_of_one_process(
     assert done.exit_code == 0, done.output
     assert asked == ["tcp://host:1"]
     assert Counting.submitted > 0
-    expected, found = load(name, here), load(name, there)
-    for grid, numbers in expected.items():
-        xr.testing.assert_identical(found[grid], numbers)
-
-
-def test_other_numbers_are_not_sent_to_a_scheduler(tmp_path):
-    from figures.__main__ import app as figures
-
-    command = ["ps22-6", "--set", "delta=1e-5", "--scheduler", "tcp://host:1"]
-    done = CliRunner().invoke(figures, [*command, "--out", str(tmp_path)])
-    assert done.exit_code == 2
-    assert "--set and --scheduler exclude each other" in done.stderr
-    assert not list(tmp_path.iterdir())
+    expected, found = (sorted(folder.glob("**/*.nc")) for folder in (here, there))
+    assert [path.name for path in expected] == [path.name for path in found] != []
+    for one, other in zip(expected, found, strict=True):
+        xr.testing.assert_identical(files.dataset_of(one), files.dataset_of(other))
 
 
 def main_exit(arguments):
