@@ -210,8 +210,12 @@ def run(
         say(f"{name}: up to date ({out})")
     else:
         if reasons and not again:
-            say(f"{name}: its record is made again; {reasons[0]}")
-        say(f"{name}: simulating, {trials} trials a cell")
+            say(
+                f"{name}: its record is renewed where a cell's input or sampler is "
+                f"another; {reasons[0]}"
+            )
+        else:
+            say(f"{name}: simulating, {trials} trials a cell")
     for piece, now in wanted:
         piece.run(out, settings, now, progress, again)
     return load(name, out, settings)

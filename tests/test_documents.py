@@ -178,20 +178,6 @@ def test_the_guide_says_how_trials_are_drawn():
     assert sent > 10
 
 
-def test_the_changelog_counts_what_is_there():
-    from figures import FIGURES
-    from jaxsel.catalogue import self_checks
-
-    text = " ".join((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split())
-    released = text.split("## [0.1.0]")[1]
-    false = sum(claim.false_as_printed for claim in published_claims())
-    assert (
-        f"{len(mechanisms())} mechanisms, {len(published_claims())} statements of the "
-        f"papers ({false} of them false as printed), {len(errata())} errata, "
-        f"{len(self_checks())} self-checks, {len(FIGURES)} figures."
-    ) in released
-
-
 def test_the_changelog_says_what_gap_is_left_at_large_delta():
     """The ratios of priced to attained in Section 5 of docs/priced.md."""
     section = (ROOT / "docs" / "priced.md").read_text(encoding="utf-8")

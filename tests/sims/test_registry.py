@@ -44,8 +44,9 @@ def test_a_record_is_reused_until_the_configuration_changes(tmp_path):
     first = registry.run("ps22-6", **settings)
     registry.run("ps22-6", **settings)
     registry.run("ps22-6", **settings, seed=1)
-    assert told[2] == "ps22-6: its record is made again; different: seed"
-    assert ["up to date" in line for line in told] == [False, True, False, False]
+    assert told[2].startswith("ps22-6: its record is renewed where a cell's input")
+    assert told[2].endswith("is another; different: seed")
+    assert ["up to date" in line for line in told] == [False, True, False]
     again = registry.run("ps22-6", **settings)
     for name, found in first.items():
         xr.testing.assert_identical(again[name], found)
@@ -86,8 +87,7 @@ def test_a_changed_mechanism_makes_the_record_stale(tmp_path, monkeypatch):
     assert "up to date" in told[-1]
     copy.write_text(copy.read_text() + "\nPLANTED = 1\n")
     registry.run("ps22-6", **settings)
-    assert told[-2] == f"ps22-6: its record is made again; the code changed: {changed}"
-    assert "simulating" in told[-1]
+    assert told[-1].endswith(f"is another; the code changed: {changed}")
 
 
 def test_a_record_that_cannot_be_read_is_made_again(tmp_path):
