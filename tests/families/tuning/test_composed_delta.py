@@ -8,8 +8,11 @@ import pytest
 from scipy import optimize, stats
 
 import jaxsel
+from jaxsel.accounting.single_run import curves
 from jaxsel.families.tuning import composing_searches
+from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
+from jaxsel.repetitions import parse
 
 _EVERY = {"JX-Composition", "composed-renyi", "composed-sum"}
 _EPSILONS = (0.5, 1.5, 3.0)
@@ -176,3 +179,11 @@ def test_best_comes_first_and_is_between_0_and_1():
 def test_an_epsilon_out_of_range_is_one_sentence(epsilon):
     with pytest.raises(InputError, match="epsilon"):
         jaxsel.compose_delta(jaxsel.release("gdp:mu=1"), epsilon)
+
+
+def test_a_search_of_which_nothing_is_known_proves_nothing():
+    """K of infinite mean, as a law of one's own may have: the others tell nothing."""
+    endless = parse("poisson:mean=3")._replace(mean=math.inf)
+    releases = [jaxsel.release("gdp:mu=1"), Release(curves.gaussian(2.0), endless)]
+    assert composing_searches.composed_delta(releases, 1.0) == 1.0
+    assert composing_searches.composed_epsilon(releases, 0.1) == math.inf

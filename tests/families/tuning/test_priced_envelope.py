@@ -457,6 +457,19 @@ def test_both_ways_round_agree(seed):
         assert again <= at * 1.02 + 1e-3, (noise, law, delta)
 
 
+def test_an_epsilon_between_two_points_is_taken_only_where_delta_is_proved():
+    """The solver's rounding may lift the first point that is asked for above the chord."""
+    left, right = priced._Point(0.0, 0.5), priced._Point(1.0, 0.1)
+    rounding = iter([0.31, 0.29])
+    asked = []
+
+    def at(epsilon):
+        asked.append(priced._Point(epsilon, next(rounding)))
+        return asked[-1]
+
+    assert priced._settled(at, left, right, 0.3) == asked[1].epsilon > asked[0].epsilon
+
+
 def test_small_deltas_are_priced_where_a_ranking_leaves_room():
     """The envelope is 2.5702; a ranking has 1.9173."""
     directions = priced.priced_directions(
