@@ -48,26 +48,20 @@ VALUES = {
 }
 _PARTS = ("count", "outside", "sum", "square_high", "square_low")
 
-LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "none": (
-        "Exact answers",
-        {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    ),
-    "laplace": (
-        f"Laplace noise, scale {NOISE:g}",
-        {"color": "#7f7f7f", "linestyle": "-.", "marker": "D"},
-    ),
+LOOKS = {
+    "none": ("Exact answers", style.own(style.ORANGE, "-", "s")),
+    "laplace": (f"Laplace noise, scale {NOISE:g}", style.own(style.GREY, "-.", "D")),
     "gaussian": (
         f"Gaussian noise, scale {NOISE:g}",
-        {"color": "#aa4499", "linestyle": "--", "marker": "^"},
+        style.own(style.PURPLE, "--", "^"),
     ),
     "weights": (
         "Multiplicative weights (Theorem 9)",
-        {"color": "#009e73", "linestyle": "--", "marker": "v"},
+        style.own(style.GREEN, "--", "v"),
     ),
     "repetitive": (
         "With the repetitive sparse vector (Theorem 11)",
-        {"color": "#0072b2", "linestyle": "-", "marker": "o"},
+        style.own(style.BLUE, "-", "o"),
     ),
 }
 
@@ -141,9 +135,8 @@ def spent() -> tuple[float, float]:
         updates=ANSWERS, test=VECTOR, answer=ANSWER
     )
     improved = find_claim("CL-Thm11-budget").evaluate(
-        failures=FAILURES, gamma=GAMMA, test=TEST, answers=ANSWERS,
-        answer=ANSWER,
-    )  # fmt: skip
+        failures=FAILURES, gamma=GAMMA, test=TEST, answers=ANSWERS, answer=ANSWER
+    )
     return standard, improved
 
 
@@ -181,9 +174,8 @@ def draw(analysed: xr.Dataset, sample: Sample = Sample()) -> Canvas:
                 axes, queries, mean, mean - half, mean + half, look,
                 markerfacecolor=face,
             )  # fmt: skip
-        axes.set_ylabel(f"Mean of the last query, {name}")
-        axes.set_ylim(0.2, 0.8)
-        style.legend(axes, loc="upper left")
+        axes.set(ylabel=f"Mean of the last query, {name}", ylim=(0.2, 0.8))
+        axes.legend(loc="upper left")
     for protection, (label, look) in LOOKS.items():
         mean, half = means(analysed, protection, "gap")
         errors.plot(
@@ -192,17 +184,16 @@ def draw(analysed: xr.Dataset, sample: Sample = Sample()) -> Canvas:
         style.points(errors, queries, mean, mean - half, mean + half, look)
     distance = float(analysed.distance[0, 0])
     errors.axhline(
-        distance, color="#b00020", linewidth=1.0, linestyle=":",
+        distance, color=style.RED, linewidth=1.0, linestyle=":",
         label="All of the sample's error",
     )  # fmt: skip
     errors.set_ylim(-0.1 * distance, 1.9 * distance)
     errors.set_ylabel("Last answer minus population value")
-    style.legend(errors, loc="upper left")
+    errors.legend(loc="upper left")
     for axes in (bare, protected, errors):
-        axes.set_xscale("log")
-        axes.set_xlabel("Number of queries m before the last")
+        axes.set(xscale="log", xlabel="Number of queries m before the last")
     standard, improved = spent()
-    style.note(
+    return style.captioned(
         figure,
         f"Population: {population.source}, {population.counts.size} cells; "
         f"{sample.rows} rows are drawn from it. The analyst asks m random "
@@ -218,4 +209,3 @@ def draw(analysed: xr.Dataset, sample: Sample = Sample()) -> Canvas:
         f"exact answers reveal as m grows. {analysed.attrs['trials']:,} analyses a point, "
         "95 % intervals.",
     )
-    return figure

@@ -38,13 +38,12 @@ FACTORS = over(0.9, 0.94, 0.97, 1.0, 1.03, 1.06, 1.1)
 BITS = over(4, 16, 32, 64, 128)  # log2 of the number of candidates
 _BOUND_BITS = 64  # the same, where k varies
 
-_BLUE, _ORANGE, _GREEN, _BLACK = "#0072b2", "#d55e00", "#009e73", "#000000"
 _KNOTS = (2, 8, 16, 22, 26, 30, 34, 40, 64, 128)
 _MANY = 10_000
 _BOUNDS = (1, 100, 10_000, 100_000)
-_EXPONENTIAL = {"color": _BLACK, "linestyle": "-", "marker": "p"}
-_ONE = {"color": _BLUE, "linestyle": "-", "marker": "o"}
-_OTHERS = {"color": _ORANGE, "linestyle": "-", "marker": "s"}
+_EXPONENTIAL = style.own(style.BLACK, "-", "p")
+_ONE = style.own(style.BLUE, "-", "o")
+_OTHERS = style.own(style.ORANGE, "-", "s")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,13 +203,11 @@ def _candidates(
     many = by_bound.isel(bound=by_bound["bound"] == _MANY)
     marks(axes, [_BOUND_BITS], many, _OTHERS, promise)
     marks(axes, exponential["bits"], exponential, _EXPONENTIAL, promise)
-    axes.set_xlabel("Candidates $m$, as $\\log_2 m$")
-    axes.set_ylabel(
-        f"Lead at which the best wins with probability {1 - promise.beta:g}"
+    axes.set(
+        xlabel="Candidates $m$, as $\\log_2 m$",
+        ylabel=f"Lead at which the best wins with probability {1 - promise.beta:g}",
     )
-    axes.set_xticks([0, 16, 32, 48, 64, 80, 96, 112, 128])
-    axes.set_xlim(0, 130)
-    axes.set_ylim(0, 190)
+    axes.set(xticks=[0, 16, 32, 48, 64, 80, 96, 112, 128], xlim=(0, 130), ylim=(0, 190))
     axes.legend(loc="upper left", fontsize=7.2)
 
 
@@ -218,24 +215,23 @@ def _bounds(axes: Axes, by_bound: xr.Dataset, promise: Promise) -> None:
     for bits, place in ((32, (0, (1, 1))), (64, "--"), (128, "-")):
         axes.axhline(
             promise.exponential_lead(bits),
-            color=_BLACK, linestyle=place, linewidth=1.3,
+            color=style.BLACK, linestyle=place, linewidth=1.3,
             label=f"Exponential mechanism, $m = 2^{{{bits}}}$",
         )  # fmt: skip
     x = np.geomspace(_BOUNDS[0], _BOUNDS[-1], 61)
     exact = [chosen_lead(_BOUND_BITS, bound, promise) for bound in _BOUNDS]
-    look = {"color": _GREEN, "linestyle": "-", "marker": "D"}
+    look = style.own(style.GREEN, "-", "D")
     style.line(
         axes, x, smooth(np.log(_BOUNDS), exact, np.log(x)), look,
         label=f"Choosing mechanism, $m = 2^{{{_BOUND_BITS}}}$, exact",
     )  # fmt: skip
     axes.plot(
         _BOUNDS, [promise.choosing(bound).support for bound in _BOUNDS],
-        color=_GREEN, linestyle=":", label="Loss at most (Theorem 7, claim), any $m$",
+        color=style.GREEN, linestyle=":", label="Loss at most (Theorem 7, claim), any $m$",
     )  # fmt: skip
     marks(axes, by_bound["bound"], by_bound, look, promise)
     axes.set_xscale("log")
-    axes.set_xlabel("Bound $k$ on how far all scores together move")
-    axes.set_ylim(0, 190)
+    axes.set(xlabel="Bound $k$ on how far all scores together move", ylim=(0, 190))
     axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.93), fontsize=7.2)
 
 
@@ -249,7 +245,7 @@ def draw(
     figure, (left, right) = style.panels(2, height=4.4)
     _candidates(left, by_candidates, by_bound, exponential, promise)
     _bounds(right, by_bound, promise)
-    style.note(
+    return style.captioned(
         figure,
         f"One candidate leads m − 1 equal ones; ε = {promise.epsilon:g} in all, δ = "
         f"{words.power(promise.delta)} for the choosing mechanism (noise TLap(ε/3, "
@@ -261,4 +257,3 @@ def draw(
         f"enough, on a grid, 95 % each, {by_bound.attrs['trials']:,} selections a "
         "lead.",
     )
-    return figure

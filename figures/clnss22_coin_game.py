@@ -6,7 +6,7 @@ bias against p e^-epsilon, whose reverse divergence grows. One trial is one game
 """
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import xarray as xr
@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from scipy import special
 
+from figures.common import words
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.selection_and_test.coin_game import coin_game
 from jaxsel.families.selection_and_test.coin_game_laws import (
@@ -39,16 +40,12 @@ BIAS = Annotated[float, probability("that a small coin shows 1")]
 
 _ORDERS = 1.0 + np.geomspace(0.01, 1000.0, 121)
 _POINTS = (1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
-_PRINTED: dict[str, Any] = {"color": "#000000", "linestyle": "--"}
-_PURE: dict[str, Any] = {"color": "#7f7f7f", "linestyle": ":"}
-_EXACT: dict[str, Any] = {"color": "#d55e00", "linestyle": "-", "marker": "s"}
-_SMALL: dict[str, Any] = {"color": "#0072b2", "linestyle": "-."}
-_BACK: dict[str, Any] = {"color": "#aa4499", "linestyle": "-", "marker": "o"}
-_BACK_TWO: dict[str, Any] = {
-    "color": "#009e73",
-    "linestyle": (0, (5, 1.5)),
-    "marker": "^",
-}
+_PRINTED = style.own(style.BLACK, "--")
+_PURE = style.own(style.GREY, ":")
+_EXACT = style.own(style.ORANGE, "-", "s")
+_SMALL = style.own(style.BLUE, "-.")
+_BACK = style.own(style.PURPLE, "-", "o")
+_BACK_TWO = style.own(style.GREEN, (0, (5, 1.5)), "^")
 
 
 @cells(measures=["counts"], address=counted())
@@ -139,12 +136,10 @@ def _favoured(axes: Axes, response: xr.Dataset, epsilon: float, bias: float) -> 
     style.line(axes, _ORDERS, exact, _SMALL, label=f"exact, coins of p = {bias:g}")
     axes.plot(
         _POINTS, [first_coin(response, order) for order in _POINTS],
-        linestyle="none", marker="s", color=_EXACT["color"], markerfacecolor="white",
-        markersize=4.6, label="audited lower bound (95 %)",
+        **style.hollow(_EXACT, markersize=4.6), label=words.AUDITED,
     )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=(1.0, 1000.0), ylim=(0.05, 3.0))
-    axes.set_xlabel("Rényi order a")
-    axes.set_ylabel("Rényi divergence of P from Q, for each 1")
+    axes.set(xlabel="Rényi order a", ylabel="Rényi divergence of P from Q, for each 1")
     axes.legend(loc="upper left", bbox_to_anchor=(0.28, 0.99))
 
 
@@ -156,7 +151,7 @@ def _directions(axes: Axes, small: xr.Dataset, epsilon: float, bias: float) -> N
         style.line(axes, numbers, exact, look, label=f"reverse, order {name}: exact")
     axes.plot(
         numbers, reverse(numbers, np.inf, bias, epsilon, forward=True),
-        color="#d55e00", linestyle="-", label="favoured, order ∞: exact",
+        color=style.ORANGE, linestyle="-", label="favoured, order ∞: exact",
     )  # fmt: skip
     axes.axhline(epsilon, **_PURE, label="Lemma 1 (claim): ε")
     trials = small.attrs["trials"]
@@ -166,16 +161,11 @@ def _directions(axes: Axes, small: xr.Dataset, epsilon: float, bias: float) -> N
         axes.plot(
             NUMBERS,
             audited_renyi(still.sel(side="Q"), still.sel(side="P"), trials, order),
-            linestyle="none", marker=look["marker"], color=look["color"],
-            markerfacecolor="white", markersize=4.6,
+            **style.hollow(look, markersize=4.6),
         )  # fmt: skip
-    axes.plot(
-        [], [], linestyle="none", marker="o", color="#555555", markerfacecolor="white",
-        label="audited lower bound (95 %)",
-    )  # fmt: skip
+    axes.plot([], [], **style.hollow(style.ANY), label=words.AUDITED)
     axes.set(xlim=(0.0, 143.0), ylim=(0.0, 3.2))
-    axes.set_xlabel("n, coins shown at most")
-    axes.set_ylabel("Divergence of the game")
+    axes.set(xlabel="n, coins shown at most", ylabel="Divergence of the game")
     axes.legend(loc="upper left")
 
 
@@ -191,7 +181,7 @@ def draw(
     _favoured(favoured, response, epsilon, bias)
     _directions(directions, small, reverse_epsilon, bias)
     share = float(special.expit(epsilon))
-    style.note(
+    return style.captioned(
         figure,
         "The 0-favored coin game of Cohen et al. 2022 until the first 1: q ≤ p ≤ e^ε q "
         f"and 1 − q ≤ e^ε (1 − p), ε = {epsilon:g}; k ones cost k times as much. Left: "
@@ -201,4 +191,3 @@ def draw(
         "1; the divergence of Q from P grows with n, which is why p has to be random. "
         f"{response.attrs['trials']:,} games a side.",
     )
-    return figure

@@ -39,14 +39,14 @@ FAILURE = Annotated[
 FAILURES = over(0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
 _COIN = (0.5, 0.5)
 
-_LOOKS: tuple[dict[str, Any], ...] = (
-    {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    {"color": "#3aa0dd", "linestyle": "-", "marker": "v"},
-    {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    {"color": "#009e73", "linestyle": "-", "marker": "^"},
-    {"color": "#aa4499", "linestyle": "-", "marker": "D"},
+_LOOKS = (
+    style.own(style.BLUE, "-", "o"),
+    style.own(style.SKY, "-", "v"),
+    style.own(style.ORANGE, "-", "s"),
+    style.own(style.GREEN, "-", "^"),
+    style.own(style.PURPLE, "-", "D"),
 )
-_STOPPING: dict[str, Any] = {"color": "#000000", "linestyle": "--", "marker": "x"}
+_STOPPING = style.own(style.BLACK, "--", "x")
 _BETAS = (("0.1", 0.1, "-"), ("0.01", 1e-2, "--"), ("10⁻⁴", 1e-4, ":"))
 _LEAST = 5e-5
 
@@ -123,7 +123,7 @@ def _failures(axes: Axes, selected: xr.Dataset, stopped: xr.Dataset) -> None:
     )  # fmt: skip
     _marks(axes, stopped, _STOPPING)
     axes.plot(
-        [], [], color="#555555", linestyle=":", linewidth=1.0, label="maximal calls, T"
+        [], [], **style.own(style.DIM, ":", linewidth=1.0), label="maximal calls, T"
     )
     axes.set(xscale="log", yscale="log", xlim=(0.6, 1e9), ylim=(6e-5, 0.8))
     axes.set_xlabel("Oracle calls: mean (solid and dashed), maximal (dotted)")
@@ -142,7 +142,7 @@ def _calls(axes: Axes, epsilon: float, delta: float, thresholds: int) -> None:
     for power, beta, pattern in _BETAS:
         ours = [theorem_calls(beta, float(a)) for a in alphas]
         axes.plot(
-            2.0 + alphas, ours, color="#d55e00", linestyle=pattern,
+            2.0 + alphas, ours, color=style.ORANGE, linestyle=pattern,
             label=f"Theorem 4 (claim), β = {power}",
         )  # fmt: skip
     for power, beta, pattern in _BETAS:
@@ -155,7 +155,7 @@ def _calls(axes: Axes, epsilon: float, delta: float, thresholds: int) -> None:
             for a in some
         ]  # fmt: skip
         axes.plot(
-            2.0 + some, theirs, color="#0072b2", linestyle=pattern,
+            2.0 + some, theirs, color=style.BLUE, linestyle=pattern,
             label=f"LT Theorem 4.7, β = {power}",
         )  # fmt: skip
     axes.set(yscale="log", xlim=(2.0, 10.0), ylim=(0.9, 3000.0))
@@ -178,7 +178,7 @@ def draw(
     figure, (failures, calls) = style.panels(2, width=9.8, height=4.6)
     _failures(failures, selected, stopped)
     _calls(calls, epsilon, delta, thresholds)
-    style.note(
+    return style.captioned(
         figure,
         "One Selection of Bin(T, p) runs, p = U^(1/α), over a base whose runs beat its "
         "median with probability ½; its privacy is (2 + α)ε, that of random stopping "
@@ -189,4 +189,3 @@ def draw(
         f"{words.power(delta)}, {thresholds} thresholds), for equal privacy; the axis "
         "counts digits.",
     )
-    return figure

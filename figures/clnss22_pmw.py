@@ -42,23 +42,17 @@ _BLOCK = Performance(block_size=64)
 BETA = Annotated[float, probability("of a failure")]
 MANY = Annotated[int, whole("queries where beta varies", at_least=1)]
 
-LOOKS: dict[str, dict[str, Any]] = {
-    "hardt_rothblum": {"color": "#d55e00", "linestyle": "--", "marker": "s"},
-    "repetitive": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
+LOOKS = {
+    "hardt_rothblum": style.own(style.ORANGE, "--", "s"),
+    "repetitive": style.own(style.BLUE, "-", "o"),
 }
 LABELS = {
     "hardt_rothblum": "Hardt–Rothblum (Theorem 9)",
     "repetitive": "Repetitive sparse vector (Theorem 11)",
 }
-RATES: dict[str, tuple[str, dict[str, Any]]] = {
-    "η = g/2": (
-        "⌊4 log|X|/g²⌋",
-        {"color": "#7f7f7f", "linestyle": "--", "marker": "v"},
-    ),
-    "η = 4g": (
-        "⌊log|X|/(2g²)⌋",
-        {"color": "#009e73", "linestyle": "-", "marker": "^"},
-    ),
+RATES = {
+    "η = g/2": ("⌊4 log|X|/g²⌋", style.own(style.GREY, "--", "v")),
+    "η = 4g": ("⌊log|X|/(2g²)⌋", style.own(style.GREEN, "-", "^")),
 }
 _SHARP = "η = 4g"
 LEAST_BETA = 1e-30
@@ -204,13 +198,11 @@ def _update_counts(axes: Axes, updated: xr.Dataset, cells: int) -> None:
         mean = tallies @ np.arange(tallies.shape[1]) / tallies.sum(axis=1)
         least, most = np.transpose([np.flatnonzero(row)[[0, -1]] for row in tallies])
         style.points(axes, gap, mean, least, most, look)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
+    axes.set(xscale="log", yscale="log")
+    style.plain_ticks(axes.xaxis, [0.05, 0.1, 0.2, 0.4])
     axes.minorticks_off()
-    axes.set_xlabel("Least error g of a query that updates")
-    axes.set_ylabel("Number of updates")
-    style.legend(axes, loc="upper right")
+    axes.set(xlabel="Least error g of a query that updates", ylabel="Number of updates")
+    axes.legend(loc="upper right")
 
 
 def draw(
@@ -238,15 +230,14 @@ def draw(
         row = row.sel(mechanism=name)
         _points(middle, -np.log10(failure), row, failure, look)
     _update_counts(right, updated, size)
-    left.set_xscale("log")
-    left.set_xlabel("Number of queries m")
+    left.set(xscale="log", xlabel="Number of queries m")
     left.set_ylabel(f"Largest error, kept with probability {1 - beta:g}")
     middle.set_xlabel(f"log₁₀(1/β), m = {many} queries")
     middle.set_ylabel("Largest error, kept with probability 1 − β")
     for axes in (left, middle):
         axes.set_ylim(0.0, 1.25 * axes.get_ylim()[1])  # room for the legend
-        style.legend(axes, loc="upper left")
-    style.note(
+        axes.legend(loc="upper left")
+    return style.captioned(
         figure,
         f"{data.source}: n = {data.rows:,} rows in |X| = {size} cells; "
         f"({budget.epsilon:g}, {budget.delta:g})-DP in all, learning rate 4g in the first "
@@ -256,4 +247,3 @@ def draw(
         "these settings (at probability 1 − β, 95 % intervals); in the last panel "
         "means, and the whole range, with noise of g/80.",
     )
-    return figure

@@ -5,7 +5,7 @@ The repaired Gaussian mechanism's median error comes from its data-independent c
 """
 
 import dataclasses
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import xarray as xr
@@ -40,12 +40,12 @@ LEVELS = np.linspace(0.05, 1.0, 20)  # shares of the cap
 REPAIRED = (1, 3, 10, 30, 100, 300, 1000, 3000)  # numbers of queries
 CAP_DELTA = Annotated[float, probability("delta of the right panel")]
 
-_LOOKS: dict[str, dict[str, Any]] = {
-    "corrected": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    "sharp": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    "plain": {"color": "#000000", "linestyle": "--", "marker": "^"},
-    "repaired": {"color": "#aa4499", "linestyle": "none", "marker": "D"},
-    "rate": {"color": "#7f7f7f", "linestyle": ":", "marker": "."},
+_LOOKS = {
+    "corrected": style.own(style.ORANGE, "-", "s"),
+    "sharp": style.own(style.BLUE, "-", "o"),
+    "plain": style.own(style.BLACK, "--", "^"),
+    "repaired": style.own(style.PURPLE, "none", "D"),
+    "rate": style.own(style.GREY, ":", "."),
 }
 _LABELS = {
     "corrected": "Theorem 5: inner ε/3",
@@ -171,8 +171,7 @@ def _left(axes: Axes, errors: xr.Dataset, release: Release) -> None:
             ends = seen.low, seen.high
             style.points(axes, seen["level"], seen.mean_above, *ends, look)
     axes.set(yscale="log", ylim=(_LOWEST, 1.5), xlim=(0.0, None))
-    axes.set_xlabel("x")
-    axes.set_ylabel("P[largest released error > x]")
+    axes.set(xlabel="x", ylabel="P[largest released error > x]")
 
 
 def _right(axes: Axes, repaired: xr.Dataset, epsilon: float, cap_delta: float) -> None:
@@ -184,8 +183,7 @@ def _right(axes: Axes, repaired: xr.Dataset, epsilon: float, cap_delta: float) -
         markerfacecolor="white", label="sharper, worst answers repaired",
     )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=(0.8, 1.3e6))
-    axes.set_xlabel("Number of queries k")
-    axes.set_ylabel("Largest possible error")
+    axes.set(xlabel="Number of queries k", ylabel="Largest possible error")
 
 
 def draw(
@@ -202,9 +200,9 @@ def draw(
         f"k = {release.queries}, ε = {release.epsilon:g}, δ = {release.delta:g}", pad=14
     )
     right.set_title(f"ε = {release.epsilon:g}, δ = {words.power(cap_delta)}", pad=14)
-    style.legend(left, loc="upper right")
-    style.legend(right, loc="upper left", fontsize=7)
-    style.note(
+    left.legend(loc="upper right")
+    right.legend(loc="upper left", fontsize=7)
+    return style.captioned(
         figure,
         "The inner mechanism of the paper (Ghazi, Kumar & Manurangsi 2021) is replaced "
         "by the Gaussian mechanism. Lines: exact laws; vertical lines: caps, never "
@@ -213,4 +211,3 @@ def draw(
         "by it costs no ε. Corrected Gaussian: one vector, and the true answers with "
         "chance (δ/2)/(1 + e^ε), where it errs most.",
     )
-    return figure

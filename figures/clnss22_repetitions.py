@@ -24,7 +24,7 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     RepetitiveSettings,
     repetitive_settings,
 )
-from jaxsel.host.intervals import clopper_pearson, mean_interval
+from jaxsel.host.intervals import mean_interval
 from jaxsel.kernel.statistics import combine, counts, sums
 from jaxsel.language.domains import probability, whole
 from jaxsel.pictures import style
@@ -36,16 +36,16 @@ TRIALS = 300_000
 
 LOW, HIGH, FLOOR = -50.0, 10.0, 1e-9
 LEAST = "least for Lemma 4"  # the margin in the left panel
-_LOOKS: dict[str, dict[str, Any]] = {
-    "as printed": {"color": "#999999", "linestyle": "-", "marker": "p"},
-    LEAST: {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    "3/4 of that": {"color": "#009e73", "linestyle": "--", "marker": "s"},
-    "half of it": {"color": "#d55e00", "linestyle": "-.", "marker": "^"},
+_LOOKS = {
+    "as printed": style.own("#999999", "-", "p"),
+    LEAST: style.own(style.BLUE, "-", "o"),
+    "3/4 of that": style.own(style.GREEN, "--", "s"),
+    "half of it": style.own(style.ORANGE, "-.", "^"),
 }
 _ANSWERS = ("halted", "bottom", "top")
-_TOP: dict[str, Any] = {"color": "#0072b2", "linestyle": "-", "marker": "o"}
-_BOTTOM: dict[str, Any] = {"color": "#d55e00", "linestyle": "--", "marker": "s"}
-_ONE: dict[str, Any] = {"color": "#7f7f7f", "linestyle": ":", "marker": "."}
+_TOP = style.own(style.BLUE, "-", "o")
+_BOTTOM = style.own(style.ORANGE, "--", "s")
+_ONE = style.own(style.GREY, ":", ".")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,10 +105,6 @@ def curves(margin: float, promise: Promise = Promise()) -> tuple[np.ndarray, Any
     return levels, query_law(levels, promise.settings(margin))
 
 
-def _marks(axes: Axes, x, mean, low, high, seen, look: dict[str, Any]) -> None:
-    style.points(axes, x[seen], mean[seen], low[seen], high[seen], look)
-
-
 def _answers(axes: Axes, row: xr.Dataset, promise: Promise) -> None:
     margin, trials = margins(promise)[LEAST], row.attrs["trials"]
     levels, law = curves(margin, promise)
@@ -117,13 +113,10 @@ def _answers(axes: Axes, row: xr.Dataset, promise: Promise) -> None:
     for name, label, look in (("top", "⊤", _TOP), ("bottom", "⊥", _BOTTOM)):
         style.line(axes, levels, getattr(law, name), look, label=f"Answer {label}")
         found = row.answers.isel(answers_0=_ANSWERS.index(name)).values
-        ends = clopper_pearson(found, trials, 0.95)
-        _marks(axes, row["level"], found / trials, *ends, found > 0, look)
-    axes.set_yscale("log")
-    axes.set_ylim(FLOOR, 4.0)
-    axes.set_ylabel("Probability")
+        style.shares(axes, row["level"], found, trials, look)
+    axes.set(yscale="log", ylim=(FLOOR, 4.0), ylabel="Probability")
     for place, text in ((0.0, "t"), (-margin, "t − d")):
-        axes.axvline(place, color="#7f7f7f", linewidth=0.8)
+        axes.axvline(place, color=style.GREY, linewidth=0.8)
         axes.annotate(
             text, (place, 1.6 * FLOOR), (3, 0), textcoords="offset points", fontsize=8
         )
@@ -147,11 +140,11 @@ def _costs(axes: Axes, found: xr.Dataset, promise: Promise) -> None:
             [trials] * total.size, total.tolist(), row.failures_squares.values.tolist(),
             0.95, 0.0, float(most),
         )  # fmt: skip
-        _marks(axes, row["level"], total / trials, low, high, low > 0, look)
-    axes.set_yscale("log")
-    axes.set_ylim(1e-3, 1e3)
-    axes.set_ylabel("Expected number of failed batches")
-    axes.axhline(1.0, color="#7f7f7f", linewidth=0.8)
+        seen = low > 0
+        ends = low[seen], high[seen]
+        style.points(axes, row["level"][seen], total[seen] / trials, *ends, look)
+    axes.set(yscale="log", ylim=(1e-3, 1e3), ylabel="Expected number of failed batches")
+    axes.axhline(1.0, color=style.GREY, linewidth=0.8)
     axes.legend(loc="upper left")
 
 
@@ -166,7 +159,7 @@ def draw(answered: xr.Dataset, promise: Promise = Promise()) -> Canvas:
             r"Level $f-t$ of the query, in units of the noise $1/\epsilon'$"
         )
     chosen = promise.settings()
-    style.note(
+    return style.captioned(
         figure,
         f"Section 4.2 for m = {promise.queries:,} queries, k = {promise.wanted} answers "
         f"⊤ and β = {promise.beta:g}: γ = {chosen.gamma:.3f}, batches of τ = 5m² = "
@@ -178,4 +171,3 @@ def draw(answered: xr.Dataset, promise: Promise = Promise()) -> Canvas:
         f"4. Lines: exact. Points: {answered.attrs['trials']:,} simulated queries each, "
         "95 % intervals; none is drawn that reaches down to 0.",
     )
-    return figure

@@ -1,7 +1,7 @@
 """Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive data analysis."""
 
 import dataclasses
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure as Canvas
@@ -30,15 +30,15 @@ DEEPEST = 300.0  # float64 ends there; settings with constants are drawn to it
 DIGITS = np.geomspace(0.31, LEAST, 200)  # log10(1/beta)
 DIGITS_CONSTANTS = np.geomspace(0.31, DEEPEST, 60)
 
-LOOKS: dict[str, dict[str, Any]] = {
-    "Theorem 10": {"color": "#d55e00", "linestyle": "--"},
-    "Theorem 12": {"color": "#0072b2", "linestyle": "-"},
-    "Theorem 12, threshold without noise": {"color": "#3aa0dd", "linestyle": ":"},
-    "Not adaptive: log(m/β)/α²": {"color": "#7f7f7f", "linestyle": "-."},
-    "Hardt–Rothblum, (ε, δ)": {"color": "#d55e00", "linestyle": "--"},
-    "Hardt–Rothblum, pure": {"color": "#e377a2", "linestyle": (0, (4, 1, 1, 1))},
-    "Repetitive sparse vector, (ε, δ)": {"color": "#0072b2", "linestyle": "-"},
-    "Repetitive sparse vector, pure": {"color": "#009e73", "linestyle": "-."},
+LOOKS = {
+    "Theorem 10": style.own(style.ORANGE, "--"),
+    "Theorem 12": style.own(style.BLUE, "-"),
+    "Theorem 12, threshold without noise": style.own(style.SKY, ":"),
+    "Not adaptive: log(m/β)/α²": style.own(style.GREY, "-."),
+    "Hardt–Rothblum, (ε, δ)": style.own(style.ORANGE, "--"),
+    "Hardt–Rothblum, pure": style.own(style.PINK, style.DASH_DOTS),
+    "Repetitive sparse vector, (ε, δ)": style.own(style.BLUE, "-"),
+    "Repetitive sparse vector, pure": style.own(style.GREEN, "-."),
 }
 
 
@@ -80,20 +80,17 @@ def draw(asked: Analysis = Analysis()) -> Canvas:
     ):
         for name, rows in curves.items():
             style.line(axes, digits, rows, LOOKS[name], label=name)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("log₁₀(1/β)")
+        axes.set(xscale="log", yscale="log", xlabel="log₁₀(1/β)")
     edge = np.log(asked.cells) * np.log(asked.queries) / asked.alpha**2 / np.log(10.0)
-    left.set_ylabel("Rows n, all constants 1")
-    left.set_ylim(1e3, 1e10)
+    left.set(ylabel="Rows n, all constants 1", ylim=(1e3, 1e10))
     left.axvline(
-        edge, color="#b00020", linewidth=0.8, linestyle=":",
+        edge, color=style.RED, linewidth=0.8, linestyle=":",
         label="log(1/β) = log|X| log m/α²",
     )  # fmt: skip
-    style.legend(left, loc="upper left")
-    style.legend(right, loc="upper left")
+    left.legend(loc="upper left")
+    right.legend(loc="upper left")
     right.set_ylabel("Rows n, constants as derived")
-    style.note(
+    return style.captioned(
         figure,
         f"α = {asked.alpha:g}, |X| = {words.power(asked.cells, 2)}, m = "
         f"{asked.queries:,} queries. Left: "
@@ -102,4 +99,3 @@ def draw(asked: Analysis = Analysis()) -> Canvas:
         "spelled out, ε = α and δ = αβ, learning rate 4g; generalisation to the "
         "population costs a further constant.",
     )
-    return figure

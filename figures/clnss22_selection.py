@@ -13,14 +13,14 @@ One trial is one interaction.
 
 import functools
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter
 
+from figures.common import words
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.accounting.single_run.pairs import LawPair
@@ -47,21 +47,17 @@ QUIET = Annotated[float, probability("of top in the first Tests")]
 CALL_ROUNDS = Annotated[int, whole("tau of the simulated calls", at_least=1)]
 WIDE = Annotated[float, probability("of the middle outcome in the calls series")]
 
-_LOOKS: dict[str, dict[str, Any]] = {
-    "½": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    "1": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    "2": {"color": "#009e73", "linestyle": "-", "marker": "^"},
+_LOOKS = {
+    "½": style.own(style.BLUE, "-", "o"),
+    "1": style.own(style.ORANGE, "-", "s"),
+    "2": style.own(style.GREEN, "-", "^"),
 }
-_SHARED: dict[str, Any] = {"color": "#aa4499", "linestyle": "-", "marker": "D"}
-_APART: dict[str, Any] = {"color": "#7f7f7f", "linestyle": "--", "marker": "v"}
+_SHARED = style.own(style.PURPLE, "-", "D")
+_SIMULATED = style.own(style.SKY, "-.", "D")
+_APART = style.own(style.GREY, "--", "v")
 _COUNTS = np.unique(np.geomspace(1, 3000, 60).astype(int))
 _MANY = np.arange(1, 13)
-_MARKS: dict[str, Any] = {
-    "linestyle": "none",
-    "markerfacecolor": "white",
-    "markersize": 4.6,
-    "markeredgewidth": 1.1,
-}
+_MARKS = {"markersize": 4.6, "markeredgewidth": 1.1}
 
 
 def candidate(epsilon: float, middle: float = 0.005) -> LawPair:
@@ -174,17 +170,13 @@ def _series(axes: Axes, found: xr.Dataset, loss, event: str, epsilon: float) -> 
             label=f"exact, γ = {name}",
         )  # fmt: skip
         lower = [audited(each, event) for each in row]
-        axes.plot(
-            row[row.dims[0]], lower, marker=look["marker"], color=look["color"],
-            **_MARKS,
-        )  # fmt: skip
+        axes.plot(row[row.dims[0]], lower, **style.hollow(look, **_MARKS))
         axes.annotate(
             f"(2 + γ)ε = {total:g}", (3000, total), textcoords="offset points",
             xytext=(0, 2.5), fontsize=7.2, color=look["color"], ha="right",
         )  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_xlim(0.8, 3300)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.set(xscale="log", xlim=(0.8, 3300))
+    style.plain_ticks(axes.xaxis)
     axes.set_ylim(0.0, 2.2)
 
 
@@ -203,23 +195,19 @@ def _per_call(
         label="exact, a rare middle outcome, τ = 3000",
     )  # fmt: skip
     exact = [calls_loss(int(c), wide, call_rounds, epsilon) / c for c in _MANY]
-    style.line(
-        axes, _MANY, exact, {"color": "#3aa0dd", "linestyle": "-."},
-        label=f"exact, simulated candidate, τ = {call_rounds}",
-    )  # fmt: skip
+    label = f"exact, simulated candidate, τ = {call_rounds}"
+    style.line(axes, _MANY, exact, _SIMULATED, label=label)
     numbers = found["selections"].values
     lower = [
         audited(found.counts.sel(selections=c), " ".join("1" * c)) / c for c in numbers
     ]
-    axes.plot(numbers, lower, marker="D", color="#3aa0dd", **_MARKS)
-    axes.axhline(2.0 * epsilon, color="#aa4499", linewidth=0.8, linestyle=":")
+    axes.plot(numbers, lower, **style.hollow(_SIMULATED, **_MARKS))
+    axes.axhline(2.0 * epsilon, color=style.PURPLE, linewidth=0.8, linestyle=":")
     axes.annotate(
         "2ε", (12.2, 2.0 * epsilon), textcoords="offset points", xytext=(0, -9),
-        fontsize=7.2, color="#aa4499", ha="right",
+        fontsize=7.2, color=style.PURPLE, ha="right",
     )  # fmt: skip
-    axes.set_ylim(0.4, 2.2)
-    axes.set_xlim(0.5, 12.4)
-    axes.set_xticks([1, 2, 4, 6, 8, 10, 12])
+    axes.set(ylim=(0.4, 2.2), xlim=(0.5, 12.4), xticks=[1, 2, 4, 6, 8, 10, 12])
 
 
 def draw(
@@ -238,20 +226,15 @@ def draw(
     losses = functools.partial(answers_loss, epsilon=epsilon, quiet=quiet)
     _series(middle, noisy_tests, losses, "0 1", epsilon)
     _per_call(right, calls, epsilon, call_rounds, wide)
-    left.plot(
-        [], [], linestyle="none", marker="o", color="#555555", markerfacecolor="white",
-        label="audited lower bound (95 %)",
-    )  # fmt: skip
-    left.set_xlabel("τ, potential runs of one Selection")
-    left.set_ylabel("ε of the release")
+    left.plot([], [], **style.hollow(style.ANY), label=words.AUDITED)
+    left.set(xlabel="τ, potential runs of one Selection", ylabel="ε of the release")
     middle.set_xlabel("n, Tests that answered ⊥ before the ⊤")
     middle.set_ylabel("ε of the transcript ⊥ⁿ⊤")
-    right.set_xlabel("c, Selections of one interaction")
-    right.set_ylabel("ε for each Selection")
+    right.set(xlabel="c, Selections of one interaction", ylabel="ε for each Selection")
     left.legend(loc="lower right")
     right.legend(loc="upper right", fontsize=7.4)
     three, rare = candidate(epsilon), 1.0 / (1.0 + math.exp(epsilon))
-    style.note(
+    return style.captioned(
         figure,
         f"Cohen et al. 2022, Algorithm 1, on ε-DP mechanisms with ε = {epsilon:g}. "
         "Left: one candidate, best outcome "
@@ -265,4 +248,3 @@ def draw(
         f"{selection.attrs['trials']:,} "
         "interactions a side and point; audits weaken where the event becomes rare.",
     )
-    return figure

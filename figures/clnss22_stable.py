@@ -31,13 +31,12 @@ BITS = over(4, 16, 32, 64, 128, 192)  # log2 of the number of candidates
 RANKS = over(1, 10, 100, 1000)
 _RANK_BITS = 192  # log2 of the number of candidates, where k varies
 
-_BLUE, _ORANGE, _GREEN, _BLACK = "#0072b2", "#d55e00", "#009e73", "#000000"
 _KNOTS = (2, 8, 16, 22, 28, 34, 44, 192)
 _KNOT_RANKS = (1, 100, 10_000)
-_STABLE = {"color": _BLUE, "linestyle": "-", "marker": "o"}
-_PRINTED = {"color": _ORANGE, "linestyle": "--"}
-_EXPONENTIAL = {"color": _BLACK, "linestyle": "-", "marker": "p"}
-_TESTED = {"color": _GREEN, "linestyle": "-.", "marker": "^"}
+_STABLE = style.own(style.BLUE, "-", "o")
+_PRINTED = style.own(style.ORANGE, "--")
+_EXPONENTIAL = style.own(style.BLACK, "-", "p")
+_TESTED = style.own(style.GREEN, "-.", "^")
 _SHARES = {
     6: ("Stable selection, noise at ε/6, exact", _STABLE),
     3: ("Stable selection, noise at ε/3 as printed: not (ε, δ)-DP", _PRINTED),
@@ -135,7 +134,7 @@ def _candidates(
         style.line(axes, x, smooth(_KNOTS, exact, x), look, label=label)
     axes.axhline(
         stable_settings(promise.epsilon, promise.delta, promise.beta, 1).support,
-        color=_BLUE, linestyle=":", linewidth=1.2,
+        color=style.BLUE, linestyle=":", linewidth=1.2,
         label="Gap that is enough (Theorem 8)",
     )  # fmt: skip
     level = np.full(x.size, gap_test_lead(promise))
@@ -143,13 +142,11 @@ def _candidates(
     marks(axes, stable["bits"], stable, _STABLE, promise)
     marks(axes, exponential["bits"], exponential, _EXPONENTIAL, promise)
     marks(axes, [128], gap_test, _TESTED, promise, won="1 of 1 found")
-    axes.set_xlabel("Candidates $m$, as $\\log_2 m$ (one leads: $k = 1$)")
-    axes.set_ylabel(
-        f"Lead at which a best one wins with probability {1 - promise.beta:g}"
+    axes.set(
+        xlabel="Candidates $m$, as $\\log_2 m$ (one leads: $k = 1$)",
+        ylabel=f"Lead at which a best one wins with probability {1 - promise.beta:g}",
     )
-    axes.set_xticks([0, 32, 64, 96, 128, 160, 192])
-    axes.set_xlim(0, 196)
-    axes.set_ylim(0, 330)
+    axes.set(xticks=[0, 32, 64, 96, 128, 160, 192], xlim=(0, 196), ylim=(0, 330))
     axes.legend(loc="upper left", fontsize=7.2)
 
 
@@ -173,7 +170,7 @@ def _ranks(
             stable_settings(promise.epsilon, promise.delta, promise.beta, k).support
             for k in _KNOT_RANKS
         ],
-        color=_BLUE, linestyle=":", label="Gap that is enough (Theorem 8)",
+        color=style.BLUE, linestyle=":", label="Gap that is enough (Theorem 8)",
     )  # fmt: skip
     marks(axes, stable["rank"], stable, _STABLE, promise)
     marks(axes, exponential["rank"], exponential, _EXPONENTIAL, promise)
@@ -181,7 +178,7 @@ def _ranks(
     lead = gap_test_lead(promise)
     axes.annotate(
         "test of the gap: $k = 1$ alone", (1, lead), (1.35, lead - 4.0),
-        fontsize=7.2, color=_GREEN,
+        fontsize=7.2, color=style.GREEN,
     )  # fmt: skip
     axes.set_xscale("log")
     axes.set_xlabel(f"Candidates $k$ that share the lead, $m = 2^{{{_RANK_BITS}}}$")
@@ -203,7 +200,7 @@ def draw(
         left, stable_by_candidates, exponential_by_candidates, gap_test, promise
     )
     _ranks(right, stable_by_rank, exponential_by_rank, gap_test, promise)
-    style.note(
+    return style.captioned(
         figure,
         f"k candidates share the best score and lead m − k equal ones; ε = "
         f"{promise.epsilon:g} and δ = {words.power(promise.delta)} in all, β = "
@@ -216,4 +213,3 @@ def draw(
         "surely too small and the first surely enough, on a grid, 95 % each, "
         f"{gap_test.attrs['trials']:,} selections a lead.",
     )
-    return figure

@@ -58,26 +58,17 @@ SECONDS = 22
 BETA = Annotated[float, number("failure probability", above=0.0, below=1.0)]
 BETAS = over(0.3, 0.03, 0.003)
 CONFIDENCES = (0.5, 1.5, 3.0, 6.0, 10.0, 16.0, 24.0, 32.0, 40.0)  # log(1/beta)
-_LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "standard": (
-        "Standard, restarted after each ⊤",
-        {"color": "#000000", "linestyle": ":", "marker": "x"},
-    ),
+_LOOKS = {
+    "standard": ("Standard, restarted after each ⊤", style.own(style.BLACK, ":", "x")),
     "once": (
         "Threshold noised once (Lyu, Su & Li)",
-        {"color": "#8c6d1f", "linestyle": (0, (5, 1.2)), "marker": "D"},
+        style.own(style.BROWN, style.DASHES, "D"),
     ),
-    "paper": (
-        "Repetitive, d as in the paper",
-        {"color": "#d55e00", "linestyle": "--", "marker": "s"},
-    ),
-    "least": (
-        "Repetitive, least d by the exact law",
-        {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    ),
+    "paper": ("Repetitive, d as in the paper", style.own(style.ORANGE, "--", "s")),
+    "least": ("Repetitive, least d by the exact law", style.own(style.BLUE, "-", "o")),
     "tuned": (
         "Repetitive, all settings tuned (this project)",
-        {"color": "#009e73", "linestyle": "-.", "marker": "^"},
+        style.own(style.GREEN, "-.", "^"),
     ),
 }
 _APPROXIMATE = ("standard", "paper", "least", "tuned")
@@ -300,22 +291,15 @@ def draw(
             rows = sparse if name in ("standard", "once") else repetitive
             found = points(rows.sel(algorithm=name + ending))
             middle = found["confidence"]
-            axes.errorbar(
-                middle, found["error"],
-                xerr=np.stack([middle - found["low"], found["high"] - middle]),
-                color=look["color"], marker=look["marker"], linestyle="none",
-                markersize=4.2, markerfacecolor="white", markeredgewidth=1.1,
-                elinewidth=1.1, capsize=2.2, zorder=3,
-            )  # fmt: skip
+            reach = np.stack([middle - found["low"], found["high"] - middle])
+            axes.errorbar(middle, found["error"], xerr=reach, **style.bars(look))
         axes.set_xlim(0.0, CONFIDENCES[-1])
-        axes.set_xlabel("log(1/β), β the failure probability")
-        axes.set_ylim(0.0, None)
+        axes.set(xlabel="log(1/β), β the failure probability", ylim=(0.0, None))
     left.set_title(f"({search.epsilon:g}, {words.power(search.delta)})-DP")
     right.set_title(f"{search.epsilon:g}-DP")
     left.set_ylabel("Error: half the zone where answers may be wrong")
-    handles, labels = right.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    style.note(
+    style.legend_above(figure, right, 3)
+    return style.captioned(
         figure,
         f"{search.queries:,} queries of sensitivity 1, of which {search.wanted} are to "
         "be found. "
@@ -330,4 +314,3 @@ def draw(
         f"({sparse.attrs['trials']:,} and {repetitive.attrs['trials']:,} runs, 95 % "
         "intervals).",
     )
-    return figure

@@ -18,14 +18,13 @@ trial is one run of the sparse vector.
 
 import functools
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common.audits import audited
 from jaxsel.families.sparse_vector import variant_settings as variants
@@ -48,22 +47,13 @@ _FAR_BELOW = -1e6  # a query that is never above, on either side
 
 _SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 50, 64)
 _LOW, _HIGH = 0.09, 60.0
-LOOKS: dict[int, tuple[str, dict[str, Any]]] = {
-    1: ("Alg. 1, Lyu, Su & Li", {"color": "#0072b2", "linestyle": "-", "marker": "o"}),
-    2: ("Alg. 2, Dwork & Roth", {"color": "#009e73", "linestyle": "--", "marker": "s"}),
-    3: ("Alg. 3, Roth", {"color": "#aa4499", "linestyle": "-.", "marker": "^"}),
-    4: (
-        "Alg. 4, Lee & Clifton",
-        {"color": "#d55e00", "linestyle": (0, (5, 1.2)), "marker": "D"},
-    ),
-    5: (
-        "Alg. 5, Stoddard et al.",
-        {"color": "#000000", "linestyle": "", "marker": "*"},
-    ),
-    6: (
-        "Alg. 6, Chen et al.",
-        {"color": "#8c6d1f", "linestyle": (0, (4, 1, 1, 1)), "marker": "P"},
-    ),
+LOOKS = {
+    1: ("Alg. 1, Lyu, Su & Li", style.own(style.BLUE, "-", "o")),
+    2: ("Alg. 2, Dwork & Roth", style.own(style.GREEN, "--", "s")),
+    3: ("Alg. 3, Roth", style.own(style.PURPLE, "-.", "^")),
+    4: ("Alg. 4, Lee & Clifton", style.own(style.ORANGE, style.DASHES, "D")),
+    5: ("Alg. 5, Stoddard et al.", style.own(style.BLACK, "", "*")),
+    6: ("Alg. 6, Chen et al.", style.own(style.BROWN, style.DASH_DOTS, "P")),
 }
 
 
@@ -282,24 +272,19 @@ def _panel(axes: Axes, spotted: xr.Dataset, relation: Relation, epsilon: float) 
         low = audited(counts_of(spotted, member, relation))
         low = low[low > 0.0]
         axes.plot(
-            low["size"], low, linestyle="none",
-            color=look["color"], marker=look["marker"], markerfacecolor="white",
-            markersize=8.0 if look["marker"] == "*" else 4.6, zorder=4,
+            low["size"], low, **style.hollow(look), zorder=4,
+            markersize=8.0 if look["marker"] == "*" else 4.6,
             label=label if member.variant is variants.STODDARD else None,
         )  # fmt: skip
     axes.axhline(
-        epsilon, color="#b00020", linewidth=1.0, label="Claimed for all six: ε"
+        epsilon, color=style.RED, linewidth=1.0, label="Claimed for all six: ε"
     )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set_xlim(0.8, 70.0)
-    axes.set_ylim(_LOW, _HIGH)
-    axes.set_xticks([1, 2, 4, 8, 16, 32, 64])
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        axis.set_minor_formatter(NullFormatter())
-    axes.set_title(f"{relation.value} neighbours")
-    axes.set_xlabel("Queries that rise by 1, m")
+    axes.set(xlim=(0.8, 70.0), ylim=(_LOW, _HIGH), xticks=[1, 2, 4, 8, 16, 32, 64])
+    style.plain_ticks(axes.xaxis)
+    style.plain_ticks(axes.yaxis)
+    axes.set(title=f"{relation.value} neighbours", xlabel="Queries that rise by 1, m")
 
 
 def draw(spotted: xr.Dataset, epsilon: EPSILON = 1.0) -> Canvas:
@@ -310,9 +295,8 @@ def draw(spotted: xr.Dataset, epsilon: EPSILON = 1.0) -> Canvas:
     ):
         _panel(axes, spotted, relation, epsilon)
     panels[0].set_ylabel("Privacy loss, in units of ε")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4)
-    style.note(
+    style.legend_above(figure, panels[0], 4)
+    return style.captioned(
         figure,
         f"Lyu, Su & Li 2017, Figure 1, at ε = {epsilon:g} and c = {CUTOFF} answers "
         '"above". Lines: exact loss of the answers that lose most when m queries rise '
@@ -321,4 +305,3 @@ def draw(spotted: xr.Dataset, epsilon: EPSILON = 1.0) -> Canvas:
         "mε/(2c), already on monotone neighbours. Open markers: audited lower bounds "
         f"(95 %) from {spotted.attrs['trials']:,} trials a side.",
     )
-    return figure

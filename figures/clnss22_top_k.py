@@ -35,9 +35,8 @@ from jaxsel.sweeps.signature import over
 TITLE = "Cohen et al. 2022, Theorem 6: top-k selection with high confidence"
 TRIALS = 20_000
 
-_BLUE, _ORANGE, _BLACK = "#0072b2", "#d55e00", "#000000"
-_PEELING = {"color": _BLACK, "linestyle": "-", "marker": "p"}
-_CONFIDENT = {"color": _BLUE, "linestyle": "-", "marker": "o"}
+_PEELING = style.own(style.BLACK, "-", "p")
+_CONFIDENT = style.own(style.BLUE, "-", "o")
 LARGE_CANDIDATES, LARGE_K = 10_000, 100
 
 
@@ -136,8 +135,7 @@ def _lines(axes: Axes, release: Release, largest: float, knots: int) -> None:
         label="Theorem 6 set up for β, exact",
     )  # fmt: skip
     axes.set_title(f"the best {release.k} of {release.candidates:,} candidates")
-    axes.set_xlabel("$\\log(1/\\beta)$")
-    axes.set_xlim(0.0, largest)
+    axes.set(xlabel="$\\log(1/\\beta)$", xlim=(0.0, largest))
 
 
 def failures(found: xr.Dataset, right: str) -> np.ndarray:
@@ -152,12 +150,7 @@ def _marks(axes: Axes, found: xr.Dataset, right: str, look: dict[str, Any]) -> N
     low, high = clopper_pearson(failed[seen], trials, 0.95)
     x = -np.log(failed[seen] / trials)
     reach = np.maximum(np.stack([x + np.log(high), -np.log(low) - x]), 0.0)
-    axes.errorbar(
-        x, found.lead[seen], xerr=reach, color=look["color"],
-        marker=look["marker"], linestyle="none", markersize=4.2,
-        markerfacecolor="white", markeredgewidth=1.1, elinewidth=1.1, capsize=2.2,
-        zorder=3,
-    )  # fmt: skip
+    axes.errorbar(x, found.lead[seen], xerr=reach, **style.bars(look))
 
 
 def draw(
@@ -174,13 +167,13 @@ def draw(
     small.legend(loc="upper left")
     _lines(large, many, 300.0, 10)
     large.axhline(
-        certain_gap(many), color=_ORANGE, linestyle="--",
+        certain_gap(many), color=style.ORANGE, linestyle="--",
         label="Theorem 6, β < δ: gap never above (claim)",
     )  # fmt: skip
     large.set_ylim(0.0)
     large.legend(loc="lower right")
     slopes = [2.0 / each.round_epsilon for each in (release, many)]
-    style.note(
+    return style.captioned(
         figure,
         "The k best of m candidates lead all others by the same amount, and a release "
         f"fails unless it is just them; left m = {release.candidates}, k = "
@@ -194,4 +187,3 @@ def draw(
         f"at the exact lead, 95 % intervals; {peeling.attrs['trials']:,} and "
         f"{boosted.attrs['trials']:,} releases.",
     )
-    return figure

@@ -4,9 +4,7 @@ import functools
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from figures.common import words
 from jaxsel.accounting.single_run import curves
@@ -29,11 +27,11 @@ DELTA, NOISE, MEAN = 1e-6, 8.0, 30
 TIMES = (1, 2, 4, 8, 16, 32, 64)
 LAWS = ("geometric", "Poisson")
 _LOOKS = {
-    "epsilons and deltas added up": {"color": "#7f7f7f", "linestyle": (0, (1, 1.2))},
-    "envelopes composed": {"color": "#009e73", "linestyle": "--"},
-    "Rényi bounds added up": {"color": "#8c6d1f", "linestyle": "-."},
-    "priced envelopes composed (this project)": {"color": "#0072b2", "linestyle": "-"},
-    "one run released each time": {"color": "#000000", "linestyle": (0, (5, 2))},
+    "epsilons and deltas added up": style.own(style.GREY, style.DOTS),
+    "envelopes composed": style.own(style.GREEN, "--"),
+    "Rényi bounds added up": style.own(style.BROWN, "-."),
+    "priced envelopes composed (this project)": style.own(style.BLUE, "-"),
+    "one run released each time": style.own(style.BLACK, (0, (5, 2))),
 }
 
 
@@ -81,27 +79,21 @@ def _panel(axes: Axes, family: str) -> None:
         f"{family} K of mean {MEAN}; 16 searches: {priced:.2f} (Rényi {renyi:.2f})"
     )
     axes.set(xscale="log", yscale="log", xlabel="searches on the same data")
-    for axis, values in ((axes.xaxis, TIMES), (axes.yaxis, (0.5, 1, 2, 5, 10, 20, 50))):
-        axis.set_major_locator(FixedLocator(values))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    style.plain_ticks(axes.xaxis, TIMES)
+    style.plain_ticks(axes.yaxis, (0.5, 1, 2, 5, 10, 20, 50))
 
 
 def draw() -> Canvas:
     """Epsilon against the number of searches, for two laws of K."""
-    figure = Canvas(figsize=(10.4, 5.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(1, 2, sharey=True)
+    figure, panels = style.panels(2, width=10.4, height=5.0, sharey=True)
     for axes, family in zip(panels, LAWS, strict=True):
         _panel(axes, family)
-    panels[0].set_ylabel(f"ε at δ = {words.power(DELTA)}")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    style.note(
+    panels[0].set_ylabel(words.epsilon_at(DELTA))
+    style.legend_above(figure, panels[0], 3)
+    return style.captioned(
         figure,
         f"Gaussian base of noise multiplier {NOISE:g}; each search releases the best of "
         "K runs and uses the same data. Every curve but the last is proved for every "
         "ranking. Composition lives where delta is large, and there the envelope alone "
         "is loose; the priced envelope is not.",
     )
-    return figure

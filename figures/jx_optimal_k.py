@@ -5,7 +5,7 @@ A result of this project; docs/optimal-law.md has the derivation.
 
 import functools
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -30,17 +30,17 @@ SHOWN = (5.0, 30.0, 200.0)
 NOISES = (0.7, 1.4, 4.0, 16.0)
 SHAPES = (0.0, 0.5, 1.0, 1.2, 1.5, 2.0, 2.5, 3.5, 5.0)  # eta tried
 _EFFORT = Effort(coarse=60, fine=150, points=1500)
-_LOOKS: dict[str, dict[str, Any]] = {
-    "best": {"color": "#000000", "linestyle": "-"},
-    "lower": {"color": "#d55e00", "marker": "v"},
-    "tnb": {"color": "#0072b2", "linestyle": (0, (5, 1.2))},
-    "poisson": {"color": "#009e73", "linestyle": "-."},
-    "one": {"color": "#7f7f7f", "linestyle": ":"},
+_LOOKS = {
+    "best": style.own(style.BLACK, "-"),
+    "lower": style.own(style.ORANGE, "none", "v"),
+    "tnb": style.own(style.BLUE, style.DASHES),
+    "poisson": style.own(style.GREEN, "-."),
+    "one": style.own(style.GREY, ":"),
 }
-_MEAN_LOOKS: dict[float, dict[str, Any]] = {
-    5.0: {"color": "#3aa0dd", "marker": "^"},
-    30.0: {"color": "#000000", "marker": "o"},
-    200.0: {"color": "#aa4499", "marker": "s"},
+_MEAN_LOOKS = {
+    5.0: style.own(style.SKY, "-", "^"),
+    30.0: style.own(style.BLACK, "-", "o"),
+    200.0: style.own(style.PURPLE, "-", "s"),
 }
 
 
@@ -95,9 +95,7 @@ def _costs(axes: Axes, delta: float) -> None:
     ):
         style.line(axes, MEANS, found, _LOOKS[name], label=label)
     lower = [each.lower for each in best]
-    axes.plot(
-        MEANS, lower, linestyle="none", label="no envelope is below", **_LOOKS["lower"]
-    )
+    axes.plot(MEANS, lower, label="no envelope is below", **_LOOKS["lower"])
     one = envelope_epsilon(base_envelopes(_base(NOISE), point_mass(1)), delta)
     axes.axhline(one, label="one run", **_LOOKS["one"])
     axes.set(xscale="log", ylim=(0.9 * one, 1.2 * best[-1].epsilon))
@@ -114,8 +112,7 @@ def _gains(axes: Axes, delta: float) -> None:
     axes.set(xscale="log", ylim=(0.0, None), xlabel="noise multiplier σ of one run")
     axes.set_ylabel("saved of the envelope's ε, per cent")
     axes.set_title("against the best negative binomial or Poisson")
-    axes.set_xticks(NOISES, [f"{noise:g}" for noise in NOISES])
-    axes.minorticks_off()
+    style.plain_ticks(axes.xaxis, NOISES)
     axes.legend()
 
 
@@ -134,10 +131,9 @@ def _laws(axes: Axes, delta: float) -> None:
             k, np.asarray(geometric(1.0 / mean).cdf(k)), linestyle=":", linewidth=1.2,
             color=color,
         )  # fmt: skip
-    axes.plot([], [], color="#7f7f7f", linestyle=":", label="geometric, mean m")
+    axes.plot([], [], color=style.GREY, linestyle=":", label="geometric, mean m")
     axes.set(xscale="log", xlim=(1.0, 3000.0), ylim=(0.0, 1.02), xlabel="k")
-    axes.set_ylabel("P[K ≤ k]")
-    axes.set_title(f"the best laws, σ = {NOISE:g}")
+    axes.set(ylabel="P[K ≤ k]", title=f"the best laws, σ = {NOISE:g}")
     axes.legend(loc="lower right")
 
 
@@ -151,7 +147,7 @@ def draw(
     _laws(axes[2], delta)
     best = [optimum(NOISE, mean, delta) for mean in MEANS]
     worst = max(each.epsilon / each.lower - 1 for each in best)
-    style.note(
+    return style.captioned(
         figure,
         f"Gaussian base, δ = {words.power(delta)}, envelopes. Among all laws of K with "
         "E[K] ≤ m whose winner has at most the expected rank that geometric K of mean m "
@@ -161,4 +157,3 @@ def draw(
         f"with η in {{{', '.join(f'{eta:g}' for eta in SHAPES)}}} and the mean that is "
         "as good.",
     )
-    return figure

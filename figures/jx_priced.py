@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from jaxsel.accounting.single_run import curves
@@ -43,10 +42,10 @@ SETTINGS = (
 )
 _POINTS = 10
 _LOOKS = {
-    "one run": {"color": "#7f7f7f", "linestyle": (0, (1, 1.2))},
-    "Rényi, Lemma 7 (claim)": {"color": "#8c6d1f", "linestyle": "-."},
-    "envelope (this project)": {"color": "#009e73", "linestyle": "--"},
-    "priced envelope (this project)": {"color": "#0072b2", "linestyle": "-"},
+    "one run": style.own(style.GREY, style.DOTS),
+    "Rényi, Lemma 7 (claim)": style.own(style.BROWN, "-."),
+    "envelope (this project)": style.own(style.GREEN, "--"),
+    "priced envelope (this project)": style.own(style.BLUE, "-"),
 }
 _ATTAINED = "attained by a ranking, exact"
 
@@ -78,10 +77,8 @@ def _panel(axes: Axes, setting: Setting) -> None:
     epsilons, found = deltas(setting)
     for name, look in _LOOKS.items():
         style.line(axes, epsilons, found[name], look, label=name)
-    axes.plot(
-        epsilons, found[_ATTAINED], linestyle="none", color="black", marker="o",
-        markersize=4.0, markerfacecolor="white", label=_ATTAINED, zorder=4,
-    )  # fmt: skip
+    marks = style.hollow(style.own(style.BLACK, marker="o"), zorder=4)
+    axes.plot(epsilons, found[_ATTAINED], **marks, label=_ATTAINED)
     family, mean = setting.law.replace("poisson", "Poisson").split(":mean=")
     axes.set_title(f"σ = {setting.noise:g}, {family} K of mean {mean}")
     axes.set(yscale="log", xlabel="ε", ylabel="δ", ylim=(_LEAST, 1.3))
@@ -90,18 +87,14 @@ def _panel(axes: Axes, setting: Setting) -> None:
 
 def draw() -> Canvas:
     """Delta against epsilon: bounds as lines, a ranking as points."""
-    figure = Canvas(figsize=(10.4, 7.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(2, 2).ravel()
+    figure, panels = style.panels(2, 2, width=10.4, height=7.6)
     for axes, setting in zip(panels, SETTINGS, strict=True):
         _panel(axes, setting)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    style.note(
+    style.legend_above(figure, panels[0], 3)
+    return style.captioned(
         figure,
         "Gaussian base of noise multiplier σ, for every ranking of its outputs. The "
         "envelope allows a different worst ranking for each output; the price fixes "
         "one. Both are proved. Points: the exact delta of the worst ranking "
         "that a search found, which no bound lies below.",
     )
-    return figure

@@ -1,14 +1,12 @@
 """Koskela, Redberg & Wang 2024, Figure 1: report noisy max with Gaussian noise."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from scipy import stats
 
 from figures.common import words
@@ -40,13 +38,13 @@ SECONDS = 21
 CANDIDATES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 300, 1000, 3000, 10_000)
 SEARCHED = (2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10_000)  # pairs take a while
 RELEASES = (1, 2, 3, 5, 10, 20, 30, 50, 100)
-_LOOKS: dict[str, dict[str, Any]] = {
-    "chernoff": {"color": "#d55e00", "linestyle": "--"},
-    "renyi": {"color": "#8c6d1f", "linestyle": "-."},
-    "profile": {"color": "#0072b2", "linestyle": "-"},
-    "sharp": {"color": "#3aa0dd", "linestyle": (0, (5, 1.2))},
-    "groups": {"color": "#000000", "linestyle": (0, (1, 1.2)), "marker": "o"},
-    "single": {"color": "#aa4499", "linestyle": (0, (1, 1.2)), "marker": "^"},
+_LOOKS = {
+    "chernoff": style.own(style.ORANGE, "--"),
+    "renyi": style.own(style.BROWN, "-."),
+    "profile": style.own(style.BLUE, "-"),
+    "sharp": style.own(style.SKY, style.DASHES),
+    "groups": style.own(style.BLACK, style.DOTS, "o"),
+    "single": style.own(style.PURPLE, style.DOTS, "^"),
 }
 LABELS = {
     "chernoff": "Corollary 3.4 (claim)",
@@ -173,11 +171,8 @@ def _curves(axes: Axes, x, table: list[dict[str, float]], names) -> None:
 
 
 def _marks(axes: Axes, x, lower: np.ndarray, name: str) -> None:
-    look = _LOOKS[name]
-    axes.plot(
-        x, lower, linestyle="none", color=look["color"], marker=look["marker"],
-        markersize=5.0, markerfacecolor="white", markeredgewidth=1.1, zorder=3,
-    )  # fmt: skip
+    settings = {"markersize": 5.0, "markeredgewidth": 1.1, "zorder": 3}
+    axes.plot(x, lower, **style.hollow(_LOOKS[name], **settings))
 
 
 def _by_candidates(axes: Axes, delta: float, noise_scale: float) -> None:
@@ -189,10 +184,8 @@ def _by_candidates(axes: Axes, delta: float, noise_scale: float) -> None:
         for m in SEARCHED
     ]
     _curves(axes, SEARCHED, table, kinds)
-    axes.set_xscale("log")
-    axes.set_xlim(CANDIDATES[0] / 1.15, CANDIDATES[-1] * 1.15)
-    axes.set_xlabel("number of candidates m")
-    axes.set_ylabel(f"ε at δ = {words.power(delta)}")
+    axes.set(xscale="log", xlim=(CANDIDATES[0] / 1.15, CANDIDATES[-1] * 1.15))
+    axes.set(xlabel="number of candidates m", ylabel=words.epsilon_at(delta))
 
 
 def _by_noise(axes: Axes, scaled: xr.Dataset, delta: float, fixed: int) -> None:
@@ -210,7 +203,7 @@ def _by_noise(axes: Axes, scaled: xr.Dataset, delta: float, fixed: int) -> None:
     axes.set(xscale="log", xlabel="noise standard deviation σ")
     axes.set_ylabel(f"ε · σ at δ = {words.power(delta)}")
     axes.set_title(f"noise: m = {fixed} candidates")
-    _ticks(axes.xaxis, scales)
+    style.plain_ticks(axes.xaxis, scales)
 
 
 def _by_releases(
@@ -222,10 +215,10 @@ def _by_releases(
         axes, repeated["releases"], audited_releases(repeated, delta).lower, "groups"
     )
     axes.set(xscale="log", yscale="log", xlabel="number k of winners released")
-    axes.set_ylabel(f"ε at δ = {words.power(delta)}")
+    axes.set_ylabel(words.epsilon_at(delta))
     axes.set_title(f"composition: m = {composed} candidates, σ = {noise_scale:g}")
-    _ticks(axes.xaxis, repeated["releases"].values)
-    _ticks(axes.yaxis, (1, 2, 5, 10, 20, 50, 100))
+    style.plain_ticks(axes.xaxis, repeated["releases"].values)
+    style.plain_ticks(axes.yaxis, (1, 2, 5, 10, 20, 50, 100))
 
 
 def draw(
@@ -239,9 +232,8 @@ def draw(
     composed: Composed = 10,
 ) -> Canvas:
     """Theorems, exact pairs and audits against candidates, noise and compositions."""
-    figure = Canvas(figsize=(10.4, 8.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    (paper, seen), (scale, repeat) = figure.subplots(2, 2)
+    figure, panels = style.panels(2, 2, width=10.4, height=8.0)
+    paper, seen, scale, repeat = panels
     for axes, level, can in ((paper, paper_delta, "cannot"), (seen, delta, "can")):
         _by_candidates(axes, level, noise_scale)
         axes.set_title(
@@ -252,15 +244,12 @@ def draw(
         _marks(seen, moved["candidates"], lower, name)
     _by_noise(scale, scaled, delta, fixed)
     _by_releases(repeat, repeated, delta, noise_scale, composed)
-    handles, labels = paper.get_legend_handles_labels()
+    entries, labels = paper.get_legend_handles_labels()
     for name in ("groups", "single"):
-        handles += seen.plot(
-            [], [], linestyle="none", color=_LOOKS[name]["color"],
-            marker=_LOOKS[name]["marker"], markerfacecolor="white", markersize=5.0,
-        )  # fmt: skip
+        entries += seen.plot([], [], **style.hollow(_LOOKS[name], markersize=5.0))
         labels.append("audited lower bound, the same pair")
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
-    style.note(
+    style.legend_above(figure, entries, 2, labels=labels)
+    return style.captioned(
         figure,
         "Gaussian noise N(0, σ²) on scores of sensitivity 1. Composition: Theorem 3.3 "
         "with the k-wise profile (E-KRW-3), k times Theorem 3.1, and the sharpened "
@@ -269,10 +258,3 @@ def draw(
         f"bound lies below an exact curve. Audits: {moved.attrs['trials']:,} trials a "
         "side (fewer for k\u00a0>\u00a01), each at 95 % confidence.",
     )
-    return figure
-
-
-def _ticks(axis, values) -> None:
-    axis.set_major_locator(FixedLocator(values))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(ScalarFormatter())

@@ -5,7 +5,6 @@ from typing import Annotated
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator
 
@@ -104,16 +103,16 @@ def draw(
     means = ranked["means"].values.tolist()
     if len(means) != 3:
         raise InputError(f"krw24-2 has a panel for each of 3 means, not {len(means)}")
-    figure = Canvas(figsize=(7.6, 6.9), layout="constrained")
-    FigureCanvasAgg(figure)
-    printed, *panels = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
+    figure, (printed, *panels) = style.panels(
+        2, 2, width=7.6, height=6.9, sharex=True, sharey=True
+    )
     at = np.linspace(0.0, 16.8 / base.noise_multiplier, 211)
     for mean, axes in zip(means, panels, strict=True):
         law = geometric(mean)
         theorem, renyi = theorem_claim(base, law, at), renyi_claim(base, law, at)
         _as_printed(printed, mean, at, theorem, renyi)
-        axes.plot(at, renyi, **shared.kind("RDP", "RDP, Theorem 5.1 (claim)"))
-        axes.plot(at, theorem, **shared.kind("profile", "Theorem 5.2 (claim)"))
+        axes.plot(at, renyi, **shared.kind("RDP"))
+        axes.plot(at, theorem, **shared.kind("profile"))
         shared.exact_curves(axes, base, law, at)
         seen = ranked.sel(means=mean), natural.sel(means=mean)
         audits.audited_points(axes, audits.audited_deltas(*seen, base, law))
@@ -126,16 +125,12 @@ def draw(
         axes.set_xlabel("ε")
     for axes in (printed, panels[1]):
         axes.set_ylabel("δ(ε)")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
-    style.note(
+    style.legend_above(figure, panels[0], 2)
+    return style.captioned(
         figure,
-        f"Base: Gaussian mechanism, sensitivity 1, σ = {base.noise_multiplier:g}; K "
-        "geometric (η = 1). Exact and audited: N(0, 1) against "
-        f"N({words.fraction(base.means[1])}, 1), the worse direction. Natural "
+        f"{shared.told(base, 'geometric (η = 1).')}. Natural "
         "order: larger outputs are better. Adversarial order: at each ε the worst "
         f"ranking that a search found. Audited: {ranked.attrs['trials']:,} trials a "
         "side and ranking, at epsilons with exact δ near 0.1 to 0.001; events planned "
         "on exact laws, each bound at 95 %.",
     )
-    return figure

@@ -28,22 +28,21 @@ _FINE = np.geomspace(LOW, HIGH, 49)
 _COARSE = np.geomspace(LOW, HIGH, 17)  # for what takes long and is nearly straight
 # Means of the exact adversarial order, each a search of its own.
 SEARCHED = (3, 30, 300, 3000, 100_000)
-_GREY, _PURPLE = "#7f7f7f", "#aa4499"
 
 CLAIMS = {
     "corollary": "Corollary 5.5 corrected, η + 2",
     "printed": "Corollary 5.5 as printed, η + 1 (false: E-KRW-2)",
-    "RDP": "RDP, Theorem 5.1 (claim)",
-    "profile": "Theorem 5.2 (claim)",
+    "RDP": shared.LABELS["RDP"],
+    "profile": shared.LABELS["profile"],
     "ratio": "uniform ratio bound (this project)",
-    "envelope": "envelope bound (this project)",
+    "envelope": shared.LABELS["envelope"],
 }
 """Legend of each claim, the largest first."""
 
 _LOOKS = {
-    "corollary": {"color": _PURPLE, "linestyle": "-", "linewidth": 1.2},
-    "printed": {"color": _PURPLE, "linestyle": (0, (4, 2)), "linewidth": 1.2},
-    "ratio": {"color": "#8c6d1f", "linestyle": (0, (5, 1.2)), "linewidth": 1.3},
+    "corollary": style.own(style.PURPLE, "-", linewidth=1.2),
+    "printed": style.own(style.PURPLE, (0, (4, 2)), linewidth=1.2),
+    "ratio": style.own(style.BROWN, style.DASHES, linewidth=1.3),
 }
 
 
@@ -108,22 +107,21 @@ def draw(
         lower = [audits.audited_epsilon(row[ranking], delta) for row in rows]
         audits.arrows(
             axes, ranked["means"], lower, ranking,
-            f"audited lower bound (95 %), {ranking} order", yerr=0.14,
+            f"{words.AUDITED}, {ranking} order", yerr=0.14,
         )  # fmt: skip
     high = 22.4 / base.noise_multiplier
     axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(0.0, high))
-    axes.set_xlabel("Expected number of runs m = 𝔼[K]")
-    axes.set_ylabel(f"ε at δ = {words.power(delta)}")
-    figure.legend(loc="outside upper center", ncols=2, fontsize=7.6)
-    style.note(
+    axes.set(xlabel="Expected number of runs m = 𝔼[K]", ylabel=words.epsilon_at(delta))
+    style.legend_above(figure, axes, 2, fontsize=7.6)
+    law = (
+        "geometric (η = 1). The false corollary is refuted at σ = 1 and m = 10⁷, not by "
+        "this base."
+    )
+    return style.captioned(
         figure,
-        f"Base: Gaussian mechanism, sensitivity 1, σ = {base.noise_multiplier:g}; K "
-        "geometric (η = 1). The false corollary is refuted at σ = 1 and m = 10⁷, not "
-        "by this base. Exact and audited: N(0, 1) against "
-        f"N({words.fraction(base.means[1])}, 1), the worse direction; "
+        f"{shared.told(base, law)}; "
         "adversarial order: the worst ranking that a search found at each dot. "
         f"Audited: {ranked.attrs['trials']:,} trials a side cannot see δ = "
         f"{words.power(delta)} itself, the bound comes from a likelier event; ranking "
         "and event planned on exact laws.",
     )
-    return figure

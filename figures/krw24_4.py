@@ -1,13 +1,12 @@
 """Koskela, Redberg & Wang 2024, Figure 4: binomial numbers of runs of mean 10."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator
 
@@ -47,12 +46,12 @@ _TABLE = 128  # entries of the look-up tables, of which no law here needs as man
 _SOURCES = {"renyi": "δ̂ by Lemma 14", "profile": "exact δ̂ (R-KRW-5)"}
 # Orange for Theorem 5.7, the darker the larger n, and grey for Renyi bounds, as in the
 # other panels.
-_LOOKS: dict[str, dict[str, Any]] = {
+_LOOKS = {
     **{name: {"color": colormaps["Oranges"](0.4 + 0.15 * row)}
        for row, name in enumerate(LAWS[:-1])},
-    "Poisson": {"color": "#000000", "linestyle": "-."},
-    "renyi": {"color": "#7f7f7f", "linestyle": "--"},
-    "profile": {"color": "#7f7f7f", "linestyle": (0, (5, 1.5, 1, 1.5))},
+    "Poisson": style.own(style.BLACK, "-."),
+    "renyi": style.own(style.GREY, "--"),
+    "profile": style.own(style.GREY, (0, (5, 1.5, 1, 1.5))),
 }  # fmt: skip
 _MARKERS = dict(zip(LAWS, "vDos^P", strict=True))
 
@@ -205,10 +204,8 @@ def draw(
     base: GaussianBase = GaussianBase(),
 ) -> Canvas:
     """The paper's two panels; and what is true of a Gaussian pair for three laws."""
-    figure = Canvas(figsize=(7.6, 9.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(3, 2)
-    (printed, *others), (linear, small) = panels[:2].ravel(), panels[2]
+    figure, panels = style.panels(2, 3, width=7.6, height=9.6)
+    printed, *others, linear, small = panels
     at = np.linspace(0.0, 14.4 / base.noise_multiplier, 181)
     renyi = renyi_claim(base, mean, "renyi", at)
     _as_printed(printed, base, mean, at, renyi)
@@ -228,7 +225,7 @@ def draw(
         axes.set(yscale="log", xlim=(0.0, at[-1]), ylim=(LOW, HIGH))
         axes.yaxis.set_major_locator(LogLocator(numticks=7))
         axes.set_xlabel("ε")
-    for axes in panels[:2, 0]:
+    for axes in panels[:4:2]:
         axes.set_ylabel("δ(ε)")
     for axes in (linear, small):
         _numbers(axes, runs, mean)
@@ -236,18 +233,14 @@ def draw(
     linear.set_ylabel("P[K ≤ k]")
     linear.legend(loc="lower right", fontsize=7.4)
     small.set(xlim=(0.0, 10.0), ylim=(1e-6, 1.0), yscale="log", title="Few runs")
-    handles, labels = others[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    style.legend_above(figure, others[-1], 2)
     trials = runs.attrs["trials"]
-    style.note(
+    return style.captioned(
         figure,
-        f"Base: Gaussian mechanism, sensitivity 1, σ = {base.noise_multiplier:g}; "
-        f"K ~ Bin(n, {mean}/n) or Poisson({mean}). Exact and audited: N(0, 1) against "
-        f"N({words.fraction(base.means[1])}, 1), the worse "
-        "direction. Natural order: larger outputs are better. Adversarial order: at "
+        f"{shared.told(base, f'~ Bin(n, {mean}/n) or Poisson({mean}).')}. "
+        "Natural order: larger outputs are better. Adversarial order: at "
         f"each ε the worst ranking that a search found. Audited: {trials:,} trials a "
         "side and ranking, events planned on exact laws, each bound at 95 %. Last row: "
         f"lines are exact, marks are frequencies in {trials:,} draws of K with exact "
         "95 % intervals.",
     )
-    return figure

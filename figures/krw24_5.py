@@ -19,7 +19,6 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from jaxsel.data.download import available
 from jaxsel.families.ridge_regression.baselines import (
@@ -60,31 +59,16 @@ ALGORITHMS = (*TUNING_THEOREMS, *BASELINES)
 CAP = 2.0  # of an error, in units of the error of predicting 0
 _SPLIT_SEED = 20240229
 _STEPS = 2**30  # of the fixed-point sums of jaxsel.kernel.statistics.moments
-_LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "LT-Thm3.4": (
-        "Tuned OPS-PTR, Liu & Talwar 2019",
-        {"color": "#7f7f7f", "linestyle": "--", "marker": "v"},
-    ),
+_LOOKS = {
+    "LT-Thm3.4": ("Tuned OPS-PTR, Liu & Talwar 2019", style.own(style.GREY, "--", "v")),
     "KRW-Cor5.4-sharp": (
         "Tuned OPS-PTR, (3ε₁, 1 − f(1 − δ₁))",
-        {"color": "#3aa0dd", "linestyle": ":", "marker": "D"},
+        style.own(style.SKY, ":", "D"),
     ),
-    "KRW-Cor6.2": (
-        "Tuned OPS-PTR, KRW Theorem 5.2",
-        {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    ),
-    "JX-Envelope": (
-        "Tuned OPS-PTR, envelope bound",
-        {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    ),
-    "output perturbation": (
-        "Output perturbation",
-        {"color": "#aa4499", "linestyle": "-.", "marker": "^"},
-    ),
-    "OPS-Balanced": (
-        "OPS-Balanced",
-        {"color": "#009e73", "linestyle": (0, (5, 1.2)), "marker": "h"},
-    ),
+    "KRW-Cor6.2": ("Tuned OPS-PTR, KRW Theorem 5.2", style.own(style.BLUE, "-", "o")),
+    "JX-Envelope": ("Tuned OPS-PTR, envelope bound", style.own(style.ORANGE, "-", "s")),
+    "output perturbation": ("Output perturbation", style.own(style.PURPLE, "-.", "^")),
+    "OPS-Balanced": ("OPS-Balanced", style.own(style.GREEN, style.DASHES, "h")),
 }
 _TITLES = {
     "bike": "UCI Bike Sharing (hours)",
@@ -232,20 +216,18 @@ def _panel(axes: Axes, fits: xr.Dataset) -> None:
         moved = epsilons * 1.012 ** (number - 2.5)
         style.line(axes, moved, mean, look, linewidth=1.2, alpha=0.85)
         style.points(axes, moved, mean, low, high, look)
-        style.line(axes, [], [], look, label=label, linewidth=1.2,
-                   marker=look["marker"], markerfacecolor="white")  # fmt: skip
-    axes.axhline(zero, color="#b00020", linewidth=1.0, linestyle=":",
+        style.line(
+            axes, [], [], look, label=label, linewidth=1.2,
+            marker=look["marker"], markerfacecolor="white",
+        )  # fmt: skip
+    axes.axhline(zero, color=style.RED, linewidth=1.0, linestyle=":",
                  label="Predicting the mean")  # fmt: skip
-    axes.axhline(plain, color="#b00020", linewidth=1.0, label="Ridge, not private")
+    axes.axhline(plain, color=style.RED, linewidth=1.0, label="Ridge, not private")
     name, total = str(fits["data_set"].values), int(one.records.sum())
     axes.set_title(f"{_TITLES[name]}: n = {total:,}, d = {int(one.features)}")
     axes.set_xscale("log")
-    axes.set_xticks(epsilons)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="x", which="minor", length=0)
-    axes.set_xlabel("Total privacy budget ε")
-    axes.set_ylim(0.8 * plain, 1.06 * top)
+    style.plain_ticks(axes.xaxis, epsilons)
+    axes.set(xlabel="Total privacy budget ε", ylim=(0.8 * plain, 1.06 * top))
 
 
 def _wins(fits: xr.Dataset) -> dict[str, int]:
@@ -278,10 +260,9 @@ def draw(fits: xr.Dataset) -> Canvas:
     for name, axes in zip(fits["data_set"], panels, strict=True):
         _panel(axes, fits.sel(data_set=name))
     panels[0].set_ylabel("Test mean squared error")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    style.legend_above(figure, panels[0], 3)
     bundled = "bike" not in fits["data_set"]
-    style.note(
+    return style.captioned(
         figure,
         f"{_against_the_paper(fits)}"
         f"(ε, δ)-DP, δ = {DELTA:g}, for one added or removed record; rows "
@@ -299,4 +280,3 @@ def draw(fits: xr.Dataset) -> Canvas:
             else ""
         ),
     )
-    return figure

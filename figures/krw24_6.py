@@ -3,11 +3,11 @@
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
+from figures.common import words
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
 from jaxsel.sweeps.axes import Place
@@ -37,7 +37,6 @@ SEARCHED = {  # rankings take a while
     "poisson": (10.0, 30.0),
 }
 LARGEST_EPSILON, LOWEST, HIGHEST = 8.0, 2.0, 9.0
-LEAST_DELTA = 1e-8
 
 
 def _one_seed(place: Place) -> tuple[int, int]:
@@ -69,13 +68,8 @@ def _profiles(axes: Axes, tuned: xr.Dataset, family: str) -> None:
     for name in ("single", *shared.statements(law)):
         delta = shared.profile(name, guarantee, law, at)
         axes.plot(at, delta, **looks.LOOKS[name])
-    natural = shared.natural_profile(tuned, at)
-    axes.plot(at, natural, **looks.LOOKS["natural"])
-    looks.audited_marks(axes, shared.audited(tuned))
     least = shared.adversarial_epsilon(RUNS, family, law.mean)
-    looks.exact_marks(axes, [least], [shared.DELTA])
-    axes.set(yscale="log", xlim=(0.0, LARGEST_EPSILON), ylim=(LEAST_DELTA, 1.3))
-    axes.set_xlabel("ε")
+    looks.simulated_profile(axes, tuned, at, least)
 
 
 def _by_mean(axes: Axes, family: str) -> None:
@@ -85,36 +79,31 @@ def _by_mean(axes: Axes, family: str) -> None:
         looks.mean_curve(axes, means, [row[name] for row in rows], looks.LOOKS[name])
     alone = shared.single_epsilon(shared.base(RUNS[0]))
     axes.axhline(alone, **looks.LOOKS["single"])
-    worst = [
-        shared.adversarial_epsilon(RUNS, family, mean) for mean in SEARCHED[family]
-    ]
-    looks.exact_marks(axes, SEARCHED[family], worst)
+    looks.searched_marks(axes, RUNS, family, SEARCHED[family])
     axes.set(xlim=(2.0, 1000.0), ylim=(LOWEST, HIGHEST))
     looks.mean_axis(axes, (3, 10, 30, 100, 300, 1000))
 
 
 def draw(tuned: xr.Dataset) -> Canvas:
     """Profiles at m = 10 above, epsilon at 1e-6 against m below; one column a law."""
-    figure = Canvas(figsize=(10.4, 7.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(2, 3, sharey="row")
-    for (above, below), (family, title) in zip(grid.T, FAMILIES.items(), strict=True):
+    figure, panels = style.panels(3, 2, width=10.4, height=7.6, sharey="row")
+    for above, below, (family, title) in zip(
+        panels[:3], panels[3:], FAMILIES.items(), strict=True
+    ):
         _profiles(above, tuned.sel(family=family), family)
         above.set_title(f"{title}, m = {MEAN}")
         _by_mean(below, family)
         below.set_title(title)
-    grid[0, 0].set_ylabel("δ(ε)")
-    grid[1, 0].set_ylabel("ε at δ = 10⁻⁶")
+    panels[0].set_ylabel("δ(ε)")
+    panels[3].set_ylabel(words.epsilon_at(shared.DELTA))
     names = ("single", "renyi", "profile", "renyi-profile", "envelope", "natural")
     labels = looks.LABELS | {
         "renyi": "RDP, Theorem 5.1 (Poisson: 5.6) (claim)",
         "profile": "Theorem 5.2 (Poisson: Corollary 5.8) (claim)",
     }
-    figure.legend(
-        handles=looks.keys([*names, "exact", "audited"], labels),
-        loc="outside upper center", ncols=3,
-    )  # fmt: skip
-    style.note(
+    entries = looks.keys([*names, "exact", "audited"], labels)
+    style.legend_above(figure, entries, 3)
+    return style.captioned(
         figure,
         "Base: DP-SGD with Poisson sampling, q = 256/60000, σ = 1.1, 14062 steps; "
         "privacy loss distribution and Rényi curve by dp-accounting, rounded upwards. "
@@ -124,4 +113,3 @@ def draw(tuned: xr.Dataset) -> Canvas:
         f"Audits: {tuned.attrs['trials']:,} trials a side, each run drawn from that "
         "pair, not from a trained network; limits on ε at the δ shown.",
     )
-    return figure

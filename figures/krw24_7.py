@@ -5,12 +5,12 @@ import functools
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from scipy.interpolate import PchipInterpolator
 
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
+from figures.common import words
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
 from jaxsel.sweeps.functions import Trial, cells, counted
@@ -29,7 +29,7 @@ RDP_MEANS = np.geomspace(2.0, 300.0, 9)
 SEARCHED = (10.0, 100.0, 1000.0)  # rankings take a while
 COMPARED = (10.0, 100.0)  # runs that the Renyi bound affords
 TOP = 3.5
-LARGEST_EPSILON, LEAST_DELTA = 3.5, 1e-8
+LARGEST_EPSILON = 3.5
 
 
 @cells(measures=["counts"], address=counted())
@@ -71,14 +71,9 @@ def _profiles(axes: Axes, tuned: xr.Dataset) -> None:
     for name in ("single", *STATEMENTS):
         delta = shared.profile(name, guarantee, law, at)
         axes.plot(at, delta, **looks.LOOKS[name])
-    natural = shared.natural_profile(tuned, at)
-    axes.plot(at, natural, **looks.LOOKS["natural"])
-    looks.audited_marks(axes, shared.audited(tuned))
     least = shared.adversarial_epsilon(RUNS, "geometric", law.mean)
-    looks.exact_marks(axes, [least], [shared.DELTA])
-    axes.set(yscale="log", xlim=(0.0, LARGEST_EPSILON), ylim=(LEAST_DELTA, 1.3))
-    axes.set(xlabel="ε", ylabel="δ(ε)")
-    axes.set_title(f"Geometric, η = 1, m = {law.mean:g}")
+    looks.simulated_profile(axes, tuned, at, least)
+    axes.set(ylabel="δ(ε)", title=f"Geometric, η = 1, m = {law.mean:g}")
 
 
 def _by_mean(axes: Axes) -> None:
@@ -87,8 +82,7 @@ def _by_mean(axes: Axes) -> None:
         looks.mean_curve(axes, MEANS, values, looks.LOOKS[name])
     alone = shared.single_epsilon(shared.base(RUNS[0]))
     axes.axhline(alone, **looks.LOOKS["single"])
-    worst = [shared.adversarial_epsilon(RUNS, "geometric", mean) for mean in SEARCHED]
-    looks.exact_marks(axes, SEARCHED, worst)
+    looks.searched_marks(axes, RUNS, "geometric", SEARCHED)
     for mean in COMPARED:
         level = epsilon("renyi", "geometric", mean)
         reached = [affordable(name, "geometric", mean) for name in STATEMENTS[1:]]
@@ -100,9 +94,9 @@ def _by_mean(axes: Axes) -> None:
                 textcoords="offset points", fontsize=8.0,
                 color=looks.LOOKS[name]["color"],
             )  # fmt: skip
-    axes.set(xlim=(MEANS[0], MEANS[-1]), ylim=(0.9, TOP), ylabel="ε at δ = 10⁻⁶")
+    axes.set(xlim=(MEANS[0], MEANS[-1]), ylim=(0.9, TOP))
     looks.mean_axis(axes, (10, 100, 1000, 10_000, 100_000))
-    axes.set_title("Geometric, η = 1")
+    axes.set(ylabel=words.epsilon_at(shared.DELTA), title="Geometric, η = 1")
 
 
 def _gains(axes: Axes) -> None:
@@ -132,15 +126,13 @@ def _gains(axes: Axes) -> None:
 
 def draw(tuned: xr.Dataset) -> Canvas:
     """Profiles, epsilon against m, and how many more runs each bound affords."""
-    figure = Canvas(figsize=(10.8, 4.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, middle, right = figure.subplots(1, 3)
+    figure, (left, middle, right) = style.panels(3, width=10.8, height=4.6)
     _profiles(left, tuned)
     _by_mean(middle)
     _gains(right)
     names = ("single", *STATEMENTS, "natural", "exact", "audited")
-    figure.legend(handles=looks.keys(names), loc="outside upper center", ncols=3)
-    style.note(
+    style.legend_above(figure, looks.keys(names), 3)
+    return style.captioned(
         figure,
         "Base: DP-SGD with Poisson sampling, q = 16384/50000, σ = 21.1, 250 steps; "
         "privacy loss distribution and Rényi curve by dp-accounting, rounded upwards. "
@@ -151,4 +143,3 @@ def draw(tuned: xr.Dataset) -> Canvas:
         "each run drawn from that pair, not from a trained network; limits on ε at the "
         "δ shown.",
     )
-    return figure

@@ -5,12 +5,12 @@ import functools
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
+from figures.common import words
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
 from jaxsel.accounting.single_run.dominating import pair_delta
 from jaxsel.families.tuning.bounds.heterogeneous import (
@@ -35,10 +35,10 @@ MEAN = 30  # of K on the left, and where it is simulated
 STATEMENTS = ("profile", "envelope")
 MEANS = np.geomspace(2.0, LARGEST_MEAN, 8)
 SEARCHED = (30.0, LARGEST_MEAN)  # rankings take a while
-LARGEST_EPSILON, LEAST_DELTA = 4.0, 1e-8
+LARGEST_EPSILON = 4.0
 _PATTERNS = ("-", "--", "-.")
-_CORNER = {"color": "#aa4499", "linestyle": (0, (7, 1.5)), "linewidth": 1.6}
-_BAND = {"color": looks.LOOKS["envelope"]["color"], "linewidth": 5.0, "alpha": 0.25}
+_CORNER = style.own(style.PURPLE, (0, (7, 1.5)), linewidth=1.6)
+_BAND = {"color": style.BLUE, "linewidth": 5.0, "alpha": 0.25}
 
 
 def _look(name: str, pattern: str) -> dict:
@@ -113,16 +113,11 @@ def _profiles(axes: Axes, tuned: xr.Dataset) -> None:
         for name in ("single", *STATEMENTS):
             delta = shared.profile(name, shared.base(run), law, at)
             axes.plot(at, delta, **_look(name, pattern))
-    natural = shared.natural_profile(tuned, at)
-    axes.plot(at, natural, **looks.LOOKS["natural"])
-    looks.audited_marks(axes, shared.audited(tuned))
     least = shared.adversarial_epsilon(runs, "geometric", law.mean)
-    looks.exact_marks(axes, [least], [shared.DELTA])
+    looks.simulated_profile(axes, tuned, at, least)
     point = thresholds(law.mean).tuned
     axes.plot(*point, "*", color=_CORNER["color"], markersize=8.0, zorder=4)
-    axes.set(yscale="log", xlim=(0.0, LARGEST_EPSILON), ylim=(LEAST_DELTA, 1.3))
-    axes.set(xlabel="ε", ylabel="δ(ε)")
-    axes.set_title(f"Geometric, η = 1, m = {law.mean:g}")
+    axes.set(ylabel="δ(ε)", title=f"Geometric, η = 1, m = {law.mean:g}")
 
 
 def _by_mean(axes: Axes, runs: tuple[DpSgd, ...], rows: list[dict]) -> None:
@@ -132,11 +127,10 @@ def _by_mean(axes: Axes, runs: tuple[DpSgd, ...], rows: list[dict]) -> None:
             looks.mean_curve(axes, MEANS, values, _look(name, pattern))
     looks.mean_curve(axes, MEANS, [row["corollary"] for row in rows], _CORNER)
     looks.mean_curve(axes, MEANS, [row["envelope"][-1] for row in rows], _BAND)
-    worst = [shared.adversarial_epsilon(runs, "geometric", mean) for mean in SEARCHED]
-    looks.exact_marks(axes, SEARCHED, worst)
-    axes.set(xlim=(MEANS[0], MEANS[-1]), ylim=(1.5, 4.0), ylabel="ε at δ = 10⁻⁶")
+    looks.searched_marks(axes, runs, "geometric", SEARCHED)
+    axes.set(xlim=(MEANS[0], MEANS[-1]), ylim=(1.5, 4.0))
     looks.mean_axis(axes, (2, 10, 30, 100, 300))
-    axes.set_title("Geometric, η = 1")
+    axes.set(ylabel=words.epsilon_at(shared.DELTA), title="Geometric, η = 1")
 
 
 def _gaps(axes: Axes, rows: list[dict]) -> None:
@@ -165,7 +159,7 @@ def _keys(runs: tuple[DpSgd, ...]) -> list[Line2D]:
     )
     patterns = [
         Line2D(
-            [], [], color="#444444", linestyle=pattern, linewidth=1.2,
+            [], [], color=style.DARK, linestyle=pattern, linewidth=1.2,
             label=f"σ = {run.noise_multiplier:g}, {run.steps} steps",
         )
         for run, pattern in zip(runs, _PATTERNS, strict=True)
@@ -178,14 +172,12 @@ def draw(tuned: xr.Dataset) -> Canvas:
     """Profiles at m = 30, epsilon against m, and the gap between the two statements."""
     runs = candidates()
     rows = [epsilons(runs, mean) for mean in MEANS]
-    figure = Canvas(figsize=(10.8, 5.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, middle, right = figure.subplots(1, 3)
+    figure, (left, middle, right) = style.panels(3, width=10.8, height=5.0)
     _profiles(left, tuned)
     _by_mean(middle, runs, rows)
     _gaps(right, rows)
-    figure.legend(handles=_keys(runs), loc="outside upper center", ncols=3)
-    style.note(
+    style.legend_above(figure, _keys(runs), 3)
+    return style.captioned(
         figure,
         "Candidates: DP-SGD with Poisson sampling, q = 0.01, and as many steps as the "
         "two thresholds of a (1.5, 10⁻⁶)-DP Gaussian mechanism allow for "
@@ -196,4 +188,3 @@ def draw(tuned: xr.Dataset) -> Canvas:
         f"and released with the candidate. Audits: {tuned.attrs['trials']:,} trials a "
         "side, limits on ε at the δ shown.",
     )
-    return figure

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import krw24_shared as shared
@@ -54,7 +53,7 @@ PURE = 1.0  # epsilon of the pure base
 RUNS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)  # tau of the curves
 PURE_RUNS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 100, 10_000)
 _SPREAD = 4.0  # standard deviations that the planned audit allows for
-_COHEN = {"color": "#aa4499", "linestyle": (0, (6, 1.5)), "linewidth": 1.6}
+_COHEN = style.own(style.PURPLE, (0, (6, 1.5)), linewidth=1.6)
 _TITLES = ("γ = ½, 𝔼[K] = τ/3", "γ = 1, 𝔼[K] = τ/2", "γ = 2, 𝔼[K] = 2τ/3")
 
 
@@ -223,7 +222,7 @@ def _gaussian(
     lower, upper = ([e[name] for e in found] for name in ("envelope", "Cohen"))
     axes.fill_between(RUNS, lower, upper, color=_COHEN["color"], alpha=0.07, lw=0.0)
     _lines(axes, RUNS, found, labelled)
-    _points(axes, ranked, delta, "audited lower bound (95 %)" if labelled else None)
+    _points(axes, ranked, delta, words.AUDITED if labelled else None)
     last = found[-1]
     for name, shift in (("Cohen", 0.17), ("RDP", 0.2), ("envelope", -0.3)):
         color = _COHEN["color"] if name == "Cohen" else KINDS[name]["color"]
@@ -257,9 +256,7 @@ def draw(
     base: GaussianBase = GaussianBase(),
 ) -> Canvas:
     """Epsilon against tau: a panel a gamma for a Gaussian base, one for a pure base."""
-    figure = Canvas(figsize=(7.6, 6.7), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
+    figure, panels = style.panels(2, 2, width=7.6, height=6.7, sharex=True, sharey=True)
     setting = f"σ = {base.noise_multiplier:g}, δ = {words.power(delta)}"
     for axes, gamma, title in zip(panels[:3], ranked["gamma"], _TITLES, strict=True):
         first = axes is panels[0]
@@ -272,9 +269,8 @@ def draw(
         axes.set_xlabel("τ, the most runs that may be made")
     for axes in panels[::2]:
         axes.set_ylabel("ε of the release")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    style.note(
+    style.legend_above(figure, panels[0], 3)
+    return style.captioned(
         figure,
         "One selection of Cohen et al. 2022: the best of K runs, K ~ Bin(τ, p) and "
         "p = U^(1/γ). Gaussian base: Theorem 1 is (2 + γ) times the base's ε at δ/τ; "
@@ -284,4 +280,3 @@ def draw(
         f"τ grows. Audited: {ranked.attrs['trials']:,} trials a side and ranking, events "
         "planned on exact laws; rankings and outcomes are those that such audits see best.",
     )
-    return figure

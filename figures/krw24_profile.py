@@ -8,7 +8,6 @@ import math
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator
 
@@ -154,7 +153,7 @@ def _panel(
     _rungs(axes, found)
     legend = axes.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=7.0,
-        title=f"ε at δ = {words.power(delta)}", title_fontsize=7.4,
+        title=words.epsilon_at(delta), title_fontsize=7.4,
         handlelength=1.7, labelspacing=0.3, borderaxespad=0.0, borderpad=0.2,
         alignment="left", frameon=False,
     )  # fmt: skip
@@ -182,19 +181,17 @@ def picture(
       told: the base in words.
       low: the least delta that is shown.
     """
-    figure = Canvas(figsize=(9.8, 9.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(3, 2, sharey=True)
-    for axes, title, law in zip(panels.ravel(), _TITLES, released["law"], strict=True):
+    figure, panels = style.panels(2, 3, width=9.8, height=9.2, sharey=True)
+    for axes, title, law in zip(panels, _TITLES, released["law"], strict=True):
         found = ladder(base, str(law.values), delta)
         _panel(axes, released.sel(law=law), found, delta, low)
         axes.set_title(title)
-    _name_the_gap(panels[0, 1], ladder(base, LAWS[1], delta))
-    for axes in panels[-1]:
+    _name_the_gap(panels[1], ladder(base, LAWS[1], delta))
+    for axes in panels[-2:]:
         axes.set_xlabel("ε")
-    for axes in panels[:, 0]:
+    for axes in panels[::2]:
         axes.set_ylabel("δ(ε)")
-    style.note(
+    return style.captioned(
         figure,
         f"What tuning really costs. Base: {told}. Claims, for every ranking of "
         "the outputs: RDP (PS: Papernot & Steinke 2022; Theorem 6 with the exact δ̂), "
@@ -208,7 +205,6 @@ def picture(
         "ranking): circles, adversarial order; squares, larger outputs are better. Each "
         "panel has its own range of ε.",
     )
-    return figure
 
 
 def draw(

@@ -13,9 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from jaxsel import Performance
 from jaxsel import repetitions as laws
@@ -155,9 +153,7 @@ def draw(chosen: xr.Dataset, choice: Choice = Choice()) -> Canvas:
     """Above: the true loss of what was released; below: how often the size is right."""
     totals, trials = chosen["total"].values, chosen.attrs["trials"]
     sizes, runs = choice.sizes, choice.mean_runs
-    figure = Canvas(figsize=(7.2, 6.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = list(figure.subplots(2, 2, sharex=True).ravel())
+    figure, axes = style.panels(2, 2, width=7.2, height=6.2, sharex=True)
     # Losses as whole numbers of half bins: the middles of the bins.
     halves = 2 * np.arange(BINS) + 1
     outcomes = [
@@ -184,25 +180,21 @@ def draw(chosen: xr.Dataset, choice: Choice = Choice()) -> Canvas:
             low, high = clopper_pearson(right, trials, 0.95)
             style.line(lower, totals, right / trials, look)
             style.points(lower, totals, right / trials, low, high, look)
-        upper.set_title(f"{problem.title}, truly {problem.truth}")
-        upper.set_ylim(bottom=0)
+        upper.set(title=f"{problem.title}, truly {problem.truth}", ylim=(0, None))
         lower.set_ylim(0, 1.03)
         lower.axhline(1.0 / sizes, color="#777777", linewidth=0.8, linestyle=":")
         lower.annotate(
             "size at random", (totals[-1], 1.0 / sizes), xytext=(0, 3), ha="right",
-            textcoords="offset points", fontsize=7.5, color="#555555",
+            textcoords="offset points", fontsize=7.5, color=style.DIM,
         )  # fmt: skip
         for panel in (upper, lower):
-            panel.set_xscale("log")
-            panel.xaxis.set_ticks(totals)
-            panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-            panel.xaxis.set_minor_formatter(NullFormatter())
+            panel.set(xscale="log", xticks=totals)
+            style.plain_ticks(panel.xaxis)
         lower.set_xlabel("Total ε of the choice and of what is released")
     axes[0].set_ylabel("Mean loss of the release")
     axes[2].set_ylabel("Chance of the right size")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
-    style.note(
+    style.legend_above(figure, axes[0], 2)
+    return style.captioned(
         figure,
         f"A run takes a random size from 1 to {sizes} and is ε₁-DP for one replaced "
         f"point: {ITERATIONS} steps of Lloyd's algorithm on noisy counts and sums "
@@ -213,4 +205,3 @@ def draw(chosen: xr.Dataset, choice: Choice = Choice()) -> Canvas:
         f"about 10^{_log_runs_of_theorem_4_7(3.0, sizes):.0f} runs at ε = 3; Algorithm 2 "
         "keeps its aim.",
     )
-    return figure

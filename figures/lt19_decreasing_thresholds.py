@@ -42,13 +42,12 @@ EPSILON = Annotated[float, positive("epsilon of one run")]
 SHIFT = Annotated[float, probability("by which a run tells two models apart")]
 SIDES = over({"data": 0, "neighbour": 1})
 
-_ORANGE, _BLUE, _GREEN, _PURPLE = "#d55e00", "#0072b2", "#009e73", "#aa4499"
 _LOOKS = {
-    0.3: {"color": _ORANGE, "linestyle": "-", "marker": "s"},
-    1.0: {"color": _PURPLE, "linestyle": "--", "marker": "D"},
-    "algorithm-1": {"color": _GREEN, "linestyle": "-", "marker": "o"},
-    "median": {"color": _ORANGE, "linestyle": "-", "marker": "s"},
-    "random": {"color": _BLUE, "linestyle": "--", "marker": "^"},
+    0.3: style.own(style.ORANGE, "-", "s"),
+    1.0: style.own(style.PURPLE, "--", "D"),
+    "algorithm-1": style.own(style.GREEN, "-", "o"),
+    "median": style.own(style.ORANGE, "-", "s"),
+    "random": style.own(style.BLUE, "--", "^"),
 }
 
 
@@ -118,10 +117,7 @@ def percentile_loss(shift: float, count: int, rank: str) -> float:
 
 
 def _marks(axes, x, y, look) -> None:
-    axes.plot(
-        x, y, linestyle="none", marker=look["marker"], color=look["color"],
-        markerfacecolor="white", markersize=4.4, zorder=3,
-    )  # fmt: skip
+    axes.plot(x, y, **style.hollow(look, markersize=4.4, zorder=3))
 
 
 def _left(axes, six: xr.Dataset, one: xr.Dataset, epsilon: float) -> None:
@@ -148,11 +144,10 @@ def _left(axes, six: xr.Dataset, one: xr.Dataset, epsilon: float) -> None:
     )  # fmt: skip
     bound = audited(one.counts.sel(gamma=gamma)) / epsilon
     _marks(axes, levels[-1:], [bound], look)
-    axes.axhline(2.0, color=_GREEN, linewidth=0.9, linestyle=":",
+    axes.axhline(2.0, color=style.GREEN, linewidth=0.9, linestyle=":",
                  label="2ε₁, LT Theorem 3.1")  # fmt: skip
     axes.set_xlabel("How often the threshold may be lowered, R")
-    axes.set_ylabel("Total pure ε, in units of the ε₁ of one run")
-    axes.set_ylim(0, 18)
+    axes.set(ylabel="Total pure ε, in units of the ε₁ of one run", ylim=(0, 18))
 
 
 def _right(axes, found: xr.Dataset, shift: float) -> None:
@@ -175,11 +170,10 @@ def _right(axes, found: xr.Dataset, shift: float) -> None:
             linestyle=(0, (1, 1.5)), label=f"at least, claim {claim}",
         )  # fmt: skip
         _marks(axes, runs, lower.sel(rank=rank), look)
-    axes.axhline(3.0, color="#555555", linewidth=0.9, linestyle=":",
+    axes.axhline(3.0, color=style.DIM, linewidth=0.9, linestyle=":",
                  label="3ε₁: Algorithm 2, any number of runs")  # fmt: skip
     axes.set_xlabel("Number of runs, N")
-    axes.set_ylabel("Total pure ε, in units of the ε₁ of one run")
-    axes.set_ylim(0, None)
+    axes.set(ylabel="Total pure ε, in units of the ε₁ of one run", ylim=(0, None))
 
 
 def draw(
@@ -194,8 +188,8 @@ def draw(
     _left(left, algorithm_6, algorithm_1, epsilon)
     _right(right, percentiles, shift)
     for axes in (left, right):
-        style.legend(axes, loc="upper left")
-    style.note(
+        axes.legend(loc="upper left")
+    return style.captioned(
         figure,
         f"Left: one run is randomised response with ε₁ = {epsilon:g}, scored by its "
         "answer; Algorithm 6 lowers the threshold from 1 to 0 in R steps, each with "
@@ -207,4 +201,3 @@ def draw(
         f"{percentiles.attrs['trials']:,}); losses on events too rare to be seen escape "
         "them.",
     )
-    return figure

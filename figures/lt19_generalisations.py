@@ -12,7 +12,6 @@ from typing import Annotated
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
@@ -44,7 +43,6 @@ from jaxsel.families.score_selection.settings import (
     generalised_selection,
     generalised_selection_loss,
 )
-from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.domains import positive, whole
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
@@ -56,9 +54,9 @@ SECONDS = 15
 TRIALS = 300_000
 MEASURES = ("counts", "frequency")
 SHARE = Annotated[float, positive("of the exact lead")]
-_STOPPING = {"color": "#d55e00", "linestyle": "-", "marker": "s"}
-_CLASSICAL = {"color": "#000000", "linestyle": "--", "marker": "p"}
-_OWN = {"color": "#0072b2", "linestyle": (0, (5, 1.2)), "marker": "o"}
+_STOPPING = style.own(style.ORANGE, "-", "s")
+_CLASSICAL = style.own(style.BLACK, "--", "p")
+_OWN = style.own(style.BLUE, style.DASHES, "o")
 
 
 def _exponential(scores: np.ndarray, sensitivity: float, budget: Budget) -> Trial:
@@ -152,8 +150,7 @@ def _ladder(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
         style.line(axes, losses, exact, look, label=label)
         beyond = ladder_tails(row.counts.values)
         shown = np.flatnonzero(beyond > 0)[::4]
-        low, high = clopper_pearson(beyond[shown], trials, 0.95)
-        style.points(axes, losses[shown], beyond[shown] / trials, low, high, look)
+        style.shares(axes, losses[shown], beyond[shown], trials, look)
     epsilon, beta = budget.epsilon, budget.beta
     proofs = (
         (exponential_loss(LADDER.size, 1.0, epsilon, beta), _CLASSICAL, "p"),
@@ -166,14 +163,12 @@ def _ladder(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
         )  # fmt: skip
     axes.annotate(
         f"open marks: proved,\nexcept with chance β = {beta:g}", (0.97, 0.84),
-        xycoords="axes fraction", ha="right", fontsize=7.5, color="#444444",
+        xycoords="axes fraction", ha="right", fontsize=7.5, color=style.DARK,
     )  # fmt: skip
-    axes.set_yscale("log")
-    axes.set_xlim(0, 42)
-    axes.set_ylim(1e-5, 1.5)
+    axes.set(yscale="log", xlim=(0, 42), ylim=(1e-5, 1.5))
     axes.set_xlabel("Loss x, in units of the sensitivity (scores 0, −1, …, −59)")
     axes.set_ylabel("Chance of a loss above x")
-    style.legend(axes, loc="lower left")
+    axes.legend(loc="lower left")
 
 
 def _decoys(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
@@ -200,12 +195,10 @@ def _decoys(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
         axes, dense, sharp, _STOPPING | {"linestyle": ":"},
         label="Random stopping, sharp shift",
     )  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylim(3e-2, 300)
+    axes.set(xscale="log", yscale="log", ylim=(3e-2, 300))
     axes.set_xlabel("Sensitivity of the decoy, the worst of 20 candidates")
     axes.set_ylabel("Expected loss")
-    style.legend(axes, loc="upper left")
+    axes.legend(loc="upper left")
 
 
 def _margin(
@@ -233,11 +226,9 @@ def _margin(
     ends = leads_seen(missed, classical.lead, trials, beta)
     style.points(axes, x, *_columns([ends] * x.size), _OWN)
     axes.set_xscale("log")
-    axes.set_xlim(1.5, 2e6)
-    axes.set_ylim(0, 135)
-    axes.set_xlabel("Number of candidates K")
+    axes.set(xlim=(1.5, 2e6), ylim=(0, 135), xlabel="Number of candidates K")
     axes.set_ylabel(f"Lead needed to be found with chance {1 - beta:g}")
-    style.legend(axes, loc="upper left")
+    axes.legend(loc="upper left")
 
 
 def _medians(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
@@ -253,12 +244,9 @@ def _medians(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
         row = found.counts.sel(selection=name)
         seen = [mean_loss(middle[n], row.sel(length=n)) for n in x.tolist()]
         style.points(axes, x, *_columns(seen), look)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylim(1, 300)
-    axes.set_xlabel("Length of each list")
+    axes.set(xscale="log", yscale="log", ylim=(1, 300), xlabel="Length of each list")
     axes.set_ylabel("Expected loss of the chosen list's median")
-    style.legend(axes, loc="lower left")
+    axes.legend(loc="lower left")
 
 
 def draw(
@@ -270,9 +258,7 @@ def draw(
     budget: Budget = Budget(),
 ) -> Canvas:
     """Lines: exact laws; points: simulated, with 95 % intervals."""
-    figure = Canvas(figsize=(9.4, 7.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(2, 2).ravel()
+    figure, panels = style.panels(2, 2, width=9.4, height=7.6)
     _ladder(panels[0], ladder, budget)
     _decoys(panels[1], decoys, budget)
     _margin(panels[2], margin, release, budget)
@@ -288,7 +274,7 @@ def draw(
         strict=True,
     ):
         axes.set_title(title)
-    style.note(
+    return style.captioned(
         figure,
         f"Random stopping (Algorithm 2) over noisy candidates with γ = β/(2K), β = "
         f"{budget.beta:g}, at total ε = {budget.epsilon:g} (ε/3 a run); "
@@ -300,7 +286,5 @@ def draw(
         f"right: ten lists of whole numbers in [0, {HIGH}], shaped like normal laws, "
         "medians 500, 475, …; neighbours differ in one value of each list; from "
         "length 301 to 1,001 the best list also has the least smooth sensitivity. "
-        f"Lines: exact laws. Points: {ladder.attrs['trials']:,} selections each, "
-        "95 % intervals.",
+        f"{words.exact_and_seen(ladder.attrs['trials'], 'selections')}",
     )
-    return figure

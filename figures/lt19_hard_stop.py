@@ -12,8 +12,8 @@ from typing import Annotated
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from figures.common import words
 from figures.common.audits import audited
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.pairs import LawPair
@@ -33,7 +33,7 @@ TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
 SECONDS = 18
 TRIALS = 4_000_000
 GAMMA = 0.03  # where it is audited
-_GAMMAS = {0.3: "#3aa0dd", 0.03: "#d55e00", 0.003: "#aa4499", 0.0003: "#000000"}
+_GAMMAS = {0.3: style.SKY, 0.03: style.ORANGE, 0.003: style.PURPLE, 0.0003: style.BLACK}
 _SPREAD = 4.0  # standard deviations that the planned audit allows for
 
 
@@ -121,43 +121,38 @@ def _left(axes, lower: xr.DataArray, epsilon: float, slack: float) -> None:
                 count * gamma, height, marker=marker, color=color, markersize=8.0,
                 markeredgewidth=1.6,
             )  # fmt: skip
-    axes.plot(
-        lower["steps"] * GAMMA, lower / epsilon, linestyle="none", marker="s",
-        color=_GAMMAS[GAMMA], markerfacecolor="white", zorder=3,
-        label=f"γ = {GAMMA:g}: audited lower bound (95 %)",
-    )  # fmt: skip
+    marks = style.hollow(style.own(_GAMMAS[GAMMA], marker="s"), zorder=3)
+    label = f"γ = {GAMMA:g}: {words.AUDITED}"
+    axes.plot(lower["steps"] * GAMMA, lower / epsilon, **marks, label=label)
     axes.axhline(3.0, **style.NEUTRAL, label="3ε₁: no hard stop, Theorem 3.2")
     axes.axhline(
-        3.0 * (1.0 + slack / epsilon), color="#b00020", linewidth=0.9, linestyle="--",
+        3.0 * (1.0 + slack / epsilon), color=style.RED, linewidth=0.9, linestyle="--",
         label="3ε₁ + 3ε₀, Theorem 3.5",
     )  # fmt: skip
-    marker = {"color": "#555555", "linestyle": "none", "markeredgewidth": 1.6}
+    marker = style.own(style.DIM, "none", markeredgewidth=1.6)
     axes.plot([], [], marker="|", markersize=8, **marker, label="T of Theorem 3.5")
     axes.plot(
         [], [], marker="x", markersize=6, **marker, label="T of claim LT-Thm3.5-sharp"
     )
     axes.set_xscale("log")
     axes.set_xlabel("Hard stop, in units of the expected number of draws: Tγ")
-    axes.set_ylabel("Worst total pure ε, in units of the ε₁ of one run")
-    axes.set_ylim(0, None)
+    axes.set(ylabel="Worst total pure ε, in units of the ε₁ of one run", ylim=(0, None))
 
 
 def _right(axes, epsilon: float, slack: float) -> None:
     gammas = np.geomspace(3e-5, 0.3, 17)
     rows = {
-        "Theorem 3.5: (ln X + ln ln X)/γ": (hard_stop_steps_pure, "#b00020", "-"),
-        "Claim LT-Thm3.5-sharp": (hard_stop_steps_sharp, "#0072b2", "--"),
+        "Theorem 3.5: (ln X + ln ln X)/γ": (hard_stop_steps_pure, style.RED, "-"),
+        "Claim LT-Thm3.5-sharp": (hard_stop_steps_sharp, style.BLUE, "--"),
         f"Exact need at ε₁ = {epsilon:g}": (
-            lambda gamma, slack: smallest_steps(epsilon, gamma, slack), "#000000", ":",
+            lambda gamma, slack: smallest_steps(epsilon, gamma, slack), style.BLACK, ":",
         ),
     }  # fmt: skip
     for label, (steps, color, pattern) in rows.items():
         y = [steps(gamma, slack) * gamma for gamma in gammas]
         axes.plot(gammas, y, color=color, linestyle=pattern, label=label)
-    axes.set_xscale("log")
-    axes.set_xlabel("Stopping probability γ")
-    axes.set_ylabel("Hard stop that is enough for 3ε₁ + 3ε₀: Tγ")
-    axes.set_ylim(0, None)
+    axes.set(xscale="log", xlabel="Stopping probability γ")
+    axes.set(ylabel="Hard stop that is enough for 3ε₁ + 3ε₀: Tγ", ylim=(0, None))
 
 
 def draw(
@@ -169,12 +164,10 @@ def draw(
     figure, (left, right) = style.panels(2, width=9.4, height=5.2)
     _left(left, audited(stopped.counts.drop_sel(outcome="none")), epsilon, slack)
     _right(right, epsilon, slack)
-    left.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    left.xaxis.set_minor_formatter(NullFormatter())
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    style.legend(right, loc="upper right")
-    style.note(
+    style.plain_ticks(left.xaxis)
+    style.legend_above(figure, left, 3)
+    right.legend(loc="upper right")
+    return style.captioned(
         figure,
         "Random stopping with probability γ after each run, and at most T runs; one "
         f"run is ε₁-DP with ε₁ = {epsilon:g}; ε₀ = {slack:g}; X = 2(1 + γ)²/(ε₀γ²). "
@@ -182,4 +175,3 @@ def draw(
         "a fixed number of runs, whose loss is Tε₁. Audited: on the three-outcome pair "
         f"that shows most at each T, {stopped.attrs['trials']:,} selections a side.",
     )
-    return figure

@@ -27,7 +27,6 @@ from jaxsel.families.percentile.pipeline_laws import (
 )
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
-from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted
@@ -42,8 +41,8 @@ MEDIAN_BASE = {
     "scores": SCORES.tolist(),
     "probabilities": np.full(21, 1.0 / 21.0).tolist(),
 }
-_SEARCH = {"color": "#009e73", "linestyle": "-", "marker": "^"}
-_BOOST = {"color": "#aa4499", "linestyle": "-", "marker": "D"}
+_SEARCH = style.own(style.GREEN, "-", "^")
+_BOOST = style.own(style.PURPLE, "-", "D")
 _IS_BAD = SCORES < 0.5 - 0.25 - 1e-12  # the median less 1/(R-1) is good enough
 _RATIOS = np.geomspace(0.3, 10.0, 60)
 
@@ -126,9 +125,7 @@ def _plot_calls(axes: Axes, x, found: list[dict[str, float]], labels: bool) -> N
     ):  # fmt: skip
         y = [row[name] for row in found]
         style.line(axes, x, y, look, label=label if labels else "_")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylabel("Runs of the base, at most")
+    axes.set(xscale="log", yscale="log", ylabel="Runs of the base, at most")
 
 
 def _ticks(axes: Axes, step: int, most: int) -> None:
@@ -147,13 +144,6 @@ def missed(search: xr.Dataset, boosting: xr.Dataset) -> list[xr.DataArray]:
     ]
 
 
-def _points(axes: Axes, counts: xr.DataArray, trials: int, look) -> None:
-    low, high = clopper_pearson(counts.values, trials, 0.95)
-    seen = counts.values > 0
-    x = counts["beta"][seen]
-    style.points(axes, x, counts[seen] / trials, low[seen], high[seen], look)
-
-
 def draw(search: xr.Dataset, boosting: xr.Dataset, budget: Budget = Budget()) -> Canvas:
     """Lines: exact numbers and laws; points: simulated, with 95 % intervals."""
     trials, alpha = search.attrs["trials"], budget.ratio
@@ -161,7 +151,7 @@ def draw(search: xr.Dataset, boosting: xr.Dataset, budget: Budget = Budget()) ->
     figure, (ratio, beta, failing) = style.panels(3, width=10.4, height=4.4)
     _plot_calls(ratio, _RATIOS, [calls(r, 0.1, budget) for r in _RATIOS.tolist()], True)
     _ticks(ratio, 20, 195)
-    ratio.set_xticks([0.3, 1.0, 3.0, 10.0], ["0.3", "1", "3", "10"])
+    style.plain_ticks(ratio.xaxis, [0.3, 1.0, 3.0, 10.0])
     ratio.set_xlabel("α = ε₀/ε₁; total privacy (2 + α)ε₁, β = 0.1")
     along = [calls(alpha, b, budget) for b in dense.tolist()]
     _plot_calls(beta, dense, along, False)
@@ -177,7 +167,7 @@ def draw(search: xr.Dataset, boosting: xr.Dataset, budget: Budget = Budget()) ->
         beta.annotate(
             text, (0.1, number), (5, 5), textcoords="offset points", fontsize=8.5
         )
-    beta.set_xticks([0.01, 0.1, 0.5], ["0.01", "0.1", "0.5"])
+    style.plain_ticks(beta.xaxis, [0.01, 0.1, 0.5])
     beta.set_xlabel(f"Failure probability β, α = {alpha:g}")
     exact = np.array([failures(b, budget) for b in dense.tolist()]).T
     looks = (_SEARCH, 1.6), (_BOOST, 1.0)
@@ -185,19 +175,16 @@ def draw(search: xr.Dataset, boosting: xr.Dataset, budget: Budget = Budget()) ->
         exact, missed(search, boosting), looks, strict=True
     ):
         style.line(failing, dense, y, look, label="_", linewidth=width)
-        _points(failing, counts, trials, look)
-    failing.plot(dense, dense, color="#000000", linestyle=":", label="allowed: β")
-    failing.set_xscale("log")
-    failing.set_yscale("log")
-    failing.set_ylim(3e-8, 1.0)
-    failing.set_xticks([0.01, 0.1, 0.5], ["0.01", "0.1", "0.5"])
+        style.shares(failing, counts["beta"], counts, trials, look)
+    failing.plot(dense, dense, color=style.BLACK, linestyle=":", label="allowed: β")
+    failing.set(xscale="log", yscale="log", ylim=(3e-8, 1.0))
+    style.plain_ticks(failing.xaxis, [0.01, 0.1, 0.5])
     failing.minorticks_off()
     failing.set_xlabel(f"Failure probability β, α = {alpha:g}")
     failing.set_ylabel("Chance of nothing good enough")
     failing.legend(loc="upper left")
-    handles, labels = ratio.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    style.note(
+    style.legend_above(figure, ratio, 3)
+    return style.captioned(
         figure,
         "One candidate (K of them need K times as many runs, of both), ε₁ = "
         f"{budget.base:g}, R = 5 thresholds, δ = {words.power(budget.delta)} (Theorem 4 "
@@ -207,4 +194,3 @@ def draw(search: xr.Dataset, boosting: xr.Dataset, budget: Budget = Budget()) ->
         "simulation draws each count of N runs as one binomial number: nobody could "
         "make the runs.",
     )
-    return figure

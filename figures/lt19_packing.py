@@ -37,10 +37,8 @@ TITLE = "Liu & Talwar 2019, Theorem D.2: what any useful selection must lose"
 TRIALS = 4_000_000
 _LOOKS = {
     "algorithm-2": ("LT Algorithm 2", style.look("Geometric η = 1")),
-    "algorithm-1": (
-        "LT Algorithm 1", {"color": "#009e73", "linestyle": "-", "marker": "o"}
-    ),
-}  # fmt: skip
+    "algorithm-1": ("LT Algorithm 1", style.own(style.GREEN, "-", "o")),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,15 +141,15 @@ def draw(selected: xr.Dataset, packing: Packing = Packing()) -> Canvas:
         style.points(axes, found["candidates"], mean, low, high, look)
     axes.plot(
         x, [smallest_exponential_epsilon(epsilon, k, alpha) / epsilon for k in x],
-        color="#0072b2", linestyle=(0, (5, 1.2)),
+        color=style.BLUE, linestyle=style.DASHES,
         label="Exponential mechanism, least ε̂ that is useful",
     )  # fmt: skip
     axes.plot(
-        x, [packing_bound(epsilon, k, alpha) / epsilon for k in x], color="#000000",
+        x, [packing_bound(epsilon, k, alpha) / epsilon for k in x], color=style.BLACK,
         label="Theorem D.2: no useful selection has less",
     )  # fmt: skip
     axes.axhline(
-        2.0 - 6.0 * alpha, color="#000000", linestyle=":", linewidth=1.0,
+        2.0 - 6.0 * alpha, color=style.BLACK, linestyle=":", linewidth=1.0,
         label="2 − 6α: its limit as stated",
     )  # fmt: skip
     for factor, theorem in ((2, "2ε, Theorem 3.1"), (3, "3ε, Theorem 3.2")):
@@ -160,13 +158,10 @@ def draw(selected: xr.Dataset, packing: Packing = Packing()) -> Canvas:
             theorem, (1e12, factor), (0, 2), textcoords="offset points", ha="right",
             va="bottom", fontsize=7.0, color="#666666",
         )  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_ylim(1.0, 3.2)
-    axes.set_xlabel("Number of mechanisms, K")
+    axes.set(xscale="log", ylim=(1.0, 3.2), xlabel="Number of mechanisms, K")
     axes.set_ylabel("Privacy loss a neighbour, in units of ε")
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
-    style.note(
+    style.legend_above(figure, axes, 2)
+    return style.captioned(
         figure,
         f"On D₀ all K mechanisms (ε = {epsilon:g}) succeed with probability 1/(2√K); "
         "on Dⱼ, Δ = ⌈(1/2 + α) ln(K)/ε⌉ neighbours away, mechanism j nearly always and "
@@ -175,4 +170,3 @@ def draw(selected: xr.Dataset, packing: Packing = Packing()) -> Canvas:
         "least. Ties go to the lowest index, and j is the highest. Points: "
         f"{selected.attrs['trials']:,} selections a side, 95 % intervals.",
     )
-    return figure

@@ -6,7 +6,7 @@ shares.
 
 import dataclasses
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import xarray as xr
@@ -20,7 +20,6 @@ from jaxsel.families.percentile.percentile_above_threshold import (
     percentile_above_threshold,
 )
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
-from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells
@@ -41,10 +40,10 @@ _NAMES = {
     "Algorithm 4": "Algorithm 4: N fresh runs a query",
     "Algorithm 5": "Algorithm 5: the same N runs, bar lowered by Λ",
 }
-_LOOKS: dict[str, dict[str, Any]] = {
-    "Algorithm 3": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    "Algorithm 4": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    "Algorithm 5": {"color": "#009e73", "linestyle": "-", "marker": "^"},
+_LOOKS = {
+    "Algorithm 3": style.own(style.BLUE, "-", "o"),
+    "Algorithm 4": style.own(style.ORANGE, "-", "s"),
+    "Algorithm 5": style.own(style.GREEN, "-", "^"),
 }
 
 
@@ -154,13 +153,6 @@ def _power(number: float) -> str:
     return f"{mantissa}·10{digits}"
 
 
-def _points(axes: Axes, x, counts: xr.DataArray, trials: int, name: str) -> None:
-    low, high = clopper_pearson(counts.values, trials, 0.95)
-    seen = counts.values > 0  # nothing seen cannot be drawn on a logarithmic axis
-    look = _LOOKS[name]
-    style.points(axes, x[seen], counts[seen] / trials, low[seen], high[seen], look)
-
-
 def _halts(found: xr.Dataset, name: str, queries: int) -> xr.Dataset:
     """Of an algorithm: where it may halt, query by query, and not that it does not."""
     asked = "threshold" if name == "Algorithm 5" else "query"
@@ -181,13 +173,13 @@ def draw(
     for name in MECHANISMS:
         look, halts = _LOOKS[name], _halts(ladder, name, LADDER.size)
         style.line(rising, LADDER, halts.frequency_exact, look, label=_NAMES[name])
-        _points(rising, LADDER, halts.counts, trials, name)
+        style.shares(rising, LADDER, halts.counts, trials, look)
         exact = np.stack([law(name, np.full(queries, at), budget) for at in dense])
         counts = _halts(equal, name, queries).counts
         style.line(early, dense, 1.0 - exact[:, -1], look)
-        _points(early, x, counts.sum("outcome"), trials, name)
+        style.shares(early, x, counts.sum("outcome"), trials, look)
         style.line(late, dense, 1.0 - exact[:, 0], look)
-        _points(late, x, trials - counts[:, 0], trials, name)
+        style.shares(late, x, trials - counts[:, 0], trials, look)
         if name == "Algorithm 5":
             continue
         found = bounds(name, dense, queries, budget)
@@ -201,32 +193,25 @@ def draw(
                   label=f"Theorem {theorem} (d)")  # fmt: skip
     for axes in (rising, early, late):
         _percent(axes)
-        axes.axvline(0.0, color="#7f7f7f", linewidth=0.8, linestyle=":")
+        axes.axvline(0.0, color=style.GREY, linewidth=0.8, linestyle=":")
     rising.set_xlim(LADDER[0] - 0.4, LADDER[-1] + 0.4)
-    rising.set_ylim(0.0, None)
-    rising.set_xlabel("Share p of the query, on a rising ladder")
+    rising.set(ylim=(0.0, None), xlabel="Share p of the query, on a rising ladder")
     rising.set_ylabel("Chance to halt at that query")
     for axes in (early, late):
-        axes.set_yscale("log")
-        axes.set_ylim(3e-6, 2.0)
-        axes.set_xlim(x[0] - 0.4, x[-1] + 0.4)
+        axes.set(yscale="log", ylim=(3e-6, 2.0), xlim=(x[0] - 0.4, x[-1] + 0.4))
     early.set_xlabel("Share p of every query")
     early.set_ylabel(f"Chance to halt within {queries} such queries")
     early.legend(loc="lower right")
-    late.set_xlabel("Share p of the query")
-    late.set_ylabel("Chance to pass over it")
+    late.set(xlabel="Share p of the query", ylabel="Chance to pass over it")
     late.legend(loc="lower left")
-    handles, labels = rising.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    style.legend_above(figure, rising, 3)
     four, five = (budget.test(f"Algorithm {n}", queries).samples for n in (4, 5))
-    style.note(
+    return style.captioned(
         figure,
         f"All are (1, {words.power(budget.delta)})-DP, Algorithm 3 purely, over bases "
         f"with ε₁ = {budget.base:g}; target p* = 1/2 (dotted), ε₀ = {budget.slack:g}, "
         f"β = {budget.beta:g}. N = {_power(four)} (Algorithm 4) and {_power(five)} "
         f"(Algorithm 5) at {queries} queries, Λ and Δ as corrected (LT-E4 to LT-E9); a "
         "count of N runs is one binomial draw. Theorems are read jointly with halting "
-        f"(LT-E1 to LT-E3). Lines: exact laws. Points: {trials:,} simulated runs each, "
-        "95 % intervals.",
+        f"(LT-E1 to LT-E3). {words.exact_and_seen(trials, 'simulated runs')}",
     )
-    return figure

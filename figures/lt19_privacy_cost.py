@@ -14,8 +14,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from figures.common import words
 from figures.common.audits import audited
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.divergences import exact_epsilon
@@ -83,7 +83,7 @@ SELECTORS = {
         lambda calls: {"repetitions": laws.point_mass(int(calls))},
         lambda calls: calls,
         "Best of K (B.1): Kε₁",
-        {"color": "#000000", "linestyle": "-", "marker": "X"},
+        style.own(style.BLACK, "-", "X"),
     ),
     "algorithm-2": Selector(
         private_tuning(finite()),
@@ -95,19 +95,19 @@ SELECTORS = {
     "selection-0.5": _selection(
         0.5,
         "Selection, γ = 1/2: 2.5ε₁, CL Theorem 1",
-        {"color": "#aa4499", "linestyle": "-.", "marker": "D"},
+        style.own(style.PURPLE, "-.", "D"),
     ),
     "selection-0.1": _selection(
         0.1,
         "Selection, γ = 1/10: 2.1ε₁, CL Theorem 1",
-        {"color": "#0072b2", "linestyle": (0, (5, 1.2)), "marker": "v"},
+        style.own(style.BLUE, style.DASHES, "v"),
     ),
     "algorithm-1": Selector(
         threshold_selection(finite()),
         lambda calls: {"threshold": 1.0, "stop_probability": 1.0 / calls},
         lambda calls: 2.0,
         "LT Algorithm 1: 2ε₁, Theorem 3.1",
-        {"color": "#009e73", "linestyle": "-", "marker": "o"},
+        style.own(style.GREEN, "-", "o"),
     ),
 }
 
@@ -165,33 +165,20 @@ def draw(selected: xr.Dataset, run: Run = Run()) -> Canvas:
         axes.plot(
             x, [selector.factor(count) for count in x], color=look["color"], **claimed
         )
-        axes.plot(
-            calls, lower.sel(selector=name), linestyle="none", marker=look["marker"],
-            color=look["color"], markerfacecolor="white", markersize=5.4, zorder=5,
-        )  # fmt: skip
-    grey: dict[str, Any] = {"color": "#555555"}
-    axes.plot([], [], **grey, label="Exact, on one pair")
-    axes.plot([], [], **grey, **claimed, label="Claim: for every ε₁-DP run")
-    axes.plot([], [], **grey, linestyle="none", marker="o", markerfacecolor="white",
-              label="Audited lower bound (95 %)")  # fmt: skip
+        marks = style.hollow(look, markersize=5.4, zorder=5)
+        axes.plot(calls, lower.sel(selector=name), **marks)
+    axes.plot([], [], color=style.DIM, label="Exact, on one pair")
+    axes.plot([], [], color=style.DIM, **claimed, label="Claim: for every ε₁-DP run")
+    axes.plot([], [], **style.hollow(style.ANY), label=words.AUDITED.capitalize())
     axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_xlim(1.9, 68)
-    axes.set_ylim(0.9, 20)
-    for axis, ticks in (
-        (axes.xaxis, calls),
-        (axes.yaxis, (1, 1.5, 2, 2.5, 3, 5, 10, 20)),
-    ):
-        axis.set_ticks(ticks)
-        axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(which="minor", length=0)
+    axes.set(yscale="log", xlim=(1.9, 68), ylim=(0.9, 20))
+    style.plain_ticks(axes.xaxis, calls)
+    style.plain_ticks(axes.yaxis, (1, 1.5, 2, 2.5, 3, 5, 10, 20))
     axes.set_xlabel("Expected number of runs (Algorithm 1: largest expected number)")
     axes.set_ylabel("Total pure ε, in units of the ε₁ of one run")
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    style.legend_above(figure, axes, 2)
     odds = "e" if epsilon == 1.0 else f"{math.exp(epsilon):.3g}"
-    style.note(
+    return style.captioned(
         figure,
         f"One run has three outcomes and ε₁ = {epsilon:g}: the best is {odds} times as "
         f"likely on the neighbour, the middle one (probability {run.middle:g} there) "
@@ -199,4 +186,3 @@ def draw(selected: xr.Dataset, run: Run = Run()) -> Canvas:
         f"is that of Cohen et al. (CL). Points: {selected.attrs['trials']:,} selections a "
         "side; losses on events too rare to be seen escape them.",
     )
-    return figure

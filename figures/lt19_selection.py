@@ -15,9 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, NullFormatter
 from scipy.interpolate import PchipInterpolator
 
 from figures.common import words
@@ -184,18 +182,18 @@ def selected(
     )
 
 
-_LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
+_LOOKS = {
     "exponential mechanism": (
         "Exponential mechanism, index only: ε",
-        {"color": "#000000", "linestyle": "-", "marker": "p"},
+        style.own(style.BLACK, "-", "p"),
     ),
     "threshold=0.9": (
         "LT Algorithm 1, threshold 0.90: 2ε₁",
-        {"color": "#7f7f7f", "linestyle": "--", "marker": "<"},
+        style.own(style.GREY, "--", "<"),
     ),
     "threshold=0.95": (
         "LT Algorithm 1, threshold 0.95: 2ε₁",
-        {"color": "#7f7f7f", "linestyle": "-", "marker": ">"},
+        style.own(style.GREY, "-", ">"),
     ),
     "eta=1": (
         "LT Algorithm 2 = Geometric η = 1: 3ε₁",
@@ -275,22 +273,11 @@ def points(
         squares = [sum(int(c) * int(v) ** 2 for c, v in zip(row, values, strict=True))
                    for row in counts]  # fmt: skip
         low, high = mean_interval(
-            trials, total, squares, confidence,
-            float(values.min()), float(values.max()),
-        )  # fmt: skip
+            trials, total, squares, confidence, float(values.min()), float(values.max())
+        )
         mean = np.array([each / trials for each in total])
         result[name] = (mean / unit, low / unit, high / unit)
     return result
-
-
-def _axis(axes: Axes) -> None:
-    axes.set_xscale("log")
-    axes.set_xlim(0.92 * LOW, 1.09 * HIGH)
-    axes.set_xticks([0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="x", which="minor", length=0)
-    axes.set_xlabel("Total privacy budget ε for the validation set")
 
 
 def draw(selected: xr.Dataset, search: Search = Search()) -> Canvas:
@@ -311,22 +298,22 @@ def draw(selected: xr.Dataset, search: Search = Search()) -> Canvas:
             style.points(axes, found.total, mean, low, high, look)
     best = models["test"][models["validation"].argmax()] / models["n_test"]
     accuracy.axhline(
-        best, color="#b00020", linewidth=1.0, label="Not private: best on validation"
+        best, color=style.RED, linewidth=1.0, label="Not private: best on validation"
     )
     accuracy.axhline(
         models["test"].mean() / models["n_test"],
-        color="#b00020", linewidth=1.0, linestyle=":", label="A random candidate",
+        color=style.RED, linewidth=1.0, linestyle=":", label="A random candidate",
     )  # fmt: skip
     for axes in (accuracy, regret):
-        _axis(axes)
+        axes.set(xscale="log", xlim=(0.92 * LOW, 1.09 * HIGH))
+        axes.set_xlabel("Total privacy budget ε for the validation set")
+        style.plain_ticks(axes.xaxis, _TOTALS)
     accuracy.set_ylim(0.72, 0.985)
     accuracy.set_ylabel("Expected test accuracy of the selected model")
     regret.set_yscale("log")
-    regret.set_ylim(1e-4, 0.3)
-    regret.set_ylabel("Expected shortfall of its validation accuracy")
-    handles, labels = accuracy.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    style.note(
+    regret.set(ylim=(1e-4, 0.3), ylabel="Expected shortfall of its validation accuracy")
+    style.legend_above(figure, accuracy, 3)
+    return style.captioned(
         figure,
         f"{models['test'].size} models of scikit-learn's digits; one run draws a model "
         f"and adds Laplace noise of scale 1/(nε₁) to its accuracy on n = "
@@ -334,7 +321,5 @@ def draw(selected: xr.Dataset, search: Search = Search()) -> Canvas:
         f"mean {runs}; Algorithm 1 stops with probability 1/{runs} after "
         "each failure, and its thresholds are fixed beforehand. The model and its "
         "noisy score are released; if nothing is, a random model is taken. Pure ε-DP "
-        f"unless marked. Lines: exact laws. Points: {trials:,} selections each, 95 % "
-        "intervals.",
+        f"unless marked. {words.exact_and_seen(trials, 'selections')}",
     )
-    return figure

@@ -12,10 +12,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from figures.common import words
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.noised_bases import random_candidate
@@ -90,14 +89,14 @@ def _threshold(behind: float, look: dict[str, Any]) -> Selector:
 
 
 def _stopping(
-    gamma: Callable[[Landscape], float], words: str, look: dict[str, Any]
+    gamma: Callable[[Landscape], float], written: str, look: dict[str, Any]
 ) -> Selector:
     def params(land: Landscape, epsilon: float) -> dict[str, Any]:
         law = geometric(gamma(land))
         return {"noise_scale": 3.0 / epsilon, "repetitions": law}  # 3 epsilon_1
 
     mechanism = private_tuning(random_candidate("laplace"))
-    return Selector(mechanism, params, f"Algorithm 2, γ = {words}: ε₁ = ε/3", look)
+    return Selector(mechanism, params, f"Algorithm 2, γ = {written}: ε₁ = ε/3", look)
 
 
 SELECTORS = {
@@ -105,23 +104,17 @@ SELECTORS = {
         noisy_max("gumbel", method="race"),
         lambda land, epsilon: {"epsilon": epsilon},
         "Exponential mechanism, index only",
-        {"color": "#000000", "linestyle": "-", "marker": "p"},
+        style.own(style.BLACK, "-", "p"),
     ),
-    "Algorithm 1, best - 10": _threshold(
-        10.0, {"color": "#0072b2", "linestyle": "-", "marker": "<"}
-    ),
-    "Algorithm 1, best - 30": _threshold(
-        30.0, {"color": "#3aa0dd", "linestyle": (0, (5, 1.2)), "marker": ">"}
-    ),
+    "Algorithm 1, best - 10": _threshold(10.0, style.own(style.BLUE, "-", "<")),
+    "Algorithm 1, best - 30": _threshold(30.0, style.own(style.SKY, style.DASHES, ">")),
     "Algorithm 2, beta/2K": _stopping(
-        lambda land: land.stop_probability,
-        "β/(2K)",
-        {"color": "#d55e00", "linestyle": "--", "marker": "s"},
+        lambda land: land.stop_probability, "β/(2K)", style.own(style.ORANGE, "--", "s")
     ),
     "Algorithm 2, 1/K": _stopping(
         lambda land: 1.0 / land.candidates,
         "1/K",
-        {"color": "#8c6d1f", "linestyle": (0, (4, 1, 1, 1)), "marker": "d"},
+        style.own(style.BROWN, style.DASH_DOTS, "d"),
     ),
     "publish all": Selector(
         noisy_max("laplace"),
@@ -212,16 +205,6 @@ def points(
     return result
 
 
-def _axis(axes: Axes, epsilons: np.ndarray) -> None:
-    axes.set_xscale("log")
-    axes.set_xlim(0.9 * epsilons[0], 1.1 * epsilons[-1])
-    axes.set_xticks([0.1, 0.2, 0.5, 1, 2, 5])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="x", which="minor", length=0)
-    axes.set_xlabel("Total ε of what is released")
-
-
 def draw(
     selected: xr.Dataset,
     land: Landscape = Landscape(),
@@ -242,26 +225,24 @@ def draw(
             style.points(axes, epsilons[shown], mean[shown], *ends, selector.look)
     loss, failure = panels
     for axes in panels:
-        _axis(axes, epsilons)
-        axes.set_yscale("log")
+        axes.set(xscale="log", xlabel="Total ε of what is released", yscale="log")
+        axes.set_xlim(0.9 * epsilons[0], 1.1 * epsilons[-1])
+        style.plain_ticks(axes.xaxis, [0.1, 0.2, 0.5, 1, 2, 5])
     loss.axhline(
-        float(scores.max() - scores.mean()), color="#b00020", linewidth=1.0,
+        float(scores.max() - scores.mean()), color=style.RED, linewidth=1.0,
         linestyle=":", label="A random candidate",
     )  # fmt: skip
     loss.set_ylim(2e-2, 100.0)
     loss.set_ylabel("Expected loss q* − q of the selected candidate")
-    failure.set_ylim(1e-4, 1.5)
-    failure.set_ylabel(f"Chance of a loss above {large:g}")
-    handles, labels = loss.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    style.note(
+    failure.set(ylim=(1e-4, 1.5), ylabel=f"Chance of a loss above {large:g}")
+    style.legend_above(figure, loss, 3)
+    return style.captioned(
         figure,
         f"K = {land.candidates} scores of sensitivity 1 between {scores.min():g} and "
         f"{scores.max():g}, few of them good. A run of Algorithms 1 and 2 draws a "
         "candidate and adds Laplace noise of scale 1/ε₁; the candidate and its noisy "
         "score are released. Algorithm 1 stops with probability β/(2K), "
         f"β = {land.beta:g}, after each failure; if it gives up, a random candidate is "
-        "taken. All are pure ε-DP. Lines: exact laws. Points: "
-        f"{selected.attrs['trials']:,} selections each, 95 % intervals.",
+        "taken. All are pure ε-DP. "
+        f"{words.exact_and_seen(selected.attrs['trials'], 'selections')}",
     )
-    return figure

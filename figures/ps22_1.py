@@ -6,7 +6,6 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import positive
@@ -16,8 +15,8 @@ from sims.ps22_1 import trained as trained
 
 TITLE = "Papernot & Steinke 2022, Figure 1: tuned accuracy with and without outliers"
 _SERIES = {
-    "without_outliers": ("without outliers", "#0072b2", "o"),
-    "with_outliers": ("with outliers", "#d55e00", "s"),
+    "without_outliers": ("without outliers", style.BLUE, "o"),
+    "with_outliers": ("with outliers", style.ORANGE, "s"),
 }
 
 
@@ -30,7 +29,7 @@ def _panel(axes: Axes, found: xr.Dataset, name: str) -> None:
     )
     axes.plot(alphas, mean, color=colour, marker=marker, markersize=3.5, label=label)
     axes.plot(
-        alphas, found.optimum, color="#555555", linestyle="--", linewidth=1.1,
+        alphas, found.optimum, color=style.DIM, linestyle="--", linewidth=1.1,
         label="exact optimum",
     )  # fmt: skip
     near = found.near_best.values
@@ -48,11 +47,8 @@ def _panel(axes: Axes, found: xr.Dataset, name: str) -> None:
         f"best at α = {alphas[best]:g}", (alphas[best], mean[best]), (0, -19),
         textcoords="offset points", ha="center", fontsize=8.0,
     )  # fmt: skip
-    axes.set_title(f"Training data {label}")
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator([0.25, 0.5, 1, 2, 4, 8, 16, 32, 64]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.set(title=f"Training data {label}", xscale="log")
+    style.plain_ticks(axes.xaxis, [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64])
     axes.set_xlim(alphas[0], alphas[-1])
     axes.set_xlabel("Regularization weight α (of the hinge loss)")
 
@@ -77,13 +73,10 @@ def draw(
     figure, panels = style.panels(2, width=9.0, height=4.1)
     for name, axes in zip(_SERIES, panels, strict=True):
         _panel(axes, shown.sel(data=name), name)
-    panels[0].set_ylim(0.92, 1.005)
-    panels[0].set_ylabel("Training accuracy")
-    named = {}
-    for axes in panels:
-        handles, labels = axes.get_legend_handles_labels()
-        named |= {label: handle for handle, label in zip(handles, labels, strict=True)}
-    figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=4)
+    panels[0].set(ylim=(0.92, 1.005), ylabel="Training accuracy")
+    entries = [each for axes in panels for each in axes.get_legend_handles_labels()[0]]
+    named = {each.get_label(): each for each in entries}
+    style.legend_above(figure, named.values(), 4)
     without, with_outliers = (
         float(shown["mean"].sel(data=name).idxmax("alpha")) for name in _SERIES
     )
@@ -92,7 +85,7 @@ def draw(
         if without == with_outliers
         else f"at {without:g} without them and {with_outliers:g} with them"
     )
-    style.note(
+    return style.captioned(
         figure,
         "The paper finds the best α around 8 with outliers, and accuracy that falls "
         "with α without. Here the outliers cost a tenth of accuracy, but the best mean "
@@ -104,4 +97,3 @@ def draw(
         "range of α. Eight outliers at (7.9, −8.0) join the negative class; the scales "
         "of the panels differ.",
     )
-    return figure

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 from scipy import special
 
 from figures.common import words
+from figures.common.renyi_overlay import grey_keys
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.tuning.bases import finite
 from jaxsel.families.tuning.private_tuning import private_tuning
@@ -48,7 +48,6 @@ LAWS = {f"{name} of mean {n}": (name, n) for name in MEANS for n in MEANS[name]}
 CONFIDENCE = 0.95  # for which audits are planned
 EVENT = "1"  # the outcome "up to the end"
 RIGHT, TOP = 8.0, 1e6
-_DOTTED = (0, (1, 1.2))
 
 
 class Plan(NamedTuple):
@@ -148,37 +147,20 @@ def draw(
         style.line(axes, [price.epsilon(law) for law in laws], means, legend, **look)
         axes.plot(
             [pair.two_block_epsilon(law, price.delta) for law in laws], means,
-            color=style.LAWS[legend]["color"], linestyle=_DOTTED, linewidth=1.1,
+            color=style.LAWS[legend]["color"], linestyle=style.DOTS, linewidth=1.1,
         )  # fmt: skip
     for law, lower in audited(audits, price=price).items():
         name, mean = LAWS[law]
-        look = style.LAWS[NAMES[name]]
+        bars = style.bars(NAMES[name], elinewidth=1.0, capsize=1.8, clip_on=False)
         # A lower bound: the arrow points to where the truth may be.
-        axes.errorbar(
-            lower, mean, xerr=0.13, xlolims=True, linestyle="none",
-            color=look["color"], marker=look["marker"], markersize=4.2,
-            markerfacecolor="white", markeredgewidth=1.1, elinewidth=1.0, capsize=1.8,
-            clip_on=False, zorder=3,
-        )  # fmt: skip
+        axes.errorbar(lower, mean, xerr=0.13, xlolims=True, **bars)
     axes.set(xlim=(0.0, RIGHT), ylim=(1.0, TOP), yscale="log")
     axes.set_xlabel(f"ε for (ε, {words.scientific(price.delta)})-DP")
     axes.set_ylabel("Expected number of repetitions 𝔼[K]")
-    grey = style.LAWS["Single run"]["color"]
-    marks = [
-        Line2D([], [], linestyle="none", label=" "),
-        Line2D([], [], color=grey, label="thick: theorems (claim)"),
-        Line2D(
-            [], [], color=grey, linestyle=_DOTTED, linewidth=1.1,
-            label="exact, Gaussian pair",
-        ),
-        Line2D(
-            [], [], color=grey, linestyle="none", marker="o", markerfacecolor="white",
-            label="audited lower bound",
-        ),
-    ]  # fmt: skip
     handles, _ = axes.get_legend_handles_labels()
-    axes.legend(handles=[*handles, *marks], loc="upper left")
-    style.note(
+    keys = grey_keys("theorems (claim)", "audited lower bound")
+    axes.legend(handles=[*handles, *keys], loc="upper left")
+    return style.captioned(
         figure,
         f"Base {price.rho:g}-zCDP. Claims: Corollary 4, Theorem 6 with δ̂ by "
         "Lemma 14 (Poisson), composition (naive). Exact and audited: N(0, 1) against "
@@ -186,4 +168,3 @@ def draw(
         "prefers outputs above a cut, then small ones; cut and event planned on exact "
         f"laws, {audits.attrs['trials']:,} trials a side, each bound at 95 %.",
     )
-    return figure

@@ -122,12 +122,11 @@ def draw(
     axes.set(xlim=(low, high), ylim=(0.5, 1.005))
     axes.set_xlabel(f"Privacy ε for (ε, {words.scientific(price.delta)})-DP")
     axes.set_ylabel("Expected quantile = 1 − 𝔼[1/(K+1)]")
-    style.legend(axes, loc="lower right", ncols=2)
-    style.note(
+    axes.legend(loc="lower right", ncols=2)
+    return style.captioned(
         figure,
         f"Base {price.rho:g}-zCDP. Lines: Corollary 4 (negative binomial), Theorem 6 with "
         "δ̂ by Lemma 14 (Poisson), as printed. Points: "
         f"{tuned.attrs['trials']:,} trials each, 95 % intervals. The paper's legend shows "
         "one of η\u00a0=\u00a0±0.5; both are drawn.",
     )
-    return figure

@@ -106,8 +106,8 @@ def draw(
     axes.set_xlabel(f"Privacy loss bound ε for (ε, {words.scientific(price.delta)})-DP")
     share = words.fraction(base_success)
     axes.set_ylabel(f"Success probability = 1 − f(1 − {share})")
-    style.legend(axes, loc="upper left")
-    style.note(
+    axes.legend(loc="upper left")
+    return style.captioned(
         figure,
         f"Base {price.rho:g}-zCDP, succeeds with probability {share}. Lines: "
         "Corollary 4 (negative binomial), Theorem 6 with δ̂ by Lemma 14 (Poisson; "
@@ -116,4 +116,3 @@ def draw(
         f"saturates at √({share}). The paper's legend shows one of η\u00a0=\u00a0±0.5; "
         "both are drawn.",
     )
-    return figure

@@ -14,10 +14,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figures.common import words
 from figures.common.search_accuracy import (
@@ -61,7 +59,6 @@ AXES = {
     "theorem": "ε at δ = {delta}, Theorem 2\n(Poisson: Theorem 6)",
     "envelope": "ε at δ = {delta}, envelope\nbound (this project)",
 }
-_NOT_PRIVATE = "#b00020"
 
 
 class _Window(NamedTuple):
@@ -133,13 +130,10 @@ def _table_panel(axes: Axes, table: AccuracyTable, window: _Window) -> None:
     axes.axvspan(*PAPER_RATES, color="#f0f0f0", linewidth=0)
     axes.plot(
         rates, table.correct.ravel() / table.test_images, ".",
-        color="#444444", markersize=2.2,
+        color=style.DARK, markersize=2.2,
     )  # fmt: skip
     axes.set_xscale("log")
-    axes.set_xticks([0.03, 0.1, 0.3, 1.0, 3.0])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="x", which="minor", length=0)
+    style.plain_ticks(axes.xaxis, [0.03, 0.1, 0.3, 1.0, 3.0])
     axes.set_xlim(0.02, 10.0)
     axes.set_ylim(*window.accuracy)
     title = "\n".join(textwrap.wrap(f"{table.title}:", 34))
@@ -168,7 +162,7 @@ def _search_panel(
             ecolor=to_rgba(style.law(look)["color"], 0.35),
         )  # fmt: skip
     best = table.correct.max() / table.test_images
-    axes.axhline(best, color=_NOT_PRIVATE, linewidth=1.0, label="Not private: the best")
+    axes.axhline(best, color=style.RED, linewidth=1.0, label="Not private: the best")
     if axis != "released":
         axes.axvline(
             training_base(*numbers).epsilon(delta),
@@ -194,12 +188,11 @@ def draw(
 ) -> Canvas:
     """Lines: exact means; points: the paper's experiment, with 95 % intervals."""
     names = [name for name in searched["table"].values if name in TABLES]
-    figure = Canvas(figsize=(10.4, 1.2 + 2.45 * len(names)), layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(
-        len(names), 4, squeeze=False, sharey="row",
-        gridspec_kw={"width_ratios": [0.8, 1, 1, 1]},
+    figure, panels = style.panels(
+        4, len(names), width=10.4, height=1.2 + 2.45 * len(names), sharey="row",
+        width_ratios=[0.8, 1, 1, 1],
     )  # fmt: skip
+    grid = np.array(panels).reshape(-1, 4)
     for name, panels in zip(names, grid, strict=True):
         table = _checked(searched, name)
         means = simulated(searched.sel(table=name), table)
@@ -210,10 +203,8 @@ def draw(
             axes.set_xlim(*window.privacy)
     for text, axes in zip(("Learning rate", *AXES.values()), grid[-1], strict=True):
         axes.set_xlabel(text.format(delta=words.power(delta)))
-    handles, labels = grid[0][2].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=6)
-    style.note(figure, _caption(searched.attrs["trials"], names))
-    return figure
+    style.legend_above(figure, grid[0][2], 6)
+    return style.captioned(figure, _caption(searched.attrs["trials"], names))
 
 
 def _caption(trials: int, names: list[str]) -> str:

@@ -106,18 +106,14 @@ def draw(searched: xr.Dataset, a: A = LARGEST, rho: ZCDP = RHO) -> Canvas:
     """The paper's bounds, the bound for the pair itself, and the simulated divergence."""
     upper, upper_true, lower = np.array([theory(order, a, rho) for order in ORDERS]).T
     figure, (axes,) = style.panels(width=5.8, height=4.3)
-    blue, orange, green = (
-        style.LAWS[name]["color"]
-        for name in ("Logarithmic η = 0", "Geometric η = 1", "Poisson")
-    )
-    axes.plot(ORDERS, upper, color=orange, label="upper bound (claim)")
+    axes.plot(ORDERS, upper, color=style.ORANGE, label="upper bound (claim)")
     axes.plot(
-        ORDERS, upper_true, color=orange, linestyle="--", linewidth=1.1,
+        ORDERS, upper_true, color=style.ORANGE, linestyle="--", linewidth=1.1,
         label=r"the same with the pair's own $D_{\lambda-1}$",
     )  # fmt: skip
-    axes.plot(ORDERS, lower, color=blue, label="lower bound (exact)")
+    axes.plot(ORDERS, lower, color=style.BLUE, label="lower bound (exact)")
     axes.plot(
-        [0.0, RIGHT], [0.0, rho * RIGHT], color=green, linestyle="-.",
+        [0.0, RIGHT], [0.0, rho * RIGHT], color=style.GREEN, linestyle="-.",
         label=r"$D_\lambda(Q\,\|\,Q') = D_\lambda(Q'\,\|\,Q)$",
     )  # fmt: skip
     found, low, high = simulated(searched)
@@ -126,14 +122,12 @@ def draw(searched: xr.Dataset, a: A = LARGEST, rho: ZCDP = RHO) -> Canvas:
         label="simulated (95 % interval)",
     )  # fmt: skip
     axes.set(xlim=(0.0, RIGHT), ylim=(0.0, TOP))
-    axes.set_xlabel(r"Rényi order $\lambda$")
-    axes.set_ylabel("Rényi divergence")
-    style.legend(axes, loc="upper left")
-    style.note(
+    axes.set(xlabel=r"Rényi order $\lambda$", ylabel="Rényi divergence")
+    axes.legend(loc="upper left")
+    return style.captioned(
         figure,
         f"Upper: Corollary 16 (2) with both divergences {rho:g} times their order, "
         "from order 2 on, where it holds. Lower: the pair of Appendix D.2 with a = "
         f"{words.fraction(a)} (not stated in the paper). Points: threshold selection, "
         f"{searched.attrs['trials']:,} trials a side.",
     )
-    return figure

@@ -61,30 +61,20 @@ METHODS: Mapping[str, Mechanism] = {
     "LD, pooled": limited_domain(),
     "LD": limited_domain(),
 }
-_LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "EM-CDP": (
-        "EM-CDP", {"color": "#0072b2", "linestyle": "-", "marker": "o"}
-    ),
-    "StableTopK": (
-        "StableTopK (Algorithm 3)",
-        {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    ),
+_LOOKS = {
+    "EM-CDP": ("EM-CDP", style.own(style.BLUE, "-", "o")),
+    "StableTopK": ("StableTopK (Algorithm 3)", style.own(style.ORANGE, "-", "s")),
     "TS, then EM": (
         "TS, then EM on half the budget",
-        {"color": "#009e73", "linestyle": "-.", "marker": "^"},
+        style.own(style.GREEN, "-.", "^"),
     ),
-    "TS": (
-        "TS alone", {"color": "#009e73", "linestyle": ":", "marker": "v"}
-    ),
-    "LD": (
-        "LD, advanced composition",
-        {"color": "#aa4499", "linestyle": "--", "marker": "D"},
-    ),
+    "TS": ("TS alone", style.own(style.GREEN, ":", "v")),
+    "LD": ("LD, advanced composition", style.own(style.PURPLE, "--", "D")),
     "LD, pooled": (
         "LD, all picks composed at once",
-        {"color": "#7f7f7f", "linestyle": (0, (4, 1, 1, 1)), "marker": "P"},
+        style.own(style.GREY, style.DASH_DOTS, "P"),
     ),
-}  # fmt: skip
+}
 ORDER = ("EM-CDP", "StableTopK", "TS, then EM", "LD")  # the paper's, best first
 _TITLES = {"daily": "new cases of the day", "cumulative": "all cases up to the day"}
 
@@ -247,7 +237,7 @@ def _panel(axes: Axes, tally: xr.DataArray, data: CaseCounts, window: Window) ->
     title = _TITLES[str(tally["kind"].item())]
     if data.generated:
         title += "\nGENERATED DATA: an invented epidemic stands in"
-    axes.set_title(title, color="#b00020" if data.generated else "k")
+    axes.set_title(title, color=style.RED if data.generated else "k")
 
 
 def draw(released: xr.Dataset, window: Window = Window()) -> Canvas:
@@ -259,10 +249,9 @@ def draw(released: xr.Dataset, window: Window = Window()) -> Canvas:
     for kind, axes in zip(kinds, panels, strict=True):
         _panel(axes, shown.tally.sel(kind=kind), cases(kind), window)
     panels[0].set_ylabel(f"mean recall of the top {window.k} states")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    style.legend_above(figure, panels[0], 3)
     seen = findings(shown, window)
-    style.note(
+    return style.captioned(
         figure,
         f"({window.epsilon:g}, {words.power(window.delta)})-DP for the {window.window} "
         f"days of a window; {shown.attrs['trials']:,} releases a day, 95 % intervals. In "
@@ -272,4 +261,3 @@ def draw(released: xr.Dataset, window: Window = Window()) -> Canvas:
         f"{_said(seen['rising'])}. "
         f"Data: {cases(kinds[0]).source}.",
     )
-    return figure

@@ -47,17 +47,12 @@ METHODS: Mapping[str, Mechanism] = {
     "TS": top_stable_sets(),
     "StableTopK": stable_top_k(),
 }
-_LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "StableTopK": (
-        "StableTopK (Algorithm 2)",
-        {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    ),
-    "TS": ("Top Stable", {"color": "#009e73", "linestyle": "-.", "marker": "^"}),
-    "EM-CDP": ("EM-CDP", {"color": "#0072b2", "linestyle": "-", "marker": "o"}),
+_LOOKS = {
+    "StableTopK": ("StableTopK (Algorithm 2)", style.own(style.ORANGE, "-", "s")),
+    "TS": ("Top Stable", style.own(style.GREEN, "-.", "^")),
+    "EM-CDP": ("EM-CDP", style.own(style.BLUE, "-", "o")),
 }
-_GENERAL = (
-    "EM-CDP, for counts moving either way", {"color": "#0072b2", "linestyle": ":"}
-)  # fmt: skip
+_GENERAL = ("EM-CDP, for counts moving either way", style.own(style.BLUE, ":"))
 CURVE = tuple(int(k) for k in np.unique(np.rint(np.geomspace(10, 1500, 33))))
 
 
@@ -195,14 +190,11 @@ def draw(queried: xr.Dataset, query: Query = Query()) -> Canvas:
     general = [exact("EM-CDP, general", k, query)[0] for k in CURVE]
     style.line(axes, CURVE, general, look, label=label)
     axes.set_xscale("log")
-    ticks = [10, 20, 50, 100, 200, 500, 1500]
-    axes.set_xticks(ticks, [str(k) for k in ticks])
-    axes.set_xticks([], minor=True)
+    style.plain_ticks(axes.xaxis, [10, 20, 50, 100, 200, 500, 1500])
     axes.set(xlim=(9.0, 1680.0), ylim=(0.0, 1.04))
-    axes.set_xlabel("k, number of full bins")
-    axes.set_ylabel("recall of the full bins")
-    style.legend(axes, loc="center right", bbox_to_anchor=(0.99, 0.64))
-    style.note(
+    axes.set(xlabel="k, number of full bins", ylabel="recall of the full bins")
+    axes.legend(loc="center right", bbox_to_anchor=(0.99, 0.64))
+    return style.captioned(
         figure,
         f"{query.bins:,} bins, k of them count {query.count}, the rest 0; "
         f"({query.epsilon:g}, {words.power(query.delta)})-DP a query. Lines: exact "
@@ -210,7 +202,6 @@ def draw(queried: xr.Dataset, query: Query = Query()) -> Canvas:
         f"{queried.attrs['trials']:,} simulated queries, 95 % intervals."
         f"{_finding(query, *queried['k'].values[[0, -1]])}",
     )
-    return figure
 
 
 def _finding(query: Query, smallest: int, largest: int) -> str:

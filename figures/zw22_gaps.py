@@ -11,7 +11,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
@@ -36,25 +35,22 @@ SECONDS = 60
 FACTORS = over(0.96, 0.98, 0.99, 1.0, 1.01, 1.02, 1.04)
 RELEASES = over(1, 10, 100)
 
-_BLUE, _ORANGE, _GREEN, _PURPLE = "#0072b2", "#d55e00", "#009e73", "#aa4499"
-_TESTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "gaussian": ("Gaussian test, σ = √(2 log(1.25/δ))/ε", {"color": _PURPLE}),
-    "laplace": ("Laplace test, scale 1/ε", {"color": _ORANGE}),
-    "aligned": ("Gaussian test, σ = 1/ε (same zCDP as Laplace)", {"color": _BLUE}),
+_TESTS = {
+    "gaussian": ("Gaussian test, σ = √(2 log(1.25/δ))/ε", {"color": style.PURPLE}),
+    "laplace": ("Laplace test, scale 1/ε", {"color": style.ORANGE}),
+    "aligned": ("Gaussian test, σ = 1/ε (same zCDP as Laplace)", {"color": style.BLUE}),
 }
-_SELECTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "gumbel": ("Gumbel, Proposition 7", {"color": _BLUE, "linestyle": "-"}),
-    "exponential": ("Exponential, pure DP", {"color": _GREEN, "linestyle": "-."}),
-    "laplace": ("Laplace, pure DP", {"color": _ORANGE, "linestyle": "-"}),
-    "laplace-Thm8": (
-        "Laplace, Theorem 8 alone", {"color": _ORANGE, "linestyle": "--"}
-    ),
-    "gaussian-Cor9": ("Gaussian, Corollary 9", {"color": _PURPLE, "linestyle": "--"}),
+_SELECTIONS = {
+    "gumbel": ("Gumbel, Proposition 7", style.own(style.BLUE, "-")),
+    "exponential": ("Exponential, pure DP", style.own(style.GREEN, "-.")),
+    "laplace": ("Laplace, pure DP", style.own(style.ORANGE, "-")),
+    "laplace-Thm8": ("Laplace, Theorem 8 alone", style.own(style.ORANGE, "--")),
+    "gaussian-Cor9": ("Gaussian, Corollary 9", style.own(style.PURPLE, "--")),
     "gaussian-profile": (
         "Gaussian, composed profile (this project)",
-        {"color": _PURPLE, "linestyle": "-"},
+        style.own(style.PURPLE, "-"),
     ),
-}  # fmt: skip
+}
 _MARKS = {"gaussian": "s", "laplace": "^", "aligned": "o"}
 _MANY = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 _FEW = (1, 3, 10, 30, 100, 300, 1000)
@@ -209,7 +205,7 @@ def _one_test(axes: Axes, found: xr.Dataset, needs: Needs) -> None:
     axes.set_title(f"one test, δ = {words.power(needs.delta)}")
     axes.legend(loc="upper right", fontsize=7.0)
     axes.set_ylim(top=axes.get_ylim()[1] * 6.0)
-    _ticks(axes, found["test_epsilon"].values)
+    style.plain_ticks(axes.xaxis, found["test_epsilon"].values)
 
 
 def _many_tests(axes: Axes, found: xr.Dataset, needs: Needs) -> None:
@@ -219,10 +215,9 @@ def _many_tests(axes: Axes, found: xr.Dataset, needs: Needs) -> None:
         style.line(axes, _MANY, gap, look, label=f"exact: {noise.capitalize()} test")
         _marks(axes, found.sel(noise=noise), needs.failure, look, _MARKS[noise])
     axes.set(xscale="log", yscale="log", xlabel="number of tests")
-    axes.set_ylabel("gap needed, votes")
-    axes.set_title(f"many tests, {_total(needs)} in total")
+    axes.set(ylabel="gap needed, votes", title=f"many tests, {_total(needs)} in total")
     axes.legend(loc="upper left", fontsize=7.5)
-    _ticks(axes, (1, 10, 100, 1000))
+    style.plain_ticks(axes.xaxis, (1, 10, 100, 1000))
 
 
 def _selections(axes: Axes, found: xr.Dataset, needs: Needs) -> None:
@@ -235,7 +230,7 @@ def _selections(axes: Axes, found: xr.Dataset, needs: Needs) -> None:
     axes.set(xscale="log", yscale="log", xlabel="number of selections")
     axes.set_title(f"selecting k among m − 1 gaps, m = {candidates:,}")
     axes.set_ylabel("lead needed over gaps of 0, votes")
-    _ticks(axes, (1, 10, 100, 1000))
+    style.plain_ticks(axes.xaxis, (1, 10, 100, 1000))
 
 
 def _where_curves_end(candidates, needs: Needs = Needs()) -> str:
@@ -250,11 +245,6 @@ def _total(needs: Needs) -> str:
     return f"({needs.epsilon:g}, {words.power(needs.delta)})-DP"
 
 
-def _ticks(axes: Axes, values) -> None:
-    axes.set_xticks(values, [f"{value:g}" for value in values])
-    axes.set_xticks([], minor=True)
-
-
 def draw(
     one_test: xr.Dataset,
     many_tests: xr.Dataset,
@@ -267,15 +257,13 @@ def draw(
         raise InputError(
             "the picture has a panel for each of two numbers of candidates"
         )
-    figure = Canvas(figsize=(9.6, 8.4), layout="constrained")
-    FigureCanvasAgg(figure)
-    (one, many), below = figure.subplots(2, 2)
+    figure, (one, many, *below) = style.panels(2, 2, width=9.6, height=8.4)
     _one_test(one, one_test, needs)
     _many_tests(many, many_tests, needs)
     for axes, candidates in zip(below, sizes, strict=True):
         _selections(axes, selected.sel(candidates=candidates), needs)
     below[0].legend(loc="upper left", fontsize=7.5)
-    style.note(
+    return style.captioned(
         figure,
         f"Success is with probability {1.0 - needs.failure:g}. Top: the set is "
         "released (Algorithms 4 and 5); the printed Gaussian noise is known to be (ε, "
@@ -287,4 +275,3 @@ def draw(
         f"{one_test.attrs['trials']:,} trials at each of {one_test.sizes['factor']} gaps "
         "around.",
     )
-    return figure

@@ -17,7 +17,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 
@@ -251,7 +250,7 @@ def _panel(axes: Axes, tally: xr.DataArray, *, labels: bool) -> None:
     title = f"{title}: {found.candidates:,} places, {found.users:,} users"
     if found.generated:
         title += "\nGENERATED DATA: a power law stands in"
-    axes.set_title(title, pad=4.0, color="#b00020" if found.generated else "k")
+    axes.set_title(title, pad=4.0, color=style.RED if found.generated else "k")
     axes.set(xlim=(-0.55, apart + 1.55), ylim=(at[-1] + 0.55, -1.5))
     axes.set_axis_off()
 
@@ -259,13 +258,11 @@ def _panel(axes: Axes, tally: xr.DataArray, *, labels: bool) -> None:
 def draw(released: xr.Dataset) -> Canvas:
     """One table a data set, coloured by the proportion."""
     names = [str(name) for name in released["places"].values]
-    figure = Canvas(figsize=(11.2, 5.4), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = list(figure.subplots(1, len(names), squeeze=False)[0])
+    figure, panels = style.panels(len(names), width=11.2, height=5.4)
     for name, axes in zip(names, panels, strict=True):
         _panel(axes, released.tally.sel(places=name), labels=axes is panels[0])
     figure.get_layout_engine().set(w_pad=0.12, wspace=0.06)  # type: ignore[union-attr]
-    style.note(
+    return style.captioned(
         figure,
         "Mean proportion of the true top k that is released, (ε, 1/users)-DP; small: "
         f"95 % interval over {released.attrs['trials']:,} trials; bold: not to be told "
@@ -275,4 +272,3 @@ def draw(released: xr.Dataset) -> Canvas:
         "published by Carvalho et al. 2020, on the full data. Data: "
         f"{'; '.join(histogram(name).source for name in names)}.",
     )
-    return figure

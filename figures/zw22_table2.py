@@ -14,11 +14,11 @@ from sims.zw22_table2 import labelled  # noqa: F401
 TITLE = "Zhu & Wang 2022, Table 2: multi-label PATE, accuracy and privacy"
 SECONDS = 38
 LOOKS = {
-    "PATE": {"color": "#0072b2", "linestyle": "-", "marker": "o"},
-    "PATE-tau": {"color": "#009e73", "linestyle": (0, (5, 1.2)), "marker": "^"},
-    "StableTopK": {"color": "#d55e00", "linestyle": "-", "marker": "s"},
-    "Gaussian, gaps released": {"color": "#aa4499", "linestyle": "-.", "marker": "D"},
-    "Gaussian, corollaries": {"color": "#000000", "linestyle": "--", "marker": "v"},
+    "PATE": style.own(style.BLUE, "-", "o"),
+    "PATE-tau": style.own(style.GREEN, style.DASHES, "^"),
+    "StableTopK": style.own(style.ORANGE, "-", "s"),
+    "Gaussian, gaps released": style.own(style.PURPLE, "-.", "D"),
+    "Gaussian, corollaries": style.own(style.BLACK, "--", "v"),
 }
 _LABELS = {
     "PATE": "PATE, {labels} labels",
@@ -113,11 +113,8 @@ def _curves(axes, row: xr.Dataset, asked: Labelling) -> None:
             epsilon, estimates = zip(*found, strict=True)
             value, low, high = zip(*estimates, strict=True)
             style.points(axes, epsilon, value, low, high, look)
-    axes.set_xscale("log")
-    axes.set(xlim=(0.47, 107.0), ylim=(0.57, 1.015))
-    axes.set_xticks([0.5, 1, 2, 5, 10, 20, 50, 100])
-    axes.set_xticklabels(["0.5", "1", "2", "5", "10", "20", "50", "100"])
-    axes.minorticks_off()
+    axes.set(xscale="log", xlim=(0.47, 107.0), ylim=(0.57, 1.015))
+    style.plain_ticks(axes.xaxis, [0.5, 1, 2, 5, 10, 20, 50, 100])
     axes.set_xlabel(
         f"ε of {scenario.truth.shape[0]} queries at δ = {words.scientific(asked.delta)}"
     )
@@ -150,9 +147,8 @@ def draw(labelled: xr.Dataset, asked: Labelling = Labelling()) -> Canvas:
     for axes, letter in zip(panels, letters, strict=True):
         _curves(axes, labelled.sel(scenario=letter), asked)
     panels[0].set_ylabel("Share of labels that are right")
-    style.legend(panels[0], loc="lower right", fontsize=7.3)
-    style.note(figure, _caption(labelled, asked))
-    return figure
+    panels[0].legend(loc="lower right", fontsize=7.3)
+    return style.captioned(figure, _caption(labelled, asked))
 
 
 def _caption(labelled: xr.Dataset, asked: Labelling = Labelling()) -> str:

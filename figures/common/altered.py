@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from jaxsel.pictures import style
 from sims.experiment import Settings, shown
 
-RED = "#b00020"
 _LETTERS = 13.0  # an inch, in the warning's type
 _LINE, _PAD = 0.155, 0.06  # inches: of a line, and around the warning
 _MARGIN = 0.04  # beyond the outermost point, as a share of the panel
@@ -57,7 +57,7 @@ def _note(figure: Figure, lines: list[str]) -> None:
         legend.set_bbox_to_anchor((0.0, 0.0, 1.0, share), figure.transFigure)
     figure.text(
         _PAD / width, 1.0 - _PAD / (height + strip), "\n".join(lines),
-        color=RED, fontsize=8.5, ha="left", va="top", linespacing=1.25,
+        color=style.RED, fontsize=8.5, ha="left", va="top", linespacing=1.25,
     ).set_in_layout(False)  # fmt: skip
 
 

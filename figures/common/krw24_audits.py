@@ -10,9 +10,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from figures.common import words
 from figures.common.krw24_shared import KINDS, natural_epsilon
 from jaxsel.auditing.audit_bounds import delta_lower_bound, epsilon_lower_bound
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
+from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, describe
 from sims.common.worst_rankings import GaussianBase
 
@@ -153,20 +155,11 @@ def audited_deltas(
 
 def arrows(axes: Axes, x, y, ranking: str, label: str | None, **settings) -> None:
     """Audited lower bounds: the arrow points to where the truth may be."""
-    chosen = {
-        "color": KINDS[ranking]["color"],
-        "marker": "o" if ranking == "adversarial" else "s",
-        "linestyle": "none",
-        "markersize": 4.4,
-        "markerfacecolor": "white",
-        "markeredgewidth": 1.1,
-        "elinewidth": 1.0,
-        "capsize": 1.8,
-        "lolims": True,
-        "zorder": 4,
-        "label": label,
-    }
-    axes.errorbar(x, y, **(chosen | settings))
+    marker = "o" if ranking == "adversarial" else "s"
+    look = style.own(KINDS[ranking]["color"], marker=marker)
+    chosen = {"markersize": 4.4, "elinewidth": 1.0, "capsize": 1.8, "zorder": 4}
+    bars = style.bars(look, **(chosen | settings))
+    axes.errorbar(x, y, lolims=True, label=label, **bars)
 
 
 def audited_points(axes: Axes, found: dict[str, list[Audited]]) -> None:
@@ -176,5 +169,5 @@ def audited_points(axes: Axes, found: dict[str, list[Audited]]) -> None:
         delta = np.array([each.delta for each in shown])
         arrows(
             axes, [each.epsilon for each in shown], delta, ranking,
-            f"audited lower bound (95 %), {ranking} order", yerr=1.5 * delta,
+            f"{words.AUDITED}, {ranking} order", yerr=1.5 * delta,
         )  # fmt: skip

@@ -4,70 +4,83 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, NullFormatter
 from scipy.interpolate import PchipInterpolator
 
-from figures.common.krw24_dp_sgd import Audited
+from figures.common import krw24_dp_sgd as shared
+from figures.common.krw24_shared import LABELS as GAUSSIAN
+from figures.common.words import AUDITED
+from jaxsel.pictures import style
+from sims.common.dp_sgd_runs import DpSgd
 
 # As in Figures 2 to 4 where a statement is shown there.
-LOOKS: Mapping[str, dict[str, Any]] = {
-    "single": {"color": "#8c6d1f", "linestyle": ":"},
-    "renyi": {"color": "#7f7f7f", "linestyle": "--"},
-    "profile": {"color": "#d55e00", "linestyle": "-"},
-    "renyi-profile": {"color": "#aa4499", "linestyle": (0, (3, 1, 1, 1))},
-    "envelope": {"color": "#0072b2", "linestyle": "-", "linewidth": 2.2},
-    "natural": {"color": "#009e73", "linestyle": "-.", "linewidth": 1.2},
+LOOKS = {
+    "single": style.own(style.BROWN, ":"),
+    "renyi": style.own(style.GREY, "--"),
+    "profile": style.own(style.ORANGE, "-"),
+    "renyi-profile": style.own(style.PURPLE, (0, (3, 1, 1, 1))),
+    "envelope": style.own(style.BLUE, "-", linewidth=2.2),
+    "natural": style.own(style.GREEN, "-.", linewidth=1.2),
 }
 LABELS = {
     "single": "one run, not tuned",
-    "renyi": "RDP, Theorem 5.1 (claim)",
-    "profile": "Theorem 5.2 (claim)",
+    "renyi": GAUSSIAN["RDP"],
+    "profile": GAUSSIAN["profile"],
     "renyi-profile": "RDP, Theorem 5.6 with δ̂ from the profile (claim)",
-    "envelope": "envelope bound (this project)",
-    "natural": "exact, natural order",
-    "exact": "exact, adversarial order",
-    "audited-natural": "audited lower bound (95 %), natural order",
-    "audited-adversarial": "audited lower bound (95 %), adversarial order",
+    "envelope": GAUSSIAN["envelope"],
+    "natural": GAUSSIAN["natural"],
+    "exact": GAUSSIAN["adversarial"],
+    "audited-natural": f"{AUDITED}, natural order",
+    "audited-adversarial": f"{AUDITED}, adversarial order",
 }
-_OPEN = {"markersize": 5.4, "markerfacecolor": "white"}
-_MARKS: Mapping[str, dict[str, Any]] = {
-    "exact": {"color": "#000000", "marker": "o", "markersize": 3.0},
-    "audited-natural": {"color": "#009e73", "marker": "^", **_OPEN},
-    "audited-adversarial": {"color": "#000000", "marker": "o", **_OPEN},
+_EXACT = style.own(style.BLACK, "none", "o", markersize=3.0)
+_NATURAL = style.own(style.GREEN, marker="^")
+_MARKS = {
+    "exact": _EXACT,
+    "audited-natural": style.hollow(_NATURAL, markersize=5.4),
+    "audited-adversarial": style.hollow(_EXACT, markersize=5.4),
 }
-# The key that stands for the marks of ``audited_marks``.
+# The key that stands for the marks of audits.
 _GROUPS = {"audited": ("audited-natural", "audited-adversarial")}
 
 
 def _marks(axes: Axes, x, y, name: str) -> None:
-    axes.plot(
-        x, y, linestyle="none", markeredgewidth=1.0, zorder=4, clip_on=False,
-        **_MARKS[name],
-    )  # fmt: skip
+    axes.plot(x, y, markeredgewidth=1.0, zorder=4, clip_on=False, **_MARKS[name])
 
 
-def exact_marks(axes: Axes, x, y) -> None:
-    """Exact values in the adversarial order."""
-    _marks(axes, x, y, "exact")
+def simulated_profile(axes: Axes, tuned: xr.Dataset, at: np.ndarray, least: float):
+    """What is exact and what is audited of delta(epsilon), beside the statements.
 
-
-def audited_marks(axes: Axes, found: Audited) -> None:
-    """Audited bounds in both orders, and exact values in the adversarial order."""
+    Args:
+      axes: its ends are set, too.
+      tuned: counts of the best of K runs.
+      at: epsilons of the curves.
+      least: the exact epsilon at DELTA in the adversarial order.
+    """
+    axes.plot(at, shared.natural_profile(tuned, at), **LOOKS["natural"])
+    found = shared.audited(tuned)
     for order, name in enumerate(_GROUPS["audited"]):
         _marks(axes, found.lower[order], found.delta, name)
-    exact_marks(axes, found.exact[1], found.delta)
+    _marks(axes, found.exact[1], found.delta, "exact")
+    _marks(axes, [least], [shared.DELTA], "exact")
+    axes.set(yscale="log", xlim=(0.0, at[-1]), ylim=(1e-8, 1.3), xlabel="ε")
+
+
+def searched_marks(
+    axes: Axes, runs: tuple[DpSgd, ...], family: str, means: Sequence[float]
+) -> None:
+    """Exact epsilons in the adversarial order against E[K]."""
+    worst = [shared.adversarial_epsilon(runs, family, mean) for mean in means]
+    _marks(axes, means, worst, "exact")
 
 
 def keys(names: Sequence[str], labels: Mapping[str, str] = LABELS) -> list[Line2D]:
     """Legend entries: names of LOOKS, "exact" and "audited"."""
-    found = []
-    for name in (each for group in names for each in _GROUPS.get(group, (group,))):
-        settings: dict[str, Any] = dict(LOOKS.get(name, {"linestyle": "none"}))
-        settings |= _MARKS.get(name, {})
-        found.append(Line2D([], [], label=labels[name], **settings))
-    return found
+    looks = LOOKS | _MARKS
+    named = (each for group in names for each in _GROUPS.get(group, (group,)))
+    return [Line2D([], [], label=labels[name], **looks[name]) for name in named]
 
 
 def mean_curve(axes: Axes, means, values, look: Mapping[str, Any], **settings) -> None:
@@ -87,8 +100,5 @@ def mean_curve(axes: Axes, means, values, look: Mapping[str, Any], **settings) -
 
 def mean_axis(axes: Axes, ticks: Sequence[float]) -> None:
     """A logarithmic axis for E[K] with these ticks in plain numbers."""
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
-    axes.set_xlabel("expected number of runs m = E[K]")
+    axes.set(xscale="log", xticks=ticks, xlabel="expected number of runs m = E[K]")
+    style.plain_ticks(axes.xaxis)

@@ -6,7 +6,7 @@ ranking. All deltas are the larger of both directions of the divergence.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -29,6 +29,7 @@ from jaxsel.families.tuning.bounds.envelope import (
 )
 from jaxsel.families.tuning.bounds.profiles import ProfileBound, profile_bounds
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
+from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.line_rankings import LaplaceBase, LineBase, StepBase, worst_rankings
 from sims.common.worst_rankings import GaussianBase
@@ -36,15 +37,14 @@ from sims.common.worst_rankings import GaussianBase
 _POINTS = 65  # epsilons of a curve
 _EVERY = 2  # at each second of them a worst ranking is sought
 
-_GREEN = KINDS["natural"]["color"]
-LOOKS: dict[str, dict[str, Any]] = {
+LOOKS = {
     "RDP": KINDS["RDP"],
     "profile": KINDS["profile"],
     "envelope": KINDS["envelope"],
     "adversarial": KINDS["adversarial"],
-    "aligned": {"color": _GREEN, "linestyle": "-", "linewidth": 1.0},
-    "anti-aligned": {"color": _GREEN, "linestyle": "--", "linewidth": 1.2},
-    "independent": {"color": _GREEN, "linestyle": (0, (1, 1.6)), "linewidth": 1.2},
+    "aligned": style.own(style.GREEN, "-", linewidth=1.0),
+    "anti-aligned": style.own(style.GREEN, "--", linewidth=1.2),
+    "independent": style.own(style.GREEN, (0, (1, 1.6)), linewidth=1.2),
 }
 """Appearance of each rung, from the weakest claim down."""
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from figures.common import words
 from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import RenyiCurve, log_delta_at_order
@@ -25,6 +26,7 @@ from jaxsel.families.tuning.bounds.envelope import (
     envelope_profile,
 )
 from jaxsel.language.domains import probability
+from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
 from sims.common.worst_rankings import GaussianBase
 
@@ -33,17 +35,18 @@ Delta = Annotated[float, probability("delta at which epsilons are compared")]
 
 _CURVE_POINTS = 61
 
-_DOTTED = (0, (1, 1.2))
-KINDS: dict[str, dict[str, Any]] = {
-    "RDP": {"color": "#7f7f7f", "linestyle": "--", "linewidth": 1.5},
-    "profile": {"color": "#d55e00", "linestyle": "-", "linewidth": 1.6},
-    "envelope": {"color": "#0072b2", "linestyle": "-", "linewidth": 2.4, "alpha": 0.5},
-    "adversarial": {"color": "#000000", "linestyle": _DOTTED, "linewidth": 1.4},
-    "natural": {"color": "#009e73", "linestyle": "-.", "linewidth": 1.3},
+KINDS = {
+    "RDP": style.own(style.GREY, "--", linewidth=1.5),
+    "profile": style.own(style.ORANGE, "-", linewidth=1.6),
+    "envelope": style.own(style.BLUE, "-", linewidth=2.4, alpha=0.5),
+    "adversarial": style.own(style.BLACK, style.DOTS, linewidth=1.4),
+    "natural": style.own(style.GREEN, "-.", linewidth=1.3),
 }
 """Appearance of each kind of curve where one law of K has a panel to itself."""
 
-_LABELS = {
+LABELS = {
+    "RDP": "RDP, Theorem 5.1 (claim)",
+    "profile": "Theorem 5.2 (claim)",
     "envelope": "envelope bound (this project)",
     "adversarial": "exact, adversarial order",
     "natural": "exact, natural order",
@@ -52,7 +55,16 @@ _LABELS = {
 
 def kind(name: str, label: str | None = None) -> dict[str, Any]:
     """Keywords for ``Axes.plot``: look and label of a kind of curve."""
-    return KINDS[name] | {"label": label or _LABELS[name]}
+    return KINDS[name] | {"label": label or LABELS[name]}
+
+
+def told(base: GaussianBase, law: str) -> str:
+    """The beginning of a caption: the base, the law of K in words, and the pair."""
+    return (
+        f"Base: Gaussian mechanism, sensitivity 1, σ = {base.noise_multiplier:g}; "
+        f"K {law} Exact and audited: N(0, 1) against "
+        f"N({words.fraction(base.means[1])}, 1), the worse direction"
+    )
 
 
 # --- Exact laws -----------------------------------------------------------------------

@@ -116,6 +116,17 @@ def simple_claims(
     )  # fmt: skip
 
 
+def grey_keys(claims: str, seen: str) -> list[Line2D]:
+    """Legend entries of what each law of K has in its own colour."""
+    exact = style.own(style.GREY, style.DOTS, linewidth=1.1)
+    return [
+        Line2D([], [], linestyle="none", label=" "),
+        Line2D([], [], color=style.GREY, label=f"thick: {claims}"),
+        Line2D([], [], **exact, label="exact, Gaussian pair"),
+        Line2D([], [], **style.hollow("Single run", marker="o"), label=seen),
+    ]
+
+
 def renyi_figure(
     panels: Sequence[tuple[xr.Dataset, Sequence[Repetitions]]],
     pair: GaussianPair,
@@ -153,7 +164,7 @@ def renyi_figure(
             inside = overlay.exact <= top
             axes.plot(
                 overlay.order[inside], overlay.exact[inside],
-                color=colour, linestyle=(0, (1, 1.2)), linewidth=1.1,
+                color=colour, linestyle=style.DOTS, linewidth=1.1,
             )  # fmt: skip
             estimate, low, high = overlay.points
             shown = estimate <= top
@@ -161,27 +172,13 @@ def renyi_figure(
                 axes, overlay.point_order[shown], estimate[shown], low[shown], high[shown],
                 "Single run", **look,
             )  # fmt: skip
-        axes.set_title(title)
-        axes.set_xlabel(r"Rényi order $\lambda$")
-        axes.set_xlim(0.0, float(np.ceil(orders_drawn[-1])))
-        axes.set_ylim(0.0, top)
+        axes.set(title=title, xlabel=r"Rényi order $\lambda$")
+        axes.set(xlim=(0.0, float(np.ceil(orders_drawn[-1]))), ylim=(0.0, top))
     drawn[0].set_ylabel(r"Rényi divergence $D_\lambda(A(x)\,\|\,A(x'))$")
-    grey = style.LAWS["Single run"]["color"]
-    marks = [
-        Line2D([], [], linestyle="none", label=" "),
-        Line2D([], [], color=grey, label=f"thick: {claim_label}"),
-        Line2D(
-            [], [], color=grey, linestyle=(0, (1, 1.2)), linewidth=1.1,
-            label="exact, Gaussian pair",
-        ),
-        Line2D(
-            [], [], color=grey, linestyle="none", marker="o", markerfacecolor="white",
-            label="simulated, Gaussian pair\n(95 % interval)",
-        ),
-    ]  # fmt: skip
     handles, _ = drawn[0].get_legend_handles_labels()
-    figure.legend(handles=[*handles, *marks], loc="outside right center")
-    style.note(
+    keys = grey_keys(claim_label, "simulated, Gaussian pair\n(95 % interval)")
+    figure.legend(handles=[*handles, *keys], loc="outside right center")
+    return style.captioned(
         figure,
         f"Base algorithm: {pair.rho:g}-zCDP{note} Gaussian pair: N(0, 1) against "
         f"N(√{2.0 * pair.rho:g}, 1), the best of K runs by the score above each panel; "
@@ -189,4 +186,3 @@ def renyi_figure(
         "output, where they resolve the exact curve to 5 %; all limits of a pair hold "
         "together.",
     )
-    return figure

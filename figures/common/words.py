@@ -1,6 +1,8 @@
-"""Numbers as the figures write them."""
+"""Numbers as the figures write them, and what their legends say."""
 
 import math
+
+AUDITED = "audited lower bound (95 %)"
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -13,6 +15,16 @@ def power(number: float, base: int = 10) -> str:
     mantissa = number / float(base) ** exponent
     times = "" if math.isclose(mantissa, 1.0) else f"{mantissa:.4g}·"
     return f"{times}{base}{str(exponent).translate(_RAISED)}"
+
+
+def epsilon_at(delta: float) -> str:
+    """A label: epsilon at this delta."""
+    return f"ε at δ = {power(delta)}"
+
+
+def exact_and_seen(trials: int, what: str) -> str:
+    """A caption's end where laws are lines, and simulations points."""
+    return f"Lines: exact laws. Points: {trials:,} {what} each, 95 % intervals."
 
 
 def scientific(number: float) -> str:

@@ -103,15 +103,15 @@ def _panel(
     if bound is not None:
         epsilon, least, runs = bound
         axes.plot(
-            epsilon, least, label=f"Limit, E[K] ≤ {runs:.4g}", color="#000000",
+            epsilon, least, label=f"Limit, E[K] ≤ {runs:.4g}", color=style.BLACK,
             linestyle="-.", linewidth=1.2,
         )  # fmt: skip
     axes.axvline(
-        planned.one_run, label="One run, no search", color="#444444", linestyle=":"
+        planned.one_run, label="One run, no search", color=style.DARK, linestyle=":"
     )
     axes.plot(
         [planned.epsilon], [star], label="The plan", zorder=4, marker="*",
-        markersize=11, color="#000000", linestyle="none",
+        markersize=11, color=style.BLACK, linestyle="none",
     )  # fmt: skip
     axes.set_yscale("log")
     axes.invert_yaxis()
@@ -155,7 +155,7 @@ def draw(planned: Planned, curves: Sequence[Curve], bound: Bound | None = None):
             axes[1].set_ylim(1.3, max(_LEAST_MISS, _least(curves, bound, planned)))
             axes[1].set_ylabel(f"chance to miss the best {planned.good:g}")
             axes[1].set_title("What a surer winner costs")
-        style.legend(axes[0], loc="lower right")
+        axes[0].legend(loc="lower right")
         words = (
             f"One run: {planned.base}. Upper right is a better winner for more privacy "
             "spent; along a curve E[K] grows from 1 to ten times the plan's."
@@ -165,8 +165,7 @@ def draw(planned: Planned, curves: Sequence[Curve], bound: Bound | None = None):
                 " Limit: no law of K with so few runs does better if its ε holds for every "
                 "run with this guarantee (group privacy, after Talwar 2025)."
             )
-        style.note(figure, words)
-    return figure
+        return style.captioned(figure, words)
 
 
 def _least(curves: Sequence[Curve], bound: Bound | None, planned: Planned) -> float:

@@ -10,7 +10,7 @@ from jaxsel.pictures import style
 
 PROVEN, GAUSSIAN = style.law("Logarithmic η = 0"), style.law("Geometric η = 1")
 # Black itself would be left to whoever shows the picture.
-INK, FAINT = "#010101", "#7f7f7f"
+INK, FAINT = "#010101", style.GREY
 
 
 class Drawn(NamedTuple):
@@ -67,13 +67,9 @@ def draw_profile(drawn: Drawn) -> Figure:
             )  # fmt: skip
         else:
             axes.axvline(drawn.epsilon, label="as stated", color=INK, linewidth=1.0)
-        axes.set_yscale("log")
-        axes.set_ylim(least, 1.5)
-        axes.set_xlim(0.0, None)
-        axes.set_xlabel("ε")
-        axes.set_ylabel("δ")
-        axes.set_title("Privacy profile")
-        style.legend(axes, loc="lower left")
+        axes.set(yscale="log", ylim=(least, 1.5))
+        axes.set(xlim=(0.0, None), xlabel="ε", ylabel="δ", title="Privacy profile")
+        axes.legend(loc="lower left")
     return figure
 
 
@@ -100,12 +96,8 @@ def draw_tradeoff(drawn: Drawn) -> Figure:
             label="as stated", marker="o", markersize=6, color=INK, linestyle="none",
             zorder=4,
         )  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlim(float(drawn.falses[0]), 1.0)
-        axes.set_ylim(float(drawn.falses[0]), 1.5)
-        axes.set_xlabel("false positive rate")
-        axes.set_ylabel("true positive rate")
-        axes.set_title("What any test can do")
-        style.legend(axes, loc="lower right")
+        axes.set(xscale="log", yscale="log", xlim=(float(drawn.falses[0]), 1.0))
+        axes.set(ylim=(float(drawn.falses[0]), 1.5), xlabel="false positive rate")
+        axes.set(ylabel="true positive rate", title="What any test can do")
+        axes.legend(loc="lower right")
     return figure

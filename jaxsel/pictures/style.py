@@ -3,15 +3,19 @@
 import contextlib
 import logging
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+from jaxsel.host.intervals import clopper_pearson
 
 SETTINGS: Mapping[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -43,21 +47,37 @@ _CAPTION_LETTERS = 18.3  # an inch, in the caption's type
 
 # A palette that stays apart for colour-blind readers (Okabe & Ito, darkened where the
 # original is too light for thin lines), and a line pattern for print without colour.
-_BLUE, _ORANGE, _GREEN = "#0072b2", "#d55e00", "#009e73"
-_PURPLE, _BROWN, _BLACK, _GREY = "#aa4499", "#8c6d1f", "#000000", "#7f7f7f"
-_SKY, _PINK = "#3aa0dd", "#e377a2"
+BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"
+PURPLE, BROWN, BLACK, GREY = "#aa4499", "#8c6d1f", "#000000", "#7f7f7f"
+SKY, PINK = "#3aa0dd", "#e377a2"
+DARK = "#444444"  # of words, and of what has no colour
+RED = "#b00020"  # of what is not private, and of warnings
+DIM = "#555555"  # of what stands for every colour, in legends
+
+DOTS, DASHES, DASH_DOTS = (0, (1, 1.2)), (0, (5, 1.2)), (0, (4, 1, 1, 1))
+
+
+def own(color, linestyle: Any = "-", marker: str | None = None, **settings):
+    """A look that is not a law's: keywords for ``Axes.plot``."""
+    found: dict[str, Any] = {"color": color, "linestyle": linestyle}
+    return found | ({} if marker is None else {"marker": marker}) | settings
+
+
+ANY: Mapping[str, Any] = own(DIM, "-", "o")
+"""Stands for every look, in legends."""
+
 
 LAWS: Mapping[str, Mapping[str, Any]] = {
-    "η = −0.5": {"color": _SKY, "linestyle": (0, (5, 1.2)), "marker": "v"},
-    "Logarithmic η = 0": {"color": _BLUE, "linestyle": "-", "marker": "o"},
-    "η = 0.5": {"color": _PURPLE, "linestyle": (0, (7, 1.5)), "marker": "D"},
-    "Geometric η = 1": {"color": _ORANGE, "linestyle": "--", "marker": "s"},
-    "η = 2": {"color": _PINK, "linestyle": (0, (4, 1, 1, 1)), "marker": "P"},
-    "η = 5": {"color": _BROWN, "linestyle": (0, (4, 1, 1, 1)), "marker": "h"},
-    "Poisson": {"color": _GREEN, "linestyle": "-.", "marker": "^"},
-    "Binomial": {"color": _BROWN, "linestyle": (0, (3, 1, 1, 1, 1, 1)), "marker": "d"},
-    "Single run": {"color": _GREY, "linestyle": ":", "marker": "."},
-    "Naive repetition": {"color": _BLACK, "linestyle": ":", "marker": "x"},
+    "η = −0.5": own(SKY, DASHES, "v"),
+    "Logarithmic η = 0": own(BLUE, "-", "o"),
+    "η = 0.5": own(PURPLE, (0, (7, 1.5)), "D"),
+    "Geometric η = 1": own(ORANGE, "--", "s"),
+    "η = 2": own(PINK, DASH_DOTS, "P"),
+    "η = 5": own(BROWN, DASH_DOTS, "h"),
+    "Poisson": own(GREEN, "-.", "^"),
+    "Binomial": own(BROWN, (0, (3, 1, 1, 1, 1, 1)), "d"),
+    "Single run": own(GREY, ":", "."),
+    "Naive repetition": own(BLACK, ":", "x"),
 }
 """Appearance of each law of K, by the name the legends use."""
 
@@ -68,7 +88,7 @@ _HUES = (
 HUES: tuple[Mapping[str, Any], ...] = tuple(LAWS[name] for name in _HUES)
 """Appearances of a sweep's hues, those most easily told apart first."""
 
-NEUTRAL: Mapping[str, Any] = {"color": _GREY, "linestyle": ":"}
+NEUTRAL: Mapping[str, Any] = own(GREY, ":")
 
 
 Look = str | Mapping[str, Any]
@@ -93,12 +113,17 @@ def applied() -> Iterator[None]:
 
 
 def panels(
-    columns: int = 1, *, width: float | None = None, height: float = 3.4, **settings
+    columns: int = 1,
+    rows: int = 1,
+    *,
+    width: float | None = None,
+    height: float = 3.4,
+    **settings,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side; sizes in inches.
+    """A figure with panels, in the order of reading; sizes in inches.
 
     Args:
-      columns: number of panels.
+      columns, rows: number of panels side by side, and below one another.
       width: of the whole figure; default 5.2 for one panel, 4.6 for each of several.
       height: of the whole figure.
       **settings: for ``Figure.subplots``, such as sharey.
@@ -106,8 +131,8 @@ def panels(
     width = (5.2 if columns == 1 else 4.6 * columns) if width is None else width
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(1, columns, squeeze=False, **settings)[0]
-    return figure, list(axes)
+    axes = figure.subplots(rows, columns, squeeze=False, **settings)
+    return figure, list(axes.ravel())
 
 
 def line(axes: Axes, x, y, name: Look, *, label: str | None = None, **settings):
@@ -117,40 +142,68 @@ def line(axes: Axes, x, y, name: Look, *, label: str | None = None, **settings):
     return axes.plot(x, y, label=label, **(law(name) | settings))[0]
 
 
+def hollow(name: Look, **settings) -> dict[str, Any]:
+    """Open markers without a line, as keywords for ``Axes.plot``."""
+    shown = {key: look(name)[key] for key in ("color", "marker")}
+    return shown | {"linestyle": "none", "markerfacecolor": "white"} | settings
+
+
+def bars(name: Look, **settings) -> dict[str, Any]:
+    """Such markers with thin bars, as keywords for ``Axes.errorbar``."""
+    thin = {"markeredgewidth": 1.1, "elinewidth": 1.1, "capsize": 2.2}
+    return hollow(name, markersize=4.2, zorder=3, **thin) | settings
+
+
 def points(axes: Axes, x, y, low, high, name: Look, **settings):
     """Simulated values with their confidence intervals, in the look of a law of K."""
     x, y, low, high = (np.asarray(each) for each in (x, y, low, high))
     # A rounding below zero would be refused by Matplotlib.
     reach = np.maximum(np.stack([y - low, high - y]), 0.0)
-    found = look(name)
-    chosen = {
-        "color": found["color"],
-        "marker": found["marker"],
-        "linestyle": "none",
-        "markersize": 4.2,
-        "markerfacecolor": "white",
-        "markeredgewidth": 1.1,
-        "elinewidth": 1.1,
-        "capsize": 2.2,
-        "zorder": 3,
-    }
-    return axes.errorbar(x, y, yerr=reach, **(chosen | settings))
+    return axes.errorbar(x, y, yerr=reach, **bars(name, **settings))
 
 
-def legend(axes: Axes, **settings):
-    """The legend of a panel, in the order of drawing, curves before other marks."""
-    handles, labels = axes.get_legend_handles_labels()
-    return axes.legend(handles, labels, **settings)
+def shares(axes: Axes, x, counts, trials: int, name: Look) -> None:
+    """Shares of trials with exact 95 % intervals, as ``points``.
+
+    What was never seen is left out: a logarithmic axis has no place for it.
+    """
+    counts = np.asarray(counts)
+    seen = counts > 0
+    low, high = (each[seen] for each in clopper_pearson(counts, trials, 0.95))
+    points(axes, np.asarray(x)[seen], counts[seen] / trials, low, high, name)
 
 
-def note(figure: Figure, text: str) -> None:
-    """A caption under the figure, in small type: what was assumed and what is shown.
+def plain_ticks(axis: Axis, values=None) -> None:
+    """Plain numbers at the ticks of a logarithmic axis.
+
+    Args:
+      axis: of a panel.
+      values: the only ticks; default those that it has.
+    """
+    if values is not None:
+        axis.set_major_locator(FixedLocator(values))
+        axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def legend_above(figure: Figure, entries: Axes | Iterable, columns: int, **settings):
+    """A legend above all panels, of one of them or of artists that have labels."""
+    if isinstance(entries, Axes):
+        entries, _ = entries.get_legend_handles_labels()
+    place = {"loc": "outside upper center", "ncols": columns}
+    return figure.legend(handles=list(entries), **place, **settings)
+
+
+def captioned(figure: Figure, text: str) -> Figure:
+    """The figure with a caption in small type: what was assumed and what is shown.
 
     It is broken into lines that fit the figure.
     """
     width = int(_CAPTION_LETTERS * figure.get_size_inches()[0])
     lines = textwrap.fill(text, width)
-    figure.supxlabel(lines, fontsize=7.0, color="#444444", x=0.01, ha="left")
+    figure.supxlabel(lines, fontsize=7.0, color=DARK, x=0.01, ha="left")
+    return figure
 
 
 def save(figure: Figure, stem: str | Path, formats: Sequence[str] = ("png", "pdf")):

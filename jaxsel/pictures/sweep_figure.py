@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
@@ -52,11 +51,12 @@ def drawn(dataset: "xarray.Dataset", chosen: Layout) -> Figure:
     legend = [] if chosen.y is not None else _legend(dataset, chosen)
     side = _LEGEND_WIDTH if legend else 0.0
     width, height = (4.4, 3.5) if single else (3.0, 2.5)
-    size = (max(width * columns + side, 5.2), height * rows + 0.7)
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
     share_y = chosen.y is not None or (len(chosen.rows) == 1 or "row")
-    grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=share_y)
+    figure, panels = style.panels(
+        columns, rows, width=max(width * columns + side, 5.2),
+        height=height * rows + 0.7, sharex=True, sharey=share_y,
+    )  # fmt: skip
+    grid = np.array(panels).reshape(rows, columns)
     for number, measures in enumerate(chosen.rows):
         row = grid.ravel() if len(chosen.rows) == 1 else grid[number]
         _row(squeezed, chosen, measures, list(row[:facets]))
@@ -68,8 +68,7 @@ def drawn(dataset: "xarray.Dataset", chosen: Layout) -> Figure:
         figure.suptitle(str(name), x=0.01, ha="left", fontsize=10.0, fontweight="bold")
     if legend:
         figure.legend(handles=legend, loc="outside right upper")
-    style.note(figure, caption(dataset, chosen))
-    return figure
+    return style.captioned(figure, caption(dataset, chosen))
 
 
 def _row(
@@ -112,7 +111,7 @@ def _marks(dataset, chosen: Layout, measures, number: int, hue: int | None) -> M
     if hue is not None:
         look = dict(style.HUES[hue])
     elif chosen.hue is not None:
-        look = {"color": "#444444", "linestyle": "-", "marker": "."}
+        look = {"color": style.DARK, "linestyle": "-", "marker": "."}
     else:
         look = dict(style.HUES[number % len(style.HUES)])
     if UPPER in kinds:
@@ -223,7 +222,7 @@ def _legend(dataset, chosen: Layout) -> list[Line2D]:
             kind = kind_of(dataset, name)
             marks = _marks(dataset, chosen, row, number, None)
             if chosen.hue is not None:
-                marks = marks._replace(look={**style.HUES[0], "color": "#444444"})
+                marks = marks._replace(look={**style.HUES[0], "color": style.DARK})
             label = WORDS[kind]
             if len(row) > 1 or (kind == LOWER and not is_audit(dataset, name)):
                 label = told_apart(dataset, name, kind)

@@ -13,6 +13,7 @@ from figures.common.figure import records_in, render
 from figures.common.making import Place, make, why_drawn
 from figures.common.tuned_curves import NAMES
 from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.pictures import style
 from jaxsel.repetitions import success_probability
 from sims import registry
 from sims.common.tuned_laws import Price
@@ -116,7 +117,7 @@ def test_a_red_note_says_what_is_not_the_papers(place):
     assert "not the paper's: base_success = 0.05 (0.01), delta = 1e-05 (1e-06)" in (
         " ".join(note.get_text().split())
     )
-    assert note.get_color() == altered.RED
+    assert note.get_color() == style.RED
     # It stands above everything, and the panel keeps its size.
     assert figure.get_figheight() > height
     FigureCanvasAgg(figure).draw()

@@ -30,7 +30,7 @@ def _canvas(change=""):
         if change == "scale":
             left.set_yscale("linear")
         left.set_title("one")
-        style.legend(left, loc="lower right" if change == "legend" else "upper left")
+        left.legend(loc="lower right" if change == "legend" else "upper left")
         low = 0.3 if change == "band" else 0.2
         right.fill_between(x, low * x, 0.5 * x, color="#0072b2", alpha=0.2)
         right.bar([2.0, 5.0], [1.0, 3.0 if change == "bar" else 2.0])
@@ -42,7 +42,7 @@ def _canvas(change=""):
             right.set_xticks([0, 5, 10])
         if change == "panel":
             figure.delaxes(right)
-        style.note(figure, f"{'50' if change == 'caption' else '10'} trials.")
+        style.captioned(figure, f"{'50' if change == 'caption' else '10'} trials.")
         if change == "size":
             figure.set_size_inches(9.0, 3.4)
     return figure
