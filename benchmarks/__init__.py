@@ -71,9 +71,13 @@ def run(
     timed = [goal for goal in wanted if goal in TIMED]
     if timed:
         arguments = [
-            "--goals", ",".join(str(goal) for goal in timed),
-            "--repeats", str(repeats), "--seconds", str(seconds),
-        ]  # fmt: skip
+            "--goals",
+            ",".join(str(goal) for goal in timed),
+            "--repeats",
+            str(repeats),
+            "--seconds",
+            str(seconds),
+        ]
         if not progress:
             arguments.append("--quiet")
         document = run_python("benchmarks.measure", *arguments)
@@ -129,9 +133,11 @@ def run_mechanisms(
     found = [catalogue.find_mechanism(name).name for name in names]
     arguments = [
         *found,
-        "--repeats", str(check_integer("repeats", repeats, 1)),
-        "--seconds", str(check_positive("seconds", seconds)),
-    ]  # fmt: skip
+        "--repeats",
+        str(check_integer("repeats", repeats, 1)),
+        "--seconds",
+        str(check_positive("seconds", seconds)),
+    ]
     if record is not None:
         if Path(record).exists():
             mechanisms.read(Path(record))

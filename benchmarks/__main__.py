@@ -15,9 +15,13 @@ def table(results: list[GoalResult]) -> Table:
     """The results for people: one row a number, misses marked."""
     found = Table()
     for title, justify in (
-        ("goal", "right"), ("what", "left"), ("measured", "right"),
-        ("threshold", "right"), ("", "left"), ("detail", "left"),
-    ):  # fmt: skip
+        ("goal", "right"),
+        ("what", "left"),
+        ("measured", "right"),
+        ("threshold", "right"),
+        ("", "left"),
+        ("detail", "left"),
+    ):
         found.add_column(title, justify=justify)  # type: ignore[arg-type]
     for result in results:
         if result.measured is None:
@@ -31,14 +35,7 @@ def table(results: list[GoalResult]) -> Table:
         else:
             sign = ">=" if "at least" in result.unit else "<="
             threshold = f"{sign} {result.threshold:g}"
-        row = (
-            str(result.goal),
-            result.name,
-            measured,
-            threshold,
-            verdict,
-            result.detail,
-        )
+        row = (str(result.goal), result.name, measured, threshold, verdict, result.detail)
         found.add_row(*row)
     return found
 
@@ -47,9 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the bench; the status is 0 whatever was met, 2 for bad arguments."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     known = "; ".join(f"{goal}: {what}" for goal, what in GOALS.items())
-    parser.add_argument(
-        "--goals", help=f"comma-separated numbers, default all ({known})"
-    )
+    parser.add_argument("--goals", help=f"comma-separated numbers, default all ({known})")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.1)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -73,9 +68,7 @@ def _goals(text: str | None) -> list[int] | None:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(
-            f"--goals is {text!r}; it must be numbers separated by commas"
-        ) from None
+        raise InputError(f"--goals is {text!r}; it must be numbers separated by commas") from None
 
 
 if __name__ == "__main__":

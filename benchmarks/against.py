@@ -63,9 +63,8 @@ class _Tree:
         environment |= {"PYTHONPATH": str(folder), "XLA_FLAGS": flags.strip()}
         command = [sys.executable, "-P", serving.__file__]
         self._process = subprocess.Popen(
-            command, env=environment, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
 
     def ask(self, mechanism: str, method: str, trials: int) -> dict[str, Any]:
         """{"seconds": of the processor, "counts": by event}, or {"refused": why}."""
@@ -89,9 +88,7 @@ def _tree_of(commit: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="jaxsel-against-") as name:
         folder = Path(name)
         with tempfile.TemporaryFile() as file:
-            done = subprocess.run(
-                command, stdout=file, stderr=subprocess.PIPE, text=True
-            )
+            done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True)
             if done.returncode:
                 raise InputError(f"git has no {commit!r} here: {done.stderr.strip()}")
             file.seek(0)
@@ -101,11 +98,7 @@ def _tree_of(commit: str) -> Iterator[Path]:
 
 
 def compare(
-    commit: str,
-    names: Sequence[str] = (),
-    *,
-    repeats: int = 5,
-    seconds: float = 0.3,
+    commit: str, names: Sequence[str] = (), *, repeats: int = 5, seconds: float = 0.3
 ) -> Iterator[Compared]:
     """Times every method of mechanisms, here and at a commit.
 
@@ -167,9 +160,13 @@ def table(found: Sequence[Compared]) -> Table:
     for one in sorted(found, key=lambda one: -one.ratio):
         remarks = ["SLOWER"] * (one.ratio > NOISE) + ["other tallies"] * (not one.same)
         shown.add_row(
-            one.mechanism, one.method + " (default)" * (one.default and bool(one.method)),
-            f"{one.before:.4g}", f"{one.after:.4g}", f"{one.ratio:.2f}", ", ".join(remarks),
-        )  # fmt: skip
+            one.mechanism,
+            one.method + " (default)" * (one.default and bool(one.method)),
+            f"{one.before:.4g}",
+            f"{one.after:.4g}",
+            f"{one.ratio:.2f}",
+            ", ".join(remarks),
+        )
     return shown
 
 
@@ -177,9 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints the table; the status is 1 if anything is slower, 2 for bad arguments."""
     parser = argparse.ArgumentParser(prog="benchmarks.against", description=__doc__)
     parser.add_argument("commit")
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="mechanisms; default all"
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="mechanisms; default all")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3)
     chosen = parser.parse_args(arguments)

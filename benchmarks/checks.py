@@ -28,9 +28,7 @@ def chi_square_p_value(tallies: np.ndarray, law: np.ndarray) -> float:
     observed, expected = tallies[order], expected[order]
     # The fewest rare events that together reach the least expected count.
     enough = np.searchsorted(np.cumsum(expected), _LEAST_EXPECTED) + 1
-    first = max(
-        int(np.searchsorted(expected, _LEAST_EXPECTED)), min(enough, order.size)
-    )
+    first = max(int(np.searchsorted(expected, _LEAST_EXPECTED)), min(enough, order.size))
     observed = np.append(observed[first:], observed[:first].sum())
     expected = np.append(expected[first:], expected[:first].sum())
     return _p_value(observed, expected)

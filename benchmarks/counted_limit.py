@@ -75,11 +75,21 @@ def _arithmetic(seed, number, values: _Values) -> _Values:
 
 
 _FUNCTIONS: dict[str, Callable] = {
-    "log": jnp.log, "log1p": jnp.log1p, "exp": jnp.exp, "expm1": jnp.expm1,
-    "pow": lambda x: x**x, "sqrt": jnp.sqrt, "tanh": jnp.tanh,
-    "logistic": jax.nn.sigmoid, "sin": jnp.sin, "cos": jnp.cos, "lgamma": lax.lgamma,
-    "erf": lax.erf, "erfc": lax.erfc, "erf_inv": lax.erf_inv,
-}  # fmt: skip
+    "log": jnp.log,
+    "log1p": jnp.log1p,
+    "exp": jnp.exp,
+    "expm1": jnp.expm1,
+    "pow": lambda x: x**x,
+    "sqrt": jnp.sqrt,
+    "tanh": jnp.tanh,
+    "logistic": jax.nn.sigmoid,
+    "sin": jnp.sin,
+    "cos": jnp.cos,
+    "lgamma": lax.lgamma,
+    "erf": lax.erf,
+    "erfc": lax.erfc,
+    "erf_inv": lax.erf_inv,
+}
 _FUSED = (f"{HASH}, 1 {SHORT_LOG}", f"{HASH}, 2 {SHORT_LOG}")
 # A round of each loop, and how many operations of its kind it does an element.
 _LOOPS: dict[str, tuple[Callable, int]] = {
@@ -106,9 +116,7 @@ def per_loop(counts: Mapping[str, float]) -> dict[str, float]:
     hashes, logs = counts.get(HASH, 0.0), counts.get(SHORT_LOG, 0.0)
     twice = min(max(logs - hashes, 0.0), hashes)
     once = min(logs, hashes) - twice
-    functions = sum(
-        n for kind, n in counts.items() if "float64" in kind and kind != ARITHMETIC
-    )
+    functions = sum(n for kind, n in counts.items() if "float64" in kind and kind != ARITHMETIC)
     beside = _BESIDE * functions + _TAKEN_APART * counts.get("log float64", 0.0)
     arithmetic = max(0.0, counts.get(ARITHMETIC, 0.0) - beside)
     return dict(counts) | {
@@ -123,10 +131,7 @@ def per_loop(counts: Mapping[str, float]) -> dict[str, float]:
 def rounds(counts: Mapping[str, float], trials: int) -> dict[str, np.int32]:
     """How often each loop goes round for that many trials."""
     found = per_loop(counts)
-    return {
-        kind: np.int32(round(found.get(kind, 0.0) * trials / (_size(kind))))
-        for kind in _LOOPS
-    }
+    return {kind: np.int32(round(found.get(kind, 0.0) * trials / (_size(kind)))) for kind in _LOOPS}
 
 
 def _size(kind: str) -> int:

@@ -17,9 +17,14 @@ def simulated(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
     def run(trials: int):
         performance = Performance(BLOCK, trials // BLOCK)
         tallies = simulate(
-            mechanism, data, params, trials=trials, seed=next(seeds), progress=False,
+            mechanism,
+            data,
+            params,
+            trials=trials,
+            seed=next(seeds),
+            progress=False,
             performance=performance,
-        )  # fmt: skip
+        )
         return tallies.values[0]
 
     law = None if mechanism.law is None else mechanism.law(data, params).probabilities

@@ -45,9 +45,7 @@ def measure() -> list[GoalResult]:
     return [at_most(9, name, different, 0, detail, "trials")]
 
 
-def _tallies(
-    first_trial: int, trials: int, ways: list[str]
-) -> dict[str, dict[str, list[int]]]:
+def _tallies(first_trial: int, trials: int, ways: list[str]) -> dict[str, dict[str, list[int]]]:
     import jax
 
     from jaxsel import repetitions
@@ -75,10 +73,15 @@ def _tallies(
         for how in ways:
             block, count = (int(part) for part in how.split("x"))
             tallies = simulate(
-                mechanism, data, params, trials=trials, first_trial=first_trial,
-                seed=_SEED, progress=False,
+                mechanism,
+                data,
+                params,
+                trials=trials,
+                first_trial=first_trial,
+                seed=_SEED,
+                progress=False,
                 performance=Performance(block, None, tuple(devices[:count])),
-            )  # fmt: skip
+            )
             result[name][how] = tallies.values[0].tolist()
     return result
 

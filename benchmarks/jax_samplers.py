@@ -34,9 +34,7 @@ def argmax_of_gumbel(scores: np.ndarray, law: np.ndarray) -> Sampler:
     return Sampler(run, _BATCH, law)
 
 
-def masked_loop(
-    base: np.ndarray, mean: float, law: np.ndarray, *, search_once: bool
-) -> Sampler:
+def masked_loop(base: np.ndarray, mean: float, law: np.ndarray, *, search_once: bool) -> Sampler:
     """Best of K runs, K geometric: every trial walks to the greatest K there may be.
 
     Args:
@@ -61,14 +59,13 @@ def masked_loop(
         k = jnp.maximum(jnp.ceil(jnp.log(u) / jnp.log1p(-gamma)), 1).astype(jnp.int32)
 
         def once(i, best):
-            u = jax.random.uniform(
-                jax.random.fold_in(key_runs, i), (batch,), jnp.float32
-            )
+            u = jax.random.uniform(jax.random.fold_in(key_runs, i), (batch,), jnp.float32)
             fresh = u if search_once else look_up(u)
             return jnp.where(i < k, jnp.minimum(best, fresh), best)
 
-        start = jnp.full(batch, 1.0 if search_once else base.size,
-                         jnp.float32 if search_once else jnp.int32)  # fmt: skip
+        start = jnp.full(
+            batch, 1.0 if search_once else base.size, jnp.float32 if search_once else jnp.int32
+        )
         best = lax.fori_loop(0, longest, once, start)
         return jnp.bincount(look_up(best) if search_once else best, length=law.size)
 

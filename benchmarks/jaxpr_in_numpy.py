@@ -14,18 +14,43 @@ import scipy.special
 Watch = Mapping[str, Callable[..., Sequence[Any]]]
 
 _DIRECT: dict[str, Callable] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum,
-    "min": np.minimum, "neg": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log,
-    "log1p": np.log1p, "expm1": np.expm1, "sqrt": np.sqrt, "floor": np.floor,
-    "ceil": np.ceil, "sign": np.sign, "eq": np.equal, "ne": np.not_equal,
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "shift_left": np.left_shift, "shift_right_arithmetic": np.right_shift,
-    "pow": np.power, "erf_inv": scipy.special.erfinv,
-    "is_finite": np.isfinite, "square": np.square, "logistic": scipy.special.expit,
-    "real": np.real, "imag": np.imag, "stop_gradient": lambda x: x,
-    "copy": lambda x: x, "copy_p": lambda x: x,
-}  # fmt: skip
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "neg": np.negative,
+    "abs": np.abs,
+    "exp": np.exp,
+    "log": np.log,
+    "log1p": np.log1p,
+    "expm1": np.expm1,
+    "sqrt": np.sqrt,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "sign": np.sign,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "shift_left": np.left_shift,
+    "shift_right_arithmetic": np.right_shift,
+    "pow": np.power,
+    "erf_inv": scipy.special.erfinv,
+    "is_finite": np.isfinite,
+    "square": np.square,
+    "logistic": scipy.special.expit,
+    "real": np.real,
+    "imag": np.imag,
+    "stop_gradient": lambda x: x,
+    "copy": lambda x: x,
+    "copy_p": lambda x: x,
+}
 
 
 def _divide(x, y):
@@ -83,9 +108,7 @@ def run(function: Callable, *args: Any, watch: Watch) -> list[np.ndarray]:
     return runner(function, *args, watch=watch)(*args)
 
 
-def runner(
-    function: Callable, *args: Any, watch: Watch
-) -> Callable[..., list[np.ndarray]]:
+def runner(function: Callable, *args: Any, watch: Watch) -> Callable[..., list[np.ndarray]]:
     """Traces ``function(*args)`` once; what it returns takes arguments of such shapes.
 
     Arguments as for ``run``.
@@ -141,10 +164,7 @@ def _call(inner: str) -> Callable:
     def call(settings, inputs, watch):
         closed = settings[inner]
         return _evaluate(
-            getattr(closed, "jaxpr", closed),
-            getattr(closed, "consts", ()),
-            inputs,
-            watch,
+            getattr(closed, "jaxpr", closed), getattr(closed, "consts", ()), inputs, watch
         )
 
     return call
@@ -190,7 +210,12 @@ def _cond(settings, inputs, watch):
 
 
 _NESTED = {
-    "jit": _call("jaxpr"), "pjit": _call("jaxpr"), "closed_call": _call("call_jaxpr"),
-    "custom_jvp_call": _call("call_jaxpr"), "custom_vjp_call": _call("call_jaxpr"),
-    "while": _while, "scan": _scan, "cond": _cond,
-}  # fmt: skip
+    "jit": _call("jaxpr"),
+    "pjit": _call("jaxpr"),
+    "closed_call": _call("call_jaxpr"),
+    "custom_jvp_call": _call("call_jaxpr"),
+    "custom_vjp_call": _call("call_jaxpr"),
+    "while": _while,
+    "scan": _scan,
+    "cond": _cond,
+}

@@ -61,9 +61,7 @@ def _done(record: Path) -> int:
     return last - first
 
 
-def killed_and_resumed(
-    mechanism: str, trials: int, pace: Pace
-) -> tuple[np.ndarray, list[int]]:
+def killed_and_resumed(mechanism: str, trials: int, pace: Pace) -> tuple[np.ndarray, list[int]]:
     """Tallies of a run killed past a third and past two thirds; where it was killed.
 
     Args:
@@ -84,9 +82,7 @@ def killed_and_resumed(
             process.send_signal(signal.SIGKILL)
         kills.append(_done(record))
         if kills[-1] >= trials:
-            raise RuntimeError(
-                f"{mechanism} ended before it was killed; take more trials"
-            )
+            raise RuntimeError(f"{mechanism} ended before it was killed; take more trials")
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return np.asarray(json.loads(ended.stdout)), kills
 
@@ -104,16 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for mechanism in MECHANISMS:
         found, kills = killed_and_resumed(mechanism, trials, pace)
         straight = subprocess.run(
-            _command(mechanism, trials, "", pace),
-            stdout=subprocess.PIPE, text=True, check=True,
-        )  # fmt: skip
+            _command(mechanism, trials, "", pace), stdout=subprocess.PIPE, text=True, check=True
+        )
         equal = np.array_equal(found, np.asarray(json.loads(straight.stdout)))
         all_equal &= equal
         places = " and ".join(map(str, kills))
         verdict = "equal" if equal else "DIFFERENT"
-        print(
-            f"{mechanism}: {trials} trials, killed at {places}: {verdict}", flush=True
-        )
+        print(f"{mechanism}: {trials} trials, killed at {places}: {verdict}", flush=True)
     return 0 if all_equal else 1
 
 

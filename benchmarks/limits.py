@@ -56,9 +56,7 @@ def limit_kernel(law: str, count: int, precision: str = "fast") -> Limit:
     @jax.jit
     def run(seed, blocks):
         def body(block, best):
-            lane = block.astype(jnp.uint32) * BLOCK + jnp.arange(
-                BLOCK, dtype=jnp.uint32
-            )
+            lane = block.astype(jnp.uint32) * BLOCK + jnp.arange(BLOCK, dtype=jnp.uint32)
             key = stream.trial_key(seed, 0, 0, 0, lane)
             values = jax.vmap(lambda lane: one(key._replace(lane=lane)))(key.lane)
             return jnp.maximum(best, values)
@@ -69,9 +67,7 @@ def limit_kernel(law: str, count: int, precision: str = "fast") -> Limit:
     seeds = itertools.count(1)
     return Limit(
         Sampler(
-            lambda trials: run(np.uint32(next(seeds)), trials // BLOCK)
-            .block_until_ready(),
-            BLOCK,
+            lambda trials: run(np.uint32(next(seeds)), trials // BLOCK).block_until_ready(), BLOCK
         ),
         lambda seed: np.asarray(run(np.uint32(seed), 1)),
-    )  # fmt: skip
+    )

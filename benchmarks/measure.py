@@ -22,22 +22,11 @@ def pin_to_one_cpu() -> None:
     """Before JAX starts: XLA takes as many threads as there are CPUs for it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    os.environ["XLA_FLAGS"] = (
-        "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    )
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 
 def _measures() -> dict[int, list[Callable[[Settings], list[GoalResult]]]]:
-    from benchmarks import (
-        selection,
-        sparse_vector,
-        startup,
-        tails,
-        top_k,
-        training,
-        tuning,
-        words,
-    )
+    from benchmarks import selection, sparse_vector, startup, tails, top_k, training, tuning, words
 
     return {
         1: [words.measure],

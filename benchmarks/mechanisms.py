@@ -84,9 +84,7 @@ def _is_default(entry: MechanismEntry, method: str) -> bool:
     return not method or method == entry.settings["method"].default
 
 
-def measure(
-    entry: MechanismEntry, method: str, built: Built, settings: Settings
-) -> Speed:
+def measure(entry: MechanismEntry, method: str, built: Built, settings: Settings) -> Speed:
     """Times one form, its limit and NumPy, interleaved; each law is put to the test.
 
     Raises:
@@ -133,9 +131,7 @@ def machine() -> dict[str, Any]:
     described = Path("/proc/cpuinfo")
     if described.exists():
         lines = described.read_text(encoding="utf-8").splitlines()
-        models = [
-            line.partition(":")[2].strip() for line in lines if "model name" in line
-        ]
+        models = [line.partition(":")[2].strip() for line in lines if "model name" in line]
         name = models[0] if models else name
     return {
         "processor": name,

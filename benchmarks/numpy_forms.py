@@ -62,11 +62,7 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
             events,
             lane,
             prepared,
-            watch={
-                THREEFRY: two_words,
-                "join_single": logarithm,
-                "join_double": logarithm,
-            },
+            watch={THREEFRY: two_words, "join_single": logarithm, "join_double": logarithm},
         )
 
         block(lane, prepared)  # raises here what cannot be done

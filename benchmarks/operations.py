@@ -25,9 +25,21 @@ HASH = "hash"
 SHORT_LOG = "short log"
 ARITHMETIC = "float64 arithmetic"
 TRANSCENDENTAL = (
-    "log", "log1p", "exp", "expm1", "pow", "sqrt", "tanh", "logistic", "sin", "cos",
-    "lgamma", "erf", "erfc", "erf_inv",
-)  # fmt: skip
+    "log",
+    "log1p",
+    "exp",
+    "expm1",
+    "pow",
+    "sqrt",
+    "tanh",
+    "logistic",
+    "sin",
+    "cos",
+    "lgamma",
+    "erf",
+    "erfc",
+    "erf_inv",
+)
 KINDS = (
     HASH,
     SHORT_LOG,
@@ -37,23 +49,39 @@ KINDS = (
 _PLACE = {kind: place for place, kind in enumerate(KINDS)}
 # Jitted functions that count as one operation an element.
 THREEFRY = "threefry_rounds"
-_NAMED = {
-    THREEFRY: HASH,
-    "join_single": SHORT_LOG,
-    "join_double": "log float64",
-}
+_NAMED = {THREEFRY: HASH, "join_single": SHORT_LOG, "join_double": "log float64"}
 _MOVES = {
-    "broadcast_in_dim", "reshape", "squeeze", "transpose", "slice", "dynamic_slice",
-    "dynamic_update_slice", "gather", "scatter", "concatenate", "pad", "rev", "copy",
-    "copy_p", "iota", "select_n", "stop_gradient", "expand_dims", "split",
-    "optimization_barrier", "bitcast_convert_type",
-}  # fmt: skip
+    "broadcast_in_dim",
+    "reshape",
+    "squeeze",
+    "transpose",
+    "slice",
+    "dynamic_slice",
+    "dynamic_update_slice",
+    "gather",
+    "scatter",
+    "concatenate",
+    "pad",
+    "rev",
+    "copy",
+    "copy_p",
+    "iota",
+    "select_n",
+    "stop_gradient",
+    "expand_dims",
+    "split",
+    "optimization_barrier",
+    "bitcast_convert_type",
+}
 # What calls another program, and what it calls it by.
 _CALLS = {
-    "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr",
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
     "custom_vmap_call": "call",
-}  # fmt: skip
+}
 _SAMPLE = 1024
 
 
@@ -163,20 +191,18 @@ def _walk(jaxpr, consts, values, taints) -> tuple[list[Any], list[bool], Any]:
 
     for variable, constant in zip(jaxpr.constvars, consts, strict=True):
         environment[variable] = constant, False
-    for variable, pair in zip(
-        jaxpr.invars, zip(values, taints, strict=True), strict=True
-    ):
+    for variable, pair in zip(jaxpr.invars, zip(values, taints, strict=True), strict=True):
         environment[variable] = pair
     total: Any = _nothing()
     for equation in jaxpr.eqns:
         read_values, read_taints = (
-            list(part) for part in zip(*map(read, equation.invars), strict=True)
-        ) if equation.invars else ([], [])  # fmt: skip
+            (list(part) for part in zip(*map(read, equation.invars), strict=True))
+            if equation.invars
+            else ([], [])
+        )
         found, tainted, cost = _step(equation, read_values, read_taints)
         total = total + cost
-        for variable, pair in zip(
-            equation.outvars, zip(found, tainted, strict=True), strict=True
-        ):
+        for variable, pair in zip(equation.outvars, zip(found, tainted, strict=True), strict=True):
             environment[variable] = pair
     outputs = [read(atom) for atom in jaxpr.outvars]
     return [value for value, _ in outputs], [taint for _, taint in outputs], total
@@ -238,23 +264,17 @@ def _while(settings, values, taints):
     state = _settled(*body, taints[first:second], taints[second:])
 
     def proceed(carry):
-        return _walk(
-            *condition, [*values[:first], *carry[0]], [*taints[:first], *state]
-        )[0][0]
+        return _walk(*condition, [*values[:first], *carry[0]], [*taints[:first], *state])[0][0]
 
     def once(carry):
         parts, total = carry
-        tested = _walk(
-            *condition, [*values[:first], *parts], [*taints[:first], *state]
-        )[2]
+        tested = _walk(*condition, [*values[:first], *parts], [*taints[:first], *state])[2]
         out, _, cost = _walk(
             *body, [*values[first:second], *parts], [*taints[first:second], *state]
         )
         return out, total + cost + tested
 
-    out, cost = lax.while_loop(
-        proceed, once, (list(values[second:]), jnp.asarray(_nothing()))
-    )
+    out, cost = lax.while_loop(proceed, once, (list(values[second:]), jnp.asarray(_nothing())))
     ends = _taints(*condition, [*taints[:first], *state])[0]
     return out, [ends or taint for taint in state], cost
 

@@ -52,9 +52,7 @@ def opendp_noisy_max(scores: np.ndarray, law: np.ndarray) -> tuple[Sampler, str]
     return _looped(lambda: release(values), law), f"OpenDP {version}, secure noise"
 
 
-def opendp_noisy_top_k(
-    counts: np.ndarray, k: int
-) -> tuple[Callable[[], np.ndarray], str]:
+def opendp_noisy_top_k(counts: np.ndarray, k: int) -> tuple[Callable[[], np.ndarray], str]:
     """One call of OpenDP make_noisy_top_k with Gumbel noise at scale 1; its version.
 
     Raises:
@@ -67,9 +65,8 @@ def opendp_noisy_top_k(
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=counts.size)
     release = dp.m.make_noisy_top_k(
-        domain, dp.linf_distance(T=float), dp.zero_concentrated_divergence(), k=k,
-        scale=1.0,
-    )  # fmt: skip
+        domain, dp.linf_distance(T=float), dp.zero_concentrated_divergence(), k=k, scale=1.0
+    )
     values = [float(count) for count in counts]
     return lambda: np.asarray(release(values)), f"OpenDP {version}, secure noise"
 

@@ -11,9 +11,7 @@ ROOT = Path(__file__).parents[1]
 _INHERITED = ("XLA_FLAGS", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_X64")
 
 
-def run_python(
-    module: str, *arguments: str, extra: Mapping[str, str] | None = None
-) -> str:
+def run_python(module: str, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
     """Standard output of ``python -m module arguments`` on the CPU backend.
 
     Standard error is passed on, so that progress shows.

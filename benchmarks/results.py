@@ -35,9 +35,7 @@ def at_least(goal: int, name: str, measured: float, threshold: float, detail: st
     return GoalResult(goal, name, measured, threshold, met, AT_LEAST, detail)
 
 
-def at_most(
-    goal: int, name: str, measured: float, threshold: float, detail: str, unit: str = ""
-):
+def at_most(goal: int, name: str, measured: float, threshold: float, detail: str, unit: str = ""):
     """A number that must not exceed the threshold; ``unit`` names what it counts."""
     met = math.isfinite(measured) and measured <= threshold
     unit = f"{unit}, {AT_MOST}" if unit else AT_MOST

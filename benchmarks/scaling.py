@@ -18,12 +18,7 @@ _TRIALS = 2**28
 _LEAST = 0.95
 _APART = "two processes apart"
 # Way -> how many processes it consists of, of one thread each; devices have one each.
-_WAYS = {
-    _APART: 2,
-    "two shards": 2,
-    "two joined processes": 2,
-    "two devices": 1,
-}
+_WAYS = {_APART: 2, "two shards": 2, "two joined processes": 2, "two devices": 1}
 _ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 _TWO_DEVICES = "--xla_force_host_platform_device_count=2"
 
@@ -50,9 +45,7 @@ def measure(repeats: int = 5, trials: int = _TRIALS) -> list[GoalResult]:
                 process.kill()
                 process.communicate()
     apart = min(spent[_APART])
-    rates = "; ".join(
-        f"{w}: {1e-6 * trials / min(s):.4g} M/s" for w, s in spent.items()
-    )
+    rates = "; ".join(f"{w}: {1e-6 * trials / min(s):.4g} M/s" for w, s in spent.items())
     detail = f"noisy max of 3, {trials} trials, {os.cpu_count()} CPUs; {rates}"
     return [
         at_least(13, f"{way} / {_APART}", apart / min(spent[way]), _LEAST, detail)
@@ -69,12 +62,14 @@ def _started(way: str, trials: int) -> list[subprocess.Popen]:
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.scaling", way, str(trials), str(index),
-             address],
-            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-m", "benchmarks.scaling", way, str(trials), str(index), address],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for index in range(_WAYS[way])
-    ]  # fmt: skip
+    ]
     for process in processes:
         _expect(process, "ready")
     return processes

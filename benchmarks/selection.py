@@ -20,7 +20,7 @@ _FORMS = (
     ("Gumbel", "gumbel", "literal", "gumbel", stats.gumbel_r.logcdf),
     ("Laplace", "laplace", "literal", "laplace", stats.laplace.logcdf),
     ("Gaussian", "gaussian", "literal", "gaussian", stats.norm.logcdf),
-)  # fmt: skip
+)
 
 
 def scores_of(count: int) -> np.ndarray:
@@ -86,9 +86,12 @@ def measure_gumbel(settings: Settings) -> list[GoalResult]:
             return absent[name]
         extra = f"; {found[name]}" if name in found else ""
         return at_least(
-            3, f"race / {name}", ratio(times, name, "race"), threshold,
+            3,
+            f"race / {name}",
+            ratio(times, name, "race"),
+            threshold,
             rates(times, "race", name) + extra,
-        )  # fmt: skip
+        )
 
     def beside(name: str) -> GoalResult:
         detail = rates(times, "race", name)

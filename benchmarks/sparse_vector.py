@@ -67,18 +67,25 @@ def measure(settings: Settings, queries: int = QUERIES) -> list[GoalResult]:
     what = f"AboveThreshold, {queries} queries, jump"
     return [
         at_least(
-            GOAL, f"{what} / literal scan", ratio(times, "literal", "jump"), 10.0,
+            GOAL,
+            f"{what} / literal scan",
+            ratio(times, "literal", "jump"),
+            10.0,
             rates(times, "jump", "literal"),
         ),
         note(
-            GOAL, f"{what} / NumPy scan", ratio(times, "NumPy scan", "jump"),
+            GOAL,
+            f"{what} / NumPy scan",
+            ratio(times, "NumPy scan", "jump"),
             rates(times, "jump", "NumPy scan"),
         ),
         note(
-            GOAL, "literal scan / NumPy scan", ratio(times, "NumPy scan", "literal"),
+            GOAL,
+            "literal scan / NumPy scan",
+            ratio(times, "NumPy scan", "literal"),
             rates(times, "literal", "NumPy scan"),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def measure_memory(trials: int = TRIALS) -> list[GoalResult]:

@@ -30,9 +30,7 @@ def measure_compilation() -> list[GoalResult]:
             for times in (cold, warm):
                 output = run_python("benchmarks.startup", extra=cache)
                 times.append(float(output))
-    what = (
-        f"simulate of noisy max, m = 100, 8192 trials; best of {_PROCESSES} processes"
-    )
+    what = f"simulate of noisy max, m = 100, 8192 trials; best of {_PROCESSES} processes"
     return [
         at_most(11, "first call, empty compilation cache", min(cold), 1.0, what, "s"),
         at_most(11, "first call, warm compilation cache", min(warm), 0.2, what, "s"),
@@ -96,9 +94,15 @@ def measure_dynamic_trials(settings: Settings) -> list[GoalResult]:
     names = tuple(samplers)
     excess = times[names[0]].fastest / times[names[1]].fastest - 1
     return [
-        at_most(11, "extra time of one program for any number of trials", excess, 0.03,
-                rates(times, *names), "share")
-    ]  # fmt: skip
+        at_most(
+            11,
+            "extra time of one program for any number of trials",
+            excess,
+            0.03,
+            rates(times, *names),
+            "share",
+        )
+    ]
 
 
 if __name__ == "__main__":

@@ -15,9 +15,16 @@ from jaxsel.host.errors import InputError
 
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 COLUMNS = (
-    "mechanism", "method", "M trials/s", "share of limit", "times NumPy", "hashes",
-    "float32 functions", "float64 functions", "float64 arithmetic",
-)  # fmt: skip
+    "mechanism",
+    "method",
+    "M trials/s",
+    "share of limit",
+    "times NumPy",
+    "hashes",
+    "float32 functions",
+    "float64 functions",
+    "float64 arithmetic",
+)
 
 
 def _number(value: float) -> str:
@@ -35,10 +42,14 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         }
         share = row["of_limit"]
         numbers = (
-            row["rate"] / 1e6, share, row["over_numpy"], operations.get(HASH, 0.0),
+            row["rate"] / 1e6,
+            share,
+            row["over_numpy"],
+            operations.get(HASH, 0.0),
             functions["float32"] + operations.get(SHORT_LOG, 0.0),
-            functions["float64"], operations.get(ARITHMETIC, 0.0),
-        )  # fmt: skip
+            functions["float64"],
+            operations.get(ARITHMETIC, 0.0),
+        )
         method = row["method"] + ("*" if row["default"] and row["method"] else "")
         cells = ("-" if number is None else _number(number) for number in numbers)
         found.append([row["mechanism"], method, *cells])

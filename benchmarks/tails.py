@@ -31,9 +31,7 @@ def _noise_of_integers(law: str, precision: str) -> Callable[[np.ndarray], np.nd
         low = integers.astype(np.uint32)
         if precision == "fast":
             return np.asarray(transform(low, low)[0])
-        return np.asarray(
-            transform((integers >> np.uint64(32)).astype(np.uint32), low)[0]
-        )
+        return np.asarray(transform((integers >> np.uint64(32)).astype(np.uint32), low)[0])
 
     return of
 
@@ -63,9 +61,7 @@ def _share_beyond(values, points: np.ndarray, upper: bool, bits: int) -> np.ndar
     return total / 2.0**bits
 
 
-def log_tail_errors(
-    law: str, precision: str, upper: bool, deepest: float
-) -> np.ndarray:
+def log_tail_errors(law: str, precision: str, upper: bool, deepest: float) -> np.ndarray:
     """log(probability that the sampler gives a tail / its true probability).
 
     Args:
@@ -77,9 +73,7 @@ def log_tail_errors(
     wanted = 10.0 ** np.arange(-1.0, np.log10(deepest) - 1e-9, -0.25)
     exact = _LAWS[law]
     points = exact.isf(wanted) if upper else exact.ppf(wanted)
-    share = _share_beyond(
-        _noise_of_integers(law, precision), points, upper, _BITS[precision]
-    )
+    share = _share_beyond(_noise_of_integers(law, precision), points, upper, _BITS[precision])
     with np.errstate(divide="ignore"):
         return np.log(share / wanted)
 
@@ -102,8 +96,18 @@ def measure() -> list[GoalResult]:
     fast_error, fast_where = _worst("fast", 1e-6)
     method = "by bisection over the words"
     return [
-        at_most(8, 'log-ratio bias of precision "tail" down to p = 1e-8', error, 1e-3,
-                f"worst: {where}; {method}", "natural log"),
-        note(8, 'log-ratio bias of precision "fast" down to p = 1e-6', fast_error,
-             f"worst: {fast_where}; {method}")._replace(unit="natural log"),
-    ]  # fmt: skip
+        at_most(
+            8,
+            'log-ratio bias of precision "tail" down to p = 1e-8',
+            error,
+            1e-3,
+            f"worst: {where}; {method}",
+            "natural log",
+        ),
+        note(
+            8,
+            'log-ratio bias of precision "fast" down to p = 1e-6',
+            fast_error,
+            f"worst: {fast_where}; {method}",
+        )._replace(unit="natural log"),
+    ]

@@ -87,9 +87,7 @@ def time_all(samplers: Mapping[str, Sampler], settings: Settings) -> dict[str, T
       RuntimeError: if the tallies of a sampler contradict its law, so that a comparison
         with it would mean nothing.
     """
-    trials = {
-        name: _trials_for(sampler, settings) for name, sampler in samplers.items()
-    }
+    trials = {name: _trials_for(sampler, settings) for name, sampler in samplers.items()}
     spent: dict[str, list[float]] = {name: [] for name in samplers}
     tallies: dict[str, Any] = dict.fromkeys(samplers, 0)
     for _ in range(settings.repeats):
@@ -128,10 +126,7 @@ def rates(times: Mapping[str, Timing], *names: str) -> str:
     parts = []
     for name in names:
         timing = times[name]
-        part = (
-            f"{name}: {1e-6 / timing.fastest:.4g} M/s"
-            f" (median {1e-6 / timing.median:.4g})"
-        )
+        part = f"{name}: {1e-6 / timing.fastest:.4g} M/s (median {1e-6 / timing.median:.4g})"
         if timing.p_value is not None:
             part += f", law p = {timing.p_value:.2g}"
         parts.append(part)

@@ -36,9 +36,14 @@ def arrivals(counts: np.ndarray, k: int) -> Sampler:
     def run(trials: int):
         performance = Performance(_BLOCK, trials // _BLOCK)
         tallies = simulate(
-            mechanism, counts, params, trials=trials, seed=next(seeds), progress=False,
+            mechanism,
+            counts,
+            params,
+            trials=trials,
+            seed=next(seeds),
+            progress=False,
             performance=performance,
-        )  # fmt: skip
+        )
         return tallies.values[0]
 
     return Sampler(run, _BLOCK)
@@ -102,9 +107,7 @@ def _checked(samplers: dict[str, Sampler]) -> dict[str, float]:
     }
     plain = found["NumPy"]
     p_values = {
-        name: same_law_p_value(plain, tallies)
-        for name, tallies in found.items()
-        if name != "NumPy"
+        name: same_law_p_value(plain, tallies) for name, tallies in found.items() if name != "NumPy"
     }
     for name, p_value in p_values.items():
         if p_value < _ALPHA:
@@ -116,10 +119,7 @@ def measure(settings: Settings) -> list[GoalResult]:
     """EM-CDP by arrivals against NumPy's Gumbel noise and against OpenDP."""
     counts, results = counts_of(), []
     for k, over_numpy, over_opendp in _GOALS:
-        samplers = {
-            "arrivals": arrivals(counts, k),
-            "NumPy": gumbel_argpartition(counts, k),
-        }
+        samplers = {"arrivals": arrivals(counts, k), "NumPy": gumbel_argpartition(counts, k)}
         title = f"top {k} of {CANDIDATES}, arrivals / "
         absent, word = None, ""
         if over_opendp is not None:
@@ -134,9 +134,14 @@ def measure(settings: Settings) -> list[GoalResult]:
         times = time_all(samplers, settings)
 
         def against(
-            name: str, other: str, threshold: float, extra: str,
-            times=times, p_values=p_values, title=title,
-        ) -> GoalResult:  # fmt: skip
+            name: str,
+            other: str,
+            threshold: float,
+            extra: str,
+            times=times,
+            p_values=p_values,
+            title=title,
+        ) -> GoalResult:
             checked = "arrivals" if other == "NumPy" else other
             detail = rates(times, "arrivals", other)
             detail += f"; law against NumPy p = {p_values[checked]:.2g}{extra}"
@@ -147,7 +152,5 @@ def measure(settings: Settings) -> list[GoalResult]:
         if absent is not None:
             results.append(absent)
         elif over_opendp is not None:
-            results.append(
-                against("OpenDP loop", "OpenDP loop", over_opendp, f"; {word}")
-            )
+            results.append(against("OpenDP loop", "OpenDP loop", over_opendp, f"; {word}"))
     return results

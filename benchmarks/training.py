@@ -108,8 +108,7 @@ def _compiled(function: Callable[..., Any], *arguments) -> Competitor:
     memory: Any = program.memory_analysis()
     return Competitor(
         lambda: jax.block_until_ready(program(*arguments)),
-        f"compiled in {seconds:.1f} s, {memory.temp_size_in_bytes / 1e6:.0f} MB of "
-        "temporaries",
+        f"compiled in {seconds:.1f} s, {memory.temp_size_in_bytes / 1e6:.0f} MB of temporaries",
     )
 
 
@@ -118,10 +117,12 @@ def _own(task: Work) -> dict[str, Competitor]:
     loss = functools.partial(cross_entropy, model)
     batch = len(task.labels)
     arguments = (
-        task.params, (jnp.asarray(task.images), jnp.asarray(task.labels)),
-        jnp.arange(batch, dtype=jnp.int32), jnp.int32(batch),
+        task.params,
+        (jnp.asarray(task.images), jnp.asarray(task.labels)),
+        jnp.arange(batch, dtype=jnp.int32),
+        jnp.int32(batch),
         jnp.float32(task.clip_norm),
-    )  # fmt: skip
+    )
     methods: dict[str, Callable[..., Any]] = {
         f"microbatch {size}": functools.partial(microbatched_sum, loss, microbatch=size)
         for size in _MICROBATCHES
@@ -138,9 +139,11 @@ def _jax_privacy(task: Work) -> dict[str, Competitor]:
         peers.usual_loss(task.params, task.strides), task.clip_norm, keep_batch_dim=True
     )
     on_ours = peers.jax_privacy_sum(
-        lambda params, image, label: loss(params, (image, label)), task.clip_norm,
-        keep_batch_dim=False, microbatch=8,
-    )  # fmt: skip
+        lambda params, image, label: loss(params, (image, label)),
+        task.clip_norm,
+        keep_batch_dim=False,
+        microbatch=8,
+    )
     version = f"jax_privacy {importlib.metadata.version('jax_privacy')}"
     found = {_USUAL: usual, _ON_OURS: on_ours}
     return {
@@ -156,9 +159,7 @@ def _opacus(task: Work) -> dict[str, Competitor]:
         versions = [f"{p} {importlib.metadata.version(p)}" for p in ("opacus", "torch")]
         return Competitor(run, ", ".join(versions))
 
-    found = {
-        name: made(mode) for name, mode in zip(_MODES, peers.OPACUS_MODES, strict=True)
-    }
+    found = {name: made(mode) for name, mode in zip(_MODES, peers.OPACUS_MODES, strict=True)}
     return found | {_CHUNKS: made("ew", physical_batch=_PHYSICAL)}
 
 
@@ -243,14 +244,11 @@ def measure(settings: Settings, task: Work | None = None) -> list[GoalResult]:
     operations = example_operations(task.params, task.strides, side)
     products = _products(batch * operations)
     everybody = {name: each.run for name, each in (competitors | products).items()}
-    times = time_all(
-        {name: _sampler(run, batch) for name, run in everybody.items()}, settings
-    )
+    times = time_all({name: _sampler(run, batch) for name, run in everybody.items()}, settings)
 
     def beside(name: str) -> tuple[str, float, str]:
         detail = "; ".join(
-            f"{each}: {_rate(times[each])} ({competitors[each].note})"
-            for each in (_OURS, name)
+            f"{each}: {_rate(times[each])} ({competitors[each].note})" for each in (_OURS, name)
         )
         return f"clipped sum / {name}", ratio(times, name, _OURS), detail
 
@@ -271,17 +269,19 @@ def measure(settings: Settings, task: Work | None = None) -> list[GoalResult]:
         goals.append(at_least(GOAL, title, measured, threshold, detail))
 
     speeds = {
-        name: each.operations / batch / times[name].fastest / 1e9
-        for name, each in products.items()
+        name: each.operations / batch / times[name].fastest / 1e9 for name, each in products.items()
     }
     peak = max(speeds, key=lambda name: speeds[name])
     speed = operations / times[_OURS].fastest / 1e9
     goals.append(
         at_least(
-            GOAL, "clipped sum, share of the matmul peak", speed / speeds[peak], 0.55,
+            GOAL,
+            "clipped sum, share of the matmul peak",
+            speed / speeds[peak],
+            0.55,
             f"{speed:.0f} of {speeds[peak]:.0f} GFLOP/s ({peak}); "
             f"{operations / 1e6:.1f} MFLOP an example",
         )
-    )  # fmt: skip
+    )
     rest = [name for name in own if name != _OURS] + [n for n in others if n == _CHUNKS]
     return goals + [note(GOAL, *beside(name)) for name in rest]

@@ -77,9 +77,12 @@ def jax_privacy_sum(
       Unavailable: if it is not installed.
     """
     return _imported("jax_privacy.clipping").clipped_grad(
-        loss, l2_clip_norm=clip_norm, batch_argnums=(1, 2),
-        keep_batch_dim=keep_batch_dim, microbatch_size=microbatch,
-    )  # fmt: skip
+        loss,
+        l2_clip_norm=clip_norm,
+        batch_argnums=(1, 2),
+        keep_batch_dim=keep_batch_dim,
+        microbatch_size=microbatch,
+    )
 
 
 def _torch():
@@ -166,9 +169,7 @@ def opacus_sum(
     plain, weighted = _torch_network(torch, params, strides)
     extra = {"max_grad_norm": clip_norm} if ghost else {}
     model = samples.prepare_module(plain, mode, loss_reduction="sum", **extra)
-    kind = (
-        optimizers.DPOptimizerFastGradientClipping if ghost else optimizers.DPOptimizer
-    )
+    kind = optimizers.DPOptimizerFastGradientClipping if ghost else optimizers.DPOptimizer
     optimiser = kind(
         torch.optim.SGD(model.parameters(), lr=0.0),
         noise_multiplier=0.0,
@@ -200,10 +201,7 @@ def opacus_sum(
                     optimiser.clip_and_accumulate()
                     model.zero_grad(set_to_none=True)
         return {
-            name: {
-                "kernel": _turned_back(summed(layer.weight)),
-                "bias": summed(layer.bias),
-            }
+            name: {"kernel": _turned_back(summed(layer.weight)), "bias": summed(layer.bias)}
             for name, layer in zip(sorted(params), weighted, strict=True)
         }
 

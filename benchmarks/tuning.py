@@ -23,8 +23,7 @@ def measure(settings: Settings) -> list[GoalResult]:
     base /= base.sum()
     params = {"repetitions": repetitions.geometric(1.0 / _MEAN)}
     forms = {
-        method: private_tuning(finite(), _FAMILY, method=method)
-        for method in ("rank", "count")
+        method: private_tuning(finite(), _FAMILY, method=method) for method in ("rank", "count")
     }
     samplers = {
         "from_law": simulated(from_law(forms["rank"]), base, params),

@@ -104,15 +104,18 @@ def draw(count: int = COUNT, seed: int = SEED) -> list[tuple[str, ...]]:
     found = []
     for _ in range(count):
         delta = f"{_between(generator, 1e-12, 0.3)}"
-        kind = generator.choice(
-            ["account", "report", "plan", "optimal"], p=[0.45, 0.25, 0.2, 0.1]
-        )
+        kind = generator.choice(["account", "report", "plan", "optimal"], p=[0.45, 0.25, 0.2, 0.1])
         command = [str(kind), "--delta", delta]
         if kind == "plan":
             bases = ["gaussian", "laplace", _dp_sgd(generator)]
-            command += ["--base", str(generator.choice(bases)),
-                        "--epsilon", f"{_between(generator, 0.5, 8)}",
-                        "--runs", f"{_between(generator, 3, 100)}"]  # fmt: skip
+            command += [
+                "--base",
+                str(generator.choice(bases)),
+                "--epsilon",
+                f"{_between(generator, 0.5, 8)}",
+                "--runs",
+                f"{_between(generator, 3, 100)}",
+            ]
         elif kind == "optimal":
             runs = f"{_between(generator, 3, 60)}"
             command += ["--base", _base(generator), "--runs", runs]
@@ -132,9 +135,8 @@ def timed(command: tuple[str, ...]) -> Timed:
     """
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "jaxsel", *command],
-            stdout=subprocess.DEVNULL, stderr=errors,
-        )  # fmt: skip
+            [sys.executable, "-m", "jaxsel", *command], stdout=subprocess.DEVNULL, stderr=errors
+        )
         end, ended = time.monotonic() + _COMMAND_SECONDS, False
         while True:
             # wait4 tells what this child took, and no other.
@@ -166,9 +168,7 @@ def _read(path: Path) -> dict[tuple[str, ...], Timed]:
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         found = [Timed(tuple(r["command"]), r["seconds"], r["status"]) for r in rows]
     except (ValueError, KeyError, TypeError):
-        raise InputError(
-            f"{path} is no record of timed commands; name another"
-        ) from None
+        raise InputError(f"{path} is no record of timed commands; name another") from None
     return {each.command: each for each in found}
 
 
@@ -216,9 +216,7 @@ def results(found: list[Timed], count: int) -> list[GoalResult]:
     ended = sum(each.status is None for each in found)
     if ended:
         done += f", {ended} ended after {_COMMAND_SECONDS:g} s"
-    worst = "; ".join(
-        f"{each.seconds:.1f} s: {' '.join(each.command)}" for each in ranked[:_SHOWN]
-    )
+    worst = "; ".join(f"{each.seconds:.1f} s: {' '.join(each.command)}" for each in ranked[:_SHOWN])
     median = statistics.median(each.seconds for each in found)
     unit = "CPU seconds"
     return [

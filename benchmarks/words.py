@@ -21,11 +21,22 @@ def measure(settings: Settings) -> list[GoalResult]:
     detail = rates(times, "stream", "jax.random.bits")
     compared, differing = _differing_bits()
     return [
-        at_least(1, "random words / jax.random.bits",
-                 ratio(times, "jax.random.bits", "stream"), 2.0, detail),
-        at_most(1, "words that differ from jax.extend.random.threefry_2x32",
-                differing, 0, f"{compared} words compared", "words"),
-    ]  # fmt: skip
+        at_least(
+            1,
+            "random words / jax.random.bits",
+            ratio(times, "jax.random.bits", "stream"),
+            2.0,
+            detail,
+        ),
+        at_most(
+            1,
+            "words that differ from jax.extend.random.threefry_2x32",
+            differing,
+            0,
+            f"{compared} words compared",
+            "words",
+        ),
+    ]
 
 
 def _consumer(use, width: int) -> Sampler:
@@ -38,8 +49,7 @@ def _consumer(use, width: int) -> Sampler:
 
     seeds = itertools.count()
     return Sampler(
-        lambda words: run(np.uint32(next(seeds)), words // _BLOCK).block_until_ready(),
-        _BLOCK,
+        lambda words: run(np.uint32(next(seeds)), words // _BLOCK).block_until_ready(), _BLOCK
     )
 
 

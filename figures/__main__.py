@@ -16,12 +16,7 @@ from figures.common.making import (
     time_left,
     why_drawn,
 )
-from jaxsel.cli.arguments import (
-    bad_input_exits,
-    hear_interrupts,
-    read_settings,
-    read_trials,
-)
+from jaxsel.cli.arguments import bad_input_exits, hear_interrupts, read_settings, read_trials
 from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import SchedulerOption, workers
 from jaxsel.host.blas_threads import one_for_this_process
@@ -37,9 +32,7 @@ FOLDER = Path(__file__).parent / "out"
 def _chosen(ids: list[str], everything: bool) -> list[Figure]:
     unknown = [name for name in ids if name not in FIGURES]
     if unknown:
-        raise InputError(
-            f"there is no figure {unknown[0]!r}; there are: {', '.join(FIGURES)}"
-        )
+        raise InputError(f"there is no figure {unknown[0]!r}; there are: {', '.join(FIGURES)}")
     if everything:
         return list(FIGURES.values())
     if not ids:
@@ -71,29 +64,19 @@ def _read_settings(texts: list[str], chosen: list[Figure]) -> dict[Figure, Setti
 
 @app.command()
 def main(
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="See --list.")
-    ] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="See --list.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
     list_them: Annotated[bool, typer.Option("--list", help="Only list them.")] = False,
     out: Annotated[Path, typer.Option("--out", help="Folder of the figures.")] = FOLDER,
     records: Annotated[
         Path, typer.Option("--records", help="Folder of the simulations' records.")
     ] = OUT,
-    trials: Annotated[
-        str | None, typer.Option("--trials", help="A grid cell, e.g. 1e5.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Same seed, same record.")
-    ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Draw even what is up to date.")
-    ] = False,
+    trials: Annotated[str | None, typer.Option("--trials", help="A grid cell, e.g. 1e5.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same record.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Draw even what is up to date.")] = False,
     setting: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Another number than the paper's."
-        ),
+        typer.Option("--set", metavar="NAME=VALUE", help="Another number than the paper's."),
     ] = None,
     list_settings: Annotated[
         bool, typer.Option("--settings", help="Only list what can be set.")
@@ -125,9 +108,7 @@ def main(
         reasons = {figure: why_drawn(figure, places[figure]) for figure in chosen}
         waiting = [figure for figure in chosen if again or reasons[figure]]
         if len(waiting) < len(chosen):
-            say(
-                f"{len(chosen) - len(waiting)} of {len(chosen)} are up to date in {out}"
-            )
+            say(f"{len(chosen) - len(waiting)} of {len(chosen)} are up to date in {out}")
         if scheduler is not None:
             processes = 1  # only this one has the scheduler's workers
         with workers(scheduler):
@@ -135,17 +116,12 @@ def main(
 
 
 def _draw(
-    waiting: list[Figure],
-    places: dict[Figure, Place],
-    reasons: dict[Figure, str],
-    processes: int,
+    waiting: list[Figure], places: dict[Figure, Place], reasons: dict[Figure, str], processes: int
 ) -> None:
     started = time.monotonic()
     done: list[Figure] = []
     given = {figure.id: (places[figure], reasons[figure]) for figure in waiting}
-    for name, picture in in_processes(
-        bring_up_to_date, chains(waiting), processes, given
-    ):
+    for name, picture in in_processes(bring_up_to_date, chains(waiting), processes, given):
         done.append(FIGURES[name])
         left = [figure for figure in waiting if figure not in done]
         remains = time_left(done, left, time.monotonic() - started)

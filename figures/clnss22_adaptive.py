@@ -14,10 +14,7 @@ from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
 from jaxsel.catalogue import find_claim
-from jaxsel.families.multiplicative_weights.adaptive_analysis import (
-    PROTECTIONS,
-    adaptive_analysis,
-)
+from jaxsel.families.multiplicative_weights.adaptive_analysis import PROTECTIONS, adaptive_analysis
 from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import combine, moments, read_moments
 from jaxsel.language.domains import positive, whole
@@ -51,14 +48,8 @@ _PARTS = ("count", "outside", "sum", "square_high", "square_low")
 LOOKS = {
     "none": ("Exact answers", style.own(style.ORANGE, "-", "s")),
     "laplace": (f"Laplace noise, scale {NOISE:g}", style.own(style.GREY, "-.", "D")),
-    "gaussian": (
-        f"Gaussian noise, scale {NOISE:g}",
-        style.own(style.PURPLE, "--", "^"),
-    ),
-    "weights": (
-        "Multiplicative weights (Theorem 9)",
-        style.own(style.GREEN, "--", "v"),
-    ),
+    "gaussian": (f"Gaussian noise, scale {NOISE:g}", style.own(style.PURPLE, "--", "^")),
+    "weights": ("Multiplicative weights (Theorem 9)", style.own(style.GREEN, "--", "v")),
     "repetitive": (
         "With the repetitive sparse vector (Theorem 11)",
         style.own(style.BLUE, "-", "o"),
@@ -104,9 +95,7 @@ class Sample:
 @cells(address=counted("protection"), performance=Performance(block_size=32))
 def analysed(
     protection: str = over(*PROTECTIONS),
-    queries: Annotated[int, whole("before the last", at_least=1)] = over(
-        3, 10, 30, 100, 300, 1000
-    ),
+    queries: Annotated[int, whole("before the last", at_least=1)] = over(3, 10, 30, 100, 300, 1000),
     sample: Sample = Sample(),
 ) -> Trial:
     """Moments of each value."""
@@ -131,18 +120,14 @@ def _expected_distance(shares: np.ndarray, rows: int) -> float:
 
 def spent() -> tuple[float, float]:
     """epsilon of the two mechanisms with respect to the rows, as their claims give it."""
-    standard = find_claim("CL-Thm9-budget").evaluate(
-        updates=ANSWERS, test=VECTOR, answer=ANSWER
-    )
+    standard = find_claim("CL-Thm9-budget").evaluate(updates=ANSWERS, test=VECTOR, answer=ANSWER)
     improved = find_claim("CL-Thm11-budget").evaluate(
         failures=FAILURES, gamma=GAMMA, test=TEST, answers=ANSWERS, answer=ANSWER
     )
     return standard, improved
 
 
-def means(
-    analysed: xr.Dataset, protection: str, value: str
-) -> tuple[np.ndarray, np.ndarray]:
+def means(analysed: xr.Dataset, protection: str, value: str) -> tuple[np.ndarray, np.ndarray]:
     """Mean of a value at each number of queries, and half its 95 % normal interval."""
     rows = analysed.sel(protection=protection)
     columns = {part: rows[f"{value}_{part}"].values for part in _PARTS}
@@ -158,10 +143,7 @@ def draw(analysed: xr.Dataset, sample: Sample = Sample()) -> Canvas:
     """Everything is simulated; the asymptote is exact."""
     queries, population = analysed["queries"].values, table(attributes=11)
     figure, (bare, protected, errors) = style.panels(3, width=11.4, height=4.2)
-    panels = (
-        (bare, "none", "exact answers"),
-        (protected, "repetitive", "Theorem 11"),
-    )
+    panels = ((bare, "none", "exact answers"), (protected, "repetitive", "Theorem 11"))
     for axes, protection, name in panels:
         look = LOOKS[protection][1]
         for value, label, line, face in (
@@ -170,23 +152,17 @@ def draw(analysed: xr.Dataset, sample: Sample = Sample()) -> Canvas:
         ):
             mean, half = means(analysed, protection, value)
             axes.plot(queries, mean, color=look["color"], linestyle=line, label=label)
-            style.points(
-                axes, queries, mean, mean - half, mean + half, look,
-                markerfacecolor=face,
-            )  # fmt: skip
+            style.points(axes, queries, mean, mean - half, mean + half, look, markerfacecolor=face)
         axes.set(ylabel=f"Mean of the last query, {name}", ylim=(0.2, 0.8))
         axes.legend(loc="upper left")
     for protection, (label, look) in LOOKS.items():
         mean, half = means(analysed, protection, "gap")
-        errors.plot(
-            queries, mean, color=look["color"], linestyle=look["linestyle"], label=label
-        )
+        errors.plot(queries, mean, color=look["color"], linestyle=look["linestyle"], label=label)
         style.points(errors, queries, mean, mean - half, mean + half, look)
     distance = float(analysed.distance[0, 0])
     errors.axhline(
-        distance, color=style.RED, linewidth=1.0, linestyle=":",
-        label="All of the sample's error",
-    )  # fmt: skip
+        distance, color=style.RED, linewidth=1.0, linestyle=":", label="All of the sample's error"
+    )
     errors.set_ylim(-0.1 * distance, 1.9 * distance)
     errors.set_ylabel("Last answer minus population value")
     errors.legend(loc="upper left")

@@ -19,11 +19,7 @@ from scipy.interpolate import PchipInterpolator
 
 from figures.common import words
 from jaxsel.families.choosing.choosing import choosing_mechanism
-from jaxsel.families.choosing.laws import (
-    NoisySelection,
-    choosing_settings,
-    needed_lead,
-)
+from jaxsel.families.choosing.laws import NoisySelection, choosing_settings, needed_lead
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.domains import positive, probability
@@ -94,27 +90,21 @@ def exponential_trial(bits: int, best: float, factor: float, promise: Promise) -
 
 
 @cells(measures=["counts"], address=counted())
-def by_candidates(
-    bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()
-) -> Trial:
+def by_candidates(bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()) -> Trial:
     """The choosing mechanism for k = 1."""
     return _choosing(bits, 1, factor, promise)
 
 
 @cells(measures=["counts"], address=counted(first=35))
 def by_bound(
-    bound: int = over(1, 100, _MANY),
-    factor: float = FACTORS,
-    promise: Promise = Promise(),
+    bound: int = over(1, 100, _MANY), factor: float = FACTORS, promise: Promise = Promise()
 ) -> Trial:
     """The same for several k, the bound on how far all scores together move."""
     return _choosing(_BOUND_BITS, bound, factor, promise)
 
 
 @cells(measures=["counts"], address=counted(after=1))
-def exponential(
-    bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()
-) -> Trial:
+def exponential(bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()) -> Trial:
     """The exponential mechanism."""
     return exponential_trial(bits, 1.0, factor, promise)
 
@@ -154,12 +144,7 @@ def estimate(
 
 
 def marks(
-    axes: Axes,
-    x,
-    found: xr.Dataset,
-    look: dict[str, Any],
-    promise: Promise,
-    won: str = "0",
+    axes: Axes, x, found: xr.Dataset, look: dict[str, Any], promise: Promise, won: str = "0"
 ) -> None:
     """Simulated leads at x, at their exact values times the estimated factors."""
     if found.lead.ndim == 1:
@@ -190,14 +175,19 @@ def _candidates(
     for bound, look in ((1, _ONE), (_MANY, _OTHERS)):
         exact = [chosen_lead(bits, bound, promise) for bits in _KNOTS]
         style.line(
-            axes, x, smooth(_KNOTS, exact, x), look,
+            axes,
+            x,
+            smooth(_KNOTS, exact, x),
+            look,
             label=f"Choosing mechanism, k = {bound:,}, exact",
-        )  # fmt: skip
+        )
         axes.axhline(
             promise.choosing(bound).support,
-            color=look["color"], linestyle=":", linewidth=1.2,
+            color=look["color"],
+            linestyle=":",
+            linewidth=1.2,
             label=f"Loss at most (Theorem 7, claim), k = {bound:,}",
-        )  # fmt: skip
+        )
     marks(axes, by_candidates["bits"], by_candidates, _ONE, promise)
     # The same cell as in the other panel.
     many = by_bound.isel(bound=by_bound["bound"] == _MANY)
@@ -215,20 +205,28 @@ def _bounds(axes: Axes, by_bound: xr.Dataset, promise: Promise) -> None:
     for bits, place in ((32, (0, (1, 1))), (64, "--"), (128, "-")):
         axes.axhline(
             promise.exponential_lead(bits),
-            color=style.BLACK, linestyle=place, linewidth=1.3,
+            color=style.BLACK,
+            linestyle=place,
+            linewidth=1.3,
             label=f"Exponential mechanism, $m = 2^{{{bits}}}$",
-        )  # fmt: skip
+        )
     x = np.geomspace(_BOUNDS[0], _BOUNDS[-1], 61)
     exact = [chosen_lead(_BOUND_BITS, bound, promise) for bound in _BOUNDS]
     look = style.own(style.GREEN, "-", "D")
     style.line(
-        axes, x, smooth(np.log(_BOUNDS), exact, np.log(x)), look,
+        axes,
+        x,
+        smooth(np.log(_BOUNDS), exact, np.log(x)),
+        look,
         label=f"Choosing mechanism, $m = 2^{{{_BOUND_BITS}}}$, exact",
-    )  # fmt: skip
+    )
     axes.plot(
-        _BOUNDS, [promise.choosing(bound).support for bound in _BOUNDS],
-        color=style.GREEN, linestyle=":", label="Loss at most (Theorem 7, claim), any $m$",
-    )  # fmt: skip
+        _BOUNDS,
+        [promise.choosing(bound).support for bound in _BOUNDS],
+        color=style.GREEN,
+        linestyle=":",
+        label="Loss at most (Theorem 7, claim), any $m$",
+    )
     marks(axes, by_bound["bound"], by_bound, look, promise)
     axes.set_xscale("log")
     axes.set(xlabel="Bound $k$ on how far all scores together move", ylim=(0, 190))

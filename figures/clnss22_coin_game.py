@@ -17,11 +17,7 @@ from scipy import special
 from figures.common import words
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.selection_and_test.coin_game import coin_game
-from jaxsel.families.selection_and_test.coin_game_laws import (
-    coin_renyi,
-    favoured_rate,
-    game_law,
-)
+from jaxsel.families.selection_and_test.coin_game_laws import coin_renyi, favoured_rate, game_law
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style
@@ -57,9 +53,7 @@ def response(side: str = SIDES, epsilon: EPSILON = 0.5) -> Trial:
 
 
 @cells(measures=["counts"], address=counted(after=1))
-def small(
-    side: str = SIDES, reverse_epsilon: REVERSE_EPSILON = 0.5, bias: BIAS = 0.05
-) -> Trial:
+def small(side: str = SIDES, reverse_epsilon: REVERSE_EPSILON = 0.5, bias: BIAS = 0.05) -> Trial:
     """Small coins; the longest game says how all shorter ones would have ended."""
     here = bias if side == "P" else bias * math.exp(-reverse_epsilon)
     return Trial(coin_game(), np.full(NUMBERS[-1], here), {"ones": 1})
@@ -93,12 +87,7 @@ def audited_renyi(
 
 
 def reverse(
-    numbers,
-    order: float,
-    bias: float = 0.05,
-    epsilon: float = 0.5,
-    *,
-    forward: bool = False,
+    numbers, order: float, bias: float = 0.05, epsilon: float = 0.5, *, forward: bool = False
 ) -> np.ndarray:
     """Exact D_order(Q || P), or D_order(P || Q), of games with n small coins."""
     found = []
@@ -121,23 +110,23 @@ def first_coin(response: xr.Dataset, order: float) -> float:
 
 
 def _favoured(axes: Axes, response: xr.Dataset, epsilon: float, bias: float) -> None:
+    style.line(axes, _ORDERS, 3.0 * _ORDERS * epsilon**2, _PRINTED, label="Lemma 2 (claim): 3aε²")
+    axes.plot(_ORDERS, np.full(_ORDERS.size, epsilon), **_PURE, label="Lemma 1 (claim): ε")
     style.line(
-        axes, _ORDERS, 3.0 * _ORDERS * epsilon**2, _PRINTED,
-        label="Lemma 2 (claim): 3aε²",
-    )  # fmt: skip
-    axes.plot(
-        _ORDERS, np.full(_ORDERS.size, epsilon), **_PURE, label="Lemma 1 (claim): ε"
-    )
-    style.line(
-        axes, _ORDERS, favoured_rate(_ORDERS, epsilon), _EXACT,
+        axes,
+        _ORDERS,
+        favoured_rate(_ORDERS, epsilon),
+        _EXACT,
         label="exact supremum, attained by\nrandomised response (this project)",
-    )  # fmt: skip
+    )
     exact = [float(coin_renyi(bias, bias * math.exp(-epsilon), a)) for a in _ORDERS]
     style.line(axes, _ORDERS, exact, _SMALL, label=f"exact, coins of p = {bias:g}")
     axes.plot(
-        _POINTS, [first_coin(response, order) for order in _POINTS],
-        **style.hollow(_EXACT, markersize=4.6), label=words.AUDITED,
-    )  # fmt: skip
+        _POINTS,
+        [first_coin(response, order) for order in _POINTS],
+        **style.hollow(_EXACT, markersize=4.6),
+        label=words.AUDITED,
+    )
     axes.set(xscale="log", yscale="log", xlim=(1.0, 1000.0), ylim=(0.05, 3.0))
     axes.set(xlabel="Rényi order a", ylabel="Rényi divergence of P from Q, for each 1")
     axes.legend(loc="upper left", bbox_to_anchor=(0.28, 0.99))
@@ -150,9 +139,12 @@ def _directions(axes: Axes, small: xr.Dataset, epsilon: float, bias: float) -> N
         exact = reverse(numbers, order, bias, epsilon)
         style.line(axes, numbers, exact, look, label=f"reverse, order {name}: exact")
     axes.plot(
-        numbers, reverse(numbers, np.inf, bias, epsilon, forward=True),
-        color=style.ORANGE, linestyle="-", label="favoured, order ∞: exact",
-    )  # fmt: skip
+        numbers,
+        reverse(numbers, np.inf, bias, epsilon, forward=True),
+        color=style.ORANGE,
+        linestyle="-",
+        label="favoured, order ∞: exact",
+    )
     axes.axhline(epsilon, **_PURE, label="Lemma 1 (claim): ε")
     trials = small.attrs["trials"]
     over = small.counts.cumsum("outcome").sel(outcome=(NUMBERS - 1).astype(str))
@@ -162,7 +154,7 @@ def _directions(axes: Axes, small: xr.Dataset, epsilon: float, bias: float) -> N
             NUMBERS,
             audited_renyi(still.sel(side="Q"), still.sel(side="P"), trials, order),
             **style.hollow(look, markersize=4.6),
-        )  # fmt: skip
+        )
     axes.plot([], [], **style.hollow(style.ANY), label=words.AUDITED)
     axes.set(xlim=(0.0, 143.0), ylim=(0.0, 3.2))
     axes.set(xlabel="n, coins shown at most", ylabel="Divergence of the game")

@@ -33,9 +33,7 @@ TITLE = "Cohen et al. 2022, Theorem 4: failure probability against oracle calls"
 TRIALS = 1_000_000
 
 ALPHAS = {"¼": 0.25, "½": 0.5, "1": 1.0, "2": 2.0, "ln 10⁴ ≈ 9.2": math.log(1e4)}
-FAILURE = Annotated[
-    float, number("failure probability that is aimed at", above=0.0, below=0.5)
-]
+FAILURE = Annotated[float, number("failure probability that is aimed at", above=0.0, below=0.5)]
 FAILURES = over(0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
 _COIN = (0.5, 0.5)
 
@@ -117,14 +115,9 @@ def _failures(axes: Axes, selected: xr.Dataset, stopped: xr.Dataset) -> None:
         axes.plot(rounds, failure, color=look["color"], linestyle=":", linewidth=1.0)
         _marks(axes, selected.sel(alpha=name), look)
     betas = np.geomspace(0.5, _LEAST, 60)
-    style.line(
-        axes, (1.0 - betas) / betas, betas, _STOPPING,
-        label="LT Algorithm 2, no maximum",
-    )  # fmt: skip
+    style.line(axes, (1.0 - betas) / betas, betas, _STOPPING, label="LT Algorithm 2, no maximum")
     _marks(axes, stopped, _STOPPING)
-    axes.plot(
-        [], [], **style.own(style.DIM, ":", linewidth=1.0), label="maximal calls, T"
-    )
+    axes.plot([], [], **style.own(style.DIM, ":", linewidth=1.0), label="maximal calls, T")
     axes.set(xscale="log", yscale="log", xlim=(0.6, 1e9), ylim=(6e-5, 0.8))
     axes.set_xlabel("Oracle calls: mean (solid and dashed), maximal (dotted)")
     axes.set_ylabel("Probability that no run beats the median")
@@ -132,9 +125,7 @@ def _failures(axes: Axes, selected: xr.Dataset, stopped: xr.Dataset) -> None:
 
 
 def _above(axes: Axes, columns: int) -> None:
-    axes.legend(
-        loc="lower center", bbox_to_anchor=(0.47, 1.0), ncols=columns, fontsize=7.6
-    )
+    axes.legend(loc="lower center", bbox_to_anchor=(0.47, 1.0), ncols=columns, fontsize=7.6)
 
 
 def _calls(axes: Axes, epsilon: float, delta: float, thresholds: int) -> None:
@@ -142,22 +133,27 @@ def _calls(axes: Axes, epsilon: float, delta: float, thresholds: int) -> None:
     for power, beta, pattern in _BETAS:
         ours = [theorem_calls(beta, float(a)) for a in alphas]
         axes.plot(
-            2.0 + alphas, ours, color=style.ORANGE, linestyle=pattern,
+            2.0 + alphas,
+            ours,
+            color=style.ORANGE,
+            linestyle=pattern,
             label=f"Theorem 4 (claim), β = {power}",
-        )  # fmt: skip
+        )
     for power, beta, pattern in _BETAS:
         # Its slack must be below 2: alpha epsilon < 2.
         some = alphas[alphas * epsilon < 1.9]
         theirs = [
-            percentile_boosting(
-                beta, float(a), epsilon, delta, thresholds=thresholds
-            ).log_max_calls / math.log(10.0)
+            percentile_boosting(beta, float(a), epsilon, delta, thresholds=thresholds).log_max_calls
+            / math.log(10.0)
             for a in some
-        ]  # fmt: skip
+        ]
         axes.plot(
-            2.0 + some, theirs, color=style.BLUE, linestyle=pattern,
+            2.0 + some,
+            theirs,
+            color=style.BLUE,
+            linestyle=pattern,
             label=f"LT Theorem 4.7, β = {power}",
-        )  # fmt: skip
+        )
     axes.set(yscale="log", xlim=(2.0, 10.0), ylim=(0.9, 3000.0))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda x, _: f"10$^{{{x:g}}}$"))
     axes.set_xlabel("Privacy of the release, in units of the base's ε: 2 + α")
@@ -168,9 +164,7 @@ def _calls(axes: Axes, epsilon: float, delta: float, thresholds: int) -> None:
 def draw(
     selected: xr.Dataset,
     stopped: xr.Dataset,
-    epsilon: Annotated[
-        float, positive("epsilon of the base, in the right panel")
-    ] = 0.5,
+    epsilon: Annotated[float, positive("epsilon of the base, in the right panel")] = 0.5,
     delta: Annotated[float, probability("delta of Theorem 4.7")] = 1e-6,
     thresholds: Annotated[int, whole("of Theorem 4.7", at_least=2)] = 100,
 ) -> Canvas:

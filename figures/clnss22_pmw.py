@@ -102,9 +102,7 @@ def _trial(name: str, queries: int, beta: float, budget: Budget) -> Trial:
 @cells(address=counted("mechanism"), performance=_BLOCK)
 def by_queries(
     mechanism: str = MECHANISMS,
-    queries: Annotated[int, whole("of the left panel", at_least=1)] = over(
-        20, 60, 200, 600
-    ),
+    queries: Annotated[int, whole("of the left panel", at_least=1)] = over(20, 60, 200, 600),
     beta: BETA = 0.01,
     budget: Budget = Budget(),
 ) -> Trial:
@@ -152,12 +150,7 @@ def updated(
 
 @functools.cache
 def guarantee(
-    name: str,
-    cells: int,
-    rows: int,
-    queries: int,
-    beta: float,
-    budget: Budget = Budget(),
+    name: str, cells: int, rows: int, queries: int, beta: float, budget: Budget = Budget()
 ) -> float:
     """The proved error alpha of the settings that were simulated."""
     return budget.settings(name, cells, rows, queries, beta).error

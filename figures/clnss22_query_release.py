@@ -30,9 +30,7 @@ from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
 from sims.experiment import computed
 
-TITLE = (
-    "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded"
-)
+TITLE = "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded"
 TRIALS = 100_000
 SECONDS = 17
 
@@ -66,9 +64,7 @@ class Release:
 
     def settings(self, name: str) -> QueryRelease:
         """Theorem 5's algorithm, "corrected" or "sharp"."""
-        return query_release(
-            self.queries, self.epsilon, self.delta, sharp=name == "sharp"
-        )
+        return query_release(self.queries, self.epsilon, self.delta, sharp=name == "sharp")
 
     def cap(self, name: str) -> float:
         """Largest possible error, also of the "plain" Gaussian mechanism."""
@@ -93,19 +89,13 @@ def _error(outcome):
 
 
 @cells(address=lambda place: (0, 0))
-def errors(
-    name: str = over("corrected", "sharp"), release: Release = Release()
-) -> Trial:
+def errors(name: str = over("corrected", "sharp"), release: Release = Release()) -> Trial:
     """Counts of errors between levels, of which the last is the cap."""
     levels = LEVELS * release.cap(name)
     return Trial(
         query_release_mechanism(method="largest", event="correction"),
         np.zeros(release.queries),
-        {
-            "epsilon": release.epsilon,
-            "delta": release.delta,
-            "sharp": name == "sharp",
-        },
+        {"epsilon": release.epsilon, "delta": release.delta, "sharp": name == "sharp"},
         statistic=histogram(_error, levels),
         beside={"level": levels},
     )
@@ -113,14 +103,17 @@ def errors(
 
 @computed
 def repaired(
-    *, trials: int, seed: int, progress: bool | None, epsilon: float = 1.0,
+    *,
+    trials: int,
+    seed: int,
+    progress: bool | None,
+    epsilon: float = 1.0,
     cap_delta: CAP_DELTA = 1e-6,
-) -> xr.Dataset:  # fmt: skip
+) -> xr.Dataset:
     """Caps of the sharper algorithm whose worst answers are repaired, by queries."""
     del trials, seed, progress
     found = [
-        query_release(k, epsilon, cap_delta, sharp=True, inner="repaired").cap
-        for k in REPAIRED
+        query_release(k, epsilon, cap_delta, sharp=True, inner="repaired").cap for k in REPAIRED
     ]
     return xr.Dataset({"cap": ("queries", found)}, {"queries": list(REPAIRED)})
 
@@ -137,8 +130,7 @@ def points(row: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     low, high = clopper_pearson(above, trials, confidence)
     values = {"above": above, "mean_above": above / trials, "low": low, "high": high}
     return xr.Dataset(
-        {name: ("level", value) for name, value in values.items()},
-        {"level": row.level.values},
+        {name: ("level", value) for name, value in values.items()}, {"level": row.level.values}
     )
 
 
@@ -146,9 +138,7 @@ def caps(epsilon: float = 1.0, cap_delta: float = 1e-6) -> dict[str, np.ndarray]
     """Largest possible errors by number of queries, and the paper's rate."""
     low = -np.log(cap_delta)
     found = {
-        name: np.array(
-            [Release(epsilon, cap_delta, int(k)).cap(name) for k in _QUERIES]
-        )
+        name: np.array([Release(epsilon, cap_delta, int(k)).cap(name) for k in _QUERIES])
         for name in _LABELS
     }
     return found | {"rate": (np.sqrt(_QUERIES * low) + low) / epsilon}
@@ -162,9 +152,7 @@ def _left(axes: Axes, errors: xr.Dataset, release: Release) -> None:
         style.line(axes, x, np.maximum(above, 1e-12), look, label=label)
         color = look["color"]
         axes.axvline(end, color=color, linewidth=0.8, linestyle=(0, (1, 2)))
-        axes.text(
-            end, 1.6, f"{end:.0f}", color=color, fontsize=7, ha="center", va="bottom"
-        )
+        axes.text(end, 1.6, f"{end:.0f}", color=color, fontsize=7, ha="center", va="bottom")
         if name in errors["name"]:
             found = points(errors.sel(name=name))
             seen = found.isel(level=(found.above > 0) & (found.mean_above < 0.999))
@@ -179,9 +167,12 @@ def _right(axes: Axes, repaired: xr.Dataset, epsilon: float, cap_delta: float) -
     for name, values in caps(epsilon, cap_delta).items():
         style.line(axes, _QUERIES, values, _LOOKS[name], label=labels[name])
     axes.plot(
-        repaired["queries"], repaired.cap, **_LOOKS["repaired"],
-        markerfacecolor="white", label="sharper, worst answers repaired",
-    )  # fmt: skip
+        repaired["queries"],
+        repaired.cap,
+        **_LOOKS["repaired"],
+        markerfacecolor="white",
+        label="sharper, worst answers repaired",
+    )
     axes.set(xscale="log", yscale="log", xlim=(0.8, 1.3e6))
     axes.set(xlabel="Number of queries k", ylabel="Largest possible error")
 
@@ -196,9 +187,7 @@ def draw(
     figure, (left, right) = style.panels(2, width=8.6, height=3.9)
     _left(left, errors, release)
     _right(right, repaired, release.epsilon, cap_delta)
-    left.set_title(
-        f"k = {release.queries}, ε = {release.epsilon:g}, δ = {release.delta:g}", pad=14
-    )
+    left.set_title(f"k = {release.queries}, ε = {release.epsilon:g}, δ = {release.delta:g}", pad=14)
     right.set_title(f"ε = {release.epsilon:g}, δ = {words.power(cap_delta)}", pad=14)
     left.legend(loc="upper right")
     right.legend(loc="upper left", fontsize=7)

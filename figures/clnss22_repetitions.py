@@ -82,20 +82,17 @@ def _failures(outcome) -> dict:
 def answered(
     margin: str = over(*_LOOKS),
     level: float = over(
-        -48.0, -40.0, -34.0, -28.0, -24.0, -20.0, -17.0, -14.0, -11.0, -8.0, -5.0, -2.0,
-        2.0,
+        -48.0, -40.0, -34.0, -28.0, -24.0, -20.0, -17.0, -14.0, -11.0, -8.0, -5.0, -2.0, 2.0
     ),
     promise: Promise = Promise(),
-) -> Trial:  # fmt: skip
+) -> Trial:
     """Answers (halted, bottom, top), and failed batches and their squares."""
     mechanism = repetitive_sparse_vector(event="pattern")
     return Trial(
         mechanism,
         [level],
         promise.settings(margins(promise)[margin])._asdict(),
-        statistic=combine(
-            {"answers": counts(mechanism.event, 3), "failures": sums(_failures)}
-        ),
+        statistic=combine({"answers": counts(mechanism.event, 3), "failures": sums(_failures)}),
     )
 
 
@@ -117,12 +114,8 @@ def _answers(axes: Axes, row: xr.Dataset, promise: Promise) -> None:
     axes.set(yscale="log", ylim=(FLOOR, 4.0), ylabel="Probability")
     for place, text in ((0.0, "t"), (-margin, "t − d")):
         axes.axvline(place, color=style.GREY, linewidth=0.8)
-        axes.annotate(
-            text, (place, 1.6 * FLOOR), (3, 0), textcoords="offset points", fontsize=8
-        )
-    axes.legend(
-        loc="center left", frameon=True, framealpha=1.0, edgecolor="none", borderpad=0.2
-    )
+        axes.annotate(text, (place, 1.6 * FLOOR), (3, 0), textcoords="offset points", fontsize=8)
+    axes.legend(loc="center left", frameon=True, framealpha=1.0, edgecolor="none", borderpad=0.2)
 
 
 def _costs(axes: Axes, found: xr.Dataset, promise: Promise) -> None:
@@ -131,15 +124,17 @@ def _costs(axes: Axes, found: xr.Dataset, promise: Promise) -> None:
         row, look, d = found.sel(margin=name), _LOOKS[name], margins(promise)[name]
         levels, law = curves(d, promise)
         label = rf"$d={d:.1f}/\epsilon'$, {name}"
-        width = (
-            4.0 if name == "as printed" else 1.6
-        )  # two of the curves nearly coincide
+        width = 4.0 if name == "as printed" else 1.6  # two of the curves nearly coincide
         style.line(axes, levels, law.failures, look, label=label, linewidth=width)
         total = row.failures_sum.values
         low, high = mean_interval(
-            [trials] * total.size, total.tolist(), row.failures_squares.values.tolist(),
-            0.95, 0.0, float(most),
-        )  # fmt: skip
+            [trials] * total.size,
+            total.tolist(),
+            row.failures_squares.values.tolist(),
+            0.95,
+            0.0,
+            float(most),
+        )
         seen = low > 0
         ends = low[seen], high[seen]
         style.points(axes, row["level"][seen], total[seen] / trials, *ends, look)
@@ -155,9 +150,7 @@ def draw(answered: xr.Dataset, promise: Promise = Promise()) -> Canvas:
     _costs(costs, answered, promise)
     for axes in (answers, costs):
         axes.set_xlim(LOW, HIGH)
-        axes.set_xlabel(
-            r"Level $f-t$ of the query, in units of the noise $1/\epsilon'$"
-        )
+        axes.set_xlabel(r"Level $f-t$ of the query, in units of the noise $1/\epsilon'$")
     chosen = promise.settings()
     return style.captioned(
         figure,

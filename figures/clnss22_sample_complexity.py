@@ -47,17 +47,13 @@ def displays(digits: np.ndarray, asked: Analysis = Analysis()) -> dict[str, np.n
     found = []
     for digit in digits.tolist():
         found.append(
-            sizes.sample_sizes(
-                asked.cells, asked.queries, asked.alpha, -digit * np.log(10.0)
-            )
+            sizes.sample_sizes(asked.cells, asked.queries, asked.alpha, -digit * np.log(10.0))
         )
     names = list(LOOKS)[:4]
     return dict(zip(names, np.array(found).T, strict=True))
 
 
-def with_constants(
-    digits: np.ndarray, asked: Analysis = Analysis()
-) -> dict[str, np.ndarray]:
+def with_constants(digits: np.ndarray, asked: Analysis = Analysis()) -> dict[str, np.ndarray]:
     """n for error alpha on the rows, at epsilon = alpha and delta = alpha beta or 0."""
     found, (cells, queries, alpha) = [], dataclasses.astuple(asked)
     for digit in digits.tolist():
@@ -84,9 +80,8 @@ def draw(asked: Analysis = Analysis()) -> Canvas:
     edge = np.log(asked.cells) * np.log(asked.queries) / asked.alpha**2 / np.log(10.0)
     left.set(ylabel="Rows n, all constants 1", ylim=(1e3, 1e10))
     left.axvline(
-        edge, color=style.RED, linewidth=0.8, linestyle=":",
-        label="log(1/β) = log|X| log m/α²",
-    )  # fmt: skip
+        edge, color=style.RED, linewidth=0.8, linestyle=":", label="log(1/β) = log|X| log m/α²"
+    )
     left.legend(loc="upper left")
     right.legend(loc="upper left")
     right.set_ylabel("Rows n, constants as derived")

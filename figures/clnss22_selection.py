@@ -26,10 +26,7 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.accounting.single_run.pairs import LawPair
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
-from jaxsel.families.selection_and_test.laws import (
-    repeated_selection_law,
-    top_after_bottoms,
-)
+from jaxsel.families.selection_and_test.laws import repeated_selection_law, top_after_bottoms
 from jaxsel.families.selection_and_test.program import Select, Tests, program
 from jaxsel.language.domains import positive, probability, whole
 from jaxsel.pictures import style
@@ -127,14 +124,10 @@ def selection_loss(rounds: int, gamma: float, epsilon: float = 0.5) -> float:
     return exact_epsilon(*laws)
 
 
-def answers_loss(
-    bottoms: int, gamma: float, epsilon: float = 0.5, quiet: float = 0.2
-) -> float:
+def answers_loss(bottoms: int, gamma: float, epsilon: float = 0.5, quiet: float = 0.2) -> float:
     """Exact loss of n bottoms and then a top on the pair that is simulated."""
     sides = (top_chances(side, epsilon, quiet) for side in ("first", "second"))
-    first, second = (
-        top_after_bottoms(gamma, bottoms, low, 1, loud) for low, loud in sides
-    )
+    first, second = (top_after_bottoms(gamma, bottoms, low, 1, loud) for low, loud in sides)
     return first - second
 
 
@@ -166,47 +159,59 @@ def _series(axes: Axes, found: xr.Dataset, loss, event: str, epsilon: float) -> 
         total = interaction_epsilon(epsilon, gamma, 1)
         axes.axhline(total, color=look["color"], linewidth=0.9, linestyle=":")
         style.line(
-            axes, _COUNTS, [loss(int(n), gamma) for n in _COUNTS], look,
-            label=f"exact, γ = {name}",
-        )  # fmt: skip
+            axes, _COUNTS, [loss(int(n), gamma) for n in _COUNTS], look, label=f"exact, γ = {name}"
+        )
         lower = [audited(each, event) for each in row]
         axes.plot(row[row.dims[0]], lower, **style.hollow(look, **_MARKS))
         axes.annotate(
-            f"(2 + γ)ε = {total:g}", (3000, total), textcoords="offset points",
-            xytext=(0, 2.5), fontsize=7.2, color=look["color"], ha="right",
-        )  # fmt: skip
+            f"(2 + γ)ε = {total:g}",
+            (3000, total),
+            textcoords="offset points",
+            xytext=(0, 2.5),
+            fontsize=7.2,
+            color=look["color"],
+            ha="right",
+        )
     axes.set(xscale="log", xlim=(0.8, 3300))
     style.plain_ticks(axes.xaxis)
     axes.set_ylim(0.0, 2.2)
 
 
-def _per_call(
-    axes: Axes, found: xr.Dataset, epsilon: float, call_rounds: int, wide: float
-) -> None:
+def _per_call(axes: Axes, found: xr.Dataset, epsilon: float, call_rounds: int, wide: float) -> None:
     shared = [interaction_epsilon(epsilon, 1.0, int(c)) / c for c in _MANY]
     axes.plot(
-        _MANY, np.full(_MANY.size, 3.0 * epsilon), **style.law(_APART),
+        _MANY,
+        np.full(_MANY.size, 3.0 * epsilon),
+        **style.law(_APART),
         label="c runs of LT Algorithm 2: 3ε each",
-    )  # fmt: skip
+    )
     style.line(axes, _MANY, shared, _SHARED, label="one p: (2c + γ)ε/c, γ = 1 (claim)")
     rare = [calls_loss(int(c), 1e-7, 3000, epsilon) / c for c in _MANY]
     axes.plot(
-        _MANY, rare, linestyle="none", marker=".", color="black", markersize=4.0,
+        _MANY,
+        rare,
+        linestyle="none",
+        marker=".",
+        color="black",
+        markersize=4.0,
         label="exact, a rare middle outcome, τ = 3000",
-    )  # fmt: skip
+    )
     exact = [calls_loss(int(c), wide, call_rounds, epsilon) / c for c in _MANY]
     label = f"exact, simulated candidate, τ = {call_rounds}"
     style.line(axes, _MANY, exact, _SIMULATED, label=label)
     numbers = found["selections"].values
-    lower = [
-        audited(found.counts.sel(selections=c), " ".join("1" * c)) / c for c in numbers
-    ]
+    lower = [audited(found.counts.sel(selections=c), " ".join("1" * c)) / c for c in numbers]
     axes.plot(numbers, lower, **style.hollow(_SIMULATED, **_MARKS))
     axes.axhline(2.0 * epsilon, color=style.PURPLE, linewidth=0.8, linestyle=":")
     axes.annotate(
-        "2ε", (12.2, 2.0 * epsilon), textcoords="offset points", xytext=(0, -9),
-        fontsize=7.2, color=style.PURPLE, ha="right",
-    )  # fmt: skip
+        "2ε",
+        (12.2, 2.0 * epsilon),
+        textcoords="offset points",
+        xytext=(0, -9),
+        fontsize=7.2,
+        color=style.PURPLE,
+        ha="right",
+    )
     axes.set(ylim=(0.4, 2.2), xlim=(0.5, 12.4), xticks=[1, 2, 4, 6, 8, 10, 12])
 
 

@@ -44,13 +44,9 @@ _SHARES = {
 
 
 @functools.cache
-def stable_lead(
-    bits: float, rank: int, promise: Promise = Promise(), shares: int = 6
-) -> float:
+def stable_lead(bits: float, rank: int, promise: Promise = Promise(), shares: int = 6) -> float:
     """Exact lead at which stable selection selects one of the ``rank`` best."""
-    settings = stable_settings(
-        promise.epsilon, promise.delta, promise.beta, rank, shares=shares
-    )
+    settings = stable_settings(promise.epsilon, promise.delta, promise.beta, rank, shares=shares)
     return needed_lead(float(rank), 2.0**bits - rank, settings, promise.beta)
 
 
@@ -120,11 +116,7 @@ def gap_test(factor: float = FACTORS, promise: Promise = Promise()) -> Trial:
 
 
 def _candidates(
-    axes: Axes,
-    stable: xr.Dataset,
-    exponential: xr.Dataset,
-    gap_test: xr.Dataset,
-    promise: Promise,
+    axes: Axes, stable: xr.Dataset, exponential: xr.Dataset, gap_test: xr.Dataset, promise: Promise
 ) -> None:
     x = np.linspace(_KNOTS[0], _KNOTS[-1], 381)
     plain = [promise.exponential_lead(bits) for bits in x]
@@ -134,9 +126,11 @@ def _candidates(
         style.line(axes, x, smooth(_KNOTS, exact, x), look, label=label)
     axes.axhline(
         stable_settings(promise.epsilon, promise.delta, promise.beta, 1).support,
-        color=style.BLUE, linestyle=":", linewidth=1.2,
+        color=style.BLUE,
+        linestyle=":",
+        linewidth=1.2,
         label="Gap that is enough (Theorem 8)",
-    )  # fmt: skip
+    )
     level = np.full(x.size, gap_test_lead(promise))
     style.line(axes, x, level, _TESTED, label="Test of the gap, exact")
     marks(axes, stable["bits"], stable, _STABLE, promise)
@@ -151,11 +145,7 @@ def _candidates(
 
 
 def _ranks(
-    axes: Axes,
-    stable: xr.Dataset,
-    exponential: xr.Dataset,
-    gap_test: xr.Dataset,
-    promise: Promise,
+    axes: Axes, stable: xr.Dataset, exponential: xr.Dataset, gap_test: xr.Dataset, promise: Promise
 ) -> None:
     x = np.geomspace(_KNOT_RANKS[0], _KNOT_RANKS[-1], 61)
     plain = [promise.exponential_lead(_RANK_BITS, rank) for rank in x]
@@ -170,16 +160,21 @@ def _ranks(
             stable_settings(promise.epsilon, promise.delta, promise.beta, k).support
             for k in _KNOT_RANKS
         ],
-        color=style.BLUE, linestyle=":", label="Gap that is enough (Theorem 8)",
-    )  # fmt: skip
+        color=style.BLUE,
+        linestyle=":",
+        label="Gap that is enough (Theorem 8)",
+    )
     marks(axes, stable["rank"], stable, _STABLE, promise)
     marks(axes, exponential["rank"], exponential, _EXPONENTIAL, promise)
     marks(axes, [1], gap_test, _TESTED, promise, won="1 of 1 found")
     lead = gap_test_lead(promise)
     axes.annotate(
-        "test of the gap: $k = 1$ alone", (1, lead), (1.35, lead - 4.0),
-        fontsize=7.2, color=style.GREEN,
-    )  # fmt: skip
+        "test of the gap: $k = 1$ alone",
+        (1, lead),
+        (1.35, lead - 4.0),
+        fontsize=7.2,
+        color=style.GREEN,
+    )
     axes.set_xscale("log")
     axes.set_xlabel(f"Candidates $k$ that share the lead, $m = 2^{{{_RANK_BITS}}}$")
     axes.set_ylim(0, 330)
@@ -196,9 +191,7 @@ def draw(
 ) -> Canvas:
     """Left: against the number of candidates; right: against k."""
     figure, (left, right) = style.panels(2, height=4.6)
-    _candidates(
-        left, stable_by_candidates, exponential_by_candidates, gap_test, promise
-    )
+    _candidates(left, stable_by_candidates, exponential_by_candidates, gap_test, promise)
     _ranks(right, stable_by_rank, exponential_by_rank, gap_test, promise)
     return style.captioned(
         figure,

@@ -27,10 +27,7 @@ from figures.common import words
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run import closed_forms
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.families.repetitive_sparse_vector.error_laws import (
-    needed_margin,
-    tuned_settings,
-)
+from jaxsel.families.repetitive_sparse_vector.error_laws import needed_margin, tuned_settings
 from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
     guarantee,
     repetitive_sparse_vector,
@@ -60,16 +57,10 @@ BETAS = over(0.3, 0.03, 0.003)
 CONFIDENCES = (0.5, 1.5, 3.0, 6.0, 10.0, 16.0, 24.0, 32.0, 40.0)  # log(1/beta)
 _LOOKS = {
     "standard": ("Standard, restarted after each ⊤", style.own(style.BLACK, ":", "x")),
-    "once": (
-        "Threshold noised once (Lyu, Su & Li)",
-        style.own(style.BROWN, style.DASHES, "D"),
-    ),
+    "once": ("Threshold noised once (Lyu, Su & Li)", style.own(style.BROWN, style.DASHES, "D")),
     "paper": ("Repetitive, d as in the paper", style.own(style.ORANGE, "--", "s")),
     "least": ("Repetitive, least d by the exact law", style.own(style.BLUE, "-", "o")),
-    "tuned": (
-        "Repetitive, all settings tuned (this project)",
-        style.own(style.GREEN, "-.", "^"),
-    ),
+    "tuned": ("Repetitive, all settings tuned (this project)", style.own(style.GREEN, "-.", "^")),
 }
 _APPROXIMATE = ("standard", "paper", "least", "tuned")
 _PURE = ("standard", "once", "paper", "least", "tuned")
@@ -169,9 +160,7 @@ def needed_error(noise: SparseNoise, beta: float, search: Search = Search()) -> 
 
 
 @functools.cache
-def settings_of(
-    name: str, beta: float, search: Search = Search()
-) -> RepetitiveSettings:
+def settings_of(name: str, beta: float, search: Search = Search()) -> RepetitiveSettings:
     """Settings of the repetitive sparse vector that are proven (1, delta)-DP.
 
     "paper": Section 4.2 or Remark 2 (k' corrected), epsilon' calibrated; "least": the
@@ -201,11 +190,7 @@ def _missed(quiet: int, wanted: int) -> Callable[[Any], Any]:
 
 
 # A few trials in a full block would cost as much as the whole block.
-@cells(
-    address=counted("algorithm"),
-    share=Fraction(1, 4),
-    performance=Performance(block_size=1024),
-)
+@cells(address=counted("algorithm"), share=Fraction(1, 4), performance=Performance(block_size=1024))
 def sparse(
     algorithm: str = over("standard", "standard, pure", "once, pure"),
     beta: BETA = BETAS,
@@ -275,9 +260,7 @@ def points(row: xr.Dataset) -> dict[str, np.ndarray]:
     }
 
 
-def draw(
-    sparse: xr.Dataset, repetitive: xr.Dataset, search: Search = Search()
-) -> Canvas:
+def draw(sparse: xr.Dataset, repetitive: xr.Dataset, search: Search = Search()) -> Canvas:
     """Lines: exact laws and bounds from them; points: simulated."""
     figure, (left, right) = style.panels(2, width=9.4, height=5.2)
     for axes, names, ending in ((left, _APPROXIMATE, ""), (right, _PURE, ", pure")):

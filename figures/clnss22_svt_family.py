@@ -117,9 +117,7 @@ def noise_of(member: Member, size: int, epsilon: float = 1.0) -> SparseNoise:
 @functools.cache
 def _spotting(redrawn: bool, releases_values: bool) -> Mechanism:
     """Whether the queries answered "above" are the wanted ones; data: (runs, wanted)."""
-    core = sparse_vector(
-        redrawn=redrawn, releases_values=releases_values, event="pattern"
-    )
+    core = sparse_vector(redrawn=redrawn, releases_values=releases_values, event="pattern")
     if not releases_values:
         core = sparse_vector(redrawn=redrawn, event="stop")
 
@@ -257,10 +255,7 @@ def _panel(axes: Axes, spotted: xr.Dataset, relation: Relation, epsilon: float) 
         used = _relation_of(member, relation)
         if member.variant is variants.STODDARD:
             axes.annotate(
-                "",
-                (1.0, _HIGH),
-                (1.0, 20.0),
-                arrowprops={"arrowstyle": "->", "linewidth": 1.1},
+                "", (1.0, _HIGH), (1.0, 20.0), arrowprops={"arrowstyle": "->", "linewidth": 1.1}
             )
             axes.text(1.12, 32.0, "Alg. 5: infinite", fontsize=8.0, va="center")
         else:
@@ -272,13 +267,14 @@ def _panel(axes: Axes, spotted: xr.Dataset, relation: Relation, epsilon: float) 
         low = audited(counts_of(spotted, member, relation))
         low = low[low > 0.0]
         axes.plot(
-            low["size"], low, **style.hollow(look), zorder=4,
+            low["size"],
+            low,
+            **style.hollow(look),
+            zorder=4,
             markersize=8.0 if look["marker"] == "*" else 4.6,
             label=label if member.variant is variants.STODDARD else None,
-        )  # fmt: skip
-    axes.axhline(
-        epsilon, color=style.RED, linewidth=1.0, label="Claimed for all six: ε"
-    )
+        )
+    axes.axhline(epsilon, color=style.RED, linewidth=1.0, label="Claimed for all six: ε")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set(xlim=(0.8, 70.0), ylim=(_LOW, _HIGH), xticks=[1, 2, 4, 8, 16, 32, 64])
@@ -290,9 +286,7 @@ def _panel(axes: Axes, spotted: xr.Dataset, relation: Relation, epsilon: float) 
 def draw(spotted: xr.Dataset, epsilon: EPSILON = 1.0) -> Canvas:
     """Lines: exact; open markers: audited lower bounds."""
     figure, panels = style.panels(2, width=8.6, height=4.4, sharey=True)
-    for axes, relation in zip(
-        panels, (Relation.GENERAL, Relation.MONOTONE), strict=True
-    ):
+    for axes, relation in zip(panels, (Relation.GENERAL, Relation.MONOTONE), strict=True):
         _panel(axes, spotted, relation, epsilon)
     panels[0].set_ylabel("Privacy loss, in units of ε")
     style.legend_above(figure, panels[0], 4)

@@ -74,9 +74,7 @@ def confident(beta: float, release: Release = Release()) -> float:
 
 @cells(measures=["counts"], address=counted(), share=Fraction(16))
 def peeling(
-    beta: Annotated[float, probability("of a failure")] = over(
-        0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4
-    ),
+    beta: Annotated[float, probability("of a failure")] = over(0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4),
     release: Release = Release(),
 ) -> Trial:
     """Peeling at its exact leads."""
@@ -91,9 +89,7 @@ def peeling(
 
 @cells(measures=["counts"], address=counted(after=1))
 def boosted(
-    confident_beta: Annotated[float, probability("of a failure")] = over(
-        0.8, 0.4, 0.2, 0.1
-    ),
+    confident_beta: Annotated[float, probability("of a failure")] = over(0.8, 0.4, 0.2, 0.1),
     release: Release = Release(),
 ) -> Trial:
     """Theorem 6 at its exact leads; 4/beta sets are drawn at most."""
@@ -130,10 +126,7 @@ def _lines(axes: Axes, release: Release, largest: float, knots: int) -> None:
     style.line(axes, x, exact, _PEELING, label="Peeling, exact")
     few = np.linspace(0.2, largest, knots)
     exact = [confident(math.exp(-t), release) for t in few]
-    style.line(
-        axes, x, smooth(few, exact, x), _CONFIDENT,
-        label="Theorem 6 set up for β, exact",
-    )  # fmt: skip
+    style.line(axes, x, smooth(few, exact, x), _CONFIDENT, label="Theorem 6 set up for β, exact")
     axes.set_title(f"the best {release.k} of {release.candidates:,} candidates")
     axes.set(xlabel="$\\log(1/\\beta)$", xlim=(0.0, largest))
 
@@ -153,9 +146,7 @@ def _marks(axes: Axes, found: xr.Dataset, right: str, look: dict[str, Any]) -> N
     axes.errorbar(x, found.lead[seen], xerr=reach, **style.bars(look))
 
 
-def draw(
-    peeling: xr.Dataset, boosted: xr.Dataset, release: Release = Release()
-) -> Canvas:
+def draw(peeling: xr.Dataset, boosted: xr.Dataset, release: Release = Release()) -> Canvas:
     """Left: few candidates, with simulations; right: many."""
     many = dataclasses.replace(release, candidates=LARGE_CANDIDATES, k=LARGE_K)
     figure, (small, large) = style.panels(2, height=4.4)
@@ -167,9 +158,11 @@ def draw(
     small.legend(loc="upper left")
     _lines(large, many, 300.0, 10)
     large.axhline(
-        certain_gap(many), color=style.ORANGE, linestyle="--",
+        certain_gap(many),
+        color=style.ORANGE,
+        linestyle="--",
         label="Theorem 6, β < δ: gap never above (claim)",
-    )  # fmt: skip
+    )
     large.set_ylim(0.0)
     large.legend(loc="lower right")
     slopes = [2.0 / each.round_epsilon for each in (release, many)]

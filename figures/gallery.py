@@ -17,14 +17,7 @@ import typer
 
 from figures import FIGURES, Figure
 from figures.common import digest
-from figures.common.making import (
-    Place,
-    chains,
-    default_processes,
-    in_processes,
-    make,
-    why_drawn,
-)
+from figures.common.making import Place, chains, default_processes, in_processes, make, why_drawn
 from jaxsel.cli.arguments import bad_input_exits, compilation_cache
 from jaxsel.cli.output import say
 from jaxsel.data.download import FOLDER_VARIABLE, available
@@ -42,9 +35,7 @@ FROM_FILES = {
     "ps22-7": released_accuracies.released_available,
     "krw24-5": lambda: available(regression.BIKE) and available(regression.ELEVATORS),
     "zw22-1a": covid.covid_available,
-    "zw22-table1": lambda: all(
-        map(histograms.check_ins_available, histograms.CHECK_INS)
-    ),
+    "zw22-table1": lambda: all(map(histograms.check_ins_available, histograms.CHECK_INS)),
 }
 
 
@@ -100,15 +91,11 @@ def main(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Default: all.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder of the drawn figures.")
-    ] = DRAWN,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the drawn figures.")] = DRAWN,
     records: Annotated[
         Path, typer.Option("--records", help="Folder of the simulations' records.")
     ] = OUT,
-    gallery: Annotated[
-        Path, typer.Option("--gallery", help="Folder of the gallery.")
-    ] = GALLERY,
+    gallery: Annotated[Path, typer.Option("--gallery", help="Folder of the gallery.")] = GALLERY,
     processes: Annotated[
         int, typer.Option("--processes", min=1, help="How many draw at once.")
     ] = default_processes(),
@@ -122,18 +109,14 @@ def main(
     with bad_input_exits():
         unknown = [name for name in ids or () if name not in FIGURES]
         if unknown:
-            raise InputError(
-                f"there is no figure {unknown[0]!r}; there are: {', '.join(FIGURES)}"
-            )
+            raise InputError(f"there is no figure {unknown[0]!r}; there are: {', '.join(FIGURES)}")
         chosen = list(dict.fromkeys(ids or FIGURES))
     for name in chosen:
         if missing(name):
             say(f"{name}: {missing(name)}")
     drawn = [FIGURES[name] for name in chosen if not missing(name)]
     folder, failed = os.environ.get(FOLDER_VARIABLE, ""), False
-    told = in_processes(
-        _work, chains(drawn), processes, folder, (out, records, gallery)
-    )
+    told = in_processes(_work, chains(drawn), processes, folder, (out, records, gallery))
     for done, (name, text) in enumerate(told, start=1):
         failed |= text.startswith("FAILED")
         say(f"{done} of {len(drawn)}, {name}: {text or 'shows the same'}")

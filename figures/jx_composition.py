@@ -47,19 +47,12 @@ def epsilons(family: str) -> dict[str, list[float]]:
         "one run released each time": base.pairs() if base.pairs else (),
     }
     found = {
-        name: [
-            float(composed_distribution([(way, n)]).get_epsilon_for_delta(DELTA))
-            for n in TIMES
-        ]
+        name: [float(composed_distribution([(way, n)]).get_epsilon_for_delta(DELTA)) for n in TIMES]
         for name, way in ways.items()
     }
     searches = [[Release(base, law, times)] for times in TIMES]
-    found["Rényi bounds added up"] = [
-        composed_renyi_epsilon(each, DELTA)[0] for each in searches
-    ]
-    found["epsilons and deltas added up"] = [
-        summed_epsilon(each, DELTA)[0] for each in searches
-    ]
+    found["Rényi bounds added up"] = [composed_renyi_epsilon(each, DELTA)[0] for each in searches]
+    found["epsilons and deltas added up"] = [summed_epsilon(each, DELTA)[0] for each in searches]
     return found
 
 
@@ -70,14 +63,9 @@ def _panel(axes: Axes, family: str) -> None:
     at = TIMES.index(16)
     priced, renyi = (
         found[name][at]
-        for name in (
-            "priced envelopes composed (this project)",
-            "Rényi bounds added up",
-        )
+        for name in ("priced envelopes composed (this project)", "Rényi bounds added up")
     )
-    axes.set_title(
-        f"{family} K of mean {MEAN}; 16 searches: {priced:.2f} (Rényi {renyi:.2f})"
-    )
+    axes.set_title(f"{family} K of mean {MEAN}; 16 searches: {priced:.2f} (Rényi {renyi:.2f})")
     axes.set(xscale="log", yscale="log", xlabel="searches on the same data")
     style.plain_ticks(axes.xaxis, TIMES)
     style.plain_ticks(axes.yaxis, (0.5, 1, 2, 5, 10, 20, 50))

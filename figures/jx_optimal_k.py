@@ -123,23 +123,23 @@ def _laws(axes: Axes, delta: float) -> None:
         below = np.cumsum(list(law.parameters.values()))
         color = _MEAN_LOOKS[mean]["color"]
         axes.step(
-            np.append(1.0, counts), np.append(0.0, below), where="post",
-            label=f"m = {mean:g}", color=color,
-        )  # fmt: skip
+            np.append(1.0, counts),
+            np.append(0.0, below),
+            where="post",
+            label=f"m = {mean:g}",
+            color=color,
+        )
         k = np.unique(np.geomspace(1.0, 3000.0, 300).round())
         axes.plot(
-            k, np.asarray(geometric(1.0 / mean).cdf(k)), linestyle=":", linewidth=1.2,
-            color=color,
-        )  # fmt: skip
+            k, np.asarray(geometric(1.0 / mean).cdf(k)), linestyle=":", linewidth=1.2, color=color
+        )
     axes.plot([], [], color=style.GREY, linestyle=":", label="geometric, mean m")
     axes.set(xscale="log", xlim=(1.0, 3000.0), ylim=(0.0, 1.02), xlabel="k")
     axes.set(ylabel="P[K ≤ k]", title=f"the best laws, σ = {NOISE:g}")
     axes.legend(loc="lower right")
 
 
-def draw(
-    delta: Annotated[float, probability("delta of the search")] = 1e-6,
-) -> Canvas:
+def draw(delta: Annotated[float, probability("delta of the search")] = 1e-6) -> Canvas:
     """Costs over the runs, savings over the noise, and the laws."""
     figure, axes = style.panels(3, width=12.0, height=4.0)
     _costs(axes[0], delta)

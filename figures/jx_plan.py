@@ -23,9 +23,7 @@ class Search:
     epsilon: Annotated[float, number("of the search", above=0.0)] = 3.0
     delta: Annotated[float, probability("of the search")] = 1e-6
     dataset_size: Annotated[int, whole("records", at_least=1)] = 60_000
-    batch_size: Annotated[int, whole("records of a batch, on average", at_least=1)] = (
-        600
-    )
+    batch_size: Annotated[int, whole("records of a batch, on average", at_least=1)] = 600
     epochs: Annotated[int, whole("of one run", at_least=1)] = 60
     runs: Annotated[float, number("runs on average, at most", above=1.0)] = 50.0
     good: Annotated[float, probability("share of the candidates that is good")] = 0.05
@@ -35,8 +33,11 @@ class Search:
         return plan(
             f"dp_sgd:dataset_size={self.dataset_size},batch_size={self.batch_size},"
             f"epochs={self.epochs}",
-            epsilon=self.epsilon, delta=self.delta, runs=self.runs, good=self.good,
-        )  # fmt: skip
+            epsilon=self.epsilon,
+            delta=self.delta,
+            runs=self.runs,
+            good=self.good,
+        )
 
 
 def draw(search: Search = Search()) -> Canvas:
@@ -44,8 +45,13 @@ def draw(search: Search = Search()) -> Canvas:
     chosen = search.plan()
     expected = chosen.chosen.utility
     planned = Planned(
-        chosen.chosen.base, search.delta, chosen.epsilon, expected.expected_quantile,
-        single_run(chosen).epsilon(search.delta), search.good, 1.0 - expected.hit,
-    )  # fmt: skip
+        chosen.chosen.base,
+        search.delta,
+        chosen.epsilon,
+        expected.expected_quantile,
+        single_run(chosen).epsilon(search.delta),
+        search.good,
+        1.0 - expected.hit,
+    )
     curves = frontiers(chosen)
     return draw_plan(planned, curves, limit(chosen, highest_epsilon(planned)))

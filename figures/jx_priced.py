@@ -13,10 +13,7 @@ from jaxsel.accounting.single_run.score_pairs import gaussian_pair
 from jaxsel.families.tuning.attained.adversarial_orders import adversarial_delta
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_log_delta
 from jaxsel.families.tuning.bounds.generic import generic_renyi
-from jaxsel.families.tuning.bounds.priced_envelope import (
-    priced_delta,
-    priced_directions,
-)
+from jaxsel.families.tuning.bounds.priced_envelope import priced_delta, priced_directions
 from jaxsel.pictures import style
 from jaxsel.repetitions import parse
 
@@ -61,15 +58,11 @@ def deltas(setting: Setting) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     return epsilons, {
         "one run": base.profile(epsilons),
         "Rényi, Lemma 7 (claim)": renyi_to_delta(generic_renyi(base, law), epsilons),
-        "envelope (this project)": np.exp(
-            envelope_log_delta(base_envelopes(base, law), epsilons)
-        ),
+        "envelope (this project)": np.exp(envelope_log_delta(base_envelopes(base, law), epsilons)),
         "priced envelope (this project)": np.array(
             [priced_delta(directions, e) for e in epsilons.tolist()]
         ),
-        _ATTAINED: np.array(
-            [adversarial_delta(pair, law, e).delta for e in epsilons.tolist()]
-        ),
+        _ATTAINED: np.array([adversarial_delta(pair, law, e).delta for e in epsilons.tolist()]),
     }
 
 

@@ -79,9 +79,7 @@ def repeated_claims(
     worst = worst_composed_group_pair(delta, candidates, noise_scale, compositions)
     return {
         "renyi": noisy_max_renyi_epsilon(delta, noise, candidates, compositions),
-        "profile": noisy_max_composed_epsilon(
-            delta, noise_scale, candidates, compositions
-        ),
+        "profile": noisy_max_composed_epsilon(delta, noise_scale, candidates, compositions),
         "sharp": dominated_composition_epsilon(delta, sharp, compositions),
         "groups": worst.epsilon,
     }
@@ -116,9 +114,7 @@ def audited(found: xr.Dataset, delta: float, confidence: float = 0.95) -> Points
     return Points(np.array(lower), found.exact.sel(side="data").values)
 
 
-def audited_releases(
-    repeated: xr.Dataset, delta: float, confidence: float = 0.95
-) -> Points:
+def audited_releases(repeated: xr.Dataset, delta: float, confidence: float = 0.95) -> Points:
     """Of k releases, by how many winners are in the first group.
 
     The event, so many winners or more, is chosen on exact laws, not on the tallies.
@@ -149,8 +145,7 @@ def _best_event(
     for p, q in (laws, laws[::-1]):
         for order in (numbers, numbers[::-1]):
             expected = [
-                np.minimum(np.round(trials * np.cumsum(law[order])), trials)
-                for law in (p, q)
+                np.minimum(np.round(trials * np.cumsum(law[order])), trials) for law in (p, q)
             ]
             low = clopper_pearson_lower(expected[0], trials, error=error)
             high = clopper_pearson_upper(expected[1], trials, error=error)
@@ -165,9 +160,8 @@ def _curves(axes: Axes, x, table: list[dict[str, float]], names) -> None:
     for name in names:
         settings = {"linewidth": 1.2} if name in ("groups", "single") else {}
         style.line(
-            axes, x, [row[name] for row in table], _LOOKS[name], label=LABELS[name],
-            **settings,
-        )  # fmt: skip
+            axes, x, [row[name] for row in table], _LOOKS[name], label=LABELS[name], **settings
+        )
 
 
 def _marks(axes: Axes, x, lower: np.ndarray, name: str) -> None:
@@ -180,8 +174,7 @@ def _by_candidates(axes: Axes, delta: float, noise_scale: float) -> None:
     _curves(axes, CANDIDATES, table, list(table[0]))
     kinds = ("groups", "single")
     table = [
-        {kind: worst_pair(kind, delta, m, noise_scale).epsilon for kind in kinds}
-        for m in SEARCHED
+        {kind: worst_pair(kind, delta, m, noise_scale).epsilon for kind in kinds} for m in SEARCHED
     ]
     _curves(axes, SEARCHED, table, kinds)
     axes.set(xscale="log", xlim=(CANDIDATES[0] / 1.15, CANDIDATES[-1] * 1.15))
@@ -191,10 +184,7 @@ def _by_candidates(axes: Axes, delta: float, noise_scale: float) -> None:
 def _by_noise(axes: Axes, scaled: xr.Dataset, delta: float, fixed: int) -> None:
     scales = scaled["noise"].values
     fine = np.geomspace(scales[0], scales[-1], 33)
-    table = [
-        {name: s * epsilon for name, epsilon in claims(delta, s, fixed).items()}
-        for s in fine
-    ]
+    table = [{name: s * epsilon for name, epsilon in claims(delta, s, fixed).items()} for s in fine]
     _curves(axes, fine, table, list(table[0]))
     few = fine[::4]
     table = [{"groups": s * worst_pair("groups", delta, fixed, s).epsilon} for s in few]
@@ -211,9 +201,7 @@ def _by_releases(
 ) -> None:
     table = [repeated_claims(delta, noise_scale, composed, k) for k in RELEASES]
     _curves(axes, RELEASES, table, ("renyi", "profile", "sharp", "groups"))
-    _marks(
-        axes, repeated["releases"], audited_releases(repeated, delta).lower, "groups"
-    )
+    _marks(axes, repeated["releases"], audited_releases(repeated, delta).lower, "groups")
     axes.set(xscale="log", yscale="log", xlabel="number k of winners released")
     axes.set_ylabel(words.epsilon_at(delta))
     axes.set_title(f"composition: m = {composed} candidates, σ = {noise_scale:g}")
@@ -236,9 +224,7 @@ def draw(
     paper, seen, scale, repeat = panels
     for axes, level, can in ((paper, paper_delta, "cannot"), (seen, delta, "can")):
         _by_candidates(axes, level, noise_scale)
-        axes.set_title(
-            f"σ = {noise_scale:g}, δ = {words.power(level)}, which trials {can} see"
-        )
+        axes.set_title(f"σ = {noise_scale:g}, δ = {words.power(level)}, which trials {can} see")
     for name in ("groups", "single"):
         lower = audited(moved.sel(pair=name), delta).lower
         _marks(seen, moved["candidates"], lower, name)

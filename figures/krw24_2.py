@@ -19,13 +19,7 @@ from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, from_mean
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
-from sims.common.worst_rankings import (
-    SIDES,
-    TARGETS,
-    GaussianBase,
-    natural_trial,
-    ranked_trial,
-)
+from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, natural_trial, ranked_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 2: profiles, geometric K"
 TRIALS = 4_000_000
@@ -60,17 +54,13 @@ def natural(
     return natural_trial(base, geometric(means), side)
 
 
-def theorem_claim(
-    base: GaussianBase, law: Repetitions, epsilon: np.ndarray
-) -> np.ndarray:
+def theorem_claim(base: GaussianBase, law: Repetitions, epsilon: np.ndarray) -> np.ndarray:
     """delta(epsilon) by Theorem 5.2, at its best epsilon_1."""
     eta, gamma = law.parameters["eta"], law.parameters["gamma"]
     return negative_binomial_profile(shared.profile(base), eta, gamma).delta(epsilon)
 
 
-def renyi_claim(
-    base: GaussianBase, law: Repetitions, epsilon: np.ndarray
-) -> np.ndarray:
+def renyi_claim(base: GaussianBase, law: Repetitions, epsilon: np.ndarray) -> np.ndarray:
     """delta(epsilon) by Theorem 5.1, the Renyi bound of Papernot & Steinke."""
     eta, gamma = law.parameters["eta"], law.parameters["gamma"]
     renyi = shared.guarantee(base).renyi
@@ -90,22 +80,23 @@ def _as_printed(
         axes.plot(at, curve, **look)
         place = float(np.interp(-np.log(height), -np.log(curve), at))
         axes.text(
-            place, height, f"{mean}", color=look["color"], fontsize=6.8,
-            ha="center", va="center",
+            place,
+            height,
+            f"{mean}",
+            color=look["color"],
+            fontsize=6.8,
+            ha="center",
+            va="center",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
-        )  # fmt: skip
+        )
 
 
-def draw(
-    ranked: xr.Dataset, natural: xr.Dataset, base: GaussianBase = GaussianBase()
-) -> Canvas:
+def draw(ranked: xr.Dataset, natural: xr.Dataset, base: GaussianBase = GaussianBase()) -> Canvas:
     """The paper's panel, and one panel a mean with what is true of a Gaussian pair."""
     means = ranked["means"].values.tolist()
     if len(means) != 3:
         raise InputError(f"krw24-2 has a panel for each of 3 means, not {len(means)}")
-    figure, (printed, *panels) = style.panels(
-        2, 2, width=7.6, height=6.9, sharex=True, sharey=True
-    )
+    figure, (printed, *panels) = style.panels(2, 2, width=7.6, height=6.9, sharex=True, sharey=True)
     at = np.linspace(0.0, 16.8 / base.noise_multiplier, 211)
     for mean, axes in zip(means, panels, strict=True):
         law = geometric(mean)

@@ -48,10 +48,7 @@ _LOOKS = {
 
 @functools.cache
 def claim(
-    name: str,
-    mean: float,
-    base: GaussianBase = GaussianBase(),
-    delta: float = shared.DELTA,
+    name: str, mean: float, base: GaussianBase = GaussianBase(), delta: float = shared.DELTA
 ) -> float:
     """Epsilon at delta by one of CLAIMS."""
     law, guarantee = geometric(mean), shared.guarantee(base)
@@ -59,9 +56,8 @@ def claim(
     match name:
         case "corollary" | "printed":
             return gaussian_negative_binomial_epsilon(
-                delta, base.noise_multiplier, law.mean, ETA,
-                corrected=name == "corollary",
-            )  # fmt: skip
+                delta, base.noise_multiplier, law.mean, ETA, corrected=name == "corollary"
+            )
         case "RDP":
             curve = negative_binomial_renyi(guarantee.renyi, ETA, gamma)
             return renyi_to_epsilon(curve, delta).epsilon
@@ -89,33 +85,25 @@ def draw(
         epsilons = [claim(name, mean, base, delta) for mean in means]
         axes.plot(means, epsilons, label=label, **look)
     for name, exact, means, marks in (
-        (
-            "adversarial",
-            shared.adversarial,
-            SEARCHED,
-            {"marker": ".", "markersize": 4.0},
-        ),
+        ("adversarial", shared.adversarial, SEARCHED, {"marker": ".", "markersize": 4.0}),
         ("natural", shared.natural_epsilon, _COARSE, {}),
     ):
         epsilons = [exact(base, describe(geometric(m)), delta) for m in means]
         axes.plot(means, epsilons, **shared.kind(name), **marks)
     rows = [
-        audits.rankings(ranked.sel(means=mean), natural.sel(means=mean))
-        for mean in ranked["means"]
+        audits.rankings(ranked.sel(means=mean), natural.sel(means=mean)) for mean in ranked["means"]
     ]
     for ranking in rows[0]:
         lower = [audits.audited_epsilon(row[ranking], delta) for row in rows]
         audits.arrows(
-            axes, ranked["means"], lower, ranking,
-            f"{words.AUDITED}, {ranking} order", yerr=0.14,
-        )  # fmt: skip
+            axes, ranked["means"], lower, ranking, f"{words.AUDITED}, {ranking} order", yerr=0.14
+        )
     high = 22.4 / base.noise_multiplier
     axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(0.0, high))
     axes.set(xlabel="Expected number of runs m = 𝔼[K]", ylabel=words.epsilon_at(delta))
     style.legend_above(figure, axes, 2, fontsize=7.6)
     law = (
-        "geometric (η = 1). The false corollary is refuted at σ = 1 and m = 10⁷, not by "
-        "this base."
+        "geometric (η = 1). The false corollary is refuted at σ = 1 and m = 10⁷, not by this base."
     )
     return style.captioned(
         figure,

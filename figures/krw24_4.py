@@ -23,13 +23,7 @@ from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, binomial, poisson
 from jaxsel.sweeps.functions import Trial, cells, counted, counted_alike
 from jaxsel.sweeps.signature import over
-from sims.common.worst_rankings import (
-    SIDES,
-    TARGETS,
-    GaussianBase,
-    natural_trial,
-    ranked_trial,
-)
+from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, natural_trial, ranked_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 4: binomial K"
 TRIALS = 4_000_000
@@ -47,12 +41,14 @@ _SOURCES = {"renyi": "δ̂ by Lemma 14", "profile": "exact δ̂ (R-KRW-5)"}
 # Orange for Theorem 5.7, the darker the larger n, and grey for Renyi bounds, as in the
 # other panels.
 _LOOKS = {
-    **{name: {"color": colormaps["Oranges"](0.4 + 0.15 * row)}
-       for row, name in enumerate(LAWS[:-1])},
+    **{
+        name: {"color": colormaps["Oranges"](0.4 + 0.15 * row)}
+        for row, name in enumerate(LAWS[:-1])
+    },
     "Poisson": style.own(style.BLACK, "-."),
     "renyi": style.own(style.GREY, "--"),
     "profile": style.own(style.GREY, (0, (5, 1.5, 1, 1.5))),
-}  # fmt: skip
+}
 _MARKERS = dict(zip(LAWS, "vDos^P", strict=True))
 
 
@@ -102,10 +98,7 @@ def runs(law: str = over(*LAWS), mean: Mean = 10) -> Trial:
     return Trial(NUMBER_OF_RUNS, law_of(law, mean), ())
 
 
-@cells(
-    measures=["counts", "frequency"],
-    address=counted_alike("profiled", FAMILIES, step=2),
-)
+@cells(measures=["counts", "frequency"], address=counted_alike("profiled", FAMILIES, step=2))
 def ranked(
     profiled: str = PROFILED,
     target: float = over(*TARGETS),
@@ -118,8 +111,7 @@ def ranked(
 
 
 @cells(
-    measures=["counts", "frequency"],
-    address=counted_alike("profiled", FAMILIES, after=1, step=2),
+    measures=["counts", "frequency"], address=counted_alike("profiled", FAMILIES, after=1, step=2)
 )
 def natural(
     profiled: str = PROFILED,
@@ -134,9 +126,7 @@ def natural(
 # --- Claims ---------------------------------------------------------------------------
 
 
-def theorem_claim(
-    base: GaussianBase, law: Repetitions, epsilon: np.ndarray
-) -> np.ndarray:
+def theorem_claim(base: GaussianBase, law: Repetitions, epsilon: np.ndarray) -> np.ndarray:
     """delta(epsilon) by Theorem 5.7; for Poisson by Corollary 5.8."""
     if law.family == "poisson":
         return poisson_profile(shared.profile(base), law.mean).delta(epsilon)
@@ -144,9 +134,7 @@ def theorem_claim(
     return binomial_profile(shared.profile(base), count, chance).delta(epsilon)
 
 
-def renyi_claim(
-    base: GaussianBase, mean: float, source: str, epsilon: np.ndarray
-) -> np.ndarray:
+def renyi_claim(base: GaussianBase, mean: float, source: str, epsilon: np.ndarray) -> np.ndarray:
     """delta(epsilon) by Theorem 5.6 for Poisson, its delta_hat from one of _SOURCES."""
     guarantee = shared.guarantee(base)
     curve = poisson_renyi(guarantee, mean, delta_from=source, monotonised=False)
@@ -179,20 +167,22 @@ def _numbers(axes: Axes, runs: xr.Dataset, mean: int) -> None:
     """Distribution functions of K, and simulated frequencies on them."""
     k = np.arange(LARGEST_SHOWN + 1)
     for row, name in enumerate(LAWS):
-        label = (
-            f"Poisson({mean})" if name == "Poisson" else f"Bin({name[4:]}, {mean}/n)"
-        )
+        label = f"Poisson({mean})" if name == "Poisson" else f"Bin({name[4:]}, {mean}/n)"
         axes.step(
-            k, law_of(name, mean).cdf(k), where="post", **_LOOKS[name], linewidth=1.2,
-            label=label,
-        )  # fmt: skip
+            k, law_of(name, mean).cdf(k), where="post", **_LOOKS[name], linewidth=1.2, label=label
+        )
         cdf, low, high = (found[k] for found in simulated_cdf(runs.sel(law=name)))
         # The points of one law and the next are moved apart; so few are rarely seen.
         shown = (k % 3 == row % 3) & (cdf > 0.0)
         style.points(
-            axes, k[shown] + 0.5, cdf[shown], low[shown], high[shown],
-            {"color": _LOOKS[name]["color"], "marker": _MARKERS[name]}, markersize=3.4,
-        )  # fmt: skip
+            axes,
+            k[shown] + 0.5,
+            cdf[shown],
+            low[shown],
+            high[shown],
+            {"color": _LOOKS[name]["color"], "marker": _MARKERS[name]},
+            markersize=3.4,
+        )
     axes.set_xlabel("Number of runs k")
 
 

@@ -61,10 +61,7 @@ _SPLIT_SEED = 20240229
 _STEPS = 2**30  # of the fixed-point sums of jaxsel.kernel.statistics.moments
 _LOOKS = {
     "LT-Thm3.4": ("Tuned OPS-PTR, Liu & Talwar 2019", style.own(style.GREY, "--", "v")),
-    "KRW-Cor5.4-sharp": (
-        "Tuned OPS-PTR, (3ε₁, 1 − f(1 − δ₁))",
-        style.own(style.SKY, ":", "D"),
-    ),
+    "KRW-Cor5.4-sharp": ("Tuned OPS-PTR, (3ε₁, 1 − f(1 − δ₁))", style.own(style.SKY, ":", "D")),
     "KRW-Cor6.2": ("Tuned OPS-PTR, KRW Theorem 5.2", style.own(style.BLUE, "-", "o")),
     "JX-Envelope": ("Tuned OPS-PTR, envelope bound", style.own(style.ORANGE, "-", "s")),
     "output perturbation": ("Output perturbation", style.own(style.PURPLE, "-.", "^")),
@@ -109,10 +106,7 @@ def split(name: str) -> Split:
     train, validation, test = np.split(order, ends)
 
     def part(prefix: str, rows: np.ndarray) -> dict[str, np.ndarray]:
-        return {
-            f"{prefix}features": found.features[rows],
-            f"{prefix}targets": found.targets[rows],
-        }
+        return {f"{prefix}features": found.features[rows], f"{prefix}targets": found.targets[rows]}
 
     return Split(
         part("", train) | part("validation_", validation) | part("test_", test),
@@ -151,9 +145,7 @@ def _known(algorithm: str, cut: Split, epsilon: float) -> dict[str, Any]:
     }
 
 
-@cells(
-    address=counted("algorithm", "data_set"), performance=Performance(block_size=1024)
-)
+@cells(address=counted("algorithm", "data_set"), performance=Performance(block_size=1024))
 def fits(
     algorithm: str = over(*ALGORITHMS),
     data_set: str = over(*data_sets()),
@@ -194,8 +186,7 @@ def points(row: xr.Dataset, confidence: float = 0.95):
       Float64["epsilons"] three times: mean, low, high.
     """
     count, total, high, low = (
-        row[f"error_{key}"].values.tolist()
-        for key in ("count", "sum", "square_high", "square_low")
+        row[f"error_{key}"].values.tolist() for key in ("count", "sum", "square_high", "square_low")
     )
     squares = [(h << 30) + rest for h, rest in zip(high, low, strict=True)]
     lower, upper = mean_interval(count, total, squares, confidence, 0.0, float(_STEPS))
@@ -217,11 +208,16 @@ def _panel(axes: Axes, fits: xr.Dataset) -> None:
         style.line(axes, moved, mean, look, linewidth=1.2, alpha=0.85)
         style.points(axes, moved, mean, low, high, look)
         style.line(
-            axes, [], [], look, label=label, linewidth=1.2,
-            marker=look["marker"], markerfacecolor="white",
-        )  # fmt: skip
-    axes.axhline(zero, color=style.RED, linewidth=1.0, linestyle=":",
-                 label="Predicting the mean")  # fmt: skip
+            axes,
+            [],
+            [],
+            look,
+            label=label,
+            linewidth=1.2,
+            marker=look["marker"],
+            markerfacecolor="white",
+        )
+    axes.axhline(zero, color=style.RED, linewidth=1.0, linestyle=":", label="Predicting the mean")
     axes.axhline(plain, color=style.RED, linewidth=1.0, label="Ridge, not private")
     name, total = str(fits["data_set"].values), int(one.records.sum())
     axes.set_title(f"{_TITLES[name]}: n = {total:,}, d = {int(one.features)}")
@@ -233,10 +229,7 @@ def _panel(axes: Axes, fits: xr.Dataset) -> None:
 def _wins(fits: xr.Dataset) -> dict[str, int]:
     """At how many points of all panels each method has the lowest error."""
     means = [
-        [
-            points(fits.sel(algorithm=method, data_set=name))[0]
-            for name in fits["data_set"]
-        ]
+        [points(fits.sel(algorithm=method, data_set=name))[0] for name in fits["data_set"]]
         for method in _LOOKS
     ]
     counts = np.bincount(np.argmin(means, axis=0).ravel(), minlength=len(_LOOKS))

@@ -56,8 +56,7 @@ def epsilons(family: str, mean: float) -> dict[str, float]:
     """epsilon at 1e-6 by each statement about a law of K."""
     law = from_mean(family, mean)
     return {
-        name: shared.epsilon(name, shared.base(RUNS[0]), law)
-        for name in shared.statements(law)
+        name: shared.epsilon(name, shared.base(RUNS[0]), law) for name in shared.statements(law)
     }
 
 
@@ -87,9 +86,7 @@ def _by_mean(axes: Axes, family: str) -> None:
 def draw(tuned: xr.Dataset) -> Canvas:
     """Profiles at m = 10 above, epsilon at 1e-6 against m below; one column a law."""
     figure, panels = style.panels(3, 2, width=10.4, height=7.6, sharey="row")
-    for above, below, (family, title) in zip(
-        panels[:3], panels[3:], FAMILIES.items(), strict=True
-    ):
+    for above, below, (family, title) in zip(panels[:3], panels[3:], FAMILIES.items(), strict=True):
         _profiles(above, tuned.sel(family=family), family)
         above.set_title(f"{title}, m = {MEAN}")
         _by_mean(below, family)

@@ -90,32 +90,33 @@ def _by_mean(axes: Axes) -> None:
         for name, at in zip(STATEMENTS[1:], reached, strict=True):
             axes.plot(at, level, ">", color="black", markersize=4.0)
             axes.annotate(
-                f"×{at / mean:.2g}", (at, level), xytext=(4, -9),
-                textcoords="offset points", fontsize=8.0,
+                f"×{at / mean:.2g}",
+                (at, level),
+                xytext=(4, -9),
+                textcoords="offset points",
+                fontsize=8.0,
                 color=looks.LOOKS[name]["color"],
-            )  # fmt: skip
+            )
     axes.set(xlim=(MEANS[0], MEANS[-1]), ylim=(0.9, TOP))
     looks.mean_axis(axes, (10, 100, 1000, 10_000, 100_000))
     axes.set(ylabel=words.epsilon_at(shared.DELTA), title="Geometric, η = 1")
 
 
 def _gains(axes: Axes) -> None:
-    for family, title, width in (
-        ("geometric", "η = 1", 1.6),
-        ("logarithmic", "η = 0", 1.0),
-    ):
+    for family, title, width in (("geometric", "η = 1", 1.6), ("logarithmic", "η = 0", 1.0)):
         for name in STATEMENTS[1:]:
             values = gains(name, family)
-            looks.mean_curve(
-                axes, RDP_MEANS, values, looks.LOOKS[name], linewidth=width
-            )
+            looks.mean_curve(axes, RDP_MEANS, values, looks.LOOKS[name], linewidth=width)
             axes.annotate(
-                title, (RDP_MEANS[-1], values[-1]),
+                title,
+                (RDP_MEANS[-1], values[-1]),
                 xytext=(3, 5 if (family, name) == ("logarithmic", "profile") else -1),
                 va="center",
-                textcoords="offset points", fontsize=8.0,
-                color=looks.LOOKS[name]["color"], annotation_clip=False,
-            )  # fmt: skip
+                textcoords="offset points",
+                fontsize=8.0,
+                color=looks.LOOKS[name]["color"],
+                annotation_clip=False,
+            )
     axes.set(yscale="log", xlim=(RDP_MEANS[0], RDP_MEANS[-1]), ylim=(1.0, 200.0))
     axes.set_yticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
     looks.mean_axis(axes, (2, 10, 30, 100, 300))

@@ -58,8 +58,7 @@ def candidates() -> tuple[DpSgd, ...]:
     """
     limits = thresholds(LARGEST_MEAN)
     return tuple(
-        DpSgd(RATE, noise, largest_steps(limits, RATE, noise))
-        for noise in NOISE_MULTIPLIERS
+        DpSgd(RATE, noise, largest_steps(limits, RATE, noise)) for noise in NOISE_MULTIPLIERS
     )
 
 
@@ -80,16 +79,10 @@ def mixture(runs: tuple[DpSgd, ...]) -> BaseGuarantee:
     pairs = [shared.base(each).pairs for each in runs]
 
     def worst(direction: int, epsilon: np.ndarray) -> np.ndarray:
-        deltas = [
-            pair_delta(build()[direction], epsilon)
-            for build in pairs
-            if build is not None
-        ]
+        deltas = [pair_delta(build()[direction], epsilon) for build in pairs if build is not None]
         return np.max(deltas, axis=0)
 
-    return from_profile(
-        "candidates", functools.partial(worst, 0), functools.partial(worst, 1)
-    )
+    return from_profile("candidates", functools.partial(worst, 0), functools.partial(worst, 1))
 
 
 def epsilons(runs: tuple[DpSgd, ...], mean: float) -> dict[str, np.ndarray]:
@@ -100,8 +93,7 @@ def epsilons(runs: tuple[DpSgd, ...], mean: float) -> dict[str, np.ndarray]:
     law = from_mean("geometric", mean)
     bases = [*(shared.base(each) for each in runs), mixture(runs)]
     found = {
-        name: np.array([shared.epsilon(name, each, law) for each in bases])
-        for name in STATEMENTS
+        name: np.array([shared.epsilon(name, each, law) for each in bases]) for name in STATEMENTS
     }
     return {"corollary": np.array(thresholds(mean).tuned.epsilon)} | found
 
@@ -154,16 +146,18 @@ def _keys(runs: tuple[DpSgd, ...]) -> list[Line2D]:
         )
     ]
     band = Line2D([], [], label="envelope bound, any mixture of candidates", **_BAND)
-    corollary = Line2D(
-        [], [], label="Corollary 6.2 (claim)", **_CORNER, marker="*", markersize=7.0
-    )
+    corollary = Line2D([], [], label="Corollary 6.2 (claim)", **_CORNER, marker="*", markersize=7.0)
     patterns = [
         Line2D(
-            [], [], color=style.DARK, linestyle=pattern, linewidth=1.2,
+            [],
+            [],
+            color=style.DARK,
+            linestyle=pattern,
+            linewidth=1.2,
             label=f"σ = {run.noise_multiplier:g}, {run.steps} steps",
         )
         for run, pattern in zip(runs, _PATTERNS, strict=True)
-    ]  # fmt: skip
+    ]
     exact = looks.keys(("natural", "exact", "audited"))
     return [*first, band, corollary, *patterns, *exact]
 

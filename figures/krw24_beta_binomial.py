@@ -111,12 +111,7 @@ def planned_outcomes(law: Repetitions, trials: int) -> np.ndarray:
 
 
 @cells(measures=["counts", "frequency"], address=_numbered)
-def pure(
-    trials: int,
-    gamma: float = GAMMAS,
-    most: int = MOST,
-    side: str = over(*SIDES),
-) -> Trial:
+def pure(trials: int, gamma: float = GAMMAS, most: int = MOST, side: str = over(*SIDES)) -> Trial:
     """The outcome that is released, of the pure base."""
     law = beta_binomial(most, gamma)
     outcomes = planned_outcomes(law, trials)[SIDES.index(side)]
@@ -128,10 +123,7 @@ def pure(
 
 @functools.cache
 def gaussian_rungs(
-    count: int,
-    gamma: float,
-    base: GaussianBase = GaussianBase(),
-    delta: float = DELTA,
+    count: int, gamma: float, base: GaussianBase = GaussianBase(), delta: float = DELTA
 ) -> dict[str, float]:
     """Epsilon at delta, for the Gaussian base.
 
@@ -174,9 +166,7 @@ def pure_rungs(count: int, gamma: float) -> dict[str, float]:
 # --- Drawing --------------------------------------------------------------------------
 
 
-def _lines(
-    axes: Axes, runs: Sequence[int], found: list[dict[str, float]], labelled: bool
-) -> None:
+def _lines(axes: Axes, runs: Sequence[int], found: list[dict[str, float]], labelled: bool) -> None:
     looks = {
         "Cohen": _COHEN | {"label": "Cohen et al., Theorem 1 (claim)"},
         "RDP": kind("RDP", "RDP, PS Lemma 7 (claim)"),
@@ -190,9 +180,7 @@ def _lines(
             axes.plot(runs, values, **look, label=label if labelled else None)
 
 
-def lower_bounds(
-    found: xr.Dataset, delta: float, confidence: float = 0.95
-) -> list[float]:
+def lower_bounds(found: xr.Dataset, delta: float, confidence: float = 0.95) -> list[float]:
     """Audited lower bounds on epsilon for each tau, ranking and event planned first.
 
     Args:
@@ -227,9 +215,13 @@ def _gaussian(
     for name, shift in (("Cohen", 0.17), ("RDP", 0.2), ("envelope", -0.3)):
         color = _COHEN["color"] if name == "Cohen" else KINDS[name]["color"]
         axes.annotate(
-            f"{last[name]:.2f}", (RUNS[-1], last[name] + shift), ha="right", fontsize=7,
-            color=color, va="center",
-        )  # fmt: skip
+            f"{last[name]:.2f}",
+            (RUNS[-1], last[name] + shift),
+            ha="right",
+            fontsize=7,
+            color=color,
+            va="center",
+        )
 
 
 def _pure(axes: Axes, pure: xr.Dataset) -> None:
@@ -239,21 +231,26 @@ def _pure(axes: Axes, pure: xr.Dataset) -> None:
         _lines(axes, PURE_RUNS, found, labelled=False)
         _points(axes, pure.sel(gamma=gamma), 0.0, None)
         axes.text(
-            95.0, (2.0 + gamma) * PURE + 0.16, f"γ = {written}",
-            fontsize=7.4, ha="center", va="center",
-        )  # fmt: skip
+            95.0,
+            (2.0 + gamma) * PURE + 0.16,
+            f"γ = {written}",
+            fontsize=7.4,
+            ha="center",
+            va="center",
+        )
     axes.text(
-        1.0, (2.0 + gammas[-1]) * PURE + 0.2, "Theorem 1: (2 + γ)ε", fontsize=7.4,
-        color=_COHEN["color"], va="center",
-    )  # fmt: skip
+        1.0,
+        (2.0 + gammas[-1]) * PURE + 0.2,
+        "Theorem 1: (2 + γ)ε",
+        fontsize=7.4,
+        color=_COHEN["color"],
+        va="center",
+    )
     axes.set_title(f"Pure base, ε = {PURE:g}, δ = 0")
 
 
 def draw(
-    ranked: xr.Dataset,
-    pure: xr.Dataset,
-    delta: Delta = DELTA,
-    base: GaussianBase = GaussianBase(),
+    ranked: xr.Dataset, pure: xr.Dataset, delta: Delta = DELTA, base: GaussianBase = GaussianBase()
 ) -> Canvas:
     """Epsilon against tau: a panel a gamma for a Gaussian base, one for a pure base."""
     figure, panels = style.panels(2, 2, width=7.6, height=6.7, sharex=True, sharey=True)

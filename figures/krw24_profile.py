@@ -18,13 +18,7 @@ from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
-from sims.common.line_rankings import (
-    LAWS,
-    RANKINGS,
-    LineBase,
-    address,
-    planned_trial,
-)
+from sims.common.line_rankings import LAWS, RANKINGS, LineBase, address, planned_trial
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
 
 TITLE = "What tuning really costs: Gaussian base, from audits to claims"
@@ -79,9 +73,7 @@ def _natural_points(found: Ladder) -> list[float]:
     return np.interp(-np.log(targets), logs, found.epsilons[seen]).tolist()
 
 
-def audited(
-    row: xr.Dataset, found: Ladder, confidence: float = 0.95
-) -> dict[str, list[Audited]]:
+def audited(row: xr.Dataset, found: Ladder, confidence: float = 0.95) -> dict[str, list[Audited]]:
     """Audited lower bounds on delta, each at an epsilon fixed beforehand.
 
     Args:
@@ -98,8 +90,7 @@ def audited(
         seen = row.sel(ranking=ranking)
         p, q = seen.frequency_exact.values
         exact = max(
-            float(np.sum(np.maximum(a - math.exp(epsilon) * b, 0.0)))
-            for a, b in ((p, q), (q, p))
+            float(np.sum(np.maximum(a - math.exp(epsilon) * b, 0.0))) for a, b in ((p, q), (q, p))
         )
         return Audited(epsilon, audited_delta(seen, epsilon, confidence), exact)
 
@@ -121,13 +112,17 @@ def _rungs(axes: Axes, found: Ladder) -> None:
         found.epsilons,
         np.maximum(found.deltas["adversarial"], floor),
         np.maximum(found.deltas["envelope"], floor),
-        color=LOOKS["envelope"]["color"], alpha=0.13, linewidth=0.0,
-    )  # fmt: skip
+        color=LOOKS["envelope"]["color"],
+        alpha=0.13,
+        linewidth=0.0,
+    )
     for name in LOOKS:
         axes.plot(
-            found.epsilons, np.maximum(found.deltas[name], floor), **LOOKS[name],
+            found.epsilons,
+            np.maximum(found.deltas[name], floor),
+            **LOOKS[name],
             label=f"{names[name]}  {found.at[name]:.3f}",
-        )  # fmt: skip
+        )
 
 
 def _name_the_gap(axes: Axes, found: Ladder) -> None:
@@ -139,39 +134,52 @@ def _name_the_gap(axes: Axes, found: Ladder) -> None:
         return
     place = int(np.searchsorted(np.cumsum(width), 0.42 * width.sum()))
     axes.text(
-        found.epsilons[place], math.exp(0.5 * (low[place] + high[place])),
-        "not settled", fontsize=6.4, color="#2f5d7c", ha="center", va="center",
-    )  # fmt: skip
+        found.epsilons[place],
+        math.exp(0.5 * (low[place] + high[place])),
+        "not settled",
+        fontsize=6.4,
+        color="#2f5d7c",
+        ha="center",
+        va="center",
+    )
 
 
-def _panel(
-    axes: Axes, row: xr.Dataset, found: Ladder, delta: float, low: float
-) -> None:
+def _panel(axes: Axes, row: xr.Dataset, found: Ladder, delta: float, low: float) -> None:
     # Every panel ends where its last curve does.
     ends = [found.epsilons[curve > low].max() for curve in found.deltas.values()]
     axes.set(yscale="log", xlim=(0.0, 1.02 * max(ends)), ylim=(low, 2.0))
     _rungs(axes, found)
     legend = axes.legend(
-        loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=7.0,
-        title=words.epsilon_at(delta), title_fontsize=7.4,
-        handlelength=1.7, labelspacing=0.3, borderaxespad=0.0, borderpad=0.2,
-        alignment="left", frameon=False,
-    )  # fmt: skip
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        fontsize=7.0,
+        title=words.epsilon_at(delta),
+        title_fontsize=7.4,
+        handlelength=1.7,
+        labelspacing=0.3,
+        borderaxespad=0.0,
+        borderpad=0.2,
+        alignment="left",
+        frameon=False,
+    )
     for text, name in zip(legend.get_texts(), LOOKS, strict=True):
         text.set_color(LOOKS[name]["color"])
     for kind, points in audited(row, found).items():
         shown = [each for each in points if each.delta > 0.0]
         bounds = np.array([each.delta for each in shown])
         arrows(
-            axes, [each.epsilon for each in shown], bounds, kind, None,
-            yerr=1.1 * bounds, markersize=3.6,
-        )  # fmt: skip
+            axes,
+            [each.epsilon for each in shown],
+            bounds,
+            kind,
+            None,
+            yerr=1.1 * bounds,
+            markersize=3.6,
+        )
     axes.yaxis.set_major_locator(LogLocator(numticks=12))
 
 
-def picture(
-    released: xr.Dataset, base: LineBase, delta: float, told: str, low: float
-) -> Canvas:
+def picture(released: xr.Dataset, base: LineBase, delta: float, told: str, low: float) -> Canvas:
     """One panel a law of K: every rung from audit to claim, with epsilon at delta.
 
     Args:
@@ -207,9 +215,7 @@ def picture(
     )
 
 
-def draw(
-    released: xr.Dataset, delta: Delta = DELTA, base: GaussianBase = GaussianBase()
-) -> Canvas:
+def draw(released: xr.Dataset, delta: Delta = DELTA, base: GaussianBase = GaussianBase()) -> Canvas:
     """For the Gaussian mechanism."""
     told = (
         f"Gaussian mechanism, sensitivity 1, σ = {base.noise_multiplier:g}: N(0, 1) "

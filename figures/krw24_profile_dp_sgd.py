@@ -8,13 +8,7 @@ from figures.common import words
 from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
-from sims.common.line_rankings import (
-    LAWS,
-    RANKINGS,
-    StepBase,
-    address,
-    planned_trial,
-)
+from sims.common.line_rankings import LAWS, RANKINGS, StepBase, address, planned_trial
 from sims.common.worst_rankings import SIDES
 
 TITLE = "What tuning really costs: one step of DP-SGD, from audits to claims"
@@ -33,9 +27,7 @@ def released(
     return planned_trial(base, law, ranking, side)
 
 
-def draw(
-    released: xr.Dataset, delta: Delta = DELTA, base: StepBase = StepBase()
-) -> Canvas:
+def draw(released: xr.Dataset, delta: Delta = DELTA, base: StepBase = StepBase()) -> Canvas:
     """The panels of krw24-profile, for this base."""
     noise, q = base.step_noise, base.sampling_rate
     told = (

@@ -8,13 +8,7 @@ from figures.common import words
 from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
-from sims.common.line_rankings import (
-    LAWS,
-    RANKINGS,
-    LaplaceBase,
-    address,
-    planned_trial,
-)
+from sims.common.line_rankings import LAWS, RANKINGS, LaplaceBase, address, planned_trial
 from sims.common.worst_rankings import SIDES
 
 TITLE = "What tuning really costs: Laplace base, from audits to claims"
@@ -33,9 +27,7 @@ def released(
     return planned_trial(base, law, ranking, side)
 
 
-def draw(
-    released: xr.Dataset, delta: Delta = DELTA, base: LaplaceBase = LaplaceBase()
-) -> Canvas:
+def draw(released: xr.Dataset, delta: Delta = DELTA, base: LaplaceBase = LaplaceBase()) -> Canvas:
     """The panels of krw24-profile, for this base."""
     loss = words.fraction(1.0 / base.laplace_scale)
     told = f"Laplace mechanism, ε = {loss}: Laplace(1) around 0 and around {loss}"

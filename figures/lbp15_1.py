@@ -23,9 +23,7 @@ def released(
     side: str = over("data", "neighbour"),
 ) -> Trial:
     """Releases on both sides of a neighbouring pair."""
-    built = find_mechanism("subsampled_exponential").build(
-        {"draws": draws, "scores": SCORES}
-    )
+    built = find_mechanism("subsampled_exponential").build({"draws": draws, "scores": SCORES})
     pair = built.pair()
     return Trial(built.mechanism, getattr(pair, side), pair.params)
 
@@ -35,16 +33,9 @@ def draw(released: xr.Dataset):
     laws = released.frequency_exact.transpose("draws", "side", "outcome").values
     exact = [exact_epsilon(data, neighbour) for data, neighbour in laws]
     canvas, axes = plt.subplots()
-    axes.axhline(
-        find_claim("LBP-privacy").evaluate(), label="claim: ε, any number of draws"
-    )
+    axes.axhline(find_claim("LBP-privacy").evaluate(), label="claim: ε, any number of draws")
     axes.plot(released["draws"], exact, "k--", label="exact, on this pair")
-    axes.plot(
-        released["draws"],
-        audited(released.counts),
-        "o",
-        label="audited lower bound, 95 %",
-    )
+    axes.plot(released["draws"], audited(released.counts), "o", label="audited lower bound, 95 %")
     axes.set(xscale="log", xlabel="candidates drawn, of 6", ylabel="privacy loss ε")
     axes.legend()
     return canvas

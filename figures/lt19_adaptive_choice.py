@@ -18,14 +18,8 @@ from matplotlib.figure import Figure as Canvas
 from jaxsel import Performance
 from jaxsel import repetitions as laws
 from jaxsel.families.percentile.pipeline_laws import most_calls, pipeline
-from jaxsel.families.score_selection.analysis_settings import (
-    composed_epsilon,
-    selected_epsilon,
-)
-from jaxsel.families.score_selection.private_analyses import (
-    private_clusters,
-    private_components,
-)
+from jaxsel.families.score_selection.analysis_settings import composed_epsilon, selected_epsilon
+from jaxsel.families.score_selection.private_analyses import private_clusters, private_components
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson, mean_interval
@@ -80,21 +74,18 @@ def flat() -> np.ndarray:
 
 PROBLEMS = {
     "clusters": Problem(
-        private_clusters(), blobs(), {"iterations": ITERATIONS}, CLUSTERS,
+        private_clusters(),
+        blobs(),
+        {"iterations": ITERATIONS},
+        CLUSTERS,
         "Number of clusters (k-means)",
     ),
-    "components": Problem(
-        private_components(), flat(), {}, RANK, "Rank (principal components)"
-    ),
-}  # fmt: skip
+    "components": Problem(private_components(), flat(), {}, RANK, "Rank (principal components)"),
+}
 _LOOKS = {
-    "algorithm-2": (
-        "Algorithm 2, {runs} runs on average: 3ε₁", style.look("Geometric η = 1")
-    ),
-    "composition": (
-        "Best of {sizes} runs, composed: {sizes}ε₁", style.look("Naive repetition")
-    ),
-}  # fmt: skip
+    "algorithm-2": ("Algorithm 2, {runs} runs on average: 3ε₁", style.look("Geometric η = 1")),
+    "composition": ("Best of {sizes} runs, composed: {sizes}ε₁", style.look("Naive repetition")),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,9 +94,7 @@ class Choice:
 
     sizes: Annotated[int, whole("how many there are to choose from", at_least=3)] = 6
     mean_runs: Annotated[int, whole("of Algorithm 2, on average", at_least=1)] = 12
-    price: Annotated[float, positive("of a cluster or a component, in the score")] = (
-        0.02
-    )
+    price: Annotated[float, positive("of a cluster or a component, in the score")] = 0.02
 
 
 def _address(place: Place) -> tuple[int, int]:
@@ -118,9 +107,7 @@ def _address(place: Place) -> tuple[int, int]:
 def chosen(
     problem: Problem = over(PROBLEMS),
     chooser: str = over("algorithm-2", "composition"),
-    total: Annotated[float, positive("total epsilons")] = over(
-        0.3, 1.0, 3.0, 10.0, 30.0
-    ),
+    total: Annotated[float, positive("total epsilons")] = over(0.3, 1.0, 3.0, 10.0, 30.0),
     choice: Choice = Choice(),
 ) -> Trial:
     """A size, and what the run with it releases."""
@@ -143,9 +130,7 @@ def chosen(
 def _log_runs_of_theorem_4_7(total: float, sizes: int) -> float:
     """log10 of the runs that Theorem 4.7 asks for, epsilon_1 = epsilon_0 = total/3."""
     third = min(1.0, total / 3.0)
-    settings = pipeline(
-        base_epsilon=third, slack=third, beta=0.1, thresholds=10, candidates=sizes
-    )
+    settings = pipeline(base_epsilon=third, slack=third, beta=0.1, thresholds=10, candidates=sizes)
     return float(np.log10(most_calls(settings)))
 
 
@@ -157,9 +142,7 @@ def draw(chosen: xr.Dataset, choice: Choice = Choice()) -> Canvas:
     # Losses as whole numbers of half bins: the middles of the bins.
     halves = 2 * np.arange(BINS) + 1
     outcomes = [
-        f"size {size} loss {loss}/{BINS}"
-        for size in range(1, sizes + 1)
-        for loss in range(BINS)
+        f"size {size} loss {loss}/{BINS}" for size in range(1, sizes + 1) for loss in range(BINS)
     ]
     for column, name in enumerate(chosen["problem"].values):
         problem = PROBLEMS[name]
@@ -172,9 +155,7 @@ def draw(chosen: xr.Dataset, choice: Choice = Choice()) -> Canvas:
             mean = total / trials / (2 * BINS)
             low, high = mean_interval(trials, total, squares, 0.95, 0.0, 2.0 * BINS)
             low, high = low / (2 * BINS), high / (2 * BINS)
-            style.line(
-                upper, totals, mean, look, label=label.format(runs=runs, sizes=sizes)
-            )
+            style.line(upper, totals, mean, look, label=label.format(runs=runs, sizes=sizes))
             style.points(upper, totals, mean, low, high, look)
             right = seen[:, problem.truth - 1].sum(axis=1)
             low, high = clopper_pearson(right, trials, 0.95)
@@ -184,9 +165,14 @@ def draw(chosen: xr.Dataset, choice: Choice = Choice()) -> Canvas:
         lower.set_ylim(0, 1.03)
         lower.axhline(1.0 / sizes, color="#777777", linewidth=0.8, linestyle=":")
         lower.annotate(
-            "size at random", (totals[-1], 1.0 / sizes), xytext=(0, 3), ha="right",
-            textcoords="offset points", fontsize=7.5, color=style.DIM,
-        )  # fmt: skip
+            "size at random",
+            (totals[-1], 1.0 / sizes),
+            xytext=(0, 3),
+            ha="right",
+            textcoords="offset points",
+            fontsize=7.5,
+            color=style.DIM,
+        )
         for panel in (upper, lower):
             panel.set(xscale="log", xticks=totals)
             style.plain_ticks(panel.xaxis)

@@ -69,9 +69,7 @@ def algorithm_6(
 
 
 @cells(measures=["counts", "frequency"], address=counted(after=1))
-def algorithm_1(
-    gamma: float = over(0.3, 1.0), side: int = SIDES, epsilon: EPSILON = 1.0
-) -> Trial:
+def algorithm_1(gamma: float = over(0.3, 1.0), side: int = SIDES, epsilon: EPSILON = 1.0) -> Trial:
     """The threshold stays."""
     params = {"threshold": 1.0, "stop_probability": gamma}
     return Trial(threshold_selection(finite()), _answers(epsilon, side), params)
@@ -82,11 +80,7 @@ def _models(shift: float) -> pairs.LawPair:
 
 
 # The runs behind a percentile are many: a tenth of the trials.
-@cells(
-    measures=["counts", "frequency"],
-    address=counted(after=2),
-    share=Fraction(1, 10),
-)
+@cells(measures=["counts", "frequency"], address=counted(after=2), share=Fraction(1, 10))
 def percentiles(
     rank: str = over("median", "random"),
     runs: int = over(1, 11, 51, 101, 201, 401, 801),
@@ -102,9 +96,7 @@ def threshold_losses(epsilon: float, gamma: float, levels) -> tuple[np.ndarray, 
     """Exact epsilon of Algorithm 6 by R, and of Algorithm 1, on randomised response."""
     pair = pairs.randomised_response(epsilon)
     lowered = [
-        exact_epsilon(
-            *(decreasing_threshold_law(q, [1.0, 0.0], n, gamma)[:-1] for q in pair)
-        )
+        exact_epsilon(*(decreasing_threshold_law(q, [1.0, 0.0], n, gamma)[:-1] for q in pair))
         for n in levels
     ]
     first = exact_epsilon(*(threshold_law(q, 1, gamma) for q in pair))
@@ -124,28 +116,31 @@ def _left(axes, six: xr.Dataset, one: xr.Dataset, epsilon: float) -> None:
     levels = six["levels"].values
     dense = np.arange(levels[-1] + 1)
     axes.plot(
-        dense, [decreasing_threshold_pure(1.0, n) for n in dense], **style.NEUTRAL,
+        dense,
+        [decreasing_threshold_pure(1.0, n) for n in dense],
+        **style.NEUTRAL,
         label="(2R + 1)ε₁, claim LT-Alg6-sharp",
-    )  # fmt: skip
+    )
     lower = audited(six.counts) / epsilon
     for gamma in six["gamma"].values:
         exact, _ = threshold_losses(epsilon, gamma, dense)
         style.line(
-            axes, dense, exact / epsilon, _LOOKS[gamma],
-            label=f"Algorithm 6, γ = {gamma:g}: exact",
-        )  # fmt: skip
+            axes, dense, exact / epsilon, _LOOKS[gamma], label=f"Algorithm 6, γ = {gamma:g}: exact"
+        )
         _marks(axes, levels, lower.sel(gamma=gamma), _LOOKS[gamma])
     gamma = one["gamma"].values[0]
     _, first = threshold_losses(epsilon, gamma, [0])
     look = _LOOKS["algorithm-1"]
     style.line(
-        axes, dense, np.full(dense.size, first / epsilon), look,
+        axes,
+        dense,
+        np.full(dense.size, first / epsilon),
+        look,
         label=f"Algorithm 1, γ = {gamma:g}: exact",
-    )  # fmt: skip
+    )
     bound = audited(one.counts.sel(gamma=gamma)) / epsilon
     _marks(axes, levels[-1:], [bound], look)
-    axes.axhline(2.0, color=style.GREEN, linewidth=0.9, linestyle=":",
-                 label="2ε₁, LT Theorem 3.1")  # fmt: skip
+    axes.axhline(2.0, color=style.GREEN, linewidth=0.9, linestyle=":", label="2ε₁, LT Theorem 3.1")
     axes.set_xlabel("How often the threshold may be lowered, R")
     axes.set(ylabel="Total pure ε, in units of the ε₁ of one run", ylim=(0, 18))
 
@@ -157,21 +152,28 @@ def _right(axes, found: xr.Dataset, shift: float) -> None:
     lower = audited(found.counts) / run
     for rank, (name, claim, bound) in {
         "median": ("The median run", "LT-B.3", median_loss_lower),
-        "random": (
-            "A random rank up to it", "LT-B.3-random-rank", random_rank_loss_lower,
-        ),
-    }.items():  # fmt: skip
+        "random": ("A random rank up to it", "LT-B.3-random-rank", random_rank_loss_lower),
+    }.items():
         look = _LOOKS[rank]
         exact = np.array([percentile_loss(shift, int(n), rank) for n in dense])
         style.line(axes, dense, exact / run, look, label=f"{name}: exact")
         least = np.array([bound(int(n), shift) for n in dense])
         axes.plot(
-            dense, least / run, color=look["color"], linewidth=0.9,
-            linestyle=(0, (1, 1.5)), label=f"at least, claim {claim}",
-        )  # fmt: skip
+            dense,
+            least / run,
+            color=look["color"],
+            linewidth=0.9,
+            linestyle=(0, (1, 1.5)),
+            label=f"at least, claim {claim}",
+        )
         _marks(axes, runs, lower.sel(rank=rank), look)
-    axes.axhline(3.0, color=style.DIM, linewidth=0.9, linestyle=":",
-                 label="3ε₁: Algorithm 2, any number of runs")  # fmt: skip
+    axes.axhline(
+        3.0,
+        color=style.DIM,
+        linewidth=0.9,
+        linestyle=":",
+        label="3ε₁: Algorithm 2, any number of runs",
+    )
     axes.set_xlabel("Number of runs, N")
     axes.set(ylabel="Total pure ε, in units of the ε₁ of one run", ylim=(0, None))
 

@@ -61,15 +61,11 @@ _OWN = style.own(style.BLUE, style.DASHES, "o")
 
 def _exponential(scores: np.ndarray, sensitivity: float, budget: Budget) -> Trial:
     noise_scale = 2.0 * sensitivity / budget.epsilon
-    return Trial(
-        noisy_max("gumbel", method="race"), scores, {"noise_scale": noise_scale}
-    )
+    return Trial(noisy_max("gumbel", method="race"), scores, {"noise_scale": noise_scale})
 
 
 @cells(measures=MEASURES, address=counted("selection"))
-def ladder(
-    selection: str = over("exponential", "stopping"), budget: Budget = Budget()
-) -> Trial:
+def ladder(selection: str = over("exponential", "stopping"), budget: Budget = Budget()) -> Trial:
     """Scores in equal steps."""
     if selection == "exponential":
         return _exponential(LADDER, 1.0, budget)
@@ -79,9 +75,7 @@ def ladder(
 @cells(measures=MEASURES, address=counted("selection", after=2))
 def decoys(
     selection: str = over("exponential", "generalised", "stopping"),
-    sensitivity: Annotated[float, positive("of the decoy")] = over(
-        1.0, 4.0, 16.0, 64.0, 256.0
-    ),
+    sensitivity: Annotated[float, positive("of the decoy")] = over(1.0, 4.0, 16.0, 64.0, 256.0),
     budget: Budget = Budget(),
 ) -> Trial:
     """One of 20 candidates is sensitive."""
@@ -120,9 +114,7 @@ def release(share: SHARE = over(0.9, 1.0, 1.1), budget: Budget = Budget()) -> Tr
 @cells(measures=MEASURES, address=counted("selection", after=7))
 def medians(
     selection: str = over("exponential", "stopping"),
-    length: Annotated[int, whole("of each list", at_least=1)] = over(
-        101, 1001, 10_001, 100_001
-    ),
+    length: Annotated[int, whole("of each list", at_least=1)] = over(101, 1001, 10_001, 100_001),
     budget: Budget = Budget(),
 ) -> Trial:
     """Which of ten lists has the largest median."""
@@ -158,13 +150,22 @@ def _ladder(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
     )
     for loss, look, marker in proofs:
         axes.plot(
-            loss, beta, marker=marker, color=look["color"], markersize=7,
-            linestyle="none", fillstyle="none",
-        )  # fmt: skip
+            loss,
+            beta,
+            marker=marker,
+            color=look["color"],
+            markersize=7,
+            linestyle="none",
+            fillstyle="none",
+        )
     axes.annotate(
-        f"open marks: proved,\nexcept with chance β = {beta:g}", (0.97, 0.84),
-        xycoords="axes fraction", ha="right", fontsize=7.5, color=style.DARK,
-    )  # fmt: skip
+        f"open marks: proved,\nexcept with chance β = {beta:g}",
+        (0.97, 0.84),
+        xycoords="axes fraction",
+        ha="right",
+        fontsize=7.5,
+        color=style.DARK,
+    )
     axes.set(yscale="log", xlim=(0, 42), ylim=(1e-5, 1.5))
     axes.set_xlabel("Loss x, in units of the sensitivity (scores 0, −1, …, −59)")
     axes.set_ylabel("Chance of a loss above x")
@@ -192,34 +193,33 @@ def _decoys(axes: Axes, found: xr.Dataset, budget: Budget) -> None:
         law = index_law(chosen.candidates, geometric(chosen.gamma))[:-1]
         sharp.append(float(law @ (scores.max() - scores)))
     style.line(
-        axes, dense, sharp, _STOPPING | {"linestyle": ":"},
-        label="Random stopping, sharp shift",
-    )  # fmt: skip
+        axes, dense, sharp, _STOPPING | {"linestyle": ":"}, label="Random stopping, sharp shift"
+    )
     axes.set(xscale="log", yscale="log", ylim=(3e-2, 300))
     axes.set_xlabel("Sensitivity of the decoy, the worst of 20 candidates")
     axes.set_ylabel("Expected loss")
     axes.legend(loc="upper left")
 
 
-def _margin(
-    axes: Axes, found: xr.Dataset, classical: xr.Dataset, budget: Budget
-) -> None:
+def _margin(axes: Axes, found: xr.Dataset, classical: xr.Dataset, budget: Budget) -> None:
     x, trials, beta = found["candidates"].values, found.attrs["trials"], budget.beta
     dense = np.geomspace(2, x[-1], 25)
     numbers = [int(k) for k in dense]
     mechanism = 2.0 / budget.epsilon * np.log((dense - 1.0) * (1.0 - beta) / beta)
     for y, look, label in (
-        ([budget.lead_proved(k) for k in numbers], _STOPPING | {"linestyle": ":"},
-         "Random stopping, proved"),
+        (
+            [budget.lead_proved(k) for k in numbers],
+            _STOPPING | {"linestyle": ":"},
+            "Random stopping, proved",
+        ),
         ([budget.lead_needed(k) for k in numbers], _STOPPING, "Random stopping, exact"),
         (np.full(dense.size, budget.release), _OWN, "A_dist, exact and proved"),
         (mechanism, _CLASSICAL, "Exponential mechanism, exact"),
-    ):  # fmt: skip
+    ):
         style.line(axes, dense, y, look, label=label)
     missed = found.counts.sel(outcome="other")
     seen = [
-        leads_seen(missed.sel(candidates=k), found.lead.sel(candidates=k), trials, beta)
-        for k in x
+        leads_seen(missed.sel(candidates=k), found.lead.sel(candidates=k), trials, beta) for k in x
     ]
     style.points(axes, x, *_columns(seen), _STOPPING)
     missed = trials - classical.counts.sel(outcome="0")

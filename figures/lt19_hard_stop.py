@@ -60,9 +60,7 @@ def planned_pair(steps: int, epsilon: float, trials: int) -> LawPair:
     i, j = np.unravel_index(np.argmax(loss), loss.shape)
     first = np.array([best[i, 0], middle[i, j] * odds])
     second = np.array([other[i, 0], middle[i, j]])
-    return LawPair(
-        np.append(first, 1.0 - first.sum()), np.append(second, 1 - second.sum())
-    )
+    return LawPair(np.append(first, 1.0 - first.sum()), np.append(second, 1 - second.sum()))
 
 
 # Tables of K have T entries, so each T is a program.
@@ -73,9 +71,7 @@ def stopped(
     ),
     side: int = over({"data": 0, "neighbour": 1}),
     epsilon: Annotated[float, positive("epsilon of one run")] = 0.5,
-    planned: Annotated[
-        int, whole("trials for which the pairs are made", at_least=2)
-    ] = TRIALS,
+    planned: Annotated[int, whole("trials for which the pairs are made", at_least=2)] = TRIALS,
 ) -> Trial:
     """Best of min(geometric, T) runs."""
     mechanism = private_tuning(finite(), "capped", method="count")
@@ -112,28 +108,31 @@ def _left(axes, lower: xr.DataArray, epsilon: float, slack: float) -> None:
         last = hard_stop_steps_pure(gamma, slack)
         steps = np.unique(np.geomspace(1, 1.5 * last, 90).astype(int))
         y = worst(epsilon, gamma, steps) / epsilon
-        axes.plot(
-            steps * gamma, y, color=color, label=f"γ = {gamma:g}: exact, worst base"
-        )
+        axes.plot(steps * gamma, y, color=color, label=f"γ = {gamma:g}: exact, worst base")
         for count, marker in ((last, "|"), (hard_stop_steps_sharp(gamma, slack), "x")):
             height = worst(epsilon, gamma, [count])[0] / epsilon
             axes.plot(
-                count * gamma, height, marker=marker, color=color, markersize=8.0,
+                count * gamma,
+                height,
+                marker=marker,
+                color=color,
+                markersize=8.0,
                 markeredgewidth=1.6,
-            )  # fmt: skip
+            )
     marks = style.hollow(style.own(_GAMMAS[GAMMA], marker="s"), zorder=3)
     label = f"γ = {GAMMA:g}: {words.AUDITED}"
     axes.plot(lower["steps"] * GAMMA, lower / epsilon, **marks, label=label)
     axes.axhline(3.0, **style.NEUTRAL, label="3ε₁: no hard stop, Theorem 3.2")
     axes.axhline(
-        3.0 * (1.0 + slack / epsilon), color=style.RED, linewidth=0.9, linestyle="--",
+        3.0 * (1.0 + slack / epsilon),
+        color=style.RED,
+        linewidth=0.9,
+        linestyle="--",
         label="3ε₁ + 3ε₀, Theorem 3.5",
-    )  # fmt: skip
+    )
     marker = style.own(style.DIM, "none", markeredgewidth=1.6)
     axes.plot([], [], marker="|", markersize=8, **marker, label="T of Theorem 3.5")
-    axes.plot(
-        [], [], marker="x", markersize=6, **marker, label="T of claim LT-Thm3.5-sharp"
-    )
+    axes.plot([], [], marker="x", markersize=6, **marker, label="T of claim LT-Thm3.5-sharp")
     axes.set_xscale("log")
     axes.set_xlabel("Hard stop, in units of the expected number of draws: Tγ")
     axes.set(ylabel="Worst total pure ε, in units of the ε₁ of one run", ylim=(0, None))
@@ -145,9 +144,11 @@ def _right(axes, epsilon: float, slack: float) -> None:
         "Theorem 3.5: (ln X + ln ln X)/γ": (hard_stop_steps_pure, style.RED, "-"),
         "Claim LT-Thm3.5-sharp": (hard_stop_steps_sharp, style.BLUE, "--"),
         f"Exact need at ε₁ = {epsilon:g}": (
-            lambda gamma, slack: smallest_steps(epsilon, gamma, slack), style.BLACK, ":",
+            lambda gamma, slack: smallest_steps(epsilon, gamma, slack),
+            style.BLACK,
+            ":",
         ),
-    }  # fmt: skip
+    }
     for label, (steps, color, pattern) in rows.items():
         y = [steps(gamma, slack) * gamma for gamma in gammas]
         axes.plot(gammas, y, color=color, linestyle=pattern, label=label)

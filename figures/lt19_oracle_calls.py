@@ -37,10 +37,7 @@ TRIALS = 200_000
 BETA = Annotated[float, probability("of a failure")]
 # Scores 0, 0.05, ..., 1, equally likely: the median is 1/2.
 SCORES = np.linspace(0.0, 1.0, 21)
-MEDIAN_BASE = {
-    "scores": SCORES.tolist(),
-    "probabilities": np.full(21, 1.0 / 21.0).tolist(),
-}
+MEDIAN_BASE = {"scores": SCORES.tolist(), "probabilities": np.full(21, 1.0 / 21.0).tolist()}
 _SEARCH = style.own(style.GREEN, "-", "^")
 _BOOST = style.own(style.PURPLE, "-", "D")
 _IS_BAD = SCORES < 0.5 - 0.25 - 1e-12  # the median less 1/(R-1) is good enough
@@ -59,20 +56,15 @@ class Budget:
         """alpha = epsilon_0/epsilon_1."""
         return 1.0 / self.base
 
-    def search(
-        self, beta: float, reading: str = "sharp", slack: float = 1.0
-    ) -> Pipeline:
+    def search(self, beta: float, reading: str = "sharp", slack: float = 1.0) -> Pipeline:
         """Theorem 4.7 for K = 1 and R = 5."""
         return pipeline(
-            base_epsilon=self.base, slack=slack, beta=beta, delta=self.delta,
-            reading=reading,
-        )  # fmt: skip
+            base_epsilon=self.base, slack=slack, beta=beta, delta=self.delta, reading=reading
+        )
 
 
 @cells(measures=["counts", "frequency"], address=counted(after=6))
-def search(
-    beta: BETA = over(0.5, 0.2, 0.1, 0.05, 0.02, 0.01), budget: Budget = Budget()
-) -> Trial:
+def search(beta: BETA = over(0.5, 0.2, 0.1, 0.05, 0.02, 0.01), budget: Budget = Budget()) -> Trial:
     """What the search of Theorem 4.7 releases."""
     params = pipeline_params(budget.search(beta))
     return Trial(percentile_pipeline(), MEDIAN_BASE, params)
@@ -118,11 +110,14 @@ def failures(beta: float, budget: Budget = Budget()) -> tuple[float, float]:
 
 def _plot_calls(axes: Axes, x, found: list[dict[str, float]], labels: bool) -> None:
     for name, look, label in (
-        ("corrected", _SEARCH | {"linestyle": "--"},
-         "LT Theorem 4.7, both parts at β/4 (LT-E10): N + T"),
+        (
+            "corrected",
+            _SEARCH | {"linestyle": "--"},
+            "LT Theorem 4.7, both parts at β/4 (LT-E10): N + T",
+        ),
         ("sharp", _SEARCH, "LT Theorem 4.7, search at β (this project): N + T"),
         ("boosting", _BOOST, "Cohen et al., Theorem 4: T"),
-    ):  # fmt: skip
+    ):
         y = [row[name] for row in found]
         style.line(axes, x, y, look, label=label if labels else "_")
     axes.set(xscale="log", yscale="log", ylabel="Runs of the base, at most")
@@ -156,24 +151,16 @@ def draw(search: xr.Dataset, boosting: xr.Dataset, budget: Budget = Budget()) ->
     along = [calls(alpha, b, budget) for b in dense.tolist()]
     _plot_calls(beta, dense, along, False)
     _ticks(beta, 5, 49)
-    for name, look in (
-        ("corrected", _SEARCH),
-        ("sharp", _SEARCH),
-        ("boosting", _BOOST),
-    ):
+    for name, look in (("corrected", _SEARCH), ("sharp", _SEARCH), ("boosting", _BOOST)):
         number = calls(alpha, 0.1, budget)[name]
         text = f"{number:.0f}" if number < 1e6 else f"$10^{{{np.log10(number):.1f}}}$"
         beta.plot(0.1, number, color=look["color"], marker=".", markersize=8)
-        beta.annotate(
-            text, (0.1, number), (5, 5), textcoords="offset points", fontsize=8.5
-        )
+        beta.annotate(text, (0.1, number), (5, 5), textcoords="offset points", fontsize=8.5)
     style.plain_ticks(beta.xaxis, [0.01, 0.1, 0.5])
     beta.set_xlabel(f"Failure probability β, α = {alpha:g}")
     exact = np.array([failures(b, budget) for b in dense.tolist()]).T
     looks = (_SEARCH, 1.6), (_BOOST, 1.0)
-    for y, counts, (look, width) in zip(
-        exact, missed(search, boosting), looks, strict=True
-    ):
+    for y, counts, (look, width) in zip(exact, missed(search, boosting), looks, strict=True):
         style.line(failing, dense, y, look, label="_", linewidth=width)
         style.shares(failing, counts["beta"], counts, trials, look)
     failing.plot(dense, dense, color=style.BLACK, linestyle=":", label="allowed: β")

@@ -48,17 +48,12 @@ class Packing:
     epsilon: Annotated[float, positive("epsilon of one mechanism")] = 0.01
     alpha: Annotated[float, number("of Theorem D.2", above=0.0, below=0.5)] = 0.1
     # 10 K runs on average
-    stop: Annotated[
-        float, number("K times the stopping probability", above=0.0, below=1.0)
-    ] = 0.1
+    stop: Annotated[float, number("K times the stopping probability", above=0.0, below=1.0)] = 0.1
 
     def laws(self, candidates: float) -> tuple[np.ndarray, np.ndarray]:
         """One run on D_0 and on D_j: success and failure, of another and of j."""
         start, winner, loser, _ = packing_successes(candidates, self.alpha)
-        return (
-            packing_law(start, start, candidates),
-            packing_law(winner, loser, candidates),
-        )
+        return (packing_law(start, start, candidates), packing_law(winner, loser, candidates))
 
     def unit(self, candidates: float) -> float:
         """Delta epsilon."""
@@ -82,9 +77,7 @@ def selected(
     return Trial(private_tuning(finite()), data, {"repetitions": repetitions})
 
 
-def chances(
-    algorithm: str, candidates: float, packing: Packing = Packing()
-) -> tuple[float, float]:
+def chances(algorithm: str, candidates: float, packing: Packing = Packing()) -> tuple[float, float]:
     """Exact probabilities to choose j on D_0 and on D_j."""
     gamma = packing.stop / candidates
     first, last = (
@@ -140,24 +133,37 @@ def draw(selected: xr.Dataset, packing: Packing = Packing()) -> Canvas:
         mean, low, high = implied_interval(found, packing)
         style.points(axes, found["candidates"], mean, low, high, look)
     axes.plot(
-        x, [smallest_exponential_epsilon(epsilon, k, alpha) / epsilon for k in x],
-        color=style.BLUE, linestyle=style.DASHES,
+        x,
+        [smallest_exponential_epsilon(epsilon, k, alpha) / epsilon for k in x],
+        color=style.BLUE,
+        linestyle=style.DASHES,
         label="Exponential mechanism, least ε̂ that is useful",
-    )  # fmt: skip
+    )
     axes.plot(
-        x, [packing_bound(epsilon, k, alpha) / epsilon for k in x], color=style.BLACK,
+        x,
+        [packing_bound(epsilon, k, alpha) / epsilon for k in x],
+        color=style.BLACK,
         label="Theorem D.2: no useful selection has less",
-    )  # fmt: skip
+    )
     axes.axhline(
-        2.0 - 6.0 * alpha, color=style.BLACK, linestyle=":", linewidth=1.0,
+        2.0 - 6.0 * alpha,
+        color=style.BLACK,
+        linestyle=":",
+        linewidth=1.0,
         label="2 − 6α: its limit as stated",
-    )  # fmt: skip
+    )
     for factor, theorem in ((2, "2ε, Theorem 3.1"), (3, "3ε, Theorem 3.2")):
         axes.axhline(factor, color="#999999", linewidth=0.8)
         axes.annotate(
-            theorem, (1e12, factor), (0, 2), textcoords="offset points", ha="right",
-            va="bottom", fontsize=7.0, color="#666666",
-        )  # fmt: skip
+            theorem,
+            (1e12, factor),
+            (0, 2),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            fontsize=7.0,
+            color="#666666",
+        )
     axes.set(xscale="log", ylim=(1.0, 3.2), xlabel="Number of mechanisms, K")
     axes.set_ylabel("Privacy loss a neighbour, in units of ε")
     style.legend_above(figure, axes, 2)

@@ -16,9 +16,7 @@ from matplotlib.figure import Figure as Canvas
 from figures.common import words
 from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
 from jaxsel.families.percentile.find_threshold import find_percentile_threshold
-from jaxsel.families.percentile.percentile_above_threshold import (
-    percentile_above_threshold,
-)
+from jaxsel.families.percentile.percentile_above_threshold import percentile_above_threshold
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.pictures import style
@@ -78,10 +76,7 @@ class Budget:
         return Trial(MECHANISMS[name], 1.0 / (1.0 + np.exp(-log_odds)), params)
 
 
-@cells(
-    measures=["counts", "frequency"],
-    address=lambda place: (2 * place.index["algorithm"], 0),
-)
+@cells(measures=["counts", "frequency"], address=lambda place: (2 * place.index["algorithm"], 0))
 def ladder(algorithm: str = over(*MECHANISMS), budget: Budget = Budget()) -> Trial:
     """Rising shares."""
     return budget.trial(algorithm, LADDER)
@@ -128,10 +123,7 @@ def bounds(
         # log Phi(p) - log Phi(p*), p* = 1/2
         above = np.log((shares + added) / (1.0 - shares + added))
         power, loss, delta = test.exponent, budget.slack, budget.delta
-    ratio = {
-        "early": np.exp((above + loss) / power),
-        "far": np.exp((loss - above) / power),
-    }
+    ratio = {"early": np.exp((above + loss) / power), "far": np.exp((loss - above) / power)}
     return {
         "early": (queries + 1.0) * ratio["early"] + delta / 2.0,
         "late": 3.0 * ratio["far"] + delta / 2.0,
@@ -161,10 +153,7 @@ def _halts(found: xr.Dataset, name: str, queries: int) -> xr.Dataset:
 
 
 def draw(
-    ladder: xr.Dataset,
-    equal: xr.Dataset,
-    queries: QUERIES = 10,
-    budget: Budget = Budget(),
+    ladder: xr.Dataset, equal: xr.Dataset, queries: QUERIES = 10, budget: Budget = Budget()
 ) -> Canvas:
     """Lines: exact laws and bounds; points: simulated, with 95 % intervals."""
     trials, x = ladder.attrs["trials"], equal["log_odds"].values
@@ -185,12 +174,13 @@ def draw(
         found = bounds(name, dense, queries, budget)
         theorem = "4.1" if name == "Algorithm 3" else "4.4"
         dashed = {"color": look["color"], "linewidth": 1.1}
-        early.plot(dense, found["early"], linestyle=(0, (5, 2)), **dashed,
-                   label=f"Theorem {theorem} (b)")  # fmt: skip
-        late.plot(dense, found["late"], linestyle=(0, (5, 2)), **dashed,
-                  label=f"Theorem {theorem} (c)")  # fmt: skip
-        late.plot(dense, found["far"], linestyle=":", **dashed,
-                  label=f"Theorem {theorem} (d)")  # fmt: skip
+        early.plot(
+            dense, found["early"], linestyle=(0, (5, 2)), **dashed, label=f"Theorem {theorem} (b)"
+        )
+        late.plot(
+            dense, found["late"], linestyle=(0, (5, 2)), **dashed, label=f"Theorem {theorem} (c)"
+        )
+        late.plot(dense, found["far"], linestyle=":", **dashed, label=f"Theorem {theorem} (d)")
     for axes in (rising, early, late):
         _percent(axes)
         axes.axvline(0.0, color=style.GREY, linewidth=0.8, linestyle=":")

@@ -38,16 +38,12 @@ class Run:
     """One run, on the data and on the neighbour."""
 
     epsilon: Annotated[float, positive("epsilon of one run")] = 1.0
-    middle: Annotated[float, probability("of the middle outcome where it is rare")] = (
-        0.006
-    )
+    middle: Annotated[float, probability("of the middle outcome where it is rare")] = 0.006
 
     @property
     def pair(self) -> LawPair:
         """Its laws, best outcome first."""
-        return three_outcome(
-            self.epsilon, 1.0 / (1.0 + math.exp(self.epsilon)), self.middle
-        )
+        return three_outcome(self.epsilon, 1.0 / (1.0 + math.exp(self.epsilon)), self.middle)
 
 
 class Selector(NamedTuple):
@@ -93,14 +89,10 @@ SELECTORS = {
         "Geometric η = 1",
     ),
     "selection-0.5": _selection(
-        0.5,
-        "Selection, γ = 1/2: 2.5ε₁, CL Theorem 1",
-        style.own(style.PURPLE, "-.", "D"),
+        0.5, "Selection, γ = 1/2: 2.5ε₁, CL Theorem 1", style.own(style.PURPLE, "-.", "D")
     ),
     "selection-0.1": _selection(
-        0.1,
-        "Selection, γ = 1/10: 2.1ε₁, CL Theorem 1",
-        style.own(style.BLUE, style.DASHES, "v"),
+        0.1, "Selection, γ = 1/10: 2.1ε₁, CL Theorem 1", style.own(style.BLUE, style.DASHES, "v")
     ),
     "algorithm-1": Selector(
         threshold_selection(finite()),
@@ -118,9 +110,9 @@ SELECTORS = {
 )
 def selected(
     selector: Selector = over(SELECTORS),
-    calls: Annotated[
-        float, positive("expected number of runs; of Algorithm 1, at most")
-    ] = over(2, 4, 8, 16, 32, 64),
+    calls: Annotated[float, positive("expected number of runs; of Algorithm 1, at most")] = over(
+        2, 4, 8, 16, 32, 64
+    ),
     side: int = over({"data": 0, "neighbour": 1}),
     run: Run = Run(),
 ) -> Trial:
@@ -159,12 +151,8 @@ def draw(selected: xr.Dataset, run: Run = Run()) -> Canvas:
         else:
             x = np.geomspace(2, last, 31)
         y = np.array([exact(selector, count, run) for count in x])
-        style.line(
-            axes, [_runs(name, n) for n in x], y / epsilon, look, label=selector.label
-        )
-        axes.plot(
-            x, [selector.factor(count) for count in x], color=look["color"], **claimed
-        )
+        style.line(axes, [_runs(name, n) for n in x], y / epsilon, look, label=selector.label)
+        axes.plot(x, [selector.factor(count) for count in x], color=look["color"], **claimed)
         marks = style.hollow(look, markersize=5.4, zorder=5)
         axes.plot(calls, lower.sel(selector=name), **marks)
     axes.plot([], [], color=style.DIM, label="Exact, on one pair")

@@ -24,9 +24,7 @@ from jaxsel.accounting.single_run import curves
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.laws import threshold_pure
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning.bounds.negative_binomial import (
-    pure_negative_binomial_epsilon,
-)
+from jaxsel.families.tuning.bounds.negative_binomial import pure_negative_binomial_epsilon
 from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.families.tuning.noised_bases import random_candidate
 from jaxsel.families.tuning.private_tuning import private_tuning
@@ -99,10 +97,7 @@ class Search:
         return {
             "threshold=0.9": self._threshold(0.9),
             "threshold=0.95": self._threshold(0.95),
-            **{
-                f"eta={eta:g}": self._negative_binomial(eta)
-                for eta in (-0.5, 0.0, 1.0, 2.0)
-            },
+            **{f"eta={eta:g}": self._negative_binomial(eta) for eta in (-0.5, 0.0, 1.0, 2.0)},
             "poisson": self._approximate(
                 laws.poisson(runs),
                 "PS-Thm6-profile",
@@ -177,9 +172,7 @@ def selected(
     epsilon = chosen.base_epsilons[point]
     scores = candidates()["validation"].astype(np.float64)
     total = chosen.total(epsilon)
-    return Trial(
-        chosen.mechanism, scores, chosen.params(epsilon), beside={"total": total}
-    )
+    return Trial(chosen.mechanism, scores, chosen.params(epsilon), beside={"total": total})
 
 
 _LOOKS = {
@@ -187,29 +180,14 @@ _LOOKS = {
         "Exponential mechanism, index only: ε",
         style.own(style.BLACK, "-", "p"),
     ),
-    "threshold=0.9": (
-        "LT Algorithm 1, threshold 0.90: 2ε₁",
-        style.own(style.GREY, "--", "<"),
-    ),
-    "threshold=0.95": (
-        "LT Algorithm 1, threshold 0.95: 2ε₁",
-        style.own(style.GREY, "-", ">"),
-    ),
-    "eta=1": (
-        "LT Algorithm 2 = Geometric η = 1: 3ε₁",
-        style.look("Geometric η = 1"),
-    ),
+    "threshold=0.9": ("LT Algorithm 1, threshold 0.90: 2ε₁", style.own(style.GREY, "--", "<")),
+    "threshold=0.95": ("LT Algorithm 1, threshold 0.95: 2ε₁", style.own(style.GREY, "-", ">")),
+    "eta=1": ("LT Algorithm 2 = Geometric η = 1: 3ε₁", style.look("Geometric η = 1")),
     "eta=2": ("η = 2: 4ε₁", style.look("η = 2")),
     "eta=0": ("Logarithmic η = 0: 2ε₁", style.look("Logarithmic η = 0")),
     "eta=-0.5": ("η = −0.5: 1.5ε₁", style.look("η = −0.5")),
-    "poisson": (
-        "Poisson: (ε, {delta}), Theorem 6",
-        style.look("Poisson"),
-    ),
-    "binomial": (
-        "Binomial: (ε, {delta}), Lemma 7",
-        style.look("Binomial"),
-    ),
+    "poisson": ("Poisson: (ε, {delta}), Theorem 6", style.look("Poisson")),
+    "binomial": ("Binomial: (ε, {delta}), Lemma 7", style.look("Binomial")),
     "naive": ("Naive repetition: {runs}ε₁", style.look("Naive repetition")),
 }
 
@@ -260,9 +238,7 @@ def lines(selector: Selector, totals) -> tuple[np.ndarray, dict[str, np.ndarray]
     return np.exp(total(np.log(dense))), expected(selector, dense)
 
 
-def points(
-    found: xr.Dataset, confidence: float = 0.95
-) -> dict[str, tuple[np.ndarray, ...]]:
+def points(found: xr.Dataset, confidence: float = 0.95) -> dict[str, tuple[np.ndarray, ...]]:
     """(mean, low, high) of each measure at the points of a selector of ``selected``."""
     trials = found.attrs["trials"]
     outcomes = [*map(str, range(candidates()["test"].size)), "none"]
@@ -270,8 +246,9 @@ def points(
     result = {}
     for name, (values, unit) in measures().items():
         total = [int(row @ values) for row in counts]
-        squares = [sum(int(c) * int(v) ** 2 for c, v in zip(row, values, strict=True))
-                   for row in counts]  # fmt: skip
+        squares = [
+            sum(int(c) * int(v) ** 2 for c, v in zip(row, values, strict=True)) for row in counts
+        ]
         low, high = mean_interval(
             trials, total, squares, confidence, float(values.min()), float(values.max())
         )
@@ -290,20 +267,18 @@ def draw(selected: xr.Dataset, search: Search = Search()) -> Canvas:
         x, exact = lines(search.selectors()[name], found.total)
         seen = points(found)
         for axes, measure in ((accuracy, "test_accuracy"), (regret, "regret")):
-            style.line(
-                axes, x, exact[measure], look,
-                label=label.format(runs=runs, delta=delta),
-            )  # fmt: skip
+            style.line(axes, x, exact[measure], look, label=label.format(runs=runs, delta=delta))
             mean, low, high = seen[measure]
             style.points(axes, found.total, mean, low, high, look)
     best = models["test"][models["validation"].argmax()] / models["n_test"]
-    accuracy.axhline(
-        best, color=style.RED, linewidth=1.0, label="Not private: best on validation"
-    )
+    accuracy.axhline(best, color=style.RED, linewidth=1.0, label="Not private: best on validation")
     accuracy.axhline(
         models["test"].mean() / models["n_test"],
-        color=style.RED, linewidth=1.0, linestyle=":", label="A random candidate",
-    )  # fmt: skip
+        color=style.RED,
+        linewidth=1.0,
+        linestyle=":",
+        label="A random candidate",
+    )
     for axes in (accuracy, regret):
         axes.set(xscale="log", xlim=(0.92 * LOW, 1.09 * HIGH))
         axes.set_xlabel("Total privacy budget ε for the validation set")

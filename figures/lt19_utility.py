@@ -88,9 +88,7 @@ def _threshold(behind: float, look: dict[str, Any]) -> Selector:
     return Selector(mechanism, params, label, look)
 
 
-def _stopping(
-    gamma: Callable[[Landscape], float], written: str, look: dict[str, Any]
-) -> Selector:
+def _stopping(gamma: Callable[[Landscape], float], written: str, look: dict[str, Any]) -> Selector:
     def params(land: Landscape, epsilon: float) -> dict[str, Any]:
         law = geometric(gamma(land))
         return {"noise_scale": 3.0 / epsilon, "repetitions": law}  # 3 epsilon_1
@@ -112,9 +110,7 @@ SELECTORS = {
         lambda land: land.stop_probability, "β/(2K)", style.own(style.ORANGE, "--", "s")
     ),
     "Algorithm 2, 1/K": _stopping(
-        lambda land: 1.0 / land.candidates,
-        "1/K",
-        style.own(style.BROWN, style.DASH_DOTS, "d"),
+        lambda land: 1.0 / land.candidates, "1/K", style.own(style.BROWN, style.DASH_DOTS, "d")
     ),
     "publish all": Selector(
         noisy_max("laplace"),
@@ -132,9 +128,7 @@ SELECTORS = {
 )
 def selected(
     selector: Selector = over(SELECTORS),
-    epsilon: Annotated[float, positive("total epsilons")] = over(
-        0.1, 0.2, 0.5, 1.0, 2.0, 5.0
-    ),
+    epsilon: Annotated[float, positive("total epsilons")] = over(0.1, 0.2, 0.5, 1.0, 2.0, 5.0),
     land: Landscape = Landscape(),
 ) -> Trial:
     """Selections among the candidates."""
@@ -153,28 +147,20 @@ def _losses(land: Landscape, large: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def lines(
-    selector: Selector,
-    epsilons: np.ndarray,
-    land: Landscape = Landscape(),
-    large: float = 15.0,
+    selector: Selector, epsilons: np.ndarray, land: Landscape = Landscape(), large: float = 15.0
 ) -> list[np.ndarray]:
     """Exact expected loss, and exact chance of a large one, at each epsilon."""
     law, found = selector.mechanism.law, []
     assert law is not None
     for values, unit in zip(_losses(land, large), (10.0, 1.0), strict=True):
-        probabilities = (
-            law(land.scores, selector.params(land, e)).probabilities for e in epsilons
-        )
+        probabilities = (law(land.scores, selector.params(land, e)).probabilities for e in epsilons)
         exact = [p @ values[: p.size] for p in probabilities]
         found.append(np.array(exact) / (unit * land.candidates))
     return found
 
 
 def points(
-    found: xr.Dataset,
-    land: Landscape = Landscape(),
-    large: float = 15.0,
-    confidence: float = 0.95,
+    found: xr.Dataset, land: Landscape = Landscape(), large: float = 15.0, confidence: float = 0.95
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(mean, low, high) of the loss, and of the chance of a large one.
 
@@ -188,16 +174,12 @@ def points(
     lost, excess = _losses(land, large)
     total, squares = counts @ lost, counts @ lost**2
     scale = 10.0 * land.candidates
-    low, high = mean_interval(
-        trials, total, squares, confidence, 0.0, float(lost.max())
-    )
+    low, high = mean_interval(trials, total, squares, confidence, 0.0, float(lost.max()))
     result = [(total / trials / scale, low / scale, high / scale)]
     # With no release the chance is that of a random candidate: bounded, not binomial.
     total, squares = counts @ excess, counts @ excess**2
     if np.any(counts[:, -1]):
-        limits = mean_interval(
-            trials, total, squares, confidence, 0.0, float(excess.max())
-        )
+        limits = mean_interval(trials, total, squares, confidence, 0.0, float(excess.max()))
         low, high = (limit / land.candidates for limit in limits)
     else:
         low, high = clopper_pearson(total // land.candidates, trials, confidence)
@@ -229,9 +211,12 @@ def draw(
         axes.set_xlim(0.9 * epsilons[0], 1.1 * epsilons[-1])
         style.plain_ticks(axes.xaxis, [0.1, 0.2, 0.5, 1, 2, 5])
     loss.axhline(
-        float(scores.max() - scores.mean()), color=style.RED, linewidth=1.0,
-        linestyle=":", label="A random candidate",
-    )  # fmt: skip
+        float(scores.max() - scores.mean()),
+        color=style.RED,
+        linewidth=1.0,
+        linestyle=":",
+        label="A random candidate",
+    )
     loss.set_ylim(2e-2, 100.0)
     loss.set_ylabel("Expected loss q* − q of the selected candidate")
     failure.set(ylim=(1e-4, 1.5), ylabel=f"Chance of a loss above {large:g}")

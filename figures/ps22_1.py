@@ -24,29 +24,36 @@ def _panel(axes: Axes, found: xr.Dataset, name: str) -> None:
     """One data set, on its own scale: means, their spread, and the exact minimiser."""
     label, colour, marker = _SERIES[name]
     alphas, mean = found["alpha"].values, found["mean"].values
-    axes.fill_between(
-        alphas, found.low, found.high, color=colour, alpha=0.13, linewidth=0
-    )
+    axes.fill_between(alphas, found.low, found.high, color=colour, alpha=0.13, linewidth=0)
     axes.plot(alphas, mean, color=colour, marker=marker, markersize=3.5, label=label)
     axes.plot(
-        alphas, found.optimum, color=style.DIM, linestyle="--", linewidth=1.1,
-        label="exact optimum",
-    )  # fmt: skip
+        alphas, found.optimum, color=style.DIM, linestyle="--", linewidth=1.1, label="exact optimum"
+    )
     near = found.near_best.values
     axes.plot(
-        alphas[near], mean[near], color=colour, alpha=0.35, linewidth=8.0,
-        solid_capstyle="round",
-    )  # fmt: skip
+        alphas[near], mean[near], color=colour, alpha=0.35, linewidth=8.0, solid_capstyle="round"
+    )
     best = int(np.argmax(mean))
     axes.plot(
-        alphas[best], mean[best], marker="*", markersize=13, color=colour,
-        markeredgecolor="black", markeredgewidth=0.7, linestyle="none", zorder=4,
+        alphas[best],
+        mean[best],
+        marker="*",
+        markersize=13,
+        color=colour,
+        markeredgecolor="black",
+        markeredgewidth=0.7,
+        linestyle="none",
+        zorder=4,
         label="best mean",
-    )  # fmt: skip
+    )
     axes.annotate(
-        f"best at α = {alphas[best]:g}", (alphas[best], mean[best]), (0, -19),
-        textcoords="offset points", ha="center", fontsize=8.0,
-    )  # fmt: skip
+        f"best at α = {alphas[best]:g}",
+        (alphas[best], mean[best]),
+        (0, -19),
+        textcoords="offset points",
+        ha="center",
+        fontsize=8.0,
+    )
     axes.set(title=f"Training data {label}", xscale="log")
     style.plain_ticks(axes.xaxis, [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64])
     axes.set_xlim(alphas[0], alphas[-1])
@@ -62,9 +69,7 @@ def _at(trained: xr.Dataset, rate: float) -> xr.Dataset:
 
 def draw(
     trained: xr.Dataset,
-    learning_rate: Annotated[
-        float, positive("the one drawn, of those simulated")
-    ] = 0.003,
+    learning_rate: Annotated[float, positive("the one drawn, of those simulated")] = 0.003,
     batch: Batch = 8,
     epochs: Epochs = 100,
 ) -> Canvas:

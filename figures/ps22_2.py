@@ -37,18 +37,16 @@ MEANS = over(10, 100, 1000, 10_000, 100_000, 1_000_000)
 
 @cells(address=counted())
 def natural(
-    trials: int, mean: MEAN = MEANS, side: int = over(SIDES),
-    pair: GaussianPair = GaussianPair(),
-) -> Trial:  # fmt: skip
+    trials: int, mean: MEAN = MEANS, side: int = over(SIDES), pair: GaussianPair = GaussianPair()
+) -> Trial:
     """Bins of the released number where larger outputs are better."""
     return natural_trial(from_mean("logarithmic", mean), side, trials, pair)
 
 
 @cells(address=counted(after=1))
 def two_block(
-    trials: int, mean: MEAN = MEANS, side: int = over(SIDES),
-    pair: GaussianPair = GaussianPair(),
-) -> Trial:  # fmt: skip
+    trials: int, mean: MEAN = MEANS, side: int = over(SIDES), pair: GaussianPair = GaussianPair()
+) -> Trial:
     """Bins of the released number in the two-block order."""
     return two_block_trial(from_mean("logarithmic", mean), side, trials, pair)
 
@@ -59,9 +57,7 @@ def claim(mean: float, order: np.ndarray, rho: float = RHO) -> np.ndarray:
     return zcdp_negative_binomial_renyi(order, rho, 0.0, law.parameters["gamma"])
 
 
-def draw(
-    natural: xr.Dataset, two_block: xr.Dataset, pair: GaussianPair = GaussianPair()
-) -> Canvas:
+def draw(natural: xr.Dataset, two_block: xr.Dataset, pair: GaussianPair = GaussianPair()) -> Canvas:
     """Corollary 4 beside the exact and the simulated divergence of Gaussian pairs."""
     means = natural["mean"].values.tolist()
     laws = [from_mean("logarithmic", mean) for mean in means]
@@ -75,9 +71,8 @@ def draw(
         simple_claims(axes, ORDERS, 10, pair)
         for mean, look in zip(means, looks, strict=True):
             axes.plot(
-                ORDERS, claim(mean, ORDERS, pair.rho), color=look["color"],
-                label=f"E[K] = {mean}",
-            )  # fmt: skip
+                ORDERS, claim(mean, ORDERS, pair.rho), color=look["color"], label=f"E[K] = {mean}"
+            )
 
     return renyi_figure(
         [(natural, laws), (two_block, laws)],

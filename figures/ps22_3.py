@@ -45,25 +45,29 @@ FAMILIES = [law_of(name, MEAN).family for name in ALL]
 
 @cells(address=counted_alike("law", FAMILIES))
 def natural(
-    trials: int, law: str = over(*ALL), side: int = over(SIDES), mean: OF_ALL = MEAN,
+    trials: int,
+    law: str = over(*ALL),
+    side: int = over(SIDES),
+    mean: OF_ALL = MEAN,
     pair: GaussianPair = GaussianPair(),
-) -> Trial:  # fmt: skip
+) -> Trial:
     """Bins of the released number where larger outputs are better."""
     return natural_trial(law_of(law, mean), side, trials, pair)
 
 
 @cells(address=counted_alike("law", FAMILIES, after=3))
 def two_block(
-    trials: int, law: str = over(*NAMES), side: int = over(SIDES), mean: OF_ALL = MEAN,
+    trials: int,
+    law: str = over(*NAMES),
+    side: int = over(SIDES),
+    mean: OF_ALL = MEAN,
     pair: GaussianPair = GaussianPair(),
-) -> Trial:  # fmt: skip
+) -> Trial:
     """Bins of the released number in the two-block order."""
     return two_block_trial(law_of(law, mean), side, trials, pair)
 
 
-def claim(
-    name: str, order: np.ndarray, mean: int = MEAN, rho: float = RHO
-) -> np.ndarray:
+def claim(name: str, order: np.ndarray, mean: int = MEAN, rho: float = RHO) -> np.ndarray:
     """The theorem for a law: Corollary 4; or Theorem 6 with delta from Lemma 14.
 
     The latter is at the best order from ``order`` on.
@@ -88,10 +92,7 @@ def draw(
             curve = claim(name, ORDERS, mean, pair.rho)
             style.line(axes, ORDERS, curve, look, label=f"E[K] = {mean} {look}")
 
-    looks = [
-        {key: style.LAWS[name][key] for key in ("color", "marker")}
-        for name in ALL.values()
-    ]
+    looks = [{key: style.LAWS[name][key] for key in ("color", "marker")} for name in ALL.values()]
     return renyi_figure(
         [
             (found, [law_of(name, mean) for name in found["law"].values])

@@ -103,10 +103,7 @@ def audits(
         private_tuning(finite(), repetitions.family),
         planned.run_law(pair.sides[side]),
         {"repetitions": repetitions},
-        beside={
-            **planned._asdict(),
-            "exact": pair.two_block_epsilon(repetitions, price.delta),
-        },
+        beside={**planned._asdict(), "exact": pair.two_block_epsilon(repetitions, price.delta)},
     )
 
 
@@ -135,9 +132,7 @@ def audited(
     }
 
 
-def draw(
-    audits: xr.Dataset, pair: GaussianPair = GaussianPair(), price: Price = Price()
-) -> Canvas:
+def draw(audits: xr.Dataset, pair: GaussianPair = GaussianPair(), price: Price = Price()) -> Canvas:
     """Claims as the paper draws them; exact and audited epsilons of Gaussian pairs."""
     figure, (axes,) = style.panels(width=6.4, height=4.9)
     for name, legend in NAMES.items():
@@ -146,9 +141,12 @@ def draw(
         look = {"linestyle": "-"} if name == "naive" else {}
         style.line(axes, [price.epsilon(law) for law in laws], means, legend, **look)
         axes.plot(
-            [pair.two_block_epsilon(law, price.delta) for law in laws], means,
-            color=style.LAWS[legend]["color"], linestyle=style.DOTS, linewidth=1.1,
-        )  # fmt: skip
+            [pair.two_block_epsilon(law, price.delta) for law in laws],
+            means,
+            color=style.LAWS[legend]["color"],
+            linestyle=style.DOTS,
+            linewidth=1.1,
+        )
     for law, lower in audited(audits, price=price).items():
         name, mean = LAWS[law]
         bars = style.bars(NAMES[name], elinewidth=1.0, capsize=1.8, clip_on=False)

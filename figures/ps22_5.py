@@ -57,9 +57,7 @@ def uniform_quantile() -> Base:
         draw=draw,
         at_rank=at_rank,
         labels=lambda data, params: ("run",),
-        law_above=lambda data, params, threshold: np.array(
-            [np.clip(1.0 - threshold, 0.0, 1.0)]
-        ),
+        law_above=lambda data, params, threshold: np.array([np.clip(1.0 - threshold, 0.0, 1.0)]),
         best_law=best_law,
     )
 

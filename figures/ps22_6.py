@@ -56,9 +56,7 @@ def tuned(
 
 @cells(measures=["frequency"], address=counted(after=len(DRAWN)))
 def naive(
-    count: Annotated[int, whole("fixed numbers of runs", at_least=1)] = over(
-        *range(1, 11)
-    ),
+    count: Annotated[int, whole("fixed numbers of runs", at_least=1)] = over(*range(1, 11)),
     base_success: SUCCESS = 0.01,
     price: Price = Price(),
 ) -> Trial:
@@ -79,9 +77,7 @@ def theory(
         epsilons = np.array([price.epsilon(law) for law in members])
     else:
         epsilons, members = curve(name, high, low, price)
-    return epsilons, np.array(
-        [float(success_probability(law, base_success)) for law in members]
-    )
+    return epsilons, np.array([float(success_probability(law, base_success)) for law in members])
 
 
 def draw(

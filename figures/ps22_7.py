@@ -39,10 +39,7 @@ from jaxsel.sweeps.functions import Trial, cells, counted_alike
 from jaxsel.sweeps.signature import over
 from sims.data import digits_accuracies
 from sims.data.digits_accuracies import PAPER_RATES, AccuracyTable
-from sims.data.released_accuracies import (
-    load_released_accuracies,
-    released_available,
-)
+from sims.data.released_accuracies import load_released_accuracies, released_available
 
 TITLE = "Papernot & Steinke 2022, Figure 7: accuracy of the best network"
 TRIALS = 500
@@ -129,9 +126,8 @@ def _table_panel(axes: Axes, table: AccuracyTable, window: _Window) -> None:
     rates = np.repeat(table.learning_rates, table.correct.shape[1])
     axes.axvspan(*PAPER_RATES, color="#f0f0f0", linewidth=0)
     axes.plot(
-        rates, table.correct.ravel() / table.test_images, ".",
-        color=style.DARK, markersize=2.2,
-    )  # fmt: skip
+        rates, table.correct.ravel() / table.test_images, ".", color=style.DARK, markersize=2.2
+    )
     axes.set_xscale("log")
     style.plain_ticks(axes.xaxis, [0.03, 0.1, 0.3, 1.0, 3.0])
     axes.set_xlim(0.02, 10.0)
@@ -145,30 +141,35 @@ def _search_panel(
 ) -> None:
     numbers = numbers_of(table)
     for search, look in NAMES.items():
-        row = means.sel(
-            point=[POINTS[p].search == search for p in means["point"].values]
-        )
+        row = means.sel(point=[POINTS[p].search == search for p in means["point"].values])
         points = [POINTS[name] for name in row["point"].values]
         style.line(axes, *curve(table, points, axis, delta), look)
         if axis == "released":
             style.line(
-                axes, *curve(table, points, "least"), look,
-                label=None, linewidth=0.8, linestyle=":",
-            ).set_label("_")  # fmt: skip
+                axes, *curve(table, points, "least"), look, label=None, linewidth=0.8, linestyle=":"
+            ).set_label("_")
         style.points(
-            axes, [budget(numbers, point, axis, delta) for point in points],
-            row["mean"], row["low"], row["high"], look,
-            markersize=3.2, elinewidth=0.8, capsize=0.0,
+            axes,
+            [budget(numbers, point, axis, delta) for point in points],
+            row["mean"],
+            row["low"],
+            row["high"],
+            look,
+            markersize=3.2,
+            elinewidth=0.8,
+            capsize=0.0,
             ecolor=to_rgba(style.law(look)["color"], 0.35),
-        )  # fmt: skip
+        )
     best = table.correct.max() / table.test_images
     axes.axhline(best, color=style.RED, linewidth=1.0, label="Not private: the best")
     if axis != "released":
         axes.axvline(
             training_base(*numbers).epsilon(delta),
-            color=style.NEUTRAL["color"], linewidth=0.9, linestyle=":",
+            color=style.NEUTRAL["color"],
+            linewidth=0.9,
+            linestyle=":",
             label="ε of one run, no search",
-        )  # fmt: skip
+        )
 
 
 def _checked(searched: xr.Dataset, name: str) -> AccuracyTable:
@@ -176,22 +177,24 @@ def _checked(searched: xr.Dataset, name: str) -> AccuracyTable:
     table = TABLES[name]
     if np.any(searched["table_mark"].sel(table=name) != _mark(table)):
         raise InputError(
-            f"the record of ps22-7 is of another table {name}; run python -m sims "
-            "ps22-7 --again"
+            f"the record of ps22-7 is of another table {name}; run python -m sims ps22-7 --again"
         )
     return table
 
 
 def draw(
-    searched: xr.Dataset,
-    delta: Annotated[float, probability("delta of a search")] = DELTA,
+    searched: xr.Dataset, delta: Annotated[float, probability("delta of a search")] = DELTA
 ) -> Canvas:
     """Lines: exact means; points: the paper's experiment, with 95 % intervals."""
     names = [name for name in searched["table"].values if name in TABLES]
     figure, panels = style.panels(
-        4, len(names), width=10.4, height=1.2 + 2.45 * len(names), sharey="row",
+        4,
+        len(names),
+        width=10.4,
+        height=1.2 + 2.45 * len(names),
+        sharey="row",
         width_ratios=[0.8, 1, 1, 1],
-    )  # fmt: skip
+    )
     grid = np.array(panels).reshape(-1, 4)
     for name, panels in zip(names, grid, strict=True):
         table = _checked(searched, name)

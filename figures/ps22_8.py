@@ -17,10 +17,7 @@ from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.pairs import tight_conditional
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.bounds.conditional import (
-    conditional_part,
-    fitted_tight_conditional,
-)
+from jaxsel.families.tuning.bounds.conditional import conditional_part, fitted_tight_conditional
 from jaxsel.language.domains import number, positive
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted
@@ -108,19 +105,31 @@ def draw(searched: xr.Dataset, a: A = LARGEST, rho: ZCDP = RHO) -> Canvas:
     figure, (axes,) = style.panels(width=5.8, height=4.3)
     axes.plot(ORDERS, upper, color=style.ORANGE, label="upper bound (claim)")
     axes.plot(
-        ORDERS, upper_true, color=style.ORANGE, linestyle="--", linewidth=1.1,
+        ORDERS,
+        upper_true,
+        color=style.ORANGE,
+        linestyle="--",
+        linewidth=1.1,
         label=r"the same with the pair's own $D_{\lambda-1}$",
-    )  # fmt: skip
+    )
     axes.plot(ORDERS, lower, color=style.BLUE, label="lower bound (exact)")
     axes.plot(
-        [0.0, RIGHT], [0.0, rho * RIGHT], color=style.GREEN, linestyle="-.",
+        [0.0, RIGHT],
+        [0.0, rho * RIGHT],
+        color=style.GREEN,
+        linestyle="-.",
         label=r"$D_\lambda(Q\,\|\,Q') = D_\lambda(Q'\,\|\,Q)$",
-    )  # fmt: skip
+    )
     found, low, high = simulated(searched)
     style.points(
-        axes, searched["order"], found, low, high, "Logarithmic η = 0",
+        axes,
+        searched["order"],
+        found,
+        low,
+        high,
+        "Logarithmic η = 0",
         label="simulated (95 % interval)",
-    )  # fmt: skip
+    )
     axes.set(xlim=(0.0, RIGHT), ylim=(0.0, TOP))
     axes.set(xlabel=r"Rényi order $\lambda$", ylabel="Rényi divergence")
     axes.legend(loc="upper left")

@@ -23,10 +23,7 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from jaxsel import Performance
-from jaxsel.families.top_k.baselines import (
-    advanced_composition_share,
-    limited_domain_share,
-)
+from jaxsel.families.top_k.baselines import advanced_composition_share, limited_domain_share
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
 from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.fixed import fixed_top_k
@@ -41,13 +38,7 @@ from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
 from sims.common.top_k_fallback import filled_top_stable
-from sims.data.covid import (
-    KINDS,
-    CaseCounts,
-    covid_available,
-    generated_covid,
-    load_covid,
-)
+from sims.data.covid import KINDS, CaseCounts, covid_available, generated_covid, load_covid
 
 TITLE = "Zhu & Wang 2022, Figure 1(a): top 15 states by COVID-19 cases"
 TRIALS = 4000
@@ -64,16 +55,10 @@ METHODS: Mapping[str, Mechanism] = {
 _LOOKS = {
     "EM-CDP": ("EM-CDP", style.own(style.BLUE, "-", "o")),
     "StableTopK": ("StableTopK (Algorithm 3)", style.own(style.ORANGE, "-", "s")),
-    "TS, then EM": (
-        "TS, then EM on half the budget",
-        style.own(style.GREEN, "-.", "^"),
-    ),
+    "TS, then EM": ("TS, then EM on half the budget", style.own(style.GREEN, "-.", "^")),
     "TS": ("TS alone", style.own(style.GREEN, ":", "v")),
     "LD": ("LD, advanced composition", style.own(style.PURPLE, "--", "D")),
-    "LD, pooled": (
-        "LD, all picks composed at once",
-        style.own(style.GREY, style.DASH_DOTS, "P"),
-    ),
+    "LD, pooled": ("LD, all picks composed at once", style.own(style.GREY, style.DASH_DOTS, "P")),
 }
 ORDER = ("EM-CDP", "StableTopK", "TS, then EM", "LD")  # the paper's, best first
 _TITLES = {"daily": "new cases of the day", "cumulative": "all cases up to the day"}
@@ -87,9 +72,7 @@ class Recall(NamedTuple):
     high: np.ndarray
 
 
-def recalls(
-    counts: np.ndarray, k: int, window: int, confidence: float = 0.95
-) -> Recall:
+def recalls(counts: np.ndarray, k: int, window: int, confidence: float = 0.95) -> Recall:
     """Mean over the days of a window of the mean recall of a day.
 
     Args:
@@ -105,8 +88,7 @@ def recalls(
     each = 1.0 - (1.0 - confidence) / window
     low, high = mean_interval(trials, totals, squares, each, 0.0, float(k))
     by_window = [
-        (values / k).reshape(-1, window).mean(axis=1)
-        for values in (totals / trials, low, high)
+        (values / k).reshape(-1, window).mean(axis=1) for values in (totals / trials, low, high)
     ]
     return Recall(*by_window)
 
@@ -124,10 +106,7 @@ def _span(first: str, last: str) -> str:
 def _days(dates: list[str], window: int) -> list[str]:
     starts = range(0, len(dates), window)
     spans = [_span(dates[day], dates[day + window - 1]) for day in starts]
-    return [
-        f"{day + 1}–{day + window}\n{span}"
-        for day, span in zip(starts, spans, strict=True)
-    ]
+    return [f"{day + 1}–{day + window}\n{span}" for day, span in zip(starts, spans, strict=True)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,9 +116,7 @@ class Window:
     epsilon: Annotated[float, positive("epsilon of a window")] = 0.1
     delta: Annotated[float, probability("delta of a window")] = 1e-6
     k: Annotated[int, whole("states released", at_least=1, at_most=40)] = 15
-    window: Annotated[int, whole("days of a window", at_least=1, at_most=_LONGEST)] = (
-        _LONGEST
-    )
+    window: Annotated[int, whole("days of a window", at_least=1, at_most=_LONGEST)] = _LONGEST
 
     def _day(self, epsilon: float, delta: float) -> dict[str, float]:
         """(epsilon, delta) of one day: half of delta for advanced composition."""
@@ -227,9 +204,15 @@ def _panel(axes: Axes, tally: xr.DataArray, data: CaseCounts, window: Window) ->
         style.line(axes, x, found.mean, look, linewidth=1.1, alpha=0.8)
         style.points(axes, x, *found, look)
         style.line(
-            axes, [], [], look, label=label, linewidth=1.1,
-            marker=look["marker"], markerfacecolor="white",
-        )  # fmt: skip
+            axes,
+            [],
+            [],
+            look,
+            label=label,
+            linewidth=1.1,
+            marker=look["marker"],
+            markerfacecolor="white",
+        )
     labels = _days(list(data.dates[: tally.sizes["day"]]), window.window)
     axes.set_xticks(np.arange(len(labels)), labels)
     axes.set(ylim=(-0.03, 1.03), xlabel="days")

@@ -18,11 +18,7 @@ from figures.common import words
 from jaxsel import Performance
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import exponential_top_k_scale, top_stable
-from jaxsel.families.top_k.calibration import (
-    StableTopK,
-    largest_rho,
-    stable_top_k_calibration,
-)
+from jaxsel.families.top_k.calibration import StableTopK, largest_rho, stable_top_k_calibration
 from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.laws import largest_gap_law
@@ -181,9 +177,13 @@ def draw(queried: xr.Dataset, query: Query = Query()) -> Canvas:
         mean, deviation = np.array([exact(method, k, query) for k in CURVE]).T
         style.line(axes, CURVE, mean, look, label=label)
         axes.fill_between(
-            CURVE, np.maximum(mean - deviation, 0.0), np.minimum(mean + deviation, 1.0),
-            color=look["color"], alpha=0.13, linewidth=0.0,
-        )  # fmt: skip
+            CURVE,
+            np.maximum(mean - deviation, 0.0),
+            np.minimum(mean + deviation, 1.0),
+            color=look["color"],
+            alpha=0.13,
+            linewidth=0.0,
+        )
         found = recalls(queried.sel({"method": method}))
         style.points(axes, queried["k"], found.mean, found.low, found.high, look)
     label, look = _GENERAL

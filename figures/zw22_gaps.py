@@ -46,10 +46,7 @@ _SELECTIONS = {
     "laplace": ("Laplace, pure DP", style.own(style.ORANGE, "-")),
     "laplace-Thm8": ("Laplace, Theorem 8 alone", style.own(style.ORANGE, "--")),
     "gaussian-Cor9": ("Gaussian, Corollary 9", style.own(style.PURPLE, "--")),
-    "gaussian-profile": (
-        "Gaussian, composed profile (this project)",
-        style.own(style.PURPLE, "-"),
-    ),
+    "gaussian-profile": ("Gaussian, composed profile (this project)", style.own(style.PURPLE, "-")),
 }
 _MARKS = {"gaussian": "s", "laplace": "^", "aligned": "o"}
 _MANY = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
@@ -147,10 +144,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(
-    successes: xr.DataArray,
-    trials: int,
-    failure: float = 0.05,
-    confidence: float = 0.95,
+    successes: xr.DataArray, trials: int, failure: float = 0.05, confidence: float = 0.95
 ) -> Estimate:
     """From tallies at increasing factors, the axis "factor"; for each this confidence."""
     factors = successes["factor"].values
@@ -173,9 +167,7 @@ def leads(name: str, candidates: int, releases, needs: Needs = Needs()) -> np.nd
     return np.array(found)
 
 
-def _marks(
-    axes: Axes, row: xr.Dataset, failure: float, look: dict[str, Any], marker: str
-) -> None:
+def _marks(axes: Axes, row: xr.Dataset, failure: float, look: dict[str, Any], marker: str) -> None:
     """Of a data set over an axis and the factors."""
     gap, factors = row.gap.isel(factor=0), row["factor"].values
     found = [estimate(each, row.attrs["trials"], failure) for each in row.tally]
@@ -190,13 +182,15 @@ def _one_test(axes: Axes, found: xr.Dataset, needs: Needs) -> None:
     x = np.geomspace(0.1, 1.0, 41)
     for kind, (label, look) in _TESTS.items():
         if kind != "aligned":
-            printed = [
-                gap_for_success_printed(e, needs.delta, needs.failure, kind) for e in x
-            ]
+            printed = [gap_for_success_printed(e, needs.delta, needs.failure, kind) for e in x]
             style.line(
-                axes, x, printed, look | {"linestyle": "--"}, linewidth=1.3,
+                axes,
+                x,
+                printed,
+                look | {"linestyle": "--"},
+                linewidth=1.3,
                 label=f"Theorem 20 (claim), {label.split(' ', 1)[0]}",
-            )  # fmt: skip
+            )
         gap = [exact.one_release_gap(kind, e, needs) for e in x]
         style.line(axes, x, gap, look | {"linestyle": "-"}, label=f"exact: {label}")
         _marks(axes, found.sel(kind=kind), needs.failure, look, _MARKS[kind])
@@ -246,17 +240,12 @@ def _total(needs: Needs) -> str:
 
 
 def draw(
-    one_test: xr.Dataset,
-    many_tests: xr.Dataset,
-    selected: xr.Dataset,
-    needs: Needs = Needs(),
+    one_test: xr.Dataset, many_tests: xr.Dataset, selected: xr.Dataset, needs: Needs = Needs()
 ) -> Canvas:
     """Gaps of one and of many tests; leads of the noises of report noisy max."""
     sizes = selected["candidates"].values.tolist()
     if len(sizes) != 2:
-        raise InputError(
-            "the picture has a panel for each of two numbers of candidates"
-        )
+        raise InputError("the picture has a panel for each of two numbers of candidates")
     figure, (one, many, *below) = style.panels(2, 2, width=9.6, height=8.4)
     _one_test(one, one_test, needs)
     _many_tests(many, many_tests, needs)

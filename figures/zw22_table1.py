@@ -99,9 +99,7 @@ _HEADS = {
 }
 _PUBLISHED_HEADS = ("TS\n2020", "LD\n2020")
 _TITLES = {"foursquare": "Foursquare", "gowalla": "Gowalla"}
-_COLOURS = LinearSegmentedColormap.from_list(
-    "share", ["#ffffff", "#e3eef6", "#a8cde6", "#5ba3d6"]
-)
+_COLOURS = LinearSegmentedColormap.from_list("share", ["#ffffff", "#e3eef6", "#a8cde6", "#5ba3d6"])
 
 
 def _address(place: Place) -> tuple[int, int]:
@@ -152,9 +150,7 @@ def params(method: str, k: int, epsilon: float, delta: float) -> dict[str, Any]:
 def released(
     column: str = over(*METHODS),
     places: str = over(*CHECK_INS),
-    k: Annotated[int, whole("k of the rows", at_least=1, at_most=_MOST)] = over(
-        3, 10, 50
-    ),
+    k: Annotated[int, whole("k of the rows", at_least=1, at_most=_MOST)] = over(3, 10, 50),
     epsilon: Annotated[float, positive("epsilons of the rows")] = over(0.4, 0.8, 1.0),
 ) -> Trial:
     """How often each number of the true top k was released."""
@@ -198,14 +194,17 @@ def _short(x: float) -> str:
 
 
 def _cell(axes: Axes, x: float, y: float, value: float, below: str, bold: bool) -> None:
-    axes.add_patch(
-        _rectangle(x, y, facecolor=_COLOURS(value), edgecolor="white", linewidth=1.2)
-    )
+    axes.add_patch(_rectangle(x, y, facecolor=_COLOURS(value), edgecolor="white", linewidth=1.2))
     shift = 0.13 if below else 0.0
     axes.text(
-        x, y - shift, _short(value), ha="center", va="center", fontsize=8.6,
+        x,
+        y - shift,
+        _short(value),
+        ha="center",
+        va="center",
+        fontsize=8.6,
         fontweight="bold" if bold else "normal",
-    )  # fmt: skip
+    )
     if below:
         axes.text(x, y + 0.26, below, ha="center", va="center", fontsize=5.4)
 
@@ -244,8 +243,7 @@ def _panel(axes: Axes, tally: xr.DataArray, *, labels: bool) -> None:
     for x, name in enumerate(methods):
         axes.text(x, -0.62, _HEADS[name], ha="center", va="bottom", fontsize=7.6)
     for x, head in enumerate(_PUBLISHED_HEADS):
-        axes.text(apart + x, -0.62, head, ha="center", va="bottom", fontsize=7.6,
-                  style="italic")  # fmt: skip
+        axes.text(apart + x, -0.62, head, ha="center", va="bottom", fontsize=7.6, style="italic")
     title = _TITLES[found.name.removeprefix("generated ")]
     title = f"{title}: {found.candidates:,} places, {found.users:,} users"
     if found.generated:

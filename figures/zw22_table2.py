@@ -101,9 +101,7 @@ def _curves(axes, row: xr.Dataset, asked: Labelling) -> None:
     for value in (majority.accuracy, none.accuracy):
         axes.axhline(value, zorder=1, linewidth=1.0, **style.NEUTRAL)
     axes.text(0.54, majority.accuracy + 0.003, "majority of the teachers", **small)
-    axes.text(
-        103.0, none.accuracy - 0.006, "no label at all", ha="right", va="top", **small
-    )
+    axes.text(103.0, none.accuracy - 0.006, "no label at all", ha="right", va="top", **small)
     for name, look in LOOKS.items():
         label = _LABELS[name].format(**known)
         x, y = numbers.curve(scenario, name, asked)
@@ -155,13 +153,10 @@ def _caption(labelled: xr.Dataset, asked: Labelling = Labelling()) -> str:
     scenario = numbers.scenario_of(labelled.isel(scenario=0))
     queries, labels = scenario.truth.shape
     made = "GENERATED ATTRIBUTES, CelebA is not at hand. " if scenario.generated else ""
-    kinds = (
-        "A: votes of the user's teachers; B: votes SIMULATED from the true attributes"
-    )
+    kinds = "A: votes of the user's teachers; B: votes SIMULATED from the true attributes"
     if labelled.simulated.all():
         kinds = (
-            "No images here: votes are SIMULATED from the true attributes, at the "
-            "error rates above"
+            "No images here: votes are SIMULATED from the true attributes, at the error rates above"
         )
     return (
         f"{made}{scenario.source.split(',')[0]}: {queries} queries, {labels} labels, "

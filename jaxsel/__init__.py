@@ -79,9 +79,7 @@ if TYPE_CHECKING:
     from jaxsel.questions.compose import CompositionDelta as CompositionDelta
     from jaxsel.questions.compose import compose as compose
     from jaxsel.questions.compose import compose_delta as compose_delta
-    from jaxsel.questions.compose import (
-        privacy_loss_distribution as privacy_loss_distribution,
-    )
+    from jaxsel.questions.compose import privacy_loss_distribution as privacy_loss_distribution
     from jaxsel.questions.compose import release as release
     from jaxsel.questions.plan_releases import plan_releases as plan_releases
     from jaxsel.questions.releases import ReleasePlan as ReleasePlan

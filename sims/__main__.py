@@ -5,12 +5,7 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.cli.arguments import (
-    bad_input_exits,
-    compilation_cache,
-    hear_interrupts,
-    read_trials,
-)
+from jaxsel.cli.arguments import bad_input_exits, compilation_cache, hear_interrupts, read_trials
 from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import RecordOption, SchedulerOption, ShardOption, workers
 from jaxsel.host.blas_threads import one_for_this_process
@@ -27,9 +22,7 @@ def main(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Default: all.")
     ] = None,
     list_them: Annotated[bool, typer.Option("--list", help="Only list them.")] = False,
-    trials: Annotated[
-        str | None, typer.Option("--trials", help="A grid cell, e.g. 1e5.")
-    ] = None,
+    trials: Annotated[str | None, typer.Option("--trials", help="A grid cell, e.g. 1e5.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same record.")] = 0,
     again: Annotated[
         bool, typer.Option("--again", help="Run even if the record is up to date.")
@@ -59,14 +52,10 @@ def main(
                     compiled.forget()
             return
         if shard is None or record is None or scheduler is not None:
-            raise InputError(
-                "--shard and --record belong together, without --scheduler; give both"
-            )
+            raise InputError("--shard and --record belong together, without --scheduler; give both")
         for name in chosen:
             if not find(name).pieces:
-                raise InputError(
-                    f"{name} has no grid of cells to share out; run it whole"
-                )
+                raise InputError(f"{name} has no grid of cells to share out; run it whole")
             for piece in find(name).pieces:
                 trials_of = SIMS[name].trials if number is None else number
                 kept = piece.keep_share(shard, record, trials_of, seed)

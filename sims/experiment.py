@@ -87,9 +87,7 @@ Settings = tuple[Chosen, ...]
 """By name; none: everything as the files say."""
 
 
-def read_settings(
-    owner: str, given: Mapping[str, Any], known: Mapping[str, Setting]
-) -> Settings:
+def read_settings(owner: str, given: Mapping[str, Any], known: Mapping[str, Setting]) -> Settings:
     """The values meant by texts; those that are the defaults anyway are dropped.
 
     Args:
@@ -126,12 +124,8 @@ def suffix(chosen: Settings) -> str:
 
 def shown(value: Any, between: str = ", ") -> str:
     """A value in words; those of a list stand ``between`` each other."""
-    values = (
-        (value,) if isinstance(value, str) or not isinstance(value, Sequence) else value
-    )
-    return between.join(
-        each if isinstance(each, str) else f"{each:.12g}" for each in values
-    )
+    values = (value,) if isinstance(value, str) or not isinstance(value, Sequence) else value
+    return between.join(each if isinstance(each, str) else f"{each:.12g}" for each in values)
 
 
 def computed(function: Callable[..., "xr.Dataset"]) -> Callable[..., "xr.Dataset"]:
@@ -188,8 +182,7 @@ class Piece(NamedTuple):
         path = self.path(out, chosen)
         if not path.exists():
             raise InputError(
-                f"{self.experiment} was not simulated yet; run python -m sims "
-                f"{self.experiment}"
+                f"{self.experiment} was not simulated yet; run python -m sims {self.experiment}"
             )
         from jaxsel.sweeps import files
 
@@ -232,10 +225,14 @@ class Piece(NamedTuple):
         path = path.with_name(f"{path.stem}.{self.experiment}.{self.name}{path.suffix}")
         performance = declared(self.function).performance
         keep_share(
-            shard, self.function, {}, record=path, seed=seed,
+            shard,
+            self.function,
+            {},
+            record=path,
+            seed=seed,
             trials=shared_trials(self.function, trials),
             **({} if performance is None else {"performance": performance}),
-        )  # fmt: skip
+        )
         return str(path)
 
     def run(
@@ -260,10 +257,14 @@ class Piece(NamedTuple):
             path.unlink(missing_ok=True)
         values = {each.setting.name: each.value for each in self.own(chosen)}
         compute(
-            self.function, values, trials=configuration["trials"],
-            seed=configuration["seed"], progress=progress, record=path,
+            self.function,
+            values,
+            trials=configuration["trials"],
+            seed=configuration["seed"],
+            progress=progress,
+            record=path,
             attributes={"configuration": json.dumps(configuration)},
-        )  # fmt: skip
+        )
 
 
 def _can_go_on(path: Path) -> bool:
@@ -302,9 +303,14 @@ def compute(
 
     if not hasattr(function, "computed"):
         return refreshed(
-            function, values, trials=trials, seed=seed, record=record,
-            attributes=attributes, progress=progress,
-        )  # fmt: skip
+            function,
+            values,
+            trials=trials,
+            seed=seed,
+            record=record,
+            attributes=attributes,
+            progress=progress,
+        )
     signature = signature_of(function)
     typed = read_values(function.__name__, values, signature.settings)
     found = signature.call(typed, trials=trials, seed=seed, progress=progress)
@@ -315,9 +321,7 @@ def compute(
     return found
 
 
-def signature_of(
-    function: Callable[..., Any], without: Iterable[str] = ()
-) -> "Signature":
+def signature_of(function: Callable[..., Any], without: Iterable[str] = ()) -> "Signature":
     """The settings of a function of an experiment, or of ``draw``.
 
     Args:
@@ -337,9 +341,7 @@ def settings_of(signature: "Signature") -> dict[str, Setting]:
         if not domain.help:
             continue
         if name in signature.axes:
-            found[name] = Setting(
-                name, domain, tuple(signature.axes[name]), is_axis=True
-            )
+            found[name] = Setting(name, domain, tuple(signature.axes[name]), is_axis=True)
         else:
             found[name] = Setting(name, domain, domain.default)
     return found

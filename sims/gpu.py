@@ -110,11 +110,10 @@ def compare(work: Work) -> Iterator[tuple[str, dict]]:
         built = entry.build({})
         found = [
             simulate(
-                built, trials=work.scale.compared, seed=_SEED, progress=False,
-                performance=way,
+                built, trials=work.scale.compared, seed=_SEED, progress=False, performance=way
             ).values[0]
             for way in ways
-        ]  # fmt: skip
+        ]
         moved = int(np.abs(found[0] - found[1]).sum()) // 2
         yield entry.name, {"trials": work.scale.compared, "different": moved}
 
@@ -178,15 +177,12 @@ def networks(work: Work) -> Iterator[tuple[str, dict]]:
     record = digits_accuracies.provenance(setting.images, setting, images, 0)
     record["made_by"] = "python -m sims.gpu: training.runs, all networks side by side"
     learning = np.geomspace(*digits_accuracies.PAPER_RATES, setting.rates)
-    seeds, places = np.meshgrid(
-        np.arange(setting.seeds), np.arange(setting.rates), indexing="ij"
-    )
+    seeds, places = np.meshgrid(np.arange(setting.seeds), np.arange(setting.rates), indexing="ij")
     rows = runs.addresses(seeds.ravel().tolist(), places.ravel().tolist())
     model = network("strided", images.classes)
     how = dp_sgd.recipe(
-        len(images.labels), record["batch_size"],
-        noise_multiplier=setting.noise_multiplier,
-    )  # fmt: skip
+        len(images.labels), record["batch_size"], noise_multiplier=setting.noise_multiplier
+    )
     data = (jnp.asarray(images.images), jnp.asarray(images.labels))
     state = runs.begin(model, data[0][0], rows)
     leaves, structure = jax.tree.flatten(state)
@@ -256,9 +252,7 @@ def run(scale: Scale, folder: Path, minutes: float = math.inf) -> dict[str, Any]
     if path.exists():
         document = json.loads(path.read_text(encoding="utf-8"))
         if {name: document.get(name) for name in wanted} != wanted:
-            raise InputError(
-                f"{path} is of another scale or machine; name another folder"
-            )
+            raise InputError(f"{path} is of another scale or machine; name another folder")
     folder.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + 60.0 * minutes
     try:

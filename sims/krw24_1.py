@@ -36,18 +36,14 @@ TRIALS = 4_000_000
 Delta = Annotated[float, probability("delta that trials can see")]
 NoiseScale = Annotated[float, positive("where it does not vary")]
 Fixed = Annotated[int, whole("candidates where the noise varies", at_least=2)]
-Composed = Annotated[
-    int, whole("candidates where the number of releases varies", at_least=2)
-]
+Composed = Annotated[int, whole("candidates where the number of releases varies", at_least=2)]
 SIDES = ("data", "neighbour")
 NOISE_SCALES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 COMPOSITIONS = (1, 3, 10, 30, 100)
 
 
 @functools.cache
-def worst_pair(
-    kind: str, delta: float, candidates: int, noise_scale: float
-) -> GroupPair:
+def worst_pair(kind: str, delta: float, candidates: int, noise_scale: float) -> GroupPair:
     """The pair of a kind, "groups" or "single", of largest epsilon at delta."""
     found = worst_group_pair if kind == "groups" else single_pair
     return found(delta, candidates, noise_scale)
@@ -61,9 +57,7 @@ def _exact(pair: GroupPair, noise_scale: float) -> tuple[np.ndarray, np.ndarray]
     return first / first.sum(), second / second.sum()
 
 
-def _trial(
-    kind: str, delta: float, candidates: int, noise_scale: float, side: str
-) -> Trial:
+def _trial(kind: str, delta: float, candidates: int, noise_scale: float, side: str) -> Trial:
     """The winner's group; beside it the exact epsilon of the pair."""
     pair = worst_pair(kind, delta, candidates, noise_scale)
     moved = moving_groups(pair, noise_scale)

@@ -20,12 +20,8 @@ def files(folder: Path, needed: str) -> dict[str, dict[str, Any]]:
       For each its constants: names in capitals that are given a literal. Papers come in
       the order of the other documents, numbered figures before named ones.
     """
-    found = {
-        path.stem.replace("_", "-"): _constants(path) for path in folder.glob("*.py")
-    }
-    return {
-        name: found[name] for name in sorted(found, key=order) if needed in found[name]
-    }
+    found = {path.stem.replace("_", "-"): _constants(path) for path in folder.glob("*.py")}
+    return {name: found[name] for name in sorted(found, key=order) if needed in found[name]}
 
 
 def declared(path: Path) -> tuple[str, ...]:

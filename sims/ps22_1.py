@@ -63,9 +63,8 @@ def data_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def train(
-    points, labels, alphas, rates, runs: int, seed: int, batch: int = 8,
-    epochs: int = 100,
-) -> np.ndarray:  # fmt: skip
+    points, labels, alphas, rates, runs: int, seed: int, batch: int = 8, epochs: int = 100
+) -> np.ndarray:
     """Training accuracy of the last iterate, shape (runs, rates, alphas).
 
     Every rate and alpha of one run shares the start and the shuffles, so differences
@@ -106,11 +105,7 @@ def optimum(points, labels, alpha: float) -> np.ndarray:
         jac=lambda z: penalised * z + linear,
         method="SLSQP",
         bounds=[(None, None)] * 3 + [(0.0, None)] * count,
-        constraints={
-            "type": "ineq",
-            "fun": lambda z: margins @ z - 1.0,
-            "jac": lambda z: margins,
-        },
+        constraints={"type": "ineq", "fun": lambda z: margins @ z - 1.0, "jac": lambda z: margins},
         options={"ftol": 1e-12, "maxiter": 1000},
     )
     if not result.success:
@@ -153,9 +148,8 @@ def trained(
     with progress_bar(len(sets) * (len(ALPHAS) + 1), 0, progress) as advance:
         for index, (points, labels) in enumerate(sets.values()):
             accuracy = train(
-                points, labels, ALPHAS, learning_rates, trials, seed + index, batch,
-                epochs,
-            )  # fmt: skip
+                points, labels, ALPHAS, learning_rates, trials, seed + index, batch, epochs
+            )
             advance(1)
             exact = []
             for alpha in ALPHAS:

@@ -92,15 +92,11 @@ def why_stale(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 def find(name: str) -> Sim:
     """The simulation of that name; InputError if there is none."""
     if name not in SIMS:
-        raise InputError(
-            f"there is no simulation {name!r}; there are: {', '.join(SIMS)}"
-        )
+        raise InputError(f"there is no simulation {name!r}; there are: {', '.join(SIMS)}")
     return SIMS[name]
 
 
-def _configuration(
-    piece: Piece, trials: int, seed: int, settings: Settings = ()
-) -> dict[str, Any]:
+def _configuration(piece: Piece, trials: int, seed: int, settings: Settings = ()) -> dict[str, Any]:
     """What determines the record of a function."""
     own: dict[str, Any] = {"sim": piece.experiment, "trials": trials, "seed": seed}
     if chosen := piece.own(settings):
@@ -132,9 +128,7 @@ def budget(name: str, out: Path = OUT, settings: Settings = ()) -> dict[str, Any
     return {}
 
 
-def load(
-    name: str, out: Path = OUT, settings: Settings = ()
-) -> dict[str, "xr.Dataset"]:
+def load(name: str, out: Path = OUT, settings: Settings = ()) -> dict[str, "xr.Dataset"]:
     """The record of each function of a simulation, run with these settings, by name.
 
     Raises:
@@ -151,12 +145,7 @@ def _why_made(piece: Piece, out: Path, settings: Settings, now: Mapping) -> str:
 
 
 def why_simulated(
-    name: str,
-    *,
-    trials: int | None = None,
-    seed: int = 0,
-    out: Path = OUT,
-    settings: Settings = (),
+    name: str, *, trials: int | None = None, seed: int = 0, out: Path = OUT, settings: Settings = ()
 ) -> str:
     """Why a simulation has to be run (again), in words; "" if its records are up to date.
 

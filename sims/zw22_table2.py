@@ -103,8 +103,7 @@ def all_queries(selection: str) -> Mechanism:
         rank = np.argsort(np.argsort(-votes, axis=1, kind="stable"), axis=1)
         same = {**params, "groups": votes.shape[1] - 1}
         found = [
-            inner.prepare({"histogram": v, "wanted": t}, same)[0]
-            | {"rank": r, "truth": t}
+            inner.prepare({"histogram": v, "wanted": t}, same)[0] | {"rank": r, "truth": t}
             for v, t, r in zip(votes, truth, rank.astype(np.int32), strict=True)
         ]
         return _stacked(found), ()
@@ -161,11 +160,7 @@ def _cell(
         params = {"noise_scale": scale, "threshold": scenario.teachers / 2.0}
         return all_labels(), (data, params)
     data = {"votes": scenario.votes, "truth": scenario.truth}
-    params = {
-        "selection_scale": method.ratio * scale,
-        "test_scale": scale,
-        "delta_t": delta_t,
-    }
+    params = {"selection_scale": method.ratio * scale, "test_scale": scale, "delta_t": delta_t}
     return all_queries(method.mechanism), (data, params)
 
 
@@ -205,9 +200,7 @@ def _tallies(found: list, trials: int, seed: int, progress) -> dict[str, np.ndar
     """
     labels = found[0][1][0]["truth"].shape[1]
     shapes = {"released": (labels,), "hits": (labels,), "answered": (), "squares": (3,)}
-    out = {
-        name: np.zeros((len(found), *shape), np.int64) for name, shape in shapes.items()
-    }
+    out = {name: np.zeros((len(found), *shape), np.int64) for name, shape in shapes.items()}
     mechanisms = dict.fromkeys(each[0] for each in found if each)
     for number, mechanism in enumerate(mechanisms):
         here = [i for i, each in enumerate(found) if each and each[0] is mechanism]
@@ -246,11 +239,15 @@ def labelled(
         # Seeds of the scenarios do not meet: each takes one a mechanism.
         tallies = _tallies(runs, trials, seed + 10 * number, progress)
         dimensions = {
-            "released": ("cell", "label"), "hits": ("cell", "label"),
-            "answered": ("cell",), "squares": ("cell", "square"),
-            "votes": ("query", "label"), "scaled": ("query", "label"),
-            "truth": ("query", "label"), "scale": ("cell",),
-        }  # fmt: skip
+            "released": ("cell", "label"),
+            "hits": ("cell", "label"),
+            "answered": ("cell",),
+            "squares": ("cell", "square"),
+            "votes": ("query", "label"),
+            "scaled": ("query", "label"),
+            "truth": ("query", "label"),
+            "scale": ("cell",),
+        }
         values = scenario._asdict() | tallies | {"scale": [each.scale for each in plan]}
         coordinates = {
             "method": ("cell", [each.method for each in plan]),

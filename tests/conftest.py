@@ -30,9 +30,7 @@ if "xla_backend_optimization_level" not in os.environ["XLA_FLAGS"]:
     # slower. XLA ends a process that gives it a flag it does not know.
     if metadata.version("jaxlib").startswith("0.10."):
         os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false"
-os.environ.setdefault(
-    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".jax_cache")
-)
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
@@ -60,10 +58,8 @@ _CHANGED = pytest.StashKey[selecting.Selection | None]()
 # Stated shapes and types are checked while tests run, in the rooms that run on devices.
 CHECKED_ROOMS = tuple(
     f"jaxsel.kernel.{name}"
-    for name in (
-        "stream", "noise", "logarithm", "rows", "tables", "repetition_sampling", "look_up",
-    )
-)  # fmt: skip
+    for name in ("stream", "noise", "logarithm", "rows", "tables", "repetition_sampling", "look_up")
+)
 
 
 def samplers() -> tuple[str, ...]:

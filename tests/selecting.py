@@ -22,11 +22,7 @@ from jaxsel.host import source_digest
 ROOT = Path(__file__).parents[1]
 _PACKAGES = ("jaxsel", "sims", "figures", "benchmarks", "tests")
 # What a command line starts: python -m jaxsel.
-_COMMANDS = {
-    "jaxsel": "jaxsel.cli.main",
-    "sims": "sims.__main__",
-    "figures": "figures.__main__",
-}
+_COMMANDS = {"jaxsel": "jaxsel.cli.main", "sims": "sims.__main__", "figures": "figures.__main__"}
 # A test that lists files, or reads them.
 _LISTS_FILES = re.compile(
     r"\b(r?glob|iterdir|walk|walk_packages|listdir|read_text|read_bytes)\("
@@ -99,10 +95,7 @@ def _public() -> dict[str, str]:
     """Names of the package -> the modules that define them."""
     import jaxsel
 
-    return {
-        name: f"jaxsel.{place.partition(':')[0]}"
-        for name, place in jaxsel._PUBLIC.items()
-    }
+    return {name: f"jaxsel.{place.partition(':')[0]}" for name, place in jaxsel._PUBLIC.items()}
 
 
 def _within(name: str) -> str | None:
@@ -193,20 +186,15 @@ def named() -> dict[str, frozenset[str]]:
             add((entry.name, *entry.ids), each.__name__)
     for check in self_checks():
         entry = check.id.partition("-")[2].lower()
-        longest = max(
-            (name for name in found if entry.startswith(name)), key=len, default=None
-        )
+        longest = max((name for name in found if entry.startswith(name)), key=len, default=None)
         of = found[longest] if longest else set().union(*found.values())
-        found.setdefault(check.id.lower(), set()).update(
-            of, *(reached(each) for each in checks)
-        )
+        found.setdefault(check.id.lower(), set()).update(of, *(reached(each) for each in checks))
     for declares in ("claims", "entries"):
         for each in declared.modules(declares):
             for statement in getattr(each, "STATEMENTS", ()):
                 claims = getattr(statement, "claims", (statement,))
                 add(
-                    (name for claim in claims for name in (claim.id, *claim.aliases)),
-                    each.__name__,
+                    (name for claim in claims for name in (claim.id, *claim.aliases)), each.__name__
                 )
                 for kind in ("erratum", "remark"):
                     if (noted := getattr(statement, kind, None)) is not None:
@@ -238,15 +226,11 @@ def select(changed: Iterable[str], new: Iterable[str] = ()) -> Selection:
       changed: paths of the files that differ, from the root; a new or lost one, too.
       new: those of them that were not there before.
     """
-    by_path = {
-        path.relative_to(ROOT).as_posix(): name for name, path in _paths().items()
-    }
+    by_path = {path.relative_to(ROOT).as_posix(): name for name, path in _paths().items()}
     changed, files, parts = set(changed), set(), set()
     of_python = {path for path in changed if path.endswith(".py")}
     if any(
-        path not in by_path
-        or path.endswith("conftest.py")
-        or path == "tests/__init__.py"
+        path not in by_path or path.endswith("conftest.py") or path == "tests/__init__.py"
         for path in of_python
     ):  # lost, or it is part of every test
         return Selection(True, frozenset(), frozenset(), frozenset())
@@ -254,9 +238,7 @@ def select(changed: Iterable[str], new: Iterable[str] = ()) -> Selection:
     names = {name for name, of in named().items() if not modules.isdisjoint(of)}
     unknown = changed - of_python
     # Data of the package decides what its claims say; a document decides nothing.
-    inside = any(
-        path.split("/")[0] in ("jaxsel", "sims", "figures") for path in unknown
-    )
+    inside = any(path.split("/")[0] in ("jaxsel", "sims", "figures") for path in unknown)
     for test in _tests():
         found = module(test)
         if not modules.isdisjoint(reached(test)):
@@ -277,9 +259,7 @@ def since(commit: str) -> Selection:
 
     def said(*arguments: str) -> list[str]:
         asked = ["git", "-C", str(ROOT), *arguments]
-        return subprocess.run(
-            asked, check=True, capture_output=True, text=True
-        ).stdout.splitlines()
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.splitlines()
 
     untracked = said("ls-files", "--others", "--exclude-standard")
     added = said("diff", "--name-only", "--no-renames", "--diff-filter=A", commit, "--")

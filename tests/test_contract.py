@@ -14,13 +14,7 @@ import pytest
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.auditing.audit import audit, audit_delta, audit_tallies
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
-from jaxsel.catalogue import (
-    all_claims,
-    find_claim,
-    mechanisms,
-    published_claims,
-    self_checks,
-)
+from jaxsel.catalogue import all_claims, find_claim, mechanisms, published_claims, self_checks
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning import bases
@@ -46,9 +40,7 @@ def family(entry) -> str:
 def one_a_family() -> set[str]:
     """Of each family the entry whose name has the least CRC-32."""
     found = {}
-    for entry in sorted(
-        mechanisms(), key=lambda entry: zlib.crc32(entry.name.encode())
-    ):
+    for entry in sorted(mechanisms(), key=lambda entry: zlib.crc32(entry.name.encode())):
         found.setdefault(family(entry), entry.name)
     return set(found.values())
 
@@ -63,11 +55,7 @@ def test_sample_is_pure_and_the_same_eager_jitted_and_batched(entry, seed):
     whose name has the least CRC-32."""
     built = entry.build({})
     mechanism = built.mechanism
-    assert [*inspect.signature(mechanism.sample).parameters] == [
-        "key",
-        "data",
-        "params",
-    ]
+    assert [*inspect.signature(mechanism.sample).parameters] == ["key", "data", "params"]
     with jax.enable_x64(True):
         data, params = mechanism.prepare(built.data, built.params)
         first, second, _ = stream.make_key(seed)
@@ -78,19 +66,14 @@ def test_sample_is_pure_and_the_same_eager_jitted_and_batched(entry, seed):
 
         lanes = jnp.arange(20, dtype=jnp.uint32)
         together = jax.jit(jax.vmap(event))
-        batched, backwards = (
-            np.asarray(together(lanes)),
-            np.asarray(together(lanes[::-1])),
-        )
+        batched, backwards = (np.asarray(together(lanes)), np.asarray(together(lanes[::-1])))
         if entry.name in EAGER:
             eager = [int(event(lane)) for lane in lanes[:2]]
             again = int(event(lanes[0]))
             assert [again, eager[1]] == eager == batched[:2].tolist()
     np.testing.assert_array_equal(backwards[::-1], batched)
     assert batched.dtype == np.int32
-    assert np.all(
-        (batched >= 0) & (batched < len(mechanism.labels(built.data, built.params)))
-    )
+    assert np.all((batched >= 0) & (batched < len(mechanism.labels(built.data, built.params))))
 
 
 # What people and scripts write by mistake.
@@ -137,14 +120,22 @@ def test_hostile_parameters_are_refused_or_give_a_number(claim):
 @pytest.mark.parametrize(
     "text",
     [
-        "point_mass:count=10", "geometric:gamma=0.1", "geometric:mean=10",
-        "logarithmic:gamma=0.1", "logarithmic:mean=10", "tnb:eta=0.5,gamma=0.01",
-        "tnb:eta=-0.5,mean=10", "poisson:mean=10", "binomial:count=20,probability=0.5",
-        "binomial:count=20,mean=10", "beta_binomial:count=20,gamma=1",
-        "beta_binomial:count=20,mean=5", "poisson:mean=10,conditioned=30",
+        "point_mass:count=10",
+        "geometric:gamma=0.1",
+        "geometric:mean=10",
+        "logarithmic:gamma=0.1",
+        "logarithmic:mean=10",
+        "tnb:eta=0.5,gamma=0.01",
+        "tnb:eta=-0.5,mean=10",
+        "poisson:mean=10",
+        "binomial:count=20,probability=0.5",
+        "binomial:count=20,mean=10",
+        "beta_binomial:count=20,gamma=1",
+        "beta_binomial:count=20,mean=5",
+        "poisson:mean=10,conditioned=30",
         "geometric:gamma=0.1,capped=50",
     ],
-)  # fmt: skip
+)
 def test_hostile_laws_are_refused_or_work(text):
     family, _, rest = text.partition(":")
     items = dict(item.split("=") for item in rest.split(","))
@@ -224,17 +215,16 @@ def test_audited_lower_bound_is_sound(entry, seed):
             simulate_grid(
                 built.mechanism,
                 [(pair.data, pair.params), (pair.neighbour, pair.params)],
-                trials=half, first_trial=first, seed=seed, progress=False,
+                trials=half,
+                first_trial=first,
+                seed=seed,
+                progress=False,
             ).values
             for first in (0, half)
-        )  # fmt: skip
-        split = audit_tallies(
-            built, pair, tuple(used), tuple(selection), confidence=1.0 - ALPHA
         )
+        split = audit_tallies(built, pair, tuple(used), tuple(selection), confidence=1.0 - ALPHA)
         assert split.bound.lower <= split.exact, (pair.name, "split")
-        every = epsilon_lower_bound(
-            *(used + selection), 0.0, 1.0 - ALPHA, ["singletons"]
-        )
+        every = epsilon_lower_bound(*(used + selection), 0.0, 1.0 - ALPHA, ["singletons"])
         assert every.lower <= split.exact, (pair.name, "bonferroni")
 
 
@@ -252,9 +242,8 @@ def test_audit_of_delta(seed):
     pair = Pair("tie", [0.0, 0.0], [1.0, -1.0], Relation.GENERAL, params, "")
     for epsilon in (0.0, 0.5):
         found = audit_delta(
-            mechanism, pair, trials=400_000, epsilon=epsilon, seed=seed,
-            confidence=1.0 - ALPHA,
-        )  # fmt: skip
+            mechanism, pair, trials=400_000, epsilon=epsilon, seed=seed, confidence=1.0 - ALPHA
+        )
         assert 0.8 * found.exact < found.bound.lower <= found.exact
 
 
@@ -283,24 +272,14 @@ CAPPED = capped(LAW, 4)
         (TUNING, 1, {"epsilon": -1.0, "repetitions": LAW}, "epsilon is -1"),
         (TUNING, 1, {"epsilon": 1.0}, "must be a law of K"),
         (TUNING, 1, {"epsilon": 1.0, "repetitions": poisson(3.0)}, "was made for"),
-        (
-            private_tuning(bases.finite()),
-            [0.5, 0.6],
-            {"repetitions": LAW},
-            "sum to 1",
-        ),
+        (private_tuning(bases.finite()), [0.5, 0.6], {"repetitions": LAW}, "sum to 1"),
         (
             private_tuning(bases.finite()),
             {"probabilities": [0.5, 0.5], "scores": [1.0]},
             {"repetitions": LAW},
             "equally many",
         ),
-        (
-            private_tuning(bases.score_table()),
-            [0.5, np.nan],
-            {"repetitions": LAW},
-            "NaN",
-        ),
+        (private_tuning(bases.score_table()), [0.5, np.nan], {"repetitions": LAW}, "NaN"),
         (
             private_tuning(random_candidate()),
             [0.5, 0.2],
@@ -320,12 +299,7 @@ CAPPED = capped(LAW, 4)
             "stop_probability is 1.5",
         ),
         (threshold_selection(bases.finite()), [0.5, 0.5], {}, "threshold is missing"),
-        (
-            threshold_selection(bases.finite()),
-            [0.5, 0.5],
-            {"threshold": 7.0},
-            "no run reaches",
-        ),
+        (threshold_selection(bases.finite()), [0.5, 0.5], {"threshold": 7.0}, "no run reaches"),
         (
             threshold_selection(bases.finite()),
             [0.5, 0.5],

@@ -11,13 +11,7 @@ import jaxsel
 from jaxsel import repetitions
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.events import dp_sgd
-from jaxsel.catalogue import (
-    all_claims,
-    errata,
-    mechanisms,
-    published_claims,
-    self_checks,
-)
+from jaxsel.catalogue import all_claims, errata, mechanisms, published_claims, self_checks
 from jaxsel.catalogue.document import catalogue_pages
 from jaxsel.families.tuning.accountant import account
 from jaxsel.questions import account as public
@@ -38,17 +32,13 @@ def test_the_catalogue_is_current():
 def test_the_catalogue_has_everything_once():
     pages = catalogue_pages()
     papers = "".join(
-        text
-        for name, text in pages.items()
-        if name not in ("index.md", "self-checks.md")
+        text for name, text in pages.items() if name not in ("index.md", "self-checks.md")
     )
     for claim in published_claims():
         assert papers.count(f"\n| `{claim.id}`") == 1, claim.id
     for erratum in errata():
         assert f"`{erratum.id}`" in papers
-        assert " ".join(erratum.printed.replace("|", "\\|").split()) in papers, (
-            erratum.id
-        )
+        assert " ".join(erratum.printed.replace("|", "\\|").split()) in papers, erratum.id
     for check in self_checks():
         assert pages["self-checks.md"].count(f"\n| `{check.id}`") == 1
     for entry in mechanisms():
@@ -79,9 +69,7 @@ def test_numbers_in_the_readme_are_those_of_the_catalogue():
 
 def test_the_readme_states_what_tuning_costs():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    base = parse_base(
-        "dp_sgd:dataset_size=60000,batch_size=256,noise_multiplier=1.1,epochs=60"
-    )
+    base = parse_base("dp_sgd:dataset_size=60000,batch_size=256,noise_multiplier=1.1,epochs=60")
     found = account(base, repetitions.geometric(0.01), 1e-6)
     named = {bound.theorem: bound.epsilon for bound in found.bounds}
     assert f"each ({found.single:.2f}, 1e-6)-private" in readme
@@ -89,17 +77,18 @@ def test_the_readme_states_what_tuning_costs():
     assert f"Koskela et al. {named['KRW-Thm5.2']:.2f}" in readme
     assert f"Steinke {named['PS-Thm2']:.2f}" in readme
     # a search found it, whose path may differ in the fourth decimal between versions
-    assert f"{math.floor(found.attained * 1e2) / 1e2:g}. The [envelope" in " ".join(
-        readme.split()
-    )
+    assert f"{math.floor(found.attained * 1e2) / 1e2:g}. The [envelope" in " ".join(readme.split())
 
 
 def test_the_readme_states_what_a_budget_buys():
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     found = jaxsel.plan(
-        "dp_sgd:dataset_size=60000,batch_size=600,epochs=60", epsilon=3.0, delta=1e-6,
-        runs=50, good=0.05,
-    )  # fmt: skip
+        "dp_sgd:dataset_size=60000,batch_size=600,epochs=60",
+        epsilon=3.0,
+        delta=1e-6,
+        runs=50,
+        good=0.05,
+    )
     said = [" ".join(sentence.split()) for sentence in found.sentences()]
     assert f"{said[0]} {said[2]}" in readme.replace("> ", "")
     noises = {choice.name: choice.noise for choice in found.alternatives}

@@ -5,11 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxsel.families.choosing.laws import (
-    choosing_settings,
-    needed_lead,
-    stable_settings,
-)
+from jaxsel.families.choosing.laws import choosing_settings, needed_lead, stable_settings
 from jaxsel.families.percentile.median_laws import median_rounds
 from jaxsel.families.percentile.pipeline_laws import most_calls, pipeline
 from jaxsel.families.percentile.settings import algorithm_4
@@ -37,9 +33,14 @@ def power(number: float, digits: int) -> str:
 
 def test_oracle_calls():
     settings = {
-        "base_epsilon": 0.1, "slack": 0.1, "beta": 0.1, "delta": 1e-3, "queries": 10,
-        "target": 0.5, "corrected": True,
-    }  # fmt: skip
+        "base_epsilon": 0.1,
+        "slack": 0.1,
+        "beta": 0.1,
+        "delta": 1e-3,
+        "queries": 10,
+        "target": 0.5,
+        "corrected": True,
+    }
     few = algorithm_4(**settings, final_epsilon=1.0).samples
     many = algorithm_4(**settings, final_epsilon=0.1).samples
     assert f"{power(few, 1)} runs a query" in TEXT

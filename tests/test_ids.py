@@ -7,13 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxsel.catalogue import (
-    errata,
-    mechanisms,
-    published_claims,
-    remarks,
-    self_checks,
-)
+from jaxsel.catalogue import errata, mechanisms, published_claims, remarks, self_checks
 
 ROOT = Path(__file__).parent.parent
 PLACES = ("jaxsel", "figures", "sims", "tests")
@@ -78,7 +72,12 @@ def test_ids_are_found_in_a_sentence():
         " say; PS-Thm2. E-PS-1 'CL-Thm9', not E-mail, PS-based or ../LT-CL.md"
     )
     assert ids_in(text) == {
-        "OPS-PTR-tuned", "BASE-TS-quirks", "LT-Thm4.4(a)-sharp", "LT-B.2-tight",
-        "PS-Thm2", "E-PS-1", "CL-Thm9",
-    }  # fmt: skip
+        "OPS-PTR-tuned",
+        "BASE-TS-quirks",
+        "LT-Thm4.4(a)-sharp",
+        "LT-B.2-tight",
+        "PS-Thm2",
+        "E-PS-1",
+        "CL-Thm9",
+    }
     assert not {"BASE-TS-quirks", "LT-B.2-tight"} & KNOWN

@@ -37,12 +37,20 @@ ALLOWED = {
     "reports": STATING | THEORY | {"catalogue", "families.tuning", "pictures"},
     "questions": STATING
     | THEORY
-    | {"auditing", "catalogue", "families.noisy_max", "families.top_k", "families.tuning",
-       "kernel", "reports", "running"},
+    | {
+        "auditing",
+        "catalogue",
+        "families.noisy_max",
+        "families.top_k",
+        "families.tuning",
+        "kernel",
+        "reports",
+        "running",
+    },
     "sweeps": STATING
     | THEORY
     | {"auditing", "catalogue", "families.tuning", "kernel", "running", "shards"},
-}  # fmt: skip
+}
 # Families that a family builds on.
 FAMILIES = {
     "noisy_max": set(),
@@ -80,15 +88,7 @@ DEFENDED = {
 OUTER = {"cli", "__init__", "__main__"}
 DOORS = {"base", "noise", "statistics", "stream"}
 # What needs no JAX does not import it, not even inside a function.
-NO_JAX = (
-    "accounting",
-    "data",
-    "host",
-    "language",
-    "pictures",
-    "repetitions",
-    "reports",
-)
+NO_JAX = ("accounting", "data", "host", "language", "pictures", "repetitions", "reports")
 
 
 def _names(nodes) -> set[str]:
@@ -147,12 +147,7 @@ def _allowed(here: str) -> set[str]:
 def test_arrows_run_one_way(path):
     here = room(path)
     names = imports(path)
-    outside = {name.split(".")[0] for name in names} & {
-        "sims",
-        "figures",
-        "benchmarks",
-        "tests",
-    }
+    outside = {name.split(".")[0] for name in names} & {"sims", "figures", "benchmarks", "tests"}
     # Only the command line may look beside the package, for what lies in a checkout.
     assert outside <= ({"figures", "sims", "benchmarks"} if here == "cli" else set())
     if here in OUTER | DOORS or path.name == "__init__.py":
@@ -185,12 +180,15 @@ def test_files_import_each_other_without_circles():
 
 def _taken_from(path: Path) -> set[str]:
     """Files that the names a file imports are defined in, as far as imports tell."""
-    found, waiting = set(), [
-        (node.module, alias.name)
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
-    ]  # fmt: skip
+    found, waiting = (
+        set(),
+        [
+            (node.module, alias.name)
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom) and node.module
+            for alias in node.names
+        ],
+    )
     while waiting:
         module, name = waiting.pop()
         folder = ROOT.joinpath(*module.split("."))
@@ -242,8 +240,7 @@ def test_figures_never_simulate():
         engine = [
             node
             for node in nodes
-            if isinstance(node, ast.ImportFrom)
-            and node.module == "jaxsel.kernel.engine"
+            if isinstance(node, ast.ImportFrom) and node.module == "jaxsel.kernel.engine"
         ]
         taken = {alias.name for node in engine for alias in node.names}
         assert taken <= {"Performance"}, path.name
@@ -306,16 +303,15 @@ def test_lists_of_modules_name_what_there_is():
     from jaxsel.host import own_code, source_digest
 
     for name in (
-        *own_code.OURS, *source_digest._PRESENTATION,
+        *own_code.OURS,
+        *source_digest._PRESENTATION,
         *(f"jaxsel.kernel.{name}" for name in RUNNING),
         *(
             f"jaxsel.{name}"
-            for name in {*ALLOWED, *NO_JAX, *OUTER, *DOORS}.union(
-                *DEFENDED, *ALLOWED.values()
-            )
+            for name in {*ALLOWED, *NO_JAX, *OUTER, *DOORS}.union(*DEFENDED, *ALLOWED.values())
             if name != "running"
         ),
-    ):  # fmt: skip
+    ):
         assert _module_exists(name.removesuffix(".__init__")), name
     rooms = {room(path) for path in FILES}
     # A room that none of the lists has would be allowed nothing and tested by nobody.
@@ -336,11 +332,12 @@ def test_settings_of_tools_name_what_there_is():
 
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
     listed = [
-        *settings["pyright"]["include"], *settings["pytest"]["ini_options"]["testpaths"],
+        *settings["pyright"]["include"],
+        *settings["pytest"]["ini_options"]["testpaths"],
         *settings["ruff"]["lint"].get("per-file-ignores", {}),
         *settings["ruff"].get("exclude", []),
         *(f"jaxsel/{name}" for name in settings["setuptools"]["package-data"]["jaxsel"]),
-    ]  # fmt: skip
+    ]
     for name in listed:
         assert list(ROOT.glob(name)), name
     assert "jaxtyping-packages" not in str(settings["pytest"])  # it is in conftest

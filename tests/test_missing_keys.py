@@ -33,9 +33,7 @@ def refused(call) -> None:
 
 
 def run(path, trials=200):
-    return simulate(
-        noisy_max(), [1.0, 0.0], {"epsilon": 1.0}, trials=trials, record=path
-    )
+    return simulate(noisy_max(), [1.0, 0.0], {"epsilon": 1.0}, trials=trials, record=path)
 
 
 @pytest.fixture(name="stored")
@@ -46,8 +44,11 @@ def _stored(tmp_path):
 
 def rewrite(stored, **parts):
     attributes = {k: v for k, v in stored.attributes.items() if k != "versions"}
-    given = {"arrays": stored.arrays, "configuration": stored.configuration,
-             "attributes": attributes}  # fmt: skip
+    given = {
+        "arrays": stored.arrays,
+        "configuration": stored.configuration,
+        "attributes": attributes,
+    }
     records.write(stored.path, **(given | parts))
 
 
@@ -86,21 +87,40 @@ def test_a_record_without_an_attribute_is_refused(stored):
 def test_a_record_whose_array_is_missing_or_of_another_shape_or_type_is_refused(stored):
     ((name, array),) = stored.arrays.items()
     for arrays in (
-        {}, {"other": array}, {name: array[0]}, {name: array[:, :1]},
-        {name: array[None]}, {name: array.T}, {name: array.astype(np.float64)},
-        {name: array.astype(np.int32)}, {name: array.astype(np.uint64)},
-    ):  # fmt: skip
+        {},
+        {"other": array},
+        {name: array[0]},
+        {name: array[:, :1]},
+        {name: array[None]},
+        {name: array.T},
+        {name: array.astype(np.float64)},
+        {name: array.astype(np.int32)},
+        {name: array.astype(np.uint64)},
+    ):
         rewrite(stored, arrays=arrays)
         refused(lambda: run(stored.path))
 
 
 def test_the_digest_of_arrays_knows_shape_and_type():
     arrays = [
-        np.zeros(6), np.zeros((2, 3)), np.zeros((3, 2)), np.zeros((6, 1)),
-        np.zeros(6, np.int64), np.zeros(12, np.float32), np.zeros(6, ">f8"), 0.0, 0,
-        np.zeros(0), np.zeros((0, 2)), [np.zeros(3), np.zeros(3)], {"a": np.zeros(6)},
-        {"b": np.zeros(6)}, None, [], {},
-    ]  # fmt: skip
+        np.zeros(6),
+        np.zeros((2, 3)),
+        np.zeros((3, 2)),
+        np.zeros((6, 1)),
+        np.zeros(6, np.int64),
+        np.zeros(12, np.float32),
+        np.zeros(6, ">f8"),
+        0.0,
+        0,
+        np.zeros(0),
+        np.zeros((0, 2)),
+        [np.zeros(3), np.zeros(3)],
+        {"a": np.zeros(6)},
+        {"b": np.zeros(6)},
+        None,
+        [],
+        {},
+    ]
     digests = [records.digest(array) for array in arrays]
     # Nothing, and an empty mapping, have no array in them.
     assert len(set(digests)) == len(arrays) - 1
@@ -121,8 +141,11 @@ def test_a_shard_that_lacks_a_part_is_refused(tmp_path):
     stored = records.read(path)
     attributes = {k: v for k, v in stored.attributes.items() if k != "versions"}
     (one,) = attributes["runs"]
-    broken = [changed(one, key, value, absent) for key in one
-              for value, absent in ((None, True), (None, False))]  # fmt: skip
+    broken = [
+        changed(one, key, value, absent)
+        for key in one
+        for value, absent in ((None, True), (None, False))
+    ]
     for key in ("code", "jax", "backend", "mechanism", "seed", "input_digest"):
         lacking = changed(one["configuration"], key, None, True)
         broken.append(one | {"configuration": lacking})

@@ -28,13 +28,10 @@ def mark(figure: Figure, chosen: Settings) -> None:
     for axes in figure.axes:
         _widen(axes)
     parts = [
-        f"{setting.name} = {shown(value)} ({shown(setting.value)})"
-        for setting, value in chosen
+        f"{setting.name} = {shown(value)} ({shown(setting.value)})" for setting, value in chosen
     ]
     width = int(_LETTERS * figure.get_size_inches()[0])
-    told = (
-        f"not the paper's: {', '.join(parts)}; findings in the caption are the paper's"
-    )
+    told = f"not the paper's: {', '.join(parts)}; findings in the caption are the paper's"
     _note(figure, textwrap.wrap(told, width))
 
 
@@ -56,9 +53,15 @@ def _note(figure: Figure, lines: list[str]) -> None:
     for legend in figure.legends:
         legend.set_bbox_to_anchor((0.0, 0.0, 1.0, share), figure.transFigure)
     figure.text(
-        _PAD / width, 1.0 - _PAD / (height + strip), "\n".join(lines),
-        color=style.RED, fontsize=8.5, ha="left", va="top", linespacing=1.25,
-    ).set_in_layout(False)  # fmt: skip
+        _PAD / width,
+        1.0 - _PAD / (height + strip),
+        "\n".join(lines),
+        color=style.RED,
+        fontsize=8.5,
+        ha="left",
+        va="top",
+        linespacing=1.25,
+    ).set_in_layout(False)
 
 
 def _points(axes: Axes) -> Iterator[np.ndarray]:
@@ -70,11 +73,7 @@ def _points(axes: Axes) -> Iterator[np.ndarray]:
 
 
 def _is_marks(line: Line2D) -> bool:
-    return line.get_linestyle() == "None" and line.get_marker() not in (
-        "None",
-        "",
-        None,
-    )
+    return line.get_linestyle() == "None" and line.get_marker() not in ("None", "", None)
 
 
 def _widen(axes: Axes) -> None:

@@ -87,9 +87,7 @@ def _legend(legend) -> dict[str, Any]:
 
 
 def _artists(axes: "Axes") -> Iterator["Artist"]:
-    frame = {
-        *axes.spines.values(), axes.xaxis, axes.yaxis, axes.patch, axes.get_legend()
-    }  # fmt: skip
+    frame = {*axes.spines.values(), axes.xaxis, axes.yaxis, axes.patch, axes.get_legend()}
     for artist in axes.get_children():
         if artist in frame or not artist.get_visible():
             continue
@@ -248,9 +246,7 @@ def _panels(stored: Digest, found: Digest) -> list[str]:
     told += _places("its place", stored["place"], found["place"])
     for name in ("x", "y"):
         told += _axes(name, stored[name], found[name])
-    one, other = (
-        [each["legend"]] if each["legend"] else [] for each in (stored, found)
-    )
+    one, other = ([each["legend"]] if each["legend"] else [] for each in (stored, found))
     told += _legends("legend", one, other)
     return told + _artist_lists(stored["artists"], found["artists"])
 

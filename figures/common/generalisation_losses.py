@@ -64,9 +64,7 @@ class Budget:
 
     def lead_proved(self, candidates: int) -> float:
         """The lead that is proved to be enough."""
-        return margin_selection_needed(
-            candidates, 1.0, self.epsilon, self.delta, self.beta
-        )
+        return margin_selection_needed(candidates, 1.0, self.epsilon, self.delta, self.beta)
 
 
 def own_sensitivities(decoy: float) -> np.ndarray:
@@ -138,11 +136,7 @@ def mean_loss(scores: np.ndarray, counts: xr.DataArray, confidence: float = 0.95
 
 
 def leads_seen(
-    missed: xr.DataArray,
-    leads: xr.DataArray,
-    trials: int,
-    beta: float,
-    confidence: float = 0.95,
+    missed: xr.DataArray, leads: xr.DataArray, trials: int, beta: float, confidence: float = 0.95
 ) -> tuple[float, float, float]:
     """(lead, low, high) at which beta is missed, from chances at several leads."""
     low, high = clopper_pearson(missed.values, trials, confidence)

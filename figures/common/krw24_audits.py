@@ -84,9 +84,11 @@ def audited_delta(seen: xr.Dataset, epsilon: float, confidence: float = 0.95) ->
       confidence: of the bound.
     """
     event, _ = planned_event(
-        _laws(seen), seen.attrs["trials"], (1.0 - confidence) / 4.0,
+        _laws(seen),
+        seen.attrs["trials"],
+        (1.0 - confidence) / 4.0,
         lambda low, high: low - np.exp(epsilon) * high,
-    )  # fmt: skip
+    )
     first, second = _counts(seen)
     return delta_lower_bound(first, second, epsilon, confidence, event[None]).lower
 
@@ -168,6 +170,10 @@ def audited_points(axes: Axes, found: dict[str, list[Audited]]) -> None:
         shown = [each for each in points if each.delta]
         delta = np.array([each.delta for each in shown])
         arrows(
-            axes, [each.epsilon for each in shown], delta, ranking,
-            f"{words.AUDITED}, {ranking} order", yerr=1.5 * delta,
-        )  # fmt: skip
+            axes,
+            [each.epsilon for each in shown],
+            delta,
+            ranking,
+            f"{words.AUDITED}, {ranking} order",
+            yerr=1.5 * delta,
+        )

@@ -13,11 +13,7 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import brentq
 
-from jaxsel.accounting.single_run.conversions import (
-    epsilon_at,
-    renyi_to_delta,
-    renyi_to_epsilon,
-)
+from jaxsel.accounting.single_run.conversions import epsilon_at, renyi_to_delta, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.accounting.single_run.events import dp_sgd
@@ -76,9 +72,7 @@ def _profile_bound(guarantee: BaseGuarantee, repetitions: Repetitions) -> Profil
     if repetitions.family == "poisson":
         return poisson_profile(guarantee.profile, repetitions.mean)
     numbers = repetitions.parameters
-    return negative_binomial_profile(
-        guarantee.profile, numbers["eta"], numbers["gamma"]
-    )
+    return negative_binomial_profile(guarantee.profile, numbers["eta"], numbers["gamma"])
 
 
 def epsilon(
@@ -99,9 +93,7 @@ def epsilon(
             bounds = base_envelopes(guarantee, repetitions, count=_COUNT)
             return envelope_epsilon(bounds, delta)
     theorem = _RENYI[name][repetitions.family]
-    return renyi_to_epsilon(
-        tuned_curves(guarantee, repetitions)[theorem](), delta
-    ).epsilon
+    return renyi_to_epsilon(tuned_curves(guarantee, repetitions)[theorem](), delta).epsilon
 
 
 def profile(
@@ -201,7 +193,5 @@ def audited(tuned: xr.Dataset, confidence: float = 0.95) -> Audited:
     worst = [name for name in tuned["ranking"].values.tolist() if name != "natural"]
     deltas = [float(name) for name in worst]
     natural = [both("natural", delta) for delta in deltas]
-    found = np.array(
-        [natural, [both(*each) for each in zip(worst, deltas, strict=True)]]
-    )
+    found = np.array([natural, [both(*each) for each in zip(worst, deltas, strict=True)]])
     return Audited(np.array(deltas), found[..., 0], found[..., 1])

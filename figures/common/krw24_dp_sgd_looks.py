@@ -90,9 +90,7 @@ def mean_curve(axes: Axes, means, values, look: Mapping[str, Any], **settings) -
     """
     knots = np.log(means)
     fine = np.interp(
-        np.linspace(0, knots.size - 1, 10 * knots.size - 9),
-        np.arange(knots.size),
-        knots,
+        np.linspace(0, knots.size - 1, 10 * knots.size - 9), np.arange(knots.size), knots
     )
     smooth = PchipInterpolator(knots, values)(fine)
     axes.plot(np.exp(fine), smooth, **(dict(look) | settings))

@@ -81,9 +81,7 @@ def _pair_renyi(pair: ScorePair) -> RenyiCurve:
         special.logsumexp(p + excess * (p - q), axis=1) + np.log(z[1] - z[0])
         for p, q in (logs, logs[::-1])
     ]
-    return renyi_from_orders(
-        orders.tolist(), (np.max(found, axis=0) / (orders - 1.0)).tolist()
-    )
+    return renyi_from_orders(orders.tolist(), (np.max(found, axis=0) / (orders - 1.0)).tolist())
 
 
 def _subsampled(noise_multiplier: float, q: float, pair: ScorePair) -> BaseGuarantee:
@@ -119,9 +117,7 @@ _REACH = {GaussianBase: 3.6, LaplaceBase: 1.8, StepBase: 7.2}
 # --- Exact profiles -------------------------------------------------------------------
 
 
-def natural_profiles(
-    pair: ScorePair, law: Repetitions
-) -> dict[str, list[TunedProfile]]:
+def natural_profiles(pair: ScorePair, law: Repetitions) -> dict[str, list[TunedProfile]]:
     """Exact profiles under rankings that do not depend on epsilon, both directions.
 
     "aligned": the score is the privacy loss of that direction; "anti-aligned": less it;
@@ -136,10 +132,7 @@ def natural_profiles(
         "independent": (INDEPENDENT, INDEPENDENT),
     }
     return {
-        name: [
-            tuned_profile(side, law, order)
-            for side, order in zip(sides, orders, strict=True)
-        ]
+        name: [tuned_profile(side, law, order) for side, order in zip(sides, orders, strict=True)]
         for name, orders in ranked.items()
     }
 
@@ -171,9 +164,7 @@ def _profile_claim(base: BaseGuarantee, law: Repetitions) -> ProfileBound:
 def _renyi_claim(base: BaseGuarantee, law: Repetitions) -> tuple[str, RenyiCurve]:
     """The theorem of Papernot & Steinke for this law of K, else their Lemma 7."""
     built = tuned_curves(base, law)
-    name = next(
-        name for name in ("PS-Thm2", "PS-Thm6-profile", "PS-Lem7") if name in built
-    )
+    name = next(name for name in ("PS-Thm2", "PS-Thm6-profile", "PS-Lem7") if name in built)
     return name, built[name]()
 
 
@@ -187,10 +178,7 @@ def ladder(base: LineBase, text: str, delta: float = shared.DELTA) -> Ladder:
         name: np.max([side.delta(epsilons) for side in sides], axis=0)
         for name, sides in natural.items()
     }
-    at = {
-        name: max(side.epsilon(delta) for side in sides)
-        for name, sides in natural.items()
-    }
+    at = {name: max(side.epsilon(delta) for side in sides) for name, sides in natural.items()}
     bounds = base_envelopes(known, law)
     envelope = envelope_epsilon(bounds, delta)
     worst = _worst(base, law, epsilons, np.append(epsilons[::_EVERY], envelope))

@@ -16,10 +16,7 @@ from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import RenyiCurve, log_delta_at_order
 from jaxsel.accounting.single_run.score_pairs import reversed_pair
 from jaxsel.families.tuning.attained.adversarial_orders import adversarial_epsilon
-from jaxsel.families.tuning.attained.exact_profile import (
-    exact_tuned_epsilon,
-    tuned_profile,
-)
+from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon, tuned_profile
 from jaxsel.families.tuning.bounds.envelope import (
     base_envelopes,
     envelope_epsilon,
@@ -83,9 +80,7 @@ def profile(base: GaussianBase) -> Callable[[np.ndarray], np.ndarray]:
     return found
 
 
-def natural_delta(
-    base: GaussianBase, law: Repetitions, epsilon: np.ndarray
-) -> np.ndarray:
+def natural_delta(base: GaussianBase, law: Repetitions, epsilon: np.ndarray) -> np.ndarray:
     """Exact delta(epsilon) when larger outputs are better, the worse direction."""
     sides = (base.pair, reversed_pair(base.pair))
     return np.max([tuned_profile(side, law).delta(epsilon) for side in sides], axis=0)
@@ -120,9 +115,7 @@ def envelope_at(base: GaussianBase, text: str, delta: float) -> float:
     return envelope_epsilon(base_envelopes(guarantee(base), parse(text)), delta)
 
 
-def exact_curves(
-    axes: Axes, base: GaussianBase, law: Repetitions, epsilon: np.ndarray
-) -> None:
+def exact_curves(axes: Axes, base: GaussianBase, law: Repetitions, epsilon: np.ndarray) -> None:
     """The envelope bound, and the exact delta(epsilon) in both orders."""
     envelope = envelope_profile(guarantee(base), law)
     axes.plot(epsilon, envelope(epsilon), **kind("envelope"))

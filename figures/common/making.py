@@ -66,8 +66,7 @@ def _made_from(figure: Figure, place: Place) -> dict[str, Any]:
     found["code"] |= source_digest.digests(beside)
     return found | {
         "records": {
-            name: hashlib.sha256(path.read_bytes()).hexdigest()
-            for name, path in paths.items()
+            name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()
         },
         "matplotlib": importlib.metadata.version("matplotlib"),
     }
@@ -88,9 +87,7 @@ def why_drawn(figure: Figure, place: Place) -> str:
         reason = registry.why_simulated(name, out=place.records, **budget(name, place))
         if reason:
             return f"the record {name}: {reason}"
-    made = [
-        place.pictures / f"{_stem(figure, place)}.{kind}" for kind in (*FORMATS, "json")
-    ]
+    made = [place.pictures / f"{_stem(figure, place)}.{kind}" for kind in (*FORMATS, "json")]
     if not all(path.exists() for path in [*made, _note(figure, place)]):
         return "not drawn yet"
     try:
@@ -172,10 +169,7 @@ def default_processes() -> int:
 
 
 def in_processes(
-    task: Callable[..., T],
-    jobs: Sequence[Sequence[Figure]],
-    processes: int,
-    *given: Any,
+    task: Callable[..., T], jobs: Sequence[Sequence[Figure]], processes: int, *given: Any
 ) -> Iterator[T]:
     """``task(id, *given)`` of every figure, its results in the order in which they end.
 

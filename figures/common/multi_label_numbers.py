@@ -68,9 +68,7 @@ def _ratio(hits: Estimate, wrong: Estimate) -> Estimate:
         return good / (good + bad) if good + bad > 0.0 else float("nan")
 
     return Estimate(
-        share(hits.value, wrong.value),
-        share(hits.low, wrong.high),
-        share(hits.high, wrong.low),
+        share(hits.value, wrong.value), share(hits.low, wrong.high), share(hits.high, wrong.low)
     )
 
 
@@ -190,24 +188,13 @@ def rows(labelled: xr.Dataset, asked: Labelling = Labelling()) -> list[Row]:
         found = none
         if seen:
             cells = [(row, _cell(row, name)) for row in everyone]
-            found = tuple(
-                None if at is None else simulated(row, at) for row, at in cells
-            )
+            found = tuple(None if at is None else simulated(row, at) for row, at in cells)
         return Row(title, noise, both(name, TEST), found)
 
     scales = "σ₁ = {:g}, σ = {:g}".format
     found = [
-        at_paper(
-            "StableTopK, Gaussian noise",
-            scales(SELECTION, TEST),
-            "Gaussian, corollaries",
-        ),
-        at_paper(
-            "  if all noisy gaps were released",
-            "",
-            "Gaussian, gaps released",
-            seen=False,
-        ),
+        at_paper("StableTopK, Gaussian noise", scales(SELECTION, TEST), "Gaussian, corollaries"),
+        at_paper("  if all noisy gaps were released", "", "Gaussian, gaps released", seen=False),
         at_paper("  its tests alone", "", "test alone", seen=False),
         at_paper("StableTopK, Gumbel noise", scales(SELECTION / 2.0, TEST), "Gumbel"),
     ]
@@ -234,14 +221,10 @@ def curve(
     """Epsilon (tight) from LOW to HIGH, and exact accuracy."""
     method = METHODS[name]
     queries, labels = scenario.truth.shape
-    widest, least = (
-        scale_at(method, epsilon, queries, labels, asked) for epsilon in (LOW, HIGH)
-    )
+    widest, least = (scale_at(method, epsilon, queries, labels, asked) for epsilon in (LOW, HIGH))
     scales = np.geomspace(widest, least, count)
     epsilon = [total_epsilon(method, scale, queries, labels, asked) for scale in scales]
-    accuracy = [
-        quality(scenario, method, scale, asked.delta_t).accuracy for scale in scales
-    ]
+    accuracy = [quality(scenario, method, scale, asked.delta_t).accuracy for scale in scales]
     return np.array(epsilon), np.array(accuracy)
 
 

@@ -20,10 +20,7 @@ from sims.common.gaussian_orders import GaussianPair
 RESOLVED = 0.95
 # Between the points of one law and the next, lest their intervals hide each other.
 STAGGER = 0.3
-TITLES = (
-    "Score: larger outputs are better",
-    "Score: outputs above a cut, then smaller ones",
-)
+TITLES = ("Score: larger outputs are better", "Score: outputs above a cut, then smaller ones")
 
 
 class Overlay(NamedTuple):
@@ -97,23 +94,21 @@ def _overlay(
     worse = np.argmax(both[:, 0], axis=0)
     best = both[worse, :, np.arange(candidates.size)].T
     kept = best[1] >= RESOLVED * best[0]
-    return Overlay(
-        order, exact, candidates[kept], RenyiInterval(*best[2:, kept]), best[1, kept]
-    )
+    return Overlay(order, exact, candidates[kept], RenyiInterval(*best[2:, kept]), best[1, kept])
 
 
-def simple_claims(
-    axes: Axes, order: np.ndarray, count: int, pair: GaussianPair
-) -> None:
+def simple_claims(axes: Axes, order: np.ndarray, count: int, pair: GaussianPair) -> None:
     """What one run costs, and a fixed number of them by composition."""
     one = pair.rho * order
+    style.line(axes, order, one, "Single run", linestyle="-", label="K = 1 (unrepeated)")
     style.line(
-        axes, order, one, "Single run", linestyle="-", label="K = 1 (unrepeated)"
-    )
-    style.line(
-        axes, order, count * one, "Naive repetition", linestyle="-",
+        axes,
+        order,
+        count * one,
+        "Naive repetition",
+        linestyle="-",
         label=f"K = {count} (naive repetition)",
-    )  # fmt: skip
+    )
 
 
 def grey_keys(claims: str, seen: str) -> list[Line2D]:
@@ -163,15 +158,23 @@ def renyi_figure(
             colour = look["color"]
             inside = overlay.exact <= top
             axes.plot(
-                overlay.order[inside], overlay.exact[inside],
-                color=colour, linestyle=style.DOTS, linewidth=1.1,
-            )  # fmt: skip
+                overlay.order[inside],
+                overlay.exact[inside],
+                color=colour,
+                linestyle=style.DOTS,
+                linewidth=1.1,
+            )
             estimate, low, high = overlay.points
             shown = estimate <= top
             style.points(
-                axes, overlay.point_order[shown], estimate[shown], low[shown], high[shown],
-                "Single run", **look,
-            )  # fmt: skip
+                axes,
+                overlay.point_order[shown],
+                estimate[shown],
+                low[shown],
+                high[shown],
+                "Single run",
+                **look,
+            )
         axes.set(title=title, xlabel=r"Rényi order $\lambda$")
         axes.set(xlim=(0.0, float(np.ceil(orders_drawn[-1]))), ylim=(0.0, top))
     drawn[0].set_ylabel(r"Rényi divergence $D_\lambda(A(x)\,\|\,A(x'))$")

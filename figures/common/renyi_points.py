@@ -7,11 +7,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.host.errors import InputError, check_interval
-from jaxsel.host.intervals import (
-    check_tallies,
-    clopper_pearson_lower,
-    clopper_pearson_upper,
-)
+from jaxsel.host.intervals import check_tallies, clopper_pearson_lower, clopper_pearson_upper
 
 
 class RenyiInterval(NamedTuple):
@@ -83,8 +79,6 @@ def renyi_interval(
     p_low, p_high = limits(first)
     q_low, q_high = limits(second)
     seen = first + second > 0
-    estimate = _divergence(
-        order, (first / first.sum())[seen], (second / second.sum())[seen]
-    )
+    estimate = _divergence(order, (first / first.sum())[seen], (second / second.sum())[seen])
     low = np.maximum(_divergence(order, p_low, q_high), 0.0)
     return RenyiInterval(estimate, low, _divergence(order, p_high, q_low))

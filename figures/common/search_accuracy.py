@@ -109,10 +109,7 @@ def budget(
 
 @functools.cache
 def _densely(
-    numbers: tuple[float, float, int],
-    points: tuple[Point, ...],
-    axis: str,
-    delta: float,
+    numbers: tuple[float, float, int], points: tuple[Point, ...], axis: str, delta: float
 ) -> np.ndarray:
     """Privacy along a search's range of gamma, at _DENSE logarithmic steps."""
     if axis == "released":
@@ -161,9 +158,7 @@ def leaders(table: AccuracyTable, axis: str, privacy: np.ndarray) -> list[str]:
     return [names[i] if some else "" for i, some in zip(best, found, strict=True)]
 
 
-def simulated(
-    found: xr.Dataset, table: AccuracyTable, confidence: float = 0.95
-) -> xr.Dataset:
+def simulated(found: xr.Dataset, table: AccuracyTable, confidence: float = 0.95) -> xr.Dataset:
     """Mean accuracies at each point: "mean", and the interval "low" to "high".
 
     Args:
@@ -180,9 +175,13 @@ def simulated(
         none = POINTS[name].law.probability_zero > 0.0
         trials, total = int(row.sum()), int(row @ values)
         ends = mean_interval(
-            trials, total, int(row @ values**2), confidence,
-            0.0 if none else float(values[:-1].min()), float(values.max()),
-        )  # fmt: skip
+            trials,
+            total,
+            int(row @ values**2),
+            confidence,
+            0.0 if none else float(values[:-1].min()),
+            float(values.max()),
+        )
         rows.append((total / trials, *ends))
     parts = zip(("mean", "low", "high"), np.transpose(rows) / unit, strict=True)
     variables = {name: ("point", part) for name, part in parts}

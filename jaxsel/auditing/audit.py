@@ -13,11 +13,7 @@ import jax
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
-from jaxsel.auditing.audit_bounds import (
-    AuditBound,
-    delta_lower_bound,
-    epsilon_lower_bound,
-)
+from jaxsel.auditing.audit_bounds import AuditBound, delta_lower_bound, epsilon_lower_bound
 from jaxsel.host import records
 from jaxsel.host.errors import InputError, check_choice, check_integer
 from jaxsel.kernel.engine import Performance, simulate_grid
@@ -76,9 +72,7 @@ class Audit(NamedTuple):
         claim, epsilon = self.promise or (None, None)
         columns = ("pair", "relation", "lower bound", "exact", "claim", "says", "event")
         event = " or ".join(self.event_labels)
-        row = [
-            self.pair, self.relation, self.bound.lower, self.exact, claim, epsilon, event
-        ]  # fmt: skip
+        row = [self.pair, self.relation, self.bound.lower, self.exact, claim, epsilon, event]
         return Summary(sentence, columns, [row])
 
 
@@ -158,9 +152,7 @@ def _epsilon_report(
         counts, counts_neighbour, delta, confidence, events, tallies.selection
     )
     exact = _exact(found, lambda p, q: epsilon_at_delta(p, q, delta))
-    return _report(
-        found, tallies.trials, "epsilon", delta, bound, exact, tallies.labels
-    )
+    return _report(found, tallies.trials, "epsilon", delta, bound, exact, tallies.labels)
 
 
 def audit_delta(
@@ -183,9 +175,7 @@ def audit_delta(
         counts, counts_neighbour, epsilon, confidence, selection=tallies.selection
     )
     exact = _exact(found, lambda p, q: float(profile_delta(p, q, epsilon)))
-    return _report(
-        found, tallies.trials, "delta", epsilon, bound, exact, tallies.labels
-    )
+    return _report(found, tallies.trials, "delta", epsilon, bound, exact, tallies.labels)
 
 
 class _Audited(NamedTuple):
@@ -213,8 +203,7 @@ def _check_key_use(mechanism: Mechanism, cells: list[tuple[Any, Any]]) -> None:
         for data, params in cells:
             prepared, again = (mechanism.prepare(data, params) for _ in range(2))
             found = key_use(
-                lambda key, *given: mechanism.event(mechanism.sample(key, *given)),
-                *prepared,
+                lambda key, *given: mechanism.event(mechanism.sample(key, *given)), *prepared
             )
             same = records.digest(prepared) == records.digest(again)
             if not (same and found.repeatable):
@@ -277,9 +266,14 @@ def _both_sides(
 
     def counts(number: int, first: int):
         return simulate_grid(
-            mechanism, cells, trials=number, first_trial=first, seed=seed,
-            progress=progress, performance=performance,
-        )  # fmt: skip
+            mechanism,
+            cells,
+            trials=number,
+            first_trial=first,
+            seed=seed,
+            progress=progress,
+            performance=performance,
+        )
 
     first = trials // 2 if method == "split" else 0
     selection = None
@@ -290,9 +284,7 @@ def _both_sides(
     return _BothSides((used.values[0], used.values[1]), selection, used.labels)
 
 
-def _exact(
-    audited: _Audited, value: Callable[[np.ndarray, np.ndarray], float]
-) -> float | None:
+def _exact(audited: _Audited, value: Callable[[np.ndarray, np.ndarray], float]) -> float | None:
     mechanism, pair = audited.mechanism, audited.pair
     if mechanism.law is None:
         return None

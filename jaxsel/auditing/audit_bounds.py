@@ -19,11 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxsel.host.errors import InputError, check_choice, check_interval
-from jaxsel.host.intervals import (
-    check_tallies,
-    clopper_pearson_lower,
-    clopper_pearson_upper,
-)
+from jaxsel.host.intervals import check_tallies, clopper_pearson_lower, clopper_pearson_upper
 
 _DIRECTIONS = ("data/neighbour", "neighbour/data")
 _FAMILIES = ("singletons", "prefixes", "thresholds")
@@ -104,23 +100,13 @@ def _matrix_family(matrix: np.ndarray, num_outcomes: int) -> _Family:
     rows = np.unique(matrix ^ matrix[:, :1], axis=0)
     rows = rows[rows.any(axis=1)]
     if rows.shape[0] == 0:
-        raise InputError(
-            "events are all empty or certain; one at least must hold some outcomes"
-        )
-    return _Family(
-        rows.shape[0],
-        lambda counts: rows @ counts,
-        lambda i: np.flatnonzero(rows[i]),
-    )
+        raise InputError("events are all empty or certain; one at least must hold some outcomes")
+    return _Family(rows.shape[0], lambda counts: rows @ counts, lambda i: np.flatnonzero(rows[i]))
 
 
-def _families(
-    events: Events, num_outcomes: int, selection: Tallies | None
-) -> list[_Family]:
+def _families(events: Events, num_outcomes: int, selection: Tallies | None) -> list[_Family]:
     names = (events,) if isinstance(events, str) else events
-    if not isinstance(names, list | tuple) or not all(
-        isinstance(name, str) for name in names
-    ):
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return [_matrix_family(np.asarray(names), num_outcomes)]
     if not names:
         raise InputError(f"events are empty; allowed: {', '.join(_FAMILIES)}")

@@ -69,8 +69,7 @@ def _tallies(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
     correct = check_integer("correct", correct, 0)
     if not correct <= guesses <= canaries:
         raise InputError(
-            f"{correct} right guesses of {guesses} about {canaries} canaries are "
-            "impossible"
+            f"{correct} right guesses of {guesses} about {canaries} canaries are impossible"
         )
     return correct, guesses, canaries
 
@@ -205,11 +204,7 @@ def one_run_bound(
     for members, others in guesses:
         said = guess_membership(scores, members, others)
         correct = int(np.sum(np.where(coins, said == 1, said == -1)))
-        lower = one_run_epsilon(
-            correct, members + others, coins.size, delta=delta, error=error
-        )
+        lower = one_run_epsilon(correct, members + others, coins.size, delta=delta, error=error)
         found.append((lower, (members, others), correct))
     lower, pair, correct = max(found, key=lambda one: one[0])
-    return OneRunBound(
-        lower, delta, confidence, coins.size, pair, correct, len(guesses)
-    )
+    return OneRunBound(lower, delta, confidence, coins.size, pair, correct, len(guesses))

@@ -8,13 +8,7 @@ from jaxsel.catalogue.collect import (
     mechanisms,
     self_checks,
 )
-from jaxsel.language.declared import (
-    errata,
-    find_erratum,
-    find_remark,
-    published_claims,
-    remarks,
-)
+from jaxsel.language.declared import errata, find_erratum, find_remark, published_claims, remarks
 
 __all__ = [
     "all_claims",

@@ -24,9 +24,7 @@ def _variants(entry: MechanismEntry) -> dict[str, Values]:
     """The settings to audit, by the ending of the claim's id."""
     variants: dict[str, Values] = {"": {}}
     if "noise" in entry.settings:
-        variants |= {
-            f"-{noise}": {"noise": noise} for noise in ("laplace", "exponential")
-        }
+        variants |= {f"-{noise}": {"noise": noise} for noise in ("laplace", "exponential")}
     if "base" in entry.settings:
         # three outcomes, on which random stopping loses most
         variants["-finite"] = {"base": "finite"}
@@ -80,9 +78,7 @@ def _also(entry: MechanismEntry, given: Values) -> str:
 # --- AUDIT ----------------------------------------------------------------------------
 
 
-def _audit_cases(
-    entry: MechanismEntry, given: Values
-) -> Callable[[Budget], Iterator[Case]]:
+def _audit_cases(entry: MechanismEntry, given: Values) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
         tried = [
             (settings, pair)
@@ -93,9 +89,7 @@ def _audit_cases(
             # Bonferroni over settings and pairs
             yield from audited(settings, pair, (1.0 - CONFIDENCE) / len(tried), budget)
 
-    def audited(
-        given: Values, pair: Pair, error: float, budget: Budget
-    ) -> Iterator[Case]:
+    def audited(given: Values, pair: Pair, error: float, budget: Budget) -> Iterator[Case]:
         from jaxsel.auditing.audit import audit
 
         built = entry.build(given)
@@ -128,9 +122,7 @@ def _promise(entry: MechanismEntry, given: Values) -> Callable[..., float]:
         """Pure epsilon promised for a constructed pair, at the settings of this claim."""
         pairs = _guaranteed(entry, given)
         if pair >= len(pairs):
-            raise InputError(
-                f"pair is {pair}; {entry.name} has {len(pairs)} pairs, from 0"
-            )
+            raise InputError(f"pair is {pair}; {entry.name} has {len(pairs)} pairs, from 0")
         promise = entry.promised(given, pairs[pair][0])
         assert promise is not None
         return promise.epsilon
@@ -245,16 +237,12 @@ def _law(entry: MechanismEntry, side: int) -> np.ndarray:
 
 
 def _frequency(entry: MechanismEntry) -> Callable[..., float]:
-    def evaluate(
-        *, outcome: Annotated[int, whole("its number, from 0", at_least=0)] = 0
-    ) -> float:
+    def evaluate(*, outcome: Annotated[int, whole("its number, from 0", at_least=0)] = 0) -> float:
         """Exact probability of an outcome on the first side of the simulated pair."""
         probabilities = _law(entry, 0)
         size = probabilities.size
         if outcome >= size:
-            raise InputError(
-                f"outcome is {outcome}; {entry.name} has {size} outcomes, from 0"
-            )
+            raise InputError(f"outcome is {outcome}; {entry.name} has {size} outcomes, from 0")
         return float(probabilities[outcome])
 
     return evaluate

@@ -12,11 +12,7 @@ from jaxsel.language.entry import MechanismEntry
 @functools.cache
 def mechanisms() -> tuple[MechanismEntry, ...]:
     """Every mechanism that has a public name."""
-    return tuple(
-        entry
-        for module in modules("entries")
-        for entry in getattr(module, "ENTRIES", ())
-    )
+    return tuple(entry for module in modules("entries") for entry in getattr(module, "ENTRIES", ()))
 
 
 @functools.cache
@@ -51,9 +47,7 @@ def find_claim(identity: str) -> Claim:
       InputError: if there is none.
     """
     if not isinstance(identity, str):
-        raise InputError(
-            f"a claim is found by its id, a text, not by a {type(identity).__name__}"
-        )
+        raise InputError(f"a claim is found by its id, a text, not by a {type(identity).__name__}")
     name = identity.lower()
     checks = self_checks() if is_self_check(name) else ()
     published = None if checks else find_published(name)

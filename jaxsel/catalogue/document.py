@@ -117,10 +117,7 @@ def _power(claim: Claim) -> str:
 
 
 def _paper_page(
-    paper: Paper | None,
-    claims: list[Claim],
-    mistakes: list[Erratum],
-    noted: list[Remark],
+    paper: Paper | None, claims: list[Claim], mistakes: list[Erratum], noted: list[Remark]
 ) -> str:
     title = "Other statements" if paper is None else f"{paper.citation} ({paper.key})"
     lines = [f"# {title}", "", f"{_counts(claims, mistakes)}. {_GENERATED}", ""]
@@ -144,9 +141,7 @@ def _paper_page(
             for erratum in rest
         ]
         lines += ["## Errata without a refuted statement", ""]
-        lines += _table(
-            ("id", "place", "kind", "printed", "what is true", "claims"), rows
-        )
+        lines += _table(("id", "place", "kind", "printed", "what is true", "claims"), rows)
     if noted:
         rows = [
             (
@@ -169,8 +164,7 @@ def _checks_page() -> str:
     lines = [
         "# Self-checks",
         "",
-        "What the software says of its own mechanisms; no published statements. "
-        f"{_GENERATED}",
+        f"What the software says of its own mechanisms; no published statements. {_GENERATED}",
         "",
         *_TIGHTNESS,
         *_WORDS,

@@ -34,13 +34,9 @@ def main() -> None:
 
     # A simulated frequency near its exact probability is no bound near its claim; a plan is
     # as near to the wish as the bound that it goes by, which has a claim of its own.
-    bounds = [
-        claim for claim in all_claims() if not claim.id.startswith(("SIM-", "PLAN-"))
-    ]
+    bounds = [claim for claim in all_claims() if not claim.id.startswith(("SIM-", "PLAN-"))]
     found = validate(bounds, Budget(), seen=seen)
-    FILE.write_text(
-        f"{json.dumps(kept(found), indent=1, sort_keys=True)}\n", encoding="utf-8"
-    )
+    FILE.write_text(f"{json.dumps(kept(found), indent=1, sort_keys=True)}\n", encoding="utf-8")
     print(f"{found.counted()}. {found.power()}")
 
 

@@ -23,13 +23,7 @@ _PLANS = 3  # of a mechanism, in a check
 _TRIES = 20  # settings that are drawn until so many plans are found
 _ORDERS = (1.5, 4.0, 16.0)
 _MOST_LOSSES = 400_000  # told apart in a composed law
-_WISHES = (
-    (0.3, 0.0),
-    (1.0, 1e-6),
-    (2.0, 1e-2),
-    (0.7, 0.05),
-    (6.0, 1e-3),
-)  # epsilon, delta
+_WISHES = ((0.3, 0.0), (1.0, 1e-6), (2.0, 1e-2), (0.7, 0.05), (6.0, 1e-3))  # epsilon, delta
 # Settings that say how it is drawn or tallied, not what is private.
 _HOW = ("method", "precision", "event", "events")
 
@@ -77,9 +71,7 @@ def _together(
     for _ in range(releases - 1):
         if laws[0].size * one[0].size > _MOST_LOSSES:
             break
-        laws = _merged(
-            *(np.outer(a, b).ravel() for a, b in zip(laws, one, strict=True))
-        )
+        laws = _merged(*(np.outer(a, b).ravel() for a, b in zip(laws, one, strict=True)))
     return laws
 
 
@@ -101,9 +93,8 @@ def _plan_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
             releases = int(generator.choice([1, 2, 3, 12]))
             try:
                 plan = least_noise(
-                    entry, epsilon=epsilon, delta=delta, releases=releases,
-                    settings=given,
-                )  # fmt: skip
+                    entry, epsilon=epsilon, delta=delta, releases=releases, settings=given
+                )
                 built = entry.build(plan.settings)
                 pairs = built.pairs()
             except InputError:
@@ -131,9 +122,7 @@ def _kept(entry: MechanismEntry, plan, built, pair: Pair, where: str) -> Iterato
         if promise is not None:
             yield one.pure, promise.epsilon, f"promise for pair {pair.name}, {where}"
         return
-    laws = [
-        law(side, pair.params).probabilities for side in (pair.data, pair.neighbour)
-    ]
+    laws = [law(side, pair.params).probabilities for side in (pair.data, pair.neighbour)]
     together = _together(laws[0], laws[1], plan.releases)
     seen = epsilon_at_delta(*together, plan.delta)
     yield wish, seen, f"exact epsilon, pair {pair.name}, {where}"
@@ -151,17 +140,13 @@ def _planned(entry: MechanismEntry) -> Callable[..., float]:
     def evaluate(
         *,
         epsilon: Annotated[float, positive("of all releases")] = 8.0,
-        delta: Annotated[
-            float, number("of all releases", at_least=0.0, below=1.0)
-        ] = 1e-6,
+        delta: Annotated[float, number("of all releases", at_least=0.0, below=1.0)] = 1e-6,
         releases: Annotated[int, whole("how many", at_least=1, at_most=1000)] = 1,
     ) -> float:
         """Epsilon that is proved of the planned releases, other settings as by default."""
         from jaxsel.questions.releases import least_noise
 
-        found = least_noise(
-            entry, epsilon=epsilon, delta=delta, releases=releases, settings={}
-        )
+        found = least_noise(entry, epsilon=epsilon, delta=delta, releases=releases, settings={})
         return found.epsilon
 
     return evaluate

@@ -8,9 +8,7 @@ from jaxsel.kernel import compiled
 from jaxsel.language.base import Budget, Claim, Verdict
 from jaxsel.language.printing import Summary, printed
 
-_COLUMNS = (
-    "id", "verdict", "claimed", "observed", "margin", "tightness", "cases", "worst case"
-)  # fmt: skip
+_COLUMNS = ("id", "verdict", "claimed", "observed", "margin", "tightness", "cases", "worst case")
 # Below it a true bound says why nothing comes near it (``Claim.loose``).
 LOOSE = 0.1
 _CLAIMS_KEPT = 16  # after so many their compiled programs are dropped
@@ -37,9 +35,15 @@ class Validation(NamedTuple):
         """The verdict as a row of a table."""
         found = self.verdict
         return (
-            self.claim.id, found.outcome, found.claimed, found.observed, found.margin,
-            found.tightness, found.cases, found.detail,
-        )  # fmt: skip
+            self.claim.id,
+            found.outcome,
+            found.claimed,
+            found.observed,
+            found.margin,
+            found.tightness,
+            found.cases,
+            found.detail,
+        )
 
     @property
     def loose(self) -> bool:
@@ -64,10 +68,7 @@ class Validations(tuple[Validation, ...]):
         """How many are as expected, in words."""
         wrong = sum(not found.as_expected for found in self)
         refuted = sum(found.verdict.outcome == "refuted" for found in self)
-        return (
-            f"{len(self) - wrong} of {len(self)} as expected ({refuted} refuted), "
-            f"{wrong} not"
-        )
+        return f"{len(self) - wrong} of {len(self)} as expected ({refuted} refuted), {wrong} not"
 
     def power(self) -> str:
         """How many true bounds no case comes near, in words; "" if none."""
@@ -112,9 +113,7 @@ def validate(
     return Validations(done)
 
 
-def _check(
-    claim: Claim | str, budget: Budget, seen: Callable[[Validation], None]
-) -> Validation:
+def _check(claim: Claim | str, budget: Budget, seen: Callable[[Validation], None]) -> Validation:
     if isinstance(claim, str):
         from jaxsel.catalogue import find_claim
 

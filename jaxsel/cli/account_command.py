@@ -10,12 +10,7 @@ from typer.core import TyperCommand
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.cli.search_options import (
-    RepetitionsOption,
-    ScoreNoiseOption,
-    TimesOption,
-    one_search,
-)
+from jaxsel.cli.search_options import RepetitionsOption, ScoreNoiseOption, TimesOption, one_search
 from jaxsel.host.errors import InputError
 from jaxsel.host.progress import working
 from jaxsel.language.default_delta import DELTA, note
@@ -138,10 +133,7 @@ def account_command(
     repetitions: RepetitionsOption = None,
     delta: Annotated[
         float | None,
-        typer.Option(
-            "--delta",
-            help=f"In [0, 1); 0 asks for pure privacy.  [default: {DELTA:g}]",
-        ),
+        typer.Option("--delta", help=f"In [0, 1); 0 asks for pure privacy.  [default: {DELTA:g}]"),
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option("--epsilon", help="Asks for delta there, instead.")
@@ -150,20 +142,15 @@ def account_command(
     search: Annotated[
         list[Path] | None,
         typer.Option(
-            "--search",
-            metavar="FILE.toml",
-            help="More searches, e.g. later.toml; repeatable.",
+            "--search", metavar="FILE.toml", help="More searches, e.g. later.toml; repeatable."
         ),
     ] = None,
     beside: Annotated[
         list[str] | None,
-        typer.Option(
-            "--beside", metavar="BASE", help="Released as it is, too; repeatable."
-        ),
+        typer.Option("--beside", metavar="BASE", help="Released as it is, too; repeatable."),
     ] = None,
     grid: Annotated[
-        int | None,
-        typer.Option("--grid", help="So many candidates once each, compared."),
+        int | None, typer.Option("--grid", help="So many candidates once each, compared.")
     ] = None,
     score_noise: ScoreNoiseOption = None,
     seed: UnusedSeedOption = 0,
@@ -197,9 +184,7 @@ def account_command(
         else:
             with _saying_the_default(delta is None and not json):
                 chosen = DELTA if delta is None else delta
-                if _composed(
-                    base, repetitions, chosen, times, search, beside, grid, json
-                ):
+                if _composed(base, repetitions, chosen, times, search, beside, grid, json):
                     return
                 from jaxsel.questions.account import account
 

@@ -43,19 +43,15 @@ def complete_everything(incomplete: str) -> list[str]:
     return _beginning(names(), incomplete)
 
 
-SeedOption = Annotated[
-    int, typer.Option("--seed", help="Same seed, same result, bit for bit.")
-]
+SeedOption = Annotated[int, typer.Option("--seed", help="Same seed, same result, bit for bit.")]
 UnusedSeedOption = Annotated[
-    int,
-    typer.Option("--seed", help="Accepted by every command; nothing is random here."),
+    int, typer.Option("--seed", help="Accepted by every command; nothing is random here.")
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else.")
 ]
 SettingsArgument = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[NAME=VALUE]...", help="Settings; lists as 3,2,1."),
+    list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Settings; lists as 3,2,1.")
 ]
 
 
@@ -109,9 +105,7 @@ def interrupts_say(record: str | Path | None) -> Iterator[None]:
         if record is not None:
             left = f"nothing was counted yet, so {record} is not written"
             if Path(record).exists():
-                left = (
-                    f"what was counted is saved in {record}; the same command goes on"
-                )
+                left = f"what was counted is saved in {record}; the same command goes on"
         sys.stderr.write(f"\njaxsel: interrupted; {left}\n")
         raise SystemExit(130) from None
 

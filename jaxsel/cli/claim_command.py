@@ -19,9 +19,7 @@ from jaxsel.cli.output import print_json, say
 def claim_command(
     identity: Annotated[
         str,
-        typer.Argument(
-            metavar="ID", help="For example PS-Thm2.", autocompletion=complete_claims
-        ),
+        typer.Argument(metavar="ID", help="For example PS-Thm2.", autocompletion=complete_claims),
     ],
     settings: SettingsArgument = None,
     seed: UnusedSeedOption = 0,
@@ -50,9 +48,7 @@ def claim_command(
                 "holds": claim.holds,
                 "correction": claim.correction,
                 "arguments": {
-                    name: argument
-                    if isinstance(argument, int | float)
-                    else shown(argument)
+                    name: argument if isinstance(argument, int | float) else shown(argument)
                     for name, argument in arguments.items()
                 },
                 "value": value,

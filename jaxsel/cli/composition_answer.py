@@ -90,8 +90,7 @@ def gather(
         found.append(release(base, repetitions, times))
     elif base is not None or repetitions is not None or times != 1:
         raise InputError(
-            "--base, --repetitions and --times say one search; give --base and "
-            "--repetitions both"
+            "--base, --repetitions and --times say one search; give --base and --repetitions both"
         )
     for path in searches or []:
         found += read_searches(path)

@@ -61,9 +61,7 @@ def find(name: str) -> list[Found]:
     Raises:
       InputError: if there is none; the message suggests the nearest name.
     """
-    wanted = (
-        name.partition(":")[0].lower().replace("tnb", "truncated_negative_binomial")
-    )
+    wanted = name.partition(":")[0].lower().replace("tnb", "truncated_negative_binomial")
     found = [
         thing
         for thing in _everything()

@@ -24,11 +24,7 @@ def _mechanisms() -> list[Row]:
             "broken": entry.broken,
             "summary": entry.summary,
             "settings": {
-                name: {
-                    "default": domain.default,
-                    "help": domain.help,
-                    "domain": domain.describe(),
-                }
+                name: {"default": domain.default, "help": domain.help, "domain": domain.describe()}
                 for name, domain in entry.settings.items()
             },
         }
@@ -54,9 +50,7 @@ def _claim_rows(claims: Any) -> list[Row]:
             "remark": claim.remark,
             "loose": claim.loose,
             "correction": claim.correction,
-            "parameters": {
-                name: domain.default for name, domain in claim.parameters.items()
-            },
+            "parameters": {name: domain.default for name, domain in claim.parameters.items()},
         }
         for claim in claims
     ]
@@ -172,8 +166,7 @@ _LISTS = {
     Kind.errata: _Listing(_errata, ("id", "kind", "printed", "correct"), 2),
     Kind.remarks: _Listing(_remarks, ("id", "source", "text")),
     Kind.repetitions: _Listing(
-        _repetitions,
-        ("example", "family", "mean", "probability_zero", "expected_quantile"),
+        _repetitions, ("example", "family", "mean", "probability_zero", "expected_quantile")
     ),
     Kind.bases: _Listing(_bases, ("form", "meaning")),
     Kind.figures: _Listing(_found_in("figures"), ("id", "title")),
@@ -181,9 +174,7 @@ _LISTS = {
 }
 
 
-_NO_CHECKOUT = (
-    "Figures and simulations are found in a checkout of jaxsel, not in a wheel."
-)
+_NO_CHECKOUT = "Figures and simulations are found in a checkout of jaxsel, not in a wheel."
 
 
 class Nature(enum.StrEnum):
@@ -224,24 +215,17 @@ def _shown(row: Row, column: str) -> Any:
 
 
 def list_command(
-    what: Annotated[
-        Kind | None, typer.Argument(metavar="[KIND]", help="One of the above.")
-    ] = None,
+    what: Annotated[Kind | None, typer.Argument(metavar="[KIND]", help="One of the above.")] = None,
     paper: Annotated[
         str | None,
-        typer.Option(
-            "--paper", metavar="KEY", help="Of one paper: LT, PS, CL, KRW, ..."
-        ),
+        typer.Option("--paper", metavar="KEY", help="Of one paper: LT, PS, CL, KRW, ..."),
     ] = None,
-    kind: Annotated[
-        Nature | None, typer.Option("--kind", help="Claims about that alone.")
-    ] = None,
+    kind: Annotated[Nature | None, typer.Option("--kind", help="Claims about that alone.")] = None,
     false: Annotated[
         bool, typer.Option("--false", help="Statements that are false as printed.")
     ] = False,
     search: Annotated[
-        str | None,
-        typer.Option("--search", metavar="WORDS", help="What holds all these words."),
+        str | None, typer.Option("--search", metavar="WORDS", help="What holds all these words.")
     ] = None,
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
@@ -277,13 +261,9 @@ def list_command(
 
             rows = _keep(what, "--paper", rows, _of_paper(find_paper(paper).key))
         if kind is not None:
-            rows = _keep(
-                what, "--kind", rows, lambda r: (r["holds"], r["kind"])[1] == kind
-            )
+            rows = _keep(what, "--kind", rows, lambda r: (r["holds"], r["kind"])[1] == kind)
         if false:
-            rows = _keep(
-                what, "--false", rows, lambda row: row["status"] == "FALSE as printed"
-            )
+            rows = _keep(what, "--false", rows, lambda row: row["status"] == "FALSE as printed")
         words = (search or "").lower().split()
         rows = [r for r in rows if all(word in _text(r).lower() for word in words)]
     if json:

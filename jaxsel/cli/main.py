@@ -23,10 +23,7 @@ from jaxsel.cli.arguments import bad_input_exits, hear_interrupts
 from jaxsel.host.blas_threads import one_for_this_process
 
 app = typer.Typer(
-    name="jaxsel",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    name="jaxsel", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 
 
@@ -41,10 +38,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def jaxsel_command(
     version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print it and exit."
-        ),
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it and exit.")
     ] = False,
 ) -> None:
     """Simulate and audit differentially private selection: picking the best of many
@@ -61,9 +55,7 @@ def jaxsel_command(
     """
 
 
-app.command("account", cls=account_command.AccountCommand)(
-    account_command.account_command
-)
+app.command("account", cls=account_command.AccountCommand)(account_command.account_command)
 app.command("plan", help=plan_command.HELP)(plan_command.plan_command)
 app.command("report", help=report_command.HELP)(report_command.report_command)
 app.command("optimal", help=optimal_command.HELP)(optimal_command.optimal_command)

@@ -10,21 +10,15 @@ from jaxsel.host.errors import InputError
 
 
 def merge_command(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="One of each shard.")
-    ],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="One of each shard.")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", help="Folder of the records, of the grids of `python -m sims`."
-        ),
+        typer.Option("--out", help="Folder of the records, of the grids of `python -m sims`."),
     ] = None,
     record: Annotated[
         str | None, typer.Option("--record", help="The whole sweep, as NetCDF.")
     ] = None,
-    csv: Annotated[
-        str | None, typer.Option("--csv", help="The whole sweep, as CSV.")
-    ] = None,
+    csv: Annotated[str | None, typer.Option("--csv", help="The whole sweep, as CSV.")] = None,
     plot: Annotated[
         str | None, typer.Option("--plot", help="A picture of the whole sweep.")
     ] = None,
@@ -71,11 +65,7 @@ def merge_command(
 
 
 def _sweep(
-    files: list[Path],
-    record: str | None,
-    csv: str | None,
-    plot: str | None,
-    json: bool,
+    files: list[Path], record: str | None, csv: str | None, plot: str | None, json: bool
 ) -> None:
     from jaxsel.cli.sweep_command import check_files, show
     from jaxsel.sweeps import merged

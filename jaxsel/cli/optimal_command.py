@@ -52,17 +52,13 @@ def _miss(text: str | None) -> tuple[float | None, float | None]:
 
 
 def optimal_command(
-    base: Annotated[
-        str, typer.Option("--base", metavar="TEXT", help="One run, as for account.")
-    ],
+    base: Annotated[str, typer.Option("--base", metavar="TEXT", help="One run, as for account.")],
     delta: SearchDeltaOption = None,
     runs: RunsOption = None,
     runs_95: Runs95Option = None,
     most: Annotated[
         int | None,
-        typer.Option(
-            "--most", help="Runs that no search exceeds; 10000 without --runs."
-        ),
+        typer.Option("--most", help="Runs that no search exceeds; 10000 without --runs."),
     ] = None,
     rank: RankOption = None,
     rank_of: RankOfOption = None,
@@ -76,8 +72,7 @@ def optimal_command(
     ] = None,
     none: NoneOption = None,
     save: Annotated[
-        Path | None,
-        typer.Option("--save", metavar="FILE", help="Write the law of K."),
+        Path | None, typer.Option("--save", metavar="FILE", help="Write the law of K.")
     ] = None,
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
@@ -91,10 +86,17 @@ def optimal_command(
         good, chance = _miss(miss)
         with working("looking for the law of K"):
             found = optimal(
-                base, delta=DELTA if delta is None else delta, runs=runs,
-                runs_95=runs_95, most=most, rank=rank, rank_of=rank_of, good=good,
-                chance=chance, none=none,
-            )  # fmt: skip
+                base,
+                delta=DELTA if delta is None else delta,
+                runs=runs,
+                runs_95=runs_95,
+                most=most,
+                rank=rank,
+                rank_of=rank_of,
+                good=good,
+                chance=chance,
+                none=none,
+            )
         if save is not None:
             repetitions.save(found.law, save)
     if json:

@@ -48,9 +48,7 @@ def _width() -> int | None:
     return None if sys.stdout.isatty() else 160
 
 
-def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-) -> None:
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table on standard output."""
     from rich.console import Console
     from rich.table import Table
@@ -79,15 +77,16 @@ def _entry(columns: Sequence[str], row: Sequence[str], prose: int, width: int) -
     for name, text in zip(columns[head:], row[head:], strict=True):
         label = "" if prose == 1 else f"{name}: "
         lines += textwrap.wrap(
-            label + text, max(width - 4, 20), break_on_hyphens=False,
-            initial_indent="    ", subsequent_indent="    ",
-        )  # fmt: skip
+            label + text,
+            max(width - 4, 20),
+            break_on_hyphens=False,
+            initial_indent="    ",
+            subsequent_indent="    ",
+        )
     return "\n".join(lines)
 
 
-def print_listing(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, prose: int = 1
-) -> None:
+def print_listing(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, prose: int = 1) -> None:
     """Many rows: through a pager on a terminal, one line each with tabs elsewhere.
 
     Args:
@@ -103,9 +102,7 @@ def print_listing(
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     if sum(widths) + 2 * len(widths) <= size.columns:
         lines = [
-            "  ".join(
-                cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-            )
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             for row in cells
         ]
     else:

@@ -57,8 +57,7 @@ _Number = float | None
 
 def plan_command(
     base: Annotated[
-        str | None,
-        typer.Option("--base", metavar="TEXT", help="One run, its noise given or not."),
+        str | None, typer.Option("--base", metavar="TEXT", help="One run, its noise given or not.")
     ] = None,
     mechanism: Annotated[
         str | None,
@@ -74,19 +73,14 @@ def plan_command(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="A setting of --mechanism; repeatable."
-        ),
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of --mechanism; repeatable."),
     ] = None,
-    epsilon: Annotated[
-        _Number, typer.Option("--epsilon", help="Of the search.")
-    ] = None,
+    epsilon: Annotated[_Number, typer.Option("--epsilon", help="Of the search.")] = None,
     delta: SearchDeltaOption = None,
     runs: RunsOption = None,
     runs_95: Runs95Option = None,
     good: Annotated[
-        _Number,
-        typer.Option("--good", help="Share of the candidates that is good, e.g. 0.05."),
+        _Number, typer.Option("--good", help="Share of the candidates that is good, e.g. 0.05.")
     ] = None,
     chance: Annotated[
         _Number, typer.Option("--chance", help="To hit a good one, at least.")
@@ -95,10 +89,7 @@ def plan_command(
     rank_of: RankOfOption = None,
     none: NoneOption = None,
     optimal: Annotated[
-        bool,
-        typer.Option(
-            "--optimal", help="Try the law of K that costs least, too: 10 s longer."
-        ),
+        bool, typer.Option("--optimal", help="Try the law of K that costs least, too: 10 s longer.")
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Simulate the search, and audit it.")
@@ -107,9 +98,7 @@ def plan_command(
     seed: Annotated[int, typer.Option("--seed", help="Of --check.")] = 0,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Epsilon against the winner's rank."
-        ),
+        typer.Option("--plot", metavar="FILE", help="Epsilon against the winner's rank."),
     ] = None,
     save: Annotated[
         Path | None,
@@ -122,8 +111,7 @@ def plan_command(
     compute: Annotated[
         _Number,
         typer.Option(
-            "--compute",
-            help="What all runs may cost on average, in any unit: hours, say.",
+            "--compute", help="What all runs may cost on average, in any unit: hours, say."
         ),
     ] = None,
     price: Annotated[
@@ -134,11 +122,19 @@ def plan_command(
     """What can I run for my privacy budget? Noise, law of K, how good the winner is."""
     if base is None:
         search = {
-            "--runs": runs, "--runs-95": runs_95, "--good": good, "--chance": chance,
-            "--rank": rank, "--rank-of": rank_of, "--none": none, "--plot": plot,
-            "--save": save, "--compute": compute,
-            "--check": check or None, "--optimal": optimal or None,
-        }  # fmt: skip
+            "--runs": runs,
+            "--runs-95": runs_95,
+            "--good": good,
+            "--chance": chance,
+            "--rank": rank,
+            "--rank-of": rank_of,
+            "--none": none,
+            "--plot": plot,
+            "--save": save,
+            "--compute": compute,
+            "--check": check or None,
+            "--optimal": optimal or None,
+        }
         given = [name for name, value in search.items() if value is not None]
         _plan_releases(mechanism, epsilon, delta, releases, set_, given, json)
         return
@@ -146,19 +142,24 @@ def plan_command(
 
     checked, chosen = None, DELTA if delta is None else delta
     with bad_input_exits():
-        for name, value in (
-            ("--mechanism", mechanism), ("--releases", releases), ("--set", set_)
-        ):  # fmt: skip
+        for name, value in (("--mechanism", mechanism), ("--releases", releases), ("--set", set_)):
             if value is not None:
-                raise InputError(
-                    f"{name} is for a plan without --base; give one of both"
-                )
+                raise InputError(f"{name} is for a plan without --base; give one of both")
         runs = _affordable_runs(runs, compute, price)
         with working("looking for what the budget buys"):
             found = plan(
-                base, delta=chosen, epsilon=epsilon, runs=runs, runs_95=runs_95, rank=rank,
-                rank_of=rank_of, good=good, chance=chance, none=none, optimal=optimal,
-            )  # fmt: skip
+                base,
+                delta=chosen,
+                epsilon=epsilon,
+                runs=runs,
+                runs_95=runs_95,
+                rank=rank,
+                rank_of=rank_of,
+                good=good,
+                chance=chance,
+                none=none,
+                optimal=optimal,
+            )
         if check:
             from jaxsel.questions.plan_checks import check_plan
 
@@ -189,9 +190,7 @@ def plan_command(
         raise typer.Exit(1)
 
 
-def _affordable_runs(
-    runs: float | None, compute: float | None, price: float
-) -> float | None:
+def _affordable_runs(runs: float | None, compute: float | None, price: float) -> float | None:
     """E[K] at most: what is asked for, and what the compute pays for."""
     check_positive("price", price)
     if compute is None:
@@ -213,21 +212,18 @@ def _plan_releases(
 
     with bad_input_exits():
         if mechanism is None:
-            raise InputError(
-                "nothing says what is run; give --base for a search, or --mechanism"
-            )
+            raise InputError("nothing says what is run; give --base for a search, or --mechanism")
         if of_a_search:
-            raise InputError(
-                f"{of_a_search[0]} is for a search: a plan with --mechanism has none"
-            )
+            raise InputError(f"{of_a_search[0]} is for a search: a plan with --mechanism has none")
         if epsilon is None:
             raise InputError("--mechanism needs --epsilon: the budget of all releases")
         found = plan_releases(
-            mechanism, epsilon=epsilon,
+            mechanism,
+            epsilon=epsilon,
             delta=DELTA if delta is None else delta,
             releases=1 if releases is None else releases,
             settings=read_settings(settings),
-        )  # fmt: skip
+        )
     if json:
         print_json(found.as_record())
         return
@@ -244,10 +240,14 @@ def _plot(found: "Plan", path: Path) -> None:
 
     delta, expected = found.budget.delta, found.chosen.utility
     planned = Planned(
-        found.chosen.base, delta, found.epsilon, expected.expected_quantile,
-        single_run(found).epsilon(delta), found.budget.wishes.good,
+        found.chosen.base,
+        delta,
+        found.epsilon,
+        expected.expected_quantile,
+        single_run(found).epsilon(delta),
+        found.budget.wishes.good,
         1.0 - expected.hit,
-    )  # fmt: skip
+    )
     write(planned, frontiers(found), path, limit(found, highest_epsilon(planned)))
 
 
@@ -256,9 +256,7 @@ def _say(found: "Plan", checked: "PlanCheck | None") -> None:
 
     for sentence in found.sentences():
         say(sentence)
-    print_table(
-        "What meets the wishes, best first", COLUMNS, [*map(row, found.choices)]
-    )
+    print_table("What meets the wishes, best first", COLUMNS, [*map(row, found.choices)])
     print_table("What else could be had", COLUMNS, [*map(row, found.alternatives)])
     if checked is not None:
         say(

@@ -8,12 +8,7 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, say
-from jaxsel.cli.search_options import (
-    RepetitionsOption,
-    ScoreNoiseOption,
-    TimesOption,
-    one_search,
-)
+from jaxsel.cli.search_options import RepetitionsOption, ScoreNoiseOption, TimesOption, one_search
 from jaxsel.host.errors import InputError
 from jaxsel.host.progress import working
 from jaxsel.language.default_delta import DELTA, note
@@ -45,8 +40,7 @@ def report_command(
     ] = None,
     repetitions: RepetitionsOption = None,
     delta: Annotated[
-        float | None,
-        typer.Option("--delta", help=f"In [0, 1); {DELTA:g} if it is not given."),
+        float | None, typer.Option("--delta", help=f"In [0, 1); {DELTA:g} if it is not given.")
     ] = None,
     times: TimesOption = 1,
     search: Annotated[
@@ -54,21 +48,17 @@ def report_command(
         typer.Option("--search", metavar="FILE.toml", help="More, e.g. later.toml."),
     ] = None,
     beside: Annotated[
-        list[str] | None,
-        typer.Option("--beside", metavar="BASE", help="Released as it is, too."),
+        list[str] | None, typer.Option("--beside", metavar="BASE", help="Released as it is, too.")
     ] = None,
     score_noise: ScoreNoiseOption = None,
     plan: Annotated[
-        Path | None,
-        typer.Option("--plan", metavar="FILE.json", help="What jaxsel plan printed."),
+        Path | None, typer.Option("--plan", metavar="FILE.json", help="What jaxsel plan printed.")
     ] = None,
     folder: Annotated[
-        Path | None,
-        typer.Option("--folder", help="Of a finished search, or its JSON."),
+        Path | None, typer.Option("--folder", help="Of a finished search, or its JSON.")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FOLDER", help="Where to write the three files."),
+        Path | None, typer.Option("--out", metavar="FOLDER", help="Where to write the three files.")
     ] = None,
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
@@ -80,16 +70,13 @@ def report_command(
         accounted = given != (None,) * len(given) or times != 1
         if (plan, folder).count(None) + (not accounted) != 2:
             raise InputError(
-                "give one of: --base with --repetitions, --plan, --folder; see jaxsel "
-                "report --help"
+                "give one of: --base with --repetitions, --plan, --folder; see jaxsel report --help"
             )
         if not accounted and delta is not None:
             raise InputError("delta is that of the plan or search; leave --delta out")
         if accounted:
             chosen = DELTA if delta is None else delta
-            found = _accounted(
-                base, repetitions, times, search, beside, score_noise, chosen
-            )
+            found = _accounted(base, repetitions, times, search, beside, score_noise, chosen)
         else:
             found = _read(plan, folder)
         written = () if out is None else found.write(out)

@@ -106,15 +106,16 @@ def simulate_command(
         compilation_cache()
         scaling = Scaling(shard, record, coordinator, processes, process, scheduler)
         options = {
-            "mechanism": mechanism, "settings": settings, "confidence": confidence,
+            "mechanism": mechanism,
+            "settings": settings,
+            "confidence": confidence,
             "seed": seed,
-        }  # fmt: skip
+        }
         with scaled(scaling, "simulate", options, trials) as role:
             built = find_mechanism(mechanism).build(read_settings(settings))
             tallies = engine.simulate(
-                built, trials=number, seed=seed,
-                record=record if shard is None else None,
-            )  # fmt: skip
+                built, trials=number, seed=seed, record=record if shard is None else None
+            )
         if role.part is not None:
             say_kept(role.part, json)
             return
@@ -162,9 +163,7 @@ def audit_command(
         str | None, typer.Option("--pair", help="Name of one pair; default: all.")
     ] = None,
     trials: TrialsOption = "1e6",
-    delta: Annotated[
-        float, typer.Option("--delta", help="Of (epsilon, delta)-DP.")
-    ] = 0.0,
+    delta: Annotated[float, typer.Option("--delta", help="Of (epsilon, delta)-DP.")] = 0.0,
     confidence: ConfidenceOption = 0.95,
     record: RecordOption = None,
     shard: ShardOption = None,
@@ -195,9 +194,13 @@ def audit_command(
         compilation_cache()
         scaling = Scaling(shard, record, coordinator, processes, process, scheduler)
         options = {
-            "mechanism": mechanism, "settings": settings, "pair": pair, "delta": delta,
-            "confidence": confidence, "seed": seed,
-        }  # fmt: skip
+            "mechanism": mechanism,
+            "settings": settings,
+            "pair": pair,
+            "delta": delta,
+            "confidence": confidence,
+            "seed": seed,
+        }
         with scaled(scaling, "audit", options, trials) as role:
             built = find_mechanism(mechanism).build(read_settings(settings))
             pairs = built.pairs() if pair is None else (built.pair(pair),)
@@ -205,11 +208,10 @@ def audit_command(
             each_confidence = 1.0 - (1.0 - confidence) / len(pairs)
             audits = [
                 audit(
-                    built, each, trials=number, delta=delta, seed=seed,
-                    confidence=each_confidence,
+                    built, each, trials=number, delta=delta, seed=seed, confidence=each_confidence
                 )
                 for each in pairs
-            ]  # fmt: skip
+            ]
     if role.part is not None:
         say_kept(role.part, json)
         return
@@ -246,22 +248,12 @@ def audit_command(
             }
         )
     else:
-        columns = [
-            "pair",
-            "relation",
-            "lower_bound",
-            "exact",
-            "claim",
-            "claim_id",
-            "event",
-        ]
+        columns = ["pair", "relation", "lower_bound", "exact", "claim", "claim_id", "event"]
         name = built.mechanism.name
         title = f"{name}: epsilon at delta = {delta:g}, {number} trials a side"
         table = []
         for row in rows:
-            shown = dict(
-                row, relation=row["relation"].value, event=" or ".join(row["event"])
-            )
+            shown = dict(row, relation=row["relation"].value, event=" or ".join(row["event"]))
             table.append([shown[c] for c in columns])
         print_table(title, columns, table)
         say(f"lower_bound: audited, confidence {confidence:g} for all pairs together.")

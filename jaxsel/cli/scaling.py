@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 RecordOption = Annotated[
     str | None,
     typer.Option(
-        "--record",
-        help="File to save to, and to resume from; of a shard, {shard} is its index.",
+        "--record", help="File to save to, and to resume from; of a shard, {shard} is its index."
     ),
 ]
 ShardOption = Annotated[
@@ -36,17 +35,13 @@ CoordinatorOption = Annotated[
         "auto as JAX finds it (SLURM, Open MPI, Kubernetes).",
     ),
 ]
-ProcessesOption = Annotated[
-    int | None, typer.Option("--processes", help="How many run together.")
-]
+ProcessesOption = Annotated[int | None, typer.Option("--processes", help="How many run together.")]
 ProcessOption = Annotated[
     int | None, typer.Option("--process", help="Which of them this is, from 0.")
 ]
 SchedulerOption = Annotated[
     str | None,
-    typer.Option(
-        "--scheduler", help="Dask scheduler whose workers do it, tcp://HOST:PORT."
-    ),
+    typer.Option("--scheduler", help="Dask scheduler whose workers do it, tcp://HOST:PORT."),
 ]
 
 
@@ -113,9 +108,7 @@ def _scaled(
         ways["record"] = record
     given = [f"--{way}" for way, value in ways.items() if value is not None]
     if len(given) > 1:
-        raise InputError(
-            f"{' and '.join(given)} exclude each other for {name}; give one"
-        )
+        raise InputError(f"{' and '.join(given)} exclude each other for {name}; give one")
     if coordinator is None and (processes, process) != (None, None):
         raise InputError("--processes and --process need --coordinator; give it")
     if shard is not None and record is None:

@@ -14,8 +14,7 @@ TimesOption = Annotated[
     int, typer.Option("--times", help="So many such searches, on the same data.")
 ]
 SearchDeltaOption = Annotated[
-    float | None,
-    typer.Option("--delta", help=f"Of the search, in [0, 1).  [default: {DELTA:g}]"),
+    float | None, typer.Option("--delta", help=f"Of the search, in [0, 1).  [default: {DELTA:g}]")
 ]
 ScoreNoiseOption = Annotated[
     float | None,
@@ -24,31 +23,21 @@ ScoreNoiseOption = Annotated[
         help="Standard deviation on the count of validation examples that scores a run.",
     ),
 ]
-RunsOption = Annotated[
-    float | None, typer.Option("--runs", help="Runs on average, at most.")
-]
+RunsOption = Annotated[float | None, typer.Option("--runs", help="Runs on average, at most.")]
 Runs95Option = Annotated[
-    int | None,
-    typer.Option("--runs-95", help="Runs that 95 searches of 100 do not exceed."),
+    int | None, typer.Option("--runs-95", help="Runs that 95 searches of 100 do not exceed.")
 ]
 RankOption = Annotated[
-    float | None,
-    typer.Option("--rank", help="Expected rank of the winner at most, 0.1: top 10 %."),
+    float | None, typer.Option("--rank", help="Expected rank of the winner at most, 0.1: top 10 %.")
 ]
 RankOfOption = Annotated[
     str | None,
-    typer.Option(
-        "--rank-of", metavar="LAW", help="As good as this law, e.g. geometric:mean=30."
-    ),
+    typer.Option("--rank-of", metavar="LAW", help="As good as this law, e.g. geometric:mean=30."),
 ]
-NoneOption = Annotated[
-    float | None, typer.Option("--none", help="Chance of no release, at most.")
-]
+NoneOption = Annotated[float | None, typer.Option("--none", help="Chance of no release, at most.")]
 
 
-def one_search(
-    command: str, base: str | None, repetitions: str | None
-) -> tuple[str, str]:
+def one_search(command: str, base: str | None, repetitions: str | None) -> tuple[str, str]:
     """The base and the law of K of a command that needs both.
 
     Args:

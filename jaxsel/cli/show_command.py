@@ -6,12 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxsel.cli.arguments import (
-    JsonOption,
-    UnusedSeedOption,
-    bad_input_exits,
-    complete_everything,
-)
+from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits, complete_everything
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError
 
@@ -146,9 +141,11 @@ def _print_domains(title: str, rows: list[dict[str, Any]]) -> None:
 
 
 def _print_claim(row: dict[str, Any]) -> None:
-    about = row["about"] if row["relation"] is None else (
-        f"{row['about']}, {row['relation'].value} neighbours"
-    )  # fmt: skip
+    about = (
+        row["about"]
+        if row["relation"] is None
+        else (f"{row['about']}, {row['relation'].value} neighbours")
+    )
     names = " = ".join((row["id"], *row["aliases"]))
     say(f"{names}  ({row['source']}; {about})")
     say(row["statement"])
@@ -194,8 +191,7 @@ def _print_mechanism(row: dict[str, Any]) -> None:
     _print_domains("Settings", row["settings"])
     columns = ["name", "relation", "claim", "epsilon", "why"]
     pairs = [
-        [{**item, "relation": item["relation"].value}[c] for c in columns]
-        for item in row["pairs"]
+        [{**item, "relation": item["relation"].value}[c] for c in columns] for item in row["pairs"]
     ]
     print_table("\nPairs, and what is promised at the defaults", columns, pairs)
     if row["broken"]:
@@ -289,9 +285,11 @@ def show_command(
             _PRINT.get(thing.kind, _print_plain)(row)
             if "verdict" in row:
                 found = row["verdict"]
-                say(f"Verdict: {found.outcome}; claimed {found.claimed:.10g}, observed "
+                say(
+                    f"Verdict: {found.outcome}; claimed {found.claimed:.10g}, observed "
                     f"{found.observed:.10g} in the worst of {found.cases} cases: "
-                    f"{found.detail}")  # fmt: skip
+                    f"{found.detail}"
+                )
                 if found.tightness is not None:
                     say(f"Largest observed/claimed of all cases: {found.tightness:.3g}")
     raise typer.Exit(1 if wrong else 0)

@@ -62,22 +62,18 @@ def sweep_command(
         ),
     ],
     settings: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME=VALUES]...", help="Settings and axes."),
+        list[str] | None, typer.Argument(metavar="[NAME=VALUES]...", help="Settings and axes.")
     ] = None,
     measure: Annotated[
         _Text, _option("--measure", "Names, separated by commas; ? lists them.")
     ] = None,
     trials: Annotated[_Text, _option("--trials", "A cell, e.g. 1e6 (default).")] = None,
-    delta: Annotated[
-        float | None, _option("--delta", "Of epsilons; default 0.")
-    ] = None,
+    delta: Annotated[float | None, _option("--delta", "Of epsilons; default 0.")] = None,
     confidence: Annotated[
         float | None, _option("--confidence", "Of intervals and audits; default 0.95.")
     ] = None,
     zips: Annotated[
-        list[str] | None,
-        typer.Option("--zip", help="Axes that go together: --zip epsilon,gamma."),
+        list[str] | None, typer.Option("--zip", help="Axes that go together: --zip epsilon,gamma.")
     ] = None,
     record: Annotated[
         _Text, _option("--record", "NetCDF file to save to, and to go on from.")
@@ -93,9 +89,7 @@ def sweep_command(
     sketched: Annotated[
         bool, typer.Option("--sketch", help="A picture in letters, for terminals.")
     ] = False,
-    seed: Annotated[
-        int | None, _option("--seed", "Same seed, same result, bit for bit.")
-    ] = None,
+    seed: Annotated[int | None, _option("--seed", "Same seed, same result, bit for bit.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Explore: measure a mechanism, or what tuning costs, over a grid of settings."""
@@ -105,10 +99,17 @@ def sweep_command(
             "measures": None if measure is None else measure.split(","),
             "zip": None if not zips else [group.split(",") for group in zips],
             "trials": None if trials is None else read_trials(trials),
-            "delta": delta, "confidence": confidence, "seed": seed,
-            "record": record, "csv": csv, "parquet": parquet, "plot": plot,
-            "x": x, "hue": hue, "facet": facet,
-        }  # fmt: skip
+            "delta": delta,
+            "confidence": confidence,
+            "seed": seed,
+            "record": record,
+            "csv": csv,
+            "parquet": parquet,
+            "plot": plot,
+            "x": x,
+            "hue": hue,
+            "facet": facet,
+        }
         given = {name: value for name, value in given.items() if value is not None}
         asked = asked._replace(**given)
         if list(asked.measures) == ["?"]:
@@ -123,9 +124,7 @@ def sweep_command(
         from jaxsel.sweeps import sweep
 
         with interrupts_say(asked.record), workers(scheduler):
-            found = sweep(
-                asked.sweep, asked.settings, record=asked.record, **asked.options()
-            )
+            found = sweep(asked.sweep, asked.settings, record=asked.record, **asked.options())
         show(found, asked, json, sketched)
 
 
@@ -157,14 +156,14 @@ def _list_measures(asked: "Asked", json: bool) -> None:
 def check_files(asked: "Asked") -> None:
     """Before hours of work, not after."""
     for name, endings in (
-        ("record", (".nc",)), ("csv", (".csv",)), ("parquet", (".parquet",)),
+        ("record", (".nc",)),
+        ("csv", (".csv",)),
+        ("parquet", (".parquet",)),
         ("plot", (".png", ".pdf", ".svg")),
-    ):  # fmt: skip
+    ):
         path = getattr(asked, name)
         if path is not None and not path.endswith(endings):
-            raise InputError(
-                f"--{name} is {path!r}; its name must end in {' or '.join(endings)}"
-            )
+            raise InputError(f"--{name} is {path!r}; its name must end in {' or '.join(endings)}")
         if path is not None and Path(path).is_dir():
             raise InputError(f"--{name} is {path!r}, which is a folder")
 
@@ -180,14 +179,11 @@ def _keep_share(asked: "Asked", shard: str, scheduler: str | None, json: bool) -
     which = read_shard(shard)
     path = asked.record.replace("{shard}", str(which.index))
     with interrupts_say(path):
-        trials = keep_share(
-            which, asked.sweep, asked.settings, record=path, **asked.options()
-        )
+        trials = keep_share(which, asked.sweep, asked.settings, record=path, **asked.options())
     if json:
         print_json({"shard": str(which), "record": path, "trials": trials})
     else:
-        say(f"{trials} trials; shard {which} is kept in {path}; jaxsel merge prints the "
-            "results.")  # fmt: skip
+        say(f"{trials} trials; shard {which} is kept in {path}; jaxsel merge prints the results.")
 
 
 def _check_axes(asked: "Asked") -> None:
@@ -199,8 +195,7 @@ def _check_axes(asked: "Asked") -> None:
     for name in (asked.x, asked.hue, asked.facet):
         if name is not None and name not in known:
             raise InputError(
-                f"the sweep has no axis {name!r}{nearest(name, known)}; it has: "
-                f"{', '.join(known)}"
+                f"the sweep has no axis {name!r}{nearest(name, known)}; it has: {', '.join(known)}"
             )
 
 
@@ -213,9 +208,7 @@ def _write_tables(found: "xr.Dataset", asked: "Asked") -> None:
         tables.write_parquet(found, asked.parquet)
 
 
-def show(
-    found: "xr.Dataset", asked: "Asked", json: bool, sketched: bool = False
-) -> None:
+def show(found: "xr.Dataset", asked: "Asked", json: bool, sketched: bool = False) -> None:
     """Writes the files that are asked for, and prints the sweep."""
     _write_tables(found, asked)
     _print(found, json)
@@ -234,13 +227,9 @@ def _print(found: "xr.Dataset", json: bool) -> None:
     rows = tables.short_rows(found)
     columns = list(rows[0])
     shown = rows[:_ROWS]
-    print_table(
-        str(found.attrs["title"]), columns, [[row[c] for c in columns] for row in shown]
-    )
+    print_table(str(found.attrs["title"]), columns, [[row[c] for c in columns] for row in shown])
     if len(rows) > len(shown):
-        say(
-            f"{len(rows) - len(shown)} more rows; --record, --csv or --json has them all."
-        )
+        say(f"{len(rows) - len(shown)} more rows; --record, --csv or --json has them all.")
 
 
 def _draw(found: "xr.Dataset", asked: "Asked", sketched: bool) -> None:

@@ -61,9 +61,7 @@ def _say_guarantee(plan: "SearchPlan") -> None:
     say(f"One run without a search: ({single:g}, {found.delta:g}).")
 
 
-def _say_winner(
-    plan: "SearchPlan", images: "ImageSet", winner: Any, correct: int
-) -> None:
+def _say_winner(plan: "SearchPlan", images: "ImageSet", winner: Any, correct: int) -> None:
     chosen = winner.candidate
     say(
         f"Winner: learning rate {chosen.learning_rate:.4g}, noise multiplier "
@@ -110,17 +108,13 @@ def tune_command(
         str, typer.Option("--data", help="digits, mnist or fashion_mnist.")
     ] = defaults.DATA,
     data_folder: Annotated[
-        Path | None,
-        typer.Option("--data-folder", help="Of the IDX files; see docs/training.md."),
+        Path | None, typer.Option("--data-folder", help="Of the IDX files; see docs/training.md.")
     ] = None,
     repetitions: Annotated[
         str, typer.Option("--repetitions", metavar="TEXT", help="How K is drawn.")
     ] = defaults.REPETITIONS,
     rates: Annotated[
-        str,
-        typer.Option(
-            "--learning-rates", metavar="TEXT", help="low:high:count, or a list."
-        ),
+        str, typer.Option("--learning-rates", metavar="TEXT", help="low:high:count, or a list.")
     ] = defaults.LEARNING_RATES,
     noise_multipliers: Annotated[
         str, typer.Option("--noise-multipliers", metavar="LIST", help="Above 0.")
@@ -135,20 +129,14 @@ def tune_command(
         float, typer.Option("--epochs", help="Of the first candidate.")
     ] = defaults.EPOCHS,
     delta: Annotated[
-        float | None,
-        typer.Option("--delta", help=f"In (0, 1).  [default: {defaults.DELTA:g}]"),
+        float | None, typer.Option("--delta", help=f"In (0, 1).  [default: {defaults.DELTA:g}]")
     ] = None,
     strides: Annotated[
         str,
-        typer.Option(
-            "--strides", help="strided (1, 2, 1, 2, 1) or dense (1): 9 times the cost."
-        ),
+        typer.Option("--strides", help="strided (1, 2, 1, 2, 1) or dense (1): 9 times the cost."),
     ] = "strided",
     together: Annotated[
-        int,
-        typer.Option(
-            "--together", help="Runs trained side by side; to fill a GPU, not a CPU."
-        ),
+        int, typer.Option("--together", help="Runs trained side by side; to fill a GPU, not a CPU.")
     ] = 1,
     folder: Annotated[
         Path | None,
@@ -161,8 +149,7 @@ def tune_command(
         ),
     ] = None,
     save: Annotated[
-        Path | None,
-        typer.Option("--save", help="A new .npz file for the winner's parameters."),
+        Path | None, typer.Option("--save", help="A new .npz file for the winner's parameters.")
     ] = None,
     seed: Annotated[
         int | None,
@@ -214,13 +201,7 @@ def tune_command(
         total = sum(plan.candidates[choice].steps for choice in runs.choices)
         with progress_bar(total, 0, None, unit="training steps") as advance:
             winner = searching.search(
-                plan,
-                images,
-                model,
-                seed=chosen,
-                together=together,
-                folder=folder,
-                progress=advance,
+                plan, images, model, seed=chosen, together=together, folder=folder, progress=advance
             )
         correct = searching.correct_on_test(winner, images, model)
         if save is not None and winner.params is not None:

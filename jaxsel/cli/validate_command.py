@@ -20,9 +20,7 @@ from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError, check_integer
 
 _BENCH = beside("benchmarks")
-_GOALS = "\n".join(
-    f"{goal}: {what}" for goal, what in (_BENCH.GOALS if _BENCH else {}).items()
-)
+_GOALS = "\n".join(f"{goal}: {what}" for goal, what in (_BENCH.GOALS if _BENCH else {}).items())
 BENCH_HELP = f"""Measure speed side by side with numpy, plain JAX and peers, as ratios.
 
 \b
@@ -46,9 +44,7 @@ times faster than vectorised NumPy. All of them take half an hour."""
 def validate_command(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[ID]...", help="Claims to check.", autocompletion=complete_claims
-        ),
+        typer.Argument(metavar="[ID]...", help="Claims to check.", autocompletion=complete_claims),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Check every statement, and the software.")
@@ -82,9 +78,7 @@ def validate_command(
     with bad_input_exits():
         if bool(ids) == everything:
             raise InputError("name the claims to validate, or give --all, and not both")
-        claims = (
-            all_claims() if everything else [find_claim(name) for name in ids or []]
-        )
+        claims = all_claims() if everything else [find_claim(name) for name in ids or []]
         budget = Budget(read_trials(trials), check_integer("cases", cases, 1), seed)
         compilation_cache()
         done = []
@@ -100,9 +94,7 @@ def validate_command(
 
         results = validate(claims, budget, seen=seen)
     apart = {
-        "published statements": Validations(
-            r for r in results if not is_self_check(r.claim.id)
-        ),
+        "published statements": Validations(r for r in results if not is_self_check(r.claim.id)),
         "self-checks": Validations(r for r in results if is_self_check(r.claim.id)),
     }
     wrong = not all(result.as_expected for result in results)
@@ -154,9 +146,7 @@ def bench_command(
     ] = None,
     record: Annotated[
         Path | None,
-        typer.Option(
-            help="File to write as it goes, and to go on from; of these, and of goal 14."
-        ),
+        typer.Option(help="File to write as it goes, and to go on from; of these, and of goal 14."),
     ] = None,
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
@@ -167,15 +157,11 @@ def bench_command(
 
     with bad_input_exits():
         if _BENCH is None:
-            raise InputError(
-                "the benchmarks lie in a checkout of jaxsel; run them there"
-            )
+            raise InputError("the benchmarks lie in a checkout of jaxsel; run them there")
         if everything or mechanism:
             if goals:
                 raise InputError("give goals, or --all, or --mechanism, and not both")
-            found = _BENCH.run_mechanisms(
-                mechanism or (), record=record, progress=not json
-            )
+            found = _BENCH.run_mechanisms(mechanism or (), record=record, progress=not json)
         elif record is not None and goals != [14]:
             raise InputError("--record goes with --all, --mechanism or goal 14")
         else:

@@ -56,9 +56,7 @@ def _places(source: Source, path: str | Path | None) -> list[Path]:
     if path is not None and not folder.is_dir():
         return [folder]
     folders = [folder / source.folder, folder] if source.folder else [folder]
-    return [
-        place / file for place in folders for file in (source.file, f"{source.file}.gz")
-    ]
+    return [place / file for place in folders for file in (source.file, f"{source.file}.gz")]
 
 
 def _wanted(source: Source) -> str:
@@ -79,9 +77,7 @@ def _checked(source: Source, path: Path) -> bytes:
         try:
             content = gzip.decompress(content)
         except (OSError, EOFError):
-            raise InputError(
-                f"{path} is not a whole gzip file; {_wanted(source)}"
-            ) from None
+            raise InputError(f"{path} is not a whole gzip file; {_wanted(source)}") from None
     content = source.canonical(content)
     found = hashlib.sha256(content).hexdigest()
     if source.sha256 and found != source.sha256:

@@ -18,18 +18,12 @@ _FASHION = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/mast
 
 def _mnist(file: str, sha256: str, archive: str) -> Source:
     return Source(
-        file,
-        f"{_MNIST_MIRROR}{file}.gz",
-        sha256,
-        archive=f"sha256:{archive}",
-        folder="mnist",
+        file, f"{_MNIST_MIRROR}{file}.gz", sha256, archive=f"sha256:{archive}", folder="mnist"
     )
 
 
 def _fashion(file: str, md5: str) -> Source:
-    return Source(
-        file, f"{_FASHION}{file}.gz", archive=f"md5:{md5}", folder="fashion_mnist"
-    )
+    return Source(file, f"{_FASHION}{file}.gz", archive=f"md5:{md5}", folder="fashion_mnist")
 
 
 _SOURCES: dict[str, tuple[Source, ...]] = {
@@ -104,9 +98,7 @@ def parse_idx(content: bytes, name: str) -> np.ndarray:
     shape = struct.unpack(f">{axes}I", content[4 : 4 + 4 * axes])
     values = np.frombuffer(content, np.uint8, offset=4 + 4 * axes)
     if values.size != math.prod(shape):
-        raise InputError(
-            f"{name} holds {values.size} values; its header says {math.prod(shape)}"
-        )
+        raise InputError(f"{name} holds {values.size} values; its header says {math.prod(shape)}")
     return values.reshape(shape)
 
 
@@ -144,9 +136,7 @@ def load_images(name: str = "digits", path: str | Path | None = None) -> ImageSe
         if path is not None:
             raise InputError("digits come with scikit-learn; leave the data folder out")
         return _digits()
-    arrays = [
-        parse_idx(read_source(source, path), source.file) for source in _SOURCES[name]
-    ]
+    arrays = [parse_idx(read_source(source, path), source.file) for source in _SOURCES[name]]
     for images, labels in (arrays[:2], arrays[2:]):
         if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
             raise InputError(

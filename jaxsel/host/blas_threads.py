@@ -14,9 +14,11 @@ from typing import Any
 
 # Read by the libraries when they are loaded.
 _VARIABLES = (
-    "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
-)  # fmt: skip
+)
 _ANY = (*_VARIABLES, "OMP_NUM_THREADS")
 
 _lock = threading.Lock()

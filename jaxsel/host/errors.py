@@ -65,9 +65,7 @@ def check_integer(name: str, value: object, minimum: int) -> int:
         whole = False
         number = minimum
     if not whole or isinstance(value, bool) or number < minimum:
-        raise InputError(
-            f"{name} is {_shown(value)}; it must be a whole number >= {minimum}"
-        )
+        raise InputError(f"{name} is {_shown(value)}; it must be a whole number >= {minimum}")
     return number
 
 
@@ -81,9 +79,7 @@ def check_finite(name: str, values: object) -> np.ndarray:
         raise InputError(f"{name} is empty; it must hold at least one number")
     if not np.all(np.isfinite(array)):
         bad = int(np.size(array) - np.isfinite(array).sum())
-        raise InputError(
-            f"{name} holds {bad} NaN or infinite values; all must be finite"
-        )
+        raise InputError(f"{name} holds {bad} NaN or infinite values; all must be finite")
     return array
 
 
@@ -91,16 +87,12 @@ def check_probability_vector(name: str, values: object) -> np.ndarray:
     """Returns ``values`` as float64 probabilities that sum to 1 (within 1e-9)."""
     array = check_finite(name, values)
     if array.ndim != 1 or np.any(array < 0) or abs(array.sum() - 1.0) > 1e-9:
-        raise InputError(
-            f"{name} must be a list of non-negative probabilities that sum to 1"
-        )
+        raise InputError(f"{name} must be a list of non-negative probabilities that sum to 1")
     return array
 
 
 def check_params(
-    params: Mapping[str, Any],
-    required: Collection[str] = (),
-    optional: Collection[str] = (),
+    params: Mapping[str, Any], required: Collection[str] = (), optional: Collection[str] = ()
 ) -> None:
     """Raises InputError for a parameter that is missing, or that nobody knows.
 

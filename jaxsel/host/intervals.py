@@ -36,15 +36,12 @@ def check_tallies(name: str, values: object) -> np.ndarray:
     bad = (array < 0) | (array > _LARGEST_TALLY) | (array != np.floor(array))
     if np.any(bad):
         raise InputError(
-            f"{name} holds {array[bad].flat[0]:g}; tallies must be whole numbers from 0"
-            " to 2^53"
+            f"{name} holds {array[bad].flat[0]:g}; tallies must be whole numbers from 0 to 2^53"
         )
     return array
 
 
-def _successes_and_trials(
-    successes: ArrayLike, trials: ArrayLike
-) -> tuple[np.ndarray, np.ndarray]:
+def _successes_and_trials(successes: ArrayLike, trials: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     k = check_tallies("successes", successes)
     n = check_tallies("trials", trials)
     try:
@@ -56,15 +53,12 @@ def _successes_and_trials(
         ) from None
     if np.any(k > n):
         raise InputError(
-            f"successes {k[k > n].flat[0]:.0f} exceed trials {n[k > n].flat[0]:.0f};"
-            " they must not"
+            f"successes {k[k > n].flat[0]:.0f} exceed trials {n[k > n].flat[0]:.0f}; they must not"
         )
     return k, n
 
 
-def _bisect(
-    tail: Callable, rising: bool, a: np.ndarray, b: np.ndarray, error: float
-) -> np.ndarray:
+def _bisect(tail: Callable, rising: bool, a: np.ndarray, b: np.ndarray, error: float) -> np.ndarray:
     """p with tail(a, b, p) = error, or next to it on the safe side."""
     # In log-odds: 2^-60 of the width is below the rounding of the result.
     low, high = np.full(a.shape, -745.0), np.full(a.shape, 40.0)
@@ -88,12 +82,7 @@ def _newton(
 
 
 def _solve(
-    inverse: Callable,
-    tail: Callable,
-    rising: bool,
-    a: np.ndarray,
-    b: np.ndarray,
-    error: float,
+    inverse: Callable, tail: Callable, rising: bool, a: np.ndarray, b: np.ndarray, error: float
 ) -> np.ndarray:
     """p with tail(a, b, p) = error, for one of SciPy's incomplete beta functions.
 
@@ -128,9 +117,7 @@ def _upper(k: np.ndarray, n: np.ndarray, error: float) -> np.ndarray:
     """p with P[Bin(n, p) <= k] just below error; 1 for k = n."""
     error *= _SAFETY
     a, b = k + 1.0, np.maximum(n - k, 1.0)
-    limit = _solve(
-        scipy.special.betainccinv, scipy.special.betaincc, False, a, b, error
-    )
+    limit = _solve(scipy.special.betainccinv, scipy.special.betaincc, False, a, b, error)
     limit = np.where(k == 0, -np.expm1(math.log(error) / np.maximum(n, 1.0)), limit)
     return np.where(k == n, 1.0, np.nextafter(limit, 1.0))
 
@@ -139,9 +126,7 @@ def _error(error: float) -> float:
     return check_interval("error", error, _SMALLEST_ERROR, 1.0, low_open=False)
 
 
-def clopper_pearson_lower(
-    successes: ArrayLike, trials: ArrayLike, *, error: float
-) -> np.ndarray:
+def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, *, error: float) -> np.ndarray:
     """One-sided exact lower confidence limit of a binomial probability.
 
     Args:
@@ -161,9 +146,7 @@ def clopper_pearson_lower(
     return _lower(k, n, _error(error))[()]
 
 
-def clopper_pearson_upper(
-    successes: ArrayLike, trials: ArrayLike, *, error: float
-) -> np.ndarray:
+def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, *, error: float) -> np.ndarray:
     """One-sided exact upper confidence limit: as ``clopper_pearson_lower``, from above.
 
     Equals one minus the lower limit for the failures, without the cancellation; 1 where
@@ -283,22 +266,15 @@ def mean_interval(
     return below[()], above[()]
 
 
-def _binomial_tails(
-    k: np.ndarray, n: np.ndarray, p: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _binomial_tails(k: np.ndarray, n: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """P[X <= k] and P[X >= k] for X ~ Bin(n, p), each to full relative accuracy."""
     below = scipy.special.betaincc(k + 1.0, np.maximum(n - k, 1.0), p)
-    above = scipy.special.betainc(
-        np.maximum(k, 1.0), n - np.maximum(k, 1.0) + 1.0 + (n == 0), p
-    )
+    above = scipy.special.betainc(np.maximum(k, 1.0), n - np.maximum(k, 1.0) + 1.0 + (n == 0), p)
     return np.where(k == n, 1.0, below), np.where(k == 0, 1.0, above)
 
 
 def binomial_p_value(
-    successes: ArrayLike,
-    trials: ArrayLike,
-    probability: ArrayLike,
-    alternative: str = "two-sided",
+    successes: ArrayLike, trials: ArrayLike, probability: ArrayLike, alternative: str = "two-sided"
 ) -> np.ndarray:
     """Exact p-value of a binomial tally.
 

@@ -25,17 +25,25 @@ import numpy as np
 OURS = ("jaxsel", "sims", "figures", "benchmarks")
 # They check what a function is given, and compute nothing.
 _CHECKERS = ("jaxtyping", "beartype")
-_PLAIN = {
-    bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented)
-}  # fmt: skip
+_PLAIN = {bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented)}
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
 # Of a class, what is not what it does.
 _WORDS = {
-    "__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "_abc_impl",
-    "__firstlineno__", "__static_attributes__", "__qualname__", "__annotate__",
-    "__annotate_func__", "__annotations_cache__", "__abstractmethods__",
+    "__doc__",
+    "__module__",
+    "__dict__",
+    "__weakref__",
+    "__annotations__",
+    "_abc_impl",
+    "__firstlineno__",
+    "__static_attributes__",
+    "__qualname__",
+    "__annotate__",
+    "__annotate_func__",
+    "__annotations_cache__",
+    "__abstractmethods__",
     "__slotnames__",
-}  # fmt: skip
+}
 # What cannot be read elsewhere is known by the process that holds it.
 _PROCESS = uuid.uuid4().hex[:12]
 _ONLY_HERE = " only in process "
@@ -133,8 +141,7 @@ class Reading:
                     yield self.read(thing.__wrapped__, strict)
         elif isinstance(thing, Mapping):
             yield from ("mapping", _place(type(thing)))
-            pairs = ((self.read(k, strict), self.read(v, strict)) for k, v in
-                     thing.items())  # fmt: skip
+            pairs = ((self.read(k, strict), self.read(v, strict)) for k, v in thing.items())
             for pair in sorted(pairs):
                 yield from pair
         elif isinstance(thing, tuple | list):
@@ -220,11 +227,18 @@ class Reading:
 
     def _code(self, code: types.CodeType) -> Iterator[Any]:
         yield from (
-            code.co_code, code.co_names, code.co_varnames, code.co_freevars,
-            code.co_cellvars, code.co_flags, code.co_argcount, code.co_kwonlyargcount,
-            code.co_posonlyargcount, code.co_name,
+            code.co_code,
+            code.co_names,
+            code.co_varnames,
+            code.co_freevars,
+            code.co_cellvars,
+            code.co_flags,
+            code.co_argcount,
+            code.co_kwonlyargcount,
+            code.co_posonlyargcount,
+            code.co_name,
             getattr(code, "co_exceptiontable", b""),
-        )  # fmt: skip
+        )
         for number, constant in enumerate(code.co_consts):
             # A docstring is its first constant.
             words = number == 0 and isinstance(constant, str)
@@ -242,9 +256,7 @@ class Reading:
         yield self.read(list(kind.__bases__), True)
         for name in sorted(set(vars(kind)) - _WORDS):
             value = vars(kind)[name]
-            if not isinstance(
-                value, types.MemberDescriptorType | types.GetSetDescriptorType
-            ):
+            if not isinstance(value, types.MemberDescriptorType | types.GetSetDescriptorType):
                 yield from (name, self.read(value, True))
 
     def _instance(self, thing: Any, strict: bool) -> Iterator[Any]:
@@ -303,10 +315,7 @@ def is_library(path: str | Path) -> bool:
 @functools.cache
 def _library_folders() -> tuple[Path, ...]:
     names = ("stdlib", "platstdlib")
-    found = [
-        *(sysconfig.get_paths()[name] for name in names),
-        site.getusersitepackages(),
-    ]
+    found = [*(sysconfig.get_paths()[name] for name in names), site.getusersitepackages()]
     return tuple(Path(folder) for folder in found)
 
 

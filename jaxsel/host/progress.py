@@ -81,9 +81,12 @@ def working(what: str, wanted: bool | None = None) -> Iterator[None]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     line = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(),
-        console=Console(stderr=True, force_terminal=wanted), transient=True,
-    )  # fmt: skip
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True, force_terminal=wanted),
+        transient=True,
+    )
     line.add_task(what, total=None)
     ended = threading.Event()
 

@@ -203,9 +203,7 @@ def exclusive(
 
 
 @contextlib.contextmanager
-def writer(
-    path: str | Path, patience: float = 0.0, private: bool = False
-) -> Iterator[Save]:
+def writer(path: str | Path, patience: float = 0.0, private: bool = False) -> Iterator[Save]:
     """``exclusive`` for a record: yields ``save``, which may be called again and again.
 
     ``save(arrays=, configuration=, attributes=, shown=)`` replaces the record; ``shown``,
@@ -245,9 +243,7 @@ def write(
 
 
 def read(
-    path: str | Path,
-    configuration: Mapping[str, Any] | None = None,
-    private: bool = False,
+    path: str | Path, configuration: Mapping[str, Any] | None = None, private: bool = False
 ) -> Record:
     """Reads a record; with ``configuration``, refuses one made by another.
 
@@ -329,17 +325,13 @@ def _contents(path: Path, form: str) -> tuple[dict[str, np.ndarray], dict[str, A
 
         # On what is no HDF5 at all, h5netcdf fails twice, the second time unasked.
         with h5py.File(path, "r") as file:
-            group = (
-                _GROUP if _GROUP in file and "format" in file[_GROUP].attrs else None
-            )
+            group = _GROUP if _GROUP in file and "format" in file[_GROUP].attrs else None
         with xr.open_dataset(path, engine="h5netcdf", group=group) as dataset:
             texts = {name: dataset.attrs.get(name) for name in _TEXTS}
             if texts["format"] == form:
                 dataset.load()
     except Exception as error:  # HDF5 meets damage with whatever it stumbles over
-        raise InputError(
-            f"{path} is not a jaxsel record, or is damaged: {error!r}"
-        ) from error
+        raise InputError(f"{path} is not a jaxsel record, or is damaged: {error!r}") from error
     if texts["format"] == _PRIVATE != form:
         raise InputError(
             f"{path} holds the secrets of a private search: only the search goes on with "
@@ -411,8 +403,7 @@ def _locked(path: Path, patience: float, private: bool) -> Iterator[None]:
         raise _unwritten(path, error) from error
     if file is None:
         raise InputError(
-            f"another process is writing the record {path}; wait for it, or name "
-            "another file"
+            f"another process is writing the record {path}; wait for it, or name another file"
         )
     try:
         yield

@@ -95,9 +95,7 @@ def digest(*things: Any) -> str:
             for module, attribute in imported:
                 names |= set(_defining(module, attribute))
     own = [_combined(frozenset(names)), held, files]
-    return hashlib.sha256(repr(own).encode()).hexdigest() + own_code.suffix(
-        reading.unreadable
-    )
+    return hashlib.sha256(repr(own).encode()).hexdigest() + own_code.suffix(reading.unreadable)
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
@@ -217,9 +215,7 @@ def _imports(tree: ast.Module, path: str, module: str):
             yield source, attribute
 
 
-def imported(
-    tree: ast.Module, path: str, module: str
-) -> Iterator[tuple[str, str | None]]:
+def imported(tree: ast.Module, path: str, module: str) -> Iterator[tuple[str, str | None]]:
     """What a module imports anywhere: (module, name in it or None).
 
     Args:

@@ -27,15 +27,7 @@ from jaxsel.host.progress import progress_bar
 from jaxsel.kernel import hosts, stream, tallies
 from jaxsel.kernel.statistics import Statistic, counts
 from jaxsel.kernel.tallies import Tallies, check_totals
-from jaxsel.kernel.work import (
-    Count,
-    Counted,
-    Save,
-    Work,
-    as_tallies,
-    check_counted,
-    chosen_runner,
-)
+from jaxsel.kernel.work import Count, Counted, Save, Work, as_tallies, check_counted, chosen_runner
 from jaxsel.language.base import Mechanism
 from jaxsel.language.entry import Built
 
@@ -86,15 +78,19 @@ def simulate(
     """
     if isinstance(mechanism, Built):
         if data is not None or params is not None:
-            raise InputError(
-                "this mechanism comes with its input; give no data and no params"
-            )
+            raise InputError("this mechanism comes with its input; give no data and no params")
         mechanism, data, params = mechanism[:3]
     return simulate_grid(
-        mechanism, [(data, params)], trials=trials, seed=seed, statistic=statistic,
-        first_trial=first_trial, record=record, progress=progress,
+        mechanism,
+        [(data, params)],
+        trials=trials,
+        seed=seed,
+        statistic=statistic,
+        first_trial=first_trial,
+        record=record,
+        progress=progress,
         performance=performance,
-    )  # fmt: skip
+    )
 
 
 def simulate_grid(
@@ -156,9 +152,18 @@ def simulate_grid(
         if cell_numbers is not None:
             configuration["cell_numbers"] = numbers
         whole = Work(
-            mechanism, statistic, prepared, numbers, seed, first_trial,
-            first_trial + trials, labels, configuration, performance, progress,
-        )  # fmt: skip
+            mechanism,
+            statistic,
+            prepared,
+            numbers,
+            seed,
+            first_trial,
+            first_trial + trials,
+            labels,
+            configuration,
+            performance,
+            progress,
+        )
         runner = chosen_runner()
         if runner is not None:
             return runner(whole, record)
@@ -254,8 +259,7 @@ def _cell_numbers(given: Sequence[int] | None, cells: int) -> list[int]:
     numbers = [check_integer("cell_numbers", number, 0) for number in given]
     if len(numbers) != cells or len(set(numbers)) != cells:
         raise InputError(
-            f"cell_numbers are {numbers}; they must be {cells} different numbers, one a "
-            "cell"
+            f"cell_numbers are {numbers}; they must be {cells} different numbers, one a cell"
         )
     if max(numbers) >= 2**32:
         raise InputError(f"cell_numbers reach {max(numbers)}; they must be below 2**32")
@@ -268,14 +272,10 @@ def _checked(prepared: list) -> list:
     cells = [jax.tree.map(np.asarray, cell) for cell in prepared]
     shapes = {tuple(leaf.shape for leaf in jax.tree.leaves(cell)) for cell in cells}
     if len(structures) > 1 or len(shapes) > 1:
-        raise InputError(
-            "the cells of a grid must have data and parameters of equal shapes"
-        )
+        raise InputError("the cells of a grid must have data and parameters of equal shapes")
     # One type for all cells: a whole number in one may be a fraction in another.
     types = jax.tree.map(lambda *leaves: np.result_type(*leaves), *cells)
-    return [
-        jax.tree.map(lambda x, dtype: x.astype(dtype), cell, types) for cell in cells
-    ]
+    return [jax.tree.map(lambda x, dtype: x.astype(dtype), cell, types) for cell in cells]
 
 
 def _stacked(cells: list) -> Any:
@@ -324,9 +324,7 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
         high = (start >> 32).astype(jnp.uint32)
         key = stream.trial_key(seed_low, seed_high, cell, high, lane)
         outcomes = jax.vmap(
-            lambda lane: mechanism.sample(
-                stream.Key(key.first, key.second, lane), data, params
-            )
+            lambda lane: mechanism.sample(stream.Key(key.first, key.second, lane), data, params)
         )(lane)
         trial = start + jnp.arange(block_size, dtype=jnp.int64)
         return statistic.batch(outcomes, (trial >= first) & (trial < last))
@@ -407,9 +405,7 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
                         f"{work.statistic.name}"
                     )
                 # Checked before they are kept: nothing else is.
-                check_totals(
-                    work.statistic.totals(sums), start, stop, "one call of the run"
-                )
+                check_totals(work.statistic.totals(sums), start, stop, "one call of the run")
                 values = jax.tree.map(np.add, state.values, sums)
                 state = Counted(stop - work.first, values, state.seconds + spent)
                 advance(stop - start)
@@ -433,9 +429,7 @@ def _miscounted(work: Work, sums: Any, trials: int) -> bool:
     return any((total != trials).any() for total in work.statistic.totals(sums))
 
 
-def _of_all_processes(
-    sums: Any, spent: float, outside: bool
-) -> tuple[Any, float, bool]:
+def _of_all_processes(sums: Any, spent: float, outside: bool) -> tuple[Any, float, bool]:
     """Sums over all processes, their mean time, whether any is amiss: all go on alike."""
     if hosts.count() == 1:
         return sums, spent, outside
@@ -459,8 +453,7 @@ def _resume(record: str | Path, work: Work) -> Counted:
     done = last - first
     if last > work.last:
         raise InputError(
-            f"{record} already holds {done} trials; ask for at least as many, or name "
-            "another file"
+            f"{record} already holds {done} trials; ask for at least as many, or name another file"
         )
     names = [f"values_{i}" for i in range(len(jax.tree.leaves(fresh.values)))]
     leaves = [stored.arrays[name] for name in names if name in stored.arrays]

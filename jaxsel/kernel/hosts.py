@@ -49,16 +49,16 @@ def join(coordinator: str, processes: int | None = None, process: int | None = N
             'and the number of this one, or "auto" alone'
         )
     if processes is not None and not 0 <= (process or 0) < processes:
-        raise InputError(
-            f"process is {process}; it must be one of 0, ..., {processes - 1}"
-        )
+        raise InputError(f"process is {process}; it must be one of 0, ..., {processes - 1}")
     # Without it, processes on CPUs cannot add up.
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     try:
         jax.distributed.initialize(
-            None if automatic else coordinator, processes, process,
+            None if automatic else coordinator,
+            processes,
+            process,
             initialization_timeout=_JOIN_SECONDS,
-        )  # fmt: skip
+        )
     # What JAX raises depends on who is missing.
     except Exception as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
@@ -76,9 +76,7 @@ def _check_devices() -> None:
     of_each = collections.Counter(device.process_index for device in jax.devices())
     if len(set(of_each.values())) > 1:
         told = ", ".join(str(of_each[index]) for index in sorted(of_each))
-        raise InputError(
-            f"the processes of this run have {told} devices; give all of them as many"
-        )
+        raise InputError(f"the processes of this run have {told} devices; give all of them as many")
 
 
 @contextlib.contextmanager

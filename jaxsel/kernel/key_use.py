@@ -40,8 +40,7 @@ def key_use(function: Callable[..., Any], *args: Any) -> KeyUse:
     key = stream.Key(word, word, word)
     # A new function each time: traces are kept by function.
     first, second = (
-        jax.make_jaxpr(lambda key, *args: function(key, *args))(key, *args)
-        for _ in range(2)
+        jax.make_jaxpr(lambda key, *args: function(key, *args))(key, *args) for _ in range(2)
     )
     outputs = [True] * len(first.jaxpr.outvars)
     _, used = partial_eval.dce_jaxpr(first.jaxpr, outputs)

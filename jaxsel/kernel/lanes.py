@@ -59,9 +59,7 @@ def while_loop(
     @custom_vmap
     def loop(fixed, state):
         return lax.while_loop(
-            lambda state: goes_on(fixed, state),
-            lambda state: after(fixed, state),
-            state,
+            lambda state: goes_on(fixed, state), lambda state: after(fixed, state), state
         )
 
     @loop.def_vmap

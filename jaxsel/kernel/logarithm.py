@@ -20,15 +20,26 @@ _SQRT_HALF_DOUBLE = 0x3FE6A09E667F3BCD
 # log1p(f) = f + f^2 q(f), q minimax on that range, highest power first; relative error
 # 3e-8 before rounding.
 _Q = (
-    0.08734841, -0.14307526, 0.14917976, -0.16570508,
-    0.19962072, -0.25001755, 0.33333950, -0.49999992,
-)  # fmt: skip
+    0.08734841,
+    -0.14307526,
+    0.14917976,
+    -0.16570508,
+    0.19962072,
+    -0.25001755,
+    0.33333950,
+    -0.49999992,
+)
 # log1p(f) = f - f^2/2 + s (f^2/2 + s^2 r(s^2)), s = f/(2 + f), r minimax on that range,
 # highest power first; error below 2^-58 before rounding.
 _R = (
-    0.14798198605116586, 0.15313837699209373, 0.1818357216161805, 0.22222198432149784,
-    0.2857142874366239, 0.3999999999940942, 0.6666666666666735,
-)  # fmt: skip
+    0.14798198605116586,
+    0.15313837699209373,
+    0.1818357216161805,
+    0.22222198432149784,
+    0.2857142874366239,
+    0.3999999999940942,
+    0.6666666666666735,
+)
 # log 2 in two parts, of which the first has 32 bits: its multiples are exact.
 _LOG_2_HIGH, _LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 # The whole number that the low bits of 2^52 + n say is n.

@@ -32,9 +32,7 @@ def position(table, value, side: str = "left") -> Int[Array, "..."]:
 
     # A loop on purpose: unrolled, it would be fused into every use of the position, and
     # the words behind the value drawn again for each.
-    return lax.fori_loop(
-        0, table.shape[-1], add, jnp.zeros(jnp.shape(value), jnp.int32)
-    )
+    return lax.fori_loop(0, table.shape[-1], add, jnp.zeros(jnp.shape(value), jnp.int32))
 
 
 def pick(table, index) -> Array:

@@ -163,12 +163,8 @@ def truncated_laplace(number: Ends, bound) -> Float[Array, "..."]:
 
 # Normal quantile: sqrt(w) p(w) / q(w), w = -log(4 t (1 - t)), minimax on [0, 46] (t above
 # 2**-66); constant terms first. Relative error 2e-8 before rounding.
-_NORMAL_P = (
-    1.2533141, 0.30342332, 0.05879789, 0.0068089096, 0.00045851682, 7.8727135e-06,
-)  # fmt: skip
-_NORMAL_Q = (
-    1.0, 0.23029783, 0.044529576, 0.0050561056, 0.00033124414, 5.5727633e-06,
-)  # fmt: skip
+_NORMAL_P = (1.2533141, 0.30342332, 0.05879789, 0.0068089096, 0.00045851682, 7.8727135e-06)
+_NORMAL_Q = (1.0, 0.23029783, 0.044529576, 0.0050561056, 0.00033124414, 5.5727633e-06)
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
@@ -236,9 +232,7 @@ def from_words(law: str, precision: str) -> Callable[[Array, Array], tuple]:
         fast = _FAST_LAWS[law]
         return lambda *words: tuple(fast(_uniform_from_one_word(w)) for w in words)
     transform = LAWS[law]
-    return lambda first, second: tuple(
-        transform(end) for end in _ends(first, second, precision)
-    )
+    return lambda first, second: tuple(transform(end) for end in _ends(first, second, precision))
 
 
 def variates(law: str, precision: str) -> Callable[[stream.Key, object], tuple]:

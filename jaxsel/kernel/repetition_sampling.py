@@ -123,9 +123,7 @@ def prepare_rank(law: laws.Repetitions) -> dict[str, np.ndarray]:
         the count instead.
     """
     if law.family not in _RANK:
-        raise InputError(
-            f'{law.family} has no closed-form rank; use method "count" or "literal"'
-        )
+        raise InputError(f'{law.family} has no closed-form rank; use method "count" or "literal"')
     numbers = {name: np.float64(value) for name, value in law.parameters.items()}
     if law.family == "truncated_negative_binomial":
         gamma = numbers["gamma"]

@@ -33,9 +33,7 @@ def by_row(function: Callable[..., Array], *tables) -> Array:
 def check_candidates(count: int) -> None:
     """InputError if there are more candidates than ``argmax`` can tell apart."""
     if count > MAX_CANDIDATES:
-        raise InputError(
-            f"there are {count} candidates; there may be at most {MAX_CANDIDATES}"
-        )
+        raise InputError(f"there are {count} candidates; there may be at most {MAX_CANDIDATES}")
 
 
 def argmax(

@@ -54,9 +54,7 @@ class Key(NamedTuple):
         have 23 random bits in float32 and 52 in float64, which is the default inside
         ``simulate``: a mechanism that draws them resolves probabilities down to 2**-52.
         """
-        words = threefry_2x32(
-            self.first ^ _u32(_JAX_TAG), self.second, self.lane, np.uint32(0)
-        )
+        words = threefry_2x32(self.first ^ _u32(_JAX_TAG), self.second, self.lane, np.uint32(0))
         return jax.random.wrap_key_data(jnp.stack(words, -1), impl="threefry2x32")
 
     @property

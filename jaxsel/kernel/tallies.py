@@ -206,10 +206,7 @@ class Tallies(NamedTuple):
         """InputError if these are counts of events that are not as many as the trials."""
         cells = self.configuration["cells"]
         # What a shard returns stands in for the tallies of all.
-        if "shard" in self.configuration or np.shape(self.values) != (
-            cells,
-            len(self.labels),
-        ):
+        if "shard" in self.configuration or np.shape(self.values) != (cells, len(self.labels)):
             return
         totals = [np.asarray(self.values).sum(axis=-1)]
         check_totals(totals, 0, self.trials, "these tallies")

@@ -46,10 +46,7 @@ class Work(NamedTuple):
     def part(self, cells: slice, first: int, last: int) -> "Work":
         """The work of some cells and trials [first, last), counted as in the whole."""
         return self._replace(
-            prepared=self.prepared[cells],
-            numbers=self.numbers[cells],
-            first=first,
-            last=last,
+            prepared=self.prepared[cells], numbers=self.numbers[cells], first=first, last=last
         )
 
 
@@ -126,6 +123,4 @@ def as_tallies(work: Work, counted: Counted) -> Tallies:
             "are counted; run it again"
         )
     ranges = ((work.first, work.last),)
-    return Tallies(
-        counted.values, ranges, work.labels, work.configuration, counted.seconds
-    )
+    return Tallies(counted.values, ranges, work.labels, work.configuration, counted.seconds)

@@ -63,9 +63,7 @@ def bound_verdict(
     return Verdict(outcome, claimed, observed, slack, count, detail, tightness)
 
 
-def identity_verdict(
-    cases: Iterable[tuple[float, float, str]], tolerance: float
-) -> Verdict:
+def identity_verdict(cases: Iterable[tuple[float, float, str]], tolerance: float) -> Verdict:
     """Judges an equality: in every case |claimed - observed| <= tolerance (relative to
     max(1, |claimed|))."""
     worst, count = None, 0

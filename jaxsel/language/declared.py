@@ -29,9 +29,7 @@ def names_of_modules(declares: str) -> tuple[str, ...]:
     prefix, names = f"{families.__name__}.", []
     for found in pkgutil.walk_packages(families.__path__, prefix):
         parts = found.name.removeprefix(prefix).split(".")[1:]
-        if not found.ispkg and (
-            declares in parts or parts[-1].endswith(f"_{declares}")
-        ):
+        if not found.ispkg and (declares in parts or parts[-1].endswith(f"_{declares}")):
             names.append(found.name)
     return tuple(names)
 

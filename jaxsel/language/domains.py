@@ -32,9 +32,7 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
     """A hint at the closest known name, or a few of them, or nothing."""
     by_lower = {other.lower(): other for other in known}
     found = difflib.get_close_matches(name.lower(), list(by_lower), most, 0.6)
-    return (
-        f"; did you mean {', '.join(by_lower[one] for one in found)}?" if found else ""
-    )
+    return f"; did you mean {', '.join(by_lower[one] for one in found)}?" if found else ""
 
 
 def _absent(value: object) -> bool:
@@ -211,10 +209,7 @@ class Parsed(Domain):
 
 
 def _ends(
-    above: float | None,
-    at_least: float | None,
-    below: float | None,
-    at_most: float | None,
+    above: float | None, at_least: float | None, below: float | None, at_most: float | None
 ) -> dict[str, Any]:
     ends: dict[str, Any] = {}
     if above is not None:
@@ -307,9 +302,7 @@ def parameters(function: Callable[..., Any]) -> Mapping[str, Domain]:
     found = {}
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints.get(name)
-        declared = [
-            part for part in typing.get_args(hint)[1:] if isinstance(part, Domain)
-        ]
+        declared = [part for part in typing.get_args(hint)[1:] if isinstance(part, Domain)]
         domain = declared[0] if declared else _PLAIN.get(hint)
         if domain is None:
             raise TypeError(f"{function.__qualname__}: {name} declares no domain")
@@ -329,8 +322,7 @@ def read_values(
         if name not in domains:
             allowed = ", ".join(domains) or "none"
             raise InputError(
-                f"{owner} has no setting {name!r}; it has: {allowed}"
-                f"{nearest(name, domains)}"
+                f"{owner} has no setting {name!r}; it has: {allowed}{nearest(name, domains)}"
             )
     values = {}
     for name, domain in domains.items():

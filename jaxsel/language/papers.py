@@ -36,9 +36,34 @@ WANG = Paper("Wang", "Wang 2018")
 FOLKLORE = Paper("Folklore", "folklore")
 
 PAPERS = (
-    LT, PS, CL, KRW, ZW, JX, BW, CARVALHO, CHEN, CMS, DR, DURFEE, HR, LBP, LEE, LSL, MS, MT,
-    NRS, PATE, ROGERS, ROTH, RS, ST, STODDARD, WANG, FOLKLORE,
-)  # fmt: skip
+    LT,
+    PS,
+    CL,
+    KRW,
+    ZW,
+    JX,
+    BW,
+    CARVALHO,
+    CHEN,
+    CMS,
+    DR,
+    DURFEE,
+    HR,
+    LBP,
+    LEE,
+    LSL,
+    MS,
+    MT,
+    NRS,
+    PATE,
+    ROGERS,
+    ROTH,
+    RS,
+    ST,
+    STODDARD,
+    WANG,
+    FOLKLORE,
+)
 
 
 # How some sources cite the same paper.

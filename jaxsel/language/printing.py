@@ -63,13 +63,10 @@ def text(summary: Summary) -> str:
     table = [list(summary.columns), *rows]
     # Long cells do not widen their column.
     widths = [
-        max(min(len(item), _WIDEST_CELL) for item in column)
-        for column in zip(*table, strict=True)
+        max(min(len(item), _WIDEST_CELL) for item in column) for column in zip(*table, strict=True)
     ]
     lines = [
-        "  ".join(
-            item.ljust(width) for item, width in zip(row, widths, strict=True)
-        ).rstrip()
+        "  ".join(item.ljust(width) for item, width in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
     if left_out:
@@ -80,9 +77,7 @@ def text(summary: Summary) -> str:
 def as_html(summary: Summary) -> str:
     """The sentence as a paragraph, and the table."""
     rows, left_out = _cells(summary)
-    found = "".join(
-        f"<p>{html.escape(line)}</p>" for line in summary.sentence.splitlines()
-    )
+    found = "".join(f"<p>{html.escape(line)}</p>" for line in summary.sentence.splitlines())
     if rows:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in summary.columns)
         body = "".join(

@@ -47,26 +47,17 @@ def _id(claim: Claim | str) -> str:
 
 
 def _linked(
-    link: dict[str, Any],
-    truth: str,
-    wrong: Sequence[Claim | str],
-    right: Sequence[Claim | str],
+    link: dict[str, Any], truth: str, wrong: Sequence[Claim | str], right: Sequence[Claim | str]
 ) -> tuple[Claim, ...]:
     """The claims given as such, each with the link; the wrong ones with what is true."""
     names = ", ".join(_id(claim) for claim in right)
     correction = f"{truth} ({names})" if names else truth
     false = [
-        dataclasses.replace(
-            claim, holds=False, correction=claim.correction or correction, **link
-        )
+        dataclasses.replace(claim, holds=False, correction=claim.correction or correction, **link)
         for claim in wrong
         if isinstance(claim, Claim)
     ]
-    true = [
-        dataclasses.replace(claim, **link)
-        for claim in right
-        if isinstance(claim, Claim)
-    ]
+    true = [dataclasses.replace(claim, **link) for claim in right if isinstance(claim, Claim)]
     return (*false, *true)
 
 
@@ -93,9 +84,7 @@ class Paper(NamedTuple):
         more: dict[str, Any],
     ) -> Claim:
         source = f"{self.citation}, {place}" if place else self.citation
-        return Claim(
-            id, source, statement, kind, relation, evaluate, check, **more
-        )  # fmt: skip
+        return Claim(id, source, statement, kind, relation, evaluate, check, **more)
 
     def privacy(
         self,
@@ -108,18 +97,10 @@ class Paper(NamedTuple):
         **more: Any,
     ) -> Claim:
         """A claim about privacy, proved for ``relation``; ``more`` as in ``Claim``."""
-        return self._claim(
-            id, place, statement, "privacy", relation, evaluate, check, more
-        )
+        return self._claim(id, place, statement, "privacy", relation, evaluate, check, more)
 
     def utility(
-        self,
-        id: str,
-        place: str,
-        statement: str,
-        evaluate: Evaluate,
-        check: Check,
-        **more: Any,
+        self, id: str, place: str, statement: str, evaluate: Evaluate, check: Check, **more: Any
     ) -> Claim:
         """A claim about utility; ``more`` as in ``Claim``."""
         return self._claim(id, place, statement, "utility", None, evaluate, check, more)
@@ -135,9 +116,7 @@ class Paper(NamedTuple):
         **more: Any,
     ) -> Claim:
         """A formula that equals something; ``more`` as in ``Claim``."""
-        return self._claim(
-            id, place, statement, "identity", relation, evaluate, check, more
-        )
+        return self._claim(id, place, statement, "identity", relation, evaluate, check, more)
 
     def misprint(
         self,

@@ -26,23 +26,15 @@ class Meaning(NamedTuple):
 
 
 MEANINGS: Mapping[str, Meaning] = {
-    "success": Meaning(
-        "probability of success", "probability that the best candidate is released"
-    ),
+    "success": Meaning("probability of success", "probability that the best candidate is released"),
     "quantile": Meaning(
         "expected quantile",
         "expected share of candidates (of runs, if runs are selected) that are worse "
         "than the released one, equals counting half",
     ),
-    "regret": Meaning(
-        "expected regret", "expected score lost against the best candidate"
-    ),
-    "released": Meaning(
-        "probability of release", "probability that anything is released"
-    ),
-    "recall": Meaning(
-        "expected recall", "expected share of the true top k that is released"
-    ),
+    "regret": Meaning("expected regret", "expected score lost against the best candidate"),
+    "released": Meaning("probability of release", "probability that anything is released"),
+    "recall": Meaning("expected recall", "expected share of the true top k that is released"),
     "size": Meaning("expected size", "expected number of candidates released"),
 }
 """What is measured, by name of the measure."""

@@ -27,9 +27,7 @@ class Curve(NamedTuple):
     exact: np.ndarray | None = None
 
 
-def curve_of(
-    dataset: "xarray.Dataset", chosen: Layout, name: str, hue: int, facet: int
-) -> Curve:
+def curve_of(dataset: "xarray.Dataset", chosen: Layout, name: str, hue: int, facet: int) -> Curve:
     """A measure along x at one point of the hue and one of the facet, by number."""
 
     def part(variable: str) -> np.ndarray | None:

@@ -22,9 +22,7 @@ def norm_of(values) -> Normalize:
     """
     values = np.asarray(values, dtype=np.float64)
     finite = values[np.isfinite(values)]
-    low, high = (
-        (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    )
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     wide = spans_decades(values, _WIDE)
     return LogNorm(low, high) if wide else Normalize(low, high)
 
@@ -46,9 +44,13 @@ def draw(axes: Axes, x: Axis, y: Axis, values, norm: Normalize):
     for axis, scale in ((x, axes.set_xscale), (y, axes.set_yscale)):
         scale("log" if axis.geometric else "linear")
     mesh = axes.pcolormesh(
-        cell_edges(across, x.geometric), cell_edges(up, y.geometric), table,
-        cmap=COLOURS, norm=norm, rasterized=True,
-    )  # fmt: skip
+        cell_edges(across, x.geometric),
+        cell_edges(up, y.geometric),
+        table,
+        cmap=COLOURS,
+        norm=norm,
+        rasterized=True,
+    )
     axes.grid(False)
     levels = _levels(norm, table)
     if levels.size:
@@ -57,9 +59,7 @@ def draw(axes: Axes, x: Axis, y: Axis, values, norm: Normalize):
 
 
 def _contours(axes: Axes, across, up, table, levels) -> None:
-    lines = axes.contour(
-        across, up, table, levels=levels, colors="white", linewidths=0.9
-    )
+    lines = axes.contour(across, up, table, levels=levels, colors="white", linewidths=0.9)
     edge: list[patheffects.AbstractPathEffect] = [
         patheffects.withStroke(linewidth=2.0, foreground="black")
     ]

@@ -36,9 +36,7 @@ def svg(figure: Figure, name: str, label: str, colours: dict[str, str]) -> str:
     text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.S)
     text = re.sub(r' xmlns(:\w+)?="[^"]*"| version="[^"]*"', "", text)
     text = re.sub(r'(?<= id=")', f"{name}-", text)
-    text = text.replace("url(#", f"url(#{name}-").replace(
-        'xlink:href="#', f'href="#{name}-'
-    )
+    text = text.replace("url(#", f"url(#{name}-").replace('xlink:href="#', f'href="#{name}-')
     for colour, wanted in colours.items():
         text = re.sub(re.escape(colour), wanted, text, flags=re.I)
     # The page says how wide it is, and which letters it has.

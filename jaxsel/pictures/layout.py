@@ -103,8 +103,7 @@ def plan(
         taken[name] = axis
     used = {axis.dimension for axis in taken.values()}
     waiting = sorted(
-        (axis for axis in free if axis.dimension not in used),
-        key=lambda axis: -axis.values.size,
+        (axis for axis in free if axis.dimension not in used), key=lambda axis: -axis.values.size
     )
     along = taken[x] if x is not None else _pop(waiting, prefer_numeric=True)
     if along is None:
@@ -227,9 +226,7 @@ def _rows(
         quantity = attributes.get("quantity")
         if quantity is None and kind_of(dataset, name) in (LOWER, UPPER):
             quantity = ("bounds", attributes.get("units", "1"))
-        rows.setdefault(name if alone or quantity is None else quantity, []).append(
-            name
-        )
+        rows.setdefault(name if alone or quantity is None else quantity, []).append(name)
     return tuple(tuple(row) for row in rows.values())
 
 

@@ -55,8 +55,7 @@ def draw(axes: Axes, x, curve: Curve, marks: Marks, words: bool) -> None:
     order = np.argsort(x)
     x = x[order]
     values, low, high, exact = (
-        None if part is None else np.asarray(part, dtype=np.float64)[order]
-        for part in curve[1:]
+        None if part is None else np.asarray(part, dtype=np.float64)[order] for part in curve[1:]
     )
     assert values is not None
     line = dict(style.law(marks.look))
@@ -88,16 +87,19 @@ def key(kind: str, marks: Marks, label: str, marked: bool, words: bool) -> Line2
         return Line2D([], [], linestyle=marks.look["linestyle"], **look)
     marker = _ARROW_MARKER if kind == LOWER else marks.look["marker"]
     return Line2D(
-        [], [], linestyle="none", marker=marker, markersize=9 if kind == LOWER else 4.5,
-        markerfacecolor=marks.face or marks.look["color"], **look,
-    )  # fmt: skip
+        [],
+        [],
+        linestyle="none",
+        marker=marker,
+        markersize=9 if kind == LOWER else 4.5,
+        markerfacecolor=marks.face or marks.look["color"],
+        **look,
+    )
 
 
 def hue_key(marks: Marks, label: str) -> Line2D:
     """The entry of a hue in the legend."""
-    return Line2D(
-        [], [], label=label, markersize=4.5, markerfacecolor="white", **marks.look
-    )
+    return Line2D([], [], label=label, markersize=4.5, markerfacecolor="white", **marks.look)
 
 
 def _small(marks: Marks) -> dict[str, Any]:
@@ -138,9 +140,15 @@ def _arrows(axes: Axes, x, y, marks: Marks) -> None:
     look: dict[str, Any] = {"color": marks.look["color"], "linestyle": "none"}
     face = marks.face or marks.look["color"]
     axes.plot(
-        x, y, **look, marker=marks.look["marker"], markersize=4.2,
-        markerfacecolor=face, markeredgewidth=1.1, zorder=4,
-    )  # fmt: skip
+        x,
+        y,
+        **look,
+        marker=marks.look["marker"],
+        markersize=4.2,
+        markerfacecolor=face,
+        markeredgewidth=1.1,
+        zorder=4,
+    )
     figure = axes.get_figure(root=True)
     raised = offset_copy(axes.transData, figure, y=_ARROW, units="points")
     strokes: tuple[tuple[Any, float, Transform], ...] = (

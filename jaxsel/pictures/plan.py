@@ -103,16 +103,24 @@ def _panel(
     if bound is not None:
         epsilon, least, runs = bound
         axes.plot(
-            epsilon, least, label=f"Limit, E[K] ≤ {runs:.4g}", color=style.BLACK,
-            linestyle="-.", linewidth=1.2,
-        )  # fmt: skip
-    axes.axvline(
-        planned.one_run, label="One run, no search", color=style.DARK, linestyle=":"
-    )
+            epsilon,
+            least,
+            label=f"Limit, E[K] ≤ {runs:.4g}",
+            color=style.BLACK,
+            linestyle="-.",
+            linewidth=1.2,
+        )
+    axes.axvline(planned.one_run, label="One run, no search", color=style.DARK, linestyle=":")
     axes.plot(
-        [planned.epsilon], [star], label="The plan", zorder=4, marker="*",
-        markersize=11, color=style.BLACK, linestyle="none",
-    )  # fmt: skip
+        [planned.epsilon],
+        [star],
+        label="The plan",
+        zorder=4,
+        marker="*",
+        markersize=11,
+        color=style.BLACK,
+        linestyle="none",
+    )
     axes.set_yscale("log")
     axes.invert_yaxis()
     # What costs far more than the plan would hide the rest.
@@ -134,24 +142,24 @@ def draw(planned: Planned, curves: Sequence[Curve], bound: Bound | None = None):
     """
     two = planned.good is not None
     with style.applied():
-        figure, axes = style.panels(
-            2 if two else 1, width=10.6 if two else 6.4, height=4.6
-        )
+        figure, axes = style.panels(2 if two else 1, width=10.6 if two else 6.4, height=4.6)
         _panel(
-            axes[0], planned,
+            axes[0],
+            planned,
             [(_LOOKS[c.family], c.epsilon, 1.0 - c.quantile) for c in curves],
             None if bound is None else (bound.epsilon, bound.rank, bound.runs),
             1.0 - planned.quantile,
-        )  # fmt: skip
+        )
         axes[0].set_ylabel("expected rank of the winner, 1 − quantile")
         axes[0].set_title("What a better winner costs")
         if two:
             _panel(
-                axes[1], planned,
+                axes[1],
+                planned,
                 [(_LOOKS[c.family], c.epsilon, c.miss) for c in curves],
                 None if bound is None else (bound.epsilon, bound.miss, bound.runs),
                 planned.miss,
-            )  # fmt: skip
+            )
             axes[1].set_ylim(1.3, max(_LEAST_MISS, _least(curves, bound, planned)))
             axes[1].set_ylabel(f"chance to miss the best {planned.good:g}")
             axes[1].set_title("What a surer winner costs")
@@ -178,10 +186,7 @@ def _least(curves: Sequence[Curve], bound: Bound | None, planned: Planned) -> fl
 
 
 def write(
-    planned: Planned,
-    curves: Sequence[Curve],
-    path: str | Path,
-    bound: Bound | None = None,
+    planned: Planned, curves: Sequence[Curve], path: str | Path, bound: Bound | None = None
 ) -> Path:
     """Draws a plan to a file of any kind that Matplotlib writes, by its ending."""
     path = Path(path)

@@ -50,21 +50,27 @@ def draw_profile(drawn: Drawn) -> Figure:
         figure, (axes,) = style.panels(width=4.6, height=3.2)
         least = _least(drawn)
         seen = drawn.deltas >= least / 10.0
-        axes.plot(
-            drawn.epsilons[seen], drawn.deltas[seen], label="proven, at most", **PROVEN
-        )
+        axes.plot(drawn.epsilons[seen], drawn.deltas[seen], label="proven, at most", **PROVEN)
         if np.isfinite(drawn.mu):
             nearest = gaussian_delta(drawn.epsilons, drawn.mu)
             seen = nearest >= least / 10.0
             axes.plot(
-                drawn.epsilons[seen], nearest[seen],
-                label=f"Gaussian, μ = {drawn.mu:.3g}", **GAUSSIAN,
-            )  # fmt: skip
+                drawn.epsilons[seen],
+                nearest[seen],
+                label=f"Gaussian, μ = {drawn.mu:.3g}",
+                **GAUSSIAN,
+            )
         if drawn.delta > 0.0:
             axes.plot(
-                [drawn.epsilon], [drawn.delta], label="as stated", marker="o",
-                markersize=6, color=INK, linestyle="none", zorder=4,
-            )  # fmt: skip
+                [drawn.epsilon],
+                [drawn.delta],
+                label="as stated",
+                marker="o",
+                markersize=6,
+                color=INK,
+                linestyle="none",
+                zorder=4,
+            )
         else:
             axes.axvline(drawn.epsilon, label="as stated", color=INK, linewidth=1.0)
         axes.set(yscale="log", ylim=(least, 1.5))
@@ -85,17 +91,18 @@ def draw_tradeoff(drawn: Drawn) -> Figure:
         axes.plot(drawn.falses, drawn.trues, label="proven, at most", **PROVEN)
         if np.isfinite(drawn.mu):
             nearest = special.ndtr(special.ndtri(drawn.falses) + drawn.mu)
-            axes.plot(
-                drawn.falses, nearest, label=f"Gaussian, μ = {drawn.mu:.3g}", **GAUSSIAN
-            )
+            axes.plot(drawn.falses, nearest, label=f"Gaussian, μ = {drawn.mu:.3g}", **GAUSSIAN)
+        axes.plot(drawn.falses, drawn.falses, label="a guess", color=FAINT, linestyle=":")
         axes.plot(
-            drawn.falses, drawn.falses, label="a guess", color=FAINT, linestyle=":"
-        )
-        axes.plot(
-            [fpr for fpr, _ in drawn.rates], [tpr for _, tpr in drawn.rates],
-            label="as stated", marker="o", markersize=6, color=INK, linestyle="none",
+            [fpr for fpr, _ in drawn.rates],
+            [tpr for _, tpr in drawn.rates],
+            label="as stated",
+            marker="o",
+            markersize=6,
+            color=INK,
+            linestyle="none",
             zorder=4,
-        )  # fmt: skip
+        )
         axes.set(xscale="log", yscale="log", xlim=(float(drawn.falses[0]), 1.0))
         axes.set(ylim=(float(drawn.falses[0]), 1.5), xlabel="false positive rate")
         axes.set(ylabel="true positive rate", title="What any test can do")

@@ -100,23 +100,17 @@ def _panel(
         for hue in range(hues if own else 1):
             curves.append(curve_of(dataset, chosen, name, hue, facet))
             words = WORDS[kind_of(dataset, name)]
-            words = (
-                words if len(row) == 1 else told_apart(dataset, name, curves[-1].kind)
-            )
+            words = words if len(row) == 1 else told_apart(dataset, name, curves[-1].kind)
             if own and chosen.hue is not None:
                 words = f"{chosen.hue.texts[hue]}, {words}"
             names.append(words)
     if len(curves) > len(LETTERS):
-        raise InputError(
-            f"a panel has {len(curves)} curves; there are {len(LETTERS)} letters"
-        )
+        raise InputError(f"a panel has {len(curves)} curves; there are {len(LETTERS)} letters")
     scale = _scale_of(dataset, row)
     cells = np.full((height, width - _MARGIN), " ")
     for curve in curves:
         if curve.exact is not None:
-            _mark(
-                cells, *_dots(chosen.x, columns, scale.places(curve.exact)), EXACT_DOT
-            )
+            _mark(cells, *_dots(chosen.x, columns, scale.places(curve.exact)), EXACT_DOT)
     for letter, curve in zip(LETTERS, curves, strict=False):
         _mark(cells, columns, scale.places(curve.values), letter)
     lines = _framed(cells, scale) + _below(chosen.x, columns, width)

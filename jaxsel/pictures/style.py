@@ -82,9 +82,17 @@ LAWS: Mapping[str, Mapping[str, Any]] = {
 """Appearance of each law of K, by the name the legends use."""
 
 _HUES = (
-    "Logarithmic η = 0", "Geometric η = 1", "Poisson", "η = 0.5", "Naive repetition",
-    "η = −0.5", "η = 2", "Binomial", "Single run", "η = 5",
-)  # fmt: skip
+    "Logarithmic η = 0",
+    "Geometric η = 1",
+    "Poisson",
+    "η = 0.5",
+    "Naive repetition",
+    "η = −0.5",
+    "η = 2",
+    "Binomial",
+    "Single run",
+    "η = 5",
+)
 HUES: tuple[Mapping[str, Any], ...] = tuple(LAWS[name] for name in _HUES)
 """Appearances of a sweep's hues, those most easily told apart first."""
 
@@ -113,12 +121,7 @@ def applied() -> Iterator[None]:
 
 
 def panels(
-    columns: int = 1,
-    rows: int = 1,
-    *,
-    width: float | None = None,
-    height: float = 3.4,
-    **settings,
+    columns: int = 1, rows: int = 1, *, width: float | None = None, height: float = 3.4, **settings
 ) -> tuple[Figure, list[Axes]]:
     """A figure with panels, in the order of reading; sizes in inches.
 

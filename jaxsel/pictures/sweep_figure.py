@@ -53,9 +53,13 @@ def drawn(dataset: "xarray.Dataset", chosen: Layout) -> Figure:
     width, height = (4.4, 3.5) if single else (3.0, 2.5)
     share_y = chosen.y is not None or (len(chosen.rows) == 1 or "row")
     figure, panels = style.panels(
-        columns, rows, width=max(width * columns + side, 5.2),
-        height=height * rows + 0.7, sharex=True, sharey=share_y,
-    )  # fmt: skip
+        columns,
+        rows,
+        width=max(width * columns + side, 5.2),
+        height=height * rows + 0.7,
+        sharex=True,
+        sharey=share_y,
+    )
     grid = np.array(panels).reshape(rows, columns)
     for number, measures in enumerate(chosen.rows):
         row = grid.ravel() if len(chosen.rows) == 1 else grid[number]
@@ -72,10 +76,7 @@ def drawn(dataset: "xarray.Dataset", chosen: Layout) -> Figure:
 
 
 def _row(
-    dataset: "xarray.Dataset",
-    chosen: Layout,
-    measures: tuple[str, ...],
-    row: list[Axes],
+    dataset: "xarray.Dataset", chosen: Layout, measures: tuple[str, ...], row: list[Axes]
 ) -> None:
     """Draws measures that share their panels, one panel a facet."""
     if chosen.y is not None:
@@ -125,9 +126,7 @@ def _scales(axes: Axes, dataset, chosen: Layout, measures: tuple[str, ...]) -> N
     _scale_x(axes, chosen.x)
     values = [_seen(dataset, name) for name in measures]
     values += [
-        dataset[f"{name}_exact"].values.ravel()
-        for name in measures
-        if f"{name}_exact" in dataset
+        dataset[f"{name}_exact"].values.ravel() for name in measures if f"{name}_exact" in dataset
     ]
     bounds = all(kind_of(dataset, name) in (LOWER, UPPER) for name in measures)
     if spans_decades(np.concatenate(values), 1e2 if bounds else 1e3):
@@ -148,9 +147,12 @@ def _scale_x(axes: Axes, x: Axis) -> None:
         texts = x.texts
         long = sum(map(len, texts)) > 40
         axes.set_xticks(
-            range(len(texts)), texts, rotation=25 if long else 0,
-            ha="right" if long else "center", rotation_mode="anchor",
-        )  # fmt: skip
+            range(len(texts)),
+            texts,
+            rotation=25 if long else 0,
+            ha="right" if long else "center",
+            rotation_mode="anchor",
+        )
         axes.set_xlim(-0.6, len(texts) - 0.4)
         axes.grid(False, axis="x")
         return
@@ -208,9 +210,7 @@ def _legend(dataset, chosen: Layout) -> list[Line2D]:
     """Hues first, then what the marks mean."""
     entries: list[Line2D] = []
     names = [name for row in chosen.rows for name in row]
-    if chosen.hue is not None and any(
-        chosen.hue.dimension in dataset[name].dims for name in names
-    ):
+    if chosen.hue is not None and any(chosen.hue.dimension in dataset[name].dims for name in names):
         entries.append(Line2D([], [], linestyle="none", label=chosen.hue.label))
         for hue, text in enumerate(chosen.hue.texts):
             marks = _marks(dataset, chosen, chosen.rows[0], 0, hue)
@@ -226,12 +226,8 @@ def _legend(dataset, chosen: Layout) -> list[Line2D]:
             label = WORDS[kind]
             if len(row) > 1 or (kind == LOWER and not is_audit(dataset, name)):
                 label = told_apart(dataset, name, kind)
-            told.setdefault(
-                label, panels.key(kind, marks, label, chosen.hue is None, words)
-            )
+            told.setdefault(label, panels.key(kind, marks, label, chosen.hue is None, words))
             if kind in (ESTIMATE, LOWER) and f"{name}_exact" in dataset:
-                exact = (
-                    "exact" if len(row) == 1 else f"{label_of(dataset[name])}, exact"
-                )
+                exact = "exact" if len(row) == 1 else f"{label_of(dataset[name])}, exact"
                 told.setdefault(exact, panels.key(EXACT, marks, exact, False, words))
     return [*entries, *told.values()]

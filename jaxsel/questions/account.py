@@ -7,11 +7,7 @@ from jaxsel import catalogue
 from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.base_forms import guarantee_of
-from jaxsel.families.tuning.composing_searches import (
-    MOST_TIMES,
-    Release,
-    compose_searches,
-)
+from jaxsel.families.tuning.composing_searches import MOST_TIMES, Release, compose_searches
 from jaxsel.families.tuning.proofs import releases_all
 from jaxsel.families.tuning.secrecy import SCORE, is_fixed, keep
 from jaxsel.host.blas_threads import one_blas_thread
@@ -109,9 +105,7 @@ class TuningCost(NamedTuple):
         """Whether a theorem bounds epsilon at this delta."""
         return math.isfinite(self.best.epsilon)
 
-    def privacy_loss_distribution(
-        self, interval: float | None = None
-    ) -> "PrivacyLossDistribution":
+    def privacy_loss_distribution(self, interval: float | None = None) -> "PrivacyLossDistribution":
         """The search in dp-accounting's terms, to be composed with other releases.
 
         See ``jaxsel.privacy_loss_distribution``.
@@ -126,11 +120,7 @@ class TuningCost(NamedTuple):
         if self.is_proved:
             found = [tuning_words.proved(rounded_up(best.epsilon), delta, best)]
         else:
-            found = [
-                tuning_words.lacking(
-                    delta, self.needed, "this base and K", "the best of K"
-                )
-            ]
+            found = [tuning_words.lacking(delta, self.needed, "this base and K", "the best of K")]
         found.append(tuning_words.one_run(rounded_up(self.single), delta, self.law))
         if self.law.probability_zero > 0.0:
             zero = f"{self.law.probability_zero:.3g}"

@@ -80,11 +80,7 @@ class DeltaCost(NamedTuple):
 
 @one_blas_thread()
 def account_delta(
-    base: object,
-    repetitions: Repetitions | str,
-    epsilon: float,
-    *,
-    attain: bool = True,
+    base: object, repetitions: Repetitions | str, epsilon: float, *, attain: bool = True
 ) -> DeltaCost:
     """What is proved about delta of the best of K runs at a given epsilon.
 
@@ -102,6 +98,11 @@ def account_delta(
     law = as_law(repetitions)
     found = accountant.account_delta(guarantee, law, epsilon, attain=attain)
     return DeltaCost(
-        guarantee.name, law, float(epsilon), found.bounds, found.single, found.attained,
+        guarantee.name,
+        law,
+        float(epsilon),
+        found.bounds,
+        found.single,
+        found.attained,
         found.attained_from,
-    )  # fmt: skip
+    )

@@ -58,11 +58,9 @@ class GridCost(NamedTuple):
         """Both, with every bound that applies."""
         rows = [
             [name, bound.epsilon, bound.theorem]
-            for name, bounds in (
-                ("grid", self.every.bounds), ("random", self.random.bounds),
-            )
+            for name, bounds in (("grid", self.every.bounds), ("random", self.random.bounds))
             for bound in saying_something(bounds)
-        ]  # fmt: skip
+        ]
         columns = ("search", "epsilon", "theorem")
         return Summary("\n".join(self.sentences()), columns, rows)
 

@@ -85,8 +85,7 @@ def _covered(releases: Sequence[Release], relation: str | None) -> list[str]:
     searched = [each.repetitions for each in releases if each.repetitions is not None]
     if searched:
         found += [
-            "Of each search only the best run is covered: keep "
-            f"{kept_secret(searched)} secret.",
+            f"Of each search only the best run is covered: keep {kept_secret(searched)} secret.",
             SCORE,
         ]
     if relation is not None:
@@ -142,9 +141,7 @@ class CompositionCost(NamedTuple):
         """What is proved, and every bound that says something."""
         return tuning_words.with_bounds(self.sentences(), self.bounds)
 
-    def privacy_loss_distribution(
-        self, interval: float | None = None
-    ) -> "PrivacyLossDistribution":
+    def privacy_loss_distribution(self, interval: float | None = None) -> "PrivacyLossDistribution":
         """All of it as a privacy loss distribution; see ``privacy_loss_distribution``."""
         return privacy_loss_distribution(self.releases, interval=interval)
 
@@ -170,9 +167,7 @@ def compose(releases: object, delta: float = DELTA) -> CompositionCost:
     """
     listed = releases_from(releases)
     found = compose_searches(listed, delta)
-    return CompositionCost(
-        tuple(listed), float(delta), found.bounds, found.relation, found.needed
-    )
+    return CompositionCost(tuple(listed), float(delta), found.bounds, found.relation, found.needed)
 
 
 @printed

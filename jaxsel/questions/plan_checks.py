@@ -67,22 +67,19 @@ def check_plan(found: Plan, *, trials: int = 100_000, seed: int = 0) -> PlanChec
     params = {"repetitions": law}
     good = found.budget.wishes.good or _DEFAULT_GOOD
     tallies: Tallies = simulate(
-        mechanism, np.array([good, 1.0 - good]), params, trials=trials, seed=seed,
-        progress=False,
-    )  # fmt: skip
+        mechanism, np.array([good, 1.0 - good]), params, trials=trials, seed=seed, progress=False
+    )
     hits = int(np.ravel(tallies.values)[0])
     low, high = (float(end) for end in clopper_pearson(hits, trials, 1.0 - _ALARM))
     exact = float(law.pgf_gap(good))
     pair = _pair(single_run(found), params)
     audited = audit(
-        mechanism, pair, trials=trials, delta=found.budget.delta, seed=seed,
-        progress=False,
-    )  # fmt: skip
+        mechanism, pair, trials=trials, delta=found.budget.delta, seed=seed, progress=False
+    )
     passed = low <= exact <= high and audited.bound.lower <= found.epsilon
     return PlanCheck(
-        trials, good, hits / trials, low, high, exact, audited.bound.lower,
-        found.epsilon, passed,
-    )  # fmt: skip
+        trials, good, hits / trials, low, high, exact, audited.bound.lower, found.epsilon, passed
+    )
 
 
 def _pair(base: BaseGuarantee, params: dict) -> Pair:
@@ -90,8 +87,7 @@ def _pair(base: BaseGuarantee, params: dict) -> Pair:
     attaining = base.attaining()
     if not attaining:
         raise InputError(
-            f"no pair of laws is known that has the guarantee of {base.name}, and none "
-            "is audited"
+            f"no pair of laws is known that has the guarantee of {base.name}, and none is audited"
         )
     coarse = [_coarse(pair) for pair in attaining]
     first, second = max(coarse, key=lambda laws: float(np.max(laws[0] - laws[1])))

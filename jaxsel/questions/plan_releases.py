@@ -48,5 +48,8 @@ def plan_releases(
     """
     return least_noise(
         find_mechanism(mechanism),
-        epsilon=epsilon, delta=delta, releases=releases, settings=settings or {},
-    )  # fmt: skip
+        epsilon=epsilon,
+        delta=delta,
+        releases=releases,
+        settings=settings or {},
+    )

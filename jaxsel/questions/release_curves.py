@@ -8,10 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
-from jaxsel.families.noisy_max.bounds import (
-    all_scores_multiplier,
-    noisy_max_guarantee,
-)
+from jaxsel.families.noisy_max.bounds import all_scores_multiplier, noisy_max_guarantee
 from jaxsel.families.noisy_max.composition_bounds import dominated_composition_epsilon
 from jaxsel.families.noisy_max.laws import noisy_max_scale
 from jaxsel.families.top_k.baselines import labels_renyi
@@ -141,9 +138,13 @@ def _stable_top_k(values: Values) -> KnownCurve | None:
     else:
         scales = values["selection_scale"], values["test_scale"]
         curve = stable_top_k_variant_curve(
-            *scales, values["delta_t"], _sizes(values) + 1, selection=selection,
-            test=test, sharp=True,
-        )  # fmt: skip
+            *scales,
+            values["delta_t"],
+            _sizes(values) + 1,
+            selection=selection,
+            test=test,
+            sharp=True,
+        )
         theorem = f"ZW-Thm8 and ZW-Cor19-{test.capitalize()}, composed"
     shown = {"selection_scale": scales[0], "test_scale": scales[1]}
     return KnownCurve(curve, theorem, None, shown)
@@ -194,9 +195,13 @@ def _noisy_labels(values: Values) -> KnownCurve:
         return gaussian_epsilon(delta, 1.0 / mu)
 
     return KnownCurve(
-        ApproximateRenyiCurve(renyi), "BASE-PATE", None, {"noise_scale": scale}, profile,
+        ApproximateRenyiCurve(renyi),
+        "BASE-PATE",
+        None,
+        {"noise_scale": scale},
+        profile,
         "BASE-PATE, as one Gaussian mechanism",
-    )  # fmt: skip
+    )
 
 
 _CURVES: Mapping[str, Callable[[Values], KnownCurve | None]] = {

@@ -12,12 +12,7 @@ from jaxsel.language.base import Relation
 from jaxsel.language.domains import nearest, number, whole
 from jaxsel.language.entry import MechanismEntry, Values, shown
 from jaxsel.language.printing import Summary, printed, rounded_up
-from jaxsel.questions.release_curves import (
-    BY_CURVE_ALONE,
-    KnownCurve,
-    has_curve,
-    known_curve,
-)
+from jaxsel.questions.release_curves import BY_CURVE_ALONE, KnownCurve, has_curve, known_curve
 
 NEIGHBOURS = {
     Relation.GENERAL: "every score moves by at most 1, each in its own direction",
@@ -146,9 +141,7 @@ def composed(one: OneRelease, releases: int, delta: float) -> ProvenReleases:
             found.append(ProvenReleases(epsilon, one.known.theorem + how, one.relation))
         if one.known.profile is not None:
             epsilon = one.known.profile(releases, delta)
-            found.append(
-                ProvenReleases(epsilon, one.known.profile_theorem, one.relation)
-            )
+            found.append(ProvenReleases(epsilon, one.known.profile_theorem, one.relation))
     return min(found, key=lambda proof: proof.epsilon)
 
 
@@ -223,13 +216,12 @@ class ReleasePlan(NamedTuple):
         for name in ("proof", "one"):
             proof: ProvenReleases = record.pop(name)
             record[name] = {
-                "epsilon": proof.epsilon, "theorem": proof.theorem,
+                "epsilon": proof.epsilon,
+                "theorem": proof.theorem,
                 "neighbours": proof.relation.value,
-            }  # fmt: skip
+            }
         simulate, check = self.commands()
-        return record | {
-            "epsilon": self.epsilon, "simulate": simulate, "audit": check,
-        }  # fmt: skip
+        return record | {"epsilon": self.epsilon, "simulate": simulate, "audit": check}
 
 
 class _Search(NamedTuple):
@@ -339,9 +331,15 @@ def least_noise(
             one = search.one(value)
             scales = {} if one.known is None else one.known.scales
             return ReleasePlan(
-                entry.name, search.settings(value), dict.fromkeys(names, value),
-                releases, delta, search.proof(value), composed(one, 1, delta), scales,
-            )  # fmt: skip
+                entry.name,
+                search.settings(value),
+                dict.fromkeys(names, value),
+                releases,
+                delta,
+                search.proof(value),
+                composed(one, 1, delta),
+                scales,
+            )
     raise InputError(_why_not(search, tried, epsilon))
 
 
@@ -355,9 +353,7 @@ def _why_not(search: _Search, tried: list[str], epsilon: float) -> str:
         )
     fixed = [n for opened in _OPEN for n in opened.names if n in search.given]
     if fixed:
-        return (
-            f"nothing is left to find for {entry.name}; leave out {' and '.join(fixed)}"
-        )
+        return f"nothing is left to find for {entry.name}; leave out {' and '.join(fixed)}"
     return (
         f"of {entry.name} no pure epsilon or Renyi curve is known with these settings at "
         f"delta = {delta:g}, so that no plan follows"

@@ -12,13 +12,7 @@ from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
 from jaxsel.questions.account import TuningCost
 from jaxsel.questions.compose import CompositionCost
-from jaxsel.reports.reading import (
-    both_parts,
-    plan_subject,
-    read_json,
-    read_search,
-    search_subject,
-)
+from jaxsel.reports.reading import both_parts, plan_subject, read_json, read_search, search_subject
 from jaxsel.reports.report import Report
 from jaxsel.reports.statement import Part, Subject, state
 
@@ -84,10 +78,7 @@ def _account_subject(of: TuningCost, guarantee: BaseGuarantee) -> Subject:
             "give more noise"
         )
     validation = Release(gaussian(of.score_noise), of.law)
-    parts = (
-        Part("training records", (training,)),
-        Part("validation records", (validation,)),
-    )
+    parts = (Part("training records", (training,)), Part("validation records", (validation,)))
     return both_parts("account", parts, of.delta, (of.best, of.scores), relation)
 
 
@@ -97,6 +88,5 @@ def _record_subject(record: Mapping[str, Any]) -> Subject:
     if "law" in record:
         return plan_subject(record)
     raise InputError(
-        "that is neither a plan (jaxsel plan --json) nor a finished search (jaxsel tune "
-        "--json)"
+        "that is neither a plan (jaxsel plan --json) nor a finished search (jaxsel tune --json)"
     )

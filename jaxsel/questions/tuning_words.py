@@ -51,9 +51,9 @@ def lacking(delta: float, needed: Needed | None, what: str, more: str) -> str:
             "No epsilon is proved at delta = 0: a run is not pure. Take delta > 0, "
             "or runs with pure privacy."
         )
-    pure = "with delta = 0" if needed.run == 0.0 else (
-        f"with delta <= {digits_down(needed.run, 3):g}"
-    )  # fmt: skip
+    pure = (
+        "with delta = 0" if needed.run == 0.0 else (f"with delta <= {digits_down(needed.run, 3):g}")
+    )
     start = (
         f"No epsilon is proved at delta = {delta:g}: one run fails with probability "
         f"{needed.failure:.3g}, and {more} more often. "
@@ -69,9 +69,10 @@ Bound = TypeVar("Bound", bound=ProvenEpsilon | ProvenDelta)
 def saying_something(bounds: Sequence[Bound]) -> list[Bound]:
     """Those that say something: an epsilon that is finite, or a delta below 1."""
     return [
-        bound for bound in bounds
+        bound
+        for bound in bounds
         if bound[0] < (1.0 if isinstance(bound, ProvenDelta) else math.inf)
-    ]  # fmt: skip
+    ]
 
 
 def with_bounds(
@@ -85,8 +86,4 @@ def with_bounds(
 
 def search(base: str, law: Repetitions) -> dict[str, Any]:
     """What is tuned, by names and numbers, ready for JSON."""
-    return {
-        "base": base,
-        "repetitions": describe(law),
-        "mean_repetitions": law.mean,
-    }
+    return {"base": base, "repetitions": describe(law), "mean_repetitions": law.mean}

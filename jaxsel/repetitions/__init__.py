@@ -4,20 +4,9 @@ A law is a :class:`Repetitions` record of numbers and pure functions, made by a 
 of its family, by :func:`from_mean`, or from text by :func:`parse`.
 """
 
-from jaxsel.repetitions.choose import (
-    FAMILIES,
-    as_law,
-    describe,
-    from_mean,
-    parse,
-    save,
-)
+from jaxsel.repetitions.choose import FAMILIES, as_law, describe, from_mean, parse, save
 from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
-from jaxsel.repetitions.negative_binomial import (
-    geometric,
-    logarithmic,
-    truncated_negative_binomial,
-)
+from jaxsel.repetitions.negative_binomial import geometric, logarithmic, truncated_negative_binomial
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.restricted import capped, conditioned
 from jaxsel.repetitions.summaries import (

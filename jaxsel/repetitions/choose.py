@@ -9,13 +9,7 @@ from typing import NamedTuple
 from scipy import optimize
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.domains import (
-    Domain,
-    nearest,
-    number,
-    parameters,
-    positive,
-)
+from jaxsel.language.domains import Domain, nearest, number, parameters, positive
 from jaxsel.repetitions import files
 from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
 from jaxsel.repetitions.negative_binomial import (
@@ -182,17 +176,11 @@ def from_mean(family: str, mean: float, **fixed: float) -> Repetitions:
     if set(fixed) != set(entry.fixed):
         needed = ", ".join(entry.fixed) or "nothing else"
         given = ", ".join(fixed) or "nothing"
-        raise InputError(
-            f"{name} by its mean needs {needed} beside the mean; {given} was given"
-        )
+        raise InputError(f"{name} by its mean needs {needed} beside the mean; {given} was given")
     mean = _MEAN.read("mean", mean)
     if name == "point_mass" and mean != math.floor(mean):
-        raise InputError(
-            f"mean is {mean}; a fixed number of runs is a whole number >= 1"
-        )
-    given = {
-        key: entry.parameters[key].read(key, value) for key, value in fixed.items()
-    }
+        raise InputError(f"mean is {mean}; a fixed number of runs is a whole number >= 1")
+    given = {key: entry.parameters[key].read(key, value) for key, value in fixed.items()}
     return entry.with_mean(mean, **given)
 
 
@@ -216,9 +204,7 @@ def parse(text: str) -> Repetitions:
         law, restrictions = _table(text, _items(text, tail, "COUNT=PROBABILITY, ..."))
     else:
         name, entry = _family(name)
-        law, restrictions = _of_family(
-            name, entry, text, _items(text, tail, _usage(name))
-        )
+        law, restrictions = _of_family(name, entry, text, _items(text, tail, _usage(name)))
     for key, value in restrictions.items():
         law = _RESTRICTIONS[key](law, value)  # type: ignore[arg-type]
     return law
@@ -259,8 +245,7 @@ def _items(text: str, tail: str, usage: str) -> dict[str, str]:
         if not equals or key in written:
             name = text.partition(":")[0].strip()
             raise InputError(
-                f"{item!r} in {_shortened(text)!r} must be one name=number; {name} takes "
-                f"{usage}"
+                f"{item!r} in {_shortened(text)!r} must be one name=number; {name} takes {usage}"
             )
         written[key] = value
     return written
@@ -273,9 +258,7 @@ def _shortened(text: str) -> str:
 def _restrictions(written: dict[str, str]) -> dict[str, float]:
     """Takes them out of what is written."""
     return {
-        key: _LIMITS[key].read(key, written.pop(key))
-        for key in [*written]
-        if key in _RESTRICTIONS
+        key: _LIMITS[key].read(key, written.pop(key)) for key in [*written] if key in _RESTRICTIONS
     }
 
 

@@ -87,9 +87,7 @@ def poisson(mean: Annotated[float, positive("E[K], in base runs")]) -> Repetitio
         near = count * (x - np.log1p(np.where(np.abs(x) < 0.5, x, 0.0)))
         far = count * np.log(count) - count * log_mean + mean - count
         deviance = np.where(np.abs(x) < 0.5, near, far)
-        log_positive = (
-            -deviance - 0.5 * np.log(2.0 * np.pi * count) - stirling_remainder(count)
-        )
+        log_positive = -deviance - 0.5 * np.log(2.0 * np.pi * count) - stirling_remainder(count)
         return np.exp(np.where(k == 0, -mean, log_positive))
 
     def tail(k: np.ndarray, upper: bool) -> np.ndarray:
@@ -123,9 +121,7 @@ def poisson(mean: Annotated[float, positive("E[K], in base runs")]) -> Repetitio
 @validated
 def binomial(
     count: Rounds,
-    probability: Annotated[
-        float, number("that each of them happens", above=0.0, at_most=1.0)
-    ],
+    probability: Annotated[float, number("that each of them happens", above=0.0, at_most=1.0)],
 ) -> Repetitions:
     """K ~ Bin(count, probability); f(1 - u) = (1 - probability u)^count.
 
@@ -150,9 +146,7 @@ def binomial(
         # log(1 - p u) = log((1 - p) + p x)
         with np.errstate(divide="ignore"):
             return np.where(
-                p * u < 0.5,
-                np.log1p(-np.minimum(p * u, 0.5)),
-                np.log((1.0 - p) + p * x),
+                p * u < 0.5, np.log1p(-np.minimum(p * u, 0.5)), np.log((1.0 - p) + p * x)
             )
 
     return build(
@@ -224,9 +218,7 @@ def _mixed_gap(count: int, gamma: float, x: np.ndarray, u: np.ndarray) -> np.nda
 @validated
 def beta_binomial(
     count: Rounds,
-    gamma: Annotated[
-        float, positive("exponent of the prior of p, no stopping probability")
-    ],
+    gamma: Annotated[float, positive("exponent of the prior of p, no stopping probability")],
 ) -> Repetitions:
     r"""K ~ Bin(count, p) where p = U^(1/gamma), U uniform, is drawn once.
 
@@ -290,9 +282,7 @@ def beta_binomial(
         survival=lambda k: -np.expm1(log_cdf(k)),
         pgf=lambda x, u: np.exp(_log_mixed_power(count, gamma, x, u)),
         gap=lambda x, u: _mixed_gap(count, gamma, x, u),
-        log_derivative=lambda x, u: (
-            math.log(mean) + _log_mixed_power(count - 1, gamma + 1.0, x, u)
-        ),
+        log_derivative=lambda x, u: math.log(mean) + _log_mixed_power(count - 1, gamma + 1.0, x, u),
         mean=mean,
         variance=mean * (1.0 + gamma + count) / ((gamma + 1.0) * (gamma + 2.0)),
         probability_zero=math.exp(log_zero),

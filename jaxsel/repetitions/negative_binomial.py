@@ -13,10 +13,7 @@ from jaxsel.repetitions.special import exprel_difference, log_beta, log_exprel
 SMALLEST_GAMMA = 1e-300  # 1/gamma must be a finite float64
 
 Shape = Annotated[float, number("shape; 1 is geometric, 0 logarithmic", above=-1.0)]
-Stop = Annotated[
-    float,
-    number("the smaller, the more runs", at_least=SMALLEST_GAMMA, below=1.0),
-]
+Stop = Annotated[float, number("the smaller, the more runs", at_least=SMALLEST_GAMMA, below=1.0)]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
@@ -110,11 +107,7 @@ def truncated_negative_binomial(eta: Shape, gamma: Stop) -> Repetitions:
     def pmf(k: np.ndarray) -> np.ndarray:
         # Gamma(k+eta)/(Gamma(1+eta) k!) = 1/(B(k, 1+eta) k (k+eta))
         return np.exp(
-            k * log_one_minus_gamma
-            + log_c
-            - log_beta(k, 1.0 + eta)
-            - np.log(k)
-            - np.log(k + eta)
+            k * log_one_minus_gamma + log_c - log_beta(k, 1.0 + eta) - np.log(k) - np.log(k + eta)
         )
 
     gamma_to_eta = math.exp(-eta * log_inverse_gamma) if eta > 0 else 1.0
@@ -145,15 +138,11 @@ def truncated_negative_binomial(eta: Shape, gamma: Stop) -> Repetitions:
         # z = -log(1 - (1-gamma) x)
         part = (1.0 - gamma) * x
         z = np.where(
-            part < 0.5,
-            -np.log1p(-np.minimum(part, 0.5)),
-            -np.log(gamma + (1.0 - gamma) * u),
+            part < 0.5, -np.log1p(-np.minimum(part, 0.5)), -np.log(gamma + (1.0 - gamma) * u)
         )
         value = np.exp(-eta * log_ratio(u)) * z * special.exprel(-eta * z)
         complement = gap(x, u)
-        return np.where(
-            complement < 0.5, 1.0 - complement, value / (log_inverse_gamma * scale)
-        )
+        return np.where(complement < 0.5, 1.0 - complement, value / (log_inverse_gamma * scale))
 
     def log_derivative(x: np.ndarray, u: np.ndarray) -> np.ndarray:
         return log_mean - (eta + 1.0) * log_ratio(u)

@@ -73,9 +73,7 @@ class Repetitions(NamedTuple):
         given = ", ".join(f"{key}={value:g}" for key, value in self.parameters.items())
         if len(self.parameters) > 8:
             given = f"{len(self.parameters)} counts"
-        of = (
-            f" of another: {self.inner.summary().sentence[10:-1]}" if self.inner else ""
-        )
+        of = f" of another: {self.inner.summary().sentence[10:-1]}" if self.inner else ""
         rows = [
             ["E[K]", self.mean],
             ["Var[K]", self.variance],

@@ -57,9 +57,7 @@ def _from_table(
     )
 
 
-CONDITIONED: Domain = whole(
-    "largest K; the law given that it is not exceeded", at_least=0
-)
+CONDITIONED: Domain = whole("largest K; the law given that it is not exceeded", at_least=0)
 CAPPED: Domain = whole("largest K; a hard stop", at_least=1)
 
 
@@ -84,9 +82,7 @@ def conditioned(law: Repetitions, maximum: int) -> Repetitions:
     """
     maximum = CONDITIONED.read("maximum", maximum)
     if law.maximum is not None and law.maximum <= maximum:
-        return law._replace(
-            family="conditioned", parameters={"maximum": maximum}, inner=law
-        )
+        return law._replace(family="conditioned", parameters={"maximum": maximum}, inner=law)
     _check_table("conditioned", maximum)
     probabilities = np.asarray(law.pmf(np.arange(maximum + 1)))
     # Subnormal tables would lose their digits; scale before the sum can underflow.
@@ -96,9 +92,7 @@ def conditioned(law: Repetitions, maximum: int) -> Repetitions:
             f"maximum is {maximum}; the law of K never stays that low (P[K <= maximum] "
             "is 0 or below 1e-290), so choose a larger maximum"
         )
-    return _from_table(
-        "conditioned", law, maximum, probabilities / np.sum(probabilities)
-    )
+    return _from_table("conditioned", law, maximum, probabilities / np.sum(probabilities))
 
 
 def capped(law: Repetitions, maximum: int) -> Repetitions:
@@ -119,11 +113,7 @@ def capped(law: Repetitions, maximum: int) -> Repetitions:
     maximum = CAPPED.read("maximum", maximum)
     if law.maximum is not None and law.maximum <= maximum:
         return law._replace(family="capped", parameters={"maximum": maximum}, inner=law)
-    if (
-        law.family == "truncated_negative_binomial"
-        and law.parameters["eta"] == 1
-        and maximum > 1
-    ):
+    if law.family == "truncated_negative_binomial" and law.parameters["eta"] == 1 and maximum > 1:
         return _capped_geometric(law, maximum)
     _check_table("capped", maximum)
     probabilities = np.asarray(law.pmf(np.arange(maximum + 1)))
@@ -185,11 +175,7 @@ def _capped_geometric(law: Repetitions, maximum: int) -> Repetitions:
         second = (
             2.0
             * (1.0 - gamma)
-            * float(
-                _weighted_geometric_sum(
-                    limit - 1.0, np.asarray(gamma), np.asarray(log_stay)
-                )
-            )
+            * float(_weighted_geometric_sum(limit - 1.0, np.asarray(gamma), np.asarray(log_stay)))
         )
         variance = second + mean - mean * mean
 

@@ -24,9 +24,7 @@ def stirling_remainder(z: np.ndarray) -> np.ndarray:
     large = np.maximum(z, 10.0)  # at 10 the first omitted term is below 1e-15
     series = np.polyval(_STIRLING, 1.0 / (large * large)) / large
     small = np.minimum(z, 10.0)
-    direct = special.gammaln(small) - (
-        (small - 0.5) * np.log(small) - small + _HALF_LOG_TWO_PI
-    )
+    direct = special.gammaln(small) - ((small - 0.5) * np.log(small) - small + _HALF_LOG_TWO_PI)
     return np.where(z < 10.0, direct, series)
 
 
@@ -40,9 +38,7 @@ def log_beta(a: object, b: object) -> np.ndarray:
         np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     )
     small, large = np.minimum(first, second), np.maximum(first, second)
-    direct = (
-        special.gammaln(small) + special.gammaln(large) - special.gammaln(small + large)
-    )
+    direct = special.gammaln(small) + special.gammaln(large) - special.gammaln(small + large)
     asymptotic = (
         special.gammaln(small)
         + stirling_remainder(large)

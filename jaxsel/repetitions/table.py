@@ -21,9 +21,7 @@ def _checked(counts: ArrayLike, probabilities: ArrayLike) -> tuple[np.ndarray, .
         k = np.asarray(counts, dtype=np.float64)
         p = np.asarray(probabilities, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(
-            "counts and probabilities of a law of K must be numbers"
-        ) from None
+        raise InputError("counts and probabilities of a law of K must be numbers") from None
     if k.ndim != 1 or k.shape != p.shape or k.size == 0:
         raise InputError(
             f"a law of K needs one probability for each count; there are {k.size} counts "

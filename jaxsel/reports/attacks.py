@@ -12,11 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.accounting.single_run.dominating import (
-    DominatingPair,
-    pair_delta,
-    pair_tradeoff,
-)
+from jaxsel.accounting.single_run.dominating import DominatingPair, pair_delta, pair_tradeoff
 from jaxsel.host.errors import InputError
 
 FLOOR = 1e-12
@@ -91,11 +87,6 @@ def gaussian_mu(pairs: Sequence[DominatingPair], floor: float = FLOOR) -> float:
 
 def floor_of(pairs: Sequence[DominatingPair]) -> float:
     """The least floor at which a Gaussian is asked for: twice what may be lost whole."""
-    lost = max(
-        float(np.sum(pair.second[pair.loss == -math.inf], initial=0.0))
-        for pair in pairs
-    )
-    lost = max(
-        lost, *(float(np.sum(pair.first[pair.loss == math.inf])) for pair in pairs)
-    )
+    lost = max(float(np.sum(pair.second[pair.loss == -math.inf], initial=0.0)) for pair in pairs)
+    lost = max(lost, *(float(np.sum(pair.first[pair.loss == math.inf])) for pair in pairs))
     return max(FLOOR, 2.0 * lost)

@@ -102,10 +102,13 @@ def _released(statement: Statement) -> str:
             "not depend on the data."
         )
     zero = max(
-        (each.repetitions.probability_zero for each in statement.searches if
-         each.repetitions is not None),
+        (
+            each.repetitions.probability_zero
+            for each in statement.searches
+            if each.repetitions is not None
+        ),
         default=0.0,
-    )  # fmt: skip
+    )
     if zero > _RARE:
         each = (
             "In a search, with"

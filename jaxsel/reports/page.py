@@ -68,10 +68,15 @@ def escaped(text: str) -> str:
 def _pictures(statement: Statement) -> str:
     subject = statement.subject
     drawn = proof.Drawn(
-        subject.proof.epsilon, subject.delta, statement.epsilons, statement.deltas,
-        statement.false_positives, statement.true_positives, statement.rates,
+        subject.proof.epsilon,
+        subject.delta,
+        statement.epsilons,
+        statement.deltas,
+        statement.false_positives,
+        statement.true_positives,
+        statement.rates,
         statement.mu,
-    )  # fmt: skip
+    )
     colours = {
         proof.PROVEN["color"]: "var(--proven)",
         proof.GAUSSIAN["color"]: "var(--gaussian)",

@@ -53,9 +53,7 @@ def read_search(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path).expanduser()
     if not path.is_dir():
-        return read_json(
-            path, "the folder of a search, or what jaxsel tune --json says"
-        )
+        return read_json(path, "the folder of a search, or what jaxsel tune --json says")
     if not (path / RELEASE).exists():
         if any((path / name).exists() for name in _UNFINISHED):
             raise InputError(
@@ -145,9 +143,7 @@ def plan_subject(record: Mapping[str, Any]) -> Subject:
 
 
 def _delta(record: Mapping[str, Any], what: str) -> float:
-    return check_interval(
-        "delta", _field(record, "delta", float, what), 0.0, 1.0, low_open=False
-    )
+    return check_interval("delta", _field(record, "delta", float, what), 0.0, 1.0, low_open=False)
 
 
 def search_subject(record: Mapping[str, Any]) -> Subject:
@@ -163,9 +159,7 @@ def search_subject(record: Mapping[str, Any]) -> Subject:
     delta = _delta(record, what)
     epsilon = _field(record, "epsilon", float, what)
     noise = _field(record, "score_noise", float, what)
-    theorem, statement = (
-        _field(record, name, str, what) for name in ("theorem", "statement")
-    )
+    theorem, statement = (_field(record, name, str, what) for name in ("theorem", "statement"))
     base = record.get("base")
     if base is None:  # candidates of different privacy: the theorem gives one point
         training = Release(_MIXED, law)
@@ -175,10 +169,7 @@ def search_subject(record: Mapping[str, Any]) -> Subject:
         training, proof = _proved(base, law, delta, epsilon, what)
     count = f"gaussian:noise_multiplier={noise!r}"
     validation, other = _proved(count, law, delta, epsilon, what)
-    parts = (
-        Part("training images", (training,)),
-        Part("validation images", (validation,)),
-    )
+    parts = (Part("training images", (training,)), Part("validation images", (validation,)))
     relation = ADD_OR_REMOVE_ONE if base is None else training.base.relation
     return both_parts("search", parts, delta, (proof, other), relation, _winner(record))
 

@@ -118,8 +118,7 @@ class Statement(NamedTuple):
             "gaussian_mu": self.mu,
             "gaussian_floor": self.floor,
             "true_positive_rates": [
-                {"false_positive_rate": fpr, "true_positive_rate": tpr}
-                for fpr, tpr in self.rates
+                {"false_positive_rate": fpr, "true_positive_rate": tpr} for fpr, tpr in self.rates
             ],
             "advantage": self.advantage,
             "facts": dict(subject.facts),

@@ -24,8 +24,7 @@ REFERENCES = {
     "Mironov 2017": "I. Mironov. Rényi Differential Privacy. CSF 2017.",
     "Dwork & Roth 2014": "C. Dwork and A. Roth. The Algorithmic Foundations of "
     "Differential Privacy. 2014.",
-    "jaxsel": "jaxsel: docs/envelope.md, docs/priced.md and docs/composition.md have the "
-    "proofs.",
+    "jaxsel": "jaxsel: docs/envelope.md, docs/priced.md and docs/composition.md have the proofs.",
 }
 """What the sources of theorems cite, in full."""
 
@@ -67,9 +66,7 @@ def base_words(name: str) -> str:
     if family not in ("points", "opacus"):
         values = values.replace("_", " ").replace("=", " = ")
     values = re.sub(
-        r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])",
-        lambda found: f"{float(found[0]):.6g}",
-        values,
+        r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])", lambda found: f"{float(found[0]):.6g}", values
     )
     if len(values) > _LONGEST:
         values = values[: _LONGEST - 1] + "…"
@@ -95,10 +92,7 @@ def law_words(law: Repetitions) -> str:
         case "binomial":
             return f"binomial of {values['count']:g} with {mean}"
         case "beta_binomial":
-            return (
-                f"beta-binomial (τ = {values['count']:g}, γ = {values['gamma']:g}) with "
-                f"{mean}"
-            )
+            return f"beta-binomial (τ = {values['count']:g}, γ = {values['gamma']:g}) with {mean}"
         case "pmf":
             return f"a table of {len(values)} values with {mean}"
     return f"{law.family.replace('_', ' ')} with {mean}"

@@ -51,9 +51,7 @@ def in_order(named: Sequence[tuple[str, Shard]]) -> list[int]:
     missing = [str(index) for index in range(count) if index not in places]
     if missing:
         more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
-        raise InputError(
-            f"of {count} shards, these are missing: {', '.join(missing[:8])}{more}"
-        )
+        raise InputError(f"of {count} shards, these are missing: {', '.join(missing[:8])}{more}")
     return [places[index] for index in range(count)]
 
 
@@ -94,10 +92,7 @@ def share(shard: Shard, cells: int, first: int, last: int) -> tuple[Part, ...]:
 
 
 def _cut(shard: Shard, length: int) -> Range:
-    return (
-        shard.index * length // shard.count,
-        (shard.index + 1) * length // shard.count,
-    )
+    return (shard.index * length // shard.count, (shard.index + 1) * length // shard.count)
 
 
 def cover(first: int, last: int, ranges: Iterable[Range]) -> tuple[Range, ...]:

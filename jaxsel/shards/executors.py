@@ -83,9 +83,7 @@ def dask(address: str) -> Iterator[Any]:
     try:
         from distributed import Client, KilledWorker
     except ImportError:
-        raise InputError(
-            'Dask is not installed; run pip install "jaxsel[dask]"'
-        ) from None
+        raise InputError('Dask is not installed; run pip install "jaxsel[dask]"') from None
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     # Of an address in another form Dask raises what it stumbles over.
@@ -132,9 +130,7 @@ class _Task(NamedTuple):
     future: Any  # of the standard library, or of Dask
 
 
-def _mapped(
-    work: Work, start: Counted, save: Save, *, executor: Any, tasks: int
-) -> Counted:
+def _mapped(work: Work, start: Counted, save: Save, *, executor: Any, tasks: int) -> Counted:
     """Counts a piece of work by tasks, added up in the order of their trials."""
     sent = _packed(work)
     block_size = engine.block_size(work.performance)
@@ -179,17 +175,13 @@ def _packed(work: Work) -> bytes:
     try:
         import cloudpickle
     except ImportError:
-        raise InputError(
-            'executors need cloudpickle; run pip install "jaxsel[dask]"'
-        ) from None
+        raise InputError('executors need cloudpickle; run pip install "jaxsel[dask]"') from None
     # A worker has devices of its own.
     performance = work.performance._replace(devices=None)
     try:
         return cloudpickle.dumps(work._replace(progress=False, performance=performance))
     except Exception as error:
-        raise InputError(
-            f"{work.mechanism.name} cannot be sent to a worker: {error}"
-        ) from error
+        raise InputError(f"{work.mechanism.name} cannot be sent to a worker: {error}") from error
 
 
 # Workers see the same bytes again and again: one mechanism, one compiled program.

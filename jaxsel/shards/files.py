@@ -110,9 +110,7 @@ class ShardFile:
                 "trials": sum(
                     each.done * (part.cells.stop - part.cells.start)
                     for step, counted in run.steps.items()
-                    for part, each in zip(
-                        share(self.shard, run.cells, *step), counted, strict=True
-                    )
+                    for part, each in zip(share(self.shard, run.cells, *step), counted, strict=True)
                     if each is not None
                 ),
             }
@@ -152,16 +150,14 @@ def write(save: records.Save, file: ShardFile) -> None:
                     arrays[f"{key}_{len(steps) - 1}_{i}_{j}"] = leaf
         kept.append(
             {
-                "configuration": dict(run.configuration), "labels": list(run.labels),
-                "cells": run.cells, "steps": steps,
+                "configuration": dict(run.configuration),
+                "labels": list(run.labels),
+                "cells": run.cells,
+                "steps": steps,
             }
-        )  # fmt: skip
+        )
     trials = None if file.command is None else file.command.trials
-    save(
-        arrays=arrays,
-        configuration=file.identity,
-        attributes={"runs": kept, "trials": trials},
-    )
+    save(arrays=arrays, configuration=file.identity, attributes={"runs": kept, "trials": trials})
 
 
 def read(path: Path, identity: Mapping[str, Any] | None = None) -> ShardFile:

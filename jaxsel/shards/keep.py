@@ -46,9 +46,7 @@ def keeping(
 
         def count(work: Work, given: str | Path | None) -> Tallies:
             if given is not None:
-                raise InputError(
-                    "a run inside a shard has no record of its own; leave record out"
-                )
+                raise InputError("a run inside a shard has no record of its own; leave record out")
             return _count(found, work, lambda: write(save, found))
 
         with run_by(count):

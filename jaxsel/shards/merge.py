@@ -107,9 +107,7 @@ def _merged(files: list[ShardFile], work: Work) -> Tallies:
             for part, counted in zip(parts, run.steps[step], strict=True):
                 assert counted is not None  # it is finished
                 piece = work.part(*part)
-                whole = engine.restored(
-                    counted, piece, engine.zeros(piece), str(file.path)
-                )
+                whole = engine.restored(counted, piece, engine.zeros(piece), str(file.path))
                 add(values, part, whole)
                 seconds += whole.seconds
     found = as_tallies(work, Counted(work.last - work.first, values, seconds))

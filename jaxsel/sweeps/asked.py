@@ -48,10 +48,15 @@ class Asked(NamedTuple):
 
 # What a file must have at each of its keys.
 _KINDS: Mapping[str, tuple[type, ...]] = {
-    "sweep": (str,), "settings": (dict,), "measures": (list,), "zip": (list,),
-    "trials": (int, float), "seed": (int,), "delta": (int, float),
+    "sweep": (str,),
+    "settings": (dict,),
+    "measures": (list,),
+    "zip": (list,),
+    "trials": (int, float),
+    "seed": (int,),
+    "delta": (int, float),
     "confidence": (int, float),
-}  # fmt: skip
+}
 
 
 def read_toml(path: str | Path) -> Asked:
@@ -74,9 +79,7 @@ def read_toml(path: str | Path) -> Asked:
             )
         kinds = _KINDS.get(key, (str,))
         if not isinstance(value, kinds) or isinstance(value, bool):
-            raise InputError(
-                f"{path}: {key} is {value!r}; it must be of type {kinds[0].__name__}"
-            )
+            raise InputError(f"{path}: {key} is {value!r}; it must be of type {kinds[0].__name__}")
     if "sweep" not in found:
         raise InputError(f'{path} does not say what to sweep; add sweep = "noisy_max"')
     return Asked(**{"settings": {}, **found})

@@ -80,8 +80,9 @@ def _number(name: str, text: str) -> float:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise InputError(f"{text!r} in {name} is no number; a range is 0:1:5, or "
-                         "1:1000:log13, or 1:5")  # fmt: skip
+        raise InputError(
+            f"{text!r} in {name} is no number; a range is 0:1:5, or 1:1000:log13, or 1:5"
+        )
     return found
 
 
@@ -93,21 +94,22 @@ def _is_range(text: str) -> bool:
 def _range(name: str, text: str, whole: bool) -> list[Value]:
     ends = [part.strip() for part in text.split(":")]
     if len(ends) not in (2, 3):
-        raise InputError(f"{text!r} in {name} is no range; it must look like 0:1:5, "
-                         "1:1000:log13 or 1:5")  # fmt: skip
+        raise InputError(
+            f"{text!r} in {name} is no range; it must look like 0:1:5, 1:1000:log13 or 1:5"
+        )
     low, high = _number(name, ends[0]), _number(name, ends[1])
     if len(ends) == 2:
         if low != round(low) or high != round(high):
-            raise InputError(f"{text!r} in {name} has no number of values; write "
-                             f"{text}:5 for five")  # fmt: skip
+            raise InputError(f"{text!r} in {name} has no number of values; write {text}:5 for five")
         values = np.arange(low, high + 1.0)
         whole = True
     else:
         logarithmic = ends[2].startswith("log")
         count = _number(name, ends[2].removeprefix("log"))
         if count != round(count) or not 1 <= count <= MOST:
-            raise InputError(f"{text!r} in {name} asks for {ends[2]} values; it must be "
-                             "a whole number >= 1")  # fmt: skip
+            raise InputError(
+                f"{text!r} in {name} asks for {ends[2]} values; it must be a whole number >= 1"
+            )
         if logarithmic and min(low, high) <= 0.0:
             raise InputError(f"{text!r} in {name} is logarithmic, and must be above 0")
         space = np.geomspace if logarithmic else np.linspace
@@ -166,9 +168,7 @@ def values_of(name: str, given: Any, domain: Domain) -> tuple[Value, ...]:
         found = _from_text(name, given, domain)
     elif isinstance(domain, Numbers) and not _is_nested(given):
         found = [given]
-    elif isinstance(given, list | tuple | np.ndarray | range) and not hasattr(
-        given, "_fields"
-    ):
+    elif isinstance(given, list | tuple | np.ndarray | range) and not hasattr(given, "_fields"):
         found = list(given)
     else:
         found = [given]
@@ -177,9 +177,7 @@ def values_of(name: str, given: Any, domain: Domain) -> tuple[Value, ...]:
     kept = tuple(_as_given(_written(value), domain) for value in found)
     for value in kept:
         domain.read(name, value)
-    twice = (
-        [value for value in kept if kept.count(value) > 1] if len(kept) < 1e4 else []
-    )
+    twice = [value for value in kept if kept.count(value) > 1] if len(kept) < 1e4 else []
     if twice:
         raise InputError(f"{name} has {twice[0]} twice; each value belongs there once")
     return kept
@@ -209,9 +207,7 @@ def read_grid(
       InputError: as ``values_of``; or for zipped names of unequal lengths, or too many
         cells.
     """
-    found = {
-        name: values_of(name, value, domain_of(name)) for name, value in given.items()
-    }
+    found = {name: values_of(name, value, domain_of(name)) for name, value in given.items()}
     groups = _groups(found, zipped)
     axes, fixed = [], {}
     for names in groups:
@@ -233,9 +229,7 @@ def _groups(
     for group in zipped:
         for name in group:
             if name not in found:
-                raise InputError(
-                    f"zipped is {name!r}, which has no values{nearest(name, found)}"
-                )
+                raise InputError(f"zipped is {name!r}, which has no values{nearest(name, found)}")
             if name in together:
                 raise InputError(f"{name} is zipped twice")
             together[name] = tuple(group)

@@ -39,10 +39,7 @@ class Cell(NamedTuple):
 
 
 def make_cell(
-    subject: Subject,
-    point: Mapping[str, Value],
-    seed: int,
-    place: Place = Place({}, {}),
+    subject: Subject, point: Mapping[str, Value], seed: int, place: Place = Place({}, {})
 ) -> Cell:
     """The cell of a point; its own seed, if it has one, wins.
 
@@ -86,9 +83,7 @@ def own_item(cell: Cell, trials: int) -> Item:
     if cell.address is not None:
         more, number = cell.address
         key, seed = f"{key} at {more}, {number}", seed + more
-    return Item(
-        key, mechanism, data, params, seed, 0, trials, number, cell.built.statistic
-    )
+    return Item(key, mechanism, data, params, seed, 0, trials, number, cell.built.statistic)
 
 
 class PairItems(NamedTuple):
@@ -124,14 +119,18 @@ def pair_items(cell: Cell, trials: int) -> list[PairItems]:
         sides = {"data": pair.data, "neighbour": pair.neighbour}
         one, other = (
             Item(
-                f"{pair.name} {side} {cell.key}", built.mechanism, data, pair.params,
-                cell.seed, first, last,
+                f"{pair.name} {side} {cell.key}",
+                built.mechanism,
+                data,
+                pair.params,
+                cell.seed,
+                first,
+                last,
             )
             for side, data in sides.items()
-        )  # fmt: skip
+        )
         return one, other
 
     return [
-        PairItems(pair, items(pair, 0, half), items(pair, half, trials))
-        for pair in built.pairs()
+        PairItems(pair, items(pair, 0, half), items(pair, half, trials)) for pair in built.pairs()
     ]

@@ -70,21 +70,13 @@ def _utilities(known: _Known) -> dict[str, list[_Column]]:
     rows = []
     for cell in known.cells:
         assert cell.built is not None
-        rows.append(
-            estimates(
-                cell.built, known.counts(cell), _law(cell), known.options.confidence
-            )
-        )
+        rows.append(estimates(cell.built, known.counts(cell), _law(cell), known.options.confidence))
     return {
         name: [
             ("", "", [row[name].value if name in row else np.nan for row in rows]),
             ("_low", "", [row[name].low if name in row else np.nan for row in rows]),
             ("_high", "", [row[name].high if name in row else np.nan for row in rows]),
-            (
-                "_exact",
-                "",
-                [row[name].exact if name in row else np.nan for row in rows],
-            ),
+            ("_exact", "", [row[name].exact if name in row else np.nan for row in rows]),
         ]
         for name in dict.fromkeys(name for row in rows for name in row)
     }
@@ -106,9 +98,7 @@ def _frequency(known: _Known) -> list[_Column]:
         counts, law = known.counts(cell), _law(cell)
         low, high = clopper_pearson(counts, counts.sum(), known.options.confidence)
         exact = np.full(counts.size, np.nan) if law is None else law
-        for suffix, values in zip(
-            columns, (counts / counts.sum(), low, high, exact), strict=True
-        ):
+        for suffix, values in zip(columns, (counts / counts.sum(), low, high, exact), strict=True):
             columns[suffix].append(_labelled(cell, values))
     return [(suffix, "outcome", values) for suffix, values in columns.items()]
 
@@ -122,11 +112,14 @@ def _audited(known: _Known) -> list[_Column]:
         confidence = 1.0 - (1.0 - known.options.confidence) / len(pairs)
         lower = [
             audit_tallies(
-                cell.built, each.pair, **each.tallies(known.store),
-                delta=known.options.delta, confidence=confidence,
+                cell.built,
+                each.pair,
+                **each.tallies(known.store),
+                delta=known.options.delta,
+                confidence=confidence,
             ).bound.lower
             for each in pairs
-        ]  # fmt: skip
+        ]
         found.append(max(lower))
     return [("", "", found)]
 
@@ -188,9 +181,7 @@ def _arrays(
     for name in rows[0] if rows else ():
         values = [np.asarray(row[name]) for row in rows]
         if len({value.shape for value in values}) > 1:
-            raise InputError(
-                f"{name} has another shape in another cell; give it one shape in all"
-            )
+            raise InputError(f"{name} has another shape in another cell; give it one shape in all")
         own = tuple(f"{name}_{axis}" for axis in range(values[0].ndim))
         yield name, own, np.stack(values)
 
@@ -205,9 +196,11 @@ def _spread(rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray]:
 
 
 _SUFFIXES = {
-    "_low": "lower end of the interval", "_high": "upper end of the interval",
-    "_exact": "exact value", "_theorem": "theorem",
-}  # fmt: skip
+    "_low": "lower end of the interval",
+    "_high": "upper end of the interval",
+    "_exact": "exact value",
+    "_theorem": "theorem",
+}
 
 
 def to_dataset(
@@ -252,17 +245,14 @@ def to_dataset(
     for measure, columns in zip(others, _columns(others, known).values(), strict=True):
         for suffix, extra, values in columns:
             attrs: dict[str, Any] = {
-                "long_name": measure.title
-                + (f": {_SUFFIXES[suffix]}" if suffix else ""),
+                "long_name": measure.title + (f": {_SUFFIXES[suffix]}" if suffix else ""),
                 "comment": measure.meaning,
                 "units": measure.units,
                 "kind": measure.kind,
             }
             # What NaN stands for; a count is never missing, nor a theorem's name.
             if suffix != "_theorem" and measure.name != "counts":
-                attrs["missing"] = (
-                    "not known" if suffix == "_exact" else measure.missing
-                )
+                attrs["missing"] = "not known" if suffix == "_exact" else measure.missing
             if "epsilon" in measure.title:
                 attrs["quantity"] = "epsilon"
             if suffix in ("_low", "_high") or measure.needs == "pairs":
@@ -273,12 +263,8 @@ def to_dataset(
                 shaped = table.reshape(*grid.shape, len(names))
                 variables[measure.name + suffix] = ((*dims, extra), shaped, attrs)
             else:
-                array = np.array(
-                    values, dtype=object if suffix == "_theorem" else float
-                )
-                variables[measure.name + suffix] = (
-                    dims, array.reshape(grid.shape), attrs,
-                )  # fmt: skip
+                array = np.array(values, dtype=object if suffix == "_theorem" else float)
+                variables[measure.name + suffix] = (dims, array.reshape(grid.shape), attrs)
     simulated = any(measure.needs for measure in measures)
     attrs: dict[str, Any] = {
         "title": f"jaxsel sweep of {subject.name}",

@@ -106,8 +106,11 @@ def _runs(cell: Cell, delta: float) -> dict[str, float]:
 
 
 _FACTS: Mapping[str, Callable[[Cell, float], dict[str, float]]] = {
-    "bounds": _bounds, "attained": _attained, "exact": _exact, "runs": _runs,
-}  # fmt: skip
+    "bounds": _bounds,
+    "attained": _attained,
+    "exact": _exact,
+    "runs": _runs,
+}
 
 
 def code(function: Callable[..., Any] | None) -> str:
@@ -139,6 +142,4 @@ def find_fact(fact: str, cell: Cell, delta: float) -> dict[str, float]:
     if cell.built is None:
         delta = float(cell.values["delta"])
     found = _FACTS[fact](cell, delta)
-    return {
-        name: float(value) for name, value in found.items() if not math.isnan(value)
-    }
+    return {name: float(value) for name, value in found.items() if not math.isnan(value)}

@@ -58,10 +58,7 @@ def write(save: records.Save, state: State, shown: "xr.Dataset | None" = None) -
     title = f"jaxsel sweep of {state.subject}, unfinished"
     kept = list(state.store.values())
     counts = [np.asarray(each.counts, np.int64) for each in kept]
-    items = [
-        [key, each.code, each.form]
-        for (key, _), each in zip(state.store, kept, strict=True)
-    ]
+    items = [[key, each.code, each.form] for (key, _), each in zip(state.store, kept, strict=True)]
     save(
         arrays={
             "first": np.array([first for _, first in state.store], np.int64),

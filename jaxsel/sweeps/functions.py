@@ -108,9 +108,7 @@ def shared_trials(function: Callable[..., Any], trials: int) -> int:
     return max(int(trials * declared(function).share), 2)
 
 
-def counted(
-    *groups: str, after: int = 0, first: int = 0
-) -> Callable[[Place], tuple[int, int]]:
+def counted(*groups: str, after: int = 0, first: int = 0) -> Callable[[Place], tuple[int, int]]:
     """The address of a cell by its place: all others axes number it within its group.
 
     Args:
@@ -259,14 +257,12 @@ class CellFunction(NamedTuple):
             make_pairs=lambda values: trial.pairs,
             guarantee=lambda values, pair: trial.guarantee,
             utility=lambda values, labels: {
-                name: np.asarray(worth, np.float64)
-                for name, worth in trial.utility.items()
+                name: np.asarray(worth, np.float64) for name, worth in trial.utility.items()
             },
         )
         return Built(
-            trial.mechanism, trial.data, trial.params, entry, values,
-            trial.statistic, trial.beside,
-        )  # fmt: skip
+            trial.mechanism, trial.data, trial.params, entry, values, trial.statistic, trial.beside
+        )
 
 
 def read_function(function: Callable[..., Trial]) -> CellFunction:
@@ -310,12 +306,11 @@ def load(text: str) -> Callable[..., Trial]:
     found: Any = getattr(module, name, None)
     if not inspect.isfunction(found):
         known = [
-            each for each, thing in vars(module).items()
+            each
+            for each, thing in vars(module).items()
             if inspect.isfunction(thing) and thing.__module__ == module.__name__
-        ]  # fmt: skip
-        raise InputError(
-            f"{file} has no function {name!r}; it has: {', '.join(known) or 'none'}"
-        )
+        ]
+        raise InputError(f"{file} has no function {name!r}; it has: {', '.join(known) or 'none'}")
     return found
 
 

@@ -46,37 +46,71 @@ _UTILITY = tuple(
     for name, meaning in MEANINGS.items()
 )
 _OUTCOMES = (
-    Measure("counts", "count", "how often each outcome happened", "trials", EXACT,
-            "trials"),
-    Measure("frequency", "frequency", "probability of each outcome", "1", ESTIMATE,
-            "trials"),
-)  # fmt: skip
+    Measure("counts", "count", "how often each outcome happened", "trials", EXACT, "trials"),
+    Measure("frequency", "frequency", "probability of each outcome", "1", ESTIMATE, "trials"),
+)
 _SUMS = (
-    Measure("tallies", "sum", "sums of the function's own statistic, by name", "1", EXACT,
-            "trials"),
-)  # fmt: skip
+    Measure(
+        "tallies", "sum", "sums of the function's own statistic, by name", "1", EXACT, "trials"
+    ),
+)
 _PRIVACY = (
-    Measure("epsilon_bound", "proven epsilon", "smallest epsilon that a theorem proves",
-            "1", UPPER, missing="none proven"),
-    Measure("epsilon_bounds", "proven epsilon", "epsilon that each theorem proves", "1",
-            UPPER, missing="not by this theorem"),
-    Measure("audited", "audited epsilon", "audited lower bound on epsilon, of all "
-            "constructed pairs together", "1", LOWER, "pairs"),
-    Measure("exact_epsilon", "exact epsilon", "exact epsilon on the constructed pairs",
-            "1", EXACT, missing="not known"),
-)  # fmt: skip
+    Measure(
+        "epsilon_bound",
+        "proven epsilon",
+        "smallest epsilon that a theorem proves",
+        "1",
+        UPPER,
+        missing="none proven",
+    ),
+    Measure(
+        "epsilon_bounds",
+        "proven epsilon",
+        "epsilon that each theorem proves",
+        "1",
+        UPPER,
+        missing="not by this theorem",
+    ),
+    Measure(
+        "audited",
+        "audited epsilon",
+        "audited lower bound on epsilon, of all constructed pairs together",
+        "1",
+        LOWER,
+        "pairs",
+    ),
+    Measure(
+        "exact_epsilon",
+        "exact epsilon",
+        "exact epsilon on the constructed pairs",
+        "1",
+        EXACT,
+        missing="not known",
+    ),
+)
 _ACCOUNT = (
     *_PRIVACY[:2],
-    Measure("attained", "attained epsilon", "exact epsilon of one base with this "
-            "guarantee, ranked adversarially: no bound for all is smaller", "1", LOWER),
+    Measure(
+        "attained",
+        "attained epsilon",
+        "exact epsilon of one base with this "
+        "guarantee, ranked adversarially: no bound for all is smaller",
+        "1",
+        LOWER,
+    ),
     Measure("epsilon_single", "epsilon of one run", "of one run, not tuned", "1", UPPER),
-)  # fmt: skip
+)
 _REPETITIONS = (
     Measure("mean_runs", "mean number of runs", "E[K]", "runs", EXACT),
     Measure("no_release", "probability of no run", "P[K = 0]", "1", EXACT),
-    Measure("expected_quantile", "expected quantile", "expected quantile of the best of "
-            "K runs that are all different", "1", EXACT),
-)  # fmt: skip
+    Measure(
+        "expected_quantile",
+        "expected quantile",
+        "expected quantile of the best of K runs that are all different",
+        "1",
+        EXACT,
+    ),
+)
 
 
 def known_measures(subject: Subject, cell: Cell) -> dict[str, Measure]:
@@ -96,9 +130,7 @@ def known_measures(subject: Subject, cell: Cell) -> dict[str, Measure]:
     return {measure.name: measure for measure in found}
 
 
-def find_measures(
-    names: tuple[str, ...], subject: Subject, cell: Cell
-) -> list[Measure]:
+def find_measures(names: tuple[str, ...], subject: Subject, cell: Cell) -> list[Measure]:
     """The measures of these names.
 
     Raises:
@@ -152,10 +184,7 @@ def estimates(
         else:
             exactly = [Fraction(float(value)) for value in worth]
             total, squares = (
-                sum(
-                    int(n) * value**power
-                    for n, value in zip(counts, exactly, strict=True)
-                )
+                sum(int(n) * value**power for n, value in zip(counts, exactly, strict=True))
                 for power in (1, 2)
             )
             ends = float(worth.min()), float(worth.max())

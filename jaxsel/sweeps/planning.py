@@ -84,11 +84,7 @@ def make_plan(
     ]
     chosen = _chosen(tuple(measures), about, cells)
     wanted = dict.fromkeys(FACT_OF[m.name] for m in chosen if m.name in FACT_OF)
-    facts = {
-        fact_key(fact, cell, options.delta): (fact, cell)
-        for fact in wanted
-        for cell in cells
-    }
+    facts = {fact_key(fact, cell, options.delta): (fact, cell) for fact in wanted for cell in cells}
     items = _items(chosen, cells, options.trials)
     return Plan(about, grid, cells, chosen, options, items, facts, zipped)
 
@@ -120,9 +116,7 @@ def _is_proven(cell: Cell) -> bool:
     return any(built.entry.guarantee(built.values, pair) for pair in built.pairs())
 
 
-def _items(
-    measures: Sequence[Measure], cells: Sequence[Cell], trials: int
-) -> list[Item]:
+def _items(measures: Sequence[Measure], cells: Sequence[Cell], trials: int) -> list[Item]:
     """Everything to be simulated."""
     needs = {measure.needs for measure in measures}
     found = [own_item(cell, trials) for cell in cells] if "trials" in needs else []

@@ -73,9 +73,7 @@ def sweep(
         >>> found["success"].dims
         ('epsilon',)
     """
-    plan = make_plan(
-        subject, settings, measures, zipped, trials, seed, delta, confidence
-    )
+    plan = make_plan(subject, settings, measures, zipped, trials, seed, delta, confidence)
     with keeping(_fresh(plan, None), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance)
         found = _dataset(plan, kept.state.store, kept.state.facts)
@@ -154,9 +152,7 @@ def keep_share(
       InputError: as ``sweep``.
     """
     which = read_shard(shard) if isinstance(shard, str) else shard
-    plan = make_plan(
-        subject, settings, measures, zipped, trials, seed, delta, confidence
-    )
+    plan = make_plan(subject, settings, measures, zipped, trials, seed, delta, confidence)
     items = share_of(plan.items, which)
     with keeping(_fresh(plan, which), record) as kept:
         facts = facts_of(plan.facts, which)
@@ -213,12 +209,7 @@ def merged(
 
 def _fresh(plan: Plan, shard: Shard | None) -> State:
     return State(
-        plan.subject.name,
-        known_facts.code(plan.subject.function),
-        {},
-        {},
-        plan.asked(),
-        shard,
+        plan.subject.name, known_facts.code(plan.subject.function), {}, {}, plan.asked(), shard
     )
 
 
@@ -240,14 +231,16 @@ def _do(
     """Finds these facts and simulates these items, whole sweeps and shares alike."""
     _find_facts(plan, facts, kept, progress)
     tally(
-        items, kept.state.store, kept.sometimes, again=again, progress=progress,
+        items,
+        kept.state.store,
+        kept.sometimes,
+        again=again,
+        progress=progress,
         performance=performance,
-    )  # fmt: skip
+    )
 
 
-def _find_facts(
-    plan: Plan, wanted: Collection[str], kept: Going, progress: bool | None
-) -> None:
+def _find_facts(plan: Plan, wanted: Collection[str], kept: Going, progress: bool | None) -> None:
     """Finds what needs no trial, and is not known yet."""
     facts = kept.state.facts
     missing = [key for key in wanted if key not in facts]

@@ -28,9 +28,7 @@ class Call(NamedTuple):
     last: int
 
 
-def next_call(
-    spans: Sequence[Span], budget: int, most_spans: int, whole_blocks: int
-) -> Call:
+def next_call(spans: Sequence[Span], budget: int, most_spans: int, whole_blocks: int) -> Call:
     """The next call: several whole spans of one range, or the beginning of a long one.
 
     Every span of a call begins where the call begins, and the call goes beyond none.

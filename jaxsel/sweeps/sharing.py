@@ -23,18 +23,14 @@ def share_of(items: Sequence[Item], shard: Shard) -> list[Item]:
         size = item.last - item.first
         first, last = max(start - at, 0), min(stop - at, size)
         if first < last:
-            found.append(
-                item._replace(first=item.first + first, last=item.first + last)
-            )
+            found.append(item._replace(first=item.first + first, last=item.first + last))
         at += size
     return found
 
 
 def facts_of(keys: Iterable[str], shard: Shard) -> set[str]:
     """Which facts are this shard's to find: every so many-th."""
-    return {
-        key for number, key in enumerate(keys) if number % shard.count == shard.index
-    }
+    return {key for number, key in enumerate(keys) if number % shard.count == shard.index}
 
 
 def check_parts(parts: Sequence[State]) -> None:

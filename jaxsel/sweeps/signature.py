@@ -35,9 +35,7 @@ def over(*values: Any) -> Any:
     """
     if len(values) == 1 and isinstance(values[0], Mapping):
         if not all(isinstance(name, str) and name for name in values[0]):
-            raise InputError(
-                "an axis of objects names each with a word; give a mapping"
-            )
+            raise InputError("an axis of objects names each with a word; give a mapping")
         values = values[0]  # type: ignore[assignment]
     if not values:
         raise InputError("an axis has no values; give over(...) at least one")
@@ -86,9 +84,7 @@ class Signature(NamedTuple):
           values: of its settings, by name; more are ignored.
           **others: arguments that are no settings.
         """
-        given = {
-            name: _replaced(default, values) for name, default in self.shared.items()
-        }
+        given = {name: _replaced(default, values) for name, default in self.shared.items()}
         names = inspect.signature(self.function).parameters
         own = {name: values[name] for name in names if name in values.keys() - given}
         return self.function(**own, **given, **others)
@@ -116,9 +112,7 @@ def _fields(default: Any) -> Iterator[tuple[str, Domain]]:
             yield field.name, dataclasses.replace(domain, default=value)
 
 
-def read_signature(
-    function: Callable[..., Any], without: Collection[str] = ()
-) -> Signature:
+def read_signature(function: Callable[..., Any], without: Collection[str] = ()) -> Signature:
     """The settings of a function.
 
     Args:
@@ -132,9 +126,7 @@ def read_signature(
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:
-        raise InputError(
-            f"the annotations of {called} cannot be read: {error}"
-        ) from None
+        raise InputError(f"the annotations of {called} cannot be read: {error}") from None
     settings: dict[str, Domain] = {}
     axes, shared = {}, {}
     for name, parameter in inspect.signature(function).parameters.items():

@@ -15,15 +15,7 @@ from jaxsel.accounting.single_run.base_text import parameter_names
 from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
-from jaxsel.language.domains import (
-    Domain,
-    Parsed,
-    nearest,
-    number,
-    parsed,
-    read_values,
-    whole,
-)
+from jaxsel.language.domains import Domain, Parsed, nearest, number, parsed, read_values, whole
 from jaxsel.language.entry import Built, Values
 from jaxsel.repetitions import parse
 from jaxsel.repetitions.choose import all_parameters
@@ -35,15 +27,16 @@ SEED = "seed"
 
 _ACCOUNT_SETTINGS: Mapping[str, Domain] = {
     "base": parsed(
-        guarantee_of, "a base; see jaxsel list bases", "one run",
+        guarantee_of,
+        "a base; see jaxsel list bases",
+        "one run",
         default="gaussian:noise_multiplier=4",
     ),
     "repetitions": parsed(
-        parse, "a law of K; see jaxsel list repetitions", "law of K",
-        default="geometric:mean=10",
+        parse, "a law of K; see jaxsel list repetitions", "law of K", default="geometric:mean=10"
     ),
     "delta": number("of every epsilon", at_least=0.0, below=1.0, default=DELTA),
-}  # fmt: skip
+}
 _SEED = whole("of the trials", at_least=0, at_most=2**64 - 1)
 # A text that parameters are still to be added to cannot be read yet.
 _ANY_TEXT = parsed(str, "text")
@@ -90,9 +83,7 @@ class Subject(NamedTuple):
     measures: tuple[str, ...] = ()
     kept: Collection[str] = ()
 
-    def grid(
-        self, given: Mapping[str, Any], zipped: Sequence[Sequence[str]] = ()
-    ) -> Grid:
+    def grid(self, given: Mapping[str, Any], zipped: Sequence[Sequence[str]] = ()) -> Grid:
         """The grid of the values that are asked for; arguments as for ``read_grid``."""
         asked = {**self.axes, **given}
         # A function's settings come in its own order, those of others as they are given.
@@ -109,8 +100,7 @@ class Subject(NamedTuple):
         if name not in self.names:
             shown = ", ".join(name for name in self.names if "." not in name)
             raise InputError(
-                f"{self.name} has no setting {name!r}{nearest(name, self.names)}; it "
-                f"has: {shown}"
+                f"{self.name} has no setting {name!r}{nearest(name, self.names)}; it has: {shown}"
             )
         return self.names[name].domain
 
@@ -196,7 +186,14 @@ def _of_function(function: Any) -> Subject:
     read = functions.read_function(function)
     settings, said = read.signature.settings, read.declared
     return Subject(
-        read.name, read.build, settings, _names(settings, simulated=True), read.place,
-        read.signature.axes, function, said.address, said.measures,
+        read.name,
+        read.build,
+        settings,
+        _names(settings, simulated=True),
+        read.place,
+        read.signature.axes,
+        function,
+        said.address,
+        said.measures,
         read.signature.axes if said.keeps_axes else (),
-    )  # fmt: skip
+    )

@@ -131,9 +131,7 @@ def _inputs(items: Iterable[Item]) -> dict[str, _Input]:
     return found
 
 
-def _groups(
-    items: Iterable[Item], inputs: dict[str, _Input], store: Store
-) -> list[list[Item]]:
+def _groups(items: Iterable[Item], inputs: dict[str, _Input], store: Store) -> list[list[Item]]:
     """What is still to be done, in groups of one program.
 
     Raises:
@@ -221,9 +219,7 @@ def tally(
     check_kept(items, inputs, store)
     wanted = sum(item.last - item.first for item in items)
     groups = _groups(items, inputs, store)
-    missing = sum(
-        item.last - _reached(item, store) for group in groups for item in group
-    )
+    missing = sum(item.last - _reached(item, store) for group in groups for item in group)
     with progress_bar(wanted, wanted - missing, progress) as advance:
         rate = None  # trials a second, after the first call of a program
 
@@ -258,19 +254,24 @@ def _tally_group(
         budget = _FIRST_CALL_TRIALS if rate is None else int(rate * seconds)
         call = next_call(
             [Span(item.number, _reached(item, store), item.last) for item in todo],
-            budget, _CELLS_PER_CALL, _WHOLE_BLOCKS,
-        )  # fmt: skip
+            budget,
+            _CELLS_PER_CALL,
+            _WHOLE_BLOCKS,
+        )
         batch = [todo[position] for position in call.positions]
         trials = call.last - call.first
         started = time.monotonic()
         found = engine.simulate_grid(
             batch[0].mechanism,
             [(item.data, item.params) for item in batch],
-            trials=trials, first_trial=call.first, seed=batch[0].seed,
+            trials=trials,
+            first_trial=call.first,
+            seed=batch[0].seed,
             cell_numbers=[item.number for item in batch],
             statistic=batch[0].statistic,
-            progress=False, performance=performance,
-        )  # fmt: skip
+            progress=False,
+            performance=performance,
+        )
         seconds = max(time.monotonic() - started, 1e-6)
         for place, item in enumerate(batch):
             made_by = inputs[item.key].code
@@ -288,10 +289,7 @@ def _flat(item: Item, values: Any, place: int) -> tuple[np.ndarray, str]:
     if item.statistic is None:
         return values[place], ""
     leaves = [
-        (
-            "_".join(str(getattr(key, "key", getattr(key, "idx", ""))) for key in path),
-            leaf,
-        )
+        ("_".join(str(getattr(key, "key", getattr(key, "idx", ""))) for key in path), leaf)
         for path, leaf in jax.tree.leaves_with_path(values)
     ]
     form = [[name or "tally", leaf.shape[1:]] for name, leaf in leaves]

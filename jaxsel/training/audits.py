@@ -81,9 +81,7 @@ def _audited(
         sampling_probability=plan.batch_size / plan.examples,
         steps=steps,
     )
-    return CanaryAudit(
-        evidence.lower, claim.epsilon(delta), delta, evidence.confidence, evidence
-    )
+    return CanaryAudit(evidence.lower, claim.epsilon(delta), delta, evidence.confidence, evidence)
 
 
 def many_run_bound(
@@ -115,22 +113,13 @@ def many_run_bound(
         first, second = (np.bincount(c, minlength=edges.size + 1) for c in cells)
         return first, second
 
-    best = epsilon_lower_bound(
-        *tallies(0, edges), delta, confidence, events="prefixes"
-    ).event
+    best = epsilon_lower_bound(*tallies(0, edges), delta, confidence, events="prefixes").event
     # a prefix ends, and the complement of one starts, at its threshold
     threshold = edges[best[-1] if best[0] == 0 else best[0] - 1]
     alone = np.asarray([threshold])
-    found = epsilon_lower_bound(
-        *tallies(1, alone), delta, confidence, selection=tallies(0, alone)
-    )
+    found = epsilon_lower_bound(*tallies(1, alone), delta, confidence, selection=tallies(0, alone))
     return ManyRunBound(
-        found.lower,
-        delta,
-        confidence,
-        float(threshold),
-        found.event == (1,),
-        found.counts,
+        found.lower, delta, confidence, float(threshold), found.event == (1,), found.counts
     )
 
 
@@ -162,11 +151,19 @@ def many_run_audit(
     """
     both = [
         canary_scores(
-            model, plan, data, steps=steps, runs=runs, learning_rate=learning_rate,
-            seed=seed, tag=tag, score=score, gradient=gradient,
+            model,
+            plan,
+            data,
+            steps=steps,
+            runs=runs,
+            learning_rate=learning_rate,
+            seed=seed,
+            tag=tag,
+            score=score,
+            gradient=gradient,
         ).reshape(runs)
         for tag, data in enumerate((present, absent))
-    ]  # fmt: skip
+    ]
     bound = many_run_bound(both[0], both[1], delta=delta, confidence=confidence)
     return _audited(plan, steps, delta, bound)
 
@@ -190,9 +187,17 @@ def mechanism_audit(
     nobody = blanks(plan.examples - 1)
     present, absent = (add_canaries(nobody, [coin], 2) for coin in (True, False))
     return many_run_audit(
-        model, plan, present, absent, steps=steps, runs=runs, delta=delta,
-        confidence=confidence, seed=seed, gradient=gradient,
-    )  # fmt: skip
+        model,
+        plan,
+        present,
+        absent,
+        steps=steps,
+        runs=runs,
+        delta=delta,
+        confidence=confidence,
+        seed=seed,
+        gradient=gradient,
+    )
 
 
 def one_run_audit(
@@ -225,10 +230,13 @@ def one_run_audit(
     canaries = check_integer("canaries", canaries, 1)
     coins = np.random.default_rng([seed, _COIN_TAG]).random(canaries) < 0.5
     scores = canary_scores(
-        WithCanaries(model, canaries), plan, add_canaries(data, coins, classes),
-        steps=steps, learning_rate=learning_rate, seed=seed, gradient=gradient,
-    )[0]  # fmt: skip
-    bound = one_run_bound(
-        scores, coins, guesses=guesses, delta=delta, confidence=confidence
-    )
+        WithCanaries(model, canaries),
+        plan,
+        add_canaries(data, coins, classes),
+        steps=steps,
+        learning_rate=learning_rate,
+        seed=seed,
+        gradient=gradient,
+    )[0]
+    bound = one_run_bound(scores, coins, guesses=guesses, delta=delta, confidence=confidence)
     return _audited(plan, steps, delta, bound)

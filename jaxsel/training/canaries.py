@@ -75,9 +75,7 @@ class WithCanaries(nn.Module):
 
     @nn.compact
     def __call__(self, images: Array) -> Array:
-        own = self.param(
-            "canaries", nn.initializers.zeros_init(), (self.canaries,), images.dtype
-        )
+        own = self.param("canaries", nn.initializers.zeros_init(), (self.canaries,), images.dtype)
         blank = jnp.all(images < 0.0, axis=(-3, -2, -1))[..., None]
         logits = jnp.where(blank, 0.0, self.inner(jnp.maximum(images, 0.0)))
         # The values never change, whatever training does to the parameters.
@@ -103,8 +101,7 @@ def add_canaries(data: Data, included: ArrayLike, classes: int) -> Data:
     coins = np.asarray(included)
     if coins.dtype != bool or coins.ndim != 1:
         raise InputError(
-            f"included is {coins.dtype} of shape {coins.shape}; it must be one bool a "
-            "canary"
+            f"included is {coins.dtype} of shape {coins.shape}; it must be one bool a canary"
         )
     images, labels = (np.asarray(leaf) for leaf in data)
     pictures, _ = blanks(coins.size, images.shape[1:])
@@ -168,18 +165,11 @@ def loss_score(model: nn.Module, example: Data) -> Callable[[State], Array]:
     return lambda state: -cross_entropy(model, state.params, (image, label))
 
 
-@functools.partial(
-    jax.jit,
-    static_argnames=("model", "plan", "optimiser", "score", "gradient"),
-)
-def _block(
-    model, plan, optimiser, score, gradient, start, data, key, lanes, rate, steps
-):
+@functools.partial(jax.jit, static_argnames=("model", "plan", "optimiser", "score", "gradient"))
+def _block(model, plan, optimiser, score, gradient, start, data, key, lanes, rate, steps):
     def one(lane):
         own = stream.Key(key.first, key.second, lane)
-        end = train(
-            model, plan, optimiser, start, data, own, rate, steps, gradient=gradient
-        )
+        end = train(model, plan, optimiser, start, data, own, rate, steps, gradient=gradient)
         return score(end), end.overflow
 
     return jax.vmap(one)(lanes)
@@ -222,9 +212,7 @@ def canary_scores(
     """
     runs, steps = check_integer("runs", runs, 1), check_integer("steps", steps, 1)
     if plan.clipping == "ghost":
-        raise InputError(
-            "ghost norms do not see canaries; audit with clipping microbatch or plain"
-        )
+        raise InputError("ghost norms do not see canaries; audit with clipping microbatch or plain")
     optimiser = Recorder(plan)
     data = (jnp.asarray(data[0]), jnp.asarray(data[1]))
     start = initialise(model, data[0][0], optimiser(learning_rate), seed)
@@ -234,9 +222,18 @@ def canary_scores(
     for first in range(0, runs, size):
         lanes = jnp.asarray(np.arange(first, first + size, dtype=np.uint32))
         scores, overflow = _block(
-            model, plan, optimiser, score, gradient, start, data, key, lanes,
-            jnp.float32(learning_rate), jnp.int32(steps),
-        )  # fmt: skip
+            model,
+            plan,
+            optimiser,
+            score,
+            gradient,
+            start,
+            data,
+            key,
+            lanes,
+            jnp.float32(learning_rate),
+            jnp.int32(steps),
+        )
         if bool(jnp.any(overflow)):
             raise RuntimeError("a batch did not fit; the audit is void")
         found.append(np.asarray(scores))

@@ -74,8 +74,7 @@ def kept_seed(folder: str | Path) -> int:
                 raise InputError(f"{kept} holds no seed; name another folder") from None
         if (path / RECORD).exists():
             raise InputError(
-                f"{path} holds a search whose seed was given; give it again, or another "
-                "folder"
+                f"{path} holds a search whose seed was given; give it again, or another folder"
             )
         seed = draws.fresh_seed()
         replace(f"{seed}\n".encode())
@@ -156,9 +155,7 @@ def _read(path: Path, name: str, example: State) -> Saved:
 def _named(name: str, tree: Any) -> dict[str, np.ndarray]:
     """The leaves of a tree as arrays that a file can hold, named after their place."""
     return {
-        f"{name}.{jax.tree_util.keystr(place, simple=True, separator='.')}": _plain(
-            leaf
-        )
+        f"{name}.{jax.tree_util.keystr(place, simple=True, separator='.')}": _plain(leaf)
         for place, leaf in jax.tree_util.tree_leaves_with_path(tree)
     }
 
@@ -191,11 +188,7 @@ def _restored(stored: records.Record, name: str, like: Any, *, rows: bool) -> An
     leaves = []
     for (each, plain), leaf in zip(wanted.items(), jax.tree.leaves(like), strict=True):
         array = stored.arrays.get(each)
-        if (
-            array is None
-            or array.dtype != plain.dtype
-            or array.shape[rows:] != plain.shape
-        ):
+        if array is None or array.dtype != plain.dtype or array.shape[rows:] != plain.shape:
             raise InputError(
                 f"{stored.path} holds no {each} of the network that is trained now; name "
                 "another folder"

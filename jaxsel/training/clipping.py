@@ -80,17 +80,14 @@ def _is_tall(leaf: Array) -> bool:
 def _turned(params: Any) -> Any:
     """Kernels with more inputs than outputs, as matrices with a row for each output."""
     return jax.tree.map(
-        lambda leaf: leaf.reshape(-1, leaf.shape[-1]).T if _is_tall(leaf) else leaf,
-        params,
+        lambda leaf: leaf.reshape(-1, leaf.shape[-1]).T if _is_tall(leaf) else leaf, params
     )
 
 
 def _turned_back(turned: Any, params: Any) -> Any:
     """Undoes ``_turned``; of ``params`` only the shapes count."""
     return jax.tree.map(
-        lambda leaf, like: leaf.T.reshape(like.shape) if _is_tall(like) else leaf,
-        turned,
-        params,
+        lambda leaf, like: leaf.T.reshape(like.shape) if _is_tall(like) else leaf, turned, params
     )
 
 

@@ -141,11 +141,7 @@ def _gaussian(key: stream.Key, tree: Any, deviation) -> Any:
 
 
 def noisy_gradient(
-    model: nn.Module,
-    plan: Recipe,
-    params: Any,
-    data: tuple[Array, Array],
-    key: stream.Key,
+    model: nn.Module, plan: Recipe, params: Any, data: tuple[Array, Array], key: stream.Key
 ) -> tuple[Any, Bool[Array, ""]]:
     """One step's gradient: (sum of clipped gradients + noise)/expected batch size.
 
@@ -160,10 +156,7 @@ def noisy_gradient(
       A pytree like ``params``, and whether the batch did not fit.
     """
     batch = poisson_batch(
-        stream.fold(key, _BATCH_TAG),
-        plan.examples,
-        plan.batch_size / plan.examples,
-        plan.capacity,
+        stream.fold(key, _BATCH_TAG), plan.examples, plan.batch_size / plan.examples, plan.capacity
     )
     inputs = (params, data, batch.rows, batch.count, plan.clip_norm)
     if plan.clipping == "ghost":
@@ -208,8 +201,7 @@ def train(
     """
     if data[0].shape[0] != plan.examples:
         raise InputError(
-            f"the training set has {data[0].shape[0]} examples; the recipe is for "
-            f"{plan.examples}"
+            f"the training set has {data[0].shape[0]} examples; the recipe is for {plan.examples}"
         )
     transformation = optimiser(learning_rate)
 

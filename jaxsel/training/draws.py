@@ -82,10 +82,7 @@ def draw_secrets(plan: SearchPlan, seeds: Sequence[int]) -> list[Secrets]:
       seeds: of searches, in [0, 2**64); each draws from its own.
     """
     words = np.array([check_seed(seed) for seed in seeds], dtype=np.uint64)
-    counts = [
-        quantile(plan.repetitions, float(u))
-        for u in _uniforms(words, _COUNT_TAG, 1)[:, 0]
-    ]
+    counts = [quantile(plan.repetitions, float(u)) for u in _uniforms(words, _COUNT_TAG, 1)[:, 0]]
     size = len(plan.candidates)
     picks = _uniforms(words, _CHOICE_TAG, max(counts, default=0))
     choices = np.minimum((picks * size).astype(int), size - 1)

@@ -50,23 +50,18 @@ def ghost_norms(
       images: with a leading batch axis.
       labels: of the images.
     """
-    shapes = jax.eval_shape(
-        lambda: model.init(jax.random.key(0), images)["perturbations"]
-    )
+    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), images)["perturbations"])
     nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
     def total(perturbations):
         logits, seen = model.apply(
-            {"params": params, "perturbations": perturbations},
-            images,
-            mutable=["inputs"],
+            {"params": params, "perturbations": perturbations}, images, mutable=["inputs"]
         )
         return _losses(logits, labels).sum(), seen["inputs"]
 
     gradients, inputs = jax.grad(total, has_aux=True)(nothing)
     norms = [
-        _layer_norm(inputs[layer]["value"][0], gradients[layer]["outputs"])
-        for layer in gradients
+        _layer_norm(inputs[layer]["value"][0], gradients[layer]["outputs"]) for layer in gradients
     ]
     return jnp.sum(jnp.stack(norms), axis=0)
 

@@ -86,9 +86,7 @@ class _Product(nn.Module):
         kernel = self.param(
             "kernel", nn.initializers.lecun_normal(), self.kernel_shape, inputs.dtype
         )
-        bias = self.param(
-            "bias", nn.initializers.zeros_init(), (features,), inputs.dtype
-        )
+        bias = self.param("bias", nn.initializers.zeros_init(), (features,), inputs.dtype)
         self.sow("inputs", "value", inputs)
         outputs = _product(inputs, kernel.reshape(-1, features))
         outputs = outputs + jnp.broadcast_to(bias, outputs.shape)
@@ -109,9 +107,7 @@ class ConvolutionalNetwork(nn.Module):
     @nn.compact
     def __call__(self, images: Array) -> Array:
         x = images
-        for number, (features, stride) in enumerate(
-            zip(_FEATURES, self.strides, strict=True)
-        ):
+        for number, (features, stride) in enumerate(zip(_FEATURES, self.strides, strict=True)):
             shape = (_KERNEL, _KERNEL, x.shape[-1], features)
             x = _Product(shape, name=f"Conv_{number}")(patches(x, stride))
             x = nn.relu(x)
@@ -132,9 +128,7 @@ def network(strides: str = "strided", classes: int = 10) -> ConvolutionalNetwork
     return ConvolutionalNetwork(STRIDES[strides], classes)
 
 
-def cross_entropy(
-    model: nn.Module, params: Any, example: tuple[Array, Array]
-) -> Float[Array, ""]:
+def cross_entropy(model: nn.Module, params: Any, example: tuple[Array, Array]) -> Float[Array, ""]:
     """Cross-entropy of ONE example (image, label), the image without a batch axis."""
     image, label = example
     logits: Any = model.apply({"params": params}, image)

@@ -23,16 +23,8 @@ from scipy import optimize
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.families.tuning.accountant import account
-from jaxsel.families.tuning.bounds.heterogeneous import (
-    candidate_thresholds,
-    largest_steps,
-)
-from jaxsel.host.errors import (
-    InputError,
-    check_integer,
-    check_interval,
-    check_positive,
-)
+from jaxsel.families.tuning.bounds.heterogeneous import candidate_thresholds, largest_steps
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.language.domains import number, numbers, whole
 from jaxsel.repetitions import Repetitions
 
@@ -105,9 +97,7 @@ def run_base(plan: SearchPlan) -> curves.BaseGuarantee | None:
         return None
     noise, batch_size, steps = first
     return dp_sgd(
-        sampling_probability=batch_size / plan.training_size,
-        noise_multiplier=noise,
-        steps=steps,
+        sampling_probability=batch_size / plan.training_size, noise_multiplier=noise, steps=steps
     )
 
 
@@ -136,9 +126,7 @@ def read_rates(text: str) -> tuple[float, ...]:
     if len(parts) == 1:
         return tuple(read_numbers(name, text))
     if len(parts) != 3:
-        raise InputError(
-            f"{name} is {text!r}; write low:high:count or numbers with commas"
-        )
+        raise InputError(f"{name} is {text!r}; write low:high:count or numbers with commas")
     low, high = (number().read(name, part) for part in parts[:2])
     return learning_rates(low, high, whole().read(f"{name}, count", parts[2]))
 
@@ -233,9 +221,7 @@ def plan_search(
     noise, batch_size = privacy[0]
     steps = {privacy[0]: _steps(epochs, training, batch_size)}
     base = dp_sgd(
-        sampling_probability=batch_size / training,
-        noise_multiplier=noise,
-        steps=steps[privacy[0]],
+        sampling_probability=batch_size / training, noise_multiplier=noise, steps=steps[privacy[0]]
     )
     if len(privacy) > 1:
         single = account(base, repetitions, delta, attain=False).single
@@ -253,16 +239,13 @@ def plan_search(
             tuned.epsilon,
             tuned.delta,
             "KRW-Cor6.2",
-            "Koskela, Redberg & Wang 2024, Corollary 6.2, for candidates of different "
-            "privacy",
+            "Koskela, Redberg & Wang 2024, Corollary 6.2, for candidates of different privacy",
             single,
         )
     else:
         found = account(base, repetitions, delta, attain=False)
         best = found.best
-        guarantee = Guarantee(
-            best.epsilon, delta, best.theorem, best.statement, found.single
-        )
+        guarantee = Guarantee(best.epsilon, delta, best.theorem, best.statement, found.single)
     candidates = tuple(
         Candidate(rate, noise, clip, batch_size, steps[noise, batch_size])
         for (noise, batch_size), clip, rate in itertools.product(

@@ -126,11 +126,7 @@ def _counted(model, params, held_out, rows):
 
 
 def noisy_scores(
-    plan: SearchPlan,
-    model: nn.Module,
-    params: Any,
-    held_out: Any,
-    rows: Address,
+    plan: SearchPlan, model: nn.Module, params: Any, held_out: Any, rows: Address
 ) -> np.ndarray:
     """Correct validation labels plus the planned Gaussian noise, Float64["rows"].
 
@@ -142,8 +138,7 @@ def noisy_scores(
       rows: which runs.
     """
     correct, normal = (
-        np.asarray(part, dtype=np.float64)
-        for part in _counted(model, params, held_out, rows)
+        np.asarray(part, dtype=np.float64) for part in _counted(model, params, held_out, rows)
     )
     return correct + plan.score_noise * normal
 

@@ -72,9 +72,7 @@ def split(images: ImageSet, plan: SearchPlan) -> Parts:
     """
     total = plan.training_size + plan.validation_size
     if len(images.labels) != total:
-        raise InputError(
-            f"{images.name} has {len(images.labels)} images; the plan is for {total}"
-        )
+        raise InputError(f"{images.name} has {len(images.labels)} images; the plan is for {total}")
     order = np.random.default_rng(1).permutation(total)
     parts = np.split(order, [plan.training_size])
     return Parts(*((images.images[rows], images.labels[rows]) for rows in parts))
@@ -157,11 +155,7 @@ def search(
 
         while number < chosen.count:
             # What was begun side by side goes on so.
-            size = (
-                _group_size(settings, number, together)
-                if state is None
-                else state.step.shape[0]
-            )
+            size = _group_size(settings, number, together) if state is None else state.step.shape[0]
             group = range(number, number + size)
             if state is None:
                 state = fresh(group)
@@ -170,9 +164,7 @@ def search(
             rates = jnp.asarray([settings[i].learning_rate for i in group], jnp.float32)
 
             def advance(state, steps, own=own, how=how, rates=rates):
-                return runs.advance(
-                    model, how, data, state, own, rates, jnp.int32(steps)
-                )
+                return runs.advance(model, how, data, state, own, rates, jnp.int32(steps))
 
             def done(
                 steps: int,

@@ -61,9 +61,7 @@ def sides(candidates: tuple[DpSgd, ...]) -> Sides:
     return first / first.sum(), second / second.sum()
 
 
-def tuned_masses(
-    law: np.ndarray, ranking: np.ndarray, repetitions: Repetitions
-) -> np.ndarray:
+def tuned_masses(law: np.ndarray, ranking: np.ndarray, repetitions: Repetitions) -> np.ndarray:
     """Law of the best of K runs by outcome, no run last; within 1e-12 in total.
 
     Args:
@@ -108,9 +106,7 @@ def ranked(candidates: tuple[DpSgd, ...], text: str, ranking: str) -> np.ndarray
     return max(rising, rising[::-1], key=cost)
 
 
-def tuned_trial(
-    candidates: tuple[DpSgd, ...], text: str, ranking: str, side: str
-) -> Trial:
+def tuned_trial(candidates: tuple[DpSgd, ...], text: str, ranking: str, side: str) -> Trial:
     """Which outcome of the best of K runs is released; beside it the law of that."""
     law, repetitions = sides(candidates)[SIDES.index(side)], parse(text)
     order = ranked(candidates, text, ranking)

@@ -204,9 +204,7 @@ class GaussianPair:
         """
         total = float(two_block_masses(law, cut, cut, self.shift))
         masses = _masses(trials, 0.97 * total, _BLOCK_LEVELS)
-        below = _root(
-            lambda y: two_block_masses(law, cut, np.minimum(y, cut), self.shift), masses
-        )
+        below = _root(lambda y: two_block_masses(law, cut, np.minimum(y, cut), self.shift), masses)
         parts = np.arange(_FIRST_BLOCK - 1, 0, -1) / _FIRST_BLOCK
         above = -special.ndtri(special.ndtr(-cut) * parts)
         return np.concatenate([below, [cut], above])
@@ -281,8 +279,5 @@ class GaussianPair:
             first, second = (_log_density(law, y, shift, cut) for shift in self.sides)
         none = math.log(law.probability_zero) if law.probability_zero > 0 else -math.inf
         return np.stack(
-            [
-                _renyi(order, a, b, log_weight, none)
-                for a, b in ((first, second), (second, first))
-            ]
+            [_renyi(order, a, b, log_weight, none) for a, b in ((first, second), (second, first))]
         )

@@ -63,9 +63,7 @@ _TAIL = 1e-12  # of the tuned law, at most, outside the inner cells at either en
 class LaplaceBase:
     """One run: Laplace(1) around 0 and around 1/laplace_scale."""
 
-    laplace_scale: Annotated[
-        float, number("of the Laplace mechanism", at_least=1.0)
-    ] = 4.0
+    laplace_scale: Annotated[float, number("of the Laplace mechanism", at_least=1.0)] = 4.0
     directions: ClassVar = (0,)
     largest: ClassVar = 1.6
 
@@ -79,9 +77,9 @@ class LaplaceBase:
 class StepBase:
     """One step of DP-SGD: (1 - q) N(0, 1) + q N(1/step_noise, 1) and N(0, 1)."""
 
-    step_noise: Annotated[
-        float, number("noise multiplier of the step of DP-SGD", at_least=0.5)
-    ] = 1.0
+    step_noise: Annotated[float, number("noise multiplier of the step of DP-SGD", at_least=0.5)] = (
+        1.0
+    )
     sampling_rate: Annotated[float, probability("of the step of DP-SGD")] = 0.1
     directions: ClassVar = (0, 1)
     largest: ClassVar = 2.4
@@ -205,10 +203,7 @@ def _sought(base: LineBase, text: str) -> list[Ranking]:
     """A worst ranking at each of some epsilons: that of the worse direction."""
     levels = np.linspace(0.0, base.largest, _POINTS)
     found = worst_rankings(base.pair, parse(text), levels, base.directions)
-    return [
-        max(found[place::_POINTS], key=lambda each: each.delta)
-        for place in range(_POINTS)
-    ]
+    return [max(found[place::_POINTS], key=lambda each: each.delta) for place in range(_POINTS)]
 
 
 def planned(base: LineBase, text: str, ranking: str) -> Ranking:

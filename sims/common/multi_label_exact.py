@@ -81,9 +81,7 @@ def _jointly(scale: float, labels: int, asked: Labelling) -> ApproximateRenyiCur
     return compose_curves(gaps, gap_test_curve(scale, asked.delta_t))
 
 
-_HALF = (
-    SELECTION / 2.0
-)  # Gumbel scale with the Renyi slope of the paper's Gaussian noise
+_HALF = SELECTION / 2.0  # Gumbel scale with the Renyi slope of the paper's Gaussian noise
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -106,10 +104,7 @@ TABLE: dict[str, Method] = {
     **METHODS,
     "Gumbel": Method("Gumbel", "gumbel", _HALF / TEST, _stable("gumbel", _HALF / TEST)),
     "test alone": Method(
-        "test alone",
-        "none",
-        0.0,
-        lambda scale, labels, asked: gap_test_curve(scale, asked.delta_t),
+        "test alone", "none", 0.0, lambda scale, labels, asked: gap_test_curve(scale, asked.delta_t)
     ),
 }
 
@@ -136,24 +131,15 @@ def total_epsilon(
     total = compose_curves(method.curve(scale, labels, asked), times=queries)
     if tight:
         return approximate_renyi_to_epsilon(total, asked.delta).epsilon
-    return approximate_renyi_to_epsilon(
-        total, asked.delta, rule=mironov_epsilon_at_order
-    ).epsilon
+    return approximate_renyi_to_epsilon(total, asked.delta, rule=mironov_epsilon_at_order).epsilon
 
 
 def scale_at(
-    method: Method,
-    epsilon: float,
-    queries: int,
-    labels: int,
-    asked: Labelling = Labelling(),
+    method: Method, epsilon: float, queries: int, labels: int, asked: Labelling = Labelling()
 ) -> float:
     """The least noise scale with which all queries are (epsilon, delta)-DP."""
     return calibrate(
-        lambda scale: method.curve(scale, labels, asked),
-        epsilon,
-        asked.delta,
-        releases=queries,
+        lambda scale: method.curve(scale, labels, asked), epsilon, asked.delta, releases=queries
     )
 
 
@@ -231,9 +217,7 @@ def _released(scenario: Scenario, method: Method, scale: float, delta_t: float):
     return found, float(answered.mean())
 
 
-def quality(
-    scenario: Scenario, method: Method, scale: float, delta_t: float = 1e-9
-) -> Quality:
+def quality(scenario: Scenario, method: Method, scale: float, delta_t: float = 1e-9) -> Quality:
     """Exact expectations over the noise, for these votes.
 
     Args:

@@ -53,9 +53,7 @@ class Scenario(NamedTuple):
     generated: bool
 
 
-def scenario(
-    found: teachers.TeacherVotes, source: str, generated: bool, tau: int = 8
-) -> Scenario:
+def scenario(found: teachers.TeacherVotes, source: str, generated: bool, tau: int = 8) -> Scenario:
     """Counts the votes of one set of teachers."""
     votes, truth = found.votes, found.truth
     scaled = np.stack(
@@ -82,9 +80,7 @@ class Votes:
     queries: Annotated[int, whole("images to be labelled", at_least=10)] = 600
     teachers: Annotated[int, whole("who vote", at_least=10)] = 800
     # The paper does not say.
-    tau: Annotated[
-        int, whole("labels that a teacher of PATE-tau may vote for", at_least=1)
-    ] = 8
+    tau: Annotated[int, whole("labels that a teacher of PATE-tau may vote for", at_least=1)] = 8
 
 
 def scenarios(asked: Votes = Votes()) -> list[Scenario]:

@@ -16,9 +16,7 @@ from jaxsel.sweeps.functions import Trial
 from sims.common.gaussian_orders import GaussianPair, two_block_law
 
 
-def natural_trial(
-    law: Repetitions, side: int, trials: int, pair: GaussianPair
-) -> Trial:
+def natural_trial(law: Repetitions, side: int, trials: int, pair: GaussianPair) -> Trial:
     """The natural order: the score is the released number.
 
     Args:
@@ -36,9 +34,7 @@ def natural_trial(
     return _trial(mechanism, pair.sides[side], params, edges=edges)
 
 
-def two_block_trial(
-    law: Repetitions, side: int, trials: int, pair: GaussianPair
-) -> Trial:
+def two_block_trial(law: Repetitions, side: int, trials: int, pair: GaussianPair) -> Trial:
     """The two-block order: a finite base, whose outcomes are bins, the best first.
 
     Arguments as for ``natural_trial``; "cut" stands beside, too.

@@ -44,9 +44,7 @@ def filled_top_stable() -> Mechanism:
         return {
             "first": inner,
             # float32 resolves best near the last of the picks.
-            "above": (ranking.counts - ranking.counts[ranking.k - 1]).astype(
-                np.float32
-            ),
+            "above": (ranking.counts - ranking.counts[ranking.k - 1]).astype(np.float32),
             "scale": scale.astype(np.float32),
         }, (none, {"k": np.int32(ranking.k)})
 

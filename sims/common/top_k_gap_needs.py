@@ -17,11 +17,7 @@ from jaxsel.accounting.single_run.closed_forms import laplace_renyi
 from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
 from jaxsel.families.noisy_max.composition_bounds import dominated_composition_epsilon
 from jaxsel.families.top_k.calibration import calibrate
-from jaxsel.families.top_k.curves import (
-    ApproximateRenyiCurve,
-    gap_test_curve,
-    noisy_gap_renyi,
-)
+from jaxsel.families.top_k.curves import ApproximateRenyiCurve, gap_test_curve, noisy_gap_renyi
 from jaxsel.families.top_k.gaps import gap_for_success
 from jaxsel.language.domains import positive, probability
 
@@ -72,8 +68,10 @@ def scale_of_test(noise: str, releases: int, needs: Needs = Needs()) -> float:
     delta_t = needs.delta / 2.0 / releases
     return calibrate(
         lambda scale: gap_test_curve(scale, delta_t, noise=noise),
-        needs.epsilon, needs.delta, releases=releases,
-    )  # fmt: skip
+        needs.epsilon,
+        needs.delta,
+        releases=releases,
+    )
 
 
 def gap_of_test(noise: str, releases: int, needs: Needs = Needs()) -> float:
@@ -104,9 +102,7 @@ def lead_for_success(noise: str, rivals: int, failure: float = 0.05) -> float:
     """
     if noise == "gumbel":
         return math.log(rivals * (1.0 - failure) / failure)
-    low, high = {"gaussian": (-9.0, 9.0), "laplace": (-40.0, 40.0)}.get(
-        noise, (0.0, 40.0)
-    )
+    low, high = {"gaussian": (-9.0, 9.0), "laplace": (-40.0, 40.0)}.get(noise, (0.0, 40.0))
     node, weight = np.polynomial.legendre.leggauss(64)
     edges = np.linspace(low, high, 161)
     half, middle = np.diff(edges) / 2.0, (edges[1:] + edges[:-1]) / 2.0
@@ -126,9 +122,7 @@ def lead_for_success(noise: str, rivals: int, failure: float = 0.05) -> float:
 
 
 @functools.cache
-def selection_scale(
-    name: str, candidates: int, releases: int, needs: Needs = Needs()
-) -> float:
+def selection_scale(name: str, candidates: int, releases: int, needs: Needs = Needs()) -> float:
     """Noise of each of many selections of one of ``candidates`` - 1 gaps.
 
     "laplace-Thm8" is accounted for by Theorem 8 alone, "gaussian-Cor9" by Corollary 9,
@@ -163,9 +157,7 @@ def selection_scale(
     return calibrate(curve, needs.epsilon, needs.delta, releases=releases)
 
 
-def selection_lead(
-    name: str, candidates: int, releases: int, needs: Needs = Needs()
-) -> float:
+def selection_lead(name: str, candidates: int, releases: int, needs: Needs = Needs()) -> float:
     """The least lead over gaps of 0 selected each time but for needs.failure."""
     scale = selection_scale(name, candidates, releases, needs)
     return scale * lead_for_success(SELECTIONS[name], candidates - 2, needs.failure)

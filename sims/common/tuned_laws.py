@@ -98,19 +98,13 @@ class Price:
             case "truncated_negative_binomial":
                 eta, gamma = parameters["eta"], parameters["gamma"]
                 return renyi_to_epsilon(
-                    lambda order: zcdp_negative_binomial_renyi(
-                        order, self.rho, eta, gamma
-                    ),
+                    lambda order: zcdp_negative_binomial_renyi(order, self.rho, eta, gamma),
                     self.delta,
                 ).epsilon
             case "poisson":
                 orders, delta = _poisson_orders(self.rho)
-                renyi = poisson_epsilon(
-                    orders, self.rho * orders, delta, parameters["mean"]
-                )
-                return float(
-                    np.min(optimal_epsilon_at_order(orders, renyi, self.delta))
-                )
+                renyi = poisson_epsilon(orders, self.rho * orders, delta, parameters["mean"])
+                return float(np.min(optimal_epsilon_at_order(orders, renyi, self.delta)))
             case "point_mass":
                 rho = self.rho * parameters["count"]
                 return renyi_to_epsilon(curves.zcdp(rho).renyi, self.delta).epsilon
@@ -119,18 +113,12 @@ class Price:
     def common_epsilons(self) -> tuple[float, float]:
         """Least and largest epsilon that every family has, to hundredths, inwards."""
         ends = [
-            (
-                self.epsilon(family.law(family.low)),
-                self.epsilon(family.law(family.high)),
-            )
+            (self.epsilon(family.law(family.low)), self.epsilon(family.law(family.high)))
             for family in FAMILIES.values()
         ]
         least = max(low for low, _ in ends)
         most = min(high for _, high in ends)
-        return (
-            math.floor(least * 100.0 + 1.0) / 100.0,
-            math.ceil(most * 100.0 - 1.0) / 100.0,
-        )
+        return (math.floor(least * 100.0 + 1.0) / 100.0, math.ceil(most * 100.0 - 1.0) / 100.0)
 
     def law_at(self, family: LawFamily, target: float) -> laws.Repetitions:
         """The law of the family whose epsilon is ``target``.

@@ -68,9 +68,7 @@ def _mass(law: LineLaw, left: np.ndarray, right: np.ndarray) -> np.ndarray:
 class GaussianBase:
     """One run: N(0, 1) on the data, N(1/noise_multiplier, 1) on the neighbour."""
 
-    noise_multiplier: Annotated[
-        float, number("of the Gaussian mechanism", at_least=1.0)
-    ] = 4.0
+    noise_multiplier: Annotated[float, number("of the Gaussian mechanism", at_least=1.0)] = 4.0
     directions: ClassVar = (0,)  # of the divergence that differ
     largest: ClassVar = 2.0  # epsilon up to which ``line_rankings`` are sought
 
@@ -89,16 +87,13 @@ class GaussianBase:
         inner = np.linspace(_REACH, -_REACH, _CELLS - 1)
         edges = np.concatenate([[np.inf], inner, [-np.inf]])
         pair = self.pair
-        first, second = (
-            _mass(p, edges[1:], edges[:-1]) for p in (pair.first, pair.second)
-        )
+        first, second = (_mass(p, edges[1:], edges[:-1]) for p in (pair.first, pair.second))
         grid = merging_grid(first, second, law)
 
         def found(epsilon: float) -> Ranking:
             path = best_merger(grid, epsilon)
             order = MergedOrder(
-                tuple(edges[path.front].tolist()),
-                tuple(edges[_CELLS - path.back].tolist()),
+                tuple(edges[path.front].tolist()), tuple(edges[_CELLS - path.back].tolist())
             )
             delta = float(tuned_profile(pair, law, order).delta(epsilon))
             return Ranking(float(epsilon), delta, order)
@@ -153,9 +148,7 @@ def planned_ranking(base: GaussianBase, text: str, target: float) -> Ranking:
     return worst(epsilons[place])
 
 
-def ranked_trial(
-    base: GaussianBase, law: Repetitions, target: float, side: str
-) -> Trial:
+def ranked_trial(base: GaussianBase, law: Repetitions, target: float, side: str) -> Trial:
     """Which interval of the adversarial ranking for a target is released.
 
     Beside it stand the epsilon of that ranking and its exact delta there.

@@ -80,9 +80,7 @@ def face_table(faces: FaceAttributes, columns: Sequence[str]) -> CategoricalTabl
     chosen = [faces.names.index(name) for name in columns]
     levels = (2,) * len(chosen)
     counts = tabulate(faces.present[:, chosen], levels)
-    return CategoricalTable(
-        tuple(columns), levels, counts, faces.source, faces.generated
-    )
+    return CategoricalTable(tuple(columns), levels, counts, faces.source, faces.generated)
 
 
 def resampled(table: CategoricalTable, rows: int, *, seed: int = 0) -> CategoricalTable:

@@ -181,8 +181,6 @@ def pick_queries(faces: FaceAttributes, queries: int, *, seed: int = 0) -> np.nd
     queries = check_integer("queries", queries, 1)
     pool = faces.present[faces.test :]
     if queries > len(pool):
-        raise InputError(
-            f"queries is {queries}; the test set has only {len(pool)} images"
-        )
+        raise InputError(f"queries is {queries}; the test set has only {len(pool)} images")
     generator = np.random.default_rng(check_integer("seed", seed, 0))
     return pool[generator.choice(len(pool), queries, replace=False)]

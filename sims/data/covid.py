@@ -19,8 +19,7 @@ from jaxsel.host.errors import InputError, check_choice
 
 KINDS = ("daily", "cumulative")
 DAYS = tuple(
-    str(day)
-    for day in np.arange(np.datetime64("2020-03-12"), np.datetime64("2020-05-13"))
+    str(day) for day in np.arange(np.datetime64("2020-03-12"), np.datetime64("2020-05-13"))
 )
 _DAY_BEFORE = "2020-03-11"
 _URL = "https://raw.githubusercontent.com/nytimes/covid-19-data/master/us-states.csv"
@@ -66,9 +65,7 @@ def _window(content: bytes, kind: str) -> bytes:
     table = np.array([[found[day].get(s, 0) for s in states] for day in days])
     table = np.diff(table, axis=0) if kind == "daily" else table[1:]
     lines = [",".join(["date", *states])]
-    lines += [
-        ",".join([day, *map(str, row)]) for day, row in zip(DAYS, table, strict=True)
-    ]
+    lines += [",".join([day, *map(str, row)]) for day, row in zip(DAYS, table, strict=True)]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -76,9 +73,7 @@ def _source(kind: str, digest: str) -> Source:
     return Source("us-states.csv", _URL, digest, lambda content: _window(content, kind))
 
 
-DAILY = _source(
-    "daily", "e7614e8d12915a07ba16728520986c739e8e1e16c85220fddf6485ed8812a54f"
-)
+DAILY = _source("daily", "e7614e8d12915a07ba16728520986c739e8e1e16c85220fddf6485ed8812a54f")
 CUMULATIVE = _source(
     "cumulative", "909381f79e752ef84c57d5387102eb69107ee49d0a0c39273679d3a7365b94ab"
 )

@@ -67,10 +67,7 @@ class Setting(NamedTuple):
     seeds: int
 
 
-SETTINGS = {
-    "digits": Setting("digits", 3.0, 20, 62, 5),
-    "mnist": Setting("mnist", 1.1, 2, 16, 1),
-}
+SETTINGS = {"digits": Setting("digits", 3.0, 20, 62, 5), "mnist": Setting("mnist", 1.1, 2, 16, 1)}
 
 
 class AccuracyTable(NamedTuple):
@@ -99,9 +96,7 @@ def stored(name: str) -> Path:
     return Path(__file__).parent / f"{name}_accuracies.json"
 
 
-def train(
-    setting: Setting, images: ImageSet, rate: float, *, seed: int, number: int
-) -> int:
+def train(setting: Setting, images: ImageSet, rate: float, *, seed: int, number: int) -> int:
     """Trains one network by DP-SGD: how many test images it labels correctly.
 
     Args:
@@ -123,9 +118,7 @@ def train(
     from jaxsel.training.network import network
 
     model = network("strided", images.classes)
-    plan = dp_sgd.recipe(
-        len(images.labels), _BATCH_SIZE, noise_multiplier=setting.noise_multiplier
-    )
+    plan = dp_sgd.recipe(len(images.labels), _BATCH_SIZE, noise_multiplier=setting.noise_multiplier)
     data = (jnp.asarray(images.images), jnp.asarray(images.labels))
     held_out = (jnp.asarray(images.test_images), jnp.asarray(images.test_labels))
     # The first parameters come from another generator than the noise.
@@ -169,9 +162,7 @@ def _counts(
         return
     # Fork is not safe once JAX has threads.
     spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        workers, mp_context=spawned, initializer=one_for_this_process
-    ) as pool:
+    with ProcessPoolExecutor(workers, mp_context=spawned, initializer=one_for_this_process) as pool:
         try:
             yield from pool.map(one, numbers)
         finally:
@@ -256,9 +247,7 @@ def run(
     seed = check_integer("seed", seed, 0)
     workers = check_integer("workers", workers, 1)
     if setting.images == "digits" and util.find_spec("sklearn") is None:
-        raise InputError(
-            "scikit-learn is not installed; install the optional extra jaxsel[sims]"
-        )
+        raise InputError("scikit-learn is not installed; install the optional extra jaxsel[sims]")
     import jax
 
     images = _images(setting.images)
@@ -338,9 +327,7 @@ def load(name: str = "digits", path: str | Path | None = None) -> AccuracyTable:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} is not a record of digits_accuracies.run: {error!r}"
-        ) from None
+        raise InputError(f"{path} is not a record of digits_accuracies.run: {error!r}") from None
 
 
 def _table(record: dict[str, Any]) -> AccuracyTable:
@@ -359,13 +346,11 @@ def _table(record: dict[str, Any]) -> AccuracyTable:
     sets = {"digits": "scikit-learn's digits", "mnist": "MNIST"}
     epochs = check_integer("epochs", record["epochs"], 1)
     return AccuracyTable(
-        title=f"{sets.get(record['images'], record['images'])}, {epochs} "
-        f"epoch{'s' * (epochs > 1)}",
+        title=f"{sets.get(record['images'], record['images'])}, {epochs} epoch{'s' * (epochs > 1)}",
         learning_rates=rates,
         correct=correct,
         test_images=count,
-        sampling_probability=check_positive("batch_size", record["batch_size"])
-        / examples,
+        sampling_probability=check_positive("batch_size", record["batch_size"]) / examples,
         noise_multiplier=check_positive("noise_multiplier", record["noise_multiplier"]),
         steps=check_integer("steps", record["steps"], 1),
     )
@@ -376,9 +361,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("digits_accuracies", description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SETTINGS))
     parser.add_argument("--workers", type=int, default=1, help="processes that train")
-    parser.add_argument(
-        "--seeds", type=int, help="networks a rate; those that are stored are kept"
-    )
+    parser.add_argument("--seeds", type=int, help="networks a rate; those that are stored are kept")
     given = parser.parse_args(arguments)
     for name in given.names or list(SETTINGS):
         try:

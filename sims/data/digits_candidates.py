@@ -45,10 +45,7 @@ def settings() -> Iterator[tuple[str, dict[str, Any]]]:
             yield "random_forest", {"n_estimators": trees, "max_depth": depth}
     for width in (2, 4, 8, 32):
         for rate in (3e-4, 1e-3, 1e-2):
-            yield (
-                "neural_network",
-                {"hidden_layer_sizes": width, "learning_rate_init": rate},
-            )
+            yield ("neural_network", {"hidden_layer_sizes": width, "learning_rate_init": rate})
 
 
 def _learner(family: str, hyperparameters: Mapping[str, Any], seed: int):
@@ -84,11 +81,7 @@ def train(family: str, hyperparameters: Mapping[str, Any], seed: int = 0) -> dic
         pixels, digits, train_size=SIZES["n_train"], stratify=digits, random_state=seed
     )
     x_validation, x_test, y_validation, y_test = train_test_split(
-        x_rest,
-        y_rest,
-        train_size=SIZES["n_validation"],
-        stratify=y_rest,
-        random_state=seed,
+        x_rest, y_rest, train_size=SIZES["n_validation"], stratify=y_rest, random_state=seed
     )
     model = _learner(family, hyperparameters, seed)
     with warnings.catch_warnings():
@@ -108,9 +101,7 @@ def run(*, seed: int = 0, progress: bool = True) -> dict:
     candidates = []
     with progress_bar(len(grid), 0, progress) as advance:
         for family, hyperparameters in grid:
-            given = ",".join(
-                f"{key}={value:g}" for key, value in hyperparameters.items()
-            )
+            given = ",".join(f"{key}={value:g}" for key, value in hyperparameters.items())
             correct = train(family, hyperparameters, seed)
             candidates.append(
                 {
@@ -118,8 +109,7 @@ def run(*, seed: int = 0, progress: bool = True) -> dict:
                     "family": family,
                     "hyperparameters": hyperparameters,
                     "validation_correct": correct["validation_correct"],
-                    "validation_accuracy": correct["validation_correct"]
-                    / SIZES["n_validation"],
+                    "validation_accuracy": correct["validation_correct"] / SIZES["n_validation"],
                     "test_accuracy": correct["test_correct"] / SIZES["n_test"],
                 }
             )
@@ -155,9 +145,7 @@ def load(path: str | Path = STORED) -> dict:
     try:
         _check(record)
     except (KeyError, TypeError) as error:
-        raise InputError(
-            f"{path} is not a record of digits_candidates.run: {error!r}"
-        ) from None
+        raise InputError(f"{path} is not a record of digits_candidates.run: {error!r}") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return record
@@ -184,9 +172,7 @@ def _check(record: Mapping[str, Any]) -> None:
         _check_equal(f"validation_accuracy of {name}", accuracy, correct / count)
         accuracy = candidate["test_accuracy"]
         if not 0.0 <= accuracy <= 1.0:
-            raise InputError(
-                f"test_accuracy of {name} is {accuracy}; it must lie in [0, 1]"
-            )
+            raise InputError(f"test_accuracy of {name} is {accuracy}; it must lie in [0, 1]")
 
 
 def _check_equal(name: str, value: float, expected: float) -> None:

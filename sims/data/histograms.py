@@ -112,9 +112,13 @@ def _foursquare_archive(content: bytes) -> np.ndarray:
         for city in ("NYC", "TKY"):
             name = f"dataset_tsmc2014/dataset_TSMC2014_{city}.txt"
             table = np.loadtxt(
-                io.BytesIO(archive.read(name)), dtype="U24", delimiter="\t",
-                usecols=(0, 1), encoding="latin-1", comments=None,
-            )  # fmt: skip
+                io.BytesIO(archive.read(name)),
+                dtype="U24",
+                delimiter="\t",
+                usecols=(0, 1),
+                encoding="latin-1",
+                comments=None,
+            )
             found.append(_users_of_each(table[:, 0], table[:, 1]))
     return np.concatenate(found)
 
@@ -122,9 +126,12 @@ def _foursquare_archive(content: bytes) -> np.ndarray:
 def _gowalla_check_ins(content: bytes) -> np.ndarray:
     """loc-gowalla_totalCheckins.txt.gz: user, time, two degrees and place, by tabs."""
     table = np.loadtxt(
-        io.BytesIO(gzip.decompress(content)), dtype=np.int64, delimiter="\t",
-        usecols=(0, 4), comments=None,
-    )  # fmt: skip
+        io.BytesIO(gzip.decompress(content)),
+        dtype=np.int64,
+        delimiter="\t",
+        usecols=(0, 4),
+        comments=None,
+    )
     return _users_of_each(table[:, 0], table[:, 1])
 
 
@@ -241,9 +248,7 @@ def load_check_ins(name: str, path: str | Path | None = None) -> Histogram:
     counts = -np.sort(-file.read(content))
     head = counts[counts > 0]
     sizes = PUBLISHED[name]
-    return Histogram(
-        name, head, max(sizes.candidates, head.size), sizes.users, file.source, False
-    )
+    return Histogram(name, head, max(sizes.candidates, head.size), sizes.users, file.source, False)
 
 
 # --- Generated ------------------------------------------------------------------------
@@ -274,9 +279,7 @@ def zipf_histogram(name: str, *, candidates: int | None = None) -> Histogram:
     return Histogram(f"generated {name}", head, count, sizes.users, source, True)
 
 
-def two_level_histogram(
-    k: int, *, bins: int = 15_000, count: float = 700.0
-) -> Histogram:
+def two_level_histogram(k: int, *, bins: int = 15_000, count: float = 700.0) -> Histogram:
     """k bins of equal counts and none elsewhere (Zhu & Wang 2022, Figure 1(b)).
 
     Args:
@@ -292,6 +295,4 @@ def two_level_histogram(
         raise InputError(f"k is {k}; it must be below the {bins} bins")
     votes = check_integer("count", check_positive("count", count), 1)
     head = np.full(k, votes, dtype=np.int64)
-    return Histogram(
-        "two levels", head, bins, votes, f"{k} of {bins:,} bins count {votes}", True
-    )
+    return Histogram("two levels", head, bins, votes, f"{k} of {bins:,} bins count {votes}", True)

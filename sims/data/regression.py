@@ -22,15 +22,47 @@ _WANG = (
     "a14dbe53d18281b52a1f4d75ef90d5105f304af9/data"
 )
 _BIKE_NAMES = (
-    "instant", "year", "month", "day", "season", "yr", "mnth", "hr", "holiday",
-    "weekday", "workingday", "weathersit", "temp", "atemp", "hum", "windspeed",
-    "casual", "registered", "cnt",
-)  # fmt: skip
+    "instant",
+    "year",
+    "month",
+    "day",
+    "season",
+    "yr",
+    "mnth",
+    "hr",
+    "holiday",
+    "weekday",
+    "workingday",
+    "weathersit",
+    "temp",
+    "atemp",
+    "hum",
+    "windspeed",
+    "casual",
+    "registered",
+    "cnt",
+)
 _ELEVATORS_NAMES = (
-    "climbRate", "Sgz", "p", "q", "curRoll", "absRoll", "diffClb", "diffRollRate",
-    "diffDiffClb", "SaTime1", "SaTime2", "SaTime3", "SaTime4", "diffSaTime1",
-    "diffSaTime2", "diffSaTime3", "diffSaTime4", "Sa", "Goal",
-)  # fmt: skip
+    "climbRate",
+    "Sgz",
+    "p",
+    "q",
+    "curRoll",
+    "absRoll",
+    "diffClb",
+    "diffRollRate",
+    "diffDiffClb",
+    "SaTime1",
+    "SaTime2",
+    "SaTime3",
+    "SaTime4",
+    "diffSaTime1",
+    "diffSaTime2",
+    "diffSaTime3",
+    "diffSaTime4",
+    "Sa",
+    "Goal",
+)
 _SYNTHETIC_SHAPE = (5000, 10)
 
 

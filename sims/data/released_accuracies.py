@@ -74,12 +74,7 @@ def load_released_accuracies(path: str | Path | None = None) -> ReleasedAccuraci
     wanted = figure_rates()
     place = np.minimum(np.searchsorted(rates, wanted * (1 - _RELATIVE)), rates.size - 1)
     if not np.allclose(rates[place], wanted, rtol=_RELATIVE, atol=0.0):
-        raise InputError(
-            f"{SOURCE.file} lacks some of the {wanted.size} learning rates"
-        )
+        raise InputError(f"{SOURCE.file} lacks some of the {wanted.size} learning rates")
     return ReleasedAccuracies(
-        rates=rates[place],
-        accuracies=accuracies[place],
-        all_rates=rates,
-        all_accuracies=accuracies,
+        rates=rates[place], accuracies=accuracies[place], all_rates=rates, all_accuracies=accuracies
     )

@@ -49,9 +49,7 @@ class TeacherVotes(NamedTuple):
         return float(np.mean(self.votes == self.truth))
 
 
-def error_rates(
-    frequencies: npt.ArrayLike, separation: float
-) -> tuple[np.ndarray, np.ndarray]:
+def error_rates(frequencies: npt.ArrayLike, separation: float) -> tuple[np.ndarray, np.ndarray]:
     """Error rates of the best classifier of one normal score.
 
     The score is N(separation, 1) where the label is present and N(0, 1) where not; a
@@ -180,9 +178,7 @@ def load_votes(path: str | Path | None = None) -> TeacherVotes:
       InputError: if there is no such file, or it holds something else.
     """
     place = _place(path)
-    form = (
-        'an .npz with "votes" [teachers, queries, labels] and "truth" [queries, labels]'
-    )
+    form = 'an .npz with "votes" [teachers, queries, labels] and "truth" [queries, labels]'
     if place is None or not votes_available(path):
         where = "teachers' votes are not at hand" if place is None else f"no {place}"
         raise InputError(f"{where}; give {form}, as {VOTES_FILE} in {FOLDER_VARIABLE}")

@@ -66,9 +66,7 @@ def load(path: str | Path = STORED) -> CategoricalTable:
             counts[int(cell)] = check_integer("counts", count, 1)
         columns, rows = tuple(record["columns"]), record["rows"]
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise InputError(
-            f"{path} is not a record of tumour_table.run: {error!r}"
-        ) from None
+        raise InputError(f"{path} is not a record of tumour_table.run: {error!r}") from None
     if counts.sum() != rows:
         raise InputError(f"{path} says {rows} rows and counts {counts.sum()}")
     return CategoricalTable(columns, levels, counts, _SOURCE, False)

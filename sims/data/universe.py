@@ -11,9 +11,18 @@ from sims.data.categorical_table import CategoricalTable, face_table, resampled
 from sims.data.celeba import celeba_available, load_celeba
 
 ATTRIBUTES = (
-    "Male", "Young", "Smiling", "Eyeglasses", "Wavy_Hair", "Black_Hair", "Attractive",
-    "Heavy_Makeup", "High_Cheekbones", "Mouth_Slightly_Open", "Bangs",
-)  # fmt: skip
+    "Male",
+    "Young",
+    "Smiling",
+    "Eyeglasses",
+    "Wavy_Hair",
+    "Black_Hair",
+    "Attractive",
+    "Heavy_Makeup",
+    "High_Cheekbones",
+    "Mouth_Slightly_Open",
+    "Bangs",
+)
 _ROWS = 100_000
 
 

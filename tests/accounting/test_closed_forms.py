@@ -204,13 +204,9 @@ def test_gaussian_profile_where_the_tail_is_tiny_and_its_width_too(epsilon):
             continue
         with mpmath.workdps(60):
             near, far = (
-                mpmath.mpf(epsilon) * scale + sign / (2 * mpmath.mpf(scale))
-                for sign in (-1, 1)
+                mpmath.mpf(epsilon) * scale + sign / (2 * mpmath.mpf(scale)) for sign in (-1, 1)
             )
-            tails = [
-                mpmath.ncdf(-near),
-                mpmath.exp(mpmath.mpf(epsilon)) * mpmath.ncdf(-far),
-            ]
+            tails = [mpmath.ncdf(-near), mpmath.exp(mpmath.mpf(epsilon)) * mpmath.ncdf(-far)]
             exact = float(mpmath.log(tails[0] - tails[1]))
         assert float(cf.gaussian_log_delta(epsilon, scale)) == pytest.approx(
             exact, rel=1e-12, abs=1e-9

@@ -103,9 +103,7 @@ def test_zero_delta_uses_the_order_infinity():
 def test_zcdp_conversions():
     assert cv.zcdp_from_pure(0.6) == pytest.approx(0.18)
     orders = np.linspace(1, 60, 200)
-    assert np.all(
-        cf.randomised_response_renyi(orders, 0.6) <= cv.zcdp_from_pure(0.6) * orders
-    )
+    assert np.all(cf.randomised_response_renyi(orders, 0.6) <= cv.zcdp_from_pure(0.6) * orders)
     for epsilon in (1e-6, 0.3, 4.0):
         rho = cv.zcdp_rho(epsilon, 1e-5)
         assert cv.zcdp_to_epsilon(rho, 1e-5) == pytest.approx(epsilon, rel=1e-9)

@@ -54,9 +54,7 @@ def test_renyi_of_nearly_equal_laws_keeps_its_digits():
 
 def test_renyi_of_extreme_losses_does_not_overflow():
     p, q = np.array([0.5, 0.5]), np.array([1e-300, 1.0])
-    assert dv.renyi_divergence(p, q, 2000.0) == pytest.approx(
-        mp_renyi(p, q, 2000.0), rel=1e-12
-    )
+    assert dv.renyi_divergence(p, q, 2000.0) == pytest.approx(mp_renyi(p, q, 2000.0), rel=1e-12)
     assert dv.renyi_divergence(q, p, 1e9) == pytest.approx(math.log(2.0), rel=1e-6)
 
 
@@ -79,9 +77,7 @@ def test_renyi_increases_in_the_order_and_shrinks_by_post_processing():
         p, q = pairs.random_pair(generator, 6)
         curve = dv.renyi_divergence(p, q, orders)
         assert np.all(np.diff(curve) >= -1e-12)
-        merged = dv.renyi_divergence(
-            p.reshape(3, 2).sum(1), q.reshape(3, 2).sum(1), orders
-        )
+        merged = dv.renyi_divergence(p.reshape(3, 2).sum(1), q.reshape(3, 2).sum(1), orders)
         assert np.all(merged <= curve + 1e-12)
 
 
@@ -90,10 +86,7 @@ def test_hockey_stick_is_the_best_event():
     for _ in range(20):
         p, q = pairs.random_pair(generator, 6)
         for epsilon in (-0.7, 0.0, 0.5, 2.0):
-            best = max(
-                p[list(s)].sum() - math.exp(epsilon) * q[list(s)].sum()
-                for s in events(6)
-            )
+            best = max(p[list(s)].sum() - math.exp(epsilon) * q[list(s)].sum() for s in events(6))
             assert dv.hockey_stick(p, q, epsilon) == pytest.approx(best, abs=1e-14)
             both = max(best, float(dv.hockey_stick(q, p, epsilon)))
             assert dv.profile_delta(p, q, epsilon) == pytest.approx(both, abs=1e-14)
@@ -102,9 +95,7 @@ def test_hockey_stick_is_the_best_event():
 
 def test_hockey_stick_at_huge_epsilon_and_empty_outcomes():
     p, q = np.array([1e-5, 1.0 - 1e-5, 0.0]), np.array([0.0, 0.5, 0.5])
-    np.testing.assert_allclose(
-        dv.hockey_stick(p, q, np.array([1.0, 800.0, 1e6])), 1e-5, rtol=1e-12
-    )
+    np.testing.assert_allclose(dv.hockey_stick(p, q, np.array([1.0, 800.0, 1e6])), 1e-5, rtol=1e-12)
     assert dv.hockey_stick(p, q, -1e6) == pytest.approx(1.0)
 
 
@@ -164,14 +155,14 @@ def test_profile_of_logarithms():
     with mpmath.workdps(60):
         choose = [mpmath.binomial(2000, int(i)) for i in k]
         laws = [
-            [c * mpmath.mpf(p) ** i * (1 - mpmath.mpf(p)) ** (2000 - i)
-             for i, c in zip(range(2001), choose, strict=True)]
+            [
+                c * mpmath.mpf(p) ** i * (1 - mpmath.mpf(p)) ** (2000 - i)
+                for i, c in zip(range(2001), choose, strict=True)
+            ]
             for p in ("0.5", "0.05")
-        ]  # fmt: skip
+        ]
         level = 1600
-        exact = sum(
-            max(a - mpmath.exp(level) * b, 0) for a, b in zip(*laws, strict=True)
-        )
+        exact = sum(max(a - mpmath.exp(level) * b, 0) for a, b in zip(*laws, strict=True))
         logs = [[float(mpmath.log(a)) for a in law] for law in laws]
     assert 1e-12 < exact < 0.99
     found = dv.profile_delta_of_logs(*logs, level)

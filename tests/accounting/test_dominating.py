@@ -98,10 +98,7 @@ def test_finite_laws_keep_their_profile_renyi_and_tradeoff():
         p, r = pairs.random_pair(generator, size)
         pair = pair_from_laws(p, r)
         np.testing.assert_allclose(
-            pair_delta(pair, levels),
-            divergences.hockey_stick(p, r, levels),
-            rtol=1e-10,
-            atol=1e-15,
+            pair_delta(pair, levels), divergences.hockey_stick(p, r, levels), rtol=1e-10, atol=1e-15
         )
         np.testing.assert_allclose(
             pair_renyi(pair)(orders),
@@ -111,10 +108,7 @@ def test_finite_laws_keep_their_profile_renyi_and_tradeoff():
         )
         back = reversed_pair(pair)
         np.testing.assert_allclose(
-            pair_delta(back, levels),
-            divergences.hockey_stick(r, p, levels),
-            rtol=1e-10,
-            atol=1e-15,
+            pair_delta(back, levels), divergences.hockey_stick(r, p, levels), rtol=1e-10, atol=1e-15
         )
         again = reversed_pair(back)
         for one, other in zip(pair, again, strict=True):
@@ -146,9 +140,7 @@ def test_points_give_the_least_pair_that_satisfies_them():
     for _ in range(60):
         p, r = pairs.random_pair(generator, int(generator.integers(2, 8)), 0.4)
         first = 0.0 if generator.random() < 0.5 else 0.1
-        knots = first + np.concatenate(
-            [[0.0], np.cumsum(generator.exponential(0.5, 4))]
-        )
+        knots = first + np.concatenate([[0.0], np.cumsum(generator.exponential(0.5, 4))])
         forward = divergences.hockey_stick(p, r, knots)
         backward = divergences.hockey_stick(r, p, knots)
         pair = pair_from_points(knots, forward, backward)
@@ -157,8 +149,9 @@ def test_points_give_the_least_pair_that_satisfies_them():
         truth = divergences.hockey_stick(p, r, levels)
         assert np.all(pair_delta(pair, levels) >= truth - 1e-13)
         np.testing.assert_allclose(pair_delta(pair, knots), forward, atol=1e-13)
-        np.testing.assert_allclose(pair_delta(pair, -knots) - 1 + np.exp(-knots),
-                                   np.exp(-knots) * backward, atol=1e-13)  # fmt: skip
+        np.testing.assert_allclose(
+            pair_delta(pair, -knots) - 1 + np.exp(-knots), np.exp(-knots) * backward, atol=1e-13
+        )
 
 
 def test_points_of_both_directions_bound_each_other():
@@ -169,8 +162,7 @@ def test_points_of_both_directions_bound_each_other():
     assert pair_delta(pair, 0.1) == pytest.approx(-math.expm1(-0.1))
     # a loose total variation distance is tightened by the next point
     loose, tight = (
-        pair_from_points(*args)
-        for args in (([0.0, 1e-3], [0.9, 1e-6]), ([1e-3], [1e-6]))
+        pair_from_points(*args) for args in (([0.0, 1e-3], [0.9, 1e-6]), ([1e-3], [1e-6]))
     )
     for one, other in zip(loose, tight, strict=True):
         np.testing.assert_allclose(one, other)
@@ -218,9 +210,7 @@ def test_oriented_profiles():
     assert np.all(found >= truth - 1e-12)
     np.testing.assert_allclose(found, truth, atol=1e-3)
     np.testing.assert_allclose(
-        pair_delta(reversed_pair(pair), levels),
-        divergences.hockey_stick(r, p, levels),
-        atol=1e-3,
+        pair_delta(reversed_pair(pair), levels), divergences.hockey_stick(r, p, levels), atol=1e-3
     )
 
 

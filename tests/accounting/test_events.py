@@ -21,8 +21,7 @@ LEVELS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0])
 
 def subsampled(rate, scale, steps):
     return dp_accounting.SelfComposedDpEvent(
-        dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(scale)),
-        steps,
+        dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(scale)), steps
     )
 
 
@@ -38,9 +37,7 @@ EVENTS = {
 
 
 def own_loss(event):
-    accountant = pld.PLDAccountant(
-        dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE, INTERVAL
-    )
+    accountant = pld.PLDAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE, INTERVAL)
     return accountant.compose(event)
 
 
@@ -110,9 +107,7 @@ def test_other_neighbours():
 def test_renyi_between_orders_of_a_gaussian():
     """Chords of (a - 1) D_a lie above a line that is convex: a^2 - a."""
     orders = [1.5, 2.0, 4.0, 16.0, 64.0]
-    curve = renyi_from_orders(
-        orders, [closed_forms.gaussian_renyi(a, 2.0) for a in orders]
-    )
+    curve = renyi_from_orders(orders, [closed_forms.gaussian_renyi(a, 2.0) for a in orders])
     at = np.concatenate([np.linspace(1.0, 64.0, 1001), orders])
     true = closed_forms.gaussian_renyi(at, 2.0)
     found = curve(at)
@@ -121,9 +116,7 @@ def test_renyi_between_orders_of_a_gaussian():
     assert np.all(np.isinf(curve(np.array([64.0001, 1e6, math.inf]))))
     assert curve(np.array(1.0)) == curve(np.array(1.5))
     # a line through the values themselves would be below the truth
-    straight = np.interp(
-        3.0, orders, closed_forms.gaussian_renyi(np.array(orders), 2.0)
-    )
+    straight = np.interp(3.0, orders, closed_forms.gaussian_renyi(np.array(orders), 2.0))
     assert curve(np.array(3.0)) >= straight
 
 
@@ -154,9 +147,7 @@ def test_renyi_skips_orders_without_a_bound():
 def test_renyi_of_an_event_that_only_the_loss_distribution_knows():
     """Poisson-sampled Laplace noise: a bound from the profile, void if mass is cut off."""
     rate, scale, order = 0.1, 2.0, 3.0
-    event = dp_accounting.PoissonSampledDpEvent(
-        rate, dp_accounting.LaplaceDpEvent(scale)
-    )
+    event = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.LaplaceDpEvent(scale))
     with pytest.raises(dp_accounting.UnsupportedEventError):
         rdp.RdpAccountant().compose(event)
     z = np.linspace(-80, 81, 1_610_001)
@@ -199,9 +190,11 @@ def test_dp_sgd_is_the_event():
     base = dp_sgd(sampling_probability=0.02, noise_multiplier=0.8, steps=50)
     # Rounding decides where deltas end, so that the knots of the profiles differ.
     np.testing.assert_allclose(
-        base.profile(LEVELS), from_event(EVENTS["subsampled"]).profile(LEVELS),
-        rtol=1e-4, atol=1e-14,
-    )  # fmt: skip
+        base.profile(LEVELS),
+        from_event(EVENTS["subsampled"]).profile(LEVELS),
+        rtol=1e-4,
+        atol=1e-14,
+    )
     full = dp_sgd(dataset_size=256, batch_size=256, noise_multiplier=2.0, epochs=4)
     gaussian = closed_forms.gaussian_delta(LEVELS, 1.0)
     np.testing.assert_allclose(full.profile(LEVELS), gaussian, rtol=5e-3, atol=1e-12)
@@ -226,16 +219,10 @@ def test_dp_sgd_is_the_event():
         lambda: dp_sgd(noise_multiplier=1.0, sampling_probability=0.0, steps=1),
         lambda: dp_sgd(noise_multiplier=1.0, sampling_probability=1.1, steps=1),
         lambda: dp_sgd(noise_multiplier=1.0, steps=1, epochs=1.0),
-        lambda: dp_sgd(
-            noise_multiplier=1.0, dataset_size=10, batch_size=11, epochs=1.0
-        ),
+        lambda: dp_sgd(noise_multiplier=1.0, dataset_size=10, batch_size=11, epochs=1.0),
         lambda: dp_sgd(noise_multiplier=1.0, dataset_size=10, batch_size=0, epochs=1.0),
-        lambda: dp_sgd(
-            noise_multiplier=1.0, dataset_size=10.5, batch_size=1, epochs=1.0
-        ),
-        lambda: dp_sgd(
-            noise_multiplier=1.0, dataset_size=10, batch_size=1, epochs=math.inf
-        ),
+        lambda: dp_sgd(noise_multiplier=1.0, dataset_size=10.5, batch_size=1, epochs=1.0),
+        lambda: dp_sgd(noise_multiplier=1.0, dataset_size=10, batch_size=1, epochs=math.inf),
         lambda: dp_sgd(
             noise_multiplier=1.0,
             dataset_size=10,
@@ -269,9 +256,7 @@ def test_a_step_of_dp_sgd_is_that_of_dp_accounting(noise, rate):
         noise, sampling_prob=rate, value_discretization_interval=INTERVAL
     )
     ours = _sampled_gaussian(noise, rate)
-    for one, other in (
-        (ours._pmf_remove, theirs._pmf_remove), (ours._pmf_add, theirs._pmf_add)
-    ):  # fmt: skip
+    for one, other in ((ours._pmf_remove, theirs._pmf_remove), (ours._pmf_add, theirs._pmf_add)):
         one, other = one.to_dense_pmf(), other.to_dense_pmf()
         assert one._lower_loss == other._lower_loss
         # A mass is a second difference of deltas over the interval, each rounded.
@@ -280,6 +265,8 @@ def test_a_step_of_dp_sgd_is_that_of_dp_accounting(noise, rate):
         assert one._infinity_mass == pytest.approx(other._infinity_mass, rel=1e-6)
     levels = np.linspace(0.0, 2.0, 41)
     np.testing.assert_allclose(
-        ours.get_delta_for_epsilon(levels), theirs.get_delta_for_epsilon(levels),
-        rtol=1e-9, atol=1e-15,
-    )  # fmt: skip
+        ours.get_delta_for_epsilon(levels),
+        theirs.get_delta_for_epsilon(levels),
+        rtol=1e-9,
+        atol=1e-15,
+    )

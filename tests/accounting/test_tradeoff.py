@@ -61,13 +61,10 @@ def test_supremum_over_tradeoffs_by_brute_force():
     base = curves.gaussian(2.0)
     x = np.exp(np.linspace(-40, 0, 400001))[:-1]
     orders = np.array([1.3, 4.0, math.inf])
-    for order, got in zip(
-        orders, ratio_supremum(orders, law, base.tradeoff), strict=True
-    ):
+    for order, got in zip(orders, ratio_supremum(orders, law, base.tradeoff), strict=True):
         share = 1.0 if math.isinf(order) else order / (order - 1)
         want = np.max(
-            share * law.log_pgf_derivative_tail(x)
-            - law.log_pgf_derivative_tail(base.tradeoff(x))
+            share * law.log_pgf_derivative_tail(x) - law.log_pgf_derivative_tail(base.tradeoff(x))
         )
         assert got == pytest.approx(want, rel=1e-7)
         assert got >= want - 1e-12

@@ -12,9 +12,7 @@ PAIR = Pair("p", [1.0, 0.0], [0.0, 1.0], Relation.GENERAL, {"epsilon": 1.0}, "a 
 
 
 @pytest.mark.parametrize(("method", "parts"), [("split", 2), ("bonferroni", 1)])
-def test_the_event_is_chosen_on_other_trials_than_it_is_bounded_on(
-    method, parts, monkeypatch
-):
+def test_the_event_is_chosen_on_other_trials_than_it_is_bounded_on(method, parts, monkeypatch):
     calls, simulate_grid = [], auditing.simulate_grid
 
     def noted(mechanism, cells, **settings):

@@ -7,17 +7,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from jaxsel.auditing.audit_bounds import (
-    AuditBound,
-    delta_lower_bound,
-    epsilon_lower_bound,
-)
+from jaxsel.auditing.audit_bounds import AuditBound, delta_lower_bound, epsilon_lower_bound
 from jaxsel.host.errors import InputError
-from jaxsel.host.intervals import (
-    binomial_p_value,
-    clopper_pearson_lower,
-    clopper_pearson_upper,
-)
+from jaxsel.host.intervals import binomial_p_value, clopper_pearson_lower, clopper_pearson_upper
 from tests.conftest import ALPHA
 
 
@@ -89,9 +81,7 @@ def test_epsilon_bound_is_sound(p, q, n, n_neighbour, confidence):
 
 def test_soundness_check_rejects_the_point_estimate():
     p, q, n, n_neighbour = LAWS[0]
-    too_high = _excess_probability(
-        epsilon_lower_bound, _exact_epsilon(p, q), p, q, n, n_neighbour
-    )
+    too_high = _excess_probability(epsilon_lower_bound, _exact_epsilon(p, q), p, q, n, n_neighbour)
     assert too_high[0] <= 0.05 < 0.3 < too_high[1]
 
 
@@ -136,9 +126,7 @@ def test_split_bound_is_sound(bound):
 
 def _assert_rate_at_most(violations: int, runs: int, rate: float):
     p = binomial_p_value(violations, runs, rate, "greater")
-    assert p >= ALPHA, (
-        f"{violations} violations of {runs}, at most {rate} wanted, p={p}"
-    )
+    assert p >= ALPHA, f"{violations} violations of {runs}, at most {rate} wanted, p={p}"
 
 
 def test_soundness_with_many_outcomes(seed):
@@ -148,13 +136,9 @@ def test_soundness_with_many_outcomes(seed):
     sound = split = reused = 0
     for a, b, s, t in tallies:
         sound += epsilon_lower_bound(a, b, confidence=confidence).lower > 0
-        split += (
-            epsilon_lower_bound(a, b, confidence=confidence, selection=(s, t)).lower > 0
-        )
+        split += epsilon_lower_bound(a, b, confidence=confidence, selection=(s, t)).lower > 0
         # Choosing on the very tallies that are bounded is not sample splitting.
-        reused += (
-            epsilon_lower_bound(a, b, confidence=confidence, selection=(a, b)).lower > 0
-        )
+        reused += epsilon_lower_bound(a, b, confidence=confidence, selection=(a, b)).lower > 0
     _assert_rate_at_most(sound, runs, 1 - confidence)
     _assert_rate_at_most(split, runs, 1 - confidence)
     assert binomial_p_value(reused, runs, 1 - confidence, "greater") < ALPHA
@@ -168,16 +152,13 @@ def test_soundness_of_randomised_response(seed):
     names = ("singletons", "prefixes", "thresholds")
     counts = np.zeros(4, dtype=int)
     for a, s, b, t in zip(
-        *rng.multinomial(40_000, p, (2, runs)),
-        *rng.multinomial(30_000, q, (2, runs)),
-        strict=True,
+        *rng.multinomial(40_000, p, (2, runs)), *rng.multinomial(30_000, q, (2, runs)), strict=True
     ):
         on = {"confidence": confidence, "selection": (s, t)}
         counts += [
             epsilon_lower_bound(a, b, confidence=confidence).lower > epsilon,
             epsilon_lower_bound(a, b, events=names, **on).lower > epsilon,
-            epsilon_lower_bound(a, b, delta, events="thresholds", **on).lower
-            > at_delta,
+            epsilon_lower_bound(a, b, delta, events="thresholds", **on).lower > at_delta,
             delta_lower_bound(a, b, 0.5, **on).lower > at_half,
         ]
     for violations in counts:
@@ -227,9 +208,7 @@ def test_unions_beat_singletons_at_positive_delta(seed):
     a, s = rng.multinomial(10**6, p, 2)
     b, t = rng.multinomial(10**6, q, 2)
     alone = epsilon_lower_bound(a, b, 0.01, 1 - ALPHA)
-    united = epsilon_lower_bound(
-        a, b, 0.01, 1 - ALPHA, events="thresholds", selection=(s, t)
-    )
+    united = epsilon_lower_bound(a, b, 0.01, 1 - ALPHA, events="thresholds", selection=(s, t))
     exact = _exact_epsilon(p, q, 0.01)
     assert alone.lower < 0.9 * exact < united.lower <= exact
     assert united.event == tuple(range(10))

@@ -131,10 +131,7 @@ def test_bounds_cover_randomised_response_exactly():
             law = stats.binom(r, accuracy(epsilon))
             for error in (0.1, 0.01):
                 lower = np.asarray(
-                    [
-                        one_run_epsilon(v, r, r, delta=0.0, error=error)
-                        for v in range(r + 1)
-                    ]
+                    [one_run_epsilon(v, r, r, delta=0.0, error=error) for v in range(r + 1)]
                 )
                 assert np.all(np.diff(lower) >= 0.0)
                 wrong = law.pmf(np.arange(r + 1))[lower > epsilon + 1e-9].sum()
@@ -144,11 +141,7 @@ def test_bounds_cover_randomised_response_exactly():
 
 
 def test_epsilon_is_where_the_p_value_crosses():
-    for v, r, m, delta in (
-        (40, 50, 80, 1e-4),
-        (50, 50, 50, 0.0),
-        (300, 400, 900, 1e-5),
-    ):
+    for v, r, m, delta in ((40, 50, 80, 1e-4), (50, 50, 50, 0.0), (300, 400, 900, 1e-5)):
         epsilon = one_run_epsilon(v, r, m, delta=delta, error=0.05)
         assert one_run_p_value(v, r, m, epsilon, delta) <= 0.05
         above = one_run_p_value(v, r, m, epsilon * (1 + 1e-9), delta)

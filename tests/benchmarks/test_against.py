@@ -53,6 +53,4 @@ def test_what_is_slower_fails():
     row = against.Compared("noisy_max", "", True, 10.0, 12.0, True)
     assert row.ratio == pytest.approx(1.2)
     shown = against.table([row, row._replace(after=9.0, same=False)])
-    assert [list(column.cells) for column in shown.columns][-1] == [
-        "SLOWER", "other tallies",
-    ]  # fmt: skip
+    assert [list(column.cells) for column in shown.columns][-1] == ["SLOWER", "other tallies"]

@@ -131,9 +131,7 @@ def test_inverting_the_words_agrees_with_counting_them_all():
 
 def test_identity_counts_every_trial_that_moved(monkeypatch):
     run = identity._tallies(0, 3000, ["8192x1", "512x1"])
-    assert all(
-        sum(tallies) == 3000 for runs in run.values() for tallies in runs.values()
-    )
+    assert all(sum(tallies) == 3000 for runs in run.values() for tallies in runs.values())
 
     def fake(module, first, trials, *ways, extra=None):
         if len(ways) > 1:

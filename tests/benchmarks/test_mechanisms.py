@@ -26,9 +26,8 @@ def counted(function) -> dict[str, float]:
     """Operations of ``function(key)``."""
     with jax.enable_x64(True):
         return count(
-            lambda lane, first, second: function(stream.Key(first, second, lane)),
-            WORD, WORD, WORD,
-        )  # fmt: skip
+            lambda lane, first, second: function(stream.Key(first, second, lane)), WORD, WORD, WORD
+        )
 
 
 def test_hashes_and_functions_are_counted_once_an_element():
@@ -71,25 +70,21 @@ def test_float64_arithmetic_is_counted_by_what_is_read():
 def test_loops_count_as_often_as_they_run():
     def fixed(key):
         return lax.fori_loop(
-            0, 6, lambda i, t: t ^ stream.words(key, i.astype(jnp.uint32))[0],
-            jnp.uint32(0),
-        )  # fmt: skip
+            0, 6, lambda i, t: t ^ stream.words(key, i.astype(jnp.uint32))[0], jnp.uint32(0)
+        )
 
     assert counted(fixed) == {HASH: 6.0}
 
     def by_trial(key):
         rounds = (key.lane % 4).astype(jnp.int32)
         return lax.fori_loop(
-            0, rounds, lambda i, t: t ^ stream.words(key, i.astype(jnp.uint32))[0],
-            jnp.uint32(0),
-        )  # fmt: skip
+            0, rounds, lambda i, t: t ^ stream.words(key, i.astype(jnp.uint32))[0], jnp.uint32(0)
+        )
 
     assert counted(by_trial) == {HASH: 1.5}
 
     def branches(key):
-        return lax.cond(
-            key.lane % 4 == 0, lambda: stream.words(key, 0)[0], lambda: jnp.uint32(0)
-        )
+        return lax.cond(key.lane % 4 == 0, lambda: stream.words(key, 0)[0], lambda: jnp.uint32(0))
 
     assert counted(branches) == {HASH: 0.25}
 
@@ -108,9 +103,8 @@ def test_the_limit_does_what_was_counted_and_nothing_else(asked):
     turns = counted_limit.rounds(asked, trials)
     with jax.enable_x64(True):
         found = count(
-            lambda lane, seed, other: counted_limit.run(lane, seed + other, turns),
-            WORD, WORD, WORD,
-        )  # fmt: skip
+            lambda lane, seed, other: counted_limit.run(lane, seed + other, turns), WORD, WORD, WORD
+        )
     lanes = trials / counted_limit.LANES
     # Before its loops the program makes arguments: four operations a lane.
     found[ARITHMETIC] = found.get(ARITHMETIC, 0.0) - 4.0
@@ -135,33 +129,30 @@ def test_numpy_forms_sample_the_law(name):
 def test_every_method_that_runs_is_a_form_and_defaults_come_first():
     found = list(mechanisms.forms(["noisy_max", "adaptive_analysis"]))
     assert [(entry.name, method) for entry, method, _ in found] == [
-        ("noisy_max", "literal"), ("adaptive_analysis", ""), ("noisy_max", "race"),
+        ("noisy_max", "literal"),
+        ("adaptive_analysis", ""),
+        ("noisy_max", "race"),
         ("noisy_max", "law"),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_record_is_gone_on_from(tmp_path):
     record = tmp_path / "speed.json"
     made = bench.run_mechanisms(
-        ["propose_test_release"], record=record, repeats=1, seconds=0.001,
-        progress=False,
-    )  # fmt: skip
+        ["propose_test_release"], record=record, repeats=1, seconds=0.001, progress=False
+    )
     methods = [row["method"] for row in made["rows"]]
     assert methods == ["literal", "law"]
     for row in made["rows"]:
         assert row["rate"] > 0.0
         assert row["of_limit"] > 0.0
         assert row["over_numpy"] > 0.0
-    assert made["rows"][0]["operations"] == {
-        HASH: 1.0, SHORT_LOG: 1.0, "sqrt float32": 1.0,
-    }  # fmt: skip
+    assert made["rows"][0]["operations"] == {HASH: 1.0, SHORT_LOG: 1.0, "sqrt float32": 1.0}
     kept = json.loads(record.read_text())
     kept["rows"] = kept["rows"][:1]
     kept["rows"][0]["rate"] = 7.0
     record.write_text(json.dumps(kept))
-    again = mechanisms.measure_all(
-        ["propose_test_release"], mechanisms.Settings(1, 0.001), record
-    )
+    again = mechanisms.measure_all(["propose_test_release"], mechanisms.Settings(1, 0.001), record)
     assert [row["method"] for row in again["rows"]] == methods
     assert again["rows"][0]["rate"] == 7.0
 

@@ -57,9 +57,9 @@ def test_rows_compare_with_numpy_and_an_absent_opendp_is_not_measured(small):
 
 
 def test_a_competitor_with_another_law_is_refused(small):
-    small.setattr(peers, "opendp_noisy_top_k", lambda counts, k: (
-        lambda: np.arange(k), "always right"
-    ))  # fmt: skip
+    small.setattr(
+        peers, "opendp_noisy_top_k", lambda counts, k: (lambda: np.arange(k), "always right")
+    )
     plain = top_k.gumbel_argpartition
     other = 0.5 * COUNTS
     small.setattr(top_k, "gumbel_argpartition", lambda counts, k: plain(other, k))

@@ -87,10 +87,7 @@ def test_jax_privacy_sums_the_same(task, expected, lax):
 
 def test_opacus_sums_the_same(task, expected, lax):
     installed("opacus.grad_sample")
-    made = {
-        mode: training_peers.opacus_sum(mode, *task)
-        for mode in training_peers.OPACUS_MODES
-    }
+    made = {mode: training_peers.opacus_sum(mode, *task) for mode in training_peers.OPACUS_MODES}
     # In parts, the last of them smaller; twice, because sums are to start afresh.
     made["parts"] = training_peers.opacus_sum("ew", *task, physical_batch=3)
     for _ in range(2):
@@ -162,17 +159,22 @@ def test_goals_are_measured_or_missing(task, lax, monkeypatch):
 def test_the_best_mode_of_opacus_counts(task, monkeypatch):
     """With made-up times, the rows say what they should."""
     seconds = {
-        "microbatch 4": 1.0, "microbatch 8": 1.0, "microbatch 16": 1.0, "plain": 2.0,
-        "ghost": 3.0, training._USUAL: 4.0, training._ON_OURS: 0.9,
-        "Opacus hooks": 3.0, "Opacus functorch": 4.0, "Opacus ew": 1.4,
-        "Opacus ghost": 5.0, training._CHUNKS: 1.25,
-    }  # fmt: skip
+        "microbatch 4": 1.0,
+        "microbatch 8": 1.0,
+        "microbatch 16": 1.0,
+        "plain": 2.0,
+        "ghost": 3.0,
+        training._USUAL: 4.0,
+        training._ON_OURS: 0.9,
+        "Opacus hooks": 3.0,
+        "Opacus functorch": 4.0,
+        "Opacus ew": 1.4,
+        "Opacus ghost": 5.0,
+        training._CHUNKS: 1.25,
+    }
 
     def made(names):
-        return {
-            name: training.Competitor(lambda: np.ones(3), f"note on {name}")
-            for name in names
-        }
+        return {name: training.Competitor(lambda: np.ones(3), f"note on {name}") for name in names}
 
     names = list(seconds)
     monkeypatch.setattr(training, "_own", lambda task: made(names[:5]))
@@ -180,10 +182,7 @@ def test_the_best_mode_of_opacus_counts(task, monkeypatch):
     monkeypatch.setattr(training, "_opacus", lambda task: made(names[7:]))
 
     def time_all(samplers, settings):
-        return {
-            name: training.Timing(seconds.get(name, 0.5), 9.0, 8, None)
-            for name in samplers
-        }
+        return {name: training.Timing(seconds.get(name, 0.5), 9.0, 8, None) for name in samplers}
 
     monkeypatch.setattr(training, "time_all", time_all)
     monkeypatch.setattr(training, "_PRODUCTS", ((32, 32, 32),))

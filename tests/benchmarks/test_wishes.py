@@ -16,16 +16,26 @@ def test_commands_are_drawn_by_seed_and_ask_for_everything():
     assert drawn != wishes.draw(seed=1)
     assert {each[0] for each in drawn} == {"account", "report", "plan", "optimal"}
     words = " ".join(" ".join(each) for each in drawn)
-    for form in ("gaussian:", "laplace:", "pure:", "approximate:", "dataset_size",
-                 "sampling_probability", "geometric:", "logarithmic:", "poisson:",
-                 "tnb:", "binomial:", "beta_binomial:", "point_mass:"):  # fmt: skip
+    for form in (
+        "gaussian:",
+        "laplace:",
+        "pure:",
+        "approximate:",
+        "dataset_size",
+        "sampling_probability",
+        "geometric:",
+        "logarithmic:",
+        "poisson:",
+        "tnb:",
+        "binomial:",
+        "beta_binomial:",
+        "point_mass:",
+    ):
         assert form in words
     deltas = [float(each[each.index("--delta") + 1]) for each in drawn]
     assert 1e-12 <= min(deltas) < 1e-9
     assert 0.03 < max(deltas) <= 0.3
-    times = [
-        int(each[each.index("--times") + 1]) for each in drawn if "--times" in each
-    ]
+    times = [int(each[each.index("--times") + 1]) for each in drawn if "--times" in each]
     assert min(times) >= 2
     assert 30 < max(times) <= 40
 
@@ -57,9 +67,7 @@ def test_it_goes_on_from_its_record_and_names_the_worst(tmp_path, monkeypatch):
     assert (worst.measured, worst.threshold, worst.met) == (6.0, 15.0, True)
     assert "6 of 6" in median.detail
     listed = worst.detail.split("; ")
-    assert listed == [
-        f"{number}.0 s: {' '.join(ran[number - 1])}" for number in (6, 5, 4, 3, 2)
-    ]
+    assert listed == [f"{number}.0 s: {' '.join(ran[number - 1])}" for number in (6, 5, 4, 3, 2)]
     record.write_text(json.dumps({"something": "else"}) + "\n")
     with pytest.raises(InputError, match="no record"):
         wishes.measure(record=record, count=1, progress=False)

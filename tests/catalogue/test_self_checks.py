@@ -2,11 +2,7 @@
 
 import pytest
 
-from jaxsel.catalogue import (
-    find_claim,
-    find_mechanism,
-    mechanisms,
-)
+from jaxsel.catalogue import find_claim, find_mechanism, mechanisms
 from jaxsel.catalogue.checks import audit_claims, simulation_claims, with_method
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, FiniteLaw
@@ -86,8 +82,7 @@ def test_a_simulation_that_is_five_percent_off_is_refuted():
 
 
 @pytest.mark.parametrize(
-    ("claim_id", "settings"),
-    [("AUDIT-noisy_max", {"pair": 7}), ("SIM-noisy_max", {"outcome": 3})],
+    ("claim_id", "settings"), [("AUDIT-noisy_max", {"pair": 7}), ("SIM-noisy_max", {"outcome": 3})]
 )
 def test_numbers_of_no_pair_and_no_outcome_are_refused(claim_id, settings):
     with pytest.raises(InputError):

@@ -68,9 +68,7 @@ def test_every_help_text_explains(capsys, command):
     assert not command or ("--seed" in out and "--json" in out)
 
 
-@pytest.mark.parametrize(
-    "command", ["law", "list", "simulate", "audit", "validate", "bench"]
-)
+@pytest.mark.parametrize("command", ["law", "list", "simulate", "audit", "validate", "bench"])
 def test_the_examples_of_a_help_text_run(capsys, monkeypatch, tmp_path, command):
     """As they stand, but with few trials; a bench and what validates all is only read."""
     monkeypatch.chdir(tmp_path)
@@ -121,9 +119,16 @@ def test_it_runs_as_a_module():
 
 
 KINDS = (
-    "mechanisms", "claims", "checks", "errata", "remarks", "repetitions", "bases",
-    "figures", "sims",
-)  # fmt: skip
+    "mechanisms",
+    "claims",
+    "checks",
+    "errata",
+    "remarks",
+    "repetitions",
+    "bases",
+    "figures",
+    "sims",
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,9 +176,7 @@ def test_other_lists_are_filtered(capsys):
     _, rows = run_json(capsys, "list", "mechanisms", "--paper", "zw")
     assert rows
     assert all(any(i.startswith("ZW-") for i in row["ids"]) for row in rows)
-    _, rows = run_json(
-        capsys, "list", "errata", "--paper", "LT", "--search", "percentile"
-    )
+    _, rows = run_json(capsys, "list", "errata", "--paper", "LT", "--search", "percentile")
     assert rows
     assert all("Liu & Talwar" in row["source"] for row in rows)
 
@@ -190,16 +193,17 @@ for kind in ("figures", "sims"):
 
 def test_figures_and_sims_are_found_from_any_folder():
     result = subprocess.run(
-        [sys.executable, "-c", LIST_BOTH], capture_output=True, text=True, cwd="/",
+        [sys.executable, "-c", LIST_BOTH],
+        capture_output=True,
+        text=True,
+        cwd="/",
         env=os.environ | {"PYTHONPATH": str(checkout.ROOT)},
-    )  # fmt: skip
+    )
     assert result.returncode == 0
     assert result.stdout.count("ps22-5\tPapernot & Steinke 2022, Figure 5") == 2
 
 
-def test_outside_a_checkout_the_missing_figures_are_explained(
-    capsys, monkeypatch, tmp_path
-):
+def test_outside_a_checkout_the_missing_figures_are_explained(capsys, monkeypatch, tmp_path):
     code, _, err = run(capsys, "list")
     assert (code, err) == (0, "")
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
@@ -267,9 +271,7 @@ def test_show_puts_a_claim_to_the_test(capsys):
 def test_the_shell_completes_names(monkeypatch):
     from jaxsel.cli import arguments
 
-    assert arguments.complete_mechanisms("NOISY_M") == [
-        "noisy_max", "noisy_max_composition",
-    ]  # fmt: skip
+    assert arguments.complete_mechanisms("NOISY_M") == ["noisy_max", "noisy_max_composition"]
     assert "PS-Thm6-printed" in arguments.complete_claims("ps-thm6")
     assert "E-PS-1" in arguments.complete_everything("e-ps")
 
@@ -420,10 +422,7 @@ def test_validate_counts_self_checks_apart(capsys):
         (["simulate", "noisy_max", "epsilom=1"], "did you mean epsilon"),
         (["simulate", "LT-Alg2", "gamma=0"], "gamma is 0"),
         (["simulate", "LT-Alg2", "gamma=1"], "gamma is 1"),
-        (
-            ["simulate", "private_tuning", "repetitions=tnb:eta=-1,gamma=0.1"],
-            "eta is -1",
-        ),
+        (["simulate", "private_tuning", "repetitions=tnb:eta=-1,gamma=0.1"], "eta is -1"),
         (["simulate", "private_tuning", "repetitions=zipf:mean=3"], "zipf"),
         (["simulate", "private_tuning", "bit=2"], "bit is 2"),
         (["simulate", "conditional_sampling", "base=finite", "threshold=9"], "no run"),
@@ -460,13 +459,7 @@ def test_validate_counts_self_checks_apart(capsys):
             "sampling_probability is 2",
         ),
         (
-            [
-                "account",
-                "--base",
-                "gdp:mu=1",
-                "--repetitions",
-                "poisson:mean=5,conditioned=0",
-            ],
+            ["account", "--base", "gdp:mu=1", "--repetitions", "poisson:mean=5,conditioned=0"],
             "K is always 0",
         ),
         (["account", "--base", "gdp:mu=1", "--repetitions", "zipf:mean=3"], "zipf"),
@@ -486,9 +479,8 @@ def test_a_foreign_record_is_refused_and_kept(capsys, tmp_path):
     run(capsys, "simulate", "noisy_max", "--trials", "1000", "--record", record)
     before = (tmp_path / "run.nc").read_bytes()
     code, _, err = run(
-        capsys, "simulate", "noisy_max", "epsilon=3", "--trials", "1000",
-        "--record", record,
-    )  # fmt: skip
+        capsys, "simulate", "noisy_max", "epsilon=3", "--trials", "1000", "--record", record
+    )
     assert code == 2
     assert "another configuration" in err
     assert (tmp_path / "run.nc").read_bytes() == before

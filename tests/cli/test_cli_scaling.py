@@ -38,9 +38,7 @@ def test_merge_prints_what_the_command_prints(capsys, tmp_path, command):
         assert code == 0
         assert f"Shard {index}/3 is kept in {tmp_path}/{index}.nc" in out
     files = [f"{tmp_path}/{index}.nc" for index in (2, 0, 1)]
-    merged, alone = (
-        run(capsys, *each, "--json") for each in (("merge", *files), command)
-    )
+    merged, alone = (run(capsys, *each, "--json") for each in (("merge", *files), command))
     assert merged[0] == alone[0]
     assert without_seconds(merged[1]) == without_seconds(alone[1])
     # For people, too: the table, without the line that tells the time.
@@ -68,9 +66,7 @@ def test_an_audit_with_a_record_prints_and_goes_on(capsys, tmp_path, monkeypatch
     alone = run(capsys, *AUDIT)
     command = (*AUDIT, "--record", str(tmp_path / "audit.nc"))
     assert run(capsys, *command) == alone
-    monkeypatch.setattr(
-        "jaxsel.kernel.engine.count_here", None
-    )  # nothing is left to count
+    monkeypatch.setattr("jaxsel.kernel.engine.count_here", None)  # nothing is left to count
     assert run(capsys, *command) == alone
 
 
@@ -88,9 +84,7 @@ def test_an_audit_with_a_record_prints_and_goes_on(capsys, tmp_path, monkeypatch
     ],
 )
 @pytest.mark.parametrize("command", [SIMULATE, AUDIT])
-def test_bad_options_are_one_sentence(
-    capsys, tmp_path, monkeypatch, command, options, message
-):
+def test_bad_options_are_one_sentence(capsys, tmp_path, monkeypatch, command, options, message):
     monkeypatch.chdir(tmp_path)
     code, out, err = run(capsys, *command, *options)
     assert code == 2
@@ -157,9 +151,7 @@ class Counting(ThreadPoolExecutor):
 
 
 @pytest.mark.parametrize("module", ["sims", "figures", "other numbers"])
-def test_simulations_by_a_scheduler_are_those_of_one_process(
-    monkeypatch, tmp_path, module
-):
+def test_simulations_by_a_scheduler_are_those_of_one_process(monkeypatch, tmp_path, module):
     from figures.__main__ import app as figures
     from jaxsel.shards import executors
     from jaxsel.sweeps import files
@@ -206,8 +198,16 @@ def main_exit(arguments):
 
 
 def test_a_simulation_without_the_engine_has_no_shards(capsys, tmp_path):
-    command = [sys.executable, "-m", "sims", "ps22-1", "--shard", "0/2", "--record",
-               str(tmp_path / "x.nc")]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "sims",
+        "ps22-1",
+        "--shard",
+        "0/2",
+        "--record",
+        str(tmp_path / "x.nc"),
+    ]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 2
     assert ended.stderr.startswith("jaxsel: ps22-1 has no grid of cells")
@@ -224,12 +224,23 @@ def test_joined_processes_print_once(tmp_path):
     record = tmp_path / "run.nc"
     running = [
         subprocess.Popen(
-            [*command, "--coordinator", address, "--processes", "2", "--process",
-             str(index), "--record", str(record)],
-            env=environment, stdout=subprocess.PIPE, text=True,
+            [
+                *command,
+                "--coordinator",
+                address,
+                "--processes",
+                "2",
+                "--process",
+                str(index),
+                "--record",
+                str(record),
+            ],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for index in range(2)
-    ]  # fmt: skip
+    ]
     first, second = (each.communicate(timeout=120)[0] for each in running)
     assert second == ""
     alone = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -242,10 +253,7 @@ COMMANDS = {
     "simulate": (("simulate", *LONG), "{record}"),
     "audit": (("audit", *LONG), "{record}"),
     "a shard": (("simulate", *LONG, "--shard", "1/2"), "{record}-{{shard}}"),
-    "sweep": (
-        ("sweep", "noisy_max", "epsilon=0.5,1", "--trials", "4e9"),
-        "{record}.nc",
-    ),
+    "sweep": (("sweep", "noisy_max", "epsilon=0.5,1", "--trials", "4e9"), "{record}.nc"),
     "a shard of a sweep": (
         ("sweep", "noisy_max", "--trials", "4e9", "--shard", "1/2"),
         "{record}-{{shard}}.nc",
@@ -269,8 +277,9 @@ def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
     )
     running = subprocess.Popen(
         [sys.executable, "-c", hurried, *words, "--record", record],
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     until = time.monotonic() + 100
     while not os.path.exists(file) and time.monotonic() < until:
         time.sleep(0.05)
@@ -281,8 +290,7 @@ def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
         running.kill()
     assert running.returncode == 130, err
     assert err.strip().splitlines()[-1] == (
-        f"jaxsel: interrupted; what was counted is saved in {file}; the same command "
-        "goes on"
+        f"jaxsel: interrupted; what was counted is saved in {file}; the same command goes on"
     )
     assert os.path.exists(file)
 

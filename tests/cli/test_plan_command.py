@@ -19,30 +19,30 @@ def _run(capsys, *line: str) -> str:
 
 def test_the_law_goes_to_a_file_that_others_read(capsys, tmp_path):
     path = tmp_path / "law.json"
-    document = json.loads(
-        _run(capsys, *_PLAN, "--runs", "50", "--save", str(path), "--json")
-    )
+    document = json.loads(_run(capsys, *_PLAN, "--runs", "50", "--save", str(path), "--json"))
     law = repetitions.parse(f"file:{path}")
     assert repetitions.describe(law) == document["law"]
     text = _run(
-        capsys, "account", "--base", document["base"], "--repetitions", f"file:{path}",
-        "--json",
-    )  # fmt: skip
+        capsys, "account", "--base", document["base"], "--repetitions", f"file:{path}", "--json"
+    )
     bounds = json.loads(text)["bounds"]
     assert min(b["epsilon"] for b in bounds if b["epsilon"] is not None) == (
         pytest.approx(document["epsilon"], rel=1e-9)
     )
     simulated = _run(
-        capsys, "simulate", "private_tuning", f"repetitions=file:{path}", "--trials",
-        "1000", "--json",
-    )  # fmt: skip
+        capsys,
+        "simulate",
+        "private_tuning",
+        f"repetitions=file:{path}",
+        "--trials",
+        "1000",
+        "--json",
+    )
     assert sum(row["count"] for row in json.loads(simulated)["outcomes"]) == 1000
 
 
 def test_compute_is_runs_times_their_price(capsys):
-    paid = json.loads(
-        _run(capsys, *_PLAN, "--compute", "200", "--price", "4", "--json")
-    )
+    paid = json.loads(_run(capsys, *_PLAN, "--compute", "200", "--price", "4", "--json"))
     asked = json.loads(_run(capsys, *_PLAN, "--runs", "50", "--json"))
     assert paid["law"] == asked["law"]
     assert paid["compute"] == pytest.approx(4.0 * paid["mean_runs"])

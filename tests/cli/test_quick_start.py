@@ -8,10 +8,20 @@ import pytest
 
 # What takes long to import, from the quickest.
 HEAVY = (
-    "rich", "scipy", "scipy.integrate", "scipy.interpolate", "scipy.stats",
-    "dp_accounting", "xarray", "pandas", "jax", "flax", "matplotlib", "jaxsel.catalogue",
+    "rich",
+    "scipy",
+    "scipy.integrate",
+    "scipy.interpolate",
+    "scipy.stats",
+    "dp_accounting",
+    "xarray",
+    "pandas",
+    "jax",
+    "flax",
+    "matplotlib",
+    "jaxsel.catalogue",
     "jaxsel.kernel.engine",
-)  # fmt: skip
+)
 
 _ACCOUNT = {"scipy", "jaxsel.catalogue"}
 _STATISTICS = {"scipy.integrate", "scipy.interpolate", "scipy.stats"}
@@ -32,9 +42,20 @@ _PACKAGE = (
 _COMMANDS = (
     ("--help", set()),
     ("--version", set()),
-    *((f"{name} --help", set()) for name in (
-        "tune", "list", "show", "claim", "law", "simulate", "audit", "validate", "bench",
-    )),
+    *(
+        (f"{name} --help", set())
+        for name in (
+            "tune",
+            "list",
+            "show",
+            "claim",
+            "law",
+            "simulate",
+            "audit",
+            "validate",
+            "bench",
+        )
+    ),
     ("account --help", {"scipy"}),
     ("list figures", {"scipy"}),
     ("list sims", {"scipy"}),
@@ -49,13 +70,15 @@ _COMMANDS = (
     ("show E-PS-1", _CATALOGUE),
     ("show PS-Thm2", _CATALOGUE | {"rich"}),
     ("show noisy_max", _CATALOGUE | {"rich"}),
-)  # fmt: skip
+)
 _ANSWERS = (
     (_ACCOUNTED, _ACCOUNT | {"rich"}),
-    ("account --base gaussian:noise_multiplier=4 --repetitions binomial:count=9,mean=3",
-     _ACCOUNT | {"rich"}),
+    (
+        "account --base gaussian:noise_multiplier=4 --repetitions binomial:count=9,mean=3",
+        _ACCOUNT | {"rich"},
+    ),
     (f"{_ACCOUNTED} --epsilon 1", _ACCOUNT | {"rich"}),
-)  # fmt: skip
+)
 
 _RUN = """
 import sys
@@ -84,9 +107,8 @@ def not_allowed(begin: str, rows) -> list[tuple[str, list[str]]]:
         before = allowed
         lines.append((code or "pass") + _SAY)
     result = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    )
     found = [set(HEAVY) & set(line.split()) for line in result.stderr.splitlines()]
     assert len(found) == len(rows)
     return [
@@ -114,9 +136,11 @@ def seconds(arguments: list[str]) -> float:
         subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
         after = os.times()
         found.append(
-            after.children_user + after.children_system
-            - before.children_user - before.children_system
-        )  # fmt: skip
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
     return min(found)
 
 

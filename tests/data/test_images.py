@@ -38,12 +38,7 @@ def small_set(monkeypatch, tmp_path):
         else:
             (folder / f"file-{number}").write_bytes(content)
         sources.append(
-            Source(
-                f"file-{number}",
-                "nowhere",
-                hashlib.sha256(content).hexdigest(),
-                folder="mnist",
-            )
+            Source(f"file-{number}", "nowhere", hashlib.sha256(content).hexdigest(), folder="mnist")
         )
     monkeypatch.setitem(images._SOURCES, "mnist", tuple(sources))
     return tmp_path, arrays
@@ -69,9 +64,7 @@ def test_idx_files_are_read_from_where_they_lie(small_set, monkeypatch, way):
         monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
         found = images.load_images("mnist")
     else:
-        found = images.load_images(
-            "mnist", folder if way == "path" else folder / "mnist"
-        )
+        found = images.load_images("mnist", folder if way == "path" else folder / "mnist")
     assert np.array_equal(found.images[..., 0] * np.float32(255), arrays[0])
     assert found.labels.tolist() == [3, 1]
     assert found.test_images.shape == (1, 5, 4, 1)
@@ -99,9 +92,7 @@ def test_checksum_of_the_archive_where_only_that_is_published(small_set, monkeyp
 def test_wrong_shapes_are_refused(small_set, monkeypatch):
     folder, _ = small_set
     sources = images._SOURCES["mnist"]
-    monkeypatch.setitem(
-        images._SOURCES, "mnist", (sources[0], sources[3], sources[2], sources[1])
-    )
+    monkeypatch.setitem(images._SOURCES, "mnist", (sources[0], sources[3], sources[2], sources[1]))
     with pytest.raises(InputError, match="shape"):
         images.load_images("mnist", folder)
 

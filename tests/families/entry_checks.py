@@ -48,9 +48,7 @@ def check_promise(entry):
     mechanism = entry.build({}).mechanism
     losses = []
     for pair in entry.pairs({}):
-        found = [
-            mechanism.law(side, pair.params) for side in (pair.data, pair.neighbour)
-        ]
+        found = [mechanism.law(side, pair.params) for side in (pair.data, pair.neighbour)]
         for law in found:
             assert len(law.labels) == law.probabilities.size
         exact = exact_epsilon(*(law.probabilities for law in found))

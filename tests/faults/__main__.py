@@ -61,15 +61,11 @@ def _report(found: list[Seen]) -> int:
         f"test, {len(by_claim & by_test)} by both; {len(missed)} by nobody, "
         f"{len(broken)} broken."
     )
-    endless = sum(
-        any(each and each.endless for each in (one.claims, one.tests)) for one in found
-    )
+    endless = sum(any(each and each.endless for each in (one.claims, one.tests)) for one in found)
     if endless:
         print(f"{endless} of them are seen: a claim or a test does not end.")
     unasked = sum(one.tests is None for one in found)
-    print(
-        f"{unasked} name no test, {sum(one.claims is None for one in found)} no claim."
-    )
+    print(f"{unasked} name no test, {sum(one.claims is None for one in found)} no claim.")
     for fault in missed:
         print(f"  {fault.room}: {fault.name}: {fault.survives or 'UNEXPLAINED'}")
     for one in broken:
@@ -92,8 +88,9 @@ def _row(one: Seen, key: str) -> str:
         kind: None if answer is None else answer._asdict()
         for kind, answer in (("claims", one.claims), ("tests", one.tests))
     }
-    return json.dumps({"digest": key, "room": one.fault.room, "name": one.fault.name,
-                       **answers, "by": one.by})  # fmt: skip
+    return json.dumps(
+        {"digest": key, "room": one.fault.room, "name": one.fault.name, **answers, "by": one.by}
+    )
 
 
 def _seen(fault: Fault, row: dict) -> Seen:
@@ -106,17 +103,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--room", action="append", choices=rooms())
     parser.add_argument("--name", default="", help="faults with this in their name")
-    parser.add_argument("--draw", type=int, metavar="COUNT",
-                        help="small changes drawn by chance, in place of the rooms' "
-                        "faults, over the modules of drawn.toml")  # fmt: skip
+    parser.add_argument(
+        "--draw",
+        type=int,
+        metavar="COUNT",
+        help="small changes drawn by chance, in place of the rooms' "
+        "faults, over the modules of drawn.toml",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
     parser.add_argument("--jobs", type=int, default=1, help="faults tried at once")
-    parser.add_argument("--record", type=Path,
-                        help="keep who saw what in this file, a line of JSON each; the "
-                        "same command goes on where it stopped")  # fmt: skip
+    parser.add_argument(
+        "--record",
+        type=Path,
+        help="keep who saw what in this file, a line of JSON each; the "
+        "same command goes on where it stopped",
+    )
     parser.add_argument("--list", action="store_true", help="name the faults alone")
-    parser.add_argument("--no-baseline", action="store_true",
-                        help="do not validate without a fault first")  # fmt: skip
+    parser.add_argument(
+        "--no-baseline", action="store_true", help="do not validate without a fault first"
+    )
     arguments = parser.parse_args()
     chosen = _chosen(arguments)
     if arguments.list:
@@ -138,8 +143,10 @@ def main() -> int:
                 with arguments.record.open("a", encoding="utf-8") as file:
                     print(_row(one, keys[one.fault]), file=file)
             mark = "seen  " if one.seen else "BROKEN" if one.broken else "MISSED"
-            print(f"{len(found)}/{len(chosen)} {mark} {one.fault.room}: "
-                  f"{one.fault.name} -- {one.by}", flush=True)  # fmt: skip
+            print(
+                f"{len(found)}/{len(chosen)} {mark} {one.fault.room}: {one.fault.name} -- {one.by}",
+                flush=True,
+            )
     return _report(found)
 
 

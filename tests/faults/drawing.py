@@ -11,28 +11,65 @@ import tomllib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tests.faults.planting import FOLDER, ROOT, Fault
+from tests.faults.planting import FOLDER, ROOT, Fault, places
 
 _OPERATORS = {
-    ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*",
-    ast.Pow: "*", ast.Mod: "*", ast.LShift: "+", ast.RShift: "*",
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=",
-    ast.NotEq: "==", ast.And: "or", ast.Or: "and", ast.Is: "is not", ast.IsNot: "is",
-    ast.In: "not in", ast.NotIn: "in",
-}  # fmt: skip
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.FloorDiv: "*",
+    ast.Pow: "*",
+    ast.Mod: "*",
+    ast.LShift: "+",
+    ast.RShift: "*",
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.And: "or",
+    ast.Or: "and",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.In: "not in",
+    ast.NotIn: "in",
+}
 _CALLS = {
-    "min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "any": "all",
-    "all": "any", "upper": "lower", "lower": "upper", "argmin": "argmax",
-    "argmax": "argmin", "floor": "ceil", "ceil": "floor", "log": "log1p",
-    "log1p": "log", "exp": "expm1", "expm1": "exp",
-}  # fmt: skip
+    "min": "max",
+    "max": "min",
+    "minimum": "maximum",
+    "maximum": "minimum",
+    "any": "all",
+    "all": "any",
+    "upper": "lower",
+    "lower": "upper",
+    "argmin": "argmax",
+    "argmax": "argmin",
+    "floor": "ceil",
+    "ceil": "floor",
+    "log": "log1p",
+    "log1p": "log",
+    "exp": "expm1",
+    "expm1": "exp",
+}
 
 
 # The same either way round, or refused at once.
 _SYMMETRIC = {
-    "min", "max", "minimum", "maximum", "logaddexp", "isclose", "isinstance", "suppress",
-    "check_integer", "check_interval", "check_choice",
-}  # fmt: skip
+    "min",
+    "max",
+    "minimum",
+    "maximum",
+    "logaddexp",
+    "isclose",
+    "isinstance",
+    "suppress",
+    "check_integer",
+    "check_interval",
+    "check_choice",
+}
 
 
 class Module(NamedTuple):
@@ -216,14 +253,15 @@ def as_fault(module: Module, text: str, change: Change) -> Fault:
     lines, others = text.splitlines(keepends=True), changed.splitlines(keepends=True)
     first, last = change.line - 1, whole[: change.stop].count(b"\n")
     grown = len(others) - len(lines)
-    while text.count(old := "".join(lines[first : last + 1])) != 1:
+    while len(places(text, old := "".join(lines[first : last + 1]))) != 1:
         first, last = max(first - 1, 0), min(last + 1, len(lines) - 1)
     new = "".join(others[first : last + 1 + grown])
     before = whole[change.start : change.stop].decode()
     place = lines[change.line - 1].strip()
     name = f"{module.file}: {change.kind} {before!r} -> {change.new!r} in {place!r}"
-    return Fault("drawn", name, module.file, old, new, module.claims, module.tests,
-                 survivors().get(name))  # fmt: skip
+    return Fault(
+        "drawn", name, module.file, old, new, module.claims, module.tests, survivors().get(name)
+    )
 
 
 def drawn(count: int, seed: int) -> list[Fault]:

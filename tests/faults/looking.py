@@ -89,11 +89,7 @@ class _Said(NamedTuple):
         """The name of the test or claim that did not end within its time; "" if none."""
         lines = self.errors.splitlines()
         over = [place for place, line in enumerate(lines) if line.startswith(OVER)]
-        asked = (
-            [line for line in lines[: over[0]] if line.startswith(ASKED)]
-            if over
-            else []
-        )
+        asked = [line for line in lines[: over[0]] if line.startswith(ASKED)] if over else []
         return asked[-1].removeprefix(ASKED) if asked else ""
 
     @property
@@ -112,9 +108,13 @@ def _run(folder: Path, *command: str) -> _Said:
     # Files, not pipes: what a test has begun may outlive it, and would hold a pipe open.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [sys.executable, *command], cwd=folder, env=environment,
-            stdout=output, stderr=errors, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, *command],
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
         try:
             status = process.wait(_SECONDS)
         except subprocess.TimeoutExpired:
@@ -160,9 +160,7 @@ def tests_say(folder: Path, tests: Sequence[str]) -> Answer:
         return Answer()
     told = [line.partition(" ") for line in said.output.splitlines()]
     # Of what follows the name, which may have spaces, pytest says " - " first.
-    failed = [
-        rest.split(" - ")[0] for mark, _, rest in told if mark in ("FAILED", "ERROR")
-    ]
+    failed = [rest.split(" - ")[0] for mark, _, rest in told if mark in ("FAILED", "ERROR")]
     # 1: tests ran and some failed. All else is a crash or a name that is not there.
     if said.status == 1 and failed:
         return Answer(failed[0])

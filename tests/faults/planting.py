@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import re
 import shutil
 import subprocess
 import tomllib
@@ -92,6 +93,22 @@ def digest(folder: Path, fault: Fault) -> str:
     return hashlib.sha256(f"{_tree(folder)} {fault!r}".encode()).hexdigest()[:32]
 
 
+def places(text: str, old: str) -> list[tuple[int, int]]:
+    """Where a fault's text stands in a file, however the formatter has laid it out.
+
+    Between two words or signs any white space may stand, and before a bracket that closes a
+    comma more or less.
+    """
+    words = re.findall(r"\w+|[^\w\s]", old)
+    parts = [re.escape(word) for word in words]
+    for place, word in enumerate(words):
+        if word in ")]}" and place:
+            parts[place] = rf",?\s*{parts[place]}"
+            if words[place - 1] == ",":
+                parts[place - 1] = ""
+    return [match.span() for match in re.finditer(r"\s*".join(parts), text)]
+
+
 @contextmanager
 def planted(fault: Fault, folder: Path) -> Iterator[None]:
     """The fault stands in the copy of the tree while the context lasts.
@@ -101,12 +118,13 @@ def planted(fault: Fault, folder: Path) -> Iterator[None]:
     """
     path = folder / fault.file
     right = path.read_text(encoding="utf-8")
-    if right.count(fault.old) != 1:
+    found = places(right, fault.old)
+    if len(found) != 1:
         raise ValueError(
-            f"{fault.room}, {fault.name!r}: {fault.old!r} stands "
-            f"{right.count(fault.old)} times in {fault.file}"
+            f"{fault.room}, {fault.name!r}: {fault.old!r} stands {len(found)} times in {fault.file}"
         )
-    path.write_text(right.replace(fault.old, fault.new), encoding="utf-8")
+    (start, stop), new = found[0], fault.new.strip()
+    path.write_text(right[:start] + new + right[stop:], encoding="utf-8")
     try:
         yield
     finally:

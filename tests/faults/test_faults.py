@@ -10,7 +10,7 @@ from tests.faults import drawing, looking
 from tests.faults.__main__ import _report
 from tests.faults.drawing import changes, drawn
 from tests.faults.looking import Answer, Seen, claims_say, look
-from tests.faults.planting import ROOT, Fault, digest, faults, planted, rooms
+from tests.faults.planting import ROOT, Fault, digest, faults, places, planted, rooms
 
 FAULTS = [fault for room in rooms() for fault in faults(room)]
 HALF = Fault("room", "all of it", "a.py", "epsilon / 2", "epsilon")
@@ -32,7 +32,7 @@ def _missing(test: str) -> bool:
 def test_faults_can_be_planted_and_someone_should_see_them(room):
     for fault in faults(room):
         text = (ROOT / fault.file).read_text(encoding="utf-8")
-        assert text.count(fault.old) == 1, fault.name
+        assert len(places(text, fault.old)) == 1, fault.name
         assert fault.new != fault.old, fault.name
         assert fault.claims or fault.tests, fault.name
         for claim in fault.claims:
@@ -57,10 +57,7 @@ def test_a_planted_fault_goes_away(tmp_path):
     with planted(HALF, tmp_path):
         assert path.read_text(encoding="utf-8") == "half = epsilon\n"
     assert path.read_text(encoding="utf-8") == "half = epsilon / 2\n"
-    with (
-        pytest.raises(ValueError, match="0 times"),
-        planted(HALF._replace(old="x"), tmp_path),
-    ):
+    with pytest.raises(ValueError, match="0 times"), planted(HALF._replace(old="x"), tmp_path):
         pass
 
 
@@ -81,11 +78,7 @@ def test_words(x):
 def tree(tmp_path):
     (tmp_path / "a.py").write_text("def half(x):\n    return x / 2\n", encoding="utf-8")
     (tmp_path / "test_a.py").write_text(SMALL, encoding="utf-8")
-    for name in (
-        "tests/__init__.py",
-        "tests/faults/__init__.py",
-        "tests/faults/limits.py",
-    ):
+    for name in ("tests/__init__.py", "tests/faults/__init__.py", "tests/faults/limits.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
     return tmp_path
@@ -150,9 +143,7 @@ def test_a_claim_that_does_not_end_is_a_fault_seen(monkeypatch, tree):
 
 def test_claims_and_tests_are_both_asked(monkeypatch, tree):
     monkeypatch.setattr(looking, "claims_say", lambda *given: Answer("PS-Thm2"))
-    fault = Fault(
-        "room", "name", "a.py", "x / 2", "x / 3", ("PS-Thm2",), ("test_a.py",)
-    )
+    fault = Fault("room", "name", "a.py", "x / 2", "x / 3", ("PS-Thm2",), ("test_a.py",))
     assert look(fault, tree).by == "claim PS-Thm2 and test test_a.py::test_right"
 
 
@@ -192,11 +183,20 @@ def f(a, b=2):
 '''
     found = {(one.kind, one.new) for one in changes(text)}
     expected = {
-        ("operator", "<="), ("operator", "or"), ("operator", "!="), ("operator", ""),
-        ("operator", "-"), ("operator", "/"), ("operator", "min"), ("operator", "max"),
-        ("constant", "4"), ("constant", "3.0"), ("constant", "False"), ("index", "1"),
+        ("operator", "<="),
+        ("operator", "or"),
+        ("operator", "!="),
+        ("operator", ""),
+        ("operator", "-"),
+        ("operator", "/"),
+        ("operator", "min"),
+        ("operator", "max"),
+        ("constant", "4"),
+        ("constant", "3.0"),
+        ("constant", "False"),
+        ("index", "1"),
         ("argument", "b, a"),
-    }  # fmt: skip
+    }
     assert found == expected
 
 

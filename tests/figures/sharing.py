@@ -50,11 +50,7 @@ def _records(trials: Mapping[str, int], at: int | None, stem: str) -> Path:
     for name, number in trials.items():
         with _alone(folder / f"{name}.lock"):
             registry.run(
-                name,
-                trials=number,
-                seed=seed() if at is None else at,
-                out=folder,
-                progress=False,
+                name, trials=number, seed=seed() if at is None else at, out=folder, progress=False
             )
     return folder
 

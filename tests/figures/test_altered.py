@@ -76,9 +76,7 @@ def test_curves_are_those_of_the_numbers_that_were_set(place):
         epsilon, curve = curves[NAMES[name]].get_data()
         inside = row.price.values >= epsilon[0]
         at = np.interp(row.price, epsilon, curve)
-        np.testing.assert_allclose(
-            at[inside], row.theory[inside], atol=3e-3, err_msg=name
-        )
+        np.testing.assert_allclose(at[inside], row.theory[inside], atol=3e-3, err_msg=name)
         # The same laws of K are dearer at the paper's smaller delta.
         laws = [ps22_6.tuned(name, e, price=PRICE) for e in row["epsilon"].values]
         dearer = [Price().epsilon(trial.params["repetitions"]) for trial in laws]
@@ -99,9 +97,7 @@ def test_the_records_and_the_picture_have_names_and_notes_of_their_own(place):
         assert stored["settings"] == {"base_success": 0.05, "delta": 1e-5}
         assert not piece.path(place.records, ()).exists()
     assert why_drawn(FIGURES["ps22-6"], place) == ""
-    assert "not simulated yet" in why_drawn(
-        FIGURES["ps22-6"], place._replace(settings=())
-    )
+    assert "not simulated yet" in why_drawn(FIGURES["ps22-6"], place._replace(settings=()))
     with pytest.raises(Exception, match="not simulated yet"):
         registry.load("ps22-6", place.records)
 

@@ -33,9 +33,7 @@ def _smaller():
 def simulated(module, trials, **values):
     """The data set of each function of a figure, by name."""
     return {
-        name: compute(
-            getattr(module, name), few, trials=trials, seed=seed(), progress=False
-        )
+        name: compute(getattr(module, name), few, trials=trials, seed=seed(), progress=False)
         for name, few in values.items()
     }
 
@@ -118,10 +116,7 @@ def test_top_k(monkeypatch, tmp_path):
     ):
         number = found[name].attrs["trials"]
         assert number == (16 * 4000 if name == "peeling" else 4000)
-        failures, betas = (
-            clnss22_top_k.failures(found[name], right),
-            found[name][axis].values,
-        )
+        failures, betas = (clnss22_top_k.failures(found[name], right), found[name][axis].values)
         spread = np.sqrt(number * betas * (1.0 - betas))
         # 5.2 standard errors: two-sided chance 2e-7 each, rare ones a little more.
         assert np.all(np.abs(failures - number * betas) < 5.2 * spread + 12)

@@ -22,9 +22,11 @@ def records():
     """Small data sets, of fewer queries."""
     few = {clnss22_adaptive.analysed: {"queries": [3, 30]}}
     functions = (
-        clnss22_adaptive.analysed, clnss22_pmw.by_queries, clnss22_pmw.by_failure,
+        clnss22_adaptive.analysed,
+        clnss22_pmw.by_queries,
+        clnss22_pmw.by_failure,
         clnss22_pmw.updated,
-    )  # fmt: skip
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clnss22_pmw, "LONG", 300)
         yield {
@@ -79,9 +81,7 @@ def test_quantile_of_known_counts():
 def test_drawn_lines_are_the_guarantees(records):
     found = {name: records[name] for name in ("by_queries", "by_failure", "updated")}
     drawn = _lines(clnss22_pmw, found, 1)
-    wanted = clnss22_pmw.guarantee(
-        "repetitive", CELLS, ROWS, 200, clnss22_pmw.LEAST_BETA
-    )
+    wanted = clnss22_pmw.guarantee("repetitive", CELLS, ROWS, 200, clnss22_pmw.LEAST_BETA)
     assert any(line.size == 60 and line[-1] == wanted for line in drawn)
 
 
@@ -89,12 +89,8 @@ def test_sample_complexity_lines_and_crossing():
     digits = np.array([0.31, 100.0])
     curves = clnss22_sample_complexity.displays(digits)
     cells = 2**20
-    assert curves["Theorem 10"][1] == pytest.approx(
-        sizes.theorem_10(cells, 10**6, 0.1, 1e-100)
-    )
-    assert curves["Theorem 12"][1] == pytest.approx(
-        sizes.theorem_12(cells, 10**6, 0.1, 1e-100)
-    )
+    assert curves["Theorem 10"][1] == pytest.approx(sizes.theorem_10(cells, 10**6, 0.1, 1e-100))
+    assert curves["Theorem 12"][1] == pytest.approx(sizes.theorem_12(cells, 10**6, 0.1, 1e-100))
     rows = clnss22_sample_complexity.with_constants(digits)
     standard = rows["Hardt–Rothblum, (ε, δ)"]
     improved = rows["Repetitive sparse vector, (ε, δ)"]

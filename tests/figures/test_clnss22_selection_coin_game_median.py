@@ -74,9 +74,7 @@ def test_coin_game_lines():
     assert exact == pytest.approx(30 * (odds - np.log1p(-bias)))
     binary = clnss22_coin_game.binary_renyi(0.3, 0.2, 3.0)
     assert binary == pytest.approx(renyi_divergence([0.3, 0.7], [0.2, 0.8], 3.0))
-    assert clnss22_coin_game.binary_renyi(0.3, 0.2, np.inf) == pytest.approx(
-        np.log(1.5)
-    )
+    assert clnss22_coin_game.binary_renyi(0.3, 0.2, np.inf) == pytest.approx(np.log(1.5))
 
 
 def test_coin_audits_are_below_the_exact_rate(records):
@@ -98,9 +96,7 @@ def test_failures_are_as_frequent_as_their_exact_law(records):
             assert count == 1 or clnss22_median.median_failure(
                 count - max(1, count // 10**6), alpha
             ) > aimed * (1 - 1e-4)
-            law = selected.frequency_exact.sel(
-                alpha=name, failure=aimed, outcome=["1", "none"]
-            )
+            law = selected.frequency_exact.sel(alpha=name, failure=aimed, outcome=["1", "none"])
             assert float(law.sum()) == pytest.approx(exact, rel=1e-9)
     law = 1.0 - record["stopped"].frequency_exact.sel(outcome="0")
     np.testing.assert_allclose(law, record["stopped"]["failure"], rtol=1e-9)

@@ -55,9 +55,7 @@ def test_both_figures_draw_their_curves_and_points(records):
 
 
 def test_all_algorithms_have_the_same_privacy():
-    for name, search in itertools.product(
-        ("least", "tuned", "paper"), (SEARCH, SEARCH.pure())
-    ):
+    for name, search in itertools.product(("least", "tuned", "paper"), (SEARCH, SEARCH.pure())):
         settings = clnss22_svt_error.settings_of(name, 0.03, search)
         spent = privacy_epsilon(settings, search.delta)
         assert spent == pytest.approx(1.0, rel=1e-6)
@@ -141,9 +139,7 @@ def test_simulated_queries_follow_the_exact_law(loaded):
     promise = clnss22_repetitions.Promise()
     for name, margin in clnss22_repetitions.margins().items():
         low, high = clopper_pearson(answers.sel(margin=name).values, trials, shares)
-        law = clnss22_repetitions.query_law(
-            found["level"].values, promise.settings(margin)
-        )
+        law = clnss22_repetitions.query_law(found["level"].values, promise.settings(margin))
         exact = np.stack([law.halted, law.bottom, law.top], axis=-1)
         assert np.all(low <= exact + 1e-12)
         assert np.all(exact <= high + 1e-12)

@@ -38,9 +38,7 @@ def test_counts_have_their_exact_law(record):
                 noise = noise._replace(redrawn=member.variant is svt.DWORK_ROTH)
                 above = np.isin(np.arange(sum(found.lengths)), found.above)
                 counts = tallies.sel(size=size, side=["first", "second"]).values
-                for levels, seen in zip(
-                    (found.first, found.second), counts, strict=True
-                ):
+                for levels, seen in zip((found.first, found.second), counts, strict=True):
                     rows = np.repeat(levels, found.lengths)
                     exact = math.exp(pattern_log_probability(rows, above, noise))
                     if number == 3:
@@ -77,10 +75,7 @@ def test_the_counted_pattern_loses_most_from_two_queries_on():
                 found = figure.queries_of(member, size, relation)
                 noise = figure.noise_of(member, size)
                 noise = noise._replace(redrawn=member.variant is svt.DWORK_ROTH)
-                pair = [
-                    np.repeat(levels, found.lengths)
-                    for levels in (found.first, found.second)
-                ]
+                pair = [np.repeat(levels, found.lengths) for levels in (found.first, found.second)]
                 most = pair_epsilon(*pair, noise)
                 loss = figure.loss(member, size, relation)
                 assert loss <= most * (1.0 + 1e-9)
@@ -121,9 +116,9 @@ def test_figure_draws_losses_bounds_and_audits(record, monkeypatch, tmp_path):
                 for size in (1, 8, 64):
                     assert shown[size] == figure.loss(member, size, used)
             marks = [
-                line for line in lines
-                if line.get_marker() == look["marker"]
-                and to_hex(line.get_color()) == look["color"]
-            ]  # fmt: skip
+                line
+                for line in lines
+                if line.get_marker() == look["marker"] and to_hex(line.get_color()) == look["color"]
+            ]
             assert len(marks) == 1
     assert "60,000" in canvas.get_supxlabel()

@@ -31,9 +31,7 @@ def _masked(text: str) -> str:
 def _is_theory(artist) -> bool:
     """A line without markers; what is simulated are points (CONTRIBUTING.md)."""
     look = f"{artist['look']},"
-    return artist["kind"] == "Line2D" and (
-        "linestyle None," not in look and "marker None," in look
-    )
+    return artist["kind"] == "Line2D" and ("linestyle None," not in look and "marker None," in look)
 
 
 def _lasting(found):
@@ -129,8 +127,7 @@ def test_what_fails_does_not_stop_the_others(tmp_path, monkeypatch):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
     # A folder of data decides nothing but the four that need it.
     told = [
-        gallery._work(name, "given", [tmp_path] * 3)
-        for name in ("ps22-1", "ps22-2", "zw22-1a")
+        gallery._work(name, "given", [tmp_path] * 3) for name in ("ps22-1", "ps22-2", "zw22-1a")
     ]
     assert told == [
         ("ps22-1", "FAILED: OSError: disk full"),

@@ -23,9 +23,7 @@ CANDIDATES, NOISES, RELEASES = (2, 10, 1000), (1.0, 4.0, 32.0), (1, 10)
 def found():
     """Every program and every search takes its time: a few of each."""
     return {
-        function.__name__: compute(
-            function, few, trials=TRIALS, seed=seed(), progress=False
-        )
+        function.__name__: compute(function, few, trials=TRIALS, seed=seed(), progress=False)
         for function, few in (
             (krw24_1.moved, {"candidates": CANDIDATES}),
             (krw24_1.scaled, {"noise": NOISES}),
@@ -64,9 +62,7 @@ def test_tallies_follow_the_exact_laws(found):
         for side in SIDES:
             counts = row.counts.sel(side=side).values
             assert not counts[k + 1 :].any()
-            law = stats.binom.pmf(
-                np.arange(k + 1), k, float(row["first"].sel(side=side))
-            )
+            law = stats.binom.pmf(np.arange(k + 1), k, float(row["first"].sel(side=side)))
             assert goodness_of_fit(counts[: k + 1], law) > ALPHA
 
 
@@ -87,9 +83,7 @@ def test_audits_lie_below_exact_values_below_claims(found):
     for k, lower, exact in zip(RELEASES, *points, strict=True):
         bounds = krw24_1.repeated_claims(DELTA, NOISE_SCALE, 10, k)
         assert lower <= exact <= bounds["groups"] * (1 + 1e-9)
-        assert (
-            bounds["groups"] <= bounds["sharp"] <= bounds["profile"] <= bounds["renyi"]
-        )
+        assert bounds["groups"] <= bounds["sharp"] <= bounds["profile"] <= bounds["renyi"]
 
 
 def test_audits_have_power(found):

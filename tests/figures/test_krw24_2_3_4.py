@@ -120,9 +120,7 @@ def test_corrected_corollary_is_the_printed_one_times_three_halves():
 
 def test_best_first_epsilons_of_figure_3():
     levels = [
-        negative_binomial_profile(
-            PROFILE, 1.0, geometric(mean).parameters["gamma"]
-        ).level
+        negative_binomial_profile(PROFILE, 1.0, geometric(mean).parameters["gamma"]).level
         for mean in MEANS
     ]
     assert levels == pytest.approx([0.423, 0.647, 0.819], abs=5.1e-4)
@@ -140,9 +138,7 @@ def test_exact_epsilons_of_figure_3():
 
 
 def test_epsilons_of_figure_4():
-    found = [
-        binomial_profile(PROFILE, n, MEAN / n).epsilon(shared.DELTA) for n in COUNTS
-    ]
+    found = [binomial_profile(PROFILE, n, MEAN / n).epsilon(shared.DELTA) for n in COUNTS]
     assert found == pytest.approx([3.120, 2.705, 2.489, 2.269, 2.181], abs=5.1e-4)
     corollary = poisson_profile(PROFILE, MEAN).epsilon(shared.DELTA)
     assert corollary == pytest.approx(2.1765, abs=1e-4)
@@ -151,9 +147,7 @@ def test_epsilons_of_figure_4():
         def claim(epsilon, source=source):
             return krw24_4.renyi_claim(BASE, MEAN, source, np.atleast_1d(epsilon))
 
-        curve = poisson_renyi(
-            shared.guarantee(BASE), MEAN, delta_from=source, monotonised=False
-        )
+        curve = poisson_renyi(shared.guarantee(BASE), MEAN, delta_from=source, monotonised=False)
         epsilon = renyi_to_epsilon(curve, shared.DELTA).epsilon
         assert epsilon == pytest.approx(value, abs=1e-4)
         assert claim(epsilon) == pytest.approx([shared.DELTA], rel=1e-6)
@@ -162,18 +156,11 @@ def test_epsilons_of_figure_4():
 def test_more_concentrated_numbers_of_runs_at_no_cost():
     # At delta = 1e-6 n = 20 costs no more than the Renyi bound for Poisson...
     epsilon = binomial_profile(PROFILE, 20, 0.5).epsilon(shared.DELTA)
-    assert (
-        krw24_4.renyi_claim(BASE, MEAN, "renyi", np.array([epsilon]))[0] > shared.DELTA
-    )
+    assert krw24_4.renyi_claim(BASE, MEAN, "renyi", np.array([epsilon]))[0] > shared.DELTA
     few = [float(law.cdf(3)) for law in (binomial(20, 0.5), binomial(50, 0.2))]
-    assert [*few, float(poisson(10).cdf(3))] == pytest.approx(
-        [0.0013, 0.0057, 0.0103], abs=5.1e-5
-    )
+    assert [*few, float(poisson(10).cdf(3))] == pytest.approx([0.0013, 0.0057, 0.0103], abs=5.1e-5)
     # ... but more than the same theorem with the exact delta_hat (R-KRW-5).
-    assert (
-        krw24_4.renyi_claim(BASE, MEAN, "profile", np.array([epsilon]))[0]
-        < shared.DELTA
-    )
+    assert krw24_4.renyi_claim(BASE, MEAN, "profile", np.array([epsilon]))[0] < shared.DELTA
 
 
 def test_lines_of_figure_4_are_the_claims(drawn):
@@ -191,9 +178,7 @@ def test_lines_of_figure_4_are_the_claims(drawn):
 
 
 def test_renyi_conversion_agrees_with_the_accountant():
-    curve = negative_binomial_renyi(
-        shared.guarantee(BASE).renyi, 1.0, 1 / 300, monotonised=False
-    )
+    curve = negative_binomial_renyi(shared.guarantee(BASE).renyi, 1.0, 1 / 300, monotonised=False)
     for delta in (1e-3, 1e-8):
         epsilon = renyi_to_epsilon(curve, delta).epsilon
         found = epsilon_at(lambda e: shared.renyi_delta(curve, np.atleast_1d(e)), delta)
@@ -344,10 +329,7 @@ def test_files_are_written_and_nothing_leaves_the_figure(name, drawn, tmp_path):
         assert path.stat().st_size > 10_000
     figure.canvas.draw()
     width, height = figure.canvas.get_width_height()
-    boxes = [
-        figure._supxlabel.get_window_extent(),
-        figure.legends[0].get_window_extent(),
-    ]
+    boxes = [figure._supxlabel.get_window_extent(), figure.legends[0].get_window_extent()]
     for box in boxes:
         assert 0.0 <= box.x0 <= box.x1 <= width
         assert 0.0 <= box.y0 <= box.y1 <= height

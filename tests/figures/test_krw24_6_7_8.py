@@ -93,12 +93,9 @@ def test_profiles_and_epsilons_are_of_the_same_statement(name, family):
 
 @pytest.mark.parametrize(
     ("name", "family", "gap"),
-    [("krw24-6", "geometric", 1e-3), ("krw24-6", "poisson", 5e-3),
-     ("krw24-7", "geometric", 1e-3)],
-)  # fmt: skip
-def test_no_order_is_worse_than_the_envelope_and_one_is_nearly_as_bad(
-    name, family, gap
-):
+    [("krw24-6", "geometric", 1e-3), ("krw24-6", "poisson", 5e-3), ("krw24-7", "geometric", 1e-3)],
+)
+def test_no_order_is_worse_than_the_envelope_and_one_is_nearly_as_bad(name, family, gap):
     law = from_mean(family, 10.0)
     bound = shared.epsilon("envelope", BASES[name], law)
     exact = shared.adversarial_epsilon(RUNS[name], family, 10.0)
@@ -198,9 +195,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("name", "family"), CELLS)
-def test_audited_bounds_lie_below_the_exact_values_and_see_the_order(
-    records, name, family
-):
+def test_audited_bounds_lie_below_the_exact_values_and_see_the_order(records, name, family):
     tuned = records[name]
     if name == "krw24-6":
         tuned = tuned.sel(family=family)
@@ -231,8 +226,10 @@ def curves(axes, look: str) -> list[np.ndarray]:
 
 
 def test_drawn_profiles_are_the_statements(drawn):
-    for name, panels in (("krw24-6", drawn["krw24-6"].axes[:3]),
-                         ("krw24-7", drawn["krw24-7"].axes[:1])):  # fmt: skip
+    for name, panels in (
+        ("krw24-6", drawn["krw24-6"].axes[:3]),
+        ("krw24-7", drawn["krw24-7"].axes[:1]),
+    ):
         # One panel: geometric.
         for axes, family in zip(panels, krw24_6.FAMILIES, strict=False):
             law = from_mean(family, 10)
@@ -276,14 +273,14 @@ def test_axes_legend_and_caption(drawn, name):
     assert found == LABELS[name]
     shown = {text.get_text() for text in figure.legends[0].get_texts()}
     assert {
-        "one run, not tuned", "exact, natural order", "exact, adversarial order",
+        "one run, not tuned",
+        "exact, natural order",
+        "exact, adversarial order",
         "audited lower bound (95 %), natural order",
         "audited lower bound (95 %), adversarial order",
-    } <= shown  # fmt: skip
+    } <= shown
     assert any("envelope bound" in text for text in shown)
-    assert "not from a trained network" in figure._supxlabel.get_text().replace(
-        "\n", " "
-    )
+    assert "not from a trained network" in figure._supxlabel.get_text().replace("\n", " ")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -89,15 +89,11 @@ def test_renyi_beats_profile_for_poisson_and_binomial_laws(text):
     ],
 )
 def test_each_law_has_its_theorems(text, theorem, renyi):
-    assert ladder(BASES["gaussian"], text).theorems == {
-        "profile": theorem,
-        "RDP": renyi,
-    }
+    assert ladder(BASES["gaussian"], text).theorems == {"profile": theorem, "RDP": renyi}
 
 
 @pytest.mark.parametrize(
-    ("text", "envelope", "profile", "renyi"),
-    [("geometric:mean=300", 2.2474, 2.794, 3.044)],
+    ("text", "envelope", "profile", "renyi"), [("geometric:mean=300", 2.2474, 2.794, 3.044)]
 )
 def test_values_at_one_in_a_million(text, envelope, profile, renyi):
     assert DELTA == 1e-6
@@ -147,14 +143,11 @@ def test_one_step_of_dp_sgd_has_the_renyi_curve_of_its_densities():
 
             def density(z, side=side, order=order):
                 first, second = (
-                    float(law.log_density(np.array(z)))
-                    for law in (side.first, side.second)
+                    float(law.log_density(np.array(z))) for law in (side.first, side.second)
                 )
                 return math.exp(order * first + (1.0 - order) * second)
 
-            value = integrate.quad(
-                density, -50.0, 70.0, points=[0.0, order], limit=400
-            )[0]
+            value = integrate.quad(density, -50.0, 70.0, points=[0.0, order], limit=400)[0]
             found.append(math.log(value) / (order - 1.0))
         curve = float(guarantee(BASES["dp-sgd"]).renyi(np.array(order)))
         # chords between 600 orders lie above

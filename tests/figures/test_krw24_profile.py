@@ -56,17 +56,12 @@ def test_audits_lie_below_exact_values_below_the_adversary(released):
         found = figure.audited(released.sel(law=law), rungs, 1.0 - ALPHA / count)
         assert len(found["adversarial"]) == len(TARGETS)
         natural = np.maximum(rungs.deltas["aligned"], rungs.deltas["anti-aligned"])
-        for kind, exact in (
-            ("adversarial", rungs.deltas["adversarial"]),
-            ("natural", natural),
-        ):
+        for kind, exact in (("adversarial", rungs.deltas["adversarial"]), ("natural", natural)):
             for each in found[kind]:
                 assert each.delta <= each.exact
                 # curves are read by straight lines in log delta
                 seen = exact > 1e-9
-                read = np.interp(
-                    each.epsilon, rungs.epsilons[seen], np.log(exact[seen])
-                )
+                read = np.interp(each.epsilon, rungs.epsilons[seen], np.log(exact[seen]))
                 # the line may pass a little below, and cells lose a little
                 assert each.exact <= np.exp(read) * 1.15
                 assert each.exact >= np.exp(read) * 0.6
@@ -104,8 +99,7 @@ def test_drawing(released, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("module", "base"),
-    [(krw24_profile_laplace, LaplaceBase()), (krw24_profile_dp_sgd, StepBase())],
+    ("module", "base"), [(krw24_profile_laplace, LaplaceBase()), (krw24_profile_dp_sgd, StepBase())]
 )
 def test_the_other_bases_are_drawn_by_the_same_function(module, base, monkeypatch):
     monkeypatch.setattr(figure, "picture", lambda *given: given[:2])

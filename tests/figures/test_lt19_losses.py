@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from figures import (
-    lt19_decreasing_thresholds,
-    lt19_hard_stop,
-    lt19_packing,
-    lt19_privacy_cost,
-)
+from figures import lt19_decreasing_thresholds, lt19_hard_stop, lt19_packing, lt19_privacy_cost
 from figures.common.audits import audited
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_steps_pure,
@@ -82,9 +77,7 @@ def test_decreasing_thresholds(monkeypatch, tmp_path):
             loss = lt19_decreasing_thresholds.percentile_loss(0.1, count, rank)
             assert found.sel(rank=rank, runs=count) <= loss
     run = 2.0 * math.atanh(0.1)
-    assert lt19_decreasing_thresholds.percentile_loss(
-        0.1, 1, "median"
-    ) == pytest.approx(run)
+    assert lt19_decreasing_thresholds.percentile_loss(0.1, 1, "median") == pytest.approx(run)
     assert lt19_decreasing_thresholds.percentile_loss(0.1, 801, "median") > 30 * run
     figure = drawn(lt19_decreasing_thresholds, record, monkeypatch, tmp_path)
     left, right = figure.axes
@@ -113,14 +106,8 @@ def test_hard_stop(monkeypatch, tmp_path):
     assert worst[1] == pytest.approx(1.5, abs=0.02)
     for gamma in (0.03, 0.001):
         need = lt19_hard_stop.smallest_steps(0.5, gamma)
-        assert (
-            hard_stop_worst(0.5, gamma, need)
-            <= 1.8
-            < hard_stop_worst(0.5, gamma, need - 1)
-        )
-        assert (
-            need <= hard_stop_steps_sharp(gamma, 0.1) < hard_stop_steps_pure(gamma, 0.1)
-        )
+        assert hard_stop_worst(0.5, gamma, need) <= 1.8 < hard_stop_worst(0.5, gamma, need - 1)
+        assert need <= hard_stop_steps_sharp(gamma, 0.1) < hard_stop_steps_pure(gamma, 0.1)
     figure = drawn(lt19_hard_stop, record, monkeypatch, tmp_path)
     _, right = figure.axes
     lines = {line.get_label(): line for line in right.get_lines()}
@@ -141,8 +128,7 @@ def test_packing(monkeypatch, tmp_path):
             assert low[number] <= exact <= high[number]
             laws = of_it.sel(candidates=count).frequency_exact
             np.testing.assert_allclose(
-                laws.sel(outcome=["1", "3"]).sum("outcome"),
-                lt19_packing.chances(algorithm, count),
+                laws.sel(outcome=["1", "3"]).sum("outcome"), lt19_packing.chances(algorithm, count)
             )
     # Limits 2/(1 + 2 alpha), 3/(1 + 2 alpha), from above and below.
     assert lt19_packing.implied("algorithm-1", 1e40) == pytest.approx(2 / 1.2, rel=0.01)

@@ -75,9 +75,7 @@ def decoy_losses(sensitivity: float) -> list[float]:
     """Exponential, generalised exponential, random stopping."""
     scores = generalisation_losses.DECOY_SCORES
     return [
-        generalisation_losses.exact_loss(
-            lt19_generalisations.decoys(name, sensitivity), scores
-        )
+        generalisation_losses.exact_loss(lt19_generalisations.decoys(name, sensitivity), scores)
         for name in ("exponential", "generalised", "stopping")
     ]
 
@@ -152,9 +150,7 @@ def test_points_of_generalisations_hold_the_exact_values(records):
     decoys, medians = found["decoys"].counts, found["medians"].counts
     scores = generalisation_losses.DECOY_SCORES
     for s in decoys["sensitivity"].values:
-        for name, exact in zip(
-            decoys["selection"].values, decoy_losses(s), strict=True
-        ):
+        for name, exact in zip(decoys["selection"].values, decoy_losses(s), strict=True):
             counts = decoys.sel(selection=name, sensitivity=s)
             _, low, high = generalisation_losses.mean_loss(scores, counts, confidence)
             assert low <= exact <= high, (name, s)
@@ -170,9 +166,12 @@ def test_points_of_generalisations_hold_the_exact_values(records):
     for count in margin["candidates"].values.tolist():
         of_it = margin.sel(candidates=count)
         _, low, high = generalisation_losses.leads_seen(
-            of_it.counts.sel(outcome="other"), of_it.lead, TRIALS["lt19-generalisations"],
-            0.1, confidence,
-        )  # fmt: skip
+            of_it.counts.sel(outcome="other"),
+            of_it.lead,
+            TRIALS["lt19-generalisations"],
+            0.1,
+            confidence,
+        )
         assert low <= Budget().lead_needed(count) <= high
 
 

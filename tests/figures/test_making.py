@@ -94,9 +94,7 @@ def test_papers_come_in_order_and_numbers_first():
     names = list(FIGURES)
     assert names[:3] == ["ps22-1", "ps22-2", "ps22-3"]
     assert names.index("krw24-8") < names.index("krw24-beta-binomial")
-    assert (
-        names.index("zw22-1b") < names.index("zw22-gaps") < names.index("lt19-utility")
-    )
+    assert names.index("zw22-1b") < names.index("zw22-gaps") < names.index("lt19-utility")
 
 
 def test_the_gallery_shows_every_figure_and_nothing_else():
@@ -157,9 +155,10 @@ def test_processes_share_the_figures_out(monkeypatch):
         return f"{name} {given}"
 
     monkeypatch.setattr(
-        making, "ProcessPoolExecutor",
+        making,
+        "ProcessPoolExecutor",
         lambda number, mp_context: concurrent.futures.ThreadPoolExecutor(number),
-    )  # fmt: skip
+    )
     chains = making.chains(FIGURES.values())
     ended = list(making.in_processes(task, chains, 3, "given"))
     assert sorted(ended) == sorted(f"{name} given" for name in FIGURES)
@@ -176,10 +175,24 @@ def test_two_processes_draw_what_one_draws(tmp_path):
     for processes in ("1", "2"):
         out = tmp_path / processes
         drawn = subprocess.run(
-            [sys.executable, "-m", "figures", *names, "--trials", "100", "--out", out,
-             "--records", out, "--processes", processes],
-            cwd=ROOT, capture_output=True, text=True,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "figures",
+                *names,
+                "--trials",
+                "100",
+                "--out",
+                out,
+                "--records",
+                out,
+                "--processes",
+                processes,
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
         assert drawn.returncode == 0, drawn.stderr
         assert "3 of 3, done" in drawn.stdout
         found.append([(out / f"{name}.json").read_bytes() for name in names])

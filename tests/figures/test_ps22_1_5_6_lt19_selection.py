@@ -94,8 +94,7 @@ def test_success_probability_has_the_values_of_the_paper(name, values):
 
 
 @pytest.mark.parametrize(
-    ("name", "theorem"),
-    [("eta=0", "PS-Thm2"), ("eta=2", "PS-Thm2"), ("poisson", "PS-Thm6")],
+    ("name", "theorem"), [("eta=0", "PS-Thm2"), ("eta=2", "PS-Thm2"), ("poisson", "PS-Thm6")]
 )
 def test_epsilon_agrees_with_the_accountant(name, theorem):
     price = Price()
@@ -115,9 +114,7 @@ def test_no_law_has_an_epsilon_below_that_of_one_run():
 
 def test_the_epsilons_that_a_refusal_names_can_be_had():
     families = FAMILIES.values()
-    with pytest.raises(
-        InputError, match=r"no law of eta=-0\.5 has epsilon 1;"
-    ) as refused:
+    with pytest.raises(InputError, match=r"no law of eta=-0\.5 has epsilon 1;") as refused:
         Price().law_at(FAMILIES["eta=-0.5"], 1.0)
     said = re.search(r"from (\S+) to (\S+),", str(refused.value))
     assert said is not None
@@ -222,10 +219,7 @@ def test_totals_of_the_selection():
 LABELS = {
     "ps22-1": ("Regularization weight α (of the hinge loss)", "Training accuracy"),
     "ps22-5": ("Privacy ε for (ε, 1e−06)-DP", "Expected quantile = 1 − 𝔼[1/(K+1)]"),
-    "ps22-6": (
-        "Privacy loss bound ε for (ε, 1e−06)-DP",
-        "Success probability = 1 − f(1 − 1/100)",
-    ),
+    "ps22-6": ("Privacy loss bound ε for (ε, 1e−06)-DP", "Success probability = 1 − f(1 − 1/100)"),
     "lt19-selection": (
         "Total privacy budget ε for the validation set",
         "Expected test accuracy of the selected model",
@@ -268,9 +262,7 @@ def test_every_law_has_a_curve_and_its_points_on_it(drawn, name):
     assert len(set(colours)) == len(colours)
     for container in axes.containers:
         points = container.lines[0]
-        curve = next(
-            line for line in smooth.values() if line.get_color() == points.get_color()
-        )
+        curve = next(line for line in smooth.values() if line.get_color() == points.get_color())
         x, y = points.get_data()
         # The intervals above are the test; here only that they are drawn together.
         assert np.interp(x, *curve.get_data()) == pytest.approx(y, abs=0.02)

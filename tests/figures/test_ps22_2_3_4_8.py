@@ -18,11 +18,7 @@ from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.generic import generic_renyi
 from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.host.errors import InputError
-from jaxsel.host.intervals import (
-    clopper_pearson_lower,
-    clopper_pearson_upper,
-    goodness_of_fit,
-)
+from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper, goodness_of_fit
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, parse
 from sims import registry
@@ -36,12 +32,7 @@ from tests.figures.sharing import records_of
 TRIALS = {"ps22-2": 100_000, "ps22-3": 100_000, "ps22-4": 200_000, "ps22-8": 100_000}
 MEANS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 PAIR, PRICE = GaussianPair(), Price()
-LAWS = (
-    "logarithmic:mean=10",
-    "logarithmic:mean=1e6",
-    "tnb:eta=5,mean=10",
-    "poisson:mean=10",
-)
+LAWS = ("logarithmic:mean=10", "logarithmic:mean=1e6", "tnb:eta=5,mean=10", "poisson:mean=10")
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +64,11 @@ def test_figure_2_has_the_values_of_the_paper():
 def test_figure_3_has_the_values_of_the_paper():
     at = np.array([5.0, 50.0])
     golden = {
-        "eta=0": (2.162, 6.15), "eta=1": (2.779, 6.77), "eta=5": (4.432, 8.42),
+        "eta=0": (2.162, 6.15),
+        "eta=1": (2.779, 6.77),
+        "eta=5": (4.432, 8.42),
         "poisson": (2.763, 7.62),
-    }  # fmt: skip
+    }
     for name, (low, high) in golden.items():
         assert ps22_3.claim(name, at)[0] == pytest.approx(low, abs=5e-4)
         assert ps22_3.claim(name, at)[1] == pytest.approx(high, abs=5e-3)
@@ -210,10 +203,7 @@ def test_bins_have_the_laws_of_the_mechanisms(text):
     if law.family != "point_mass":
         blocks = PAIR.two_block_edges(law, cut, 10_000)
         grids.append(
-            (
-                two_block_trial,
-                lambda s: tuned_law(orders.two_block_law(blocks, cut, s), law),
-            )
+            (two_block_trial, lambda s: tuned_law(orders.two_block_law(blocks, cut, s), law))
         )
     for trial, host in grids:
         for side, shift in enumerate(PAIR.sides):
@@ -274,9 +264,7 @@ def test_renyi_interval_of_an_unseen_outcome_and_bad_input():
 
 @pytest.mark.parametrize("name", ["ps22-2", "ps22-3"])
 @pytest.mark.parametrize("order", ["natural", "two_block"])
-def test_simulated_divergences_agree_with_the_exact_laws(
-    records, name, order, monkeypatch
-):
+def test_simulated_divergences_agree_with_the_exact_laws(records, name, order, monkeypatch):
     # Every order, also those at which the figure finds the bins too coarse.
     monkeypatch.setattr(renyi_overlay, "RESOLVED", 0.0)
     record = registry.load(name, records)[order]
@@ -331,8 +319,7 @@ def test_audited_epsilons_are_lower_bounds_as_large_as_planned(records):
         # Power: the bound at the worst counts that chance allows.
         cut, end = float(row["cut"]), float(row["end"])
         first, second = (
-            float(orders.two_block_masses(law_of(name, mean), cut, end, s))
-            for s in PAIR.sides
+            float(orders.two_block_masses(law_of(name, mean), cut, end, s)) for s in PAIR.sides
         )
         seen = stats.binom.isf(1.0 - error, trials, first)
         other = stats.binom.isf(error, trials, second)
@@ -363,9 +350,7 @@ def test_audits_name_their_laws_and_events(records):
 
 def test_simulated_conditional_sampling_agrees_with_the_exact_divergence(records):
     record = registry.load("ps22-8", records)["searched"]
-    assert np.all(
-        record.counts.sel(outcome=["0", "1"]).sum("outcome") == TRIALS["ps22-8"]
-    )
+    assert np.all(record.counts.sel(outcome=["0", "1"]).sum("outcome") == TRIALS["ps22-8"])
     at = record["order"].values
     _, low, high = ps22_8.simulated(record, 1.0 - ALPHA / at.size)
     exact = np.array([ps22_8.theory(order).lower for order in at])
@@ -409,11 +394,7 @@ LEGENDS = {
         "exact, Gaussian pair",
         "audited lower bound",
     ],
-    "ps22-8": [
-        "upper bound (claim)",
-        "lower bound (exact)",
-        "simulated (95 % interval)",
-    ],
+    "ps22-8": ["upper bound (claim)", "lower bound (exact)", "simulated (95 % interval)"],
 }
 
 
@@ -426,13 +407,9 @@ def test_axes_and_legends_are_those_of_the_paper(drawn, name):
     for axes in figure.axes:
         assert axes.get_xlim() == RANGES[name][0]
         assert axes.get_ylim() == RANGES[name][1]
-        assert (
-            "Rényi order" if name != "ps22-4" else "(ε, 1e−06)-DP"
-        ) in axes.get_xlabel()
+        assert ("Rényi order" if name != "ps22-4" else "(ε, 1e−06)-DP") in axes.get_xlabel()
     assert figure.axes[0].get_yscale() == ("log" if name == "ps22-4" else "linear")
-    assert ("repetitions" if name == "ps22-4" else "Rényi") in figure.axes[
-        0
-    ].get_ylabel()
+    assert ("repetitions" if name == "ps22-4" else "Rényi") in figure.axes[0].get_ylabel()
 
 
 @pytest.mark.parametrize("name", TRIALS)

@@ -19,10 +19,7 @@ from figures.common.search_accuracy import (
 )
 from jaxsel import repetitions as laws
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.families.tuning.bounds.released_search_budget import (
-    released_budget,
-    training_renyi,
-)
+from jaxsel.families.tuning.bounds.released_search_budget import released_budget, training_renyi
 from jaxsel.host.errors import InputError
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
@@ -167,10 +164,7 @@ def test_drawing(digits, record, tmp_path):
 
 def test_axes_are_ordered_as_proved(digits):
     for point in (POINTS[name] for name in FEW):
-        found = {
-            axis: budget(numbers_of(digits), point, axis)
-            for axis in (*ps22_7.AXES, "least")
-        }
+        found = {axis: budget(numbers_of(digits), point, axis) for axis in (*ps22_7.AXES, "least")}
         assert found["envelope"] < found["theorem"]
         # no conversion to a small delta is free
         assert found["least"] < found["theorem"]
@@ -218,9 +212,7 @@ def test_by_the_envelope_the_geometric_law_does_better(digits):
 # --- the authors' table ---------------------------------------------------------------
 
 
-@pytest.mark.skipif(
-    not (REAL and released_available(REAL)), reason="the table is not at hand"
-)
+@pytest.mark.skipif(not (REAL and released_available(REAL)), reason="the table is not at hand")
 def test_the_paper_s_figure():
     table = ps22_7.tables()[ps22_7.RELEASED]
     assert table.correct.shape == (400, 1)

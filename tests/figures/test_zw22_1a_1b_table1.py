@@ -65,10 +65,7 @@ def test_calibrations_are_the_papers():
 
 
 def test_every_method_spends_its_budget_and_no_more():
-    from jaxsel.families.top_k.baselines import (
-        advanced_composition,
-        limited_domain_epsilon,
-    )
+    from jaxsel.families.top_k.baselines import advanced_composition, limited_domain_epsilon
 
     epsilon, delta, days = WINDOW.epsilon, WINDOW.delta, WINDOW.window
     alone = WINDOW.params("TS", 55)
@@ -94,9 +91,16 @@ def test_every_method_spends_its_budget_and_no_more():
 
 @pytest.mark.parametrize(
     ("k", "recall"),
-    [(10, 0.986), (20, 0.827), (50, 0.420), (100, 0.240), (200, 0.172), (500, 0.160),
-     (1500, 0.223)],
-)  # fmt: skip
+    [
+        (10, 0.986),
+        (20, 0.827),
+        (50, 0.420),
+        (100, 0.240),
+        (200, 0.172),
+        (500, 0.160),
+        (1500, 0.223),
+    ],
+)
 def test_exact_recall_on_two_levels(k, recall):
     assert zw22_1b.exact("EM-CDP", k)[0] == pytest.approx(recall, abs=5.1e-4)
     assert zw22_1b.exact("StableTopK", k)[0] == pytest.approx(0.984, abs=5.1e-4)
@@ -108,8 +112,7 @@ def test_exact_recall_on_two_levels(k, recall):
 def test_who_wins_on_two_levels():
     assert zw22_1b.exact("EM-CDP, general", 10)[0] == pytest.approx(0.243, abs=5.1e-4)
     gain = [
-        zw22_1b.exact("EM-CDP", k)[0] - zw22_1b.exact("StableTopK", k)[0]
-        for k in zw22_1b.CURVE
+        zw22_1b.exact("EM-CDP", k)[0] - zw22_1b.exact("StableTopK", k)[0] for k in zw22_1b.CURVE
     ]
     assert gain[0] > 0.0 > max(gain[2:])
 
@@ -186,9 +189,7 @@ def test_findings_are_read_off_the_means(covid):
     found = zw22_1a.findings(covid)
     for kind in covid["kind"].values:
         means = [
-            zw22_1a.recalls(
-                covid.tally.sel(kind=kind, release=name).values, 15, 10
-            ).mean
+            zw22_1a.recalls(covid.tally.sel(kind=kind, release=name).values, 15, 10).mean
             for name in zw22_1a.ORDER
         ]
         ordered = all(np.all(a > b) for a, b in pairwise(means))
@@ -201,8 +202,9 @@ def test_drawing_of_states(covid, monkeypatch, tmp_path):
     assert len(figure.axes) == 2
     daily = figure.axes[0]
     assert [tick.get_text() for tick in daily.get_xticklabels()] == [
-        "1–10\n12–21 Mar", "11–20\n22–31 Mar",
-    ]  # fmt: skip
+        "1–10\n12–21 Mar",
+        "11–20\n22–31 Mar",
+    ]
     assert len(daily.containers) == len(zw22_1a.ORDER)
     assert "GENERATED DATA" in daily.get_title()
     assert zw22_1a._span("2020-03-28", "2020-04-06") == "28 Mar –6 Apr"
@@ -258,9 +260,7 @@ def test_drawing_of_the_table(table1, monkeypatch, tmp_path):
     # Three rows of simulated and published numbers.
     numbers = [t.get_text() for t in left.texts if t.get_fontsize() == 8.6]
     assert len(numbers) == 3 * (table1.sizes["column"] + 2)
-    first = table1.tally.sel(
-        column="StableTopK", k=10, epsilon=0.4, places="foursquare"
-    )
+    first = table1.tally.sel(column="StableTopK", k=10, epsilon=0.4, places="foursquare")
     shown = zw22_table1.proportion(first.values, 10)
     assert float(numbers[0]) == pytest.approx(shown.mean, abs=5.1e-4)
     assert ".647" in numbers

@@ -29,9 +29,7 @@ FEWER = {
 @pytest.fixture(scope="module")
 def gaps():
     return {
-        name: compute(
-            getattr(zw22_gaps, name), few, trials=100_000, seed=seed(), progress=False
-        )
+        name: compute(getattr(zw22_gaps, name), few, trials=100_000, seed=seed(), progress=False)
         for name, few in FEWER.items()
     }
 
@@ -53,9 +51,7 @@ def test_exact_gaps_pass_with_the_wanted_probability():
     # Theorem 20's remark: Laplace wins one release, Gaussian wins under composition.
     assert needs.gap_of_test("laplace", 1) < needs.gap_of_test("gaussian", 1)
     for count in (10, 100):
-        laplace, gaussian = (
-            needs.gap_of_test(noise, count) for noise in ("laplace", "gaussian")
-        )
+        laplace, gaussian = (needs.gap_of_test(noise, count) for noise in ("laplace", "gaussian"))
         assert gaussian < laplace
 
 
@@ -92,9 +88,7 @@ def test_order_of_the_noises():
 
 def test_estimates_bracket_the_exact_gap(gaps):
     rows = [
-        each
-        for found in gaps.values()
-        for each in found.tally.stack(cell=found.tally.dims[:-1]).T
+        each for found in gaps.values() for each in found.tally.stack(cell=found.tally.dims[:-1]).T
     ]
     assert len(rows) == 6 + 4 + 3 * 2 * 2
     confidence = 1.0 - ALPHA / (len(rows) * len(FACTORS["factor"]))
@@ -107,9 +101,7 @@ def test_estimates_bracket_the_exact_gap(gaps):
 
 
 def test_estimate_without_an_end():
-    found = zw22_gaps.estimate(
-        xr.DataArray([90, 94], coords={"factor": [0.9, 1.0]}), 100
-    )
+    found = zw22_gaps.estimate(xr.DataArray([90, 94], coords={"factor": [0.9, 1.0]}), 100)
     assert (found.low, found.high) == (-math.inf, math.inf)
 
 
@@ -133,9 +125,5 @@ def test_drawing_of_gaps(gaps, monkeypatch, tmp_path):
 
 def test_the_caption_says_that_a_curve_ends_where_one_does(monkeypatch):
     ends = {"gaussian-Cor9": np.array([1.0, math.nan])}
-    monkeypatch.setattr(
-        zw22_gaps, "leads", lambda name, *_: ends.get(name, np.array([1.0, 2.0]))
-    )
-    assert zw22_gaps._where_curves_end([20]).startswith(
-        "; a curve ends where Renyi orders"
-    )
+    monkeypatch.setattr(zw22_gaps, "leads", lambda name, *_: ends.get(name, np.array([1.0, 2.0])))
+    assert zw22_gaps._where_curves_end([20]).startswith("; a curve ends where Renyi orders")

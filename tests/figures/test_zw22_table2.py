@@ -39,9 +39,7 @@ def record():
         epsilons = {name: (0.5, 1.0) for name in multi_label_pate.EPSILONS}
         patch.setattr(multi_label_pate, "EPSILONS", epsilons)
         patch.setattr(multi_label_pate, "_LANES", 512)
-        return compute(
-            multi_label_pate.labelled, trials=TRIALS, seed=seed(), progress=False
-        )
+        return compute(multi_label_pate.labelled, trials=TRIALS, seed=seed(), progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +111,7 @@ def test_rows(record):
         ("StableTopK, Gumbel noise", "Gumbel"),
     ):
         row = found.pop(title)
-        expected = [
-            exact.total_epsilon(TABLE[name], 60.0, 8, 6, tight=t) for t in (False, True)
-        ]
+        expected = [exact.total_epsilon(TABLE[name], 60.0, 8, 6, tight=t) for t in (False, True)]
         assert row.epsilon == pytest.approx(tuple(expected))
         assert row.epsilon[1] < row.epsilon[0]
         seen = name in ("Gaussian, corollaries", "Gumbel")
@@ -162,9 +158,7 @@ def test_curves_and_points_are_those_numbers(record, drawn):
                 scale = exact.scale_at(METHODS[name], float(epsilon[place]), 8, 6)
                 value = quality(SCENARIOS[number], METHODS[name], scale).accuracy
                 assert accuracy[place] == pytest.approx(value, abs=1e-6)
-        drawn_at = np.concatenate(
-            [bar.lines[0].get_xydata() for bar in axes.containers]
-        )
+        drawn_at = np.concatenate([bar.lines[0].get_xydata() for bar in axes.containers])
         expected = [
             (epsilon, estimate.value)
             for name in zw22_table2.LOOKS

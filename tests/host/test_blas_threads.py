@@ -134,9 +134,7 @@ def doors():
         "report": lambda: jaxsel.report(jaxsel.account(base, law)),
         "plan": lambda: jaxsel.plan(BASE, runs=4),
         "optimal": lambda: jaxsel.optimal(BASE, runs=2, most=20),
-        "plan_releases": lambda: jaxsel.plan_releases(
-            "noisy_max", epsilon=1, releases=2
-        ),
+        "plan_releases": lambda: jaxsel.plan_releases("noisy_max", epsilon=1, releases=2),
         "attained": lambda: accountant.attained_epsilon(base, law, 1e-6),
         "priced_epsilon": lambda: priced_envelope.priced_epsilon(priced, 0.05),
         "priced_delta": lambda: priced_envelope.priced_delta(priced, 0.3),
@@ -146,10 +144,19 @@ def doors():
 
 
 DOORS = (
-    "account", "account_delta", "account_grid", "compose", "privacy_loss_distribution",
-    "report", "plan", "optimal", "plan_releases", "attained", "priced_epsilon",
+    "account",
+    "account_delta",
+    "account_grid",
+    "compose",
+    "privacy_loss_distribution",
+    "report",
+    "plan",
+    "optimal",
+    "plan_releases",
+    "attained",
+    "priced_epsilon",
     "priced_delta",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -220,9 +227,13 @@ def _fresh(code: str, **variables: str) -> str:
     """What a fresh process without settings of threads prints."""
     environment = {k: v for k, v in os.environ.items() if k not in blas_threads._ANY}
     found = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment | variables,
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return found.stdout.split("\n")[-2]
 
 
@@ -245,9 +256,7 @@ def test_an_import_changes_nothing():
 def test_a_program_sets_it_once_for_itself_and_what_it_starts():
     begin = "from jaxsel.host.blas_threads import one_for_this_process as one; one();"
     assert _fresh(begin + _SHOW) == "[1]"
-    child = (
-        "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
-    )
+    child = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
     started = f"{begin}import sys; sys.argv = ['', {_SHOW!r}]; {child}"
     assert _fresh(started) == "[1]"
     # Somebody's own setting decides, whatever it is.

@@ -98,9 +98,7 @@ def test_limits_meet_the_error_up_to_1e12_trials(seed):
             assert np.all(high[k == n] == 1)
             some = high < 1
             a, b = k[some] + 1, n - k[some]
-            _meets(
-                lambda p, a=a, b=b: scipy.special.betaincc(a, b, p), high[some], error
-            )
+            _meets(lambda p, a=a, b=b: scipy.special.betaincc(a, b, p), high[some], error)
 
 
 def test_the_error_is_never_exceeded_next_to_one(seed):
@@ -167,8 +165,7 @@ def _upper_tail(k: int, n: int, p):
 
 
 @pytest.mark.parametrize(
-    ("k", "n"),
-    [(185600381467, 10**12), (5 * 10**11, 10**12), (10**6, 10**12), (499999, 10**6)],
+    ("k", "n"), [(185600381467, 10**12), (5 * 10**11, 10**12), (10**6, 10**12), (499999, 10**6)]
 )
 @pytest.mark.parametrize("error", [0.025, 1e-12])
 def test_limits_against_quadrature_in_forty_digits(k, n, error):
@@ -206,9 +203,7 @@ def test_interval_shapes_broadcast():
 def _mean_coverage(interval, values, probabilities, n: int, mean: float) -> float:
     tallies = _compositions(n, len(values))
     values = np.asarray(values)
-    low, high = interval(
-        np.full(len(tallies), n), tallies @ values, tallies @ values**2
-    )
+    low, high = interval(np.full(len(tallies), n), tallies @ values, tallies @ values**2)
     covered = (low <= mean) & (mean <= high)
     pmf = scipy.stats.multinomial.pmf(tallies, n, probabilities)
     return float(pmf[covered].sum())
@@ -227,11 +222,7 @@ MEAN_LAWS = [
 def test_mean_interval_covers(values, probabilities, n, confidence):
     mean = float(np.dot(values, probabilities))
     found = _mean_coverage(
-        lambda *moments: mean_interval(*moments, confidence, -1, 2),
-        values,
-        probabilities,
-        n,
-        mean,
+        lambda *moments: mean_interval(*moments, confidence, -1, 2), values, probabilities, n, mean
     )
     assert found >= confidence - 10 * len(_compositions(n, 3)) * EPS
 
@@ -294,11 +285,7 @@ def test_binomial_p_value_against_exact_fractions():
     for k in range(n + 1):
         less, greater = sum(pmf[: k + 1]), sum(pmf[k:])
         both = min(Fraction(1), 2 * min(less, greater))
-        for alternative, exact in (
-            ("less", less),
-            ("greater", greater),
-            ("two-sided", both),
-        ):
+        for alternative, exact in (("less", less), ("greater", greater), ("two-sided", both)):
             found = binomial_p_value(k, n, float(p), alternative)
             assert found == pytest.approx(float(exact), rel=1e-13)
 
@@ -307,9 +294,7 @@ def test_binomial_p_value_far_in_the_tail():
     # P[X >= 3] for Bin(1e12, 1e-14): 3 events where 0.01 is expected.
     with mpmath.workdps(40):
         n, p = mpmath.mpf(10) ** 12, mpmath.mpf(1e-14)
-        terms = [
-            mpmath.binomial(n, j) * p**j * (1 - p) ** (n - j) for j in range(3, 20)
-        ]
+        terms = [mpmath.binomial(n, j) * p**j * (1 - p) ** (n - j) for j in range(3, 20)]
         exact = float(sum(terms))
     found = binomial_p_value(3, 10**12, 1e-14, "greater")
     assert found == pytest.approx(exact, rel=1e-10)

@@ -68,17 +68,23 @@ OWN = make(0.75)
 PRINTING = "print(source_digest.digest(OWN))\n"
 HELPER = "from deeper import AMOUNT\n\ndef shifted(x):\n    return x + AMOUNT\n"
 FILES = {
-    "own.py": SCRIPT + PRINTING, "helper.py": HELPER, "deeper.py": "AMOUNT = 2\n",
+    "own.py": SCRIPT + PRINTING,
+    "helper.py": HELPER,
+    "deeper.py": "AMOUNT = 2\n",
     "lazily.py": "def bent(x):\n    return -x\n",
-}  # fmt: skip
+}
 
 
 def child(folder: Path, *arguments: str, given: str | None = None, **variables) -> str:
     environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, text=True,
-        capture_output=True, input=given,
-    )  # fmt: skip
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        text=True,
+        capture_output=True,
+        input=given,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -214,8 +220,7 @@ def test_a_record_of_a_changed_script_is_refused_and_of_the_same_goes_on(tmp_pat
     more = run("2000", PYTHONHASHSEED="7")
     assert not more.startswith("refused")
     assert sum(map(int, more.split())) == 2000
-    assert all(a <= b for a, b in zip(map(int, first.split()), map(int, more.split()),
-                                      strict=True))  # fmt: skip
+    assert all(a <= b for a, b in zip(map(int, first.split()), map(int, more.split()), strict=True))
     file.write_text(RECORDED.format(before="", limit="-100.0"))
     refused = run("3000")
     assert refused.startswith("refused: a.nc was made by other code than this")
@@ -223,8 +228,7 @@ def test_a_record_of_a_changed_script_is_refused_and_of_the_same_goes_on(tmp_pat
 
 
 def test_what_cannot_be_read_goes_on_in_its_process_only(tmp_path):
-    program = RECORDED.format(before="import threading\nLOCK = threading.Lock()",
-                              limit="0.5")  # fmt: skip
+    program = RECORDED.format(before="import threading\nLOCK = threading.Lock()", limit="0.5")
     program = program.replace("    def sample", "    def sample", 1).replace(
         "        return (noise", "        LOCK.locked()\n        return (noise"
     )
@@ -285,10 +289,24 @@ def test_shape_and_type_of_an_array_are_in_the_digest_of_a_function():
         return source_digest.digest(lambda: array)
 
     arrays = [
-        np.zeros(6), np.zeros((2, 3)), np.zeros((3, 2)), np.zeros(6, np.int64),
-        np.zeros(6, np.float32), np.zeros(12, np.float32), np.zeros((6, 1)), 0.0, 0,
-        False, np.float64(0.0), np.zeros(1), None, [0.0], (0.0,), "0.0", b"0.0",
-    ]  # fmt: skip
+        np.zeros(6),
+        np.zeros((2, 3)),
+        np.zeros((3, 2)),
+        np.zeros(6, np.int64),
+        np.zeros(6, np.float32),
+        np.zeros(12, np.float32),
+        np.zeros((6, 1)),
+        0.0,
+        0,
+        False,
+        np.float64(0.0),
+        np.zeros(1),
+        None,
+        [0.0],
+        (0.0,),
+        "0.0",
+        b"0.0",
+    ]
     assert len({made(array) for array in arrays}) == len(arrays)
     assert made(np.zeros((2, 3))) == made(np.asfortranarray(np.zeros((2, 3))))
 
@@ -298,10 +316,12 @@ def test_a_base_of_ones_own_counts_inside_a_mechanism_of_the_catalogue():
         own = Mechanism(
             lambda data, params: (data, params),
             lambda key, data, params: noise.variate("laplace", key, 0) > 0,
-            lambda outcome: outcome * 1, lambda data, params: ("a", "b"),
+            lambda outcome: outcome * 1,
+            lambda data, params: ("a", "b"),
             lambda data, params: jaxsel.FiniteLaw(np.array([by, 1.0 - by]), ("a", "b")),
-            2.0**-65, "own",
-        )  # fmt: skip
+            2.0**-65,
+            "own",
+        )
         return source_digest.digest(jaxsel.from_law(own))
 
     assert made(0.5) == made(0.5)
@@ -313,10 +333,14 @@ def test_an_ordinary_key_of_jax_is_asked_for():
 
     key = stream.make_key(1)
     for draw in (
-        jax.random.gumbel, jax.random.uniform, jax.random.split, jax.random.bits,
-        jax.random.key_data, functools.partial(jax.random.fold_in, data=1),
+        jax.random.gumbel,
+        jax.random.uniform,
+        jax.random.split,
+        jax.random.bits,
+        jax.random.key_data,
+        functools.partial(jax.random.fold_in, data=1),
         lambda key: jax.random.choice(key, 3),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError, match=r"jax\.random\.gumbel\(key\.jax\(\)\)"):
             draw(key)
 
@@ -324,9 +348,8 @@ def test_an_ordinary_key_of_jax_is_asked_for():
         return (jax.random.gumbel(key) > 0).astype(int)
 
     own = Mechanism(
-        lambda d, p: (d, p), sample, lambda o: o, lambda d, p: ("a", "b"), None,
-        2.0**-52, "own",
-    )  # fmt: skip
+        lambda d, p: (d, p), sample, lambda o: o, lambda d, p: ("a", "b"), None, 2.0**-52, "own"
+    )
     pair = jaxsel.Pair("p", 1.0, 2.0, jaxsel.Relation.GENERAL, {"e": 1.0}, "w")
     for run in (
         lambda: simulate(own, 1.0, {"e": 1.0}, trials=10),

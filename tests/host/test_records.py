@@ -46,16 +46,19 @@ def refused(path) -> str:
 
 
 def run(path, **settings):
-    return simulate(noisy_max(), [1.0, 0.0], {"epsilon": 1.0}, record=path,
-                    **(RUN | settings))  # fmt: skip
+    return simulate(noisy_max(), [1.0, 0.0], {"epsilon": 1.0}, record=path, **(RUN | settings))
 
 
 def test_every_kind_of_array_comes_back(tmp_path):
     arrays = {
-        "whole": np.arange(4, dtype=np.int32), "bools": np.array([True, False]),
-        "words": np.array(["a", "bcd"]), "none": np.zeros((0, 2)), "one": np.float64(2),
-        "short": np.float32([1.5]), "large": np.uint64([2**63]),
-    }  # fmt: skip
+        "whole": np.arange(4, dtype=np.int32),
+        "bools": np.array([True, False]),
+        "words": np.array(["a", "bcd"]),
+        "none": np.zeros((0, 2)),
+        "one": np.float64(2),
+        "short": np.float32([1.5]),
+        "large": np.uint64([2**63]),
+    }
     records.write(tmp_path / "b.nc", arrays=arrays, configuration={})
     found = records.read(tmp_path / "b.nc", {}).arrays
     for name, array in arrays.items():
@@ -131,13 +134,18 @@ def test_a_record_of_an_older_version_is_refused_in_one_sentence(path):
 @pytest.mark.parametrize(
     "attributes",
     [
-        {}, {"ranges": [[0, 5]]}, {"ranges": 5, "seconds": 1.0},
-        {"ranges": [[5, 0]], "seconds": 1.0}, {"ranges": [[0, 2.5]], "seconds": 1.0},
-        {"ranges": [[0, 5]], "seconds": "1"}, {"ranges": ["a"], "seconds": 1.0},
+        {},
+        {"ranges": [[0, 5]]},
+        {"ranges": 5, "seconds": 1.0},
+        {"ranges": [[5, 0]], "seconds": 1.0},
+        {"ranges": [[0, 2.5]], "seconds": 1.0},
+        {"ranges": [[0, 5]], "seconds": "1"},
+        {"ranges": ["a"], "seconds": 1.0},
         {"ranges": [[0, 5], [9, 12]], "seconds": 1.0},
-        {"ranges": [[3, 5]], "seconds": 1.0}, {"ranges": [[0, 5]], "seconds": 1.0},
+        {"ranges": [[3, 5]], "seconds": 1.0},
+        {"ranges": [[0, 5]], "seconds": 1.0},
     ],
-)  # fmt: skip
+)
 def test_what_a_run_cannot_go_on_from_is_refused(tmp_path, attributes):
     """The last: ranges and time as they should be, but no tallies."""
     configuration = dict(run(tmp_path / "other.nc").configuration)
@@ -222,9 +230,7 @@ def test_a_second_writer_of_a_moment_waits(path):
     assert files(path) == ["a.nc"]
 
 
-def test_an_interrupt_while_a_record_is_written_does_not_stop_the_next_write(
-    path, monkeypatch
-):
+def test_an_interrupt_while_a_record_is_written_does_not_stop_the_next_write(path, monkeypatch):
     def interrupted(file) -> None:
         raise KeyboardInterrupt
 
@@ -262,8 +268,7 @@ def test_an_interrupt_waits_until_the_record_is_whole(path, monkeypatch):
 def modes(folder) -> dict[str, int]:
     """The permissions of all that lies in a folder, at any depth."""
     return {
-        str(each.relative_to(folder)): each.stat().st_mode & 0o777
-        for each in folder.rglob("*")
+        str(each.relative_to(folder)): each.stat().st_mode & 0o777 for each in folder.rglob("*")
     }
 
 
@@ -293,8 +298,9 @@ def test_a_private_record_is_its_owners_alone_from_its_first_byte(tmp_path, room
     assert -ended.returncode == (signal.SIGKILL if room < 0 else signal.SIGXFSZ)
     closed = {"deep": 0o700, "deep/own": 0o700}
     assert modes(tmp_path) == closed | {
-        "deep/own/.a.nc.lock": 0o600, "deep/own/.a.nc.partial": 0o600
-    }  # fmt: skip
+        "deep/own/.a.nc.lock": 0o600,
+        "deep/own/.a.nc.partial": 0o600,
+    }
     written = (path.parent / ".a.nc.partial").stat().st_size
     assert written > 800_000 if room < 0 else written == room
     before = os.umask(0)
@@ -341,12 +347,14 @@ def test_a_private_record_open_to_others_is_refused(secret, mode):
 def test_nothing_reads_a_private_record_unasked(secret, path, capsys):
     before = secret.read_bytes()
     commands = (
-        ["merge", secret], ["merge", secret, secret], ["report", "--folder", secret],
+        ["merge", secret],
+        ["merge", secret, secret],
+        ["report", "--folder", secret],
         ["simulate", "noisy_max", "--trials", "10", "--record", secret],
         ["audit", "noisy_max", "--trials", "10", "--record", secret],
         ["sweep", "noisy_max", "epsilon=1", "--trials", "10", "--record", secret],
         ["simulate", "noisy_max", "--shard", "0/1", "--trials", "10", "--record", secret],
-    )  # fmt: skip
+    )
     for words in commands:
         with pytest.raises(SystemExit) as stop:
             main([str(word) for word in words])

@@ -65,9 +65,7 @@ def test_what_files_mean_is_remembered(package, tmp_path, monkeypatch, kept):
     assert source_digest.changed(plain, now) == ("planted.second",)
 
 
-def test_a_folder_that_cannot_be_written_to_keeps_nothing(
-    package, tmp_path, monkeypatch
-):
+def test_a_folder_that_cannot_be_written_to_keeps_nothing(package, tmp_path, monkeypatch):
     plain = source_digest.digests(["planted.first"])
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(source_digest, "_kept_in", tmp_path / "file" / "digests")
@@ -119,24 +117,34 @@ def test_a_stale_record_is_refused(tmp_path, monkeypatch):
         (
             "noisy_max",
             {"noisy_max.noisy_max", "noisy_max.laws"},
-            {"kernel.engine", "kernel.stream", "kernel.noise", "kernel.logarithm",
-             "kernel.rows", "kernel.statistics", "language.domains"},
+            {
+                "kernel.engine",
+                "kernel.stream",
+                "kernel.noise",
+                "kernel.logarithm",
+                "kernel.rows",
+                "kernel.statistics",
+                "language.domains",
+            },
         ),
         (
             "exponential_top_k",
-            {"top_k.exponential", "top_k.laws", "top_k.release", "top_k.scales",
-             "top_k.arrivals"},
-            {"kernel.engine", "kernel.stream", "kernel.noise", "kernel.look_up",
-             "kernel.rows"},
+            {"top_k.exponential", "top_k.laws", "top_k.release", "top_k.scales", "top_k.arrivals"},
+            {"kernel.engine", "kernel.stream", "kernel.noise", "kernel.look_up", "kernel.rows"},
         ),
         (
             "private_tuning",
             {"tuning.private_tuning", "tuning.bases", "tuning.attained.exact_laws"},
-            {"kernel.engine", "kernel.stream", "kernel.repetition_sampling",
-             "repetitions.counts", "repetitions.negative_binomial"},
+            {
+                "kernel.engine",
+                "kernel.stream",
+                "kernel.repetition_sampling",
+                "repetitions.counts",
+                "repetitions.negative_binomial",
+            },
         ),
     ],
-)  # fmt: skip
+)
 def test_what_three_mechanisms_are_made_of(name, own, beside):
     built = jaxsel.mechanism(name)
     found = modules_of(built.mechanism, engine.__name__)
@@ -149,9 +157,7 @@ def test_what_three_mechanisms_are_made_of(name, own, beside):
         path = source_digest.file_of(module)
         assert path is not None
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
-                "jaxsel."
-            ):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jaxsel."):
                 needed = source_digest._defining(node.module or "", node.names[0].name)
                 kept = {n for n in needed if not source_digest._left_out(n, True)}
                 assert kept <= found, (module, kept)
@@ -159,9 +165,7 @@ def test_what_three_mechanisms_are_made_of(name, own, beside):
 
 def test_what_is_imported_inside_a_function_counts(package):
     (package / "third.py").write_text("def y():\n    from planted import second\n")
-    assert set(source_digest.digests(["planted.third"])) == {
-        "planted.third", "planted.second"
-    }  # fmt: skip
+    assert set(source_digest.digests(["planted.third"])) == {"planted.third", "planted.second"}
     (package / "third.py").write_text("def y():\n    import planted.second as z\n")
     assert "planted.second" in source_digest.digests(["planted.third"])
 

@@ -58,9 +58,7 @@ class Recorder:
     def __init__(self, monkeypatch):
         self.drawn: dict = collections.defaultdict(list)
         monkeypatch.setattr(stream, "threefry_2x32", lambda *four: a_hash(*_u32(four)))
-        monkeypatch.setattr(
-            stream, "words", lambda key, draw: some_words(*_u32((*key, draw)))
-        )
+        monkeypatch.setattr(stream, "words", lambda key, draw: some_words(*_u32((*key, draw))))
 
     def note(self, place, *address):
         flat = [word.ravel().tolist() for word in np.broadcast_arrays(*address)]
@@ -105,7 +103,11 @@ LONG = {
     "stable_selection": {"beta": 0.02, "scores": "0,-1,0"},
     "private_multiplicative_weights": {"queries": 8, "updates": 3, "threshold": 0.05},
     "repetitive_multiplicative_weights": {
-        "queries": 8, "updates": 3, "threshold": 0.01, "gamma": 0.7, "repetitions": 30,
+        "queries": 8,
+        "updates": 3,
+        "threshold": 0.01,
+        "gamma": 0.7,
+        "repetitions": 30,
         "max_failures": 9,
     },
     "noisy_max_composition": {"rounds": 20},
@@ -130,12 +132,11 @@ LONG = {
     "threshold_selection": {"gamma": 0.005, "threshold": 5},
     "decreasing_thresholds": {"gamma": 0.001, "levels": 3},
     "fixed_top_k": {"k": 3, "events": "hits"},
-    "exponential_top_k": {"histogram": "9,9,8,8,7,7,6,5,4,3,2,1,1,1", "k": 13,
-                          "events": "hits"},
+    "exponential_top_k": {"histogram": "9,9,8,8,7,7,6,5,4,3,2,1,1,1", "k": 13, "events": "hits"},
     "confident_top_k": {"beta": 0.1, "epsilon": 1.3},
     "private_tuning": MANY,
     "fixed_repetitions": {"count": 300, "base": "noised_score_laplace"},
-}  # fmt: skip
+}
 # "literal" asks at every query for the noise of the next threshold, always the same
 # number, and keeps it at the query that answers "above".
 ASKED_EARLY = {"sparse", "sparse_vector_dwork_roth"}
@@ -197,8 +198,6 @@ def test_a_number_used_twice_is_seen(seed, monkeypatch):
     built = mechanisms()[0].build({})
     for sample, seen in ((same_draw, 1), (like_a_tag, 1), (stuck, 2), (fine, 0)):
         recorder = Recorder(monkeypatch)
-        mechanism = built.mechanism._replace(
-            sample=sample, prepare=lambda data, params: ((), ())
-        )
+        mechanism = built.mechanism._replace(sample=sample, prepare=lambda data, params: ((), ()))
         recorder.run(mechanism, (), (), seed)
         assert len(recorder.repeated()) == seen, sample

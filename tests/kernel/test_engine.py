@@ -33,9 +33,7 @@ def test_every_trial_is_counted_once():
 @pytest.mark.parametrize("blocks", [1, 3, 17])
 def test_identical_for_any_blocks_a_call_and_any_devices(num_devices, blocks):
     performance = Performance(1024, blocks, tuple(jax.devices()[:num_devices]))
-    np.testing.assert_array_equal(
-        tallies(performance=performance).values, tallies().values
-    )
+    np.testing.assert_array_equal(tallies(performance=performance).values, tallies().values)
 
 
 @pytest.mark.parametrize("block_size", [1, 256, 65536])
@@ -296,9 +294,7 @@ def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch):
             tallies(record=record, **settings)
     ((_, done),) = records.read(record).attributes["ranges"]
     assert 0 < done < 50_000
-    np.testing.assert_array_equal(
-        tallies(record=record, **settings).values, tallies().values
-    )
+    np.testing.assert_array_equal(tallies(record=record, **settings).values, tallies().values)
 
 
 @pytest.mark.parametrize("more", [-1, 1])
@@ -312,9 +308,7 @@ def test_a_record_that_lost_trials_is_refused_and_kept(tmp_path, more):
     arrays = {name: array.copy() for name, array in kept.arrays.items()}
     arrays["values_0"][0, 0] += more
     attributes = {k: v for k, v in kept.attributes.items() if k != "versions"}
-    records.write(
-        record, arrays=arrays, configuration=kept.configuration, attributes=attributes
-    )
+    records.write(record, arrays=arrays, configuration=kept.configuration, attributes=attributes)
     before = record.read_bytes()
     with pytest.raises(InputError, match=rf"run.nc counts {1000 + more} trials where"):
         tallies(trials=2000, record=record)
@@ -323,13 +317,17 @@ def test_a_record_that_lost_trials_is_refused_and_kept(tmp_path, more):
 
 def test_outcomes_outside_the_range_are_never_kept(tmp_path):
     """Refused before the record is written, not after."""
-    mechanism = counter_mechanism(
-        lambda lane: jnp.where(lane < 1500, 1, 7).astype(jnp.int32)
-    )
+    mechanism = counter_mechanism(lambda lane: jnp.where(lane < 1500, 1, 7).astype(jnp.int32))
     record = tmp_path / "run.nc"
     with pytest.raises(RuntimeError, match="outside the range"):
-        simulate(mechanism, 0.0, (), trials=4096, record=record,
-                 performance=Performance(1024, 1, tuple(jax.devices()[:1])))  # fmt: skip
+        simulate(
+            mechanism,
+            0.0,
+            (),
+            trials=4096,
+            record=record,
+            performance=Performance(1024, 1, tuple(jax.devices()[:1])),
+        )
     from jaxsel.host import records
 
     kept = records.read(record)
@@ -378,8 +376,7 @@ def test_a_record_of_another_configuration_is_refused_and_kept(tmp_path):
     tallies(trials=1000, record=record)
     before = record.read_bytes()
     with pytest.raises(InputError, match=r"another configuration.*input_digest"):
-        simulate(noisy_max(), SCORES + 1, {"epsilon": 2.0}, trials=1000, seed=3,
-                 record=record)  # fmt: skip
+        simulate(noisy_max(), SCORES + 1, {"epsilon": 2.0}, trials=1000, seed=3, record=record)
     with pytest.raises(InputError, match="already holds 1000 trials"):
         tallies(trials=10, record=record)
     assert record.read_bytes() == before

@@ -43,12 +43,13 @@ def ended(processes: int, code: str, devices: int | list[int] = 1, *arguments: s
     program = textwrap.dedent(JOINED) + textwrap.dedent(code)
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", program, coordinator, str(processes), str(index),
-             *arguments],
-            env=environments[index], stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-c", program, coordinator, str(processes), str(index), *arguments],
+            env=environments[index],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for index in range(processes)
-    ]  # fmt: skip
+    ]
     outputs = [each.communicate(timeout=120)[0] for each in running]
     return [each.returncode for each in running], outputs
 
@@ -74,8 +75,7 @@ def pair(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("pair")
     (folder / "notes.txt").write_text("mine")
-    parts = {"counting": COUNTING, "refusing": REFUSING, "unequal": UNEQUAL,
-             "losing": LOSING}  # fmt: skip
+    parts = {"counting": COUNTING, "refusing": REFUSING, "unequal": UNEQUAL, "losing": LOSING}
     program = "".join(
         f'print("PART {name}"){textwrap.dedent(code)}' for name, code in parts.items()
     )
@@ -142,9 +142,7 @@ def test_processes_that_would_cut_other_ranges_are_refused(pair):
 def test_processes_with_different_devices_do_not_join(capfd):
     statuses, _ = ended(3, "", [1, 3, 2])
     assert statuses == [1] * 3
-    sentence = (
-        "the processes of this run have 1, 3, 2 devices; give all of them as many"
-    )
+    sentence = "the processes of this run have 1, 3, 2 devices; give all of them as many"
     assert capfd.readouterr().err.count(sentence) == 3
 
 
@@ -215,11 +213,7 @@ def test_a_killed_run_is_resumed_together(tmp_path):
 
 @pytest.mark.parametrize(
     ("said", "reason"),
-    [
-        ("", "RuntimeError"),
-        ("nobody\n  answers", "nobody answers"),
-        ("x" * 999, "x" * 200),
-    ],
+    [("", "RuntimeError"), ("nobody\n  answers", "nobody answers"), ("x" * 999, "x" * 200)],
 )
 def test_why_nobody_joins_is_one_line(monkeypatch, said, reason):
     def refuse(*arguments, **settings):

@@ -97,10 +97,12 @@ def point_mass(data, params) -> FiniteLaw:
         (own(without_lane), "does not depend on its key"),
         (own(constant), "does not depend on its key"),
         # a law of a count with noise, and a sampler without
-        (own(constant, law=lambda *_: FiniteLaw(np.full(12, 1 / 12), ("",) * 12)),
-         "does not depend on its key"),
+        (
+            own(constant, law=lambda *_: FiniteLaw(np.full(12, 1 / 12), ("",) * 12)),
+            "does not depend on its key",
+        ),
     ],
-)  # fmt: skip
+)
 def test_randomness_from_elsewhere_is_not_audited(mechanism, sentence):
     for bound in (
         lambda: audit(mechanism, PAIR, trials=1000),

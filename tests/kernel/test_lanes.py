@@ -83,9 +83,7 @@ def test_a_loop_inside_a_loop():
 
         return jax.jit(jax.vmap(trial))
 
-    lengths = jnp.asarray(
-        np.random.default_rng(1).integers(0, 5, (TRIALS, 5)), jnp.int32
-    )
+    lengths = jnp.asarray(np.random.default_rng(1).integers(0, 5, (TRIALS, 5)), jnp.int32)
     found, wanted = outer(lanes.while_loop)(lengths), outer(lax.while_loop)(lengths)
     np.testing.assert_array_equal(found[1], wanted[1])
 

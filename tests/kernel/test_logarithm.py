@@ -31,9 +31,7 @@ def test_log_is_right_to_its_last_places():
 
 
 def test_split_takes_the_number_apart_exactly():
-    exponent, fraction = (
-        np.asarray(part, dtype=np.float64) for part in jax.jit(split)(POINTS)
-    )
+    exponent, fraction = (np.asarray(part, dtype=np.float64) for part in jax.jit(split)(POINTS))
     np.testing.assert_array_equal(2.0**exponent * (1 + fraction), POINTS)
     assert fraction.min() >= 0.5**0.5 - 1 - 2.0**-24
     assert fraction.max() < 2**0.5 - 1 + 2.0**-24
@@ -53,12 +51,7 @@ DOUBLES = np.concatenate(
         2.0 ** RANDOM.uniform(-1000, 1000, 1000),
         1.0 + NEAR_ONE,
         2.0 ** np.arange(-1022.0, 1024.0, 31.0),
-        [
-            0.5**0.5,
-            np.nextafter(0.5**0.5, 0),
-            np.finfo(float).tiny,
-            np.finfo(float).max,
-        ],
+        [0.5**0.5, np.nextafter(0.5**0.5, 0), np.finfo(float).tiny, np.finfo(float).max],
     ]
 )
 FRACTIONS = np.concatenate(
@@ -77,9 +70,7 @@ def units(function, exact, points) -> np.ndarray:
         found = np.asarray(jax.jit(function)(points))
         assert found.dtype == np.float64
         right = [exact(mpmath.mpf(float(x))) for x in points]
-        gaps = [
-            float(mpmath.mpf(float(a)) - b) for a, b in zip(found, right, strict=True)
-        ]
+        gaps = [float(mpmath.mpf(float(a)) - b) for a, b in zip(found, right, strict=True)]
         return np.abs(gaps) / np.spacing(np.abs(np.array(right, dtype=float)))
 
 
@@ -88,9 +79,7 @@ def test_the_wide_logarithm_is_right_to_its_last_place():
 
 
 def test_the_wide_logarithm_of_one_more_is_right_to_its_last_places():
-    between = np.concatenate(
-        [-RANDOM.uniform(0.29, 1, 2000), RANDOM.uniform(0.4, 3, 2000)]
-    )
+    between = np.concatenate([-RANDOM.uniform(0.29, 1, 2000), RANDOM.uniform(0.4, 3, 2000)])
     assert units(log1p, mpmath.log1p, np.append(FRACTIONS, between)).max() < 3.0
 
 

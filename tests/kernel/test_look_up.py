@@ -18,9 +18,7 @@ def test_position_is_searchsorted(size, side):
         table = np.sort(random.integers(0, 2 * size, size) / (2 * size))
         # Between, below, above, and exactly at the entries.
         values = np.concatenate([random.random(200), table, [-1.0, 2.0]])
-        found = jax.jit(
-            jax.vmap(lambda value: look_up.position(table, value, side))
-        )(values)  # fmt: skip
+        found = jax.jit(jax.vmap(lambda value: look_up.position(table, value, side)))(values)
     np.testing.assert_array_equal(found, np.searchsorted(table, values, side))
     assert found.dtype == np.int32
 

@@ -35,9 +35,7 @@ def draw(law: str, precision: str, count: int, seed: int) -> np.ndarray:
     lanes = jnp.arange(count, dtype=jnp.uint32)
     with jax.enable_x64(True):
         values = jax.vmap(
-            lambda lane: noise.variate(
-                law, stream.Key(key.first, key.second, lane), 0, precision
-            )
+            lambda lane: noise.variate(law, stream.Key(key.first, key.second, lane), 0, precision)
         )(lanes)
         return np.asarray(values, dtype=np.float64)
 
@@ -108,9 +106,7 @@ def test_the_two_variates_of_a_hash_are_uncorrelated(seed):
     key = stream.make_key(seed)
     lanes = jnp.arange(100_000, dtype=jnp.uint32)
     first, second = jax.vmap(
-        lambda lane: noise.variates("gaussian", "fast")(
-            stream.Key(key.first, key.second, lane), 0
-        )
+        lambda lane: noise.variates("gaussian", "fast")(stream.Key(key.first, key.second, lane), 0)
     )(lanes)
     # Of independent normals the sample correlation has an exact Student law.
     assert stats.pearsonr(np.asarray(first), np.asarray(second)).pvalue > ALPHA

@@ -72,9 +72,7 @@ def test_mechanisms_that_look_for_a_largest_refuse_too_many():
     levels = jax.ShapeDtypeStruct((2**24 + 1,), np.float32)
     key = stream.make_key(1)
     with pytest.raises(InputError, match="at most 16777216"):
-        jax.eval_shape(
-            lambda x: exponential._peeled(key, x, np.int32(1), "tail"), levels
-        )
+        jax.eval_shape(lambda x: exponential._peeled(key, x, np.int32(1), "tail"), levels)
     whole = jax.ShapeDtypeStruct((2**24 + 1,), np.int32)
     many = noisy_gaps.Contest(levels, levels, whole, whole)
     with pytest.raises(InputError, match="at most 16777216"):

@@ -63,9 +63,7 @@ def test_no_round_is_a_part_however_long_the_loop():
     keys += [_pair(stream.fold(key, tag)) for tag in (0, 1, 199, 200, 2**16 - 1)]
     assert len(set(keys)) == len(rounds) + 5
     # Where the sum of number and 2**16 is below 2**32, it is the only counter.
-    expected = stream.threefry_2x32(
-        key.first ^ np.uint32(0x9E3779B9), key.second, 5 + 2**16, 0
-    )
+    expected = stream.threefry_2x32(key.first ^ np.uint32(0x9E3779B9), key.second, 5 + 2**16, 0)
     assert _pair(stream.at_round(key, 5)) == tuple(int(word) for word in expected)
     assert _pair(stream.at_round(key, 199, first=0)) == _pair(stream.fold(key, 199))
 
@@ -101,11 +99,18 @@ def jax_draws(make, trials: int, first: int = 0):
 
 def test_ordinary_jax_keys_are_of_each_trial_and_part():
     def words(key):
-        return jnp.concatenate([
-            jax.random.key_data(one.jax())
-            for one in (key, stream.fold(key, 0), stream.fold(key, 1),
-                        stream.at_round(key, 0), stream.at_round(key, 1))
-        ])  # fmt: skip
+        return jnp.concatenate(
+            [
+                jax.random.key_data(one.jax())
+                for one in (
+                    key,
+                    stream.fold(key, 0),
+                    stream.fold(key, 1),
+                    stream.at_round(key, 0),
+                    stream.at_round(key, 1),
+                )
+            ]
+        )
 
     found = jax_draws(words, 4096).reshape(-1, 2).astype(np.uint64)
     # Keys of 64 bits: none is there twice, but with chance 1e-11.
@@ -114,8 +119,7 @@ def test_ordinary_jax_keys_are_of_each_trial_and_part():
     drawn = jax_draws(lambda key: jnp.stack(stream.words(key, jnp.uint32(0))), 4096)
     drawn = drawn.astype(np.uint64)
     assert not np.isin(
-        drawn[:, 0] << np.uint64(32) | drawn[:, 1],
-        found[:, 0] << np.uint64(32) | found[:, 1],
+        drawn[:, 0] << np.uint64(32) | drawn[:, 1], found[:, 0] << np.uint64(32) | found[:, 1]
     ).any()
 
 
@@ -124,12 +128,14 @@ def test_draws_of_an_ordinary_key_have_their_law_and_are_independent():
 
     def drawn(key):
         own = key.jax()
-        return jnp.stack([
-            jax.random.uniform(own, dtype=jnp.float32),
-            jax.random.uniform(stream.fold(key, 1).jax(), dtype=jnp.float32),
-            noise.uniform(noise.number(key, 0, "tail")),
-            noise.uniform(noise.number(stream.fold(key, 1), 0, "tail")),
-        ])  # fmt: skip
+        return jnp.stack(
+            [
+                jax.random.uniform(own, dtype=jnp.float32),
+                jax.random.uniform(stream.fold(key, 1).jax(), dtype=jnp.float32),
+                noise.uniform(noise.number(key, 0, "tail")),
+                noise.uniform(noise.number(stream.fold(key, 1), 0, "tail")),
+            ]
+        )
 
     found = jax_draws(drawn, trials).astype(np.float64)
     for column in found.T:
@@ -145,7 +151,5 @@ def test_draws_of_an_ordinary_key_have_their_law_and_are_independent():
 
 def test_the_ordinary_key_of_a_trial_is_that_of_the_address_alone():
     batched = jax_draws(lambda key: jax.random.key_data(key.jax()), 8, first=5)
-    alone = [
-        jax.random.key_data(stream.make_key(11, trial).jax()) for trial in range(5, 13)
-    ]
+    alone = [jax.random.key_data(stream.make_key(11, trial).jax()) for trial in range(5, 13)]
     np.testing.assert_array_equal(batched, np.array(alone))

@@ -82,9 +82,7 @@ def test_draws_have_the_law_and_a_slightly_wrong_law_is_rejected(seed):
     law = laws(7)[0]
     table = alias_table(law)
     key = stream.make_key(seed)
-    first, second = stream.words(
-        key._replace(lane=jnp.arange(200_000, dtype="uint32")), 0
-    )
+    first, second = stream.words(key._replace(lane=jnp.arange(200_000, dtype="uint32")), 0)
     counts = np.bincount(alias_sample(table, first, second), minlength=7)
     expected = 200_000 * law
     keep = expected >= 5

@@ -82,9 +82,11 @@ def test_every_mechanism_says_what_its_events_are_worth(entry):
 
 # Scores are those of one run, or of lists, and events no candidates.
 UNRANKED = {
-    "noisy_max_composition", "percentile_pipeline", "decreasing_thresholds",
+    "noisy_max_composition",
+    "percentile_pipeline",
+    "decreasing_thresholds",
     "selection_smooth_sensitivity",
-}  # fmt: skip
+}
 
 
 def test_mechanisms_that_release_a_candidate_are_ranked():

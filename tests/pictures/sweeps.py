@@ -55,13 +55,9 @@ def bounds(dims, epsilon):
     return {
         "audited": (dims, 2.6 * epsilon, audited),
         "audited_exact": (dims, 2.8 * epsilon, {}),
-        "theorem": (
-            dims, 3.0 * epsilon, {"long_name": "Theorem 3", "kind": "upper bound"} | kinds,
-        ),
-        "envelope": (
-            dims, 2.9 * epsilon, {"long_name": "envelope", "kind": "upper bound"} | kinds,
-        ),
-    }  # fmt: skip
+        "theorem": (dims, 3.0 * epsilon, {"long_name": "Theorem 3", "kind": "upper bound"} | kinds),
+        "envelope": (dims, 2.9 * epsilon, {"long_name": "envelope", "kind": "upper bound"} | kinds),
+    }
 
 
 MEANS = np.array([1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0])
@@ -83,8 +79,7 @@ def two_axes() -> xr.Dataset:
     shares = np.array([0.01, 0.03, 0.06])
     success = _success(MEANS[:, None], shares)
     return dataset(
-        {"mean": MEANS, "repetitions": list(LAWS)},
-        estimate(("mean", "repetitions"), success),
+        {"mean": MEANS, "repetitions": list(LAWS)}, estimate(("mean", "repetitions"), success)
     )
 
 
@@ -138,7 +133,5 @@ def bounded_by_law() -> xr.Dataset:
 
 ALL = {
     made.__name__: made
-    for made in (
-        one_axis, two_axes, three_axes, words, zipped, heat_map, bounded, bounded_by_law,
-    )
-}  # fmt: skip
+    for made in (one_axis, two_axes, three_axes, words, zipped, heat_map, bounded, bounded_by_law)
+}

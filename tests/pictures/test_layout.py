@@ -37,12 +37,7 @@ def test_what_is_asked_for_goes_first():
     chosen = plan(sweeps.three_axes(), x="epsilon", facet="repetitions")
     assert _names(chosen) == ("epsilon", None, "mean", "repetitions")
     # A hue that is asked for makes curves of what would be a map.
-    assert _names(plan(sweeps.heat_map(), hue="mean")) == (
-        "epsilon",
-        None,
-        "mean",
-        None,
-    )
+    assert _names(plan(sweeps.heat_map(), hue="mean")) == ("epsilon", None, "mean", None)
     assert plan(sweeps.zipped(), x="epsilon").x.dimension == "mean"
 
 
@@ -88,8 +83,7 @@ def test_axes_that_are_left_over_are_named():
     with pytest.raises(InputError) as refused:
         plan(four)
     assert str(refused.value) == (
-        "the picture has no room for the axis epsilon; fix it: epsilon=VALUE, "
-        "or use --facet"
+        "the picture has no room for the axis epsilon; fix it: epsilon=VALUE, or use --facet"
     )
 
 
@@ -144,9 +138,7 @@ def test_values_over_three_decades_have_a_logarithmic_scale():
 
 def test_cells_end_half_way_between_points():
     np.testing.assert_allclose(cell_edges([1, 2, 4], False), [0.5, 1.5, 3, 5])
-    np.testing.assert_allclose(
-        cell_edges([1, 100, 10_000], True), [0.1, 10, 1000, 1e5], rtol=1e-12
-    )
+    np.testing.assert_allclose(cell_edges([1, 100, 10_000], True), [0.1, 10, 1000, 1e5], rtol=1e-12)
 
 
 def test_planning_and_sketching_load_no_matplotlib():

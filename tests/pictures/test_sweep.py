@@ -128,9 +128,7 @@ def test_audits_point_up_and_theorems_have_dashes_of_their_own():
     np.testing.assert_array_equal(solid.get_ydata(), sweep["audited_exact"])
     assert solid.get_linestyle() == "-"
     wanted = [Line2D([], [], linestyle=dash, linewidth=1.2) for dash in UPPER_DASHES]
-    for line, reference, name in zip(
-        dashed, wanted, ("theorem", "envelope"), strict=False
-    ):
+    for line, reference, name in zip(dashed, wanted, ("theorem", "envelope"), strict=False):
         assert line._dash_pattern == reference._dash_pattern
         np.testing.assert_array_equal(line.get_ydata(), sweep[name])
     # The sticks of the arrows begin at the audited value.
@@ -142,9 +140,11 @@ def test_audits_point_up_and_theorems_have_dashes_of_their_own():
     (stick,) = found
     np.testing.assert_array_equal(stick.get_ydata(), sweep["audited"])
     assert _legend(figure) == [
-        "audited ε, at least", "audited ε, exact", "Theorem 3, at most",
+        "audited ε, at least",
+        "audited ε, exact",
+        "Theorem 3, at most",
         "envelope, at most",
-    ]  # fmt: skip
+    ]
     assert axes.get_ylabel() == "privacy loss ε"
 
 
@@ -161,9 +161,7 @@ def test_two_long_axes_make_a_map_with_labelled_contours():
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
     assert bar.get_ylabel() == "success probability"
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("epsilon", "mean")
-    assert "intervals at most 0.0063 wide" in " ".join(
-        figure._supxlabel.get_text().split()
-    )
+    assert "intervals at most 0.0063 wide" in " ".join(figure._supxlabel.get_text().split())
 
 
 def test_maps_of_several_panels_share_their_colours():
@@ -171,9 +169,11 @@ def test_maps_of_several_panels_share_their_colours():
     two["success"].loc[{"law": "b"}] *= 0.5
     figure = picture(two)
     limits = [
-        c.get_clim() for axes in figure.axes[:2] for c in axes.collections
+        c.get_clim()
+        for axes in figure.axes[:2]
+        for c in axes.collections
         if isinstance(c, QuadMesh)
-    ]  # fmt: skip
+    ]
     assert limits[0] == limits[1]
 
 
@@ -196,9 +196,7 @@ def _along(name: str, values):
 def test_an_axis_of_less_than_two_decades_is_named_by_its_points():
     (axes,) = picture(_along("eta", [0.4, 0.5, 0.7, 1, 1.25, 1.5, 2, 3, 4, 6, 8])).axes
     axes.figure.canvas.draw()
-    shown = [
-        text for text in axes.xaxis.get_ticklabels(which="both") if text.get_text()
-    ]
+    shown = [text for text in axes.xaxis.get_ticklabels(which="both") if text.get_text()]
     assert next(text.get_text() for text in shown) == "0.4"
     assert 4 <= len(shown) <= 8
     boxes = [text.get_window_extent() for text in shown]
@@ -227,9 +225,7 @@ def test_a_map_over_a_decade_and_a_half_has_logarithmic_colours():
     assert isinstance(mesh.norm, LogNorm)
     (contours,) = [c for c in axes.collections if isinstance(c, QuadContourSet)]
     assert {0.5, 1.0, 2.0, 5.0} <= set(contours.levels)
-    sweep["success"][:] = np.linspace(1.0, 9.0, values.size).reshape(
-        sweep["success"].shape
-    )
+    sweep["success"][:] = np.linspace(1.0, 9.0, values.size).reshape(sweep["success"].shape)
     axes = picture(sweep).axes[0]
     (mesh,) = [c for c in axes.collections if isinstance(c, QuadMesh)]
     assert not isinstance(mesh.norm, LogNorm)

@@ -79,9 +79,7 @@ def test_what_is_always_the_same_number_is_not_called_secret(law, fixed):
 
 
 def test_a_search_beside_one_of_a_fixed_number_keeps_its_own_secret():
-    both = [
-        jaxsel.release(_BASE, law) for law in ("point_mass:count=2", "geometric:mean=3")
-    ]
+    both = [jaxsel.release(_BASE, law) for law in ("point_mass:count=2", "geometric:mean=3")]
     assert "keep K, the other runs" in " ".join(jaxsel.compose(both).sentences())
 
 
@@ -131,8 +129,7 @@ def test_every_public_function_with_a_law_reads_it_at_its_door():
         needed = {
             key: {"epsilon": 1.0, "candidates": 5, "base": _BASE}.get(key)
             for key, parameter in parameters.items()
-            if parameter.default is parameter.empty
-            and parameter.kind is not parameter.VAR_KEYWORD
+            if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
         }
         for law in (40, [1, 2]):
             with pytest.raises(InputError, match="law of K"):
@@ -158,9 +155,7 @@ def test_every_public_function_with_a_law_reads_it_at_its_door():
 )
 def test_a_refused_base_names_the_parameter(capsys, base, named):
     """One sentence about what is wrong, not a list of every form there is."""
-    said = _refused(
-        capsys, "account", "--base", base, "--repetitions", "poisson:mean=3"
-    )
+    said = _refused(capsys, "account", "--base", base, "--repetitions", "poisson:mean=3")
     assert named in said
     assert "points:FILE" not in said
     assert len(said) < 220
@@ -190,9 +185,7 @@ def test_an_unknown_mechanism_names_the_nearest_few_and_how_to_list_all():
         ["--grid", "3"],
     ],
 )
-@pytest.mark.parametrize(
-    "base", ["pure:epsilon=0.1", "approximate:epsilon=1,delta=0.1"]
-)
+@pytest.mark.parametrize("base", ["pure:epsilon=0.1", "approximate:epsilon=1,delta=0.1"])
 def test_an_answer_says_that_its_delta_is_the_default(capsys, asked, base):
     """Proved or not; of a delta that was asked for nothing is said, nor in JSON."""
     command = ["account", "--base", base, *asked]
@@ -209,9 +202,13 @@ def test_an_answer_says_that_its_delta_is_the_default(capsys, asked, base):
 
 def test_the_default_delta_is_known_in_one_place():
     for function in (
-        jaxsel.account, jaxsel.account_grid, jaxsel.compose, jaxsel.plan_releases,
-        jaxsel.plan, jaxsel.optimal,
-    ):  # fmt: skip
+        jaxsel.account,
+        jaxsel.account_grid,
+        jaxsel.compose,
+        jaxsel.plan_releases,
+        jaxsel.plan,
+        jaxsel.optimal,
+    ):
         assert inspect.signature(function).parameters["delta"].default is DELTA
 
 
@@ -239,8 +236,9 @@ def test_noise_on_the_score_covers_the_records_that_validate(noise, larger):
     statement = jaxsel.report(found).statement
     assert statement.subject.proof.epsilon == both
     assert [part.records for part in statement.subject.parts] == [
-        "training records", "validation records",
-    ]  # fmt: skip
+        "training records",
+        "validation records",
+    ]
 
 
 def test_what_score_noise_cannot_say_is_said(capsys):
@@ -250,21 +248,10 @@ def test_what_score_noise_cannot_say_is_said(capsys):
         jaxsel.report(found)
     with pytest.raises(InputError, match="score_noise is 0"):
         jaxsel.account(_QUICK, "geometric:mean=5", score_noise=0.0)
-    search = [
-        "--base",
-        _QUICK,
-        "--repetitions",
-        "geometric:mean=5",
-        "--score-noise",
-        "3",
-    ]
+    search = ["--base", _QUICK, "--repetitions", "geometric:mean=5", "--score-noise", "3"]
     for more in (["--times", "2"], ["--epsilon", "1"], ["--grid", "5"]):
-        assert "--score-noise is for one search" in _refused(
-            capsys, "account", *search, *more
-        )
-    assert "--score-noise is for one search" in _refused(
-        capsys, "report", *search, "--times", "2"
-    )
+        assert "--score-noise is for one search" in _refused(capsys, "account", *search, *more)
+    assert "--score-noise is for one search" in _refused(capsys, "report", *search, "--times", "2")
 
 
 _DEFAULTS = {

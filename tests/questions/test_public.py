@@ -87,9 +87,7 @@ def test_an_audit_by_name_knows_pairs_and_promise():
     assert found.exact == pytest.approx(5.0)
     assert found.refuted
     assert "REFUTED: FIXED-K-folklore says 3" in str(found)
-    apart = jaxsel.audit(
-        built.mechanism, built.pair(), trials=100_000, progress=False
-    )  # fmt: skip
+    apart = jaxsel.audit(built.mechanism, built.pair(), trials=100_000, progress=False)
     assert apart.bound == found.bound
     assert apart.promise is None
     assert not apart.refuted
@@ -131,9 +129,7 @@ def test_validate_takes_ids_and_records():
     (one,) = jaxsel.validate("PS-Cor3", budget)
     assert one.as_expected
     seen: list = []
-    two = jaxsel.validate(
-        [jaxsel.claim("PS-Cor3"), "PS-Thm6-printed"], budget, seen=seen.append
-    )
+    two = jaxsel.validate([jaxsel.claim("PS-Cor3"), "PS-Thm6-printed"], budget, seen=seen.append)
     assert [result.verdict.outcome for result in two] == ["holds", "refuted"]
     assert seen == [*two]
     assert "2 of 2 as expected (1 refuted), 0 not." in str(two)
@@ -175,9 +171,7 @@ def test_tallies_of_other_statistics_and_of_grids_print(tuned):
     from jaxsel.kernel import statistics
 
     moments = statistics.moments(lambda outcome: outcome.score, 0.0, 3.0)
-    assert "Sums of moments" in str(
-        jaxsel.simulate(tuned, trials=10, statistic=moments)
-    )
+    assert "Sums of moments" in str(jaxsel.simulate(tuned, trials=10, statistic=moments))
     cells = [(tuned.data, tuned.params)] * 2
     text = str(jaxsel.simulate_grid(tuned.mechanism, cells, trials=10))
     assert "in each of 2 cells" in text

@@ -31,10 +31,7 @@ def _responses(epsilon: float, count: int):
 def _gaussian_delta(mu: float, epsilon: float) -> float:
     """Balle & Wang 2018, Theorem 8."""
     normal = stats.norm.cdf
-    return float(
-        normal(mu / 2 - epsilon / mu)
-        - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu)
-    )
+    return float(normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu))
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 100])
@@ -102,14 +99,11 @@ def _range_moment(epsilon: float, order: float) -> float:
         # p + q = 1 on either side, with these losses.
         second = -math.expm1(low) / (math.exp(t) - math.exp(low))
         masses = np.array([1.0 - second, second])
-        return -math.log(float(np.sum(masses * np.exp(order * np.array([low, t]))))) / (
-            order - 1.0
-        )
+        return -math.log(float(np.sum(masses * np.exp(order * np.array([low, t]))))) / (order - 1.0)
 
     found = optimize.minimize_scalar(
-        negative, bounds=(1e-9, epsilon - 1e-9), method="bounded",
-        options={"xatol": 1e-10},
-    )  # fmt: skip
+        negative, bounds=(1e-9, epsilon - 1e-9), method="bounded", options={"xatol": 1e-10}
+    )
     return -float(found.fun)
 
 
@@ -121,16 +115,15 @@ def _range_moment(epsilon: float, order: float) -> float:
         ("largest_gap", {}, lambda found: found["epsilon"]),
         ("exponential_top_k", {"k": 1}, lambda found: 1.0 / found["noise_scale"]),
         (
-            "exponential_top_k", {"k": 1, "relation": "general"},
+            "exponential_top_k",
+            {"k": 1, "relation": "general"},
             lambda found: 2.0 / found["noise_scale"],
         ),
     ],
-)  # fmt: skip
+)
 def test_gumbel_noise_by_the_worst_pair_of_its_range(name, settings, range_of):
     count, delta, target = 50, 1e-6, 2.0
-    found = plan_releases(
-        name, epsilon=target, delta=delta, releases=count, settings=settings
-    )
+    found = plan_releases(name, epsilon=target, delta=delta, releases=count, settings=settings)
     one = range_of(found.found)
 
     def cost(epsilon: float) -> float:
@@ -146,9 +139,7 @@ def test_gumbel_noise_by_the_worst_pair_of_its_range(name, settings, range_of):
     assert cost(one) == pytest.approx(target, rel=1e-4)
     assert cost(1.01 * one) > target
     # The zCDP of the theorem alone is never less, and no worse than that by much.
-    assert count * one**2 / 8.0 == pytest.approx(
-        count * _range_moment(one, 10.0) / 10.0, rel=0.02
-    )
+    assert count * one**2 / 8.0 == pytest.approx(count * _range_moment(one, 10.0) / 10.0, rel=0.02)
 
 
 def test_gumbel_noise_is_never_below_what_an_attack_attains():
@@ -193,9 +184,12 @@ def test_tests_for_a_gap_by_hand():
 def test_two_noisy_gaps_are_one_gaussian():
     """Two gaps move by 1 in opposite directions: sqrt 2 of the standard deviation."""
     plan = plan_releases(
-        "largest_gap", epsilon=1.0, delta=1e-5, releases=9,
+        "largest_gap",
+        epsilon=1.0,
+        delta=1e-5,
+        releases=9,
         settings={"noise": "gaussian", "max_size": 2},
-    )  # fmt: skip
+    )
     mu = 3.0 * math.sqrt(2.0) / plan.found["noise_scale"]
     assert _gaussian_delta(mu / 1.001, 1.0) <= 1e-5
     assert _gaussian_delta(1.01 * mu, 1.0) > 1e-5
@@ -224,9 +218,13 @@ def test_curves_of_other_noises_by_hand(order):
     # Zhu & Wang 2022, Theorem 8, with m - 1 gaps (R-ZW-3), and the Laplace test.
     entry = catalogue.find_mechanism("stable_top_k")
     given = {
-        "selection": "gaussian", "test": "laplace", "selection_scale": 7.0,
-        "test_scale": 1.3, "delta_t": 0.01, "histogram": "9,7,6,5,3,1",
-    }  # fmt: skip
+        "selection": "gaussian",
+        "test": "laplace",
+        "selection_scale": 7.0,
+        "test_scale": 1.3,
+        "delta_t": 0.01,
+        "histogram": "9,7,6,5,3,1",
+    }
     for more, gaps in (({}, 5), ({"max_size": 3}, 3)):
         found = known_curve(entry.name, entry.read(given | more))
         assert found is not None
@@ -237,9 +235,8 @@ def test_curves_of_other_noises_by_hand(order):
 
 def test_labels_of_teachers_are_one_gaussian():
     plan = plan_releases(
-        "noisy_labels", epsilon=3.0, delta=1e-5, releases=100,
-        settings={"votes": "9,8,7,1,2"},
-    )  # fmt: skip
+        "noisy_labels", epsilon=3.0, delta=1e-5, releases=100, settings={"votes": "9,8,7,1,2"}
+    )
     mu = math.sqrt(5 * 100) / plan.found["noise_scale"]
     assert _gaussian_delta(mu, 3.0) <= 1e-5
     assert _gaussian_delta(1.01 * mu, 3.0) > 1e-5
@@ -249,9 +246,12 @@ def test_labels_of_teachers_are_one_gaussian():
 def test_gaussian_noisy_max_against_its_exact_law(relation):
     """Two candidates: the sharpened profile is exact, and composes as one Gaussian."""
     plan = plan_releases(
-        "noisy_max", epsilon=1.0, delta=1e-5, releases=25,
+        "noisy_max",
+        epsilon=1.0,
+        delta=1e-5,
+        releases=25,
         settings={"noise": "gaussian", "relation": relation, "scores": "0,0"},
-    )  # fmt: skip
+    )
     assert plan.proof.theorem.startswith("KRW-Thm3.3-dominated")
     scale = plan.found["noise_scale"]
     # Of one Gaussian with all scores, an upper bound.
@@ -262,8 +262,7 @@ def test_gaussian_noisy_max_against_its_exact_law(relation):
     wins = np.arange(26)
     for start in np.linspace(-4.0, 4.0, 33):
         law = [
-            stats.binom.pmf(wins, 25, stats.norm.cdf(start + side * move))
-            for side in (0.0, 1.0)
+            stats.binom.pmf(wins, 25, stats.norm.cdf(start + side * move)) for side in (0.0, 1.0)
         ]
         for first, second in (law, law[::-1]):
             spent = np.sum(np.maximum(first - math.e * second, 0.0))
@@ -277,8 +276,7 @@ def test_more_releases_need_more_noise():
         ("noisy_labels", "noise_scale", 1),
     ):
         values = [
-            plan_releases(name, epsilon=1.0, releases=count).found[setting]
-            for count in (1, 2, 20)
+            plan_releases(name, epsilon=1.0, releases=count).found[setting] for count in (1, 2, 20)
         ]
         assert values == sorted(values, reverse=sign < 0), name
 
@@ -307,16 +305,12 @@ def test_every_mechanism_keeps_the_budget_or_says_why_not(subtests):
 
 def test_neighbours_are_those_of_the_setting():
     general = plan_releases("noisy_max", epsilon=1.0)
-    monotone = plan_releases(
-        "noisy_max", epsilon=1.0, settings={"relation": "monotone"}
-    )
+    monotone = plan_releases("noisy_max", epsilon=1.0, settings={"relation": "monotone"})
     assert general.proof.relation is Relation.GENERAL
     assert monotone.proof.relation is Relation.MONOTONE
     assert NEIGHBOURS[Relation.MONOTONE] in str(monotone)
     # At the same promise, half of the noise.
-    assert general.scales["noise_scale"] == pytest.approx(
-        2.0 * monotone.scales["noise_scale"]
-    )
+    assert general.scales["noise_scale"] == pytest.approx(2.0 * monotone.scales["noise_scale"])
 
 
 @pytest.mark.parametrize(
@@ -332,13 +326,16 @@ def test_neighbours_are_those_of_the_setting():
         ("noisy_max", {"settings": {"epsiln": 1}}, "did you mean epsilon"),
         ("noisy_max", {"settings": {"scores": "a"}}, "scores is 'a'"),
         ("noisy_max", {"settings": {"epsilon": 1}}, "nothing is left to find"),
-        ("noisy_max", {"settings": {"noise": "gaussian"}, "delta": 0.0},
-         "no pure epsilon or Renyi curve"),
+        (
+            "noisy_max",
+            {"settings": {"noise": "gaussian"}, "delta": 0.0},
+            "no pure epsilon or Renyi curve",
+        ),
         ("stable_top_k", {"delta": 0.0}, "no pure epsilon or Renyi curve"),
         ("stable_top_k", {"settings": {"delta_t": 0.1}}, "at delta = 1e-06"),
         ("noisy_max", {"epsilon": 1e-13, "delta": 0.0}, "take a larger epsilon"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_planned_is_one_sentence(name, options, message):
     with pytest.raises(InputError, match=message):
         plan_releases(name, **({"epsilon": 1.0} | options))
@@ -398,38 +395,83 @@ SCORES, VOTES = np.zeros(3), np.zeros(4)
 @pytest.mark.parametrize(
     ("name", "values", "theorems", "scales"),
     [
-        ("noisy_max", {"noise": "gaussian", "noise_scale": 2.0, "relation": "general",
-                       "scores": SCORES},
-         GAUSSIAN_MAXIMUM, {"noise_scale": 2.0}),
-        ("largest_gap", {"noise": "gaussian", "noise_scale": 3.0, "histogram": VOTES},
-         GAUSSIAN_MAXIMUM, {"noise_scale": 3.0}),
-        ("noisy_max", {"noise": "gumbel", "noise_scale": 2.0, "relation": "monotone",
-                       "scores": SCORES},
-         ("NM-gumbel-monotone-zCDP, sharpened as ZW-Prop7-sharp", ""),
-         {"noise_scale": 2.0}),
-        ("largest_gap", {"noise": "gumbel", "epsilon": 0.5, "histogram": VOTES},
-         ("ZW-Prop7-sharp", ""), {"noise_scale": 4.0}),
+        (
+            "noisy_max",
+            {"noise": "gaussian", "noise_scale": 2.0, "relation": "general", "scores": SCORES},
+            GAUSSIAN_MAXIMUM,
+            {"noise_scale": 2.0},
+        ),
+        (
+            "largest_gap",
+            {"noise": "gaussian", "noise_scale": 3.0, "histogram": VOTES},
+            GAUSSIAN_MAXIMUM,
+            {"noise_scale": 3.0},
+        ),
+        (
+            "noisy_max",
+            {"noise": "gumbel", "noise_scale": 2.0, "relation": "monotone", "scores": SCORES},
+            ("NM-gumbel-monotone-zCDP, sharpened as ZW-Prop7-sharp", ""),
+            {"noise_scale": 2.0},
+        ),
+        (
+            "largest_gap",
+            {"noise": "gumbel", "epsilon": 0.5, "histogram": VOTES},
+            ("ZW-Prop7-sharp", ""),
+            {"noise_scale": 4.0},
+        ),
         # sigma = b = 1/sqrt(rho)
-        ("stable_top_k", {"selection": "gumbel", "test": "gaussian", "rho": 0.25,
-                          "delta_t": 1e-6, "histogram": VOTES},
-         ("ZW-Thm11-zCDP, sharpened as ZW-Prop7-sharp", ""),
-         {"selection_scale": 2.0, "test_scale": 2.0}),
-        ("stable_top_k", {"selection": "laplace", "test": "laplace", "delta_t": 1e-6,
-                          "selection_scale": 2.0, "test_scale": 5.0, "histogram": VOTES},
-         ("ZW-Thm8 and ZW-Cor19-Laplace, composed", ""),
-         {"selection_scale": 2.0, "test_scale": 5.0}),
+        (
+            "stable_top_k",
+            {
+                "selection": "gumbel",
+                "test": "gaussian",
+                "rho": 0.25,
+                "delta_t": 1e-6,
+                "histogram": VOTES,
+            },
+            ("ZW-Thm11-zCDP, sharpened as ZW-Prop7-sharp", ""),
+            {"selection_scale": 2.0, "test_scale": 2.0},
+        ),
+        (
+            "stable_top_k",
+            {
+                "selection": "laplace",
+                "test": "laplace",
+                "delta_t": 1e-6,
+                "selection_scale": 2.0,
+                "test_scale": 5.0,
+                "histogram": VOTES,
+            },
+            ("ZW-Thm8 and ZW-Cor19-Laplace, composed", ""),
+            {"selection_scale": 2.0, "test_scale": 5.0},
+        ),
         # a quarter, a quarter and a half of rho = 1/2, for two picks
-        ("fixed_top_k", {"rho": 0.5, "delta_t": 1e-6, "k": 2},
-         ("ZW-Thm12-zCDP", ""),
-         {"selection_scale": 2.0, "test_scale": 2.0, "peeling_scale": 1.0}),
-        ("propose_test_release", {"noise_scale": 4.0, "test": "laplace", "delta_t": 1e-6},
-         ("ZW-Cor19-Laplace", ""), {"noise_scale": 4.0}),
-        ("exponential_top_k", {"noise_scale": 3.0, "k": 2, "relation": "general"},
-         ("BASE-EM-sharp-general", ""), {"noise_scale": 3.0}),
-        ("noisy_labels", {"noise_scale": 5.0, "votes": VOTES},
-         ("BASE-PATE", "BASE-PATE, as one Gaussian mechanism"), {"noise_scale": 5.0}),
+        (
+            "fixed_top_k",
+            {"rho": 0.5, "delta_t": 1e-6, "k": 2},
+            ("ZW-Thm12-zCDP", ""),
+            {"selection_scale": 2.0, "test_scale": 2.0, "peeling_scale": 1.0},
+        ),
+        (
+            "propose_test_release",
+            {"noise_scale": 4.0, "test": "laplace", "delta_t": 1e-6},
+            ("ZW-Cor19-Laplace", ""),
+            {"noise_scale": 4.0},
+        ),
+        (
+            "exponential_top_k",
+            {"noise_scale": 3.0, "k": 2, "relation": "general"},
+            ("BASE-EM-sharp-general", ""),
+            {"noise_scale": 3.0},
+        ),
+        (
+            "noisy_labels",
+            {"noise_scale": 5.0, "votes": VOTES},
+            ("BASE-PATE", "BASE-PATE, as one Gaussian mechanism"),
+            {"noise_scale": 5.0},
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_known_of_one_release_says_whose_it_is(name, values, theorems, scales):
     found = known_curve(name, values)
     assert found is not None

@@ -77,12 +77,7 @@ def test_gamma_agrees_with_dp_accounting(shape, mean):
         ("tnb", 10, {}, "needs eta beside the mean; nothing was given"),
         ("poisson", 10, {"eta": 1.0}, "needs nothing else beside the mean; eta was"),
         ("poisson", 0, {}, "mean is 0"),
-        (
-            "binomial",
-            21,
-            {"count": 20},
-            r"mean is 21.*; it must be a number in \(0, 20\]",
-        ),
+        ("binomial", 21, {"count": 20}, r"mean is 21.*; it must be a number in \(0, 20\]"),
         ("binomial", 0, {"count": 20}, "mean is 0"),
         ("binomial", 2, {"count": 2.5}, "count is 2.5"),
         ("beta_binomial", 20, {"count": 20}, r"must be a number in \(0, 20\)"),
@@ -107,25 +102,13 @@ def test_mean_one_is_one_run_for_sure(text):
 @pytest.mark.parametrize(
     ("text", "family", "parameters"),
     [
-        (
-            "geometric:gamma=0.1",
-            "truncated_negative_binomial",
-            {"eta": 1.0, "gamma": 0.1},
-        ),
+        ("geometric:gamma=0.1", "truncated_negative_binomial", {"eta": 1.0, "gamma": 0.1}),
         ("poisson:mean=10", "poisson", {"mean": 10.0}),
         (" point_mass : count = 5 ", "point_mass", {"count": 5}),
         ("binomial:mean=5,count=20", "binomial", {"count": 20, "probability": 0.25}),
-        (
-            "binomial:count=20,probability=1",
-            "binomial",
-            {"count": 20, "probability": 1},
-        ),
+        ("binomial:count=20,probability=1", "binomial", {"count": 20, "probability": 1}),
         ("beta_binomial:count=20,mean=10", "beta_binomial", {"count": 20, "gamma": 1}),
-        (
-            "tnb:eta=-0.5,gamma=1e-9",
-            "truncated_negative_binomial",
-            {"eta": -0.5, "gamma": 1e-9},
-        ),
+        ("tnb:eta=-0.5,gamma=1e-9", "truncated_negative_binomial", {"eta": -0.5, "gamma": 1e-9}),
         ("geometric:mean=10,capped=50", "capped", {"maximum": 50}),
         ("poisson:mean=3,conditioned=9", "conditioned", {"maximum": 9}),
     ],

@@ -30,9 +30,7 @@ def _compare(law, pgf, derivative, accuracy: float = ACCURACY) -> None:
 def test_point_mass(count):
     law = laws.point_mass(count)
     _compare(law, lambda u: (1 - u) ** count, lambda u: count * (1 - u) ** (count - 1))
-    assert (law.minimum, law.maximum, law.mean, law.variance) == (
-        (count, count, count, 0.0)
-    )
+    assert (law.minimum, law.maximum, law.mean, law.variance) == ((count, count, count, 0.0))
 
 
 @pytest.mark.parametrize("mean", [1e-9, 0.3, 5.0, 1e3, 1e6])
@@ -73,16 +71,14 @@ def test_poisson_probabilities_and_tails(mean, score):
 
 
 @pytest.mark.parametrize(
-    ("count", "p"),
-    [(1, 0.3), (5, 1e-9), (20, 0.5), (1000, 0.01), (50, 1.0), (30, 1 - 1e-9)],
+    ("count", "p"), [(1, 0.3), (5, 1e-9), (20, 0.5), (1000, 0.01), (50, 1.0), (30, 1 - 1e-9)]
 )
 def test_binomial(count, p):
     law = laws.binomial(count, p)
     with mpmath.workdps(60):
         q = mpf(p)
         exact = [
-            mpmath.binomial(count, k) * q**k * (1 - q) ** (count - k)
-            for k in range(count + 1)
+            mpmath.binomial(count, k) * q**k * (1 - q) ** (count - k) for k in range(count + 1)
         ]
         above = [mpmath.fsum(exact[k + 1 :]) for k in range(count + 1)]
         below = [mpmath.fsum(exact[: k + 1]) for k in range(count + 1)]
@@ -90,11 +86,7 @@ def test_binomial(count, p):
     assert worst(law.pmf(k), exact) < ACCURACY
     assert worst(law.survival(k), above) < ACCURACY
     assert worst(law.cdf(k), below) < ACCURACY
-    _compare(
-        law,
-        lambda u: (1 - q * u) ** count,
-        lambda u: count * q * (1 - q * u) ** (count - 1),
-    )
+    _compare(law, lambda u: (1 - q * u) ** count, lambda u: count * q * (1 - q * u) ** (count - 1))
 
 
 def test_binomial_of_huge_count_is_nearly_poisson():
@@ -103,26 +95,21 @@ def test_binomial_of_huge_count_is_nearly_poisson():
     k = np.arange(60)
     distance = 0.5 * np.sum(np.abs(binomial.pmf(k) - poisson.pmf(k)))
     assert 1e-9 < distance < 1e-7
-    np.testing.assert_allclose(
-        binomial.pgf_gap(TAILS), poisson.pgf_gap(TAILS), rtol=1e-6
-    )
+    np.testing.assert_allclose(binomial.pgf_gap(TAILS), poisson.pgf_gap(TAILS), rtol=1e-6)
 
 
 def _beta_binomial_pgf(count: int, gamma: float):
     """E(1 - p u)^count by its finite sum over k, P[K = k] from Beta functions."""
     g = mpf(gamma)
     probabilities = [
-        mpmath.binomial(count, k) * mpmath.beta(k + g, count - k + 1) * g
-        for k in range(count + 1)
+        mpmath.binomial(count, k) * mpmath.beta(k + g, count - k + 1) * g for k in range(count + 1)
     ]
 
     def pgf(u):
         return mpmath.fsum(p * (1 - u) ** k for k, p in enumerate(probabilities))
 
     def derivative(u):
-        return mpmath.fsum(
-            k * p * (1 - u) ** (k - 1) for k, p in enumerate(probabilities) if k
-        )
+        return mpmath.fsum(k * p * (1 - u) ** (k - 1) for k, p in enumerate(probabilities) if k)
 
     return probabilities, pgf, derivative
 
@@ -154,9 +141,7 @@ def test_beta_binomial_is_the_mixture_over_the_prior(gamma):
             breaks = [0, *(scale * j for j in (1, 3, 10, 30, 100, 300)), 1]
             mean_power = mpmath.quad(
                 lambda p, u=u: (
-                    gamma
-                    * p ** (mpf(gamma) - 1)
-                    * mpmath.exp(10**6 * mpmath.log1p(-p * u))
+                    gamma * p ** (mpf(gamma) - 1) * mpmath.exp(10**6 * mpmath.log1p(-p * u))
                 ),
                 sorted({min(mpf(1), mpf(b)) for b in breaks}),
             )
@@ -185,9 +170,7 @@ def test_beta_binomial_limits():
     uniform = laws.beta_binomial(9, 1.0)
     np.testing.assert_allclose(uniform.pmf(range(10)), 0.1, rtol=1e-14)
     sure = laws.beta_binomial(9, 1e9)  # p tends to 1
-    np.testing.assert_allclose(
-        sure.pgf_tail(TAILS), laws.point_mass(9).pgf_tail(TAILS), atol=1e-7
-    )
+    np.testing.assert_allclose(sure.pgf_tail(TAILS), laws.point_mass(9).pgf_tail(TAILS), atol=1e-7)
     # One half-good run in T better-than-median draws: (2 - 2^-T)/(T + 1) for gamma = 1
     # (Cohen et al. 2022, Theorem 4).
     for rounds in (1, 5, 200):
@@ -218,7 +201,5 @@ def test_bad_parameters_are_refused(bad):
 
 
 def test_a_probability_above_one_is_refused():
-    with pytest.raises(
-        InputError, match=r"probability is 1.1; it must be a number in \(0, 1\]"
-    ):
+    with pytest.raises(InputError, match=r"probability is 1.1; it must be a number in \(0, 1\]"):
         laws.binomial(5, 1.1)

@@ -55,9 +55,7 @@ def test_probabilities_of_huge_counts(eta):
             (1 - g) ** k
             * scale
             * mpmath.exp(
-                mpmath.loggamma(k + e)
-                - mpmath.loggamma(1 + e)
-                - mpmath.loggamma(mpf(k + 1))
+                mpmath.loggamma(k + e) - mpmath.loggamma(1 + e) - mpmath.loggamma(mpf(k + 1))
             )
             for k in counts
         ]
@@ -122,9 +120,7 @@ def test_tail_at_tiny_gamma_of_small_eta(eta):
             rising = mpmath.rf(1 + e, k) / mpmath.factorial(k)
             scale = e / (1 - g**e) if e else 1 / mpmath.log(1 / g)
             exact.append(
-                rising
-                * scale
-                * mpmath.quad(lambda p, k=k: p ** (e - 1) * (1 - p) ** k, breaks)
+                rising * scale * mpmath.quad(lambda p, k=k: p ** (e - 1) * (1 - p) ** k, breaks)
             )
     assert worst(law.survival(counts), exact) < ACCURACY
 
@@ -135,9 +131,7 @@ def test_geometric_and_logarithmic_as_printed():
     np.testing.assert_allclose(geometric.pmf(k), 0.1 * 0.9 ** (k - 1), rtol=1e-13)
     assert geometric.mean == pytest.approx(10.0, rel=1e-15)
     logarithmic = laws.logarithmic(0.1)
-    np.testing.assert_allclose(
-        logarithmic.pmf(k), 0.9**k / (k * math.log(10)), rtol=1e-13
-    )
+    np.testing.assert_allclose(logarithmic.pmf(k), 0.9**k / (k * math.log(10)), rtol=1e-13)
     assert logarithmic.mean == pytest.approx(9 / math.log(10), rel=1e-14)
     for law in (geometric, logarithmic):
         assert law.family == "truncated_negative_binomial"
@@ -169,9 +163,7 @@ def test_eta_to_infinity_is_the_poisson_law_given_k_positive():
         return poisson.pmf(k) / poisson.pgf_gap(1.0)
 
     gaps = [
-        _distance(
-            laws.truncated_negative_binomial(eta, eta / (eta + mu)).pmf, truncated
-        )
+        _distance(laws.truncated_negative_binomial(eta, eta / (eta + mu)).pmf, truncated)
         for eta in (1e3, 1e4, 1e7)
     ]
     assert 9 < gaps[0] / gaps[1] < 11  # first order in 1/eta
@@ -193,9 +185,7 @@ def test_compound_poisson_of_logarithmic_is_negative_binomial(eta):
         law.pgf_gap(TAILS), number.pgf_gap(term.pgf_gap(TAILS)) / (1 - none), rtol=1e-11
     )
     np.testing.assert_allclose(
-        law.pgf_tail(TAILS)[TAILS < 0.9],
-        ((composed - none) / (1 - none))[TAILS < 0.9],
-        rtol=1e-10,
+        law.pgf_tail(TAILS)[TAILS < 0.9], ((composed - none) / (1 - none))[TAILS < 0.9], rtol=1e-10
     )
 
 

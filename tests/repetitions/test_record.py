@@ -7,13 +7,7 @@ from jaxsel import repetitions as laws
 from jaxsel.host.errors import InputError
 from tests.repetitions.oracle import ACCURACY, EXAMPLES, SUPPORT, TAILS
 
-FUNCTIONS_OF_U = (
-    "pgf",
-    "pgf_tail",
-    "pgf_gap",
-    "pgf_derivative_tail",
-    "log_pgf_derivative_tail",
-)
+FUNCTIONS_OF_U = ("pgf", "pgf_tail", "pgf_gap", "pgf_derivative_tail", "log_pgf_derivative_tail")
 FUNCTIONS_OF_K = ("pmf", "cdf", "survival")
 
 
@@ -73,9 +67,7 @@ def test_values_at_the_ends(law):
     assert law.pgf_gap(1.0) == pytest.approx(1 - law.probability_zero, rel=ACCURACY)
     assert law.pgf_derivative_tail(0.0) == pytest.approx(law.mean, rel=ACCURACY)
     assert law.pgf_derivative_tail(1.0) == pytest.approx(law.pmf(1), rel=1e-11)
-    assert laws.success_probability(law, 1e-18) == pytest.approx(
-        1e-18 * law.mean, rel=1e-10, abs=0
-    )
+    assert laws.success_probability(law, 1e-18) == pytest.approx(1e-18 * law.mean, rel=1e-10, abs=0)
 
 
 def test_outside_the_support(law):

@@ -65,9 +65,7 @@ def test_capped_geometric_closed_form_is_the_sum(gamma, maximum):
         cut.log_pgf_derivative_tail(TAILS), log_power_sum(k * p, log_x), atol=1e-11
     )
     survival = np.exp(np.arange(maximum) * math.log1p(-gamma))
-    np.testing.assert_allclose(
-        cut.pgf_gap(TAILS), TAILS * power_sum(survival, log_x), rtol=1e-11
-    )
+    np.testing.assert_allclose(cut.pgf_gap(TAILS), TAILS * power_sum(survival, log_x), rtol=1e-11)
     assert cut.mean == pytest.approx(survival.sum(), rel=1e-12)
     # Var = Var(maximum - K): free of cancellation when the cap is nearly always hit.
     missing = maximum - k

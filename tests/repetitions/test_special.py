@@ -15,11 +15,7 @@ from tests.repetitions.oracle import worst
 @pytest.mark.parametrize("a", [1.0, 5.0, 10.0, 1e4, 1e8, 1e12])
 def test_log_beta(a, b):
     with mpmath.workdps(60):
-        exact = (
-            mpmath.loggamma(mpf(a))
-            + mpmath.loggamma(mpf(b))
-            - mpmath.loggamma(mpf(a) + mpf(b))
-        )
+        exact = mpmath.loggamma(mpf(a)) + mpmath.loggamma(mpf(b)) - mpmath.loggamma(mpf(a) + mpf(b))
     # absolute: what matters is the relative accuracy of the exponential
     scale = 1 + min(a, b)
     assert abs(float(special.log_beta(a, b)) - float(exact)) < 1e-14 * scale + abs(
@@ -93,6 +89,4 @@ def test_log_power_sum_below_the_float64_range():
 
 
 def test_suffix_sums():
-    np.testing.assert_array_equal(
-        special.suffix_sums(np.array([1.0, 2.0, 4.0])), [7.0, 6.0, 4.0]
-    )
+    np.testing.assert_array_equal(special.suffix_sums(np.array([1.0, 2.0, 4.0])), [7.0, 6.0, 4.0])

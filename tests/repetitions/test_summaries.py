@@ -37,9 +37,7 @@ def _closed_form(eta: float, gamma: float) -> float:
 @pytest.mark.parametrize("eta", [-0.5, 0.0, 0.5, 1.0, 2.0])
 def test_closed_forms_of_the_expected_quantile(eta, gamma):
     law = laws.truncated_negative_binomial(eta, gamma)
-    assert laws.expected_quantile(law) == pytest.approx(
-        _closed_form(eta, gamma), rel=1e-11
-    )
+    assert laws.expected_quantile(law) == pytest.approx(_closed_form(eta, gamma), rel=1e-11)
     exact = truncated_negative_binomial(eta, gamma)
     with mpmath.workdps(30):
         breaks = [mpf(0), *(1 - mpf(10) ** -j for j in range(1, 12)), mpf(1)]
@@ -51,21 +49,15 @@ def test_closed_forms_of_the_expected_quantile_of_other_families():
     for mean in (1e-6, 0.5, 10.0, 1e6):
         expected = 1 - -math.expm1(-mean) / mean
         if mean > 0.1:  # the printed form cancels below
-            assert laws.expected_quantile(laws.poisson(mean)) == pytest.approx(
-                expected, rel=1e-13
-            )
+            assert laws.expected_quantile(laws.poisson(mean)) == pytest.approx(expected, rel=1e-13)
     assert laws.expected_quantile(laws.poisson(1e-6)) == pytest.approx(
         5e-7 - 1e-12 / 6, rel=1e-12, abs=0
     )
     for k in (1, 4, 10**9):
-        assert laws.expected_quantile(laws.point_mass(k)) == pytest.approx(
-            k / (k + 1), rel=1e-13
-        )
+        assert laws.expected_quantile(laws.point_mass(k)) == pytest.approx(k / (k + 1), rel=1e-13)
     for n, p in ((12, 10 / 12), (1000, 0.01), (10**9, 1e-8)):
         expected = 1 + math.expm1((n + 1) * math.log1p(-p)) / ((n + 1) * p)
-        assert laws.expected_quantile(laws.binomial(n, p)) == pytest.approx(
-            expected, rel=1e-12
-        )
+        assert laws.expected_quantile(laws.binomial(n, p)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_success_probability_is_the_chance_of_one_good_run():
@@ -143,9 +135,7 @@ def test_tables_too_long_are_refused():
         laws.quantile_table(laws.truncated_negative_binomial(-0.9, 1e-9))
     with pytest.raises(InputError, match="tail_mass > 0"):
         laws.quantile_table(laws.poisson(1.0), tail_mass=0.0)
-    with pytest.raises(
-        InputError, match=r"tail_mass is 0.7; it must lie in \[0, 0.5\)"
-    ):
+    with pytest.raises(InputError, match=r"tail_mass is 0.7; it must lie in \[0, 0.5\)"):
         laws.quantile_table(laws.poisson(1.0), tail_mass=0.7)
     with pytest.raises(InputError, match="limit is 0"):
         laws.quantile_table(laws.poisson(1.0), limit=0)

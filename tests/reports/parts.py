@@ -9,9 +9,7 @@ from jaxsel.reports.report import Report
 
 @functools.cache
 def quick() -> Report:
-    cost = jaxsel.account(
-        "gaussian:noise_multiplier=4", "geometric:mean=5", 1e-6, attain=False
-    )
+    cost = jaxsel.account("gaussian:noise_multiplier=4", "geometric:mean=5", 1e-6, attain=False)
     return jaxsel.report(cost)
 
 

@@ -16,9 +16,7 @@ RATES = np.array([1e-3, 1e-2, 0.1, 0.5, 0.9])
 
 @pytest.mark.parametrize("noise", [0.7, 2.0, 8.0])
 def test_one_run_of_a_gaussian_is_that_gaussian(noise):
-    found = proven_pairs(
-        [release(f"gaussian:noise_multiplier={noise}", "point_mass:count=1")]
-    )
+    found = proven_pairs([release(f"gaussian:noise_multiplier={noise}", "point_mass:count=1")])
     mu = 1.0 / noise
     assert mu <= attacks.gaussian_mu(found) * (1 + 1e-12) <= mu * 1.001
     power = stats.norm.cdf(stats.norm.ppf(RATES) + mu)

@@ -70,9 +70,7 @@ def test_latex_is_ascii_and_leaves_no_special_character():
     assert r"\'e" in text
     assert r"$3 \cdot 10^{-7}$" in text
     bare = re.sub(r"\\[a-zA-Z]+(\{\})?|\\['\"][a-z]|\\[{}$&#%_]|\$[^$]*\$", "", text)
-    assert not re.search(
-        r"[\\$&#%_^~<>|\"]", bare.replace("{[}", "").replace("{]}", "")
-    )
+    assert not re.search(r"[\\$&#%_^~<>|\"]", bare.replace("{[}", "").replace("{]}", ""))
     assert latex.escaped("δ = 1e-6") == r"$\delta$ = $10^{-6}$"
     assert latex.escaped("best of K runs") == "best of $K$ runs"
 
@@ -91,11 +89,34 @@ def test_latex_is_balanced_and_needs_no_package(found):
     assert all(row.endswith(r" \tabularnewline") for row in rows)
     assert all(len(re.findall(r"(?<!\\)&", row)) == 1 for row in rows)
     known = {
-        "paragraph", "begin", "end", "centering", "linewidth", "hline", "caption", "cdot",
-        "varepsilon", "delta", "mu", "eta", "gamma", "tau", "Phi", "le", "ge", "times",
-        "ldots", "ss", "textbackslash", "textasciicircum", "textasciitilde",
-        "textasciigrave", "raggedright", "tabularnewline", "small",
-    }  # fmt: skip
+        "paragraph",
+        "begin",
+        "end",
+        "centering",
+        "linewidth",
+        "hline",
+        "caption",
+        "cdot",
+        "varepsilon",
+        "delta",
+        "mu",
+        "eta",
+        "gamma",
+        "tau",
+        "Phi",
+        "le",
+        "ge",
+        "times",
+        "ldots",
+        "ss",
+        "textbackslash",
+        "textasciicircum",
+        "textasciitilde",
+        "textasciigrave",
+        "raggedright",
+        "tabularnewline",
+        "small",
+    }
     assert set(re.findall(r"\\([a-zA-Z]+)", body)) <= known
 
 
@@ -114,9 +135,7 @@ def test_the_page_loads_nothing_and_is_well_formed():
     # In the pictures every colour is one of the page's.
     pictures = "".join(re.findall(r"<svg.*?</svg>", text, re.S))
     assert not re.findall(r"#[0-9a-fA-F]{6}\b", pictures)
-    assert set(re.findall(r"var\((--\w+)\)", pictures)) <= set(
-        re.findall(r"(--\w+):", text)
-    )
+    assert set(re.findall(r"var\((--\w+)\)", pictures)) <= set(re.findall(r"(--\w+):", text))
 
 
 def test_the_page_escapes_what_it_is_given():
@@ -151,10 +170,15 @@ def test_the_pictures_show_the_statement():
     statement = quick().statement
     subject = statement.subject
     drawn = proof.Drawn(
-        subject.proof.epsilon, subject.delta, statement.epsilons, statement.deltas,
-        statement.false_positives, statement.true_positives, statement.rates,
+        subject.proof.epsilon,
+        subject.delta,
+        statement.epsilons,
+        statement.deltas,
+        statement.false_positives,
+        statement.true_positives,
+        statement.rates,
         statement.mu,
-    )  # fmt: skip
+    )
     (axes,) = proof.draw_profile(drawn).axes
     lines = {line.get_label(): line for line in axes.lines}
     (x,), (y,) = lines["as stated"].get_data()

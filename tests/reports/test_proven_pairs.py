@@ -8,10 +8,7 @@ from jaxsel.accounting.single_run.dominating import pair_delta
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
 from jaxsel.families.tuning.bounds import priced_envelope
-from jaxsel.families.tuning.composing_searches import (
-    composed_renyi,
-    composed_renyi_epsilon,
-)
+from jaxsel.families.tuning.composing_searches import composed_renyi, composed_renyi_epsilon
 from jaxsel.questions.compose import compose, release
 from jaxsel.repetitions import parse
 from jaxsel.reports import attacks
@@ -58,9 +55,7 @@ def test_a_point_makes_the_pairs_smaller_and_is_met():
     assert attacks.profile(before, 1.0) > 1e-3
     np.testing.assert_allclose(attacks.profile(after, 1.0), 1e-4)
     levels = np.linspace(0.0, 3.0, 50)
-    assert np.all(
-        attacks.profile(after, levels) <= attacks.profile(before, levels) * (1 + 1e-9)
-    )
+    assert np.all(attacks.profile(after, levels) <= attacks.profile(before, levels) * (1 + 1e-9))
 
 
 def test_several_searches_are_what_their_composition_is():
@@ -75,9 +70,7 @@ def test_all_runs_are_the_composition_of_as_many_as_there_can_be():
     found = proven_pairs([search], all_runs=True)
     (nine,) = curves.gaussian(4.0 / 3.0).pairs()  # type: ignore[misc]
     levels = np.linspace(0.0, 4.0, 30)
-    np.testing.assert_allclose(
-        attacks.profile(found, levels), pair_delta(nine, levels), rtol=1e-6
-    )
+    np.testing.assert_allclose(attacks.profile(found, levels), pair_delta(nine, levels), rtol=1e-6)
     # More is learnt from nine runs than from the best of them.
     assert attacks.advantage(proven_pairs([search])) <= attacks.advantage(found)
 

@@ -91,9 +91,7 @@ def test_a_search_is_as_private_as_its_worse_part():
 
 
 def test_candidates_of_different_privacy_have_one_point_and_the_noise_of_scores():
-    record = search_record(
-        base=None, theorem="KRW-Cor6.2", statement="Corollary 6.2", epsilon=2.5
-    )
+    record = search_record(base=None, theorem="KRW-Cor6.2", statement="Corollary 6.2", epsilon=2.5)
     found = jaxsel.report(record)
     statement = found.statement
     assert statement.subject.proof.epsilon == 2.5

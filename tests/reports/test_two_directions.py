@@ -55,9 +55,7 @@ def test_a_point_lowers_the_direction_that_lies_above_it_alone(order):
         here = float(pair_delta(after, level))
         assert here == pytest.approx(min(delta, point), abs=1e-12)
         # Elsewhere a convex profile through the point is hardly lower.
-        np.testing.assert_allclose(
-            pair_delta(after, LEVELS), pair_delta(before, LEVELS), atol=1e-5
-        )
+        np.testing.assert_allclose(pair_delta(after, LEVELS), pair_delta(before, LEVELS), atol=1e-5)
 
 
 def test_one_step_of_dp_sgd_by_hand():

@@ -39,14 +39,8 @@ def test_no_number_goes_downwards():
 @pytest.mark.parametrize(
     ("base", "wanted"),
     [
-        (
-            "gaussian:noise_multiplier=4",
-            "the Gaussian mechanism (noise multiplier = 4)",
-        ),
-        (
-            "pure:epsilon=0.1",
-            "a purely differentially private algorithm (epsilon = 0.1)",
-        ),
+        ("gaussian:noise_multiplier=4", "the Gaussian mechanism (noise multiplier = 4)"),
+        ("pure:epsilon=0.1", "a purely differentially private algorithm (epsilon = 0.1)"),
         ("laplace:noise_scale=2.5", "the Laplace mechanism (noise scale = 2.5)"),
     ],
 )
@@ -87,9 +81,7 @@ def test_releases_in_words():
         "2 times the best of K runs of the Gaussian mechanism (noise multiplier = 4), K "
         "Poisson with mean 3"
     )
-    assert words.release_words(release("gdp:mu=0.5")).startswith(
-        "one run of a Gaussian-"
-    )
+    assert words.release_words(release("gdp:mu=0.5")).startswith("one run of a Gaussian-")
 
 
 ALL = {**proofs.STATEMENTS, **composing_searches.STATEMENTS}

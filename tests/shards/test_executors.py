@@ -28,13 +28,7 @@ SMALL = Performance(block_size=1024)
 
 def noisy(**settings):
     return simulate(
-        noisy_max(),
-        SCORES,
-        PARAMS,
-        trials=20_001,
-        seed=3,
-        performance=SMALL,
-        **settings,
+        noisy_max(), SCORES, PARAMS, trials=20_001, seed=3, performance=SMALL, **settings
     )
 
 
@@ -118,9 +112,10 @@ def test_what_was_counted_before_a_failure_is_kept_and_resumed(tmp_path):
 
 def test_workers_of_other_code_are_refused(monkeypatch):
     monkeypatch.setattr(
-        executors, "_unpacked",
+        executors,
+        "_unpacked",
         lambda sent: (executors.pickle.loads(sent), {"code": "x", "jax": jax.__version__}),
-    )  # fmt: skip
+    )
     with ThreadPoolExecutor(1) as pool, executors.using(pool):
         with pytest.raises(InputError, match="a worker has another code than this"):
             noisy()
@@ -151,16 +146,18 @@ def _lose(run, sent, first, last):
     ("change", "message"),
     [
         (_lose, "a worker counts .* trials where there are"),
-        (lambda run, sent, first, last: run(sent, first - 1, last - 1),
-         "a worker counted trials .* were asked for"),
-        (lambda run, sent, first, last: run(sent, first, last - 1)._replace(last=last),
-         "a worker counts .* trials where there are"),
+        (
+            lambda run, sent, first, last: run(sent, first - 1, last - 1),
+            "a worker counted trials .* were asked for",
+        ),
+        (
+            lambda run, sent, first, last: run(sent, first, last - 1)._replace(last=last),
+            "a worker counts .* trials where there are",
+        ),
     ],
     ids=["lost", "another first trial", "cut short"],
-)  # fmt: skip
-def test_an_answer_that_is_not_of_the_task_is_refused_and_not_kept(
-    tmp_path, change, message
-):
+)
+def test_an_answer_that_is_not_of_the_task_is_refused_and_not_kept(tmp_path, change, message):
     record = tmp_path / "run.nc"
     with Answering(change) as pool, executors.using(pool, tasks=3):
         with pytest.raises(InputError, match=message):
@@ -178,8 +175,15 @@ def test_tasks_are_a_partition_of_what_is_left(monkeypatch, tmp_path, first, beg
     """Of a run that begins anywhere and was stopped anywhere; tasks end on whole blocks."""
     record, asked = tmp_path / "run.nc", []
     if begun:
-        simulate(noisy_max(), SCORES, PARAMS, trials=begun, first_trial=first,
-                 record=record, performance=SMALL)  # fmt: skip
+        simulate(
+            noisy_max(),
+            SCORES,
+            PARAMS,
+            trials=begun,
+            first_trial=first,
+            record=record,
+            performance=SMALL,
+        )
     real = executors._counted
 
     def counted(sent, start, stop):
@@ -198,8 +202,7 @@ def test_tasks_are_a_partition_of_what_is_left(monkeypatch, tmp_path, first, beg
 
 
 @pytest.mark.parametrize(
-    ("seconds", "blocks"),
-    [(1 / 64, [1, 8, 64, 128, 128]), (1.0, [1, 2, 2, 2]), (8.0, [1, 1, 1])],
+    ("seconds", "blocks"), [(1 / 64, [1, 8, 64, 128, 128]), (1.0, [1, 2, 2, 2]), (8.0, [1, 1, 1])]
 )
 def test_tasks_grow_eightfold_at_most_and_to_two_seconds(monkeypatch, seconds, blocks):
     asked, real = [], executors._counted
@@ -211,9 +214,7 @@ def test_tasks_grow_eightfold_at_most_and_to_two_seconds(monkeypatch, seconds, b
     monkeypatch.setattr(executors, "_counted", counted)
     small = Performance(block_size=32)
     with ThreadPoolExecutor(1) as pool, executors.using(pool, tasks=1):
-        simulate(
-            noisy_max(), SCORES, PARAMS, trials=32 * sum(blocks), performance=small
-        )
+        simulate(noisy_max(), SCORES, PARAMS, trials=32 * sum(blocks), performance=small)
     assert asked == blocks
 
 
@@ -227,9 +228,7 @@ def test_a_worker_shows_no_progress_and_has_its_own_devices(monkeypatch):
     monkeypatch.setattr(executors, "_counted", counted)
     mine = SMALL._replace(devices=tuple(jax.devices()[:1]))
     with ThreadPoolExecutor(1) as pool, executors.using(pool):
-        simulate(
-            noisy_max(), SCORES, PARAMS, trials=100, performance=mine, progress=True
-        )
+        simulate(noisy_max(), SCORES, PARAMS, trials=100, performance=mine, progress=True)
     (work,) = sent
     assert not work.progress
     assert work.performance == SMALL
@@ -275,10 +274,17 @@ def test_a_scheduler_without_workers_is_told_of(workers):
     """A moment of patience, where there are none."""
     pytest.importorskip("distributed")
     ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(IDLE), "0.2" if workers == 0 else "20",
-         str(workers)],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            textwrap.dedent(IDLE),
+            "0.2" if workers == 0 else "20",
+            str(workers),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert ended.returncode == 0, ended.stderr
     address = ended.stdout.strip()
     sentence = (
@@ -293,7 +299,10 @@ def test_dask_replaces_a_worker_that_is_killed(tmp_path):
     marker = tmp_path / "died"
     done = subprocess.run(
         [sys.executable, "-m", "tests.killed_worker", str(marker)],
-        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert marker.exists(), "a worker was to be killed"

@@ -29,18 +29,19 @@ def _number(outcome):
 
 
 STATISTIC = statistics.combine(
-    {"counts": statistics.counts(noisy_max().event, 3),
-     "moments": statistics.moments(_number, 0.0, 2.0)}
-)  # fmt: skip
+    {
+        "counts": statistics.counts(noisy_max().event, 3),
+        "moments": statistics.moments(_number, 0.0, 2.0),
+    }
+)
 
 
 def two_runs(trials=TRIALS, seed=3):
     """Two calls, the second with a tree of sums and later trials."""
     first = simulate_grid(noisy_max(), CELLS, trials=trials, seed=seed)
     second = simulate_grid(
-        noisy_max(), CELLS, trials=trials, seed=seed, first_trial=trials,
-        statistic=STATISTIC,
-    )  # fmt: skip
+        noisy_max(), CELLS, trials=trials, seed=seed, first_trial=trials, statistic=STATISTIC
+    )
     return first, second
 
 
@@ -149,9 +150,7 @@ def test_shards_are_extended(tmp_path):
 
 
 @pytest.mark.parametrize("amount", [-1, 1])
-def test_a_shard_that_lost_trials_is_refused_where_it_goes_on_and_merged(
-    tmp_path, amount
-):
+def test_a_shard_that_lost_trials_is_refused_where_it_goes_on_and_merged(tmp_path, amount):
     """Its digest is right: it was written so."""
     paths = kept(tmp_path, 2)
     stored = records.read(paths[1])
@@ -159,15 +158,10 @@ def test_a_shard_that_lost_trials_is_refused_where_it_goes_on_and_merged(
     name = next(name for name, array in arrays.items() if array.size >= 3)
     arrays[name].ravel()[0] += amount
     about = {k: v for k, v in stored.attributes.items() if k != "versions"}
-    records.write(
-        paths[1], arrays=arrays, configuration=stored.configuration, attributes=about
-    )
+    records.write(paths[1], arrays=arrays, configuration=stored.configuration, attributes=about)
     before = paths[1].read_bytes()
     assert f"{paths[1]} counts " in refusal(paths)
-    with (
-        pytest.raises(InputError, match=r"1\.nc counts"),
-        keeping(Shard(1, 2), paths[1]),
-    ):
+    with pytest.raises(InputError, match=r"1\.nc counts"), keeping(Shard(1, 2), paths[1]):
         two_runs()
     assert paths[1].read_bytes() == before
 
@@ -184,9 +178,10 @@ def test_a_shard_interrupted_anywhere_goes_on_at_the_trial_where_it_was(
     def run():
         performance = Performance(64, blocks, tuple(jax.devices()[:1]))
         return [
-            simulate_grid(noisy_max(), CELLS, trials=1_000, first_trial=first, seed=3,
-                          performance=performance)
-        ]  # fmt: skip
+            simulate_grid(
+                noisy_max(), CELLS, trials=1_000, first_trial=first, seed=3, performance=performance
+            )
+        ]
 
     calls = []
 
@@ -275,28 +270,20 @@ def test_other_code_is_refused_and_the_file_kept(tmp_path, monkeypatch):
     before = path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr("jaxsel.host.source_digest._combined", lambda names: "other")
-        with (
-            pytest.raises(InputError, match="differs in code"),
-            keeping(Shard(0, 1), path),
-        ):
+        with pytest.raises(InputError, match="differs in code"), keeping(Shard(0, 1), path):
             two_runs()
         assert path.read_bytes() == before
         assert "counted by other code than this" in refusal(paths)
         paths[1].unlink()
         with keeping(Shard(1, 2), paths[1]):
             two_runs()
-    assert "different code or on different machines (they differ in code)" in refusal(
-        paths
-    )
+    assert "different code or on different machines (they differ in code)" in refusal(paths)
 
 
 def test_a_file_of_another_shard_is_refused_and_kept(tmp_path):
     paths = kept(tmp_path, 2)
     before = paths[1].read_bytes()
-    with (
-        pytest.raises(InputError, match="differs in shard"),
-        keeping(Shard(0, 2), paths[1]),
-    ):
+    with pytest.raises(InputError, match="differs in shard"), keeping(Shard(0, 2), paths[1]):
         two_runs()
     assert paths[1].read_bytes() == before
 

@@ -11,12 +11,7 @@ import pytest
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.host.errors import InputError
 from sims.data import celeba
-from sims.data.celeba import (
-    celeba_available,
-    generated_attributes,
-    load_celeba,
-    pick_queries,
-)
+from sims.data.celeba import celeba_available, generated_attributes, load_celeba, pick_queries
 
 NAMES = [f"Name_{number}" for number in range(40)]
 PRESENT = np.random.default_rng(0).random((7, 40)) < 0.3
@@ -148,9 +143,7 @@ def test_queries_are_different_test_images():
 REAL = os.environ.get(FOLDER_VARIABLE)
 
 
-@pytest.mark.skipif(
-    not (REAL and celeba_available(REAL)), reason="CelebA is not at hand"
-)
+@pytest.mark.skipif(not (REAL and celeba_available(REAL)), reason="CelebA is not at hand")
 def test_the_real_attributes():
     found = load_celeba(REAL)
     assert found.present.shape == (202_599, 40)

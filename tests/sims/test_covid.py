@@ -12,13 +12,7 @@ import pytest
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.host.errors import InputError
 from sims.data import covid
-from sims.data.covid import (
-    DAYS,
-    KINDS,
-    covid_available,
-    generated_covid,
-    load_covid,
-)
+from sims.data.covid import DAYS, KINDS, covid_available, generated_covid, load_covid
 
 ALL_DAYS = ("2020-03-11", *DAYS)
 
@@ -136,9 +130,7 @@ def test_the_invented_epidemic():
 REAL = os.environ.get(FOLDER_VARIABLE)
 
 
-@pytest.mark.skipif(
-    not (REAL and covid_available(REAL)), reason="the case counts are not at hand"
-)
+@pytest.mark.skipif(not (REAL and covid_available(REAL)), reason="the case counts are not at hand")
 def test_the_real_counts():
     daily, total = load_covid("daily", REAL), load_covid("cumulative", REAL)
     assert len(daily.states) == 55

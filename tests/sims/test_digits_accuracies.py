@@ -30,9 +30,7 @@ def test_stored_tables(name):
     assert record["seeds"] >= setting.seeds  # ``--seeds`` adds some
     setting = setting._replace(seeds=record["seeds"])
     assert table.correct.shape == (setting.rates, setting.seeds)
-    np.testing.assert_allclose(
-        table.learning_rates, np.geomspace(0.025, 8.0, setting.rates)
-    )
+    np.testing.assert_allclose(table.learning_rates, np.geomspace(0.025, 8.0, setting.rates))
     assert {key: record[key] for key in setting._fields} == setting._asdict()
     assert table.steps == -(-setting.epochs * record["training_images"] // 256)
     assert table.sampling_probability == 256 / record["training_images"]
@@ -149,9 +147,7 @@ def test_seeds_are_added_to_a_stored_table(monkeypatch, tmp_path):
     assert found["machines"] == [[elsewhere], [tables.machine()]]
     assert whole["machines"] == [[tables.machine()]] * 2
     with pytest.raises(InputError, match="another table: it differs in noise"):
-        tables.run(
-            setting=SMALL._replace(noise_multiplier=2.0), out=tmp_path, begun=small
-        )
+        tables.run(setting=SMALL._replace(noise_multiplier=2.0), out=tmp_path, begun=small)
     small.write_text(json.dumps(whole))
     with pytest.raises(InputError, match="has 2 seeds already"):
         tables.run(setting=SMALL._replace(seeds=1), out=tmp_path, begun=small)

@@ -56,9 +56,7 @@ def test_load_needs_no_scikit_learn(monkeypatch):
 @pytest.mark.parametrize("name", RETRAINED)
 def test_training_again_gives_the_stored_counts(record, name):
     stored = _candidate(record, name)
-    again = digits.train(
-        stored["family"], stored["hyperparameters"], record["split_seed"]
-    )
+    again = digits.train(stored["family"], stored["hyperparameters"], record["split_seed"])
     assert abs(again["validation_correct"] - stored["validation_correct"]) <= TOLERANCE
     test_correct = stored["test_accuracy"] * record["n_test"]
     assert abs(again["test_correct"] - test_correct) <= TOLERANCE + 1e-6

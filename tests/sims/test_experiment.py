@@ -41,14 +41,8 @@ def test_every_setting_is_said_in_words_and_read_from_them():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (
-            {"base_sucess": "0.5"},
-            "no setting 'base_sucess'.*did you mean base_success?",
-        ),
-        (
-            {"base_success": "1.5"},
-            r"base_success is 1.5; it must be a number in \(0, 1\)",
-        ),
+        ({"base_sucess": "0.5"}, "no setting 'base_sucess'.*did you mean base_success?"),
+        ({"base_success": "1.5"}, r"base_success is 1.5; it must be a number in \(0, 1\)"),
         ({"epsilon": "1,1"}, "epsilon has 1.0 twice"),
         ({"rho": "much"}, "rho is 'much'"),
     ],
@@ -64,9 +58,7 @@ def test_the_papers_own_numbers_are_no_settings():
 
 
 def test_names_of_files_tell_short_settings_and_stay_short():
-    assert suffix(_chosen(delta="1e-5", base_success=".05")) == (
-        "+base_success=0.05,delta=1e-05"
-    )
+    assert suffix(_chosen(delta="1e-5", base_success=".05")) == ("+base_success=0.05,delta=1e-05")
     long = _chosen(epsilon=",".join(f"3.{n}1234567891" for n in range(1, 9)))
     assert len(suffix(long)) == 17
 
@@ -122,9 +114,7 @@ def tiny(tmp_path, monkeypatch):
     sys.modules.pop("tiny_experiment", None)
 
 
-def test_an_edit_that_changes_no_input_counts_nothing_again(
-    tiny, tmp_path, monkeypatch
-):
+def test_an_edit_that_changes_no_input_counts_nothing_again(tiny, tmp_path, monkeypatch):
     configuration = {"trials": 1000, "seed": 3, "code": "first"}
     tiny(TINY).run(tmp_path, (), configuration, False, False)
     first = tiny(TINY).read(tmp_path, ())

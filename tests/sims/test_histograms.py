@@ -35,9 +35,7 @@ def _archive() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for city, rows in (("NYC", NYC), ("TKY", TKY)):
-            archive.writestr(
-                f"dataset_tsmc2014/dataset_TSMC2014_{city}.txt", _city(rows)
-            )
+            archive.writestr(f"dataset_tsmc2014/dataset_TSMC2014_{city}.txt", _city(rows))
     return buffer.getvalue()
 
 

@@ -8,20 +8,9 @@ from jaxsel.accounting.single_run.divergences import epsilon_at_delta, hockey_st
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.heterogeneous import subsampled_gaussian_profile
-from jaxsel.host.intervals import (
-    binomial_p_value,
-    clopper_pearson_lower,
-    clopper_pearson_upper,
-)
+from jaxsel.host.intervals import binomial_p_value, clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.repetitions import parse
-from sims.common.dp_sgd_runs import (
-    DpSgd,
-    event,
-    ranked,
-    sides,
-    tuned_masses,
-    tuned_pair,
-)
+from sims.common.dp_sgd_runs import DpSgd, event, ranked, sides, tuned_masses, tuned_pair
 from sims.experiment import compute
 from tests.conftest import ALPHA, seed
 
@@ -44,9 +33,7 @@ def test_candidates_make_the_most_steps_that_the_thresholds_allow():
         profile = subsampled_gaussian_profile(*run)
         pairs = (limits.first, limits.second)
         # Other roundings of the losses may come out 1e-5 higher.
-        return all(
-            profile(np.array(p.epsilon)) <= p.delta * (1.0 + 2e-5) for p in pairs
-        )
+        return all(profile(np.array(p.epsilon)) <= p.delta * (1.0 + 2e-5) for p in pairs)
 
     found = krw24_8.candidates()
     assert [run[:2] for run in found] == [(0.01, s) for s in (2.0, 3.0, 4.0)]
@@ -60,9 +47,7 @@ def test_sides_have_the_profile_of_the_run():
     base = dp_sgd(sampling_probability=0.1, noise_multiplier=1.0, steps=4)
     assert base.profile is not None
     for epsilon in (0.0, 0.5, 1.0):
-        found = max(
-            hockey_stick(first, second, epsilon), hockey_stick(second, first, epsilon)
-        )
+        found = max(hockey_stick(first, second, epsilon), hockey_stick(second, first, epsilon))
         assert found == pytest.approx(float(base.profile(np.array(epsilon))), rel=1e-9)
 
 
@@ -78,9 +63,7 @@ def test_a_mixture_of_candidates_has_the_mean_of_their_profiles():
 # --- the best of K runs, rankings and events ------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text", ["geometric:mean=30", "logarithmic:mean=4", "poisson:mean=10"]
-)
+@pytest.mark.parametrize("text", ["geometric:mean=30", "logarithmic:mean=4", "poisson:mean=10"])
 def test_tuned_masses_are_the_exact_law(text):
     rng = np.random.default_rng(1)
     law = rng.dirichlet(np.full(50, 0.3))
@@ -114,8 +97,7 @@ def promise(p: float, q: float, delta: float, trials: int) -> float:
     error = 0.05 / 4.0
     low = clopper_pearson_lower(counts[0], trials, error=error)
     return float(
-        np.log(low - delta)
-        - np.log(clopper_pearson_upper(counts[1], trials, error=error))
+        np.log(low - delta) - np.log(clopper_pearson_upper(counts[1], trials, error=error))
     )
 
 
@@ -152,9 +134,7 @@ def test_hits_follow_the_exact_laws():
         krw24_7.tuned, {"ranking": rankings}, trials=TRIALS, seed=seed(), progress=False
     )
     checked = 0
-    for ranking, delta in zip(
-        [*rankings, "natural"], (1e-2, 1e-2, 1e-3, 1e-3), strict=True
-    ):
+    for ranking, delta in zip([*rankings, "natural"], (1e-2, 1e-2, 1e-3, 1e-3), strict=True):
         seen = found.sel(ranking=ranking)
         order = ranked(krw24_7.RUNS, "geometric:mean=10", ranking)
         tuned = tuned_pair(sides(krw24_7.RUNS), order, parse("geometric:mean=10"))

@@ -55,8 +55,7 @@ def test_cells_are_laws_of_one_run_in_the_ranking_of_the_line(base):
 def test_the_exact_profile_of_a_ranking_is_at_least_that_of_its_cells(base, text):
     pair, law = BASES[base].pair, parse(text)
     natural = max(
-        float(tuned_profile(side, law).delta(0.3))
-        for side in (pair, reversed_pair(pair))
+        float(tuned_profile(side, law).delta(0.3)) for side in (pair, reversed_pair(pair))
     )
     found = worst_rankings(pair, law, [0.3])
     assert [each.direction for each in found] == [0, 1]
@@ -83,9 +82,7 @@ def test_tallies_follow_the_exact_laws(figure):
     # Power: the sides of the natural ranking differ.
     natural = found.sel(ranking="natural")
     for law in found["law"]:
-        data, neighbour = (
-            natural.sel(law=law, side=side) for side in ("data", "neighbour")
-        )
+        data, neighbour = (natural.sel(law=law, side=side) for side in ("data", "neighbour"))
         exact = neighbour.frequency_exact.values
         assert goodness_of_fit(counts_of(data), exact / exact.sum()) < ALPHA
 

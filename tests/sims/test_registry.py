@@ -18,9 +18,7 @@ def test_names_are_listed_without_importing_anything():
         "print(len(SIMS) > 30, len(FIGURES) > 40, "
         "{'jax', 'matplotlib', 'xarray'} & set(sys.modules))"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "True True set()"
 
 
@@ -75,9 +73,7 @@ def test_a_changed_mechanism_makes_the_record_stale(tmp_path, monkeypatch):
     path_of = source_digest.file_of
     shutil.copy(path_of(changed), copy)
     monkeypatch.setattr(
-        source_digest,
-        "file_of",
-        lambda name: copy if name == changed else path_of(name),
+        source_digest, "file_of", lambda name: copy if name == changed else path_of(name)
     )
     told: list[str] = []
     settings = {"trials": 500, "out": tmp_path, "progress": False, "say": told.append}

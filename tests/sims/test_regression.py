@@ -47,10 +47,7 @@ def _no_folder(monkeypatch):
 @pytest.fixture
 def small(monkeypatch):
     """The two files, three and two rows long, as if that were what is published."""
-    for name, rows, end in (
-        ("BIKE", BIKE_ROWS, "\r\n"),
-        ("ELEVATORS", ELEVATOR_ROWS, "\n"),
-    ):
+    for name, rows, end in (("BIKE", BIKE_ROWS, "\r\n"), ("ELEVATORS", ELEVATOR_ROWS, "\n")):
         source = getattr(regression, name)
         digest = hashlib.sha256(_bytes(rows, end)).hexdigest()
         monkeypatch.setattr(regression, name, source._replace(sha256=digest))
@@ -220,7 +217,5 @@ def test_the_published_files():
     assert bike.features.shape == (17379, 17)
     assert load_regression("elevators", REAL).features.shape == (8752, 18)
     # casual + registered is the count, so that the target leaks.
-    table = regression._table(
-        regression.read_source(regression.BIKE, REAL), 19, regression.BIKE
-    )
+    table = regression._table(regression.read_source(regression.BIKE, REAL), 19, regression.BIKE)
     np.testing.assert_array_equal(table[:, 16] + table[:, 17], table[:, 18])

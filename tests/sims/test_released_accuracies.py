@@ -11,11 +11,7 @@ import pytest
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.host.errors import InputError
 from sims.data import released_accuracies as released
-from sims.data.released_accuracies import (
-    figure_rates,
-    load_released_accuracies,
-    released_available,
-)
+from sims.data.released_accuracies import figure_rates, load_released_accuracies, released_available
 
 
 def _entries() -> dict[str, float]:
@@ -23,9 +19,7 @@ def _entries() -> dict[str, float]:
     rates = figure_rates()
     moved = [np.nextafter(rate, (2.0, 0.0)[n % 2]) for n, rate in enumerate(rates)]
     keys = [repr(float(rate)) for rate in np.random.default_rng(0).permutation(moved)]
-    return {"0.001": 0.1, "0.5": 0.2} | {
-        key: round(0.1 + 0.8 * float(key), 4) for key in keys
-    }
+    return {"0.001": 0.1, "0.5": 0.2} | {key: round(0.1 + 0.8 * float(key), 4) for key in keys}
 
 
 @pytest.fixture(autouse=True)
@@ -52,9 +46,7 @@ def test_rates_are_found_by_value(tmp_path, monkeypatch):
     _place(tmp_path, monkeypatch, _entries())
     found = load_released_accuracies(tmp_path)
     np.testing.assert_allclose(found.rates, figure_rates(), rtol=1e-12)
-    np.testing.assert_array_equal(
-        found.accuracies, np.round(0.1 + 0.8 * found.rates, 4)
-    )
+    np.testing.assert_array_equal(found.accuracies, np.round(0.1 + 0.8 * found.rates, 4))
     # What the figure does not use is there too, ascending.
     assert found.all_rates.size == found.all_accuracies.size == 402
     assert np.all(np.diff(found.all_rates) > 0.0)
@@ -99,9 +91,7 @@ def test_absent_and_altered_files_are_refused(tmp_path, monkeypatch):
 REAL = os.environ.get(FOLDER_VARIABLE)
 
 
-@pytest.mark.skipif(
-    not (REAL and released_available(REAL)), reason="the table is not at hand"
-)
+@pytest.mark.skipif(not (REAL and released_available(REAL)), reason="the table is not at hand")
 def test_the_real_table():
     found = load_released_accuracies(REAL)
     assert found.all_rates.size == 1012

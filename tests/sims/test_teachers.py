@@ -6,13 +6,7 @@ from scipy import stats
 
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.host.errors import InputError
-from sims.data.teachers import (
-    VOTES_FILE,
-    error_rates,
-    load_votes,
-    simulated_votes,
-    votes_available,
-)
+from sims.data.teachers import VOTES_FILE, error_rates, load_votes, simulated_votes, votes_available
 from tests.conftest import ALPHA, seed
 
 
@@ -30,9 +24,7 @@ def test_no_threshold_errs_less(separation):
     low, high = error_rates(share, separation)
     found = share * high + (1.0 - share) * low
     cuts = np.linspace(-12.0, 12.0, 40_001)[:, None]
-    errors = share * stats.norm.cdf(cuts - separation) + (1.0 - share) * stats.norm.sf(
-        cuts
-    )
+    errors = share * stats.norm.cdf(cuts - separation) + (1.0 - share) * stats.norm.sf(cuts)
     np.testing.assert_allclose(found, errors.min(axis=0), rtol=1e-6)
     # One threshold gives both rates.
     cut = stats.norm.isf(low)
@@ -63,13 +55,7 @@ def test_votes_err_at_the_stated_rates(shares):
     truth[:, :40_000] = True
     image, teacher = shares
     found = simulated_votes(
-        truth,
-        0.1,
-        0.3,
-        teachers=1,
-        image_share=image,
-        teacher_share=teacher,
-        seed=seed(),
+        truth, 0.1, 0.3, teachers=1, image_share=image, teacher_share=teacher, seed=seed()
     )
     assert found.votes.shape == (1, 1, 100_000)
     wrong = found.votes[0] != truth
@@ -90,16 +76,13 @@ def test_what_two_votes_share(axis):
     size = (2, 1) if axis == "teachers" else (1, 2)
     truth = np.zeros((size[1], labels), dtype=bool)
     found = simulated_votes(
-        truth, rate, 0.5, teachers=size[0], image_share=0.5, teacher_share=0.2,
-        seed=seed(),
-    )  # fmt: skip
+        truth, rate, 0.5, teachers=size[0], image_share=0.5, teacher_share=0.2, seed=seed()
+    )
     both = found.votes.reshape(2, labels).all(axis=0).sum()
     level = stats.norm.ppf(rate)
 
     def chance(correlation: float) -> float:
-        law = stats.multivariate_normal(
-            [0.0, 0.0], [[1.0, correlation], [correlation, 1.0]]
-        )
+        law = stats.multivariate_normal([0.0, 0.0], [[1.0, correlation], [correlation, 1.0]])
         return float(law.cdf([level, level]))
 
     assert _p_value(both, labels, chance(share)) > ALPHA
@@ -109,14 +92,10 @@ def test_what_two_votes_share(axis):
 def test_all_of_the_noise_shared():
     truth = np.random.default_rng(1).random((5, 30)) < 0.5
     settings = {"teachers": 6, "seed": 2}
-    alike = simulated_votes(
-        truth, 0.4, 0.4, image_share=1.0, teacher_share=0.0, **settings
-    ).votes
+    alike = simulated_votes(truth, 0.4, 0.4, image_share=1.0, teacher_share=0.0, **settings).votes
     assert np.all(alike == alike[:1])
     assert np.any(alike[0] != truth)
-    leaning = simulated_votes(
-        truth, 0.4, 0.4, image_share=0.0, teacher_share=1.0, **settings
-    ).votes
+    leaning = simulated_votes(truth, 0.4, 0.4, image_share=0.0, teacher_share=1.0, **settings).votes
     for label in range(30):
         for teacher in range(6):
             for value in (False, True):

@@ -103,9 +103,7 @@ def test_scaling_counts_a_teacher_at_most_tau():
     ballots = np.zeros((3, 1, 20), dtype=bool)
     for teacher, size in enumerate((3, 8, 16)):
         ballots[teacher, 0, :size] = True
-    found = votes.scenario(
-        teachers.TeacherVotes(ballots, ballots[0], "", True), "", True
-    )
+    found = votes.scenario(teachers.TeacherVotes(ballots, ballots[0], "", True), "", True)
     expected = np.zeros(20)
     expected[:3], expected[3:8], expected[8:16] = 2.5, 1.5, 0.5
     np.testing.assert_allclose(found.scaled[0], expected)
@@ -188,11 +186,7 @@ def test_quality_is_that_of_the_mechanisms_law(small, name):
             answered.append(1.0)
         else:
             data = {"histogram": small.votes[query], "wanted": small.truth[query]}
-            params = {
-                "selection_scale": method.ratio * scale,
-                "test_scale": scale,
-                "delta_t": 1e-9,
-            }
+            params = {"selection_scale": method.ratio * scale, "test_scale": scale, "delta_t": 1e-9}
             made = stable_top_k(selection=method.mechanism, events="sets")
             law = made.law(data, params)
             answered.append(law.probabilities[: 2**labels].sum())

@@ -41,8 +41,7 @@ def mean_for_quantile(eta: float, quantile: float) -> float:
 def mean_for_best(eta: float, candidates: int, chance: float) -> float:
     """E[K] at which K draws among candidates hold the best one with this chance."""
     return _mean_where(
-        eta,
-        lambda k: float(repetitions.success_probability(k, 1 / candidates)) - chance,
+        eta, lambda k: float(repetitions.success_probability(k, 1 / candidates)) - chance
     )
 
 
@@ -60,10 +59,7 @@ def renyi(noise: float, found: Repetitions) -> float:
 
 
 def at_quantile(
-    bound: Callable[[float, Repetitions], float],
-    noise: float,
-    eta: float,
-    quantile: float,
+    bound: Callable[[float, Repetitions], float], noise: float, eta: float, quantile: float
 ) -> float:
     """Epsilon by a bound at an expected quantile."""
     return bound(noise, law(eta, mean_for_quantile(eta, quantile)))
@@ -75,14 +71,9 @@ def every_candidate_once(noise: float, candidates: int) -> float:
     return composed.epsilon(DELTA)
 
 
-def random_draws(
-    noise: float, candidates: int, chance: float, etas: Sequence[float]
-) -> float:
+def random_draws(noise: float, candidates: int, chance: float, etas: Sequence[float]) -> float:
     """The least epsilon of a random search that finds the best with this chance."""
-    return min(
-        envelope(noise, law(eta, mean_for_best(eta, candidates, chance)))
-        for eta in etas
-    )
+    return min(envelope(noise, law(eta, mean_for_best(eta, candidates, chance))) for eta in etas)
 
 
 def success(mechanism: str, **settings: object) -> float:

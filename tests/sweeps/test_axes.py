@@ -90,20 +90,14 @@ def test_a_grid_is_every_combination_the_last_fastest():
 
 
 def test_zipped_settings_go_together():
-    grid = read_grid(
-        {"a": "1,2", "b": "3,4", "c": "5,6"}, lambda n: NUMBER, [("a", "b")]
-    )
+    grid = read_grid({"a": "1,2", "b": "3,4", "c": "5,6"}, lambda n: NUMBER, [("a", "b")])
     assert grid.shape == (2, 2)
     assert {(p["a"], p["b"]) for p in grid.points()} == {(1.0, 3.0), (2.0, 4.0)}
 
 
 @pytest.mark.parametrize(
     ("zipped", "words"),
-    [
-        ([("a", "c")], "a 2, c 3"),
-        ([("a", "d")], "'d'"),
-        ([("a", "b"), ("b", "c")], "twice"),
-    ],
+    [([("a", "c")], "a 2, c 3"), ([("a", "d")], "'d'"), ([("a", "b"), ("b", "c")], "twice")],
 )
 def test_zips_that_do_not_fit(zipped, words):
     with pytest.raises(InputError, match=words):

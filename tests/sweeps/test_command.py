@@ -37,9 +37,19 @@ def test_one_document_for_scripts(capsys):
 def test_every_file(capsys, tmp_path):
     record, table, picture = (tmp_path / f"a.{end}" for end in ("nc", "csv", "png"))
     code, out, _ = run(
-        capsys, "sweep", *GRID, "--measure", "success,audited", "--record", str(record),
-        "--csv", str(table), "--plot", str(picture), "--sketch",
-    )  # fmt: skip
+        capsys,
+        "sweep",
+        *GRID,
+        "--measure",
+        "success,audited",
+        "--record",
+        str(record),
+        "--csv",
+        str(table),
+        "--plot",
+        str(picture),
+        "--sketch",
+    )
     assert code == 0
     assert all(str(path) in out for path in (record, table, picture))
     assert "audited epsilon" in out
@@ -122,8 +132,9 @@ def test_parquet_without_its_library_is_refused(capsys, tmp_path, monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", without)
     path = tmp_path / "a.parquet"
-    code, _, err = run(capsys, "sweep", *GRID[:3], "--trials", "1e3", "--measure",
-                       "counts", "--parquet", str(path))  # fmt: skip
+    code, _, err = run(
+        capsys, "sweep", *GRID[:3], "--trials", "1e3", "--measure", "counts", "--parquet", str(path)
+    )
     assert code == 2
     assert "pip install pyarrow" in err
 
@@ -131,9 +142,14 @@ def test_parquet_without_its_library_is_refused(capsys, tmp_path, monkeypatch):
 def test_json_is_json_where_nothing_is_known(capsys):
     """No bound at all: null, not the text inf."""
     code, out, _ = run(
-        capsys, "sweep", "account", "base=pure:epsilon=1", "repetitions=poisson:mean=1e5",
-        "delta=0", "--json",
-    )  # fmt: skip
+        capsys,
+        "sweep",
+        "account",
+        "base=pure:epsilon=1",
+        "repetitions=poisson:mean=1e5",
+        "delta=0",
+        "--json",
+    )
     assert code == 0
     assert json.loads(out)["cells"]
     assert "Infinity" not in out
@@ -145,9 +161,7 @@ def test_an_axis_that_is_none_is_refused_before_the_work(capsys, monkeypatch):
 
     monkeypatch.setattr(running, "tally", worked)
     for option in ("--x", "--hue", "--facet"):
-        code, out, err = run(
-            capsys, "sweep", "noisy_max", "epsilon=1,2", option, "epsilonn"
-        )
+        code, out, err = run(capsys, "sweep", "noisy_max", "epsilon=1,2", option, "epsilonn")
         assert (code, out) == (2, "")
         assert "no axis 'epsilonn'; did you mean epsilon?" in err
 
@@ -155,9 +169,19 @@ def test_an_axis_that_is_none_is_refused_before_the_work(capsys, monkeypatch):
 def test_a_picture_that_is_refused_does_not_cost_the_numbers(capsys, tmp_path):
     table, picture = tmp_path / "a.csv", tmp_path / "a.png"
     code, out, err = run(
-        capsys, "sweep", "noisy_max", "epsilon=1", "--measure", "success", "--trials",
-        "100", "--csv", str(table), "--plot", str(picture),
-    )  # fmt: skip
+        capsys,
+        "sweep",
+        "noisy_max",
+        "epsilon=1",
+        "--measure",
+        "success",
+        "--trials",
+        "100",
+        "--csv",
+        str(table),
+        "--plot",
+        str(picture),
+    )
     assert code == 2
     assert "there is no curve" in err
     assert "exact 0.5065" in out
@@ -167,9 +191,15 @@ def test_a_picture_that_is_refused_does_not_cost_the_numbers(capsys, tmp_path):
 
 def test_one_document_and_nothing_else(capsys, tmp_path):
     code, out, err = run(
-        capsys, "sweep", "account", "mean=2,3", "--json", "--sketch", "--plot",
+        capsys,
+        "sweep",
+        "account",
+        "mean=2,3",
+        "--json",
+        "--sketch",
+        "--plot",
         str(tmp_path / "a.png"),
-    )  # fmt: skip
+    )
     assert code == 0
     assert len(json.loads(out)["cells"]) == 2
     assert "written" not in out + err
@@ -179,8 +209,15 @@ def test_what_no_theorem_proves_is_a_word_and_a_missing_value(capsys, tmp_path):
     import xarray as xr
 
     path, table = tmp_path / "sweep.nc", tmp_path / "sweep.csv"
-    words = ("median_of_runs", "rank=1,2", "count=21", "--trials", "1e3", "--measure",
-             "epsilon_bound,epsilon_bounds,success,exact_epsilon")  # fmt: skip
+    words = (
+        "median_of_runs",
+        "rank=1,2",
+        "count=21",
+        "--trials",
+        "1e3",
+        "--measure",
+        "epsilon_bound,epsilon_bounds,success,exact_epsilon",
+    )
     files = ("--record", str(path), "--csv", str(table))
     code, out, _ = run(capsys, "sweep", *words[:-1], "epsilon_bound,frequency", *files)
     assert code == 0
@@ -202,9 +239,17 @@ def test_many_outcomes_bring_no_warning(capsys, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         code, _, err = run(
-            capsys, "sweep", "sparse_vector_chen", "epsilon=1,2", "--trials", "1e3",
-            "--measure", "frequency", "--csv", str(table),
-        )  # fmt: skip
+            capsys,
+            "sweep",
+            "sparse_vector_chen",
+            "epsilon=1,2",
+            "--trials",
+            "1e3",
+            "--measure",
+            "frequency",
+            "--csv",
+            str(table),
+        )
     assert code == 0
     assert "Warning" not in err
     header, *rows = table.read_text().splitlines()
@@ -212,7 +257,5 @@ def test_many_outcomes_bring_no_warning(capsys, tmp_path):
     assert len(rows) == 2
     for row in rows:
         cells = dict(zip(header.split(","), row.split(","), strict=True))
-        shares = [
-            float(v) for name, v in cells.items() if name.startswith("frequency[")
-        ]
+        shares = [float(v) for name, v in cells.items() if name.startswith("frequency[")]
         assert sum(shares) == pytest.approx(1.0)

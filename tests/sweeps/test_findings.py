@@ -31,9 +31,7 @@ def stated(text: str) -> None:
     assert text in " ".join(PAGE.read_text(encoding="utf-8").split()), text
 
 
-@pytest.mark.parametrize(
-    ("noise", "last"), [(1.0, "0.851"), (4.0, "0.884"), (16.0, "0.896")]
-)
+@pytest.mark.parametrize(("noise", "last"), [(1.0, "0.851"), (4.0, "0.884"), (16.0, "0.896")])
 def test_poisson_is_cheapest_to_a_quantile_by_renyi_bounds(noise, last):
     def lead(quantile: float) -> float:
         # eta near 0 cannot reach a high quantile at any mean that is made here.
@@ -66,16 +64,10 @@ def test_the_envelope_takes_another_eta_and_a_quarter_of_the_runs():
     """At expected quantile 0.95, noise 4; both minima lie inside their brackets."""
     found = {}
     for name, bound, eta in (("renyi", renyi, 0.468), ("envelope", envelope, 1.262)):
-        near = [
-            at_quantile(bound, 4.0, eta * step, 0.95)
-            for step in (0.8, 0.94, 1.0, 1.06, 1.25)
-        ]
+        near = [at_quantile(bound, 4.0, eta * step, 0.95) for step in (0.8, 0.94, 1.0, 1.06, 1.25)]
         assert min(near) == pytest.approx(near[2], rel=1e-4)
         assert near[0] > near[1] > near[2] < near[3] < near[4]
-        found[name] = (
-            mean_for_quantile(eta, 0.95),
-            at_quantile(envelope, 4.0, eta, 0.95),
-        )
+        found[name] = (mean_for_quantile(eta, 0.95), at_quantile(envelope, 4.0, eta, 0.95))
     (many, costly), (few, cheap) = found["renyi"], found["envelope"]
     stated(f"{many:.0f} runs on average")
     stated(f"{few:.0f} runs")
@@ -87,10 +79,16 @@ def test_the_envelope_takes_another_eta_and_a_quarter_of_the_runs():
 
 # What costs less, every candidate once or random draws, by noise and chance.
 _GRIDS = {
-    (0.9, 1.0): 1, (0.9, 4.0): 1, (0.9, 16.0): 1,
-    (0.95, 1.0): 1, (0.95, 4.0): 2, (0.95, 16.0): 2,
-    (0.99, 1.0): 2, (0.99, 4.0): 3, (0.99, 16.0): 4,
-}  # fmt: skip
+    (0.9, 1.0): 1,
+    (0.9, 4.0): 1,
+    (0.9, 16.0): 1,
+    (0.95, 1.0): 1,
+    (0.95, 4.0): 2,
+    (0.95, 16.0): 2,
+    (0.99, 1.0): 2,
+    (0.99, 4.0): 3,
+    (0.99, 16.0): 4,
+}
 # The best eta of a case lies between 2 and 17, and epsilon is flat around it.
 _ETAS = (1.0, 2.0, 2.6, 3.2, 5.0, 8.0, 14.0, POISSON)
 _GOOD_ETAS = (2.6, 8.0, 16.0)  # one of them is enough to beat a grid
@@ -165,9 +163,13 @@ def test_a_threshold_must_be_known_to_a_point():
 
     def lead(threshold: float) -> float:
         known = success(
-            "threshold_selection", **_RUN, noise_scale=1.0, slack=0.1, gamma=0.01,
+            "threshold_selection",
+            **_RUN,
+            noise_scale=1.0,
+            slack=0.1,
+            gamma=0.01,
             threshold=threshold,
-        )  # fmt: skip
+        )
         return known - without
 
     assert lead(9.0) > 0.05
@@ -176,15 +178,11 @@ def test_a_threshold_must_be_known_to_a_point():
     stated(f"between {ends[0]:.1f} and {ends[1]:.1f}")
     stated(f"{without:.2f} without")
     stated(f"{lead(9.0) + without:.2f} with")
-    reached = np.where(
-        np.array(_SCORES) < 9.0, 0.5 * np.exp(np.array(_SCORES) - 9.0), 0.5
-    ).mean()
+    reached = np.where(np.array(_SCORES) < 9.0, 0.5 * np.exp(np.array(_SCORES) - 9.0), 0.5).mean()
     stated(f"{1.0 / (reached + 0.01 - 0.01 * reached):.1f} runs")
 
 
-@pytest.mark.parametrize(
-    ("text", "cap"), [("poisson:mean=10", 7), ("geometric:mean=10", 14)]
-)
+@pytest.mark.parametrize(("text", "cap"), [("poisson:mean=10", 7), ("geometric:mean=10", 14)])
 def test_a_cap_near_the_mean_costs_more_and_ranks_worse(text, cap):
     """A separation: some base pays more with the cap than any does without it."""
     base = curves.gaussian(noise_multiplier=4.0)

@@ -99,18 +99,13 @@ def test_a_cell_counts_the_same_in_every_grid(vote, whole):
     assert dict(part.sizes) == {"epsilon": 2, "share": 3, "outcome": 2}
     xr.testing.assert_equal(
         part.frequency.sel(epsilon=1.0),
-        whole.frequency.sel(epsilon=1.0, voters=11, drop=True).assign_coords(
-            epsilon=1.0
-        ),
+        whole.frequency.sel(epsilon=1.0, voters=11, drop=True).assign_coords(epsilon=1.0),
     )
 
 
 def test_cells_share_one_program(vote, monkeypatch):
     groups = []
-    monkeypatch.setattr(
-        tallying, "_tally_group",
-        lambda group, *rest: groups.append(len(group)),
-    )  # fmt: skip
+    monkeypatch.setattr(tallying, "_tally_group", lambda group, *rest: groups.append(len(group)))
     plan = make_plan(vote, {}, (), (), 100, 0, 0.0, 0.95)
     tallying.tally(plan.items, {}, lambda: None, progress=False)
     assert groups == [18]
@@ -121,17 +116,24 @@ def test_on_the_command_line_with_a_picture(file, whole, tmp_path, capsys):
     _, found = run_json(capsys, "sweep", f"{file}:vote", *options)
     assert len(found["cells"]) == 18
     (cell,) = (
-        c for c in found["cells"]
-        if (c["epsilon"], c["share"], c["voters"]) == (0.5, 0.7, 101)
-    )  # fmt: skip
+        c for c in found["cells"] if (c["epsilon"], c["share"], c["voters"]) == (0.5, 0.7, 101)
+    )
     expected = whole.frequency.sel(epsilon=0.5, share=0.7, voters=101, outcome="no")
     assert cell["counts[no]"] == round(float(expected) * 20_000)
     picture = str(tmp_path / "votes.png")
     words = ["epsilon=0.25:1:log3", "voters=11", *options[:2], "--plot", picture]
     code, _, err = run(
-        capsys, "sweep", f"{file}:vote", *words, "--x", "epsilon", "--hue", "share",
-        "--facet", "outcome",
-    )  # fmt: skip
+        capsys,
+        "sweep",
+        f"{file}:vote",
+        *words,
+        "--x",
+        "epsilon",
+        "--hue",
+        "share",
+        "--facet",
+        "outcome",
+    )
     assert code == 0, err
     assert Path(picture).stat().st_size > 10_000
 
@@ -162,9 +164,16 @@ def test_shards_are_merged_on_the_command_line(file, whole, tmp_path, capsys):
     for index in range(3):
         path = str(tmp_path / f"{index}.nc")
         code, _, err = run(
-            capsys, "sweep", f"{file}:vote", "--trials", "2e4", "--shard", f"{index}/3",
-            "--record", path,
-        )  # fmt: skip
+            capsys,
+            "sweep",
+            f"{file}:vote",
+            "--trials",
+            "2e4",
+            "--shard",
+            f"{index}/3",
+            "--record",
+            path,
+        )
         assert code == 0, err
         paths.append(path)
     xr.testing.assert_identical(sweeps.merged(paths), whole)
@@ -197,9 +206,7 @@ def test_shards_of_a_changed_function_are_not_merged(tmp_path):
     path.write_text(STRANGERS)
     files = [tmp_path / f"{index}.nc" for index in range(2)]
     for index, file in enumerate(files):
-        sweeps.keep_share(
-            f"{index}/2", f"{path}:vote", {"voters": 11}, trials=500, record=file
-        )
+        sweeps.keep_share(f"{index}/2", f"{path}:vote", {"voters": 11}, trials=500, record=file)
     path.write_text(STRANGERS.replace("2 * share - 1", "share - 0.5"))
     os.utime(path, ns=(1, 1))
     with pytest.raises(InputError, match="vote was changed since"):
@@ -234,9 +241,7 @@ UNFAIR = jaxsel.own_mechanism(
 
 
 def test_an_axis_of_objects_has_their_names():
-    def toss(
-        coin=signature.over({"fair": COIN, "unfair": UNFAIR}), chance: float = 0.5
-    ):
+    def toss(coin=signature.over({"fair": COIN, "unfair": UNFAIR}), chance: float = 0.5):
         return jaxsel.Trial(coin, (), np.float64(chance))
 
     found = jaxsel.sweep(toss, trials=10_000)
@@ -250,17 +255,18 @@ def test_an_axis_of_objects_has_their_names():
         jaxsel.sweep(toss, {"coin": "loaded"}, trials=10_000)
 
 
-def answers(
-    epsilon: Annotated[float, positive("of an answer")] = signature.over(0.5, 1.0),
-):
+def answers(epsilon: Annotated[float, positive("of an answer")] = signature.over(0.5, 1.0)):
     """Randomised response, which tells the truth with probability e^eps/(1 + e^eps)."""
     truth = 1.0 / (1.0 + math.exp(-epsilon))
     pair = Pair("two", 1.0, 0.0, Relation.GENERAL, {"truth": truth}, "all differ")
     return jaxsel.Trial(
-        RESPONSE, 1.0, {"truth": truth}, (pair,),
+        RESPONSE,
+        1.0,
+        {"truth": truth},
+        (pair,),
         guarantee("PS-Cor3", epsilon=epsilon / 2.0, eta=0.0),
         {"success": np.array([0.0, 1.0])},
-    )  # fmt: skip
+    )
 
 
 RESPONSE = jaxsel.own_mechanism(
@@ -283,9 +289,8 @@ def test_a_function_is_told_how_many_trials_a_cell_has():
 
 def test_pairs_a_claim_and_what_events_are_worth():
     found = jaxsel.sweep(
-        answers, measures=["success", "audited", "exact_epsilon", "epsilon_bound"],
-        trials=100_000,
-    )  # fmt: skip
+        answers, measures=["success", "audited", "exact_epsilon", "epsilon_bound"], trials=100_000
+    )
     exact = found.exact_epsilon.values
     assert exact == pytest.approx([0.5, 1.0])
     assert (found.audited.values < exact).all()
@@ -339,15 +344,11 @@ def test_a_parameter_without_a_value_is_asked_for():
 
 
 def test_functions_of_a_file_are_named_where_one_is_not_found(file):
-    with pytest.raises(
-        InputError, match=r"has no function 'votes'; it has: sample, law, "
-    ):
+    with pytest.raises(InputError, match=r"has no function 'votes'; it has: sample, law, "):
         find_subject(f"{file}:votes")
 
 
-def test_mechanisms_made_anew_in_each_cell_are_refused_before_the_second_compiles(
-    monkeypatch,
-):
+def test_mechanisms_made_anew_in_each_cell_are_refused_before_the_second_compiles(monkeypatch):
     def remade(chance: float = signature.over(0.25, 0.5)):
         def sample(key, data, params):
             return _flip(key, data, chance)
@@ -355,9 +356,7 @@ def test_mechanisms_made_anew_in_each_cell_are_refused_before_the_second_compile
         return jaxsel.Trial(jaxsel.own_mechanism(sample, ["tails", "heads"]))
 
     called: list[Any] = []
-    monkeypatch.setattr(
-        "jaxsel.kernel.engine.simulate_grid", lambda *a, **b: called.append(a)
-    )
+    monkeypatch.setattr("jaxsel.kernel.engine.simulate_grid", lambda *a, **b: called.append(a))
     with pytest.raises(InputError, match="make it once, outside of the function"):
         jaxsel.sweep(remade, trials=10)
     assert not called
@@ -367,7 +366,6 @@ def test_places_of_a_group_share_a_seed_and_are_numbered_on():
     address = functions.counted_alike("by", ["a", "b", "a"])
     size = {"by": 3, "epsilon": 2, "side": 2}
     found = [
-        address(sweeps.axes.Place({"by": by, "epsilon": 1, "side": 0}, size))
-        for by in range(3)
+        address(sweeps.axes.Place({"by": by, "epsilon": 1, "side": 0}, size)) for by in range(3)
     ]
     assert found == [(0, 2), (1, 2), (0, 6)]

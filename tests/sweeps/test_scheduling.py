@@ -38,9 +38,7 @@ class CountingEngine:
     def monotonic(self) -> float:
         return self.now
 
-    def simulate_grid(
-        self, mechanism, cells, *, trials, first_trial, seed, cell_numbers, **rest
-    ):
+    def simulate_grid(self, mechanism, cells, *, trials, first_trial, seed, cell_numbers, **rest):
         del rest
         assert trials > 0
         assert len(self.calls) < 20_000, "it does not get on"
@@ -72,13 +70,9 @@ def test_the_law_of_the_counting_engine():
 def _put(monkeypatch, engine: CountingEngine, chance: random.Random) -> None:
     monkeypatch.setattr(tallying.engine, "simulate_grid", engine.simulate_grid)
     monkeypatch.setattr(tallying.time, "monotonic", engine.monotonic)
-    monkeypatch.setattr(
-        tallying, "_input", lambda item: tallying._Input(item.data[2], "code")
-    )
+    monkeypatch.setattr(tallying, "_input", lambda item: tallying._Input(item.data[2], "code"))
     monkeypatch.setattr(tallying, "_check_shared", lambda programs: None)
-    for name, most in {
-        "_CELLS_PER_CALL": 6, "_FIRST_CALL_TRIALS": 40, "_WHOLE_BLOCKS": 16
-    }.items():  # fmt: skip
+    for name, most in {"_CELLS_PER_CALL": 6, "_FIRST_CALL_TRIALS": 40, "_WHOLE_BLOCKS": 16}.items():
         monkeypatch.setattr(tallying, name, chance.randint(1, most))
     monkeypatch.setattr(tallying, "_CALL_SECONDS", 10.0 ** chance.uniform(-3, 1))
 
@@ -111,17 +105,13 @@ def _begun(items: list[Item], chance: random.Random) -> Store:
     for item in items:
         if chance.random() < 0.4:
             until = chance.randint(item.first + 1, item.last)
-            store[item.key, item.first] = Kept(
-                until, "code", _outcomes(item.first, until)
-            )
+            store[item.key, item.first] = Kept(until, "code", _outcomes(item.first, until))
     return store
 
 
 def _trials_of(store: Store) -> list[tuple[str, int]]:
     return sorted(
-        (key, trial)
-        for (key, first), kept in store.items()
-        for trial in range(first, kept.last)
+        (key, trial) for (key, first), kept in store.items() for trial in range(first, kept.last)
     )
 
 
@@ -143,9 +133,7 @@ def test_every_trial_is_counted_once(monkeypatch, seed, part):
                 store = dict(store)
         wanted = sorted((i.key, t) for i in items for t in range(i.first, i.last))
         simulated = [
-            (key, trial)
-            for key, _, first, last in engine.calls
-            for trial in range(first, last)
+            (key, trial) for key, _, first, last in engine.calls for trial in range(first, last)
         ]
         assert sorted(before + simulated) == wanted, case
         for item in items:
@@ -171,17 +159,14 @@ def test_every_trial_is_counted_once_by_shards(monkeypatch, seed, count):
                 except Killed:
                     store = dict(store)
         simulated = [
-            (key, trial)
-            for key, _, first, last in engine.calls
-            for trial in range(first, last)
+            (key, trial) for key, _, first, last in engine.calls for trial in range(first, last)
         ]
         wanted = sorted((i.key, t) for i in items for t in range(i.first, i.last))
         assert sorted(simulated) == wanted, case
 
 
 @pytest.mark.parametrize(
-    ("rate", "widths"),
-    [(1e9, {(0, 50)}), (1e-9, {(0, 10), (10, 20), (20, 30), (30, 50)})],
+    ("rate", "widths"), [(1e9, {(0, 50)}), (1e-9, {(0, 10), (10, 20), (20, 30), (30, 50)})]
 )
 def test_quick_cells_go_together_and_slow_ones_in_parts(monkeypatch, rate, widths):
     """What the sizes are for; the tail of a cell is not split again."""
@@ -189,9 +174,11 @@ def test_quick_cells_go_together_and_slow_ones_in_parts(monkeypatch, rate, width
     monkeypatch.setattr(engine.chance, "uniform", lambda *ends: np.log10(rate))
     _put(monkeypatch, engine, random.Random(0))
     for name, value in {
-        "_CELLS_PER_CALL": 8, "_FIRST_CALL_TRIALS": 1, "_WHOLE_BLOCKS": 10,
+        "_CELLS_PER_CALL": 8,
+        "_FIRST_CALL_TRIALS": 1,
+        "_WHOLE_BLOCKS": 10,
         "_CALL_SECONDS": 1.0,
-    }.items():  # fmt: skip
+    }.items():
         monkeypatch.setattr(tallying, name, value)
     mechanism: Any = "a"
     data = (mechanism, 0, 0)

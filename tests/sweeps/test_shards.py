@@ -19,8 +19,12 @@ from jaxsel.sweeps.tallying import Item
 from tests.cli.test_cli import run, run_json
 
 SETTINGS = {"epsilon": [0.5, 1], "noise": ["gumbel", "laplace"]}
-OPTIONS: Any = {"trials": 3_001, "seed": 7, "confidence": 0.9,
-           "measures": ["success", "counts", "audited", "epsilon_bound"]}  # fmt: skip
+OPTIONS: Any = {
+    "trials": 3_001,
+    "seed": 7,
+    "confidence": 0.9,
+    "measures": ["success", "counts", "audited", "epsilon_bound"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -111,9 +115,7 @@ def test_shares_are_a_partition(count, trials):
     sizes = [sum(i.last - i.first for i in share) for share in shares]
     assert max(sizes) - min(sizes) <= 1
     keys = [str(n) for n in range(9)]
-    assert (
-        sorted(k for i in range(count) for k in facts_of(keys, Shard(i, count))) == keys
-    )
+    assert sorted(k for i in range(count) for k in facts_of(keys, Shard(i, count))) == keys
 
 
 def test_what_is_missing_twice_or_foreign_is_named(paths, tmp_path):
@@ -166,9 +168,7 @@ def test_from_the_command_line(capsys, tmp_path):
     assert code == 0
     record = str(tmp_path / "{shard}.nc")
     for index in range(3):
-        code, kept = run_json(
-            capsys, "sweep", *words, "--shard", f"{index}/3", "--record", record
-        )
+        code, kept = run_json(capsys, "sweep", *words, "--shard", f"{index}/3", "--record", record)
         assert code == 0
         assert kept["shard"] == f"{index}/3"
     files = [str(tmp_path / f"{index}.nc") for index in range(3)]
@@ -188,8 +188,12 @@ def test_from_the_command_line(capsys, tmp_path):
 
 
 def test_an_account_in_shards(tmp_path):
-    settings = {"base": "gaussian", "noise_multiplier": [2, 4], "mean": [3, 30],
-                "repetitions": "geometric"}  # fmt: skip
+    settings = {
+        "base": "gaussian",
+        "noise_multiplier": [2, 4],
+        "mean": [3, 30],
+        "repetitions": "geometric",
+    }
     paths = [tmp_path / f"{index}.nc" for index in range(2)]
     for index, path in enumerate(paths):
         sweeps.keep_share(Shard(index, 2), "account", settings, record=path)

@@ -29,10 +29,23 @@ def found() -> xr.Dataset:
     """Intervals that all hold together, but for one in a million."""
     cells, intervals = 8, 5
     return jaxsel.sweep(
-        "private_tuning", GRID, trials=40_000, confidence=1 - ALPHA / (cells * intervals),
-        measures=["success", "quantile", "released", "frequency", "epsilon_bound",
-                  "epsilon_bounds", "audited", "exact_epsilon", "counts", "mean_runs"],
-    )  # fmt: skip
+        "private_tuning",
+        GRID,
+        trials=40_000,
+        confidence=1 - ALPHA / (cells * intervals),
+        measures=[
+            "success",
+            "quantile",
+            "released",
+            "frequency",
+            "epsilon_bound",
+            "epsilon_bounds",
+            "audited",
+            "exact_epsilon",
+            "counts",
+            "mean_runs",
+        ],
+    )
 
 
 def test_names_units_and_provenance(found):
@@ -78,9 +91,7 @@ def test_success_is_that_of_the_tuned_law(found):
         for mean in GRID["mean"]:
             for epsilon in GRID["epsilon"]:
                 base = 1.0 / (1.0 + np.exp(-epsilon))
-                wanted = repetitions.success_probability(
-                    repetitions.from_mean(law, mean), base
-                )
+                wanted = repetitions.success_probability(repetitions.from_mean(law, mean), base)
                 cell = found.sel(repetitions=law, mean=mean, epsilon=epsilon)
                 assert float(cell["success_exact"]) == pytest.approx(float(wanted))
                 assert float(cell["mean_runs"]) == pytest.approx(mean)
@@ -99,9 +110,7 @@ def test_the_best_bound_is_the_least_by_theorem(found):
     for cell in found.stack(cell=found["success"].dims)["cell"]:
         one = found.sel(dict(zip(found["success"].dims, cell.item(), strict=True)))
         theorem = str(one["epsilon_bound_theorem"].item())
-        assert float(one["epsilon_bounds"].sel(theorem=theorem)) == float(
-            one["epsilon_bound"]
-        )
+        assert float(one["epsilon_bounds"].sel(theorem=theorem)) == float(one["epsilon_bound"])
 
 
 def test_counts_add_up(found):
@@ -138,16 +147,11 @@ def test_cells_and_seeds_are_independent():
 
 def test_a_record_goes_on_grows_and_opens_in_plain_xarray(tmp_path, monkeypatch):
     path = tmp_path / "sweep.nc"
-    small, large = (
-        {"epsilon": [0.5, 1]},
-        {"epsilon": [0.5, 1, 2], "noise": "gumbel,laplace"},
-    )
+    small, large = ({"epsilon": [0.5, 1]}, {"epsilon": [0.5, 1, 2], "noise": "gumbel,laplace"})
     measures = ["counts", "success", "audited", "epsilon_bound"]
 
     def sweep(settings, trials, record=path):
-        return jaxsel.sweep(
-            "noisy_max", settings, measures=measures, trials=trials, record=record
-        )
+        return jaxsel.sweep("noisy_max", settings, measures=measures, trials=trials, record=record)
 
     first = sweep(small, 3_000)
     simulated = []
@@ -214,8 +218,10 @@ RATES = {"quick": 1e-9, "slow": 1e9, "by turns": None}
 def _split(monkeypatch, rate: str) -> list[tuple[int, int, int]]:
     """Sizes at which cells of 10,000 trials are split, and a clock; the calls made."""
     for name, value in {
-        "_FIRST_CALL_TRIALS": 1 << 9, "_WHOLE_BLOCKS": 1 << 10, "_CALL_SECONDS": 1.0
-    }.items():  # fmt: skip
+        "_FIRST_CALL_TRIALS": 1 << 9,
+        "_WHOLE_BLOCKS": 1 << 10,
+        "_CALL_SECONDS": 1.0,
+    }.items():
         monkeypatch.setattr(tallying, name, value)
     real, calls, now = tallying.engine.simulate_grid, [], [0.0]
 
@@ -328,9 +334,7 @@ def test_tallies_that_do_not_go_on_where_the_cell_is_are_refused():
     store = {(item.key, 0): tallying.Kept(4, "code", np.array([4, 0]))}
     for first in (0, 3, 5):
         with pytest.raises(InputError, match="do not go on from trial 4"):
-            tallying._keep(
-                store, item, first, tallying.Kept(10, "code", np.array([6, 0]))
-            )
+            tallying._keep(store, item, first, tallying.Kept(10, "code", np.array([6, 0])))
     with pytest.raises(InputError, match="counts 9 trials where there are 10"):
         tallying._keep(store, item, 4, tallying.Kept(10, "code", np.array([5, 0])))
     with pytest.raises(InputError, match="not \\[0, 10\\)"):
@@ -407,10 +411,16 @@ def test_other_code_is_refused(tmp_path, monkeypatch):
 def test_accounts_take_parameters_of_base_and_law():
     found = jaxsel.sweep(
         "account",
-        {"base": "gaussian", "noise_multiplier": [2, 4], "repetitions": "tnb", "eta": 0.5,
-         "mean": [3, 30], "delta": 1e-5},
+        {
+            "base": "gaussian",
+            "noise_multiplier": [2, 4],
+            "repetitions": "tnb",
+            "eta": 0.5,
+            "mean": [3, 30],
+            "delta": 1e-5,
+        },
         measures=["epsilon_bound", "attained", "epsilon_single", "no_release"],
-    )  # fmt: skip
+    )
     assert found["epsilon_bound"].dims == ("noise_multiplier", "mean")
     cost = jaxsel.account("gaussian:noise_multiplier=4", "tnb:eta=0.5,mean=30", 1e-5)
     cell = found.sel(noise_multiplier=4, mean=30)
@@ -424,9 +434,13 @@ def test_accounts_take_parameters_of_base_and_law():
 def test_a_name_that_two_have_is_the_subjects_own():
     found = jaxsel.sweep(
         "account",
-        {"base": "approximate:epsilon=1", "base.delta": [1e-9, 1e-8], "delta": 1e-5,
-         "repetitions": "geometric:mean=3"},
-    )  # fmt: skip
+        {
+            "base": "approximate:epsilon=1",
+            "base.delta": [1e-9, 1e-8],
+            "delta": 1e-5,
+            "repetitions": "geometric:mean=3",
+        },
+    )
     cost = jaxsel.account("approximate:epsilon=1,delta=1e-8", "geometric:mean=3", 1e-5)
     assert float(found["epsilon_bound"].sel({"base.delta": 1e-8})) == cost.best.epsilon
 
@@ -435,9 +449,10 @@ def test_a_bound_for_monotone_neighbours_is_no_bound_for_all():
     """The guarantee shown covers every constructed pair: 2/b, not 1/b."""
     for relation, name in (("general", 1.0), ("monotone", 1.0)):
         found = jaxsel.sweep(
-            "noisy_max", {"epsilon": 1.0, "relation": relation},
+            "noisy_max",
+            {"epsilon": 1.0, "relation": relation},
             measures=["epsilon_bound", "exact_epsilon"],
-        )  # fmt: skip
+        )
         assert float(found["epsilon_bound"]) == pytest.approx(name)
         assert 0.9 < float(found["exact_epsilon"]) <= 1.0
 

@@ -23,9 +23,7 @@ PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
 def blocks(language: str) -> list[str]:
     fenced = PAGE.split("```")[1::2]
     return [
-        text.removeprefix(f"{language}\n")
-        for text in fenced
-        if text.startswith(f"{language}\n")
+        text.removeprefix(f"{language}\n") for text in fenced if text.startswith(f"{language}\n")
     ]
 
 
@@ -52,9 +50,13 @@ def _thinned(asked) -> dict:
 def test_a_file_runs_and_has_its_picture(path):
     asked = read_toml(path)
     found = jaxsel.sweep(
-        asked.sweep, _thinned(asked), measures=asked.measures, zipped=asked.zip,
-        trials=200, progress=False,
-    )  # fmt: skip
+        asked.sweep,
+        _thinned(asked),
+        measures=asked.measures,
+        zipped=asked.zip,
+        trials=200,
+        progress=False,
+    )
     chosen = plan(found, x=asked.x, hue=asked.hue, facet=asked.facet)
     assert {name for row in chosen.rows for name in row} == set(asked.measures)
     drawn = ROOT / "docs" / "gallery" / f"sweep-{path.stem}.png"
@@ -105,25 +107,23 @@ def test_commands_of_the_page_run(folder, capsys):
             main(shlex.split(small)[1:])
         assert not stop.value.code, (line, capsys.readouterr().err)
     assert {path.name for path in folder.iterdir()} >= {
-        "sweep.nc", "sweep.png", "noisy-max.png", "votes.png",
-    }  # fmt: skip
+        "sweep.nc",
+        "sweep.png",
+        "noisy-max.png",
+        "votes.png",
+    }
 
 
 def test_the_file_and_the_python_of_the_page_run(folder):
     (toml,) = blocks("toml")
     (folder / "own.toml").write_text(toml)
     asked = read_toml("own.toml")
-    found = jaxsel.sweep(
-        asked.sweep, asked.settings, measures=asked.measures, zipped=asked.zip
-    )
+    found = jaxsel.sweep(asked.sweep, asked.settings, measures=asked.measures, zipped=asked.zip)
     assert found.sizes == {"eta": 3, "delta": 2}
     printed: list[tuple] = []
     first, second, own = blocks("python")
     for block in (first.replace("100_000", "20_000"), second, own):
-        exec(
-            compile(block, "sweeps.md", "exec"),
-            {"print": lambda *words: printed.append(words)},
-        )
+        exec(compile(block, "sweeps.md", "exec"), {"print": lambda *words: printed.append(words)})
     assert printed[1] == (4.5,)
     off, _, width, trials = printed[2]
     assert 0.0 < off < width

@@ -14,12 +14,7 @@ from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
 from jaxsel.auditing.one_run_audit import guess_membership
 from jaxsel.host.errors import InputError
 from jaxsel.training import dp_sgd
-from jaxsel.training.audits import (
-    many_run_audit,
-    many_run_bound,
-    mechanism_audit,
-    one_run_audit,
-)
+from jaxsel.training.audits import many_run_audit, many_run_bound, mechanism_audit, one_run_audit
 from jaxsel.training.canaries import (
     Indifferent,
     Linear,
@@ -100,9 +95,14 @@ RUNS, STEPS, DELTA = 20_000, 4, 1e-2
 @functools.cache
 def full_audit(gradient):
     return mechanism_audit(
-        FULL, steps=STEPS, runs=RUNS, delta=DELTA, confidence=CONFIDENCE, seed=seed(),
+        FULL,
+        steps=STEPS,
+        runs=RUNS,
+        delta=DELTA,
+        confidence=CONFIDENCE,
+        seed=seed(),
         gradient=gradient,
-    )  # fmt: skip
+    )
 
 
 def test_right_dp_sgd_passes_and_shows_more_than_half_of_what_is_claimed():
@@ -133,33 +133,30 @@ def sampled_scores(sampling: str) -> list[np.ndarray]:
     scores = canary_scores if sampling == "poisson" else faults.shuffled_scores
     return [
         scores(
-            model, SAMPLED, add_canaries(blanks(3), [coin], 2), steps=STEPS, runs=RUNS,
-            seed=seed(), tag=tag,
+            model,
+            SAMPLED,
+            add_canaries(blanks(3), [coin], 2),
+            steps=STEPS,
+            runs=RUNS,
+            seed=seed(),
+            tag=tag,
         )[:, 0]
         for tag, coin in enumerate((True, False))
-    ]  # fmt: skip
+    ]
 
 
 def test_poisson_batches_pass_and_shuffled_ones_accounted_as_poisson_are_caught():
     """Poisson batches may leave the canary out in all four steps; shuffled ones cannot."""
-    claim = dp_sgd_guarantee(
-        noise_multiplier=0.3, sampling_probability=0.25, steps=STEPS
-    )
+    claim = dp_sgd_guarantee(noise_multiplier=0.3, sampling_probability=0.25, steps=STEPS)
     for delta in (1e-2, 0.5):
-        poisson = many_run_bound(
-            *sampled_scores("poisson"), delta=delta, confidence=CONFIDENCE
-        )
+        poisson = many_run_bound(*sampled_scores("poisson"), delta=delta, confidence=CONFIDENCE)
         assert 0.0 < poisson.lower <= claim.epsilon(delta)
-    shuffled = many_run_bound(
-        *sampled_scores("shuffled"), delta=0.5, confidence=CONFIDENCE
-    )
+    shuffled = many_run_bound(*sampled_scores("shuffled"), delta=0.5, confidence=CONFIDENCE)
     assert shuffled.lower > claim.epsilon(0.5)
 
 
 CANARIES, GUESSES = 2000, (400, 400)
-ONE_RUN = dp_sgd.recipe(
-    CANARIES + 20, CANARIES + 20, noise_multiplier=4.0, clipping="plain"
-)
+ONE_RUN = dp_sgd.recipe(CANARIES + 20, CANARIES + 20, noise_multiplier=4.0, clipping="plain")
 
 
 @functools.cache
@@ -168,10 +165,18 @@ def one_run(gradient):
     images = generator.random((20, 3, 3, 1), np.float32)
     labels = generator.integers(0, 5, 20).astype(np.int32)
     return one_run_audit(
-        Linear(5), ONE_RUN, (images, labels), classes=5, canaries=CANARIES,
-        guesses=[GUESSES], steps=STEPS, delta=1e-9, confidence=CONFIDENCE, seed=seed(),
+        Linear(5),
+        ONE_RUN,
+        (images, labels),
+        classes=5,
+        canaries=CANARIES,
+        guesses=[GUESSES],
+        steps=STEPS,
+        delta=1e-9,
+        confidence=CONFIDENCE,
+        seed=seed(),
         gradient=gradient,
-    )  # fmt: skip
+    )
 
 
 def test_one_run_of_right_dp_sgd_passes_with_as_many_right_guesses_as_predicted():
@@ -205,10 +210,18 @@ def test_input_canaries_are_seen_through_the_loss():
     plan = dp_sgd.recipe(6, 6.0, noise_multiplier=1.0, clipping="plain")
     model = WithCanaries(Linear(), 1)
     found = many_run_audit(
-        model, plan, (images, labels), blank_out((images, labels), 5), steps=6,
-        runs=4000, delta=DELTA, confidence=CONFIDENCE, learning_rate=2.0, seed=seed(),
+        model,
+        plan,
+        (images, labels),
+        blank_out((images, labels), 5),
+        steps=6,
+        runs=4000,
+        delta=DELTA,
+        confidence=CONFIDENCE,
+        learning_rate=2.0,
+        seed=seed(),
         score=loss_score(model, (images[5], labels[5])),
-    )  # fmt: skip
+    )
     assert 0.0 < found.lower <= found.accounted
 
 

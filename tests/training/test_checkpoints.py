@@ -18,9 +18,15 @@ from jaxsel.training.plan import plan_search
 @pytest.fixture(scope="module")
 def plan():
     return plan_search(
-        rates=[0.1], noise_multipliers=[2.0], clip_norms=[1.0], batch_sizes=[16.0],
-        epochs=1.0, delta=1e-3, examples=60, repetitions=laws.poisson(3.0),
-    )  # fmt: skip
+        rates=[0.1],
+        noise_multipliers=[2.0],
+        clip_norms=[1.0],
+        batch_sizes=[16.0],
+        epochs=1.0,
+        delta=1e-3,
+        examples=60,
+        repetitions=laws.poisson(3.0),
+    )
 
 
 def one_run(number: int) -> State:
@@ -37,11 +43,13 @@ def one_run(number: int) -> State:
     }
     moments = optax.adam(0.1).init({"kernel": params["Dense_0"]["kernel"]})
     optimiser = {
-        "moments": moments, "key": jax.random.key(number),
-        "words": jax.random.PRNGKey(number), "none": None,
+        "moments": moments,
+        "key": jax.random.key(number),
+        "words": jax.random.PRNGKey(number),
+        "none": None,
         "keys": jax.random.split(jax.random.key(number, impl="rbg"), 2),
         "broken": jnp.asarray([np.nan, -0.0, np.inf, 1e-45], jnp.float32),
-    }  # fmt: skip
+    }
     return State(params, optimiser, jnp.int32(number), jnp.asarray(number % 2 == 0))
 
 
@@ -104,9 +112,7 @@ def test_another_network_under_the_same_name_is_refused(tmp_path, plan):
 
 
 @pytest.mark.parametrize("left", ["search.json", "checkpoints"])
-def test_a_folder_of_an_earlier_version_is_refused_and_says_what_to_do(
-    tmp_path, plan, left
-):
+def test_a_folder_of_an_earlier_version_is_refused_and_says_what_to_do(tmp_path, plan, left):
     folder = tmp_path / "search"
     (folder / left).mkdir(parents=True)
     folder.chmod(0o700)

@@ -11,20 +11,13 @@ import pytest
 from jaxsel.host.errors import InputError
 from jaxsel.training.clipping import clip_factors, microbatched_sum, plain_sum
 from jaxsel.training.ghost import ghost_norms, ghost_sum
-from jaxsel.training.network import (
-    ConvolutionalNetwork,
-    cross_entropy,
-    network,
-    patches,
-)
+from jaxsel.training.network import ConvolutionalNetwork, cross_entropy, network, patches
 
 CLIP, ROWS = 0.5, 20
 
 
 def leaves(tree) -> np.ndarray:
-    return np.concatenate(
-        [np.asarray(x, np.float64).ravel() for x in jax.tree.leaves(tree)]
-    )
+    return np.concatenate([np.asarray(x, np.float64).ravel() for x in jax.tree.leaves(tree)])
 
 
 @pytest.fixture(scope="module")
@@ -115,19 +108,14 @@ def test_every_method_gives_the_clipped_sum(setting, count):
     for name, method in methods(model).items():
         found = method(params, data, rows, jnp.int32(count), CLIP)
         tolerance = 1.2e-4 * CLIP * max(count, 1) / np.sqrt(102_570)
-        assert np.linalg.norm(leaves(found) - expected) < 1.2e-4 * CLIP * max(
-            count, 1
-        ), name
+        assert np.linalg.norm(leaves(found) - expected) < 1.2e-4 * CLIP * max(count, 1), name
         assert np.abs(leaves(found) - expected).max() < 100 * tolerance, name
 
 
 def test_gradients_within_the_clip_norm_are_left_alone(setting):
     model, params, data = setting
     rows, large = rows_of(np.arange(6)), 1e6
-    sums = [
-        leaves(m(params, data, rows, jnp.int32(6), large))
-        for m in methods(model).values()
-    ]
+    sums = [leaves(m(params, data, rows, jnp.int32(6), large)) for m in methods(model).values()]
     loss = functools.partial(cross_entropy, model)
 
     def total(params):
@@ -199,7 +187,5 @@ def test_unclipped_sums_break_the_contract(setting):
 
 def test_classes_can_be_chosen():
     model = ConvolutionalNetwork(classes=3)
-    logits, _ = jax.eval_shape(
-        model.init_with_output, jax.random.key(0), jnp.zeros((2, 8, 8, 1))
-    )
+    logits, _ = jax.eval_shape(model.init_with_output, jax.random.key(0), jnp.zeros((2, 8, 8, 1)))
     assert logits.shape == (2, 3)

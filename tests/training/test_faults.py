@@ -21,17 +21,11 @@ from tests.conftest import ALPHA, seed
 from tests.training import faults
 
 EXAMPLES, CLIP, KEYS = 8, 0.5, 64
-COUPLED_FAULTS = (
-    faults.realised_mean,
-    faults.noise_on_realised_mean,
-    faults.unclipped,
-)
+COUPLED_FAULTS = (faults.realised_mean, faults.noise_on_realised_mean, faults.unclipped)
 
 
 def _vector(tree) -> np.ndarray:
-    leaves = [
-        np.asarray(x, np.float64).reshape(KEYS, -1) for x in jax.tree.leaves(tree)
-    ]
+    leaves = [np.asarray(x, np.float64).reshape(KEYS, -1) for x in jax.tree.leaves(tree)]
     return np.concatenate(leaves, axis=1)
 
 
@@ -54,9 +48,7 @@ def moves(gradient) -> np.ndarray:
     @jax.jit
     @functools.partial(jax.vmap, in_axes=(None, 0))
     def noisy(data, step):
-        return gradient(model, plan, params, data, stream.at_round(run, step, first=0))[
-            0
-        ]
+        return gradient(model, plan, params, data, stream.at_round(run, step, first=0))[0]
 
     steps = jnp.arange(KEYS, dtype=jnp.uint32)
     with_it, without = (

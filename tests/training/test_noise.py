@@ -32,9 +32,7 @@ def samples(gradient) -> list[np.ndarray]:
     run = stream.make_key(seed(), 11)
 
     def one(step):
-        return gradient(model, PLAN, params, data, stream.at_round(run, step, first=0))[
-            0
-        ]
+        return gradient(model, PLAN, params, data, stream.at_round(run, step, first=0))[0]
 
     found = jax.jit(jax.vmap(one))(jnp.arange(STEPS, dtype=jnp.uint32))
     return [np.asarray(x).reshape(STEPS, -1) / SCALE for x in jax.tree.leaves(found)]
@@ -152,17 +150,20 @@ def hashes(monkeypatch, gradient) -> Hashes:
     data = (images, jnp.asarray([0, 1, 2, 0, 1], jnp.int32))
     keys = [stream.make_key(7, run) for run in range(2)]
     start = dp_sgd.initialise(model, images[0], optax.sgd(0.1), 0)
-    monkeypatch.setattr(
-        stream, "threefry_2x32", watch(found.all, threefry, lambda *words: words)
-    )
-    monkeypatch.setattr(
-        stream, "words", watch(found.drawn, words, lambda key, draw: (*key, draw))
-    )
+    monkeypatch.setattr(stream, "threefry_2x32", watch(found.all, threefry, lambda *words: words))
+    monkeypatch.setattr(stream, "words", watch(found.drawn, words, lambda key, draw: (*key, draw)))
     for current, key in enumerate(keys):  # noqa: B007
         end = dp_sgd.train(
-            model, plan, optax.sgd, start, data, key, jnp.float32(0.1),
-            jnp.int32(3), gradient=gradient,
-        )  # fmt: skip
+            model,
+            plan,
+            optax.sgd,
+            start,
+            data,
+            key,
+            jnp.float32(0.1),
+            jnp.int32(3),
+            gradient=gradient,
+        )
         assert int(end.step) == 3
         jax.effects_barrier()
     return found
@@ -187,9 +188,7 @@ def test_no_address_is_hashed_twice(monkeypatch):
     assert not distinct(Hashes(found.all, [found.drawn[0]] * 2))
 
 
-@pytest.mark.parametrize(
-    "fault", [faults.same_noise_every_step, faults.same_noise_every_leaf]
-)
+@pytest.mark.parametrize("fault", [faults.same_noise_every_step, faults.same_noise_every_leaf])
 def test_reused_addresses_are_caught(monkeypatch, fault):
     found = hashes(monkeypatch, fault)
     assert len(found.all[0]) > 0

@@ -20,9 +20,7 @@ def batches():
     run = stream.make_key(seed(), 7)
 
     def one(step):
-        return poisson_batch(
-            stream.at_round(run, step, first=0), EXAMPLES, RATE, capacity
-        )
+        return poisson_batch(stream.at_round(run, step, first=0), EXAMPLES, RATE, capacity)
 
     return jax.jit(jax.vmap(one))(jnp.arange(BATCHES, dtype=jnp.uint32))
 

@@ -40,9 +40,7 @@ def images() -> ImageSet:
 
 @pytest.fixture(scope="module")
 def plan():
-    return plan_search(
-        examples=60, repetitions=laws.parse("poisson:mean=3"), **SETTINGS
-    )
+    return plan_search(examples=60, repetitions=laws.parse("poisson:mean=3"), **SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +123,7 @@ class _Killed(Exception):
     pass
 
 
-def test_a_killed_search_goes_on_to_the_same_winner(
-    plan, images, tmp_path, monkeypatch
-):
+def test_a_killed_search_goes_on_to_the_same_winner(plan, images, tmp_path, monkeypatch):
     chosen = next(s for s in range(100) if draw(plan, s).count == 3)
     whole = searching.search(plan, images, MODEL, seed=chosen)
     assert len(whole.runs) == 3
@@ -144,12 +140,8 @@ def test_a_killed_search_goes_on_to_the_same_winner(
 
     for _ in range(2):
         with pytest.raises(_Killed):
-            searching.search(
-                plan, images, MODEL, seed=chosen, folder=tmp_path, progress=kill
-            )
-    resumed = searching.search(
-        plan, images, MODEL, seed=chosen, folder=tmp_path, progress=kill
-    )
+            searching.search(plan, images, MODEL, seed=chosen, folder=tmp_path, progress=kill)
+    resumed = searching.search(plan, images, MODEL, seed=chosen, folder=tmp_path, progress=kill)
     # Only what was under way when it was killed is trained again.
     steps = sum(run.candidate.steps for run in whole.runs)
     assert sum(told) == steps + sum(lost)
@@ -213,9 +205,7 @@ def test_every_bit_of_a_seed_counts(plan, images):
     state = begin(MODEL, images.images[0], one)
     kernels = np.asarray(state.params["Dense_0"]["kernel"]).reshape(3, -1)
     assert len(np.unique(kernels, axis=0)) == 3
-    scores = noisy_scores(
-        plan, MODEL, state.params, (images.images, images.labels * 0 - 1), one
-    )
+    scores = noisy_scores(plan, MODEL, state.params, (images.images, images.labels * 0 - 1), one)
     # no label is right: noise alone
     assert len(np.unique(scores)) == 3
     many = draw_secrets(plan, [chosen + i * 2**32 for i in range(40)])
@@ -261,10 +251,5 @@ def test_runs_side_by_side_are_the_same_runs(plan, images, tmp_path, monkeypatch
 
 def test_only_learning_rates_may_differ_side_by_side(mixed_plan):
     settings = list(mixed_plan.candidates)
-    assert [searching._group_size(settings, start, 9) for start in range(4)] == [
-        2,
-        1,
-        2,
-        1,
-    ]
+    assert [searching._group_size(settings, start, 9) for start in range(4)] == [2, 1, 2, 1]
     assert searching._group_size(settings, 0, 1) == 1

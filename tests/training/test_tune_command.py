@@ -10,9 +10,20 @@ import pytest
 from jaxsel.cli.main import main
 
 SMALL = [
-    "tune", "--epochs", "0.05", "--batch-sizes", "16", "--learning-rates", "0.1:1:3",
-    "--noise-multipliers", "2", "--delta", "1e-3", "--repetitions", "geometric:mean=2",
-]  # fmt: skip
+    "tune",
+    "--epochs",
+    "0.05",
+    "--batch-sizes",
+    "16",
+    "--learning-rates",
+    "0.1:1:3",
+    "--noise-multipliers",
+    "2",
+    "--delta",
+    "1e-3",
+    "--repetitions",
+    "geometric:mean=2",
+]
 
 
 def run(arguments: list[str], capsys) -> tuple[str, str]:
@@ -134,9 +145,7 @@ def test_a_folder_keeps_the_seed_that_was_drawn(capsys, tmp_path):
     assert (other / "seed").read_text().strip() != seed
 
 
-def test_everything_in_a_folder_is_its_owners_alone_or_refused(
-    capsys, tmp_path, monkeypatch
-):
+def test_everything_in_a_folder_is_its_owners_alone_or_refused(capsys, tmp_path, monkeypatch):
     """Nothing is taken from anybody by the process itself; a file is looked at before it
     has its name."""
     seen, real = [], os.replace
@@ -156,8 +165,7 @@ def test_everything_in_a_folder_is_its_owners_alone_or_refused(
     assert {name for name, _ in seen} == {"seed", "search.nc", "release.json"}
     assert {mode for _, mode in seen} == {0o600}
     found = {
-        str(each.relative_to(tmp_path)): each.stat().st_mode & 0o777
-        for each in tmp_path.rglob("*")
+        str(each.relative_to(tmp_path)): each.stat().st_mode & 0o777 for each in tmp_path.rglob("*")
     }
     names = ("search.nc", "seed", "release.json")
     assert found == {"above": 0o700, "above/search": 0o700} | {

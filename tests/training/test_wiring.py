@@ -27,9 +27,7 @@ MODEL = Linear(11)
 @pytest.fixture(scope="module")
 def images():
     found = load_images()
-    return found._replace(
-        images=found.images[:EXAMPLES], labels=found.labels[:EXAMPLES]
-    )
+    return found._replace(images=found.images[:EXAMPLES], labels=found.labels[:EXAMPLES])
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +46,8 @@ def plan():
 
 def epsilon(sigma: float, rate: float, steps: int, delta: float) -> float:
     """By dp-accounting alone."""
-    accountant = pld.PLDAccountant(
-        dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE, 1e-4
-    )
-    one = dp_accounting.PoissonSampledDpEvent(
-        rate, dp_accounting.GaussianDpEvent(sigma)
-    )
+    accountant = pld.PLDAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE, 1e-4)
+    one = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(sigma))
     accountant.compose(dp_accounting.SelfComposedDpEvent(one, steps))
     return accountant.get_epsilon(delta)
 
@@ -125,9 +119,7 @@ def _noted(plan, images):
         patch.setattr(dp_sgd, "train", train)
         watched(patch, runs, "advance", advance)
         watched(patch, runs, "noisy_scores", scores)
-        seed = next(
-            s for s in range(1000) if _runs(plan, s) == 4 and len(_sigmas(plan, s)) == 2
-        )
+        seed = next(s for s in range(1000) if _runs(plan, s) == 4 and len(_sigmas(plan, s)) == 2)
         notes.seed = seed
         notes.winner = searching.search(plan, images, MODEL, seed=seed)
     return notes
@@ -170,8 +162,7 @@ def test_every_run_trains_its_candidate_for_its_steps(noted, plan):
         assert rates == pytest.approx([chosen.learning_rate])
         made[number] = made.get(number, 0) + steps
     assert made == {
-        number: plan.candidates[choice].steps
-        for number, choice in enumerate(secrets.choices)
+        number: plan.candidates[choice].steps for number, choice in enumerate(secrets.choices)
     }
 
 

@@ -44,9 +44,7 @@ def upper_hull(second: np.ndarray, first: np.ndarray) -> np.ndarray:
     return order[kept]
 
 
-def upper_hull_of_logs(
-    second: np.ndarray, first: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def upper_hull_of_logs(second: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``upper_hull`` of the points (e^second, e^first), which may underflow.
 
     Args:

@@ -57,9 +57,7 @@ def _longest(values: np.ndarray, direction: np.ndarray) -> float:
     return 1.0 if fastest <= 1.0 else 1.0 / fastest
 
 
-def _bordered_solver(
-    normal: Bordered,
-) -> Callable[[np.ndarray], np.ndarray] | None:
+def _bordered_solver(normal: Bordered) -> Callable[[np.ndarray], np.ndarray] | None:
     """As _solver: the Cholesky factor keeps the band, and fills the border alone."""
     band, border, corner = normal
     size = band.shape[1]
@@ -79,9 +77,7 @@ def _bordered_solver(
             continue
         filled, _ = _back(factor, border, uplo="L")
         try:
-            last = linalg.cholesky(
-                corner - filled.T @ filled, lower=True, check_finite=False
-            )
+            last = linalg.cholesky(corner - filled.T @ filled, lower=True, check_finite=False)
         except linalg.LinAlgError:
             continue
 
@@ -98,9 +94,7 @@ def _bordered_solver(
     return None
 
 
-def _solver(
-    normal: np.ndarray | Bordered,
-) -> Callable[[np.ndarray], np.ndarray] | None:
+def _solver(normal: np.ndarray | Bordered) -> Callable[[np.ndarray], np.ndarray] | None:
     """Solves with a matrix that is positive definite but for rounding; None if not.
 
     Its rows are scaled to a diagonal of ones, and as little is added to that as it takes.
@@ -115,18 +109,12 @@ def _solver(
             factor = linalg.cho_factor(scaled, check_finite=False)
         except linalg.LinAlgError:
             continue
-        return lambda right: (
-            scale * linalg.cho_solve(factor, scale * right, check_finite=False)
-        )
+        return lambda right: scale * linalg.cho_solve(factor, scale * right, check_finite=False)
     return None
 
 
 def nearly_solved(
-    cost: np.ndarray,
-    constraints: Constraints,
-    limits: np.ndarray,
-    *,
-    relative_gap: float = 1e-2,
+    cost: np.ndarray, constraints: Constraints, limits: np.ndarray, *, relative_gap: float = 1e-2
 ) -> np.ndarray:
     """About the x that minimises cost @ x subject to A x <= limits.
 
@@ -156,12 +144,7 @@ def nearly_solved(
             break
 
         def step(
-            complement: np.ndarray,
-            solve=solve,
-            primal=primal,
-            dual=dual,
-            slack=slack,
-            price=price,
+            complement: np.ndarray, solve=solve, primal=primal, dual=dual, slack=slack, price=price
         ):
             inner = (complement + price * primal) / slack
             right = -dual - constraints.transposed(inner)
@@ -174,9 +157,7 @@ def nearly_solved(
             price + _longest(price, of_price) * of_price
         )
         centring = (float(ahead) / gap) ** 3 * gap / rows
-        along, of_slack, of_price = step(
-            -slack * price - of_slack * of_price + centring
-        )
+        along, of_slack, of_price = step(-slack * price - of_slack * of_price + centring)
         if not np.all(np.isfinite(along)):
             break
         forward = _SHORT_OF_THE_EDGE * _longest(slack, of_slack)

@@ -67,9 +67,7 @@ def _by_golden_section(objective, left, right, steps: int):
     for _ in range(steps):
         go_left = at_inner < at_outer
         left, right = np.where(go_left, left, inner), np.where(go_left, outer, right)
-        new = np.where(
-            go_left, right - _RATIO * (right - left), left + _RATIO * (right - left)
-        )
+        new = np.where(go_left, right - _RATIO * (right - left), left + _RATIO * (right - left))
         at_new = _values(objective, new)
         inner, outer = np.where(go_left, new, outer), np.where(go_left, inner, new)
         at_inner, at_outer = (

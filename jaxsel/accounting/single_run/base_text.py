@@ -56,26 +56,55 @@ class _Form(NamedTuple):
 
 
 _FORMS = (
-    _Form("dp_sgd", ("dataset_size", "batch_size", "noise_multiplier", "epochs"),
-          events.dp_sgd, "DP-SGD with Poisson subsampling, add or remove one record"),
-    _Form("dp_sgd", ("sampling_probability", "noise_multiplier", "steps"),
-          events.dp_sgd, "the same, by sampling probability and steps"),
-    _Form("dp_sgd", ("sampling_probability", "noise_multiplier", "epochs"),
-          events.dp_sgd, "the same, by sampling probability and epochs"),
-    _Form("dp_sgd", ("dataset_size", "batch_size", "noise_multiplier", "steps"),
-          events.dp_sgd, "the same, by batch size and steps"),
-    _Form("gaussian", ("noise_multiplier",), curves.gaussian,
-          "Gaussian noise; its standard deviation over the sensitivity"),
-    _Form("laplace", ("noise_scale",), curves.laplace,
-          "Laplace noise; its scale over the sensitivity"),
+    _Form(
+        "dp_sgd",
+        ("dataset_size", "batch_size", "noise_multiplier", "epochs"),
+        events.dp_sgd,
+        "DP-SGD with Poisson subsampling, add or remove one record",
+    ),
+    _Form(
+        "dp_sgd",
+        ("sampling_probability", "noise_multiplier", "steps"),
+        events.dp_sgd,
+        "the same, by sampling probability and steps",
+    ),
+    _Form(
+        "dp_sgd",
+        ("sampling_probability", "noise_multiplier", "epochs"),
+        events.dp_sgd,
+        "the same, by sampling probability and epochs",
+    ),
+    _Form(
+        "dp_sgd",
+        ("dataset_size", "batch_size", "noise_multiplier", "steps"),
+        events.dp_sgd,
+        "the same, by batch size and steps",
+    ),
+    _Form(
+        "gaussian",
+        ("noise_multiplier",),
+        curves.gaussian,
+        "Gaussian noise; its standard deviation over the sensitivity",
+    ),
+    _Form(
+        "laplace", ("noise_scale",), curves.laplace, "Laplace noise; its scale over the sensitivity"
+    ),
     _Form("gdp", ("mu",), curves.gaussian_differential_privacy, "mu-GDP"),
     _Form("zcdp", ("rho",), curves.zcdp, "rho-zCDP"),
     _Form("pure", ("epsilon",), curves.pure, "epsilon-DP"),
-    _Form("approximate", ("epsilon", "delta"), curves.approximate,
-          "(epsilon, delta)-DP, nothing else known"),
-    _Form("randomised_response", ("epsilon",), curves.randomised_response,
-          "binary randomised response"),
-)  # fmt: skip
+    _Form(
+        "approximate",
+        ("epsilon", "delta"),
+        curves.approximate,
+        "(epsilon, delta)-DP, nothing else known",
+    ),
+    _Form(
+        "randomised_response",
+        ("epsilon",),
+        curves.randomised_response,
+        "binary randomised response",
+    ),
+)
 
 
 def _written(form: _Form) -> str:
@@ -125,11 +154,7 @@ def _spelled(
                 f"takes {', '.join(known)}"
             )
         if name in values:
-            twice = (
-                f"{word} is"
-                if word == written[name]
-                else f"{written[name]} and {word} are"
-            )
+            twice = f"{word} is" if word == written[name] else f"{written[name]} and {word} are"
             raise InputError(f"{twice} given for {name} of {family}; give it once")
         values[name], written[name] = value, word
     return values
@@ -148,9 +173,7 @@ def _pairs(text: str, rest: str, family: str) -> list[tuple[str, float]]:
             number = float(value)
         except ValueError:
             if equals and name:
-                raise InputError(
-                    f"{name} of {family} is {value!r}; it must be a number"
-                ) from None
+                raise InputError(f"{name} of {family} is {value!r}; it must be a number") from None
             raise InputError(f"{item!r} in {text!r} must be one name=number") from None
         found.append((name, number))
     return found
@@ -176,9 +199,7 @@ def _read_points(path: Path) -> BaseGuarantee:
                 continue  # a header
             row = []
         if len(row) != 2:
-            raise InputError(
-                f"{path}, line {number}: expected two numbers, epsilon delta"
-            )
+            raise InputError(f"{path}, line {number}: expected two numbers, epsilon delta")
         rows.append(row)
     if not rows:
         raise InputError(f"{path} holds no (epsilon, delta) points")
@@ -201,9 +222,7 @@ def _items(history: object) -> Sequence[Any]:
             )
         found = found["history"]
     if isinstance(found, str) or not isinstance(found, Sequence):
-        raise InputError(
-            f"the Opacus history is {found!r}; it must be a list, and {_ITEM}"
-        )
+        raise InputError(f"the Opacus history is {found!r}; it must be a list, and {_ITEM}")
     if not found:
         raise InputError("the Opacus history is empty; no step was taken")
     return found
@@ -299,10 +318,8 @@ def parse_base(text: str) -> BaseGuarantee:
     # The form that lacks least; of those, the one with the fewest further names.
     nearest_form = min(
         forms,
-        key=lambda form: (
-            len(set(values) - set(form.names)), len(set(form.names) - set(values)),
-        ),
-    )  # fmt: skip
+        key=lambda form: (len(set(values) - set(form.names)), len(set(form.names) - set(values))),
+    )
     missing = [name for name in nearest_form.names if name not in values]
     surplus = [name for name in values if name not in nearest_form.names]
     wrong = f"{' and '.join(missing)} missing" if missing else f"{surplus[0]} too much"

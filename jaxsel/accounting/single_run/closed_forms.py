@@ -53,9 +53,7 @@ def _erfcx_fall(start: np.ndarray, width: np.ndarray) -> np.ndarray:
     return np.where(width < 0.01, integral, plain)
 
 
-def gaussian_log_delta(
-    epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike
-) -> np.ndarray:
+def gaussian_log_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) -> np.ndarray:
     """log delta(epsilon) of N(0, s^2) against N(1, s^2) (Balle & Wang 2018, Theorem 5).
 
     Args:
@@ -83,9 +81,7 @@ def gaussian_log_delta(
     return np.where(near > 0, tail, body)[()]
 
 
-def gaussian_delta(
-    epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike
-) -> np.ndarray:
+def gaussian_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) -> np.ndarray:
     """delta(epsilon) of the Gaussian mechanism; see gaussian_log_delta."""
     return np.exp(gaussian_log_delta(epsilon, noise_multiplier))[()]
 
@@ -126,9 +122,7 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     Raises:
       InputError: if one is out of range.
     """
-    epsilon = check_interval(
-        "epsilon", epsilon, 1e-9, 1e9, low_open=False, high_open=False
-    )
+    epsilon = check_interval("epsilon", epsilon, 1e-9, 1e9, low_open=False, high_open=False)
     delta = check_interval("delta", delta, 1e-100, 1.0, low_open=False)
 
     def excess(log_scale: float) -> float:
@@ -210,11 +204,7 @@ def randomised_response_renyi(order: npt.ArrayLike, epsilon: float) -> np.ndarra
     excess = np.where(np.isinf(order), 0.0, order - 1.0)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         product = 2.0 * np.sinh((excess + 1.0) * epsilon / 2.0)
-        product = (
-            product
-            * np.sinh(excess * epsilon / 2.0)
-            / math.cosh(min(epsilon, 700.0) / 2.0)
-        )
+        product = product * np.sinh(excess * epsilon / 2.0) / math.cosh(min(epsilon, 700.0) / 2.0)
         small = np.log1p(product)
         large = (
             excess * epsilon
@@ -236,9 +226,7 @@ def randomised_response_tradeoff(x: npt.ArrayLike, epsilon: float) -> np.ndarray
     return approximate_tradeoff(x, epsilon, 0.0)
 
 
-def approximate_profile(
-    level: npt.ArrayLike, epsilon: float, delta: float
-) -> np.ndarray:
+def approximate_profile(level: npt.ArrayLike, epsilon: float, delta: float) -> np.ndarray:
     """delta(level) of the worst pair that is (epsilon, delta)-close both ways.
 
     The four-outcome pair of Kairouz, Oh & Viswanath (2015): with probability delta it

@@ -34,9 +34,7 @@ def _step(loss: np.ndarray) -> float:
     return float(2.0 * size.max() / _LATTICE)
 
 
-def on_lattice(
-    loss: np.ndarray, first: np.ndarray, step: float
-) -> tuple[int, np.ndarray]:
+def on_lattice(loss: np.ndarray, first: np.ndarray, step: float) -> tuple[int, np.ndarray]:
     """(lowest index, masses of P) on the lattice; both masses of every atom kept."""
     below = np.floor(loss / step + 1e-13)
     part = np.clip(loss - below * step, 0.0, step)

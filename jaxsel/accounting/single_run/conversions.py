@@ -12,11 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.accounting.numerics.optimise import (
-    LOG_ORDER_RANGE,
-    minimise,
-    minimise_over_orders,
-)
+from jaxsel.accounting.numerics.optimise import LOG_ORDER_RANGE, minimise, minimise_over_orders
 from jaxsel.host.errors import InputError, check_interval
 
 RenyiCurve = Callable[[np.ndarray], np.ndarray]
@@ -92,10 +88,7 @@ def _least_bound(renyi: RenyiCurve) -> float:
 
 
 def renyi_to_epsilon(
-    renyi: RenyiCurve,
-    delta: float,
-    *,
-    rule: Callable[..., np.ndarray] = optimal_epsilon_at_order,
+    renyi: RenyiCurve, delta: float, *, rule: Callable[..., np.ndarray] = optimal_epsilon_at_order
 ) -> Conversion:
     """Best epsilon at delta that a Renyi curve gives, over all orders.
 

@@ -111,9 +111,7 @@ class BaseGuarantee(NamedTuple):
         """The base by name, and its Renyi bound at a few orders."""
         orders = (1.5, 2.0, 5.0, 20.0)
         rows = [[f"order {a:g}", float(self.renyi(np.asarray(a)))] for a in orders]
-        known = [
-            name for name in ("profile", "tradeoff", "pairs") if getattr(self, name)
-        ]
+        known = [name for name in ("profile", "tradeoff", "pairs") if getattr(self, name)]
         sentence = f"One run of {self.name}; known besides: {', '.join(known)}."
         return Summary(sentence, ("Renyi bound", "value"), rows)
 
@@ -177,9 +175,7 @@ def from_renyi(name: str, renyi: RenyiCurve) -> BaseGuarantee:
       renyi: order -> bound on both Renyi divergences, element by element.
     """
     return BaseGuarantee(
-        name=name,
-        renyi=renyi,
-        pairs=_connected(lambda level: renyi_to_delta(renyi, level)),
+        name=name, renyi=renyi, pairs=_connected(lambda level: renyi_to_delta(renyi, level))
     )
 
 
@@ -241,10 +237,7 @@ def approximate(epsilon: float, delta: float) -> BaseGuarantee:
 
 
 def from_pairs(
-    name: str,
-    build: Callable[[], tuple[DominatingPair, ...]],
-    *,
-    renyi: RenyiCurve | None = None,
+    name: str, build: Callable[[], tuple[DominatingPair, ...]], *, renyi: RenyiCurve | None = None
 ) -> BaseGuarantee:
     """The guarantee that dominating pairs amount to.
 
@@ -299,8 +292,7 @@ def points(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> BaseGuarantee:
         pair.second[finite] / (1.0 - failure),
     )
     return known._replace(
-        core=from_pairs(f"{name} less its failures", lambda: (core,)),
-        failure=failure,
+        core=from_pairs(f"{name} less its failures", lambda: (core,)), failure=failure
     )
 
 

@@ -41,9 +41,7 @@ def privacy_loss(p: npt.ArrayLike, q: npt.ArrayLike) -> np.ndarray:
     return _loss(*_checked(p, q))
 
 
-def hockey_stick(
-    p: npt.ArrayLike, q: npt.ArrayLike, epsilon: npt.ArrayLike
-) -> np.ndarray:
+def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: npt.ArrayLike) -> np.ndarray:
     """Hockey-stick divergence sum max(p - exp(epsilon) q, 0): delta in one direction.
 
     A probability below the least float is 0 here, and its outcome impossible:
@@ -66,16 +64,12 @@ def hockey_stick(
     return np.sum(-first * np.expm1(excess), axis=-1)[()]
 
 
-def profile_delta(
-    p: npt.ArrayLike, q: npt.ArrayLike, epsilon: npt.ArrayLike
-) -> np.ndarray:
+def profile_delta(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: npt.ArrayLike) -> np.ndarray:
     """Privacy profile: the smallest delta at epsilon that covers both directions."""
     return np.maximum(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon))[()]
 
 
-def profile_delta_of_logs(
-    log_p: npt.ArrayLike, log_q: npt.ArrayLike, epsilon: float
-) -> float:
+def profile_delta_of_logs(log_p: npt.ArrayLike, log_q: npt.ArrayLike, epsilon: float) -> float:
     """``profile_delta`` of laws with probabilities below the smallest float.
 
     Args:
@@ -133,15 +127,11 @@ def epsilon_at_delta(p: npt.ArrayLike, q: npt.ArrayLike, delta: float) -> float:
     first, second = _checked(p, q)
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     return max(
-        0.0,
-        _one_sided_epsilon(first, second, delta),
-        _one_sided_epsilon(second, first, delta),
+        0.0, _one_sided_epsilon(first, second, delta), _one_sided_epsilon(second, first, delta)
     )
 
 
-def renyi_divergence(
-    p: npt.ArrayLike, q: npt.ArrayLike, order: npt.ArrayLike
-) -> np.ndarray:
+def renyi_divergence(p: npt.ArrayLike, q: npt.ArrayLike, order: npt.ArrayLike) -> np.ndarray:
     """Renyi divergence D_order(p || q), in nats.
 
     Args:

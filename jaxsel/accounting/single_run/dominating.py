@@ -73,9 +73,7 @@ def pair_delta(pair: DominatingPair, epsilon: npt.ArrayLike) -> np.ndarray:
     if loss.size == 0:
         return np.full(epsilon.shape, singular)[()]
     above = np.cumsum(pair.second[finite][::-1])[::-1]  # P' of this loss and larger
-    falls = np.append(
-        -above[1:] * np.exp(loss[1:]) * np.expm1(-np.diff(loss)), singular
-    )
+    falls = np.append(-above[1:] * np.exp(loss[1:]) * np.expm1(-np.diff(loss)), singular)
     knots = np.cumsum(falls[::-1])[::-1]  # the divergence at each loss
     next_up = np.minimum(np.searchsorted(loss, epsilon), loss.size - 1)
     gap = np.minimum(epsilon - loss[next_up], 0.0)
@@ -176,9 +174,7 @@ class _Knots(NamedTuple):
 
 def _fall(left: _Knots, right: _Knots) -> np.ndarray:
     """left.delta - right.delta, from whichever is the more accurate."""
-    return np.where(
-        left.rest + right.rest > 1.0, left.delta - right.delta, right.rest - left.rest
-    )
+    return np.where(left.rest + right.rest > 1.0, left.delta - right.delta, right.rest - left.rest)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of what a case does not ask for
@@ -201,19 +197,21 @@ def _chords(left: _Knots, right: _Knots) -> _Tails:
         return np.where(ahead, one, np.where(behind, other, across))
 
     return _Tails(
-        chosen(left.delta + part_ahead, 1.0 - slope_behind,
-               right.delta + second * np.exp(right.epsilon)),
+        chosen(
+            left.delta + part_ahead,
+            1.0 - slope_behind,
+            right.delta + second * np.exp(right.epsilon),
+        ),
         chosen(slope_ahead, right.rest - part_behind, second),
         chosen(left.rest - part_ahead, slope_behind, first),
-        chosen(1.0 - slope_ahead, right.delta + part_behind,
-               left.delta + first * np.exp(-left.epsilon)),
-    )  # fmt: skip
+        chosen(
+            1.0 - slope_ahead, right.delta + part_behind, left.delta + first * np.exp(-left.epsilon)
+        ),
+    )
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _between(
-    left: _Tails, right: _Tails, epsilon: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _between(left: _Tails, right: _Tails, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Masses of P and P' at the knots where chords meet; negative if not convex."""
     second = left.second_above - right.second_above
     first = right.first_below - left.first_below
@@ -264,9 +262,7 @@ LARGEST_EPSILON = 700.0  # of the epsilons: e^epsilon must be a float64
 
 
 def pair_from_points(
-    epsilon: npt.ArrayLike,
-    delta: npt.ArrayLike,
-    reversed_delta: npt.ArrayLike | None = None,
+    epsilon: npt.ArrayLike, delta: npt.ArrayLike, reversed_delta: npt.ArrayLike | None = None
 ) -> DominatingPair:
     """The pair that dominates all pairs with these (epsilon, delta) guarantees.
 
@@ -294,8 +290,7 @@ def pair_from_points(
             raise InputError("the deltas of a profile must lie in [0, 1]")
         if np.any(np.diff(values) > 0):
             raise InputError(
-                "the profile is not decreasing: a larger epsilon needs a delta that is "
-                "not larger"
+                "the profile is not decreasing: a larger epsilon needs a delta that is not larger"
             )
     # Both lists bound one convex h that does not increase: each caps the other.
     caps = _cap(levels, others), _cap(levels, deltas)
@@ -333,9 +328,7 @@ def _assemble(knots: _Knots) -> DominatingPair:
     # Beyond the ends only infinite losses are left: of P' alone below, of P alone above.
     low, high = knots.delta[0], knots.delta[-1]
     ends = ((1.0, high), (knots.rest[0], 0.0), (0.0, knots.rest[-1]), (low, 1.0))
-    left = [
-        np.append(start, each) for (start, _), each in zip(ends, chords, strict=True)
-    ]
+    left = [np.append(start, each) for (start, _), each in zip(ends, chords, strict=True)]
     right = [np.append(each, end) for (_, end), each in zip(ends, chords, strict=True)]
     first, second = _between(_Tails(*left), _Tails(*right), hull.epsilon)
     loss = np.concatenate([[-np.inf], hull.epsilon, [np.inf]])
@@ -393,8 +386,7 @@ def pair_from_profile(
         ends = np.append(each, one(np.asarray(_FARTHEST)))
         if np.any(np.diff(ends) > 1e-9 * ends[:-1] + 1e-14):
             raise InputError(
-                "the profile is not decreasing: a larger epsilon needs a delta that is "
-                "not larger"
+                "the profile is not decreasing: a larger epsilon needs a delta that is not larger"
             )
     # Rounding may break the order by a few units in the last place: round upwards.
     values = [np.maximum.accumulate(each[::-1])[::-1] for each in values]

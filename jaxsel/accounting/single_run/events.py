@@ -13,10 +13,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_renyi, gaussian
-from jaxsel.accounting.single_run.loss_distributions import (
-    INTERVAL,
-    from_loss_distribution,
-)
+from jaxsel.accounting.single_run.loss_distributions import INTERVAL, from_loss_distribution
 from jaxsel.accounting.single_run.relations import ADD_OR_REMOVE_ONE, relation_name
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 
@@ -134,9 +131,7 @@ def _too_large(noise_multiplier: float, renyi: RenyiCurve) -> bool:
 
 def check_noise(name: str, value: float) -> float:
     """A noise multiplier that dp-accounting's formulas take."""
-    return check_interval(
-        name, value, _LEAST_NOISE, _MOST_NOISE, low_open=False, high_open=False
-    )
+    return check_interval(name, value, _LEAST_NOISE, _MOST_NOISE, low_open=False, high_open=False)
 
 
 def _schedule(
@@ -174,9 +169,7 @@ def _schedule(
 
 
 @functools.lru_cache(maxsize=16)
-def dp_sgd_phases(
-    phases: tuple[tuple[float, float, int], ...], *, name: str = ""
-) -> BaseGuarantee:
+def dp_sgd_phases(phases: tuple[tuple[float, float, int], ...], *, name: str = "") -> BaseGuarantee:
     """DP-SGD whose noise or sampling changes on the way; neighbours as in dp_sgd.
 
     Args:
@@ -200,9 +193,7 @@ def dp_sgd_phases(
         dp_accounting.ComposedDpEvent(
             [
                 dp_accounting.SelfComposedDpEvent(
-                    dp_accounting.PoissonSampledDpEvent(
-                        rate, dp_accounting.GaussianDpEvent(noise)
-                    ),
+                    dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise)),
                     steps,
                 )
                 for noise, rate, steps in phases
@@ -219,9 +210,7 @@ def dp_sgd_phases(
         found = found.compose(_sampled_gaussian(noise, rate).self_compose(steps))
     if found.get_delta_for_epsilon(_BEYOND) >= _TELLS_ALL:
         raise InputError(f"{name} is not private: it has hardly any noise")
-    return from_loss_distribution(
-        found, relation=relation, name=name, renyi=renyi
-    )._replace(
+    return from_loss_distribution(found, relation=relation, name=name, renyi=renyi)._replace(
         # n runs are one of n times the steps, in whatever order they are made.
         composed=lambda count: dp_sgd_phases(
             tuple((noise, rate, steps * count) for noise, rate, steps in phases)
@@ -237,15 +226,10 @@ def _sampled_gaussian(noise_multiplier: float, rate: float) -> Any:
     """
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-    from dp_accounting.pld.privacy_loss_mechanism import (
-        AdjacencyType,
-        GaussianPrivacyLoss,
-    )
+    from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, GaussianPrivacyLoss
 
     def one(adjacency: AdjacencyType) -> pld_pmf.PLDPmf:
-        loss = GaussianPrivacyLoss(
-            noise_multiplier, sampling_prob=rate, adjacency_type=adjacency
-        )
+        loss = GaussianPrivacyLoss(noise_multiplier, sampling_prob=rate, adjacency_type=adjacency)
         ends = loss.connect_dots_bounds()
         assert ends.epsilon_lower is not None
         assert ends.epsilon_upper is not None
@@ -254,18 +238,14 @@ def _sampled_gaussian(noise_multiplier: float, rate: float) -> Any:
         deltas = _sampled_gaussian_deltas(
             loss, np.arange(low, high + 1) * INTERVAL, adjacency is AdjacencyType.REMOVE
         )
-        return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
-            INTERVAL, low, high, deltas
-        )
+        return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(INTERVAL, low, high, deltas)
 
     if rate == 1.0:
         return PrivacyLossDistribution(one(AdjacencyType.REMOVE))
     return PrivacyLossDistribution(one(AdjacencyType.REMOVE), one(AdjacencyType.ADD))
 
 
-def _sampled_gaussian_deltas(
-    loss: Any, epsilon: np.ndarray, removes: bool
-) -> np.ndarray:
+def _sampled_gaussian_deltas(loss: Any, epsilon: np.ndarray, removes: bool) -> np.ndarray:
     """delta at each epsilon of one step: its laws below the noise that loses epsilon."""
     rate, variance = loss.sampling_prob, loss._standard_deviation**2
     sign = 1.0 if removes else -1.0
@@ -273,10 +253,9 @@ def _sampled_gaussian_deltas(
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         whole = np.where(
             sign * epsilon > 0.0,
-            sign * epsilon - math.log(rate)
-            + np.log1p((rate - 1.0) * np.exp(-sign * epsilon)),
+            sign * epsilon - math.log(rate) + np.log1p((rate - 1.0) * np.exp(-sign * epsilon)),
             np.log1p(np.expm1(sign * epsilon) / rate),
-        )  # fmt: skip
+        )
     within = np.isfinite(whole)
     cutoff = -0.5 - sign * whole[within] * variance + (0.0 if removes else 1.0)
     deltas = -np.expm1(epsilon) if removes else np.zeros_like(epsilon)
@@ -314,8 +293,6 @@ def dp_sgd(
       InputError: if values are missing, given both ways, or out of range.
     """
     noise_multiplier = check_noise("noise_multiplier", noise_multiplier)
-    rate, number, text = _schedule(
-        sampling_probability, steps, dataset_size, batch_size, epochs
-    )
+    rate, number, text = _schedule(sampling_probability, steps, dataset_size, batch_size, epochs)
     name = f"dp_sgd:noise_multiplier={noise_multiplier!r},{text}"
     return dp_sgd_phases(((noise_multiplier, rate, number),), name=name)

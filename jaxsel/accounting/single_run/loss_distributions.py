@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 INTERVAL = 1e-4
 """Of the discretised privacy loss: the default of dp-accounting."""
 
-_NEGLIGIBLE = (
-    1e-20  # mass of P at either end that is moved up, the upper one to infinity
-)
+_NEGLIGIBLE = 1e-20  # mass of P at either end that is moved up, the upper one to infinity
 _REACH = 700.0  # e^loss must stay finite; larger losses count as infinite
 _MOST_POINTS = 2**22  # of a composed distribution: a second and half a gigabyte
 _UNIT = 2.0**-53
@@ -132,8 +130,7 @@ def _hardly_finite(parts: Sequence[tuple[tuple[DominatingPair, ...], int]]) -> b
 
 
 def composed_distribution(
-    parts: Sequence[tuple[tuple[DominatingPair, ...], int]],
-    interval: float | None = None,
+    parts: Sequence[tuple[tuple[DominatingPair, ...], int]], interval: float | None = None
 ) -> "PrivacyLossDistribution":
     """The privacy loss distribution of releases on the same data, one after another.
 
@@ -169,9 +166,7 @@ def composed_distribution(
         for one in ones
         for pmf in (one._pmf_remove, one._pmf_add)
     )
-    both = (
-        [found._pmf_remove] if found._symmetric else [found._pmf_remove, found._pmf_add]
-    )
+    both = [found._pmf_remove] if found._symmetric else [found._pmf_remove, found._pmf_add]
     return PrivacyLossDistribution(*(_rounded_up(pmf, releases, size) for pmf in both))
 
 
@@ -211,9 +206,7 @@ def from_loss_distribution(
             )
     forward = tail_sums(distribution._pmf_remove)
     backward = None if distribution._symmetric else tail_sums(distribution._pmf_add)
-    known = from_profile(
-        name or "a privacy loss distribution", forward, backward, renyi=renyi
-    )
+    known = from_profile(name or "a privacy loss distribution", forward, backward, renyi=renyi)
     return known._replace(relation=relation_name(relation))
 
 

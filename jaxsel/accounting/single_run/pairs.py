@@ -87,9 +87,7 @@ def three_outcome(epsilon: float, top: float = 0.2, middle: float = 1e-9) -> Law
     return _pair([top, middle * ratio, rest], [top * ratio, middle, other])
 
 
-def approximate_three_outcome(
-    epsilon: float, top: float, middle: float, delta: float
-) -> LawPair:
+def approximate_three_outcome(epsilon: float, top: float, middle: float, delta: float) -> LawPair:
     """three_outcome with probability 1 - delta, else a private best outcome.
 
     Tight in delta: one private outcome among K draws tells the sides apart.
@@ -119,9 +117,7 @@ def fixed_runs_constant(epsilon: float, count: int) -> LawPair:
     epsilon = check_positive("epsilon", epsilon)
     count = check_integer("count", count, 1)
     first, second = -1.0 / count, -epsilon - 1.0 / count
-    return _pair(
-        [-math.expm1(first), math.exp(first)], [-math.expm1(second), math.exp(second)]
-    )
+    return _pair([-math.expm1(first), math.exp(first)], [-math.expm1(second), math.exp(second)])
 
 
 def tight_conditional(s: float, t: float, a: float = 0.25) -> LawPair:
@@ -144,9 +140,7 @@ def tight_generic() -> LawPair:
     return _pair([0.099, 0.001, 0.9], [0.1498, 0.0002, 0.85])
 
 
-def random_pair(
-    generator: np.random.Generator, size: int, concentration: float = 0.5
-) -> LawPair:
+def random_pair(generator: np.random.Generator, size: int, concentration: float = 0.5) -> LawPair:
     """Two independent Dirichlet laws on ``size`` outcomes, all of them positive."""
     size = check_integer("size", size, 2)
     weights = np.full(size, check_positive("concentration", concentration))
@@ -155,10 +149,7 @@ def random_pair(
 
 
 def random_pure_pair(
-    generator: np.random.Generator,
-    size: int,
-    epsilon: float,
-    concentration: float = 0.5,
+    generator: np.random.Generator, size: int, epsilon: float, concentration: float = 0.5
 ) -> LawPair:
     """A random epsilon-close pair, most of whose privacy losses are +-epsilon.
 

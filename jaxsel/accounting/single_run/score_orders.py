@@ -69,9 +69,7 @@ class Piece(NamedTuple):
 
 def _check_cuts(good: Sequence[float], bad: Sequence[float]) -> None:
     if len(good) != len(bad):
-        raise InputError(
-            f"good has {len(good)} cuts and bad has {len(bad)}; they must be as many"
-        )
+        raise InputError(f"good has {len(good)} cuts and bad has {len(bad)}; they must be as many")
     for g, b in zip(good, bad, strict=True):
         if not b <= g:
             raise InputError(f"bad is {b:g}, good is {g:g}; bad must not exceed good")

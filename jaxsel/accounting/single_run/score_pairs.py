@@ -119,9 +119,7 @@ def laplace_pair(noise_scale: float) -> ScorePair:
     Raises:
       InputError: if it is not.
     """
-    scale = check_interval(
-        "noise_scale", noise_scale, 0.01, 1e6, low_open=False, high_open=False
-    )
+    scale = check_interval("noise_scale", noise_scale, 0.01, 1e6, low_open=False, high_open=False)
     shift = 1.0 / scale
     return ScorePair(
         name=f"laplace:noise_scale={scale!r}",
@@ -134,9 +132,7 @@ def laplace_pair(noise_scale: float) -> ScorePair:
     )
 
 
-def subsampled_gaussian_pair(
-    noise_multiplier: float, sampling_probability: float
-) -> ScorePair:
+def subsampled_gaussian_pair(noise_multiplier: float, sampling_probability: float) -> ScorePair:
     """(1 - q) N(0, 1) + q N(1/noise_multiplier, 1) against N(0, 1).
 
     One step of DP-SGD with Poisson sampling when a record is removed (with the record
@@ -167,8 +163,7 @@ def subsampled_gaussian_pair(
     shift = base.reach[1] - _GAUSSIAN_REACH
     scale = float(noise_multiplier)
     return base._replace(
-        name=f"subsampled_gaussian:noise_multiplier={scale!r},"
-        f"sampling_probability={q!r}",
+        name=f"subsampled_gaussian:noise_multiplier={scale!r},sampling_probability={q!r}",
         first=LineLaw(mixed("log_density"), mixed("log_lower"), mixed("log_upper")),
         second=base.first,
         loss=loss,

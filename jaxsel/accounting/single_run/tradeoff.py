@@ -7,9 +7,7 @@ import numpy as np
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 
 
-def _fits(
-    x: np.ndarray, y: np.ndarray, excesses: np.ndarray, bounds: np.ndarray
-) -> np.ndarray:
+def _fits(x: np.ndarray, y: np.ndarray, excesses: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Whether coins of log-odds x and y respect every Renyi bound, both ways."""
     log_x, log_not_x = -np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)
     log_y, log_not_y = -np.logaddexp(0.0, -y), -np.logaddexp(0.0, y)
@@ -59,9 +57,7 @@ def renyi_tradeoff(
         x = np.asarray(x, dtype=np.float64)
         cell = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, count - 2)
         left = values[cell] + slopes[np.maximum(cell - 1, 0)] * (x - knots[cell])
-        right = values[cell + 1] - slopes[np.minimum(cell + 1, count - 2)] * (
-            knots[cell + 1] - x
-        )
+        right = values[cell + 1] - slopes[np.minimum(cell + 1, count - 2)] * (knots[cell + 1] - x)
         inside = np.where(
             cell == 0, right, np.where(cell == count - 2, left, np.minimum(left, right))
         )

@@ -18,9 +18,7 @@ def truncated_laplace_support(epsilon: float, truncation: float) -> float:
     return -math.log(check_interval("truncation", truncation, 0.0, 1.0)) / epsilon
 
 
-def truncated_laplace_cdf(
-    x: npt.ArrayLike, epsilon: float, truncation: float
-) -> np.ndarray:
+def truncated_laplace_cdf(x: npt.ArrayLike, epsilon: float, truncation: float) -> np.ndarray:
     """P[X <= x], X of density proportional to exp(-epsilon |x|) on its support."""
     end = truncated_laplace_support(epsilon, truncation)
     x = np.clip(np.asarray(x, dtype=np.float64), -end, end)
@@ -29,10 +27,7 @@ def truncated_laplace_cdf(
 
 
 def truncated_laplace_delta(
-    epsilon: float,
-    truncation: float,
-    shift: float = 1.0,
-    at_epsilon: float | None = None,
+    epsilon: float, truncation: float, shift: float = 1.0, at_epsilon: float | None = None
 ) -> float:
     """Exact delta between TLap(epsilon, truncation) and itself, moved by ``shift``.
 

@@ -86,10 +86,7 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
 
     def prepare(data, params):
         laws, weights, count, gamma = checked(data, params)
-        numbers = {
-            "weights": np.append(weights, 1.0 + 1.0 / gamma),
-            "candidates": np.int64(count),
-        }
+        numbers = {"weights": np.append(weights, 1.0 + 1.0 / gamma), "candidates": np.int64(count)}
         if method == "literal":
             at_least = np.cumsum(laws, axis=1)
             at_least[:, -1] = 1.0
@@ -150,9 +147,7 @@ def _literal(key, at_least, params):
 
 def _counts(key, data, params):
     reached, counts = jnp.asarray(data["reached"]), jnp.asarray(data["counts"])
-    uniforms = [
-        noise.uniform(noise.number(stream.fold(key, _CHOICE_TAG), i)) for i in range(2)
-    ]
+    uniforms = [noise.uniform(noise.number(stream.fold(key, _CHOICE_TAG), i)) for i in range(2)]
     row = counts[jnp.searchsorted(reached, uniforms[0])]
     one = jnp.ones((1,), row.dtype)
     masses = jnp.concatenate([row, one]).astype(jnp.float64) * params["weights"]

@@ -25,9 +25,7 @@ def _make(values: Values) -> Built:
     return Built(mechanism, data, _params(values))
 
 
-def _pair(
-    name: str, laws: pairs.LawPair, steps: list[float], values: Values, why: str
-) -> Pair:
+def _pair(name: str, laws: pairs.LawPair, steps: list[float], values: Values, why: str) -> Pair:
     scores = [values["threshold"] + step for step in steps]
     data, neighbour = ({"probabilities": side, "scores": scores} for side in laws)
     return Pair(name, data, neighbour, Relation.BASE, _params(values), why)
@@ -47,9 +45,7 @@ def _pairs(values: Values) -> tuple[Pair, ...]:
         _pair(
             "randomised-response",
             # Three scores, as in the other pair: one program serves both.
-            pairs.LawPair(
-                *np.insert(pairs.randomised_response(epsilon), 1, 0.0, axis=1)
-            ),
+            pairs.LawPair(*np.insert(pairs.randomised_response(epsilon), 1, 0.0, axis=1)),
             [0.0, -5.0, -10.0],
             values,
             "two scores that happen, one far below the threshold",
@@ -71,26 +67,17 @@ ENTRIES = (
         False,
         {
             "probabilities": numbers(
-                "law of one candidate's score",
-                at_least=0.0,
-                at_most=1.0,
-                default="0.2,0.3,0.5",
+                "law of one candidate's score", at_least=0.0, at_most=1.0, default="0.2,0.3,0.5"
             ),
             "scores": numbers("scores of the outcomes", default="1,0.5,0"),
             "candidates": CANDIDATES,
             "threshold": number("the largest score that counts", default=1),
             "score_epsilon": number(
-                "parameter of the exponential mechanism",
-                above=0.0,
-                at_most=math.inf,
-                default=2,
+                "parameter of the exponential mechanism", above=0.0, at_most=math.inf, default=2
             ),
             "gamma": GAMMA,
             "epsilon": number(
-                "privacy of one run in the constructed pairs",
-                above=0.0,
-                at_most=100.0,
-                default=1,
+                "privacy of one run in the constructed pairs", above=0.0, at_most=100.0, default=1
             ),
             "method": choice(
                 ("counts", "literal", "law"),

@@ -29,9 +29,7 @@ GAMMA = number("inverse number of dummies", above=0.0, below=0.25, default=0.1)
 CANDIDATES = whole("how many candidates, N", at_least=1, at_most=1e6, default=20)
 
 
-def capped_weights(
-    scores: npt.ArrayLike, threshold: float, score_epsilon: float
-) -> np.ndarray:
+def capped_weights(scores: npt.ArrayLike, threshold: float, score_epsilon: float) -> np.ndarray:
     """exp(epsilon_2 (min(score, tau) - tau)) of each score, in [0, 1].
 
     Args:
@@ -41,9 +39,7 @@ def capped_weights(
     """
     scores = check_finite("scores", scores)
     threshold = check_interval("threshold", threshold, -math.inf, math.inf)
-    score_epsilon = check_interval(
-        "score_epsilon", score_epsilon, 0.0, math.inf, high_open=False
-    )
+    score_epsilon = check_interval("score_epsilon", score_epsilon, 0.0, math.inf, high_open=False)
     short = np.minimum(scores - threshold, 0.0)
     if math.isinf(score_epsilon):
         return (short == 0.0).astype(np.float64)
@@ -87,10 +83,7 @@ def multinomial_chances(counts: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def amplified_law(
-    probabilities: npt.ArrayLike,
-    weights: npt.ArrayLike,
-    candidates: int,
-    gamma: float,
+    probabilities: npt.ArrayLike, weights: npt.ArrayLike, candidates: int, gamma: float
 ) -> np.ndarray:
     """Exact law for candidates whose scores are alike, by enumerating their counts.
 
@@ -122,9 +115,7 @@ def count_chances(laws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     number, size = laws.shape
     counts = compositions(number, size)
     if (number + 1) ** (size - 1) > 100 * _MOST:
-        raise InputError(
-            f"{number} different candidates of {size} scores are too many; take fewer"
-        )
+        raise InputError(f"{number} different candidates of {size} scores are too many; take fewer")
     # chances[n_1, ..., n_(size-1)] after each candidate; the last count is the rest.
     chances = np.zeros((number + 1,) * (size - 1))
     chances[(0,) * (size - 1)] = 1.0
@@ -141,8 +132,9 @@ def amplified_law_of_different(
     probabilities: npt.ArrayLike, weights: npt.ArrayLike, gamma: float
 ) -> np.ndarray:
     """Exact law for candidates of different laws, Float["candidates scores"]."""
-    laws = np.array([check_probability_vector("probabilities", q)
-                     for q in np.asarray(probabilities)])  # fmt: skip
+    laws = np.array(
+        [check_probability_vector("probabilities", q) for q in np.asarray(probabilities)]
+    )
     counts, chances = count_chances(laws)
     gamma = GAMMA.read("gamma", gamma)
     return chosen_law(counts, chances, np.asarray(weights, np.float64), gamma)

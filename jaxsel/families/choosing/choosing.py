@@ -13,13 +13,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel.families.choosing.laws import NoisySelection, choosing_settings, group_law
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_integer,
-    check_params,
-)
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer, check_params
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.kernel.logarithm import log
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
@@ -96,9 +90,7 @@ class _Groups(NamedTuple):
 
 def _literal_groups(found: Candidates, levels: np.ndarray, runs: int) -> _Groups:
     if found.counts.sum() * runs > _MOST_LITERAL:
-        raise InputError(
-            f'method "literal" makes at most {_MOST_LITERAL} runs; use "grouped"'
-        )
+        raise InputError(f'method "literal" makes at most {_MOST_LITERAL} runs; use "grouped"')
     counts = np.floor(found.counts).astype(np.int64)
     members = np.repeat(np.arange(levels.size), counts).astype(np.int32)
     return _Groups(
@@ -190,10 +182,7 @@ def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
         score = jnp.where(coin <= p, score, -jnp.inf)
         winner = jnp.argmax(score)
         better = score[winner] > best
-        return (
-            jnp.where(better, score[winner], best),
-            jnp.where(better, winner, group),
-        )
+        return (jnp.where(better, score[winner], best), jnp.where(better, winner, group))
 
     start = (jnp.asarray(-jnp.inf, jnp.float64), jnp.asarray(0, jnp.int64))
     rounds = params["runs"].astype(jnp.int32)
@@ -202,8 +191,7 @@ def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
 
 
 def noisy_selection(
-    method: str,
-    read: Callable[[Any, Any], tuple[Candidates, np.ndarray, NoisySelection]],
+    method: str, read: Callable[[Any, Any], tuple[Candidates, np.ndarray, NoisySelection]]
 ) -> Mechanism:
     """Selection(tau, candidates) at gamma = 1 over truncated Laplace noise.
 
@@ -253,12 +241,7 @@ def noisy_selection(
         return FiniteLaw(np.append(each, shares[-1]), labels(data, params))
 
     return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=_label,
-        labels=labels,
-        law=law,
-        resolution=2.0**-53,
+        prepare=prepare, sample=sample, event=_label, labels=labels, law=law, resolution=2.0**-53
     )
 
 

@@ -12,18 +12,10 @@ from jaxsel.language.utility import by_scores
 
 _SETTINGS = {
     "scores": numbers("each moves by at most 1", size=2, default="5,3,0"),
-    "epsilon": number(
-        "of the whole release", at_least=LEAST_EPSILON, at_most=1.0, default=1
-    ),
-    "delta": number(
-        "of the whole release", above=LEAST_PROBABILITY, below=1.0, default=0.1
-    ),
-    "beta": number(
-        "chance of failure", above=LEAST_PROBABILITY, below=1.0, default=0.5
-    ),
-    "method": choice(
-        ("grouped", "literal", "law"), "how trials are drawn", default="grouped"
-    ),
+    "epsilon": number("of the whole release", at_least=LEAST_EPSILON, at_most=1.0, default=1),
+    "delta": number("of the whole release", above=LEAST_PROBABILITY, below=1.0, default=0.1),
+    "beta": number("chance of failure", above=LEAST_PROBABILITY, below=1.0, default=0.5),
+    "method": choice(("grouped", "literal", "law"), "how trials are drawn", default="grouped"),
 }
 
 
@@ -58,11 +50,14 @@ def _choosing_pairs(values: Values) -> tuple[Pair, ...]:
     risen = _best(values["scores"], values["bound"])
     return (
         _pair(
-            "opposed", values, risen - 2.0 * best, "bound",
+            "opposed",
+            values,
+            risen - 2.0 * best,
+            "bound",
             "the best loses, and as many gain as the bound allows",
         ),
         _pair("best", values, -best, "bound", "the best loses alone"),
-    )  # fmt: skip
+    )
 
 
 # --- Theorem 8 ------------------------------------------------------------------------
@@ -79,18 +74,27 @@ def _stable_pairs(values: Values) -> tuple[Pair, ...]:
     best = _best(values["scores"], 1)
     return (
         _pair(
-            "opposed", values, 1.0 - 2.0 * best, "rank",
+            "opposed",
+            values,
+            1.0 - 2.0 * best,
+            "rank",
             "the best loses against all others: its clipped score moves by 2",
         ),
         _pair(
-            "lead", values, 2.0 * best - 1.0, "rank",
+            "lead",
+            values,
+            2.0 * best - 1.0,
+            "rank",
             "the best gains on all others: its clipped score moves by 2",
         ),
         _pair(
-            "shift", values, np.ones(best.size), "rank",
+            "shift",
+            values,
+            np.ones(best.size),
+            "rank",
             "all scores move together: clipped scores stay",
         ),
-    )  # fmt: skip
+    )
 
 
 ENTRIES: tuple[MechanismEntry, ...] = (
@@ -100,17 +104,10 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "Release the best of noisy candidates whose scores move by at most k in all "
         "(Cohen et al. 2022, Theorem 7).",
         False,
-        _SETTINGS
-        | {"bound": whole("k, by which all scores may move", at_least=1, default=2)},
+        _SETTINGS | {"bound": whole("k, by which all scores may move", at_least=1, default=2)},
         _make_choosing,
         _choosing_pairs,
-        elsewhere={
-            "scores": "4,4,1",
-            "epsilon": 0.6,
-            "delta": 0.03,
-            "beta": 0.07,
-            "bound": 3,
-        },
+        elsewhere={"scores": "4,4,1", "epsilon": 0.6, "delta": 0.03, "beta": 0.07, "bound": 3},
         utility=by_scores,
     ),
     MechanismEntry(

@@ -55,17 +55,13 @@ class NoisySelection(NamedTuple):
 
 def _privacy(epsilon: float, delta: float, beta: float) -> tuple[float, float, float]:
     return (
-        check_interval(
-            "epsilon", epsilon, LEAST_EPSILON, 1.0, low_open=False, high_open=False
-        ),
+        check_interval("epsilon", epsilon, LEAST_EPSILON, 1.0, low_open=False, high_open=False),
         check_interval("delta", delta, LEAST_PROBABILITY, 1.0),
         check_interval("beta", beta, LEAST_PROBABILITY, 1.0),
     )
 
 
-def choosing_settings(
-    epsilon: float, delta: float, beta: float, bound: int
-) -> NoisySelection:
+def choosing_settings(epsilon: float, delta: float, beta: float, bound: int) -> NoisySelection:
     """The choosing mechanism at a total of (epsilon, delta): Theorem 7.
 
     Noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta).
@@ -78,9 +74,7 @@ def choosing_settings(
     """
     epsilon, delta, beta = _privacy(epsilon, delta, beta)
     bound = check_integer("bound", bound, 1)
-    return NoisySelection(
-        epsilon / 3.0, delta * beta / (5.0 * bound), math.ceil(4.0 / beta)
-    )
+    return NoisySelection(epsilon / 3.0, delta * beta / (5.0 * bound), math.ceil(4.0 / beta))
 
 
 def stable_settings(
@@ -100,9 +94,7 @@ def stable_settings(
     epsilon, delta, beta = _privacy(epsilon, delta, beta)
     rank = check_integer("rank", rank, 1)
     shares = check_integer("shares", shares, 1)
-    return NoisySelection(
-        epsilon / shares, delta * beta / (10.0 * rank), math.ceil(2.0 / beta)
-    )
+    return NoisySelection(epsilon / shares, delta * beta / (10.0 * rank), math.ceil(2.0 / beta))
 
 
 def clipped_scores(
@@ -122,8 +114,7 @@ def clipped_scores(
     reached = np.cumsum(sizes[order])
     if reached[-1] <= rank:
         raise InputError(
-            f"rank is {rank}; it must be below the number of candidates, "
-            f"{reached[-1]:.0f}"
+            f"rank is {rank}; it must be below the number of candidates, {reached[-1]:.0f}"
         )
     level = scores[order][np.searchsorted(reached, rank, side="right")]
     return np.maximum(scores - level, 0.0)
@@ -168,9 +159,7 @@ def _upper_tail(x: np.ndarray, settings: NoisySelection) -> np.ndarray:
     return np.where(x > 0.0, half, 1.0 - half)
 
 
-def group_law(
-    levels: npt.ArrayLike, counts: npt.ArrayLike, settings: NoisySelection
-) -> np.ndarray:
+def group_law(levels: npt.ArrayLike, counts: npt.ArrayLike, settings: NoisySelection) -> np.ndarray:
     """Exact law of the group of the selected candidate, nothing last.
 
     P[group g] = E_p of the integral over y of n_g tau p f_g/(1 - p G_g) prod_h (1 - p
@@ -254,9 +243,7 @@ def spent_delta(
     return float(prior @ -np.expm1(kept))
 
 
-def needed_lead(
-    first: float, others: float, settings: NoisySelection, failure: float
-) -> float:
+def needed_lead(first: float, others: float, settings: NoisySelection, failure: float) -> float:
     """The lead at which one of the ``first`` best wins with probability 1 - failure.
 
     Args:

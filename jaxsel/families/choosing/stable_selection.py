@@ -3,11 +3,7 @@
 Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 8.
 """
 
-from jaxsel.families.choosing.choosing import (
-    noisy_selection,
-    read_candidates,
-    read_settings,
-)
+from jaxsel.families.choosing.choosing import noisy_selection, read_candidates, read_settings
 from jaxsel.families.choosing.laws import clipped_scores, stable_settings
 from jaxsel.language.base import Mechanism, factory
 

@@ -188,9 +188,7 @@ def _given_rows(data: Mapping[str, Any], cells: int, rows: int) -> np.ndarray:
     """Shares of the rows of a given table."""
     table = check_finite("the table", data.get("table", ()))
     if set(data) != {"population", "table"} or table.shape != (cells,):
-        raise InputError(
-            "rows are given by a population and a table, one number each a cell"
-        )
+        raise InputError("rows are given by a population and a table, one number each a cell")
     whole = np.all(table >= 0) and np.all(table == np.floor(table))
     if not whole or table.sum() != rows:
         raise InputError(f"the table must hold whole numbers of rows, {rows} in all")
@@ -211,7 +209,7 @@ def _subset(key: stream.Key, number, cells: int) -> Int[Array, "cells"]:  # noqa
     pairs = -(-cells // 64)
     draws = number.astype(jnp.uint32) * jnp.uint32(pairs)
     first, second = stream.words(key, draws + jnp.arange(pairs, dtype=jnp.uint32))
-    bits = jnp.concatenate([first, second])[:, None] >> jnp.arange(
-        32, dtype=jnp.uint32
-    ).reshape(1, 32)
+    bits = jnp.concatenate([first, second])[:, None] >> jnp.arange(32, dtype=jnp.uint32).reshape(
+        1, 32
+    )
     return (bits & jnp.uint32(1)).reshape(-1)[:cells].astype(jnp.int32)

@@ -36,10 +36,7 @@ _SETTINGS = {
         size=2,
     ),
     "queries": whole(
-        "how many are asked; to tell paths apart at most 8",
-        at_least=1,
-        at_most=10_000,
-        default=2,
+        "how many are asked; to tell paths apart at most 8", at_least=1, at_most=10_000, default=2
     ),
     "analyst": choice(
         ("pool", "random", "worst"),
@@ -48,24 +45,18 @@ _SETTINGS = {
         default="pool",
     ),
     "epsilon": positive("epsilon of the whole interaction, pure", default=4),
-    "updates": whole(
-        "most updates of the hypothesis", at_least=1, at_most=100, default=1
-    ),
+    "updates": whole("most updates of the hypothesis", at_least=1, at_most=100, default=1),
     "threshold": positive("error that an update is for", default=0.2),
     "rate": number("learning rate of an update", above=0.0, at_most=100.0, default=0.5),
     "event": choice(
-        ("path", "updates"),
-        "path: where and in which direction; updates: how many",
-        default="path",
+        ("path", "updates"), "path: where and in which direction; updates: how many", default="path"
     ),
 }
 _REPETITIVE = {
     "gamma": positive("exponent of the law of p", default=1),
     "repetitions": whole("Tests a batch", at_least=1, at_most=10**6, default=5),
     "distance": positive("between the thresholds of the two hypotheses", default=0.2),
-    "max_failures": whole(
-        "failed batches at which it halts", at_least=1, at_most=40, default=3
-    ),
+    "max_failures": whole("failed batches at which it halts", at_least=1, at_most=40, default=3),
     "method": choice(("literal", "jump", "law"), "see the guide", default="jump"),
 }
 
@@ -84,9 +75,7 @@ def _params(values: Values) -> dict[str, Any]:
     }
 
 
-def _moved(
-    values: Values, params_of: Callable[[Values], dict[str, Any]]
-) -> tuple[Pair, ...]:
+def _moved(values: Values, params_of: Callable[[Values], dict[str, Any]]) -> tuple[Pair, ...]:
     """One row moves; the analyst believes in the first table on both sides."""
     table = values["table"]
     found = []
@@ -136,9 +125,7 @@ def weights_params(values: Values) -> dict[str, Any]:
 def _make_weights(values: Values) -> Built:
     from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
 
-    mechanism = hardt_rothblum(
-        values["queries"], analyst=values["analyst"], event=values["event"]
-    )
+    mechanism = hardt_rothblum(values["queries"], analyst=values["analyst"], event=values["event"])
     return Built(mechanism, values["table"], weights_params(values))
 
 
@@ -220,14 +207,10 @@ def _analysis_data(values: Values, table: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _make_analysis(values: Values) -> Built:
-    from jaxsel.families.multiplicative_weights.adaptive_analysis import (
-        adaptive_analysis,
-    )
+    from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
 
     data = _analysis_data(values, values["table"])
-    mechanism = adaptive_analysis(
-        int(values["table"].sum()), protection=values["protection"]
-    )
+    mechanism = adaptive_analysis(int(values["table"].sum()), protection=values["protection"])
     return Built(mechanism, data, _analysis_params(values))
 
 
@@ -262,10 +245,7 @@ _ANALYSIS = {
         size=2,
     ),
     "queries": whole(
-        "random ones, before that which they suggest",
-        at_least=1,
-        at_most=10_000,
-        default=3,
+        "random ones, before that which they suggest", at_least=1, at_most=10_000, default=3
     ),
     "protection": choice(
         ("repetitive", "weights"),
@@ -282,20 +262,11 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         ("CL-Thm9", "Hardt & Rothblum 2010", "Dwork & Roth 2014, Section 4.2"),
         "Answer adaptive linear queries from a hypothesis that a sparse vector corrects.",
         False,
-        {
-            **_SETTINGS,
-            "method": choice(("literal", "law"), "see the guide", default="literal"),
-        },
+        {**_SETTINGS, "method": choice(("literal", "law"), "see the guide", default="literal")},
         _make_weights,
         _weights_pairs,
         _weights_guarantee,
-        elsewhere={
-            "table": "4,4,2",
-            "epsilon": 3,
-            "updates": 2,
-            "threshold": 0.1,
-            "rate": 0.3,
-        },
+        elsewhere={"table": "4,4,2", "epsilon": 3, "updates": 2, "threshold": 0.1, "rate": 0.3},
     ),
     MechanismEntry(
         "repetitive_multiplicative_weights",

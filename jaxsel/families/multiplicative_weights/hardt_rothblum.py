@@ -23,12 +23,7 @@ from jaxsel.families.multiplicative_weights.universe import (
     prepare_universe,
     when,
 )
-from jaxsel.host.errors import (
-    check_choice,
-    check_integer,
-    check_params,
-    check_positive,
-)
+from jaxsel.host.errors import check_choice, check_integer, check_params, check_positive
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
@@ -85,9 +80,7 @@ def begin(key: stream.Key, cells: int, params: Mapping[str, Any]) -> Weights:
     return Weights(level, jnp.full((cells,), 1.0 / cells, level.dtype), jnp.int32(0))
 
 
-def respond(
-    key: stream.Key, weights: Weights, query, truth, params: Mapping[str, Any], i
-) -> Reply:
+def respond(key: stream.Key, weights: Weights, query, truth, params: Mapping[str, Any], i) -> Reply:
     """Answers query number ``i``, whose true answer is ``truth``."""
     guess = query @ weights.hypothesis
     noisy = jnp.abs(truth - guess) + _laplace(key, _QUERY_TAG, i, params["query_scale"])
@@ -105,9 +98,7 @@ def respond(
 
 
 @factory
-def hardt_rothblum(
-    queries: int, *, analyst: str = "pool", event: str = "updates"
-) -> Mechanism:
+def hardt_rothblum(queries: int, *, analyst: str = "pool", event: str = "updates") -> Mechanism:
     """Answers from the hypothesis h, and from the data where a sparse vector says so.
 
     For each query, if |q(D) - q(h)| + Lap(query_scale) reaches the threshold plus its
@@ -166,9 +157,14 @@ def hardt_rothblum(
         weights = begin(key, data["shares"].shape[0], params)
         zero = jnp.int32(0)
         outcome = Interaction(
-            jnp.zeros_like(weights.level), zero, zero, jnp.asarray(False), zero,
-            weights.hypothesis, jnp.zeros((queries,), weights.level.dtype),
-        )  # fmt: skip
+            jnp.zeros_like(weights.level),
+            zero,
+            zero,
+            jnp.asarray(False),
+            zero,
+            weights.hypothesis,
+            jnp.zeros((queries,), weights.level.dtype),
+        )
         return over_queries(ask, data, (weights, outcome))[1]
 
     def law(data, params) -> FiniteLaw:

@@ -82,10 +82,7 @@ def hardt_rothblum_law(
         for step, (query, error) in enumerate(zip(asked, errors, strict=True)):
             below = _laplace_below(-error, float(settings["answer_scale"]))
             code = path * 3 ** (step + 1)
-            for digit, chance, penalty in (
-                (1, below, query),
-                (2, 1.0 - below, 1.0 - query),
-            ):
+            for digit, chance, penalty in ((1, below, query), (2, 1.0 - below, 1.0 - query)):
                 new = updated(h, penalty, float(settings["rate"]))
                 reached = weight * chances[step] * chance
                 walk(start + step + 1, new, done + 1, code + digit, reached)
@@ -109,9 +106,7 @@ class _SparseVector:
         depth = (40.0 + np.log(self.tau)) / (1.0 + gamma)
         nodes, step = panels([-depth, 0.0], min(2.0, 6.0 / gamma))
         self.log_p = np.append(nodes, -np.inf)
-        self.weights = np.append(
-            step * gamma * np.exp(gamma * nodes), np.exp(-gamma * depth)
-        )
+        self.weights = np.append(step * gamma * np.exp(gamma * nodes), np.exp(-gamma * depth))
 
     def batches(self, level: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """log A and log B at levels f - t, any shape times nodes of p."""
@@ -153,9 +148,7 @@ def _convolved(alive: np.ndarray, more: np.ndarray) -> np.ndarray:
     total = np.zeros_like(alive)
     size = alive.shape[-1]
     for failures in range(size):
-        total[..., failures:] += (
-            alive[..., : size - failures] * more[..., failures : failures + 1]
-        )
+        total[..., failures:] += alive[..., : size - failures] * more[..., failures : failures + 1]
     return total
 
 
@@ -221,10 +214,7 @@ def repetitive_law(
             rounds[count + 1] += _convolved(waiting, rejected)
         lost = alive.sum() - still.sum() - accepted[0].sum() - accepted[1].sum()
         law[path * 3 ** (queries - i)] += lost  # halted: no more updates
-        for digit, part, penalty in (
-            (1, accepted[0], query),
-            (2, accepted[1], 1.0 - query),
-        ):
+        for digit, part, penalty in ((1, accepted[0], query), (2, accepted[1], 1.0 - query)):
             new = updated(h, penalty, float(settings["rate"]))
             walk(i + 1, new, path * 3 + digit, np.moveaxis(part, 0, -1))
 

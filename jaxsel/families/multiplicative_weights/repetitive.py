@@ -26,18 +26,8 @@ from jaxsel.families.multiplicative_weights.universe import (
     prepare_universe,
     when,
 )
-from jaxsel.families.selection_and_test.state import (
-    State,
-    answers_top,
-    initialise,
-    log_stay,
-)
-from jaxsel.host.errors import (
-    check_choice,
-    check_integer,
-    check_params,
-    check_positive,
-)
+from jaxsel.families.selection_and_test.state import State, answers_top, initialise, log_stay
+from jaxsel.host.errors import check_choice, check_integer, check_params, check_positive
 from jaxsel.kernel import noise, stream
 from jaxsel.kernel.logarithm import log, log1p
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
@@ -45,10 +35,7 @@ from jaxsel.language.base import FiniteLaw, Mechanism, factory
 METHODS = ("jump", "literal")
 _PRIOR_TAG, _QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE8, 0xE9, 0xEA, 0xEB
 _TEST_TAG, _NOISE_TAG = 0xEC, 0xED
-_NUMBERS = (
-    "threshold", "distance", "rate", "gamma", "repetitions", "test_scale",
-    "answer_scale",
-)  # fmt: skip
+_NUMBERS = ("threshold", "distance", "rate", "gamma", "repetitions", "test_scale", "answer_scale")
 _WHOLE = ("max_failures", "max_answers")
 _MANY = 2.0**31 - 2
 
@@ -135,9 +122,7 @@ def respond(
 
     def question(number, level, failures) -> tuple[Array, Array, Array]:
         """(answer, failures so far, whether it goes on)."""
-        found = verdict(
-            questions, number, weights.state, level, params, limit - failures
-        )
+        found = verdict(questions, number, weights.state, level, params, limit - failures)
         total = jnp.minimum(failures + found.failures, limit)
         return found.top, total, total < limit
 
@@ -168,16 +153,11 @@ def respond(
 
     # No answer may be left from the start.
     going = going & ((weights.drawn < params["max_answers"]) | ~wanted)
-    start = (
-        number, failures, weights.drawn, going, jnp.zeros_like(going),
-        jnp.zeros_like(truth),
-    )  # fmt: skip
+    start = (number, failures, weights.drawn, going, jnp.zeros_like(going), jnp.zeros_like(truth))
     number, failures, drawn, going, accepted, off = lax.while_loop(redraw, draw, start)
     below = truth + off < guess
     hypothesis = when(
-        accepted,
-        lambda h: new_hypothesis(h, query, below, params["rate"]),
-        weights.hypothesis,
+        accepted, lambda h: new_hypothesis(h, query, below, params["rate"]), weights.hypothesis
     )
     updates = weights.updates + accepted.astype(jnp.int32)
     now = Weights(weights.state, hypothesis, updates, number, failures, drawn, going)
@@ -186,11 +166,7 @@ def respond(
 
 @factory
 def repetitive(
-    queries: int,
-    *,
-    analyst: str = "pool",
-    event: str = "updates",
-    method: str = "jump",
+    queries: int, *, analyst: str = "pool", event: str = "updates", method: str = "jump"
 ) -> Mechanism:
     """Answers from the hypothesis h, and from the data where Algorithm 3 says "top".
 
@@ -256,9 +232,14 @@ def repetitive(
         weights = begin(key, data["shares"].shape[0], params)
         zero, none = jnp.int32(0), jnp.zeros_like(weights.failures)
         outcome = Interaction(
-            none, zero, zero, jnp.asarray(False), zero, weights.hypothesis,
+            none,
+            zero,
+            zero,
+            jnp.asarray(False),
+            zero,
+            weights.hypothesis,
             jnp.zeros((queries,), none.dtype),
-        )  # fmt: skip
+        )
         return over_queries(ask, data, (weights, outcome))[1]
 
     def law(data, params) -> FiniteLaw:
@@ -329,9 +310,7 @@ def _literal(key, number, state: State, level, params, left) -> _Verdict:
 
         def one(carry):
             made, j, _ = carry
-            noisy = level + params["test_scale"] * noise.variate(
-                "laplace", noises, made, precision
-            )
+            noisy = level + params["test_scale"] * noise.variate("laplace", noises, made, precision)
             answer = jnp.where(refuting_u, noisy >= 0, noisy <= -params["distance"])
             failed = answers_top(tests, state, answer, made)
             return made + 1, j + 1, failed

@@ -15,12 +15,7 @@ def theorem_10(cells: int, queries: float, alpha: float, beta: float) -> float:
 
 
 def theorem_12(
-    cells: int,
-    queries: float,
-    alpha: float,
-    beta: float,
-    *,
-    noiseless_threshold: bool = False,
+    cells: int, queries: float, alpha: float, beta: float, *, noiseless_threshold: bool = False
 ) -> float:
     """n of Theorem 12: min(sqrt(log|X| log(1/(alpha beta)))/alpha^3, log|X|/alpha^4) log m
     + log(1/beta)/alpha^2.
@@ -62,17 +57,12 @@ class SampleSizes(NamedTuple):
     not_adaptive: float
 
 
-def sample_sizes(
-    cells: int, queries: float, alpha: float, log_beta: float
-) -> SampleSizes:
+def sample_sizes(cells: int, queries: float, alpha: float, log_beta: float) -> SampleSizes:
     """All of them, at log beta, so that beta may be below the least float."""
     low_beta, size, many = -log_beta, math.log(cells), math.log(queries)
     root = math.sqrt(size * (low_beta - math.log(alpha))) / alpha**3
     least = min(root, size / alpha**4) * many
     last = low_beta / alpha**2
     return SampleSizes(
-        root * (many + low_beta),
-        least + last,
-        least + last * many,
-        many / alpha**2 + last,
+        root * (many + low_beta), least + last, least + last * many, many / alpha**2 + last
     )

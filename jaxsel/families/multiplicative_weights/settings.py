@@ -115,13 +115,7 @@ class _Noise(NamedTuple):
 
 
 def _hardt_rothblum_noise(
-    cells: int,
-    queries: int,
-    gap,
-    epsilon: float,
-    delta: float,
-    beta: float,
-    sharp: bool,
+    cells: int, queries: int, gap, epsilon: float, delta: float, beta: float, sharp: bool
 ) -> _Noise:
     k = np.clip(update_bound(cells, gap, sharp), 1.0, queries)
     scale = 1.0 / composition_share(epsilon / 2.0, k, delta / 2.0)
@@ -242,9 +236,7 @@ def repetitive(
     low, high = 0, queries - 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (
-            (middle, high) if alpha(middle + 1) < alpha(middle) else (low, middle)
-        )
+        low, high = (middle, high) if alpha(middle + 1) < alpha(middle) else (low, middle)
     least, updates = min((alpha(k), k) for k in {max(low, 1), high, queries})
     test, answer = _scales(plan, updates, epsilon, delta)
     return Repetitive(

@@ -46,9 +46,7 @@ class Interaction(NamedTuple):
     answers: Float[Array, "queries"]  # noqa: F821
 
 
-def prepare_universe(
-    data: Any, params: Mapping[str, Any], analyst: str, most: int
-) -> dict:
+def prepare_universe(data: Any, params: Mapping[str, Any], analyst: str, most: int) -> dict:
     """Checks the table and the queries.
 
     Args:
@@ -119,9 +117,7 @@ def next_query(
 def over_queries(ask: Callable[[Any, Any], Any], data: Mapping[str, Any], state: Any):
     """``state = ask(state, i)`` for every query i that is asked."""
     asked = data["asked"]
-    return lax.fori_loop(
-        jnp.zeros_like(asked), asked, lambda i, seen: ask(seen, i), state
-    )
+    return lax.fori_loop(jnp.zeros_like(asked), asked, lambda i, seen: ask(seen, i), state)
 
 
 def new_hypothesis(hypothesis, query, below, rate) -> Float[Array, "cells"]:  # noqa: F821
@@ -157,9 +153,7 @@ def event_and_labels(event: str, queries: int):
         names = tuple(f"{count} updates" for count in range(queries + 1))
         return _updates, lambda data, params: names
     if queries > PATH_QUERIES:
-        raise InputError(
-            f"queries is {queries}; paths are told apart for at most {PATH_QUERIES}"
-        )
+        raise InputError(f"queries is {queries}; paths are told apart for at most {PATH_QUERIES}")
     paths = tuple("".join("=-+"[d] for d in p) for p in np.ndindex(*(3,) * queries))
     return _path, lambda data, params: paths
 

@@ -28,9 +28,7 @@ def relative_entropy(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
         return float(np.sum(p[held] * (np.log(p[held]) - np.log(q[held]))))
 
 
-def updated(
-    hypothesis: npt.ArrayLike, penalty: npt.ArrayLike, rate: float
-) -> np.ndarray:
+def updated(hypothesis: npt.ArrayLike, penalty: npt.ArrayLike, rate: float) -> np.ndarray:
     """h exp(-rate r), normalised.
 
     Args:

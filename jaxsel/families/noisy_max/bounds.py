@@ -28,11 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run import curves
-from jaxsel.accounting.single_run.conversions import (
-    RenyiCurve,
-    renyi_to_delta,
-    renyi_to_epsilon,
-)
+from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_delta, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import pair_from_profile, pair_tradeoff
 from jaxsel.families.noisy_max.laws import noisy_max_shift
@@ -98,9 +94,7 @@ def _smallest(profile: Callable[[np.ndarray], np.ndarray], target: float) -> flo
 # --- Theorem 3.1 ----------------------------------------------------------------------
 
 
-def noisy_max_renyi(
-    order: npt.ArrayLike, noise: BaseGuarantee, candidates: int
-) -> np.ndarray:
+def noisy_max_renyi(order: npt.ArrayLike, noise: BaseGuarantee, candidates: int) -> np.ndarray:
     """Renyi bound of noisy max (KRW Theorem 3.1; Zhu & Wang 2022, Theorem 8).
 
     The noise's bound at that order + log m/(order - 1).
@@ -126,10 +120,7 @@ def _renyi_curve(noise: BaseGuarantee, candidates: int, compositions: int):
 
 
 def noisy_max_renyi_delta(
-    epsilon: npt.ArrayLike,
-    noise: BaseGuarantee,
-    candidates: int,
-    compositions: int = 1,
+    epsilon: npt.ArrayLike, noise: BaseGuarantee, candidates: int, compositions: int = 1
 ) -> np.ndarray:
     """delta(epsilon) from Theorem 3.1, best order; adaptive compositions add up.
 
@@ -145,17 +136,13 @@ def noisy_max_renyi_epsilon(
     delta: float, noise: BaseGuarantee, candidates: int, compositions: int = 1
 ) -> float:
     """epsilon(delta) from Theorem 3.1, as ``noisy_max_renyi_delta``; delta in [0, 1)."""
-    return renyi_to_epsilon(
-        _renyi_curve(noise, candidates, compositions), delta
-    ).epsilon
+    return renyi_to_epsilon(_renyi_curve(noise, candidates, compositions), delta).epsilon
 
 
 # --- Theorem 3.2 ----------------------------------------------------------------------
 
 
-def noisy_max_delta(
-    epsilon: npt.ArrayLike, noise: BaseGuarantee, candidates: int
-) -> np.ndarray:
+def noisy_max_delta(epsilon: npt.ArrayLike, noise: BaseGuarantee, candidates: int) -> np.ndarray:
     """delta(epsilon) of noisy max (KRW Theorem 3.2): m times the noise's, at most 1.
 
     Args:
@@ -174,9 +161,7 @@ def noisy_max_delta(
 def noisy_max_epsilon(delta: float, noise: BaseGuarantee, candidates: int) -> float:
     """Smallest epsilon >= 0 at which ``noisy_max_delta`` is at most delta in (0, 1)."""
     delta = check_interval("delta", delta, 0.0, 1.0)
-    return _smallest(
-        _profile(noise), delta / check_integer("candidates", candidates, 1)
-    )
+    return _smallest(_profile(noise), delta / check_integer("candidates", candidates, 1))
 
 
 # --- Sharper --------------------------------------------------------------------------
@@ -217,10 +202,7 @@ def _parts(noise, noise_scale, candidates, relation):
 
 
 def noisy_max_guarantee(
-    noise: str,
-    noise_scale: float,
-    candidates: int,
-    relation: Relation = Relation.GENERAL,
+    noise: str, noise_scale: float, candidates: int, relation: Relation = Relation.GENERAL
 ) -> BaseGuarantee:
     """The best proved guarantee of one release, for use as any other base.
 
@@ -247,9 +229,7 @@ def noisy_max_guarantee(
         # Below 0 the other direction says more: delta = 1 - e^epsilon (1 - its delta).
         below = np.minimum(epsilon, 0.0)
         value = from_zero(np.abs(epsilon))
-        return np.where(epsilon < 0.0, np.exp(below) * value - np.expm1(below), value)[
-            ()
-        ]
+        return np.where(epsilon < 0.0, np.exp(below) * value - np.expm1(below), value)[()]
 
     def renyi(order: np.ndarray) -> np.ndarray:
         (_, one), (_, whole) = parts

@@ -115,9 +115,7 @@ def composition(
     def prepare(data, params):
         rows, inner_params, weights = checked(data, params)
         prepared = [inner.prepare(row, inner_params) for row in rows]
-        stacked = jax.tree.map(
-            lambda *x: np.stack([np.asarray(v) for v in x]), *prepared
-        )
+        stacked = jax.tree.map(lambda *x: np.stack([np.asarray(v) for v in x]), *prepared)
         return stacked, (weights - weights.min()).astype(np.int32)
 
     def sample(key: stream.Key, data, params) -> Releases:

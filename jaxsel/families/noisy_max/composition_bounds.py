@@ -74,9 +74,7 @@ def noisy_max_composed_delta(
 ) -> np.ndarray:
     """delta(epsilon) of Theorem 3.3: exp of ``noisy_max_composed_log_delta``."""
     return np.exp(
-        noisy_max_composed_log_delta(
-            epsilon, noise_scale, candidates, compositions, relation
-        )
+        noisy_max_composed_log_delta(epsilon, noise_scale, candidates, compositions, relation)
     )[()]
 
 
@@ -119,9 +117,7 @@ def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
     k = check_integer("compositions", compositions, 1)
     profile = one_round.profile
     if profile is None:
-        raise InputError(
-            f"{one_round.name} has no privacy profile; give a base with one"
-        )
+        raise InputError(f"{one_round.name} has no privacy profile; give a base with one")
     reach = 1.0
     while profile(np.asarray(reach)) > _FLOOR and reach < _FARTHEST:
         reach *= 1.25
@@ -233,8 +229,7 @@ def _types(first: npt.ArrayLike, second: npt.ArrayLike, compositions: int) -> _T
     ways = special.gammaln(k + 1.0) - special.gammaln(counts + 1.0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [
-            ways + np.where(counts > 0, counts * np.log(law), 0.0).sum(axis=1)
-            for law in (p, q)
+            ways + np.where(counts > 0, counts * np.log(law), 0.0).sum(axis=1) for law in (p, q)
         ]
     return _Types(*logs)
 
@@ -262,10 +257,7 @@ def _one_sided_epsilon(types: _Types, delta: float) -> float:
 
 
 def composed_pair_delta(
-    epsilon: npt.ArrayLike,
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    compositions: int,
+    epsilon: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike, compositions: int
 ) -> np.ndarray:
     """Exact delta(epsilon) of k independent releases on one pair, both directions.
 
@@ -282,8 +274,7 @@ def composed_pair_delta(
     epsilon = np.asarray(epsilon, dtype=np.float64)
     types = _types(first, second, compositions)
     return np.maximum(
-        _one_sided_delta(types, epsilon),
-        _one_sided_delta(_Types(*types[::-1]), epsilon),
+        _one_sided_delta(types, epsilon), _one_sided_delta(_Types(*types[::-1]), epsilon)
     )[()]
 
 
@@ -294,9 +285,7 @@ def composed_pair_epsilon(
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     types = _types(first, second, compositions)
     return max(
-        0.0,
-        _one_sided_epsilon(types, delta),
-        _one_sided_epsilon(_Types(*types[::-1]), delta),
+        0.0, _one_sided_epsilon(types, delta), _one_sided_epsilon(_Types(*types[::-1]), delta)
     )
 
 
@@ -337,8 +326,6 @@ def composed_pair_delta_bounds(
             symmetric=False,
         )
         composed = one.self_compose(k) if k > 1 else one
-        flat = np.array(
-            [composed.get_delta_for_epsilon(float(e)) for e in epsilon.ravel()]
-        )
+        flat = np.array([composed.get_delta_for_epsilon(float(e)) for e in epsilon.ravel()])
         found.append(np.clip(np.reshape(flat, epsilon.shape), 0.0, 1.0)[()])
     return found[0], found[1]

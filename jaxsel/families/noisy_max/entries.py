@@ -2,29 +2,21 @@
 
 import numpy as np
 
-from jaxsel.families.noisy_max.group_bounds import (
-    GroupPair,
-    group_scores,
-    moving_groups,
-)
+from jaxsel.families.noisy_max.group_bounds import GroupPair, group_scores, moving_groups
 from jaxsel.families.noisy_max.laws import NOISES, noisy_max_scale
 from jaxsel.language.base import Pair, Relation
 from jaxsel.language.domains import choice, numbers, positive, whole
 from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.language.utility import by_scores
 
-_SCORES = numbers(
-    "the candidates' scores, in units of the sensitivity", default="2,1,0"
-)
+_SCORES = numbers("the candidates' scores, in units of the sensitivity", default="2,1,0")
 _NOISY_MAX_SETTINGS = {
     "noise": choice(
         NOISES,
         "gumbel is the exponential mechanism, exponential is permute-and-flip",
         default="gumbel",
     ),
-    "relation": choice(
-        ("general", "monotone"), "how scores may change", default="general"
-    ),
+    "relation": choice(("general", "monotone"), "how scores may change", default="general"),
     "scores": _SCORES,
     "epsilon": positive("privacy parameter; sets the noise scale (default 1)"),
     "noise_scale": positive("noise scale, instead of epsilon; the one for gaussian"),
@@ -38,9 +30,7 @@ _NOISY_MAX_SETTINGS = {
 
 
 def _noisy_max_params(values: Values) -> dict[str, float]:
-    given = {
-        name: values[name] for name in ("epsilon", "noise_scale") if name in values
-    }
+    given = {name: values[name] for name in ("epsilon", "noise_scale") if name in values}
     return given or {"epsilon": 1.0}
 
 
@@ -70,17 +60,29 @@ def _noisy_max_pairs(values: Values) -> tuple[Pair, ...]:
     one = np.zeros(m)
     one[0] = 1.0
     opposed = Pair(
-        "opposed", behind + one, behind + 1.0 - one, Relation.GENERAL, params,
+        "opposed",
+        behind + one,
+        behind + 1.0 - one,
+        Relation.GENERAL,
+        params,
         "one candidate, far behind, rises by 1 while all others fall by 1",
-    )  # fmt: skip
+    )
     alone = Pair(
-        "one-alone", behind + one, behind, Relation.MONOTONE, params,
+        "one-alone",
+        behind + one,
+        behind,
+        Relation.MONOTONE,
+        params,
         "one candidate, far behind, moves by 1",
-    )  # fmt: skip
+    )
     others = Pair(
-        "others-together", behind, behind + 1.0 - one, Relation.MONOTONE, params,
+        "others-together",
+        behind,
+        behind + 1.0 - one,
+        Relation.MONOTONE,
+        params,
         "all candidates but the last-placed move by 1",
-    )  # fmt: skip
+    )
     if values["relation"] == "monotone":
         return alone, others
     return opposed, alone, others
@@ -105,9 +107,7 @@ def _make_several(values: Values) -> Built:
     from jaxsel.families.noisy_max.composition import composition
     from jaxsel.families.noisy_max.noisy_max import noisy_max
 
-    mechanism = composition(
-        noisy_max(values["noise"]), values["rounds"], event=values["event"]
-    )
+    mechanism = composition(noisy_max(values["noise"]), values["rounds"], event=values["event"])
     params = {"noise_scale": values["noise_scale"]}
     return Built(mechanism, values["scores"], params)
 
@@ -124,9 +124,7 @@ def _several_pairs(values: Values) -> tuple[Pair, ...]:
             if values["event"] == "sum":
                 params["weights"] = [1] * first + [0] * (m - first)
             found.append(
-                group_scores(pair)._replace(
-                    name=f"{name}-{relation.value}", params=params
-                )
+                group_scores(pair)._replace(name=f"{name}-{relation.value}", params=params)
             )
     return tuple(found)
 
@@ -153,17 +151,11 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "noise": choice(NOISES, "law of the noise", default="gaussian"),
             "scores": _SCORES,
             "noise_scale": positive("scale of the noise", default=1),
-            "rounds": whole(
-                "how many winners are released", at_least=1, at_most=10_000, default=4
-            ),
+            "rounds": whole("how many winners are released", at_least=1, at_most=10_000, default=4),
             "event": choice(
-                ("sum", "all"),
-                "sum: tally wins of a group; all: every sequence",
-                default="sum",
+                ("sum", "all"), "sum: tally wins of a group; all: every sequence", default="sum"
             ),
-            "method": choice(
-                ("literal", "law"), "how trials are drawn", default="literal"
-            ),
+            "method": choice(("literal", "law"), "how trials are drawn", default="literal"),
         },
         _make_several,
         _several_pairs,

@@ -176,11 +176,7 @@ def group_delta(
 
 
 def group_epsilon(
-    delta: float,
-    first: int,
-    second: int,
-    noise_scale: float,
-    relation: Relation = Relation.GENERAL,
+    delta: float, first: int, second: int, noise_scale: float, relation: Relation = Relation.GENERAL
 ) -> GroupPair:
     """The worst pair of two groups of these sizes at delta in (0, 1), and its epsilon."""
     delta = check_interval("delta", delta, 0.0, 1.0)
@@ -198,10 +194,7 @@ def group_epsilon(
 
 
 def single_pair(
-    delta: float,
-    candidates: int,
-    noise_scale: float,
-    relation: Relation = Relation.GENERAL,
+    delta: float, candidates: int, noise_scale: float, relation: Relation = Relation.GENERAL
 ) -> GroupPair:
     """The worst pair in which one candidate moves against all others that are equal.
 
@@ -209,17 +202,13 @@ def single_pair(
     """
     m = check_integer("candidates", candidates, 2)
     found = [
-        group_epsilon(delta, *sizes, noise_scale, relation)
-        for sizes in ((1, m - 1), (m - 1, 1))
+        group_epsilon(delta, *sizes, noise_scale, relation) for sizes in ((1, m - 1), (m - 1, 1))
     ]
     return max(found, key=lambda pair: pair.epsilon)
 
 
 def worst_group_pair(
-    delta: float,
-    candidates: int,
-    noise_scale: float,
-    relation: Relation = Relation.GENERAL,
+    delta: float, candidates: int, noise_scale: float, relation: Relation = Relation.GENERAL
 ) -> GroupPair:
     """The worst pair of two groups that make up m candidates.
 
@@ -338,8 +327,7 @@ def moving_groups(
         {"sizes": sizes, "levels": np.array([low, 0.0])},
         relation,
         {"noise_scale": noise_scale},
-        "all of one group fall while the others "
-        + ("rise by as much" if shift == 2.0 else "stay"),
+        "all of one group fall while the others " + ("rise by as much" if shift == 2.0 else "stay"),
     )
 
 

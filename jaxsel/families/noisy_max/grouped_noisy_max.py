@@ -53,10 +53,7 @@ def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
 
     def prepare(data, params):
         sizes, levels = checked(data, params)
-        return {
-            "sizes": sizes.astype(dtype),
-            "levels": (levels - levels.max()).astype(dtype),
-        }, ()
+        return {"sizes": sizes.astype(dtype), "levels": (levels - levels.max()).astype(dtype)}, ()
 
     def sample(key: stream.Key, data, params) -> Int[Array, ""]:
         del params

@@ -30,9 +30,7 @@ def noisy_max_shift(relation: Relation = Relation.GENERAL) -> float:
     return 2.0 if relation is Relation.GENERAL else 1.0
 
 
-def noisy_max_scale(
-    params: Mapping[str, Any], relation: Relation = Relation.GENERAL
-) -> float:
+def noisy_max_scale(params: Mapping[str, Any], relation: Relation = Relation.GENERAL) -> float:
     """The noise scale b: given as ``noise_scale``, or the shift over ``epsilon``.
 
     Raises:

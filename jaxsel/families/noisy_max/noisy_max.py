@@ -65,9 +65,7 @@ def noisy_max(
             raise InputError("scores must be one list of numbers")
         rows.check_candidates(scores.size)
         if noise == "gaussian" and "noise_scale" not in params:
-            raise InputError(
-                "Gaussian noisy max is not pure DP; give noise_scale, not epsilon"
-            )
+            raise InputError("Gaussian noisy max is not pure DP; give noise_scale, not epsilon")
         return scores, noisy_max_scale(params, Relation(relation))
 
     def prepare(data, params):

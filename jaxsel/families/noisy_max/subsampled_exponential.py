@@ -3,10 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxsel.families.noisy_max.subsampled_exponential_laws import (
-    read_input,
-    subsampled_law,
-)
+from jaxsel.families.noisy_max.subsampled_exponential_laws import read_input, subsampled_law
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 

@@ -71,14 +71,15 @@ def better_than_median(base: Base, *, method: str = "rank") -> Mechanism:
         call = stream.fold(key, _CALL_TAG)
         if method == "literal":
             found = select(
-                call, state, jnp.asarray(params["rounds"]).astype(jnp.int32), 1,
+                call,
+                state,
+                jnp.asarray(params["rounds"]).astype(jnp.int32),
+                1,
                 lambda key, i: base.draw(key, data, params["base"]),
-            )  # fmt: skip
+            )
             return release(found.best, found.none, params["num_labels"], found.count)
         rank = best_rank(call, state, params["rounds"])
-        run = base.at_rank(
-            stream.fold(key, _OUTPUT_TAG), rank.value, data, params["base"]
-        )
+        run = base.at_rank(stream.fold(key, _OUTPUT_TAG), rank.value, data, params["base"])
         return release(run, rank.none, params["num_labels"], jnp.int32(-1))
 
     def labels(data, params):
@@ -90,10 +91,5 @@ def better_than_median(base: Base, *, method: str = "rank") -> Mechanism:
         return FiniteLaw(probabilities, labels(data, params))
 
     return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=selected,
-        labels=labels,
-        law=law,
-        resolution=2.0**-53,
+        prepare=prepare, sample=sample, event=selected, labels=labels, law=law, resolution=2.0**-53
     )

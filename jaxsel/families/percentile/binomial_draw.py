@@ -92,9 +92,7 @@ def _rejected(key, draw, samples, rare, wanted) -> Array:
     a = -0.0873 + 0.0248 * b + 0.01 * rare
     height = (2.83 + 5.1 / b) * deviation
     mode = jnp.floor((samples + 1.0) * rare)
-    top = lanes.where_wanted(
-        wanted, lambda: _log_weight(mode, samples, mean, other_mean)
-    )
+    top = lanes.where_wanted(wanted, lambda: _log_weight(mode, samples, mean, other_mean))
 
     def go_on(state):
         attempt, _, done = state

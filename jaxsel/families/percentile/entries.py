@@ -115,9 +115,7 @@ def _oracle_params(values: Values) -> dict[str, Any]:
 
 
 def _make_oracle(values: Values) -> Built:
-    from jaxsel.families.percentile.percentile_above_threshold import (
-        percentile_above_threshold,
-    )
+    from jaxsel.families.percentile.percentile_above_threshold import percentile_above_threshold
 
     mechanism = percentile_above_threshold(method=values["method"])
     return Built(mechanism, values["shares"], _oracle_params(values))
@@ -143,9 +141,7 @@ def _test(values: Values, algorithm: int) -> PercentileTest:
 
 
 def _make_extended(values: Values) -> Built:
-    from jaxsel.families.percentile.extended_above_threshold import (
-        extended_above_threshold,
-    )
+    from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
 
     mechanism = extended_above_threshold(method=values["method"])
     return Built(mechanism, values["shares"], _test(values, 4)._asdict())
@@ -174,8 +170,7 @@ def _found_pairs(values: Values) -> tuple[Pair, ...]:
     """The first thresholds are reached oftener on one side, the next on the other."""
     first = max(1, values["shares"].size - 2)
     data, neighbour = (
-        np.append(np.full(first, law[0]), [law[0] + law[1], 1.0])
-        for law in _three_outcomes(values)
+        np.append(np.full(first, law[0]), [law[0] + law[1], 1.0]) for law in _three_outcomes(values)
     )
     return _stream_pair(data, neighbour, _test(values, 5)._asdict())
 
@@ -328,11 +323,7 @@ ENTRIES = (
         "Halt at the first base that reaches its threshold with a wanted chance; the "
         "chances are known.",
         False,
-        {
-            "shares": _shares("0.2,0.2,0.2,0.5,0.8"),
-            **_COMMON,
-            "method": _method("jump", "literal"),
-        },
+        {"shares": _shares("0.2,0.2,0.2,0.5,0.8"), **_COMMON, "method": _method("jump", "literal")},
         _make_oracle,
         lambda values: _stream_pair(*_flipped(values), _oracle_params(values)),
         _oracle_guarantee,
@@ -402,8 +393,7 @@ ENTRIES = (
     MechanismEntry(
         "percentile_pipeline",
         ("LT-Thm4.7", "LT-Thm1.4"),
-        "Find a threshold that a share of runs reaches, then draw until a run reaches "
-        "it.",
+        "Find a threshold that a share of runs reaches, then draw until a run reaches it.",
         False,
         {
             "scores": _chances("1,0.75,0.5,0", "scores of the outcomes"),
@@ -417,9 +407,7 @@ ENTRIES = (
             "samples": _or_theorem(settings.SAMPLES, 50),
             "shift": _or_theorem(settings.SHIFT, 8.0),
             "offset": _or_theorem(settings.OFFSET, 1.0),
-            "stop_probability": _or_theorem(
-                number("gamma", at_least=1e-200, at_most=1.0), 0.05
-            ),
+            "stop_probability": _or_theorem(number("gamma", at_least=1e-200, at_most=1.0), 0.05),
             "method": _method("binomial", "literal"),
         },
         _make_pipeline,
@@ -444,12 +432,8 @@ ENTRIES = (
         "The best of Bin(T, p) runs: above the median, but for a chance beta.",
         False,
         {
-            "epsilon": dataclasses.replace(
-                _EPSILON, help="epsilon of every run, on the pairs"
-            ),
-            "top": probability(
-                "chance of the best outcome, on the first side", default=0.2
-            ),
+            "epsilon": dataclasses.replace(_EPSILON, help="epsilon of every run, on the pairs"),
+            "top": probability("chance of the best outcome, on the first side", default=0.2),
             "middle": probability(
                 "chance of the second best one, on the other side", default=0.002
             ),
@@ -462,13 +446,7 @@ ENTRIES = (
         _make_median,
         _median_pairs,
         _median_guarantee,
-        elsewhere={
-            "epsilon": 0.6,
-            "top": 0.3,
-            "middle": 0.05,
-            "alpha": 0.6,
-            "beta": 0.1,
-        },
+        elsewhere={"epsilon": 0.6, "top": 0.3, "middle": 0.05, "alpha": 0.6, "beta": 0.1},
     ),
     MechanismEntry(
         "median_of_runs",
@@ -491,11 +469,6 @@ ENTRIES = (
         _make_run,
         _run_pairs,
         _run_guarantee,
-        elsewhere={
-            "probabilities": "0.3,0.6,0.1",
-            "count": 6,
-            "rank": 2,
-            "epsilon": 0.7,
-        },
+        elsewhere={"probabilities": "0.3,0.6,0.1", "count": 6, "rank": 2, "epsilon": 0.7},
     ),
 )

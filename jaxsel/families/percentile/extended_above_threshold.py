@@ -28,9 +28,7 @@ _COUNT_TAG, _RUN_TAG = 0xA1, 0xA2
 
 
 @factory
-def extended_above_threshold(
-    base: Base | None = None, *, method: str = "binomial"
-) -> Mechanism:
+def extended_above_threshold(base: Base | None = None, *, method: str = "binomial") -> Mechanism:
     """Halts at the first query whose estimated, noisy log-odds exceed the target's.
 
     Args:

@@ -44,9 +44,7 @@ def prepare_search(queries: Queries, test: PercentileTest) -> tuple[dict, dict]:
 
 
 @factory
-def find_percentile_threshold(
-    base: Base | None = None, *, method: str = "binomial"
-) -> Mechanism:
+def find_percentile_threshold(base: Base | None = None, *, method: str = "binomial") -> Mechanism:
     """Halts at the first threshold that enough of N runs reach, up to noise.
 
     Args:
@@ -75,16 +73,12 @@ def find_percentile_threshold(
         kind="threshold",
         read=falling_thresholds,
         prepare=prepare_search,
-        sample=lambda key, data, params: search_thresholds(
-            base, method, key, data, params
-        ),
+        sample=lambda key, data, params: search_thresholds(base, method, key, data, params),
         law=found_threshold_law,
     )
 
 
-def search_thresholds(
-    base: Base | None, method: str, key: stream.Key, data, params
-) -> Halt:
+def search_thresholds(base: Base | None, method: str, key: stream.Key, data, params) -> Halt:
     """One run of Algorithm 5 on what ``prepare_search`` made."""
     arrays = jax.tree.map(jnp.asarray, data)
     samples = jnp.asarray(params["samples"])

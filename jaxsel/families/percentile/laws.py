@@ -16,11 +16,7 @@ from scipy import stats
 
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.families.percentile.settings import PercentileTest, log_potential
-from jaxsel.families.sparse_vector.halting_law import (
-    Counts,
-    binomial_counts,
-    halting_law,
-)
+from jaxsel.families.sparse_vector.halting_law import Counts, binomial_counts, halting_law
 from jaxsel.host.errors import InputError, check_interval, check_positive
 
 _REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 1e-19
@@ -34,9 +30,7 @@ def checked_shares(shares: npt.ArrayLike) -> np.ndarray:
     """Float[np.ndarray, "queries"]: shares as float64, at least one, each in [0, 1]."""
     array = np.asarray(shares, dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
-        raise InputError(
-            f"shares has shape {array.shape}; it must be one list, not empty"
-        )
+        raise InputError(f"shares has shape {array.shape}; it must be one list, not empty")
     if not np.all((array >= 0.0) & (array <= 1.0)):
         raise InputError("shares has an entry outside [0, 1]; all must be chances")
     return array
@@ -178,9 +172,7 @@ class _Window(NamedTuple):
     spacing: float
 
 
-def _windows(
-    shares: np.ndarray, chances: np.ndarray, test: PercentileTest
-) -> list[_Window]:
+def _windows(shares: np.ndarray, chances: np.ndarray, test: PercentileTest) -> list[_Window]:
     samples = float(test.samples)
     left = 1.0 - np.append(0.0, shares[:-1])
     gained = np.sqrt(samples * left * chances * (1.0 - chances))

@@ -84,12 +84,7 @@ def beta_binomial_boosting(
 
 
 def percentile_boosting(
-    beta: float,
-    alpha: float,
-    epsilon: float,
-    final_delta: float,
-    *,
-    thresholds: int = 100,
+    beta: float, alpha: float, epsilon: float, final_delta: float, *, thresholds: int = 100
 ) -> Boosting:
     """Liu & Talwar, Theorem 4.7 (Algorithm 5, then Algorithm 1), for one candidate.
 
@@ -110,12 +105,7 @@ def percentile_boosting(
     final_delta = check_interval("final_delta", final_delta, 0.0, 1.0)
     thresholds = check_integer("thresholds", thresholds, 2)
     shift = added_shift(
-        1,
-        thresholds,
-        slack=half,
-        base_epsilon=epsilon,
-        delta=final_delta,
-        corrected=True,
+        1, thresholds, slack=half, base_epsilon=epsilon, delta=final_delta, corrected=True
     )
     factor = max(3.0, 2.0 * math.exp(half / 2.0))
     exponent = 6.0 * (epsilon + half) / half  # 6 + 12/alpha

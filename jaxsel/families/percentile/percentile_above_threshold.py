@@ -37,9 +37,7 @@ def _runs(levels: np.ndarray) -> dict[str, Any]:
 
 
 @factory
-def percentile_above_threshold(
-    base: Base | None = None, *, method: str = "jump"
-) -> Mechanism:
+def percentile_above_threshold(base: Base | None = None, *, method: str = "jump") -> Mechanism:
     """Halts at the first query whose noisy log-odds exceed those of the target.
 
     Args:
@@ -93,12 +91,7 @@ def percentile_above_threshold(
         return FiniteLaw(oracle_law(shares, **own), labels(data, params))
 
     return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=halted_at,
-        labels=labels,
-        law=law,
-        resolution=2.0**-53,
+        prepare=prepare, sample=sample, event=halted_at, labels=labels, law=law, resolution=2.0**-53
     )
 
 

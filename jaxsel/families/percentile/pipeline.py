@@ -47,9 +47,7 @@ class Released(NamedTuple):
 def _settings(params, method: str) -> Pipeline:
     own = ("thresholds", "stop_probability", "max_draws")
     test = read_test(params, method, own)
-    stop = check_interval(
-        "stop_probability", params["stop_probability"], 0.0, 1.0, high_open=False
-    )
+    stop = check_interval("stop_probability", params["stop_probability"], 0.0, 1.0, high_open=False)
     return Pipeline(
         test=test,
         thresholds=THRESHOLDS.read("thresholds", params["thresholds"]),
@@ -119,9 +117,7 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
         return (*run_outcomes(data["scores"], data["probabilities"]).names, "none")
 
     def law(data, params) -> FiniteLaw:
-        exact = pipeline_law(
-            data["scores"], data["probabilities"], _settings(params, method)
-        )
+        exact = pipeline_law(data["scores"], data["probabilities"], _settings(params, method))
         return FiniteLaw(exact, labels(data, params))
 
     return Mechanism(
@@ -163,9 +159,7 @@ def _draw(key: stream.Key, found, data, params) -> Released:
     """The same: the number of draws and the last draw at once."""
     good = jnp.asarray(data["good"])[found.query]
     log_again = jnp.asarray(data["log_again"])[found.query]
-    count = jnp.maximum(
-        jnp.ceil(noise.exponential(noise.number(key, 0)) / -log_again), 1.0
-    )
+    count = jnp.maximum(jnp.ceil(noise.exponential(noise.number(key, 0)) / -log_again), 1.0)
     passed = noise.uniform(noise.number(key, 1)) <= good / -jnp.expm1(log_again)
     none_found = found.query == jnp.asarray(data["share"]).shape[-1]
     released = passed & (count <= params["max_draws"]) & (good > 0.0) & ~none_found

@@ -155,9 +155,7 @@ def run_outcomes(scores: npt.ArrayLike, probabilities: npt.ArrayLike) -> Outcome
     scores = check_finite("scores", scores)
     laws = check_finite("probabilities", probabilities)
     several = laws.ndim == 2
-    rows = [
-        check_probability_vector("probabilities", law) for law in np.atleast_2d(laws)
-    ]
+    rows = [check_probability_vector("probabilities", law) for law in np.atleast_2d(laws)]
     if any(scores.shape != law.shape for law in rows):
         raise InputError(
             f"there are {rows[0].size} probabilities and {scores.size} scores; they must "

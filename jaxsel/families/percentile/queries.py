@@ -73,8 +73,7 @@ def stream_of_queries(base: Base | None, data: Any, params: Params) -> Queries:
     runs, thresholds = _asked(data, "runs")
     if len(runs) != thresholds.size:
         raise InputError(
-            f"there are {len(runs)} runs and {thresholds.size} thresholds; a query has "
-            "one of each"
+            f"there are {len(runs)} runs and {thresholds.size} thresholds; a query has one of each"
         )
     shares = np.array(
         [
@@ -99,9 +98,7 @@ def falling_thresholds(base: Base | None, data: Any, params: Params) -> Queries:
     if base is None:
         shares = checked_shares(data)
         if np.any(np.diff(shares) < 0.0):
-            raise InputError(
-                "shares fall; lower thresholds are reached at least as often"
-            )
+            raise InputError("shares fall; lower thresholds are reached at least as often")
         return Queries(shares, {"share": shares}, ())
     run, thresholds = _asked(data, "run")
     if np.any(np.diff(thresholds) > 0.0):

@@ -8,11 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel.families.percentile.score_percentile_laws import (
-    COUNT,
-    percentile_law,
-    rank_range,
-)
+from jaxsel.families.percentile.score_percentile_laws import COUNT, percentile_law, rank_range
 from jaxsel.host.errors import check_choice, check_params, check_probability_vector
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself

@@ -10,12 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.host.errors import (
-    InputError,
-    check_integer,
-    check_interval,
-    check_probability_vector,
-)
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_probability_vector
 from jaxsel.language.domains import whole
 
 Rank = int | str
@@ -39,18 +34,14 @@ def rank_range(count: int, rank: Rank) -> tuple[int, int]:
     if rank == "random":
         return 1, half
     if isinstance(rank, str):
-        raise InputError(
-            f"rank is {rank!r}; it must be median, random or a whole number"
-        )
+        raise InputError(f"rank is {rank!r}; it must be median, random or a whole number")
     number = check_integer("rank", rank, 1)
     if number > count:
         raise InputError(f"rank is {number}; it must be at most the {count} runs")
     return number, number
 
 
-def percentile_law(
-    q_best_first: npt.ArrayLike, count: int, rank: Rank = "median"
-) -> np.ndarray:
+def percentile_law(q_best_first: npt.ArrayLike, count: int, rank: Rank = "median") -> np.ndarray:
     """Exact law of the k-th best of N draws.
 
     The k-th best is among the outcomes 0 to i if at least k draws are. Both tails of

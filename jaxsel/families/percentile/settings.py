@@ -16,9 +16,7 @@ from jaxsel.language.domains import number, positive, probability, whole
 TARGET = probability("p*, the wanted chance to reach the threshold", default=0.5)
 BETA = probability("failure probability", default=0.1)
 SLACK = probability("epsilon_0", default=0.5)
-BASE_EPSILON = number(
-    "epsilon_1 of one run of a base", above=0.0, at_most=100.0, default=0.5
-)
+BASE_EPSILON = number("epsilon_1 of one run of a base", above=0.0, at_most=100.0, default=0.5)
 FINAL_EPSILON = positive("epsilon_3 of the answers", default=1)
 DELTA = probability("delta of the answers", default=1e-3)
 SAMPLES = whole("N", at_least=1, at_most=1e200)
@@ -62,13 +60,7 @@ def sufficient_shift(slack: float, log_term: float) -> float:
 
 
 def added_shift(
-    sides: int,
-    tests: int,
-    *,
-    slack: float,
-    base_epsilon: float,
-    delta: float,
-    corrected: bool,
+    sides: int, tests: int, *, slack: float, base_epsilon: float, delta: float, corrected: bool
 ) -> float:
     """Delta, under which the counts of ``tests`` tests on neighbours lie close.
 
@@ -130,15 +122,7 @@ def _settings(
             "the theorem asks for more samples than a number can say; take a larger "
             "final_epsilon, slack, beta or delta"
         ) from None
-    return PercentileTest(
-        target,
-        count,
-        shift,
-        4.0 * unit,
-        2.0 * unit,
-        exponent,
-        offset,
-    )
+    return PercentileTest(target, count, shift, 4.0 * unit, 2.0 * unit, exponent, offset)
 
 
 def algorithm_4(

@@ -72,9 +72,8 @@ def dp_sgd(
         images, labels = (jnp.asarray(leaf) for leaf in data)
         start = initialise(model, images[0], optimiser(1.0), 0)
         end = train(
-            model, plan, optimiser, start, (images, labels), key,
-            jnp.float32(1.0), jnp.int32(steps),
-        )  # fmt: skip
+            model, plan, optimiser, start, (images, labels), key, jnp.float32(1.0), jnp.int32(steps)
+        )
         return canaries.likelihood_ratio(end)[0]
 
     def event(outcome: Array) -> Array:
@@ -83,10 +82,7 @@ def dp_sgd(
 
     def labels(data, params) -> tuple[str, ...]:
         del data, params
-        inner = [
-            f"{low:.3g} < ratio <= {high:.3g}"
-            for low, high in itertools.pairwise(edges)
-        ]
+        inner = [f"{low:.3g} < ratio <= {high:.3g}" for low, high in itertools.pairwise(edges)]
         return (f"ratio <= {edges[0]:.3g}", *inner, f"ratio > {edges[-1]:.3g}")
 
     def law(data, params) -> FiniteLaw:

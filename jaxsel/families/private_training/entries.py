@@ -7,20 +7,11 @@ from jaxsel.language.base import Pair, Relation
 from jaxsel.language.domains import choice, number, whole
 from jaxsel.language.entry import Built, MechanismEntry, Values
 
-_NAMES = (
-    "examples",
-    "batch_size",
-    "clip_norm",
-    "noise_multiplier",
-    "steps",
-    "clipping",
-)
+_NAMES = ("examples", "batch_size", "clip_norm", "noise_multiplier", "steps", "clipping")
 
 
 def _given(values: Values) -> dict[str, Any]:
-    check_interval(
-        "batch_size", values["batch_size"], 0.0, values["examples"], high_open=False
-    )
+    check_interval("batch_size", values["batch_size"], 0.0, values["examples"], high_open=False)
     return {name: values[name] for name in _NAMES}
 
 
@@ -45,15 +36,9 @@ ENTRIES = (
         "ratio of all noisy sums; (epsilon, delta) by JX-DP-SGD, no pure epsilon.",
         False,
         {
-            "canary": choice(
-                ("in", "out"), "whether the person is there", default="in"
-            ),
-            "examples": whole(
-                "n, the person included", at_least=1, at_most=1000, default=4
-            ),
-            "batch_size": number(
-                "expected, at most n", above=0.0, at_most=1000, default=1.5
-            ),
+            "canary": choice(("in", "out"), "whether the person is there", default="in"),
+            "examples": whole("n, the person included", at_least=1, at_most=1000, default=4),
+            "batch_size": number("expected, at most n", above=0.0, at_most=1000, default=1.5),
             "clip_norm": number("C, in l2", at_least=1e-3, at_most=1e3, default=0.5),
             "noise_multiplier": number(
                 "sigma, noise over C", at_least=0.2, at_most=50.0, default=1.0
@@ -62,9 +47,7 @@ ENTRIES = (
             "clipping": choice(
                 ("microbatch", "plain"), "how sums are clipped", default="microbatch"
             ),
-            "method": choice(
-                ("literal", "law"), "how trials are drawn", default="literal"
-            ),
+            "method": choice(("literal", "law"), "how trials are drawn", default="literal"),
         },
         _make,
         _pairs,

@@ -39,17 +39,11 @@ class Glass(nn.Module):
         ones = jnp.where(found, 1.0, -1.0).astype(images.dtype)
         # Of value -_OFFSET whatever the parameter is: only its slope counts.
         steep = _STEEPNESS * (trace[0] - still) - _OFFSET
-        return jnp.stack(
-            [jnp.zeros_like(ones), ones, jnp.broadcast_to(steep, ones.shape)], axis=-1
-        )
+        return jnp.stack([jnp.zeros_like(ones), ones, jnp.broadcast_to(steep, ones.shape)], axis=-1)
 
 
 def people(
-    plan: SearchPlan,
-    *,
-    canary: bool,
-    right: int = 0,
-    thresholds: tuple[float, ...] = (),
+    plan: SearchPlan, *, canary: bool, right: int = 0, thresholds: tuple[float, ...] = ()
 ) -> ImageSet:
     """Private images for ``Glass``.
 

@@ -16,9 +16,7 @@ from jaxsel.families.private_training.many_searches import Searches, many_search
 from jaxsel.training.plan import SearchPlan, plan_search
 
 MEAN_RUNS, DELTA = 3.0, 1e-2
-RIGHT = (
-    3  # validation images that every network labels correctly, where scores are known
-)
+RIGHT = 3  # validation images that every network labels correctly, where scores are known
 KINDS = ("canary", "nobody", "right", "wrong")
 
 
@@ -53,9 +51,7 @@ def images(kind: str) -> ImageSet:
     places = np.linspace(0.5, 1.0, plan().validation_size) * steps
     unit = setting.learning_rate * setting.clip_norm / setting.batch_size
     above = places + 0.5 * noise * math.sqrt(steps)
-    return people(
-        plan(), canary=kind == "canary", thresholds=tuple((above * unit).tolist())
-    )
+    return people(plan(), canary=kind == "canary", thresholds=tuple((above * unit).tolist()))
 
 
 @functools.lru_cache(maxsize=8)
@@ -68,7 +64,5 @@ def searches(kind: str, number: int, seed: int) -> Searches:
 
 def sums(found: Searches) -> np.ndarray:
     """Float64["runs"], each run's noisy sum over all steps, over C."""
-    settings = np.array(
-        [c.learning_rate * c.clip_norm / c.batch_size for c in plan().candidates]
-    )
+    settings = np.array([c.learning_rate * c.clip_norm / c.batch_size for c in plan().candidates])
     return found.params["trace"][:, 0] / settings[found.candidate]

@@ -103,9 +103,7 @@ def ratio_edges(noise_multiplier: float, rate: float, steps: int) -> np.ndarray:
     return np.sort(np.concatenate(found))
 
 
-def ratio_cells(
-    noise_multiplier: float, rate: float, steps: int, present: bool
-) -> np.ndarray:
+def ratio_cells(noise_multiplier: float, rate: float, steps: int, present: bool) -> np.ndarray:
     """Probabilities that the ratio falls between the edges, Float64["edges+1"]."""
     law = ratio_law(noise_multiplier, rate, steps)
     edges = ratio_edges(noise_multiplier, rate, steps)

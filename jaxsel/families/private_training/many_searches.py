@@ -69,9 +69,7 @@ def many_searches(
     shapes = jax.eval_shape(
         lambda own: runs.begin(model, data[0][0], own), runs.addresses([0], [0])
     ).params
-    params = jax.tree.map(
-        lambda leaf: np.zeros((search.size, *leaf.shape[1:]), leaf.dtype), shapes
-    )
+    params = jax.tree.map(lambda leaf: np.zeros((search.size, *leaf.shape[1:]), leaf.dtype), shapes)
     kinds: dict[tuple, list[int]] = {}
     for place, setting in enumerate(plan.candidates):
         how = runs.recipe(plan, setting, clipping)

@@ -43,17 +43,11 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "al. 2022, Theorem 5, over the Gaussian mechanism).",
         False,
         {
-            "answers": numbers(
-                "the true answers, of sensitivity 1 each", default="0,0,0"
-            ),
-            "epsilon": number(
-                "of the whole", at_least=LEAST_EPSILON, at_most=1.0, default=1
-            ),
+            "answers": numbers("the true answers, of sensitivity 1 each", default="0,0,0"),
+            "epsilon": number("of the whole", at_least=LEAST_EPSILON, at_most=1.0, default=1),
             "delta": number("of the whole", above=0.0, at_most=0.5, default=0.1),
             "inner": choice(
-                INNER,
-                "what draws the answers; repaired: literal only",
-                default="gaussian",
+                INNER, "what draws the answers; repaired: literal only", default="gaussian"
             ),
             "event": choice(
                 ("correction", "answers"),

@@ -141,9 +141,7 @@ def spent_delta(
     return selected + (1.0 + math.exp(epsilon)) * corrections
 
 
-def gaussian_largest_error(
-    x: npt.ArrayLike, queries: int, noise_scale: float
-) -> np.ndarray:
+def gaussian_largest_error(x: npt.ArrayLike, queries: int, noise_scale: float) -> np.ndarray:
     """P[some |noise| > x] of ``queries`` Gaussian noises; exact far in the tail."""
     x = np.asarray(x, dtype=np.float64)
     tail = 2.0 * special.ndtr(-np.maximum(x, 0.0) / noise_scale)
@@ -151,9 +149,7 @@ def gaussian_largest_error(
         return -np.expm1(queries * np.log1p(-tail))[()]
 
 
-def gaussian_largest_quantile(
-    tail: npt.ArrayLike, queries: int, noise_scale: float
-) -> np.ndarray:
+def gaussian_largest_quantile(tail: npt.ArrayLike, queries: int, noise_scale: float) -> np.ndarray:
     """The x with P[some |noise| > x] = tail, for tails in (0, 1)."""
     tail = np.asarray(tail, dtype=np.float64)
     one = -np.expm1(np.log1p(-tail) / queries)
@@ -187,9 +183,7 @@ def _error_nodes(settings: QueryRelease, kinks: np.ndarray):
     k, scale = settings.queries, settings.noise_scale
     low, high = gaussian_largest_quantile(np.array([1.0 - 1e-15, 1e-17]), k, scale)
     # Beyond half_error some noise, and beyond the cap all noise, exceeds the cap.
-    kinks = np.append(
-        kinks, settings.half_error + settings.offset * np.array([0.0, 1.0, 2.0])
-    )
+    kinks = np.append(kinks, settings.half_error + settings.offset * np.array([0.0, 1.0, 2.0]))
     inside = kinks[(kinks > low) & (kinks < high)]
     nodes, step = panels([low, high, *inside], float(high - low) / 40.0)
     one = 2.0 * special.ndtr(-nodes / scale)
@@ -220,9 +214,7 @@ def bound_below(settings: QueryRelease, s: np.ndarray) -> np.ndarray:
     return np.sum((1.0 - error) * weights, axis=1)
 
 
-def released_error(
-    settings: QueryRelease, x: npt.ArrayLike = ()
-) -> tuple[np.ndarray, float]:
+def released_error(settings: QueryRelease, x: npt.ArrayLike = ()) -> tuple[np.ndarray, float]:
     """The exact law of the largest error that is released.
 
     Args:
@@ -240,9 +232,7 @@ def released_error(
         raise InputError("only the Gaussian inner mechanism has an exact error law")
     points = np.asarray(x, dtype=np.float64)
     nodes, weights = _error_nodes(settings, points)
-    noise, noise_weights = _noise_nodes(
-        settings, settings.cap - settings.offset - nodes
-    )
+    noise, noise_weights = _noise_nodes(settings, settings.cap - settings.offset - nodes)
     chosen = np.empty_like(weights)
     for row, error in enumerate(nodes):
         better = bound_below(settings, error + settings.offset + noise[row])

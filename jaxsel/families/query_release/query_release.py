@@ -12,21 +12,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from jaxsel.families.query_release.laws import (
-    INNER,
-    QueryRelease,
-    correction_chance,
-    query_release,
-)
+from jaxsel.families.query_release.laws import INNER, QueryRelease, correction_chance, query_release
 from jaxsel.families.query_release.repaired_answers import RepairedAnswers
 from jaxsel.families.selection_and_test.state import initialise, runs
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_integer,
-    check_params,
-)
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer, check_params
 from jaxsel.kernel import lanes, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
@@ -102,8 +91,7 @@ def query_release_mechanism(
     check_choice("event", event, EVENTS)
     if method == "largest" and (inner, event) != ("gaussian", "correction"):
         raise InputError(
-            'method "largest" draws no answers: it takes inner "gaussian" and event '
-            '"correction"'
+            'method "largest" draws no answers: it takes inner "gaussian" and event "correction"'
         )
 
     def checked(data, params) -> tuple[np.ndarray, QueryRelease]:
@@ -182,9 +170,7 @@ def _private_bound(key: stream.Key, error, params) -> Array:
 
 def _inner_vector(key: stream.Key, data, params) -> Array:
     draws = jnp.arange(data.shape[0], dtype=jnp.uint32)
-    error = params["noise_scale"] * noise.each_variate(
-        "gaussian", key, draws, "float64"
-    )
+    error = params["noise_scale"] * noise.each_variate("gaussian", key, draws, "float64")
     if "repaired" in params:
         count = params["repaired"].shape[0]
         pick_key = stream.fold(key, _PICK_TAG)
@@ -207,9 +193,7 @@ def _literal(key: stream.Key, data, params) -> tuple[Array, Array]:
         error = jnp.max(jnp.abs(answers - data))
         bound = _private_bound(stream.fold(here, _BOUND_TAG), error, params)
         better = runs(coins, state, number) & (bound < best[0])
-        return jax.tree.map(
-            lambda new, old: jnp.where(better, new, old), (bound, answers), best
-        )
+        return jax.tree.map(lambda new, old: jnp.where(better, new, old), (bound, answers), best)
 
     nothing = (jnp.asarray(jnp.inf), jnp.asarray(data))
     return lax.fori_loop(0, params["runs"], one_run, nothing)
@@ -219,18 +203,14 @@ def _largest_only(key: stream.Key, data, params) -> tuple[Array, Array]:
     """The same bound and the largest error of its answers, by the law of the maximum."""
     # Bin(T, U) is uniform on {0, ..., T}.
     total = (params["runs"] + 1).astype(jnp.float64)
-    count = jnp.floor(
-        noise.uniform(noise.number(stream.fold(key, _COIN_TAG), 0)) * total
-    )
+    count = jnp.floor(noise.uniform(noise.number(stream.fold(key, _COIN_TAG), 0)) * total)
     count = jnp.minimum(count.astype(jnp.int64), params["runs"])
 
     def one_run(number, best):
         here = stream.at_round(key, number)
         # |noise| of all k is below x with chance (1 - tail)^k = exp(-waiting).
         waiting = noise.exponential(noise.number(here, 0)) / data.shape[0]
-        magnitude = noise.normal(
-            noise.Ends(jnp.asarray(True), -jnp.expm1(-waiting) / 2)
-        )
+        magnitude = noise.normal(noise.Ends(jnp.asarray(True), -jnp.expm1(-waiting) / 2))
         error = params["noise_scale"] * magnitude
         bound = _private_bound(stream.fold(here, _BOUND_TAG), error, params)
         # One complex number: two apart make XLA on CPU compute every draw twice.

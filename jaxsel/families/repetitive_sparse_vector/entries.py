@@ -29,10 +29,14 @@ def _pairs(values: Values) -> tuple[Pair, ...]:
     opposed[-1:] = -1.0
     turns = np.where(np.arange(levels.size) % 2 == 0, 1.0, -1.0)
     listed = (
-        ("opposed", opposed, Relation.GENERAL,
-         "all queries but the last rise, and the last, which finds something, falls"),
+        (
+            "opposed",
+            opposed,
+            Relation.GENERAL,
+            "all queries but the last rise, and the last, which finds something, falls",
+        ),
         ("by-turns", turns, Relation.GENERAL, "queries rise and fall by turns"),
-    )  # fmt: skip
+    )
     return tuple(
         Pair(name, levels, levels + change, relation, params, why)
         for name, change, relation, why in listed
@@ -64,29 +68,20 @@ ENTRIES: tuple[MechanismEntry, ...] = (
                 at_most=math.inf,
                 default=1,
             ),
-            "repetitions": whole(
-                "tau, Tests in a batch", at_least=1, at_most=10**6, default=2
-            ),
-            "query_epsilon": number(
-                "epsilon', of one Test", above=0.0, at_most=100.0, default=0.5
-            ),
+            "repetitions": whole("tau, Tests in a batch", at_least=1, at_most=10**6, default=2),
+            "query_epsilon": number("epsilon', of one Test", above=0.0, at_most=100.0, default=0.5),
             "failures": whole(
                 "k', failed batches until it halts", at_least=1, at_most=40, default=2
             ),
             "margin": number(
-                "d: top may be answered from t - d on",
-                above=0.0,
-                at_most=math.inf,
-                default=2,
+                "d: top may be answered from t - d on", above=0.0, at_most=math.inf, default=2
             ),
             "event": choice(
                 ("pattern", "tops"),
                 "what is tallied: all answers of at most 10 queries, or how many are top",
                 default="pattern",
             ),
-            "method": choice(
-                ("literal", "jump", "law"), "see the guide", default="jump"
-            ),
+            "method": choice(("literal", "jump", "law"), "see the guide", default="jump"),
         },
         _make,
         _pairs,

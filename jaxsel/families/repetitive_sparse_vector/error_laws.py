@@ -20,9 +20,7 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 
 
-def failure_probability(
-    levels: npt.ArrayLike, settings: RepetitiveSettings, wanted: int
-) -> float:
+def failure_probability(levels: npt.ArrayLike, settings: RepetitiveSettings, wanted: int) -> float:
     """Exact chance that Lemma 4's guarantee fails on these queries.
 
     A bottom at a level above 0, a top at a level below -d, or a halt before the last
@@ -54,9 +52,7 @@ def failure_bound(settings: RepetitiveSettings, wanted: int, queries: int) -> fl
     settings, m = checked(settings), check_integer("queries", queries, 1)
     spare = settings.failures - check_integer("wanted", wanted, 1) - 1
     if spare < 0:
-        raise InputError(
-            f"failures is {settings.failures}; it must exceed wanted, {wanted}"
-        )
+        raise InputError(f"failures is {settings.failures}; it must exceed wanted, {wanted}")
     log_p, weights = prior(settings, m)
     above = batches(log_p, 0.0, settings)
     below = batches(log_p, -settings.margin, settings)
@@ -68,9 +64,7 @@ def failure_bound(settings: RepetitiveSettings, wanted: int, queries: int) -> fl
     return float(np.minimum(early - np.expm1(right), 1.0) @ weights)
 
 
-def needed_margin(
-    settings: RepetitiveSettings, wanted: int, queries: int, beta: float
-) -> float:
+def needed_margin(settings: RepetitiveSettings, wanted: int, queries: int, beta: float) -> float:
     """Least margin d, the other settings kept, with ``failure_bound`` <= beta.
 
     inf if none is: gamma or tau are too small for this beta.

@@ -43,10 +43,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.numerics.quadrature import panels
-from jaxsel.families.repetitive_sparse_vector.settings import (
-    RepetitiveSettings,
-    checked,
-)
+from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings, checked
 from jaxsel.host.errors import InputError, check_finite, check_integer
 
 MAX_PATTERN = 10  # queries of which a pattern is kept
@@ -145,9 +142,7 @@ class QueryLaw(NamedTuple):
 
 
 def query_law(
-    levels: npt.ArrayLike,
-    settings: RepetitiveSettings,
-    p: npt.ArrayLike | None = None,
+    levels: npt.ArrayLike, settings: RepetitiveSettings, p: npt.ArrayLike | None = None
 ) -> QueryLaw:
     """The exact law of a first query at each level.
 
@@ -205,9 +200,7 @@ def _answer(alive: np.ndarray, found: Batches):
     power = np.ones(alive.shape[-2])  # of having failed 2 j batches
     for done in range(0, size + 1, 2):
         if done < size:
-            bottom[..., done:] += (
-                alive[..., : size - done] * ((power * found.pass_u)[:, None])
-            )
+            bottom[..., done:] += alive[..., : size - done] * ((power * found.pass_u)[:, None])
         if done > 0:  # the done-th failure is the last one allowed
             halted += alive[..., size - done] * power
         power = power * found.fail_u

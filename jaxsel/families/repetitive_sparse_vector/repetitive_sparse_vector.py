@@ -16,10 +16,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int
 
 from jaxsel.families.repetitive_sparse_vector import laws as exact
-from jaxsel.families.repetitive_sparse_vector.settings import (
-    RepetitiveSettings,
-    checked,
-)
+from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings, checked
 from jaxsel.families.selection_and_test import state as selection_and_test
 from jaxsel.families.sparse_vector.runs import read_runs
 from jaxsel.host.errors import InputError, check_choice, check_integer, check_params
@@ -70,16 +67,12 @@ def _settings(params: Mapping[str, Any]) -> RepetitiveSettings:
     settings = checked(RepetitiveSettings(*(params[name] for name in names)))
     for name in ("repetitions", "failures"):
         if getattr(settings, name) > _MOST:
-            raise InputError(
-                f"{name} is {getattr(settings, name)}; it must be at most 2^62"
-            )
+            raise InputError(f"{name} is {getattr(settings, name)}; it must be at most 2^62")
     return settings
 
 
 @factory
-def repetitive_sparse_vector(
-    *, method: str = "jump", event: str = "pattern"
-) -> Mechanism:
+def repetitive_sparse_vector(*, method: str = "jump", event: str = "pattern") -> Mechanism:
     """Which queries f are above a threshold t? Answers top (f >= t - d) or bottom
     (f <= t), each confirmed by tau noisy Tests, until k' batches of Tests failed.
 
@@ -142,9 +135,7 @@ def repetitive_sparse_vector(
         }
 
     def sample(key, data, params) -> Answers:
-        state = selection_and_test.initialise(
-            stream.fold(key, _STATE_TAG), params["gamma"]
-        )
+        state = selection_and_test.initialise(stream.fold(key, _STATE_TAG), params["gamma"])
         run = _literal if method == "literal" else _jump
         return run(key, state, data, params, event == "pattern")
 
@@ -307,9 +298,7 @@ def _jump(key, state, data, params, pattern: bool) -> Answers:
         log_v = tau * selection_and_test.log_stay(state, query["v"])
         # One hash of three addresses: shorter to compile than three.
         drawn = noise.number(numbers, 3 * place.draw + jnp.arange(3))
-        first, second, third = (
-            noise.Ends(drawn.upper[i], drawn.t[i]) for i in range(3)
-        )
+        first, second, third = (noise.Ends(drawn.upper[i], drawn.t[i]) for i in range(3))
         # Queries in a row that pass their first batch of U.
         passes = _geometric(first, log_u)
         left = place.left.astype(passes.dtype)
@@ -335,7 +324,5 @@ def _jump(key, state, data, params, pattern: bool) -> Answers:
         used = passes + jnp.where(all_pass, 0, 1)
         return _move(data, place, used, place.draw + 1), answers
 
-    _, answers = lax.while_loop(
-        lambda carry: _go_on(data, *carry), one_failure, _start(data)
-    )
+    _, answers = lax.while_loop(lambda carry: _go_on(data, *carry), one_failure, _start(data))
     return answers

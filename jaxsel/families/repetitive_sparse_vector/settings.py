@@ -65,9 +65,7 @@ class Plan(NamedTuple):
     failures: float
 
 
-def plan(
-    wanted: float, queries: float, low_beta: float, low_delta: float = math.inf
-) -> Plan:
+def plan(wanted: float, queries: float, low_beta: float, low_delta: float = math.inf) -> Plan:
     """The plan at log(1/beta) and log(1/delta), which may be beyond all floats.
 
     Args:

@@ -20,9 +20,7 @@ def output_perturbation_scale(
     return multiplier * float(privacy.ridge_sensitivity(regularisation, records))
 
 
-def output_perturbation_regularisation(
-    records: int, epsilon: float, delta: float
-) -> float:
+def output_perturbation_regularisation(records: int, epsilon: float, delta: float) -> float:
     """The lambda >= 1 of least n s^2 + lambda, s the noise of output perturbation.
 
     n s^2 bounds what the noise adds to the sum of squared errors for rows of norm 1,
@@ -42,9 +40,7 @@ def output_perturbation_regularisation(
     return float(np.exp(minimise(cost, 0.0, math.log(1e4 * records))[0]))
 
 
-def balanced_regularisation(
-    records: int, dimension: int, epsilon: float, delta: float
-) -> float:
+def balanced_regularisation(records: int, dimension: int, epsilon: float, delta: float) -> float:
     """The lambda of OPS-Balanced (Wang 2018), for our tail t in place of log(2/delta).
 
     max{(C n/2)^(1/3), t^2/epsilon} with C = (d/2 + sqrt(d l) + l) t^2/e^2, l = log 20 and
@@ -64,9 +60,7 @@ def balanced_regularisation(
     return max(balance, tail**2 / epsilon)
 
 
-def balanced_precision(
-    regularisation: float, records: int, epsilon: float, delta: float
-) -> float:
+def balanced_precision(regularisation: float, records: int, epsilon: float, delta: float) -> float:
     """Largest precision for which posterior sampling is private on every data set.
 
     posterior_shift at leverage 1/lambda, with the residual 1 + ridge_norm_bound on the
@@ -79,8 +73,6 @@ def balanced_precision(
     tail = privacy.tail_of(delta)
     shift = float(privacy.posterior_shift(epsilon, tail, leverage))
     if shift <= 0.0:
-        check_interval(
-            "regularisation", regularisation, 0.5 * tail**2 / epsilon, math.inf
-        )
+        check_interval("regularisation", regularisation, 0.5 * tail**2 / epsilon, math.inf)
     residual = 1.0 + float(privacy.ridge_norm_bound(regularisation, records))
     return (shift / residual) ** 2 / leverage

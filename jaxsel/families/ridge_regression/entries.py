@@ -22,13 +22,9 @@ _SETTINGS: dict[str, Domain] = {
     "target": number("of each record", at_least=-1.0, at_most=1.0, default=1),
     "epsilon": number("of the whole", at_least=0.01, at_most=100.0, default=2),
     "delta": number("of the whole", above=0.0, at_most=LARGEST_RUN_DELTA, default=0.01),
-    "edges": numbers(
-        "bins of the released coefficient, increasing", default="0.3,0.6,0.9,1.2"
-    ),
+    "edges": numbers("bins of the released coefficient, increasing", default="0.3,0.6,0.9,1.2"),
 }
-_METHOD = choice(
-    ("literal", "law"), "how trials are drawn; see the guide", default="literal"
-)
+_METHOD = choice(("literal", "law"), "how trials are drawn; see the guide", default="literal")
 _ONE_MORE = (1.0, -1.0)
 # Away from unit records; there the two released bounds matter as well.
 _ELSEWHERE: Values = {
@@ -103,15 +99,27 @@ def _entry(
         params = params_of(values)
         why = "one more record, which contradicts all others"
         return tuple(
-            Pair(part, _data(values), _data(values, more=part), Relation.BASE, params,
-                 f"{why}, among those of {part}")
+            Pair(
+                part,
+                _data(values),
+                _data(values, more=part),
+                Relation.BASE,
+                params,
+                f"{why}, among those of {part}",
+            )
             for part in parts
-        )  # fmt: skip
+        )
 
     return MechanismEntry(
-        name, ids, summary, False, {**_SETTINGS, **settings, "method": _METHOD}, make,
-        make_pairs, elsewhere={**_ELSEWHERE, **elsewhere},
-    )  # fmt: skip
+        name,
+        ids,
+        summary,
+        False,
+        {**_SETTINGS, **settings, "method": _METHOD},
+        make,
+        make_pairs,
+        elsewhere={**_ELSEWHERE, **elsewhere},
+    )
 
 
 ENTRIES: tuple[MechanismEntry, ...] = (
@@ -126,8 +134,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
     _entry(
         "balanced_posterior_sampling",
         ("OPS-Balanced",),
-        "One posterior sample of ridge regression on the line, private for all data "
-        "(Wang 2018).",
+        "One posterior sample of ridge regression on the line, private for all data (Wang 2018).",
         {"regularisation": _regularisation(10.0)},
         elsewhere={"regularisation": 25},
     ),
@@ -146,15 +153,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "(Koskela, Redberg & Wang 2024, Section 6.1).",
         {
             "regularisations": numbers(
-                "lambda: what each run draws from", at_least=1e-3, at_most=1e9,
-                default="3,30",
+                "lambda: what each run draws from", at_least=1e-3, at_most=1e9, default="3,30"
             ),
             "mean": number("E[K]", above=1.0, at_most=1000.0, default=2),
-            "theorem": choice(
-                TUNING_THEOREMS, "what calibrates the runs", default="KRW-Cor6.2"
-            ),
+            "theorem": choice(TUNING_THEOREMS, "what calibrates the runs", default="KRW-Cor6.2"),
         },
         tuned=True,
         elsewhere={"regularisations": "2,50", "mean": 3, "theorem": "JX-Envelope"},
     ),
-)  # fmt: skip
+)

@@ -40,9 +40,7 @@ class Line(NamedTuple):
     records: int
 
 
-def pass_probability(
-    run: RunCalibration, eigenvalue: float, regularisation: float
-) -> float:
+def pass_probability(run: RunCalibration, eigenvalue: float, regularisation: float) -> float:
     """Exact probability that a run of OPS-PTR releases a sample, in any dimension.
 
     Args:
@@ -53,9 +51,7 @@ def pass_probability(
     return float(special.ndtr(-_least_passing(run, eigenvalue, regularisation)))
 
 
-def _least_passing(
-    run: RunCalibration, eigenvalue: float, regularisation: float
-) -> float:
+def _least_passing(run: RunCalibration, eigenvalue: float, regularisation: float) -> float:
     """The value of the first standard normal from which on a run passes."""
 
     def room(log_leverage: float) -> float:
@@ -116,15 +112,9 @@ def _precisions(
         if ends[1] > ends[0]:
             inner, mass = panels(ends, _WIDTH)
             mass = mass * np.exp(-0.5 * inner**2) / math.sqrt(2.0 * math.pi)
-        bounds = np.concatenate(
-            [[0.0], log_norm + spread * (inner + margin), [largest]]
-        )
-        share = np.concatenate(
-            [[special.ndtr(ends[0])], mass, [special.ndtr(-ends[1])]]
-        )
-        precision = privacy.posterior_precision(
-            run.sample_epsilon, run.tail, mu, np.exp(bounds)
-        )
+        bounds = np.concatenate([[0.0], log_norm + spread * (inner + margin), [largest]])
+        share = np.concatenate([[special.ndtr(ends[0])], mass, [special.ndtr(-ends[1])]])
+        precision = privacy.posterior_precision(run.sample_epsilon, run.tail, mu, np.exp(bounds))
         found.append(np.atleast_1d(precision))
         chances.append(weight * share)
     return np.concatenate(found), np.concatenate(chances)
@@ -193,9 +183,7 @@ def tuned_run_law(
         return np.append(np.zeros(edges.size + 1), 1.0)
     cells = np.linspace(min(widest), max(widest), _CELLS + 1)
     cuts = np.unique(np.concatenate([cells, edges]))
-    mass = np.mean(
-        [run_law(run, line, float(each), cuts)[:-1] for each in grid], axis=0
-    )
+    mass = np.mean([run_law(run, line, float(each), cuts)[:-1] for each in grid], axis=0)
     points = np.concatenate([cuts[:1], 0.5 * (cuts[1:] + cuts[:-1]), cuts[-1:]])
     place = np.searchsorted(edges, points, side="right")
     validation, deviation = scores
@@ -211,9 +199,7 @@ def tuned_run_law(
             better = np.minimum(np.append(0.0, np.cumsum(mass[order])), 1.0)
             best = np.diff(repetitions.pgf_gap(better))
             law[:-1] += (
-                first
-                * second
-                * np.bincount(place[order], weights=best, minlength=edges.size + 1)
+                first * second * np.bincount(place[order], weights=best, minlength=edges.size + 1)
             )
     law[-1] = max(0.0, 1.0 - float(law[:-1].sum()))
     return law

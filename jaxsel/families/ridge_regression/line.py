@@ -99,9 +99,7 @@ def binned_coefficient(release: str) -> Mechanism:
 def _tuned_law(problem: Ridge, prepared, params, edges: np.ndarray) -> np.ndarray:
     tuned, validation = params["calibration"], prepared["validation"]
     sums = laws.Line(
-        float(validation["square"][0, 0]),
-        float(problem.basis[0, 0] * validation["cross"][0]),
-        0,
+        float(validation["square"][0, 0]), float(problem.basis[0, 0] * validation["cross"][0]), 0
     )
     scores = (sums, float(validation["deviation"]))
     return laws.tuned_run_law(

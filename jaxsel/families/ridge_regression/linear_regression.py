@@ -12,13 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxsel.host.errors import (
-    InputError,
-    check_finite,
-    check_integer,
-    check_params,
-    check_positive,
-)
+from jaxsel.host.errors import InputError, check_finite, check_integer, check_params, check_positive
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import Mechanism, factory
 
@@ -65,9 +59,7 @@ class Ridge(NamedTuple):
         return self.moment / (self.eigenvalues + regularisation)
 
 
-def records_of(
-    data: Mapping[str, Any], prefix: str = ""
-) -> tuple[np.ndarray, np.ndarray]:
+def records_of(data: Mapping[str, Any], prefix: str = "") -> tuple[np.ndarray, np.ndarray]:
     """The checked features and targets of one part of the data.
 
     Raises:
@@ -99,9 +91,7 @@ def ridge_of(data: Mapping[str, Any], params: Mapping[str, Any]) -> Ridge:
     count = len(targets)
     records = check_integer("records", params.get("records", count), 1)
     if records < count:
-        raise InputError(
-            f"records is {records}; there are {count}, so give at least that"
-        )
+        raise InputError(f"records is {records}; there are {count}, so give at least that")
     eigenvalues, basis = np.linalg.eigh(features.T @ features)
     moment = basis.T @ (features.T @ targets)
     return Ridge(basis, np.maximum(eigenvalues, 0.0), moment, records)

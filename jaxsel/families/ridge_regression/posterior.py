@@ -209,21 +209,16 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
             )
         if tuned.repetitions.family != family:
             raise InputError(
-                f"the law of K is {tuned.repetitions.family}; this mechanism was made "
-                f"for {family}"
+                f"the law of K is {tuned.repetitions.family}; this mechanism was made for {family}"
             )
         problem = ridge_of(data, params)
-        prepared = _prepare_runs(
-            problem, _regularisations(params["regularisation"]), tuned.run
-        )
+        prepared = _prepare_runs(problem, _regularisations(params["regularisation"]), tuned.run)
         prepared["error"] = prepare_error(data, params, problem.basis)
         prepared["validation"] = _validation(data, problem.basis, tuned)
         return prepared, {"repetitions": sampling.prepare_count(tuned.repetitions)}
 
     def sample(key, data, params):
-        count = sampling.sample_count(
-            stream.fold(key, _COUNT_TAG), params["repetitions"]
-        )
+        count = sampling.sample_count(stream.fold(key, _COUNT_TAG), params["repetitions"])
         square, cross = _noisy_moments(stream.fold(key, _SCORE_TAG), data["validation"])
         choices = jnp.asarray(data["grid"]).shape[-1]
         d = cross.shape[-1]
@@ -238,9 +233,7 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
             loss = w @ (square @ w) - 2.0 * (cross @ w)
             better = passed & (loss < best[0])
             fresh = (loss, index, w)
-            return tuple(
-                jnp.where(better, a, b) for a, b in zip(fresh, best, strict=True)
-            )
+            return tuple(jnp.where(better, a, b) for a, b in zip(fresh, best, strict=True))
 
         start = (jnp.float64(jnp.inf), jnp.int32(choices), jnp.zeros(d))
         _, label, w = lanes.repeat(count, one, start)

@@ -122,9 +122,7 @@ def posterior_shift(
     return (2.0 * room / (t + np.sqrt(t**2 + 2.0 * room / (1.0 + mu))))[()]
 
 
-def leverage_bound(
-    regularisation: npt.ArrayLike, eigenvalue: npt.ArrayLike
-) -> np.ndarray:
+def leverage_bound(regularisation: npt.ArrayLike, eigenvalue: npt.ArrayLike) -> np.ndarray:
     """Largest leverage a record can have that a data set may gain or lose.
 
     1/(lambda + max(e - 1, 0)), where e bounds the least eigenvalue of X'X from below:
@@ -134,18 +132,12 @@ def leverage_bound(
       regularisation: lambda > 0.
       eigenvalue: e >= 0.
     """
-    lam, e = (
-        _positive("regularisation", regularisation),
-        _array("eigenvalue", eigenvalue),
-    )
+    lam, e = (_positive("regularisation", regularisation), _array("eigenvalue", eigenvalue))
     return (1.0 / (lam + np.maximum(e - 1.0, 0.0)))[()]
 
 
 def posterior_precision(
-    epsilon: npt.ArrayLike,
-    tail: npt.ArrayLike,
-    leverage: npt.ArrayLike,
-    residual: npt.ArrayLike,
+    epsilon: npt.ArrayLike, tail: npt.ArrayLike, leverage: npt.ArrayLike, residual: npt.ArrayLike
 ) -> np.ndarray:
     """Largest precision of a sample that is (epsilon, 2 Phi(-tail))-DP on one data set.
 
@@ -170,9 +162,7 @@ def posterior_precision(
 # --- The solution ---------------------------------------------------------------------
 
 
-def ridge_norm_bound(
-    regularisation: npt.ArrayLike, records: npt.ArrayLike
-) -> np.ndarray:
+def ridge_norm_bound(regularisation: npt.ArrayLike, records: npt.ArrayLike) -> np.ndarray:
     """Bound on |theta|: min(sqrt(n)/(2 sqrt(lambda)), n/lambda) for n records.
 
     The singular values s of X give factors s/(s^2 + lambda) <= 1/(2 sqrt(lambda)), and
@@ -182,9 +172,7 @@ def ridge_norm_bound(
     return np.minimum(0.5 * np.sqrt(n / lam), n / lam)[()]
 
 
-def ridge_sensitivity(
-    regularisation: npt.ArrayLike, records: npt.ArrayLike
-) -> np.ndarray:
+def ridge_sensitivity(regularisation: npt.ArrayLike, records: npt.ArrayLike) -> np.ndarray:
     """How far one record can move theta, on sets of at most n records.
 
     |H^-1 x| |r|/(1 + mu) <= sqrt(mu/lambda)/(1 + mu) (1 + R), with R = ridge_norm_bound
@@ -207,7 +195,5 @@ def log_norm_sensitivity(leverage: npt.ArrayLike) -> np.ndarray:
 
 def tail_of(delta: float) -> float:
     """The tail t with 2 Phi(-t) = delta, delta at most 2 Phi(-sqrt(2)) = 0.157."""
-    delta = check_interval(
-        "delta", delta, 0.0, 2.0 * special.ndtr(-LEAST_TAIL), high_open=False
-    )
+    delta = check_interval("delta", delta, 0.0, 2.0 * special.ndtr(-LEAST_TAIL), high_open=False)
     return max(-float(special.ndtri(0.5 * delta)), LEAST_TAIL)

@@ -56,9 +56,7 @@ def propose_test_release(
     Returns:
       (epsilon + epsilon_test, delta + delta_test + failure).
     """
-    failure = check_interval(
-        "failure", failure, 0.0, 1.0, low_open=False, high_open=False
-    )
+    failure = check_interval("failure", failure, 0.0, 1.0, low_open=False, high_open=False)
     return ApproximateGuarantee(
         release.epsilon + test.epsilon, min(1.0, release.delta + test.delta + failure)
     )
@@ -129,16 +127,17 @@ def run_guarantee(
     """
     scale = calibration.noise_multiplier / math.sqrt(2.0)
     tail = check_interval(
-        "sample_tail", sample_tail, ridge_posterior.LEAST_TAIL, calibration.tail,
-        low_open=False, high_open=False,
-    )  # fmt: skip
-    test = ApproximateGuarantee(gaussian_epsilon(test_delta, scale), test_delta)
-    shift = ridge_posterior.posterior_shift(
-        calibration.sample_epsilon, calibration.tail, 0.0
+        "sample_tail",
+        sample_tail,
+        ridge_posterior.LEAST_TAIL,
+        calibration.tail,
+        low_open=False,
+        high_open=False,
     )
+    test = ApproximateGuarantee(gaussian_epsilon(test_delta, scale), test_delta)
+    shift = ridge_posterior.posterior_shift(calibration.sample_epsilon, calibration.tail, 0.0)
     sample = ApproximateGuarantee(
-        float(ridge_posterior.posterior_epsilon(tail, 0.0, shift)),
-        2.0 * float(special.ndtr(-tail)),
+        float(ridge_posterior.posterior_epsilon(tail, 0.0, shift)), 2.0 * float(special.ndtr(-tail))
     )
     failure = 2.0 * float(special.ndtr(-calibration.margin))
     return propose_test_release(sample, test, failure)
@@ -155,9 +154,8 @@ def run_epsilon(calibration: RunCalibration, delta: float) -> float:
       An epsilon at which the run is (epsilon, delta)-DP, at most calibration.epsilon.
     """
     delta = check_interval(
-        "delta", delta, calibration.delta, LARGEST_RUN_DELTA,
-        low_open=False, high_open=False,
-    )  # fmt: skip
+        "delta", delta, calibration.delta, LARGEST_RUN_DELTA, low_open=False, high_open=False
+    )
     if delta == calibration.delta:
         return calibration.epsilon
     spare = delta - 2.0 * float(special.ndtr(-calibration.margin))
@@ -170,8 +168,9 @@ def run_epsilon(calibration: RunCalibration, delta: float) -> float:
         # What is stated at delta has parts that sum to no more.
         return found.epsilon if found.delta <= delta * (1.0 + 1e-12) else math.inf
 
-    found = optimize.minimize_scalar(at, bounds=(-4.0, 4.0), method="bounded",
-                                     options={"xatol": 1e-3})  # fmt: skip
+    found = optimize.minimize_scalar(
+        at, bounds=(-4.0, 4.0), method="bounded", options={"xatol": 1e-3}
+    )
     return min(float(found.fun), calibration.epsilon)  # type: ignore[attr-defined]
 
 
@@ -185,9 +184,7 @@ def _tail_profile(epsilon: np.ndarray, shift: float) -> np.ndarray:
     return 2.0 * np.where(epsilon < edge, special.ndtr(-least) - low, high)
 
 
-def run_profile(
-    calibration: RunCalibration,
-) -> Callable[[np.ndarray], np.ndarray]:
+def run_profile(calibration: RunCalibration) -> Callable[[np.ndarray], np.ndarray]:
     """A privacy profile of one run, sharper than Theorem 6.1.
 
     The steps compose: the sample's profile at epsilon less the loss of the bounds, on
@@ -203,9 +200,7 @@ def run_profile(
     """
     scale = math.sqrt(2.0) / calibration.noise_multiplier
     shift = float(
-        ridge_posterior.posterior_shift(
-            calibration.sample_epsilon, calibration.tail, 0.0
-        )
+        ridge_posterior.posterior_shift(calibration.sample_epsilon, calibration.tail, 0.0)
     )
     failing = 2.0 * float(special.ndtr(-calibration.margin))
     failing += 2.0 * float(special.ndtr(-calibration.tail))

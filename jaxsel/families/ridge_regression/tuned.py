@@ -20,10 +20,7 @@ from jaxsel.families.ridge_regression.settings import (
 )
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
-from jaxsel.families.tuning.bounds.random_stopping import (
-    hard_stop_approximate,
-    hard_stop_steps,
-)
+from jaxsel.families.tuning.bounds.random_stopping import hard_stop_approximate, hard_stop_steps
 from jaxsel.host.errors import InputError, check_choice, check_interval
 from jaxsel.repetitions import Repetitions, capped
 
@@ -82,9 +79,7 @@ def tuned_guarantee(
         found = envelope_epsilon(base_envelopes(base, repetitions), delta)
         return ApproximateGuarantee(found, delta)
     if theorem == "KRW-Cor5.4-sharp":
-        return ApproximateGuarantee(
-            3.0 * run.epsilon, float(repetitions.pgf_gap(run.delta))
-        )
+        return ApproximateGuarantee(3.0 * run.epsilon, float(repetitions.pgf_gap(run.delta)))
 
     def total(second_delta: float) -> float:
         first = run_epsilon(run, second_delta)
@@ -92,9 +87,8 @@ def tuned_guarantee(
 
     low, high = math.log(run.delta), math.log(LARGEST_RUN_DELTA)
     least = optimize.minimize_scalar(
-        lambda x: total(math.exp(x)), bounds=(low, high), method="bounded",
-        options={"xatol": 1e-2},
-    )  # fmt: skip
+        lambda x: total(math.exp(x)), bounds=(low, high), method="bounded", options={"xatol": 1e-2}
+    )
     best = min(float(least.fun), total(run.delta))  # type: ignore[attr-defined]
     return ApproximateGuarantee(best, repetitions.mean * run.delta)
 
@@ -146,9 +140,7 @@ def calibrate_tuned(
             break
         root /= 1.0 + over + 0.25 * _PRECISION
     else:
-        raise InputError(
-            f"epsilon is {epsilon:g}; {theorem} cannot give it at delta = {delta:g}"
-        )
+        raise InputError(f"epsilon is {epsilon:g}; {theorem} cannot give it at delta = {delta:g}")
     law = repetitions
     if theorem == "LT-Thm3.4":
         law = capped(law, hard_stop_steps(_gamma(law), 0.5 * delta))

@@ -20,9 +20,7 @@ from jaxsel.host.errors import check_positive
 from jaxsel.language.domains import number, positive, whole
 
 RUN_EPSILON = positive("epsilon_1 of one run", default=1)
-ANALYSIS_SHARE = number(
-    "of epsilon_1, for the analysis", above=0.0, below=1.0, default=0.8
-)
+ANALYSIS_SHARE = number("of epsilon_1, for the analysis", above=0.0, below=1.0, default=0.8)
 ITERATIONS = whole("of Lloyd's algorithm", at_least=1, at_most=100, default=3)
 
 
@@ -56,25 +54,16 @@ def covariance_sensitivity(dimension: int) -> float:
     return dimension + 1.0
 
 
-def _noise(
-    sensitivity: float, points: int, run_epsilon: float, share: float
-) -> AnalysisNoise:
+def _noise(sensitivity: float, points: int, run_epsilon: float, share: float) -> AnalysisNoise:
     epsilon = RUN_EPSILON.read("run_epsilon", run_epsilon)
     share = ANALYSIS_SHARE.read("analysis_share", share)
     points = int(check_positive("points", points))
     # The score is a mean of numbers in [0, 1].
-    return AnalysisNoise(
-        sensitivity / (share * epsilon), 1.0 / (points * (1.0 - share) * epsilon)
-    )
+    return AnalysisNoise(sensitivity / (share * epsilon), 1.0 / (points * (1.0 - share) * epsilon))
 
 
 def clustering_noise(
-    points: int,
-    dimension: int,
-    run_epsilon: float,
-    *,
-    iterations: int = 3,
-    share: float = 0.8,
+    points: int, dimension: int, run_epsilon: float, *, iterations: int = 3, share: float = 0.8
 ) -> AnalysisNoise:
     """Scales of a run of private k-means that is epsilon_1-DP by composition.
 

@@ -13,12 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.host.errors import (
-    InputError,
-    check_finite,
-    check_interval,
-    check_probability_vector,
-)
+from jaxsel.host.errors import InputError, check_finite, check_interval, check_probability_vector
 from jaxsel.repetitions import Repetitions
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -216,10 +211,7 @@ def _excess(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
 
 
 def released_delta(
-    first: NoisyCandidates,
-    second: NoisyCandidates,
-    repetitions: Repetitions,
-    epsilon: float,
+    first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions, epsilon: float
 ) -> float:
     """Privacy profile of the released (candidate, noisy score) at ``epsilon``.
 
@@ -229,10 +221,7 @@ def released_delta(
 
 
 def released_epsilon(
-    first: NoisyCandidates,
-    second: NoisyCandidates,
-    repetitions: Repetitions,
-    delta: float,
+    first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions, delta: float
 ) -> float:
     """Smallest epsilon >= 0 at which ``released_delta`` is at most ``delta``, below 50.
 
@@ -242,7 +231,5 @@ def released_epsilon(
     low, high = 0.0, 50.0
     while high - low > 1e-6:
         middle = 0.5 * (low + high)
-        low, high = (
-            (middle, high) if _excess(*masses, middle) > delta else (low, middle)
-        )
+        low, high = (middle, high) if _excess(*masses, middle) > delta else (low, middle)
     return low

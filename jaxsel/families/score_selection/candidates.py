@@ -28,9 +28,7 @@ def prepare_candidates(candidates: Any) -> dict[str, np.ndarray]:
       InputError: unless given ``NoisyCandidates``.
     """
     if not isinstance(candidates, NoisyCandidates):
-        raise InputError(
-            "the candidates must be NoisyCandidates; make them with noisy_candidates"
-        )
+        raise InputError("the candidates must be NoisyCandidates; make them with noisy_candidates")
     at_most = np.cumsum(candidates.weights)
     return {
         "scores": candidates.scores,

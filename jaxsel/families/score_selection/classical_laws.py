@@ -30,25 +30,16 @@ def check_each_positive(name: str, values: npt.ArrayLike, size: int) -> np.ndarr
     return np.broadcast_to(array, size)
 
 
-def exponential_law(
-    scores: npt.ArrayLike, sensitivity: float, epsilon: float
-) -> np.ndarray:
+def exponential_law(scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> np.ndarray:
     """Exponential mechanism: P(i) proportional to exp(epsilon q_i/(2 s))."""
     rate = check_positive("epsilon", epsilon) / 2.0
-    return special.softmax(
-        rate * check_scores(scores) / check_positive("sensitivity", sensitivity)
-    )
+    return special.softmax(rate * check_scores(scores) / check_positive("sensitivity", sensitivity))
 
 
-def exponential_loss(
-    candidates: int, sensitivity: float, epsilon: float, beta: float
-) -> float:
+def exponential_loss(candidates: int, sensitivity: float, epsilon: float, beta: float) -> float:
     """(2 s/epsilon) log(K/beta): its loss, except with probability beta."""
     return (
-        2.0
-        * sensitivity
-        / epsilon
-        * math.log(candidates / check_interval("beta", beta, 0.0, 1.0))
+        2.0 * sensitivity / epsilon * math.log(candidates / check_interval("beta", beta, 0.0, 1.0))
     )
 
 
@@ -105,10 +96,7 @@ def margin_law(
     scores = check_scores(scores)
     if scores.size < 2:
         raise InputError("scores must hold at least two numbers")
-    s, epsilon = (
-        check_positive("sensitivity", sensitivity),
-        check_positive("epsilon", epsilon),
-    )
+    s, epsilon = (check_positive("sensitivity", sensitivity), check_positive("epsilon", epsilon))
     delta = check_interval("delta", delta, 0.0, 0.5, high_open=False)
     second, first = np.partition(scores, -2)[-2:]
     need = -math.log(2.0 * delta) - epsilon * ((first - second) / (2.0 * s) - 1.0)
@@ -119,9 +107,7 @@ def margin_law(
     return law
 
 
-def margin_needed(
-    sensitivity: float, epsilon: float, delta: float, beta: float
-) -> float:
+def margin_needed(sensitivity: float, epsilon: float, delta: float, beta: float) -> float:
     """Lead at which A_dist releases the best candidate except with probability beta.
 
     2 s (1 + log(1/(4 delta beta))/epsilon), for beta <= 1/2: free of the number of

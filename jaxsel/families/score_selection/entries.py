@@ -8,15 +8,7 @@ import numpy as np
 from jaxsel.families.score_selection.classical_laws import check_each_positive
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Pair, Relation
-from jaxsel.language.domains import (
-    choice,
-    number,
-    numbers,
-    parsed,
-    positive,
-    probability,
-    whole,
-)
+from jaxsel.language.domains import choice, number, numbers, parsed, positive, probability, whole
 from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 from jaxsel.language.utility import by_scores
 
@@ -24,9 +16,7 @@ _ROW = numbers("one list")
 
 _SCORES = numbers("the candidates' scores", default="2,1,0")
 _EPSILON = positive("of the whole selection", default=1)
-_BETA = probability(
-    "allowed failure probability; sets the stopping probability", default=0.2
-)
+_BETA = probability("allowed failure probability; sets the stopping probability", default=0.2)
 _DELTA = probability("of the whole selection", default=1e-3)
 _SENSITIVITY = positive("how much a score may change", default=1)
 _SENSITIVITIES = numbers(
@@ -63,19 +53,30 @@ def _score_pairs(moves, params: dict[str, Any], far: float) -> tuple[Pair, ...]:
     behind = np.where(first, -far, 0.0)
     return (
         Pair(
-            "opposed", behind + np.where(first, moves, 0.0),
-            behind + np.where(first, 0.0, moves), Relation.GENERAL, params,
+            "opposed",
+            behind + np.where(first, moves, 0.0),
+            behind + np.where(first, 0.0, moves),
+            Relation.GENERAL,
+            params,
             "one candidate, behind, falls while all others rise",
         ),
         Pair(
-            "halves", np.where(half, moves, 0.0), np.where(half, 0.0, moves),
-            Relation.GENERAL, params, "half of the candidates fall while half rise",
+            "halves",
+            np.where(half, moves, 0.0),
+            np.where(half, 0.0, moves),
+            Relation.GENERAL,
+            params,
+            "half of the candidates fall while half rise",
         ),
         Pair(
-            "one-alone", behind + np.where(first, moves, 0.0), behind,
-            Relation.MONOTONE, params, "one candidate, behind, moves",
+            "one-alone",
+            behind + np.where(first, moves, 0.0),
+            behind,
+            Relation.MONOTONE,
+            params,
+            "one candidate, behind, moves",
         ),
-    )  # fmt: skip
+    )
 
 
 def _selection_pairs(params_of: Callable[[Values], dict[str, Any]], *names: str):
@@ -123,9 +124,7 @@ def _make_exponential(values: Values) -> Built:
 
 
 def _make_generalised(values: Values) -> Built:
-    from jaxsel.families.score_selection.selections import (
-        selection_generalised_exponential,
-    )
+    from jaxsel.families.score_selection.selections import selection_generalised_exponential
 
     mechanism = selection_generalised_exponential(method=values["method"])
     return Built(mechanism, values["scores"], _generalised_params(values))
@@ -166,14 +165,22 @@ def _smooth_pairs(values: Values) -> tuple[Pair, ...]:
     down[0, middle] = split[-1]
     return (
         Pair(
-            "opposed", up, down, Relation.GENERAL, params,
+            "opposed",
+            up,
+            down,
+            Relation.GENERAL,
+            params,
             "one column: the first list's median jumps up, all others' jump down",
         ),
         Pair(
-            "together", table, up, Relation.GENERAL, params,
+            "together",
+            table,
+            up,
+            Relation.GENERAL,
+            params,
             "one column: all medians but the first list's jump up",
         ),
-    )  # fmt: skip
+    )
 
 
 # --- Learners -------------------------------------------------------------------------
@@ -207,16 +214,22 @@ def _validation_pairs(values: Values) -> tuple[Pair, ...]:
     move = params["sensitivity"] * np.where(np.arange(scores.size) == 0, 1.0, -1.0)
     return (
         Pair(
-            "training", _learners(values, good=truth, scores=scores),
-            _learners(values, good=1.0 - truth, scores=scores), Relation.BASE, params,
+            "training",
+            _learners(values, good=truth, scores=scores),
+            _learners(values, good=1.0 - truth, scores=scores),
+            Relation.BASE,
+            params,
             "every learner's randomised response sees the other bit",
         ),
         Pair(
-            "validation", _learners(values, good=truth, scores=scores),
-            _learners(values, good=truth, scores=scores + move), Relation.BASE, params,
+            "validation",
+            _learners(values, good=truth, scores=scores),
+            _learners(values, good=truth, scores=scores + move),
+            Relation.BASE,
+            params,
             "the first model gains one validation example, the other loses one",
         ),
-    )  # fmt: skip
+    )
 
 
 def _validation_guarantee(values: Values, pair: Pair) -> Guarantee:
@@ -228,9 +241,7 @@ def _validation_guarantee(values: Values, pair: Pair) -> Guarantee:
 
 
 def _make_classical_generalised(values: Values) -> Built:
-    from jaxsel.families.score_selection.classical import (
-        generalised_exponential_mechanism,
-    )
+    from jaxsel.families.score_selection.classical import generalised_exponential_mechanism
 
     mechanism = generalised_exponential_mechanism(method=values["method"])
     return Built(mechanism, values["scores"], _generalised_params(values))
@@ -254,14 +265,22 @@ def _lead_pairs(values: Values) -> tuple[Pair, ...]:
     ahead = np.where(first, lead, 0.0)
     return (
         Pair(
-            "lead", ahead, ahead - 2.0 * s * np.where(first, 0.5, 0.0) + s * rest,
-            Relation.GENERAL, params, "a lead that matters shrinks by twice s",
+            "lead",
+            ahead,
+            ahead - 2.0 * s * np.where(first, 0.5, 0.0) + s * rest,
+            Relation.GENERAL,
+            params,
+            "a lead that matters shrinks by twice s",
         ),
         Pair(
-            "best", s * first, s * rest, Relation.GENERAL, params,
+            "best",
+            s * first,
+            s * rest,
+            Relation.GENERAL,
+            params,
             "another candidate becomes the best",
         ),
-    )  # fmt: skip
+    )
 
 
 ENTRIES: tuple[MechanismEntry, ...] = (
@@ -272,39 +291,34 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "(Liu & Talwar 2019, Theorem 5.2).",
         False,
         {
-            "scores": _SCORES, "sensitivity": _SENSITIVITY, "epsilon": _EPSILON,
-            "beta": _BETA, "method": _METHOD,
+            "scores": _SCORES,
+            "sensitivity": _SENSITIVITY,
+            "epsilon": _EPSILON,
+            "beta": _BETA,
+            "method": _METHOD,
         },
         _make_exponential,
         _selection_pairs(_exponential_params, "opposed", "one-alone"),
         _pure("LT-Thm5.2-exponential-privacy"),
-        elsewhere={
-            "scores": "1,1,0.5",
-            "sensitivity": 1.5,
-            "epsilon": 0.7,
-            "beta": 0.35,
-        },
+        elsewhere={"scores": "1,1,0.5", "sensitivity": 1.5, "epsilon": 0.7, "beta": 0.35},
         utility=by_scores,
     ),
     MechanismEntry(
         "selection_generalised_exponential",
         ("LT-Thm5.2-GEM",),
-        "The same for scores of different sensitivities "
-        "(Liu & Talwar 2019, Theorem 5.2).",
+        "The same for scores of different sensitivities (Liu & Talwar 2019, Theorem 5.2).",
         False,
         {
-            "scores": _SCORES, "sensitivities": _SENSITIVITIES, "epsilon": _EPSILON,
-            "beta": _BETA, "method": _METHOD,
+            "scores": _SCORES,
+            "sensitivities": _SENSITIVITIES,
+            "epsilon": _EPSILON,
+            "beta": _BETA,
+            "method": _METHOD,
         },
         _make_generalised,
         _selection_pairs(_generalised_params, "opposed", "one-alone"),
         _pure("LT-Thm5.2-generalised-privacy"),
-        elsewhere={
-            "scores": "1,1,0.5",
-            "sensitivities": "2,1,0.5",
-            "epsilon": 0.7,
-            "beta": 0.35,
-        },
+        elsewhere={"scores": "1,1,0.5", "sensitivities": "2,1,0.5", "epsilon": 0.7, "beta": 0.35},
         utility=by_scores,
     ),
     MechanismEntry(
@@ -314,8 +328,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "that leads by a margin (Liu & Talwar 2019, Theorem 5.2).",
         False,
         {
-            "scores": _SCORES, "sensitivity": _SENSITIVITY, "epsilon": _EPSILON,
-            "delta": _DELTA, "beta": _BETA, "method": _METHOD,
+            "scores": _SCORES,
+            "sensitivity": _SENSITIVITY,
+            "epsilon": _EPSILON,
+            "delta": _DELTA,
+            "beta": _BETA,
+            "method": _METHOD,
         },
         _make_margin,
         _selection_pairs(_margin_params, "opposed", "halves"),
@@ -342,7 +360,10 @@ ENTRIES: tuple[MechanismEntry, ...] = (
                 default="0,4,5,5,6,9,9/1,2,4,4,4,6,8/0,2,3,3,3,3,7",
             ),
             "high": positive("largest value in a list; the least is 0", default=10),
-            "epsilon": _EPSILON, "delta": _DELTA, "beta": _BETA, "method": _METHOD,
+            "epsilon": _EPSILON,
+            "delta": _DELTA,
+            "beta": _BETA,
+            "method": _METHOD,
         },
         _make_smooth,
         _smooth_pairs,
@@ -362,22 +383,14 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         False,
         {
             "learners": whole(
-                "how many learners, each of two models",
-                at_least=1, at_most=1000, default=3,
+                "how many learners, each of two models", at_least=1, at_most=1000, default=3
             ),
-            "learner_epsilon": positive(
-                "of one learner, for the training set", default=0.5
-            ),
+            "learner_epsilon": positive("of one learner, for the training set", default=0.5),
             "scores": numbers(
-                "validation scores of the good and of the bad model",
-                size=2, default="8,2",
+                "validation scores of the good and of the bad model", size=2, default="8,2"
             ),
-            "sensitivity": positive(
-                "how much one validation example changes a score", default=1
-            ),
-            "epsilon": positive(
-                "of one noisy score, for the validation set", default=0.5
-            ),
+            "sensitivity": positive("how much one validation example changes a score", default=1),
+            "epsilon": positive("of one noisy score, for the validation set", default=0.5),
             "gamma": probability("of stopping after a run", default=0.1),
             "method": _METHOD,
         },
@@ -399,21 +412,16 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "(Raskhodnikova & Smith 2016).",
         False,
         {
-            "scores": _SCORES, "sensitivities": _SENSITIVITIES, "epsilon": _EPSILON,
+            "scores": _SCORES,
+            "sensitivities": _SENSITIVITIES,
+            "epsilon": _EPSILON,
             "beta": _BETA,
-            "method": choice(
-                ("race", "literal", "law"), "how trials are drawn", default="race"
-            ),
+            "method": choice(("race", "literal", "law"), "how trials are drawn", default="race"),
         },
         _make_classical_generalised,
         _selection_pairs(_generalised_params, "opposed", "one-alone"),
         _pure("RS-GEM-privacy"),
-        elsewhere={
-            "scores": "1,1,0.5",
-            "sensitivities": "2,1,0.5",
-            "epsilon": 0.7,
-            "beta": 0.35,
-        },
+        elsewhere={"scores": "1,1,0.5", "sensitivities": "2,1,0.5", "epsilon": 0.7, "beta": 0.35},
         utility=by_scores,
     ),
     MechanismEntry(
@@ -424,20 +432,14 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         False,
         {
             "scores": numbers("the candidates' scores", size=2, default="20,1,0"),
-            "sensitivity": _SENSITIVITY, "epsilon": _EPSILON,
+            "sensitivity": _SENSITIVITY,
+            "epsilon": _EPSILON,
             "delta": number("of the whole", above=0.0, at_most=0.5, default=1e-3),
-            "method": choice(
-                ("literal", "law"), "how trials are drawn", default="literal"
-            ),
+            "method": choice(("literal", "law"), "how trials are drawn", default="literal"),
         },
         _make_classical_margin,
         _lead_pairs,
-        elsewhere={
-            "scores": "9,9,4",
-            "sensitivity": 1.5,
-            "epsilon": 0.7,
-            "delta": 0.01,
-        },
+        elsewhere={"scores": "9,9,4", "sensitivity": 1.5, "epsilon": 0.7, "delta": 0.01},
         utility=by_scores,
     ),
-)  # fmt: skip
+)

@@ -13,10 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxsel.families.score_selection.analysis_settings import (
-    clustering_noise,
-    component_noise,
-)
+from jaxsel.families.score_selection.analysis_settings import clustering_noise, component_noise
 from jaxsel.families.tuning.bases import Base, Draw
 from jaxsel.host.errors import InputError, check_finite, check_params
 from jaxsel.kernel import noise, stream
@@ -45,9 +42,9 @@ def cluster_statistics(
 ) -> Float[Array, "k d+1"]:
     """Number and sum of the points nearest to each centre: what an iteration releases."""
     nearest = jnp.argmin(_squares(points, centres), axis=1).astype(jnp.int32)
-    member = (
-        nearest[:, None] == jnp.arange(centres.shape[0], dtype=jnp.int32)[None, :]
-    ).astype(points.dtype)
+    member = (nearest[:, None] == jnp.arange(centres.shape[0], dtype=jnp.int32)[None, :]).astype(
+        points.dtype
+    )
     return jnp.concatenate([member.sum(axis=0)[:, None], member.T @ points], axis=1)
 
 
@@ -97,9 +94,7 @@ def _components(key: stream.Key, size: Array, data: Any, params: Any) -> Array:
     released = component_statistics(points)
     noises = _laplace(stream.fold(key, _NOISE_TAG), released.shape)
     released = released + params["analysis_scale"] * noises
-    upper = (
-        jnp.zeros((dimension, dimension)).at[np.triu_indices(dimension)].set(released)
-    )
+    upper = jnp.zeros((dimension, dimension)).at[np.triu_indices(dimension)].set(released)
     _, vectors = jnp.linalg.eigh(upper + upper.T - jnp.diag(jnp.diag(upper)))
     # The largest eigenvalues come last.
     used = jnp.arange(dimension, dtype=jnp.int32) >= dimension - size
@@ -153,9 +148,7 @@ def _base(
         _, sizes, bins = checked(data, params)
         if bins == 1:
             return tuple(f"size {i + 1}" for i in range(sizes))
-        return tuple(
-            f"size {i + 1} loss {b}/{bins}" for i in range(sizes) for b in range(bins)
-        )
+        return tuple(f"size {i + 1} loss {b}/{bins}" for i in range(sizes) for b in range(bins))
 
     def unknown(*given: Any) -> Any:
         del given

@@ -104,9 +104,7 @@ def _smooth(data, params) -> ScoreSelection:
     if table.ndim != 2:
         raise InputError("lists must be a table with one row a candidate")
     eta = smooth_selection_smoothness(len(table), epsilon, delta, beta)
-    bounds = [
-        smooth_sensitivity.median_smooth_sensitivity(row, high, eta) for row in table
-    ]
+    bounds = [smooth_sensitivity.median_smooth_sensitivity(row, high, eta) for row in table]
     medians = [smooth_sensitivity.median(row) for row in table]
     return smooth_selection(medians, bounds, epsilon, beta)
 
@@ -139,9 +137,7 @@ def _validation(data, params) -> ScoreSelection:
 def _learners_and_models(data, params) -> tuple[str, ...]:
     del params
     learners, models = np.shape(data["model_laws"])
-    return tuple(
-        f"learner {i} model {m}" for i in range(learners) for m in range(models)
-    )
+    return tuple(f"learner {i} model {m}" for i in range(learners) for m in range(models))
 
 
 @factory

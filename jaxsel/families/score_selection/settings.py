@@ -13,14 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.families.score_selection.candidate_laws import (
-    NoisyCandidates,
-    noisy_candidates,
-)
-from jaxsel.families.score_selection.classical_laws import (
-    check_each_positive,
-    check_scores,
-)
+from jaxsel.families.score_selection.candidate_laws import NoisyCandidates, noisy_candidates
+from jaxsel.families.score_selection.classical_laws import check_each_positive, check_scores
 from jaxsel.host.errors import InputError, check_finite, check_interval, check_positive
 
 _PER_RUN = 3.0  # random stopping triples epsilon
@@ -54,9 +48,7 @@ def exponential_selection(
     scores = check_scores(scores)
     s = check_positive("sensitivity", sensitivity)
     scale = _PER_RUN * s / check_positive("epsilon", epsilon)
-    return ScoreSelection(
-        noisy_candidates(scores, scale), stopping_for(scores.size, beta)
-    )
+    return ScoreSelection(noisy_candidates(scores, scale), stopping_for(scores.size, beta))
 
 
 def _shift(candidates: int, beta: float, sharp: bool) -> float:
@@ -124,11 +116,7 @@ def _support(gamma: float, delta: float) -> float:
 
 
 def margin_selection(
-    scores: npt.ArrayLike,
-    sensitivity: float,
-    epsilon: float,
-    delta: float,
-    beta: float,
+    scores: npt.ArrayLike, sensitivity: float, epsilon: float, delta: float, beta: float
 ) -> ScoreSelection:
     """Third part, corrected (LT-E17): truncated Laplace noise; (epsilon, delta)-DP.
 
@@ -139,16 +127,12 @@ def margin_selection(
         hold.
     """
     scores = check_scores(scores)
-    s, epsilon = (
-        check_positive("sensitivity", sensitivity),
-        check_positive("epsilon", epsilon),
-    )
+    s, epsilon = (check_positive("sensitivity", sensitivity), check_positive("epsilon", epsilon))
     gamma = stopping_for(scores.size, beta)
     delta = check_interval("delta", delta, 0.0, 1.0)
     if epsilon > _PER_RUN * math.log1p(2.0 * (1.0 - gamma * delta)):
         raise InputError(
-            f"epsilon is {epsilon:g}; e^(epsilon/3) - 1 must be at most 2 (1 - gamma "
-            "delta)"
+            f"epsilon is {epsilon:g}; e^(epsilon/3) - 1 must be at most 2 (1 - gamma delta)"
         )
     candidates = noisy_candidates(
         scores, _PER_RUN * s / epsilon, noise_bound=_support(gamma, delta)
@@ -181,10 +165,7 @@ def smooth_selection_smoothness(
 
 
 def smooth_selection(
-    scores: npt.ArrayLike,
-    smooth_sensitivities: npt.ArrayLike,
-    epsilon: float,
-    beta: float,
+    scores: npt.ArrayLike, smooth_sensitivities: npt.ArrayLike, epsilon: float, beta: float
 ) -> ScoreSelection:
     """Fourth part: eta-smooth bounds S_i on the sensitivities; (epsilon, delta)-DP.
 
@@ -193,26 +174,19 @@ def smooth_selection(
     smooth_selection_smoothness(K, epsilon, delta, beta).
     """
     scores = check_scores(scores)
-    bounds = check_each_positive(
-        "smooth_sensitivities", smooth_sensitivities, scores.size
-    )
+    bounds = check_each_positive("smooth_sensitivities", smooth_sensitivities, scores.size)
     scales = 4.0 * _PER_RUN * bounds / check_positive("epsilon", epsilon)
     return _shifted(scores, scales, beta)
 
 
 def smooth_selection_loss(
-    scores: npt.ArrayLike,
-    smooth_sensitivities: npt.ArrayLike,
-    epsilon: float,
-    beta: float,
+    scores: npt.ArrayLike, smooth_sensitivities: npt.ArrayLike, epsilon: float, beta: float
 ) -> float:
     """Least q* - q_j + (24 S_j/epsilon) log(K/beta) over j.
 
     The released candidate loses no more, except with probability beta (1 + 1/K).
     """
-    bounds = check_each_positive(
-        "smooth_sensitivities", smooth_sensitivities, np.size(scores)
-    )
+    bounds = check_each_positive("smooth_sensitivities", smooth_sensitivities, np.size(scores))
     return generalised_selection_loss(scores, 4.0 * bounds, epsilon, beta)
 
 

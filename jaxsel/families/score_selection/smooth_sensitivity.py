@@ -31,9 +31,7 @@ def _padded(values: np.ndarray, high: float, reach: int) -> tuple[np.ndarray, in
     return padded, reach + (values.size - 1) // 2
 
 
-def median_smooth_sensitivity(
-    values: npt.ArrayLike, high: float, smoothness: float
-) -> float:
+def median_smooth_sensitivity(values: npt.ArrayLike, high: float, smoothness: float) -> float:
     """max over k of e^(-eta k) times the local sensitivity at distance k.
 
     The least eta-smooth bound: at least the local sensitivity, and changing by at most

@@ -65,12 +65,7 @@ def candidate_stopping(
         return FiniteLaw(chosen, labels(data, params))
 
     return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=selected,
-        labels=labels,
-        law=law,
-        resolution=2.0**-53,
+        prepare=prepare, sample=sample, event=selected, labels=labels, law=law, resolution=2.0**-53
     )
 
 

@@ -10,9 +10,7 @@ from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.host.errors import check_integer, check_interval, check_positive
 
 
-def interaction_epsilon(
-    epsilon: float, gamma: float, selections: int = 0, tops: int = 0
-) -> float:
+def interaction_epsilon(epsilon: float, gamma: float, selections: int = 0, tops: int = 0) -> float:
     """(2 c1 + 2 c2 + gamma) epsilon: c1 Selections, and Tests until c2 tops.
 
     Interleaved in any adaptive order: Theorems 1 and 2 and the remark after them; all
@@ -43,9 +41,7 @@ def known_chance_epsilon(epsilon: float, tops: int, delta: float) -> float:
 
     Pure privacy there is none: bottoms alone tell the sides apart.
     """
-    return renyi_to_epsilon(
-        lambda order: tops * known_chance_rate(order, epsilon), delta
-    ).epsilon
+    return renyi_to_epsilon(lambda order: tops * known_chance_rate(order, epsilon), delta).epsilon
 
 
 def tests_epsilon(epsilon: float, gamma: float, tops: int, delta: float) -> float:
@@ -62,14 +58,10 @@ def tests_epsilon(epsilon: float, gamma: float, tops: int, delta: float) -> floa
     """
     tops = check_integer("tops", tops, 1)
     pure = interaction_epsilon(epsilon, gamma, tops=tops)
-    return (
-        min(pure, known_chance_epsilon(epsilon, tops, delta)) if delta > 0.0 else pure
-    )
+    return min(pure, known_chance_epsilon(epsilon, tops, delta)) if delta > 0.0 else pure
 
 
-def tests_epsilon_simple(
-    epsilon: float, gamma: float, tops: int, delta: float
-) -> float:
+def tests_epsilon_simple(epsilon: float, gamma: float, tops: int, delta: float) -> float:
     """``tests_epsilon`` with tests_renyi_rate and the plain conversion from Renyi."""
     tops = check_integer("tops", tops, 1)
     delta = check_interval("delta", delta, 0.0, 1.0)

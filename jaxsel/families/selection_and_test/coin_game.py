@@ -7,18 +7,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel.families.selection_and_test.coin_game_laws import (
-    coin_rows,
-    game_bits_law,
-    game_law,
-)
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_integer,
-    check_params,
-)
+from jaxsel.families.selection_and_test.coin_game_laws import coin_rows, game_bits_law, game_law
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer, check_params
 from jaxsel.kernel import look_up, noise
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
@@ -74,8 +64,7 @@ def coin_game(*, method: str = "jump", event: str = "place") -> Mechanism:
         rows = coin_rows(biases, ones if biases.ndim == 2 else 1)
         if event == "bits" and rows.shape[1] > MOST_BITS:
             raise InputError(
-                f"there are {rows.shape[1]} coins; bits are told apart of at most "
-                f"{MOST_BITS}"
+                f"there are {rows.shape[1]} coins; bits are told apart of at most {MOST_BITS}"
             )
         # With fewer coins than that the game never ends, whatever the number.
         return rows, min(ones, rows.shape[1] + 1)

@@ -45,9 +45,7 @@ def game_renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
     ones, coins = p.shape
     moment = np.zeros(ones + 1)  # logarithm, by recursion from the last coin
     for coin in range(coins - 1, -1, -1):
-        moment[:ones] = np.logaddexp(
-            up[:, coin] + moment[1:], down[:, coin] + moment[:ones]
-        )
+        moment[:ones] = np.logaddexp(up[:, coin] + moment[1:], down[:, coin] + moment[:ones])
     return float(moment[0]) / (order - 1.0)
 
 

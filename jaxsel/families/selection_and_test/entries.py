@@ -8,14 +8,7 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Pair, Relation
 from jaxsel.language.domains import choice, number, numbers, probability, whole
-from jaxsel.language.entry import (
-    Built,
-    Guarantee,
-    MechanismEntry,
-    Values,
-    guarantee,
-    no_guarantee,
-)
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee, no_guarantee
 
 _CALLED = "epsilon of every mechanism that is called, on the pairs"
 _TOP = "chance of the best outcome, on the first side"
@@ -27,12 +20,7 @@ _CANDIDATES = {
     "top": probability(_TOP, default=0.2),
     "middle": probability(_MIDDLE, default=0.002),
 }
-_GAMMA = number(
-    "exponent of the law of p, P[p <= x] = x^gamma",
-    above=0.0,
-    at_most=1e6,
-    default=1,
-)
+_GAMMA = number("exponent of the law of p, P[p <= x] = x^gamma", above=0.0, at_most=1e6, default=1)
 _METHOD = choice(("literal", "shortcut", "law"), "see the guide", default="shortcut")
 
 
@@ -91,10 +79,7 @@ def _selection_pairs(values: Values) -> tuple[Pair, ...]:
 
 def _selection_guarantee(values: Values, pair: Pair) -> Guarantee:
     return guarantee(
-        "CL-Thm1-calls",
-        epsilon=values["epsilon"],
-        gamma=values["gamma"],
-        calls=len(pair.data),
+        "CL-Thm1-calls", epsilon=values["epsilon"], gamma=values["gamma"], calls=len(pair.data)
     )
 
 
@@ -200,11 +185,7 @@ def _game_pairs(values: Values) -> tuple[Pair, ...]:
     share = 1.0 / (1.0 + math.exp(-epsilon))
     for name, p, why in (
         ("randomised-response", [share], "the largest favoured divergence"),
-        (
-            "small",
-            values["biases"],
-            "the reverse divergence grows with the number of coins",
-        ),
+        ("small", values["biases"], "the reverse divergence grows with the number of coins"),
     ):
         p = np.resize(p, values["coins"])
         if values["adaptive"] == "yes":
@@ -226,9 +207,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             **_CANDIDATES,
             "gamma": _GAMMA,
             "rounds": _rounds("potential runs of each candidate (tau)", 20),
-            "candidates": whole(
-                "how many candidates (k)", at_least=1, at_most=1000, default=2
-            ),
+            "candidates": whole("how many candidates (k)", at_least=1, at_most=1000, default=2),
             "method": _METHOD,
         },
         _make_selections,
@@ -275,9 +254,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         False,
         {
             "epsilon": _CANDIDATES["epsilon"],
-            "quiet": probability(
-                "chance of top in the first tests, on one side", default=0.2
-            ),
+            "quiet": probability("chance of top in the first tests, on one side", default=0.2),
             "gamma": _GAMMA,
             "bottoms": _rounds("how many first tests (n)", 20),
             "tops": whole(
@@ -309,13 +286,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_interleaved,
         _interleaved_pairs,
         _interleaved_guarantee,
-        elsewhere={
-            "epsilon": 0.7,
-            "top": 0.3,
-            "middle": 0.05,
-            "gamma": 0.6,
-            "rounds": 6,
-        },
+        elsewhere={"epsilon": 0.7, "top": 0.3, "middle": 0.05, "gamma": 0.6, "rounds": 6},
     ),
     MechanismEntry(
         "coin_game",
@@ -330,23 +301,17 @@ ENTRIES: tuple[MechanismEntry, ...] = (
                 at_most=1.0,
                 default="0.05,0.1",
             ),
-            "coins": whole(
-                "how many coins there are", at_least=1, at_most=10_000, default=12
-            ),
+            "coins": whole("how many coins there are", at_least=1, at_most=10_000, default=12),
             "ones": whole("how many ones end the game (k)", at_least=1, default=2),
             "adaptive": choice(
-                ("no", "yes"),
-                "yes: each 1 moves the list of biases on by one",
-                default="no",
+                ("no", "yes"), "yes: each 1 moves the list of biases on by one", default="no"
             ),
             "event": choice(
                 ("place", "bits"),
                 "place: the coin at which it ends; bits: every coin, of at most 12",
                 default="place",
             ),
-            "method": choice(
-                ("literal", "jump", "law"), "see the guide", default="jump"
-            ),
+            "method": choice(("literal", "jump", "law"), "see the guide", default="jump"),
         },
         _make_game,
         _game_pairs,

@@ -16,12 +16,7 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.quadrature import panels
-from jaxsel.host.errors import (
-    InputError,
-    check_integer,
-    check_positive,
-    check_probability_vector,
-)
+from jaxsel.host.errors import InputError, check_integer, check_positive, check_probability_vector
 
 Choose = Callable[[tuple], Any]
 
@@ -52,9 +47,7 @@ def prior(gamma: float, scale: float = 1.0, power: float = 0.0) -> Prior:
     end = math.log1p(scale / gamma) + 40.0 / gamma + 3.0
     width = min(1.0, 6.0 / (gamma + power))
     if end / width > 20_000:
-        raise InputError(
-            f"gamma is {gamma:g}; the exact law needs a gamma nearer to 1 than this"
-        )
+        raise InputError(f"gamma is {gamma:g}; the exact law needs a gamma nearer to 1 than this")
     nodes, steps = panels([0.0, end], width)
     weights = steps * gamma * np.exp(-gamma * nodes)
     return Prior(np.exp(-nodes), -np.expm1(-nodes), weights / weights.sum())
@@ -181,9 +174,7 @@ def transcript_law(
         float(np.sum(call.rounds)) if isinstance(call, SelectionCall) else call.count
         for call in calls
     )
-    power = sum(
-        1 if isinstance(call, SelectionCall) else call.stop for call in calls
-    )  # fmt: skip
+    power = sum(1 if isinstance(call, SelectionCall) else call.stop for call in calls)
     nodes = prior(gamma, scale, power)
     sizes = [
         call.laws.shape[2] + 1 if isinstance(call, SelectionCall) else call.stop + 1
@@ -246,9 +237,7 @@ def repeated_selection_law(
     with np.errstate(divide="ignore"):
         log_table = np.maximum(np.log(table), -1e30)
     size = table.shape[0]
-    chosen = np.array(
-        list(itertools.combinations_with_replacement(range(size), calls)), dtype=int
-    )
+    chosen = np.array(list(itertools.combinations_with_replacement(range(size), calls)), dtype=int)
     counts = np.stack([(chosen == i).sum(axis=1) for i in range(size)], axis=1)
     orders = special.gammaln(calls + 1.0) - special.gammaln(counts + 1.0).sum(axis=1)
     found = [

@@ -84,17 +84,14 @@ class _Program(NamedTuple):
     @property
     def sizes(self) -> tuple[int, ...]:
         return tuple(
-            c.laws.shape[2] + 1 if isinstance(c, SelectionCall) else c.stop + 1
-            for c in self.calls
+            c.laws.shape[2] + 1 if isinstance(c, SelectionCall) else c.stop + 1 for c in self.calls
         )
 
 
 def _count(number: int, rounds) -> int:
     count = check_integer(f"rounds of call {number}", rounds, 1)
     if count > _MAX_ROUNDS:
-        raise InputError(
-            f"rounds of call {number} is {count}; at most 2^31 - 1 are made"
-        )
+        raise InputError(f"rounds of call {number} is {count}; at most 2^31 - 1 are made")
     return count
 
 
@@ -113,9 +110,7 @@ def _selection(number: int, data, rounds) -> SelectionCall:
 def _tests(number: int, data, rounds, stop: int) -> RowOfTests:
     tops = np.atleast_1d(check_finite(f"the top chance of call {number}", data))
     if tops.ndim != 1 or np.any((tops < 0.0) | (tops > 1.0)):
-        raise InputError(
-            f"call {number} is a row of tests; its chance must be in [0, 1]"
-        )
+        raise InputError(f"call {number} is a row of tests; its chance must be in [0, 1]")
     return RowOfTests(tops, _count(number, rounds), stop)
 
 
@@ -163,9 +158,7 @@ def program(
         check_params(params, required=("gamma", "rounds"))
         rounds = params["rounds"]
         if len(data) != len(calls) or len(rounds) != len(calls):
-            raise InputError(
-                f"the program makes {len(calls)} calls; give data and rounds for each"
-            )
+            raise InputError(f"the program makes {len(calls)} calls; give data and rounds for each")
         made = [
             _selection(i, data[i], rounds[i])
             if isinstance(call, Select)
@@ -184,9 +177,7 @@ def program(
         found = checked(data, params)
         tables = tuple(
             # Cumulative from the best: exact to the last place for the best outcomes.
-            np.cumsum(call.laws, axis=2)
-            if isinstance(call, SelectionCall)
-            else call.tops
+            np.cumsum(call.laws, axis=2) if isinstance(call, SelectionCall) else call.tops
             for call in found.calls
         )
         counts = tuple(
@@ -216,9 +207,7 @@ def program(
                 outcome, size = make[0](own, state, table, rounds), table.shape[1] + 1
             else:
                 size = call.stop + 1
-                room = call.stop if limit is None else jnp.minimum(
-                    call.stop, limit - tops
-                )  # fmt: skip
+                room = call.stop if limit is None else jnp.minimum(call.stop, limit - tops)
                 outcome = make[1](own, state, table, rounds, room, call.stop)
             if limit is not None:
                 outcome = jnp.where(tops < limit, outcome, 0)

@@ -95,9 +95,7 @@ def log_stay(state: State, chance) -> Float[Array, ""]:
     return jnp.where(hit < 0.5, log1p(-jnp.minimum(hit, 0.5)), never)
 
 
-def answers_top(
-    key: stream.Key, state: State, top_probability, draw=0
-) -> Bool[Array, ""]:
+def answers_top(key: stream.Key, state: State, top_probability, draw=0) -> Bool[Array, ""]:
     """One Test: with chance p the answer of H, else bottom. True means top.
 
     Args:
@@ -181,9 +179,7 @@ def select(
     )
 
     def one_candidate(i, found: Found) -> Found:
-        coin_stream, run_stream = (
-            stream.at_round(stage, i) for stage in (coins, fresh_key)
-        )
+        coin_stream, run_stream = (stream.at_round(stage, i) for stage in (coins, fresh_key))
         tau = per_candidate if per_candidate.ndim == 0 else per_candidate[i]
 
         def one_run(j, found: Found) -> Found:

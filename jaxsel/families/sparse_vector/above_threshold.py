@@ -34,9 +34,7 @@ class Halt(NamedTuple):
     query: Int[Array, ""]
 
 
-def read_noise(
-    params, by_epsilon: Callable[[float], SparseNoise], cutoff: int
-) -> SparseNoise:
+def read_noise(params, by_epsilon: Callable[[float], SparseNoise], cutoff: int) -> SparseNoise:
     """The noise of params: either both scales, or an epsilon to calibrate it by.
 
     Args:
@@ -49,9 +47,7 @@ def read_noise(
     """
     given = [name for name in _SCALES if name in params]
     if ("epsilon" in params) == bool(given) or len(given) == 1:
-        raise InputError(
-            "give either epsilon, or threshold_scale and query_scale, and not both"
-        )
+        raise InputError("give either epsilon, or threshold_scale and query_scale, and not both")
     if given:
         threshold, query = (params[name] for name in _SCALES)
         return check_noise(SparseNoise(threshold, query, cutoff))

@@ -35,9 +35,7 @@ def sparse_vector_epsilon(noise: SparseNoise, relation: Relation) -> float:
     return draws / noise.threshold_scale + queries
 
 
-def above_threshold_noise(
-    epsilon: float, relation: Relation = Relation.GENERAL
-) -> SparseNoise:
+def above_threshold_noise(epsilon: float, relation: Relation = Relation.GENERAL) -> SparseNoise:
     """Noise of AboveThreshold: Lap(2/epsilon) on the threshold, Lap(4/epsilon) on queries.
 
     Dwork & Roth 2014, Algorithm 1. Lap(2/epsilon) is enough for queries of monotone
@@ -47,10 +45,7 @@ def above_threshold_noise(
 
 
 def sparse_noise(
-    epsilon: float,
-    cutoff: int,
-    relation: Relation = Relation.GENERAL,
-    delta: float = 0.0,
+    epsilon: float, cutoff: int, relation: Relation = Relation.GENERAL, delta: float = 0.0
 ) -> SparseNoise:
     """Noise of Sparse, that is AboveThreshold restarted after each "above".
 
@@ -68,10 +63,7 @@ def sparse_noise(
 
 
 def lyu_su_li_noise(
-    epsilon: float,
-    cutoff: int,
-    relation: Relation = Relation.GENERAL,
-    share: float = 0.5,
+    epsilon: float, cutoff: int, relation: Relation = Relation.GENERAL, share: float = 0.5
 ) -> SparseNoise:
     """Noise of Lyu, Su & Li 2017, Algorithm 1 (share 1/2) and Algorithm 7.
 

@@ -9,15 +9,7 @@ import numpy as np
 from jaxsel.families.sparse_vector.bounds import good_share
 from jaxsel.families.sparse_vector.profiles import worst_pair
 from jaxsel.language.base import Mechanism, Pair, Relation
-from jaxsel.language.domains import (
-    Domain,
-    Number,
-    choice,
-    number,
-    numbers,
-    positive,
-    whole,
-)
+from jaxsel.language.domains import Domain, Number, choice, number, numbers, positive, whole
 from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 
 _SCALES = {"general": 4.0, "monotone": 2.0}  # s of the claims, by what is meant
@@ -50,16 +42,12 @@ def _method(default: str) -> Domain:
 
 _COMMON = {
     "epsilon": positive("privacy parameter that sets the noise scales", default=1),
-    "answers": numbers(
-        "answers of the queries, in units of the sensitivity", default="0,0,0,0,1"
-    ),
+    "answers": numbers("answers of the queries, in units of the sensitivity", default="0,0,0,0,1"),
     "threshold": number("what answers are compared with", default=0),
     "method": _method("literal"),
 }
 _SEVERAL = dataclasses.replace(_COMMON["answers"], size=2)  # a pair needs two
-_RELATION = choice(
-    ("general", "monotone"), "neighbours that epsilon is for", default="general"
-)
+_RELATION = choice(("general", "monotone"), "neighbours that epsilon is for", default="general")
 
 
 def _params(values: Values) -> dict[str, Any]:
@@ -92,9 +80,7 @@ def _factories() -> dict[str, Callable[..., Mechanism]]:
 
 def _pair(name: str, levels, relation: Relation, values: Values, why: str) -> Pair:
     first, second = (row + values["threshold"] for row in levels)
-    return Pair(
-        f"{name}-{relation.value}", first, second, relation, _params(values), why
-    )
+    return Pair(f"{name}-{relation.value}", first, second, relation, _params(values), why)
 
 
 def _rises(values: Values, *, redrawn: bool = False) -> tuple[Pair, ...]:
@@ -198,15 +184,7 @@ def _entry(
         return Built(mechanism, values["answers"], _params(values))
 
     return MechanismEntry(
-        name,
-        ids,
-        summary,
-        broken,
-        {**_COMMON, **settings},
-        make,
-        make_pairs,
-        promise,
-        elsewhere,
+        name, ids, summary, broken, {**_COMMON, **settings}, make, make_pairs, promise, elsewhere
     )
 
 
@@ -216,11 +194,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         ("SVT-AboveThreshold", "DR-Alg1"),
         "Answer queries until one noisy answer reaches a noisy threshold "
         "(Dwork & Roth 2014, Algorithm 1).",
-        {
-            "answers": _SEVERAL,
-            "relation": _RELATION,
-            "method": _method("jump"),
-        },
+        {"answers": _SEVERAL, "relation": _RELATION, "method": _method("jump")},
         _rises,
         _above_threshold,
         elsewhere={
@@ -262,9 +236,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         {
             "cutoff": _cutoff(2),
             "relation": _RELATION,
-            "share": _Share(
-                "of epsilon for the threshold; good: the best one", 0.5, 0.0, 1.0
-            ),
+            "share": _Share("of epsilon for the threshold; good: the best one", 0.5, 0.0, 1.0),
         },
         _rises,
         _noised_once,
@@ -285,12 +257,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         {"cutoff": _cutoff(2)},
         _redrawn,
         _dwork_roth,
-        elsewhere={
-            "epsilon": 0.7,
-            "answers": "1,1,-1,2,0.3",
-            "threshold": 0.5,
-            "cutoff": 3,
-        },
+        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5, "cutoff": 3},
     ),
     _entry(
         "sparse_vector_roth",
@@ -321,12 +288,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _rises,
         _hoped("SVT-LSL-Alg4-printed"),
         broken=True,
-        elsewhere={
-            "epsilon": 0.7,
-            "answers": "1,1,-1,2,0.3",
-            "threshold": 0.5,
-            "cutoff": 3,
-        },
+        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5, "cutoff": 3},
     ),
     _entry(
         "sparse_vector_stoddard",

@@ -89,8 +89,7 @@ def halting_law(
     kinks = np.concatenate([row for row in rows if row.size <= 8] or [np.zeros(1)])
     inside = kinks[np.abs(kinks) < end]
     nodes, step = panels(
-        np.concatenate([[-end, 0.0, end], inside]),
-        2.0 * min(query_scale, threshold_scale),
+        np.concatenate([[-end, 0.0, end], inside]), 2.0 * min(query_scale, threshold_scale)
     )
     alive = step * np.exp(-np.abs(nodes) / threshold_scale) / (2.0 * threshold_scale)
     law = []

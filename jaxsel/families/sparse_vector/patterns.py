@@ -162,10 +162,7 @@ def _gaps(
 
 
 def answer_logs(
-    levels: np.ndarray,
-    nodes: np.ndarray,
-    noise: SparseNoise,
-    edges: Edges = (),
+    levels: np.ndarray, nodes: np.ndarray, noise: SparseNoise, edges: Edges = ()
 ) -> np.ndarray:
     """Log probabilities of the answers given the threshold's noise.
 
@@ -199,9 +196,7 @@ def answer_logs(
     return np.stack([below, *kinds])
 
 
-def log_probabilities(
-    counts: np.ndarray, logs: np.ndarray, log_weights: np.ndarray
-) -> np.ndarray:
+def log_probabilities(counts: np.ndarray, logs: np.ndarray, log_weights: np.ndarray) -> np.ndarray:
     """log of the integral of exp(counts @ logs) over the threshold's noise.
 
     Args:
@@ -229,9 +224,7 @@ def check_levels(levels: npt.ArrayLike) -> np.ndarray:
     return found
 
 
-def pattern_law(
-    levels: npt.ArrayLike, noise: SparseNoise, edges: Edges = ()
-) -> np.ndarray:
+def pattern_law(levels: npt.ArrayLike, noise: SparseNoise, edges: Edges = ()) -> np.ndarray:
     """Log probabilities of all patterns of answers, in the order of ``all_patterns``.
 
     Args:
@@ -312,8 +305,7 @@ def pattern_log_probability(
     answers = np.asarray(above, dtype=bool)
     if answers.shape != levels.shape:
         raise InputError(
-            f"there are {levels.size} levels and {answers.size} answers; each query has "
-            "one of both"
+            f"there are {levels.size} levels and {answers.size} answers; each query has one of both"
         )
     if np.sum(answers[:-1]) >= noise.cutoff:
         raise InputError(f"queries are answered after {noise.cutoff} were above")

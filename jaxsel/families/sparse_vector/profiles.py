@@ -132,15 +132,12 @@ def _pair(first, second, noise: SparseNoise):
     first, second = check_levels(first), check_levels(second)
     if first.shape != second.shape:
         raise InputError(
-            f"the inputs have {first.size} and {second.size} queries; both must have "
-            "equally many"
+            f"the inputs have {first.size} and {second.size} queries; both must have equally many"
         )
     return first, second, check_noise(noise)
 
 
-def outcomes(
-    first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise
-) -> Outcomes:
+def outcomes(first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise) -> Outcomes:
     """Everything that can be answered on a pair of inputs, by privacy loss.
 
     Args:
@@ -203,9 +200,7 @@ def _largest_redrawn(first: np.ndarray, second: np.ndarray, noise: SparseNoise):
     return worst
 
 
-def pair_epsilon(
-    first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise
-) -> float:
+def pair_epsilon(first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise) -> float:
     """Exact epsilon: the largest absolute privacy loss of any pattern of answers.
 
     Infinite if a pattern is possible on one input only. Arguments and errors as for
@@ -221,10 +216,7 @@ def pair_epsilon(
 
 
 def pair_delta(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    noise: SparseNoise,
-    epsilon: npt.ArrayLike,
+    first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise, epsilon: npt.ArrayLike
 ) -> np.ndarray:
     """Exact privacy profile: the least delta at epsilon, of both directions.
 

@@ -61,14 +61,11 @@ def read_runs(data, threshold: float) -> Runs:
     counts = np.ones(answers.size) if lengths is None else np.asarray(lengths)
     if counts.shape != answers.shape:
         raise InputError(
-            f"there are {answers.size} answers and {counts.size} lengths; each run has "
-            "one of both"
+            f"there are {answers.size} answers and {counts.size} lengths; each run has one of both"
         )
     whole = np.array([check_integer("length", each, 1) for each in counts.tolist()])
     if whole.sum() > _MAX_QUERIES:
-        raise InputError(
-            f"there are {whole.sum()} queries; at most 2**24 are simulated"
-        )
+        raise InputError(f"there are {whole.sum()} queries; at most 2**24 are simulated")
     return Runs(answers - threshold, whole)
 
 

@@ -106,9 +106,7 @@ def sparse_vector(
         total = int(runs.lengths.sum())
         cutoff = params.get("cutoff", 1)
         scales = (params["threshold_scale"], params["query_scale"])
-        chosen = check_noise(
-            SparseNoise(*scales, total if cutoff is None else cutoff, redrawn)
-        )
+        chosen = check_noise(SparseNoise(*scales, total if cutoff is None else cutoff, redrawn))
         chosen = chosen._replace(cutoff=min(chosen.cutoff, total))
         edges = np.zeros(0)
         if releases_values:
@@ -175,9 +173,7 @@ def sparse_vector(
     )
 
 
-def rewritten(
-    core: Mechanism, params_of: Callable[[Any, Any], dict[str, Any]]
-) -> Mechanism:
+def rewritten(core: Mechanism, params_of: Callable[[Any, Any], dict[str, Any]]) -> Mechanism:
     """The same mechanism with other parameters: (data, params) -> the core's params."""
 
     def law(data, params) -> FiniteLaw:
@@ -192,9 +188,7 @@ def rewritten(
 
 
 @factory
-def sparse(
-    *, relation: str = "general", event: str = "pattern", method: str = "jump"
-) -> Mechanism:
+def sparse(*, relation: str = "general", event: str = "pattern", method: str = "jump") -> Mechanism:
     """Sparse: AboveThreshold, restarted after each "above", c times.
 
     Dwork & Roth 2014, Algorithm 2.
@@ -305,13 +299,9 @@ def _literal(redrawn, releases_values, event, key, data, params) -> Answers:
     def ask(carry):
         query, state = carry
         noisy = levels[query] + params["query_scale"] * laplace_noise(query_key, query)
-        hit = _answered_above(
-            state, query, noisy, key, params, redrawn, releases_values
-        )
+        hit = _answered_above(state, query, noisy, key, params, redrawn, releases_values)
         above = noisy >= state.threshold
-        state = _State(
-            *(jnp.where(above, a, b) for a, b in zip(hit, state, strict=True))
-        )
+        state = _State(*(jnp.where(above, a, b) for a, b in zip(hit, state, strict=True)))
         return query + 1, state
 
     _, state = lax.while_loop(go_on, ask, (jnp.int32(0), _start(key, params, queries)))
@@ -356,12 +346,8 @@ def _jump(redrawn, releases_values, event, key, data, params) -> Answers:
             needed = (state.threshold - value) / jnp.where(noised, scale, 1.0)
             number = noise.number(lift_key, state.count)
             value = value + jnp.where(noised, scale * _lifted(number, needed), 0.0)
-        after = _answered_above(
-            state, found, value, key, params, redrawn, releases_values
-        )
-        state = _State(
-            *(jnp.where(ended, a, b) for a, b in zip(state, after, strict=True))
-        )
+        after = _answered_above(state, found, value, key, params, redrawn, releases_values)
+        state = _State(*(jnp.where(ended, a, b) for a, b in zip(state, after, strict=True)))
         return found + 1, ended, state
 
     begin = (jnp.int32(0), jnp.asarray(False), _start(key, params, queries))

@@ -65,34 +65,45 @@ def _none(epsilon: float, cutoff: int, relation: Relation) -> float:
 
 
 LYU_SU_LI = Variant(
-    1, "Lyu, Su & Li",
+    1,
+    "Lyu, Su & Li",
     lambda epsilon, cutoff, queries: lyu_su_li_noise(epsilon, cutoff),
-    False, True, _three_quarters,
-)  # fmt: skip
-DWORK_ROTH = Variant(
-    2, "Dwork & Roth",
-    lambda epsilon, cutoff, queries: sparse_noise(epsilon, cutoff),
-    False, True, _three_quarters,
-)  # fmt: skip
-ROTH = Variant(
-    3, "Roth",
-    lambda epsilon, cutoff, queries: _halves(epsilon, 2.0 * cutoff / epsilon, cutoff),
-    True, True, _none,
-)  # fmt: skip
-LEE_CLIFTON = Variant(
-    4, "Lee & Clifton", _lee_clifton, False, True, _lee_clifton_epsilon
+    False,
+    True,
+    _three_quarters,
 )
+DWORK_ROTH = Variant(
+    2,
+    "Dwork & Roth",
+    lambda epsilon, cutoff, queries: sparse_noise(epsilon, cutoff),
+    False,
+    True,
+    _three_quarters,
+)
+ROTH = Variant(
+    3,
+    "Roth",
+    lambda epsilon, cutoff, queries: _halves(epsilon, 2.0 * cutoff / epsilon, cutoff),
+    True,
+    True,
+    _none,
+)
+LEE_CLIFTON = Variant(4, "Lee & Clifton", _lee_clifton, False, True, _lee_clifton_epsilon)
 STODDARD = Variant(
-    5, "Stoddard et al.",
+    5,
+    "Stoddard et al.",
     lambda epsilon, cutoff, queries: _halves(epsilon, 0.0, queries),
-    False, False, _none,
-)  # fmt: skip
+    False,
+    False,
+    _none,
+)
 CHEN = Variant(
-    6, "Chen et al.",
+    6,
+    "Chen et al.",
     lambda epsilon, cutoff, queries: _halves(epsilon, 2.0 / epsilon, queries),
-    False, False, _none,
-)  # fmt: skip
+    False,
+    False,
+    _none,
+)
 
-VARIANTS: tuple[Variant, ...] = (
-    LYU_SU_LI, DWORK_ROTH, ROTH, LEE_CLIFTON, STODDARD, CHEN,
-)  # fmt: skip
+VARIANTS: tuple[Variant, ...] = (LYU_SU_LI, DWORK_ROTH, ROTH, LEE_CLIFTON, STODDARD, CHEN)

@@ -12,10 +12,7 @@ from jaxsel.language.base import Mechanism, Relation, factory
 def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechanism:
     kept = ("threshold", *(("edges",) if variant.releases_values else ()))
     core = sparse_vector(
-        redrawn=redrawn,
-        releases_values=variant.releases_values,
-        event=event,
-        method=method,
+        redrawn=redrawn, releases_values=variant.releases_values, event=event, method=method
     )
 
     def params_of(data, params):
@@ -54,10 +51,7 @@ def lyu_su_li(
         del data
         check_params(params, ("epsilon",), ("cutoff", "share", "threshold"))
         chosen = lyu_su_li_noise(
-            params["epsilon"],
-            params.get("cutoff", 1),
-            Relation(relation),
-            params.get("share", 0.5),
+            params["epsilon"], params.get("cutoff", 1), Relation(relation), params.get("share", 0.5)
         )
         return scales(chosen) | {"threshold": params.get("threshold", 0.0)}
 

@@ -20,16 +20,10 @@ from jaxsel.host.errors import (
 from jaxsel.language.domains import number, whole
 
 LEVELS = whole(
-    "R, how often the threshold is lowered, from 1 to 0",
-    at_least=0,
-    at_most=10_000,
-    default=5,
+    "R, how often the threshold is lowered, from 1 to 0", at_least=0, at_most=10_000, default=5
 )
 GAMMA = number(
-    "chance to lower the threshold after a failure",
-    at_least=0.0,
-    at_most=1.0,
-    default=0.1,
+    "chance to lower the threshold after a failure", at_least=0.0, at_most=1.0, default=0.1
 )
 
 
@@ -55,9 +49,7 @@ def thresholds(levels: int) -> np.ndarray:
     return np.arange(levels, -1, -1) / max(levels, 1)
 
 
-def level_chances(
-    passing: npt.ArrayLike, failing: npt.ArrayLike, gamma: float
-) -> LevelChances:
+def level_chances(passing: npt.ArrayLike, failing: npt.ArrayLike, gamma: float) -> LevelChances:
     """At which level a run is released.
 
     Args:
@@ -71,9 +63,7 @@ def level_chances(
     passing, failing = np.asarray(passing, np.float64), np.asarray(failing, np.float64)
     gamma = GAMMA.read("gamma", gamma)
     if gamma == 0.0 and passing[0] == 0.0:
-        raise InputError(
-            "gamma is 0 and no run reaches the first threshold; take gamma > 0"
-        )
+        raise InputError("gamma is 0 and no run reaches the first threshold; take gamma > 0")
     # A draw leaves the level with this chance: it passes, or fails and lowers it.
     leaving = passing * (1.0 - gamma) + gamma * (passing + failing)
     leaving = np.where(leaving > 0.0, leaving, 1.0)  # gamma = 0: never reached
@@ -104,15 +94,12 @@ def decreasing_threshold_law(
     scores = check_finite("scores", scores)
     if scores.shape != q.shape:
         raise InputError(
-            f"there are {q.size} probabilities and {scores.size} scores; they must be "
-            "equally many"
+            f"there are {q.size} probabilities and {scores.size} scores; they must be equally many"
         )
     passes = scores >= thresholds(levels)[:, None]
     passing = passes @ q
     chances = level_chances(passing, ~passes @ q, gamma)
-    share = np.divide(
-        chances.released, passing, out=np.zeros_like(passing), where=passing > 0.0
-    )
+    share = np.divide(chances.released, passing, out=np.zeros_like(passing), where=passing > 0.0)
     return np.append(q * (share @ passes), chances.nothing)
 
 

@@ -11,12 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel.families.thresholds.decreasing_laws import (
-    GAMMA,
-    LEVELS,
-    level_chances,
-    thresholds,
-)
+from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS, level_chances, thresholds
 from jaxsel.families.tuning.bases import Base
 from jaxsel.families.tuning.private_tuning import Selection, release, selected
 from jaxsel.host.errors import InputError, check_choice
@@ -108,19 +103,12 @@ def decreasing_thresholds(base: Base, *, method: str = "jump") -> Mechanism:
     def law(data, params) -> FiniteLaw:
         search, _ = checked(data, params)
         passing = search.passing
-        share = np.divide(
-            search.released, passing, out=np.zeros_like(passing), where=passing > 0.0
-        )
+        share = np.divide(search.released, passing, out=np.zeros_like(passing), where=passing > 0.0)
         found = np.append(share @ search.above, search.nothing)
         return FiniteLaw(found, labels(data, params))
 
     return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=selected,
-        labels=labels,
-        law=law,
-        resolution=2.0**-53,
+        prepare=prepare, sample=sample, event=selected, labels=labels, law=law, resolution=2.0**-53
     )
 
 

@@ -19,9 +19,7 @@ from jaxsel.language.base import Pair, Relation
 from jaxsel.language.domains import Domain, choice, number, numbers
 from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 
-_METHOD = choice(
-    ("jump", "literal", "law"), "how trials are drawn; see the guide", default="jump"
-)
+_METHOD = choice(("jump", "literal", "law"), "how trials are drawn; see the guide", default="jump")
 
 # --- A known threshold ----------------------------------------------------------------
 
@@ -53,10 +51,17 @@ def _threshold_entry(
 
     threshold = number("least acceptable score", default=1)
     return MechanismEntry(
-        name, ids, summary, False,
+        name,
+        ids,
+        summary,
+        False,
         {"threshold": threshold, **settings, **BASE_SETTINGS, "method": _METHOD},
-        make, make_pairs, proven, elsewhere, base_utility,
-    )  # fmt: skip
+        make,
+        make_pairs,
+        proven,
+        elsewhere,
+        base_utility,
+    )
 
 
 def _threshold(values: Values) -> dict[str, Any]:
@@ -123,17 +128,11 @@ ENTRIES = (
         "Draw until a run reaches the threshold; after each failure stop with "
         "probability gamma (Liu & Talwar 2019, Algorithm 1).",
         {
-            "gamma": number(
-                "stopping probability", at_least=1e-9, at_most=1.0, default=0.1
-            ),
-            "slack": number(
-                "epsilon_0; sets the last draw T", above=0.0, at_most=1.0, default=0.1
-            ),
+            "gamma": number("stopping probability", at_least=1e-9, at_most=1.0, default=0.1),
+            "slack": number("epsilon_0; sets the last draw T", above=0.0, at_most=1.0, default=0.1),
         },
         _stopped_threshold,
-        lambda values, epsilon: guarantee(
-            "LT-Thm3.1(b)", epsilon=epsilon, slack=values["slack"]
-        ),
+        lambda values, epsilon: guarantee("LT-Thm3.1(b)", epsilon=epsilon, slack=values["slack"]),
         elsewhere={
             "threshold": 0.8,
             "gamma": 0.25,
@@ -172,10 +171,7 @@ ENTRIES = (
             "levels": LEVELS,
             "gamma": GAMMA,
             "epsilon": number(
-                "privacy of one run in the constructed pairs",
-                above=0.0,
-                at_most=100.0,
-                default=1,
+                "privacy of one run in the constructed pairs", above=0.0, at_most=100.0, default=1
             ),
             "method": _METHOD,
         },

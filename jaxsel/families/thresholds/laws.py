@@ -13,12 +13,7 @@ import numpy.typing as npt
 
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.families.tuning.bounds.random_stopping import stopping_failure
-from jaxsel.host.errors import (
-    InputError,
-    check_integer,
-    check_interval,
-    check_probability_vector,
-)
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_probability_vector
 
 
 def _gamma(gamma: float) -> float:
@@ -57,9 +52,7 @@ def threshold_approximate(
     return ApproximateGuarantee(total, 3.0 * math.exp(total) * delta / gamma)
 
 
-def threshold_approximate_sharp(
-    epsilon: float, delta: float, gamma: float
-) -> ApproximateGuarantee:
+def threshold_approximate_sharp(epsilon: float, delta: float, gamma: float) -> ApproximateGuarantee:
     """(2 epsilon, delta/(gamma + delta (1 - gamma))), without a last draw.
 
     Kairouz, Oh & Viswanath (2015) split the base into an epsilon-DP part and failures
@@ -84,13 +77,9 @@ def _draws_and_failure(
     return draws, rejected * gamma * draws + last
 
 
-def threshold_expected_draws(
-    success: float, gamma: float, steps: int | None = None
-) -> float:
+def threshold_expected_draws(success: float, gamma: float, steps: int | None = None) -> float:
     """Exact expected number of draws; success is P[score >= threshold]."""
-    success = check_interval(
-        "success", success, 0.0, 1.0, low_open=False, high_open=False
-    )
+    success = check_interval("success", success, 0.0, 1.0, low_open=False, high_open=False)
     return _draws_and_failure(success, 1.0 - success, gamma, steps)[0]
 
 
@@ -128,9 +117,7 @@ def threshold_law(
     q = check_probability_vector("q_best_first", q_best_first)
     accepted = check_integer("accepted", accepted, 1)
     if accepted > q.size:
-        raise InputError(
-            f"accepted is {accepted}; it must be at most the {q.size} outcomes"
-        )
+        raise InputError(f"accepted is {accepted}; it must be at most the {q.size} outcomes")
     success, rejected = float(q[:accepted].sum()), float(q[accepted:].sum())
     draws, nothing = _draws_and_failure(success, rejected, gamma, steps)
     return np.append(q[:accepted] * draws, nothing)

@@ -71,9 +71,7 @@ def packing_law(winner: float, loser: float, candidates: float) -> np.ndarray:
     return np.array([*law, (1.0 - winner) / count])
 
 
-def smallest_exponential_epsilon(
-    epsilon: float, candidates: float, alpha: float
-) -> float:
+def smallest_exponential_epsilon(epsilon: float, candidates: float, alpha: float) -> float:
     """Least parameter of a useful exponential mechanism on these data sets.
 
     The score of a mechanism is the number of steps from D_0, up for j and down for the
@@ -82,6 +80,4 @@ def smallest_exponential_epsilon(
     """
     count, alpha = _candidates(candidates), _alpha(alpha)
     distance = packing_distance(epsilon, count, alpha)
-    return (math.log(count - 1.0) - math.log(math.expm1(alpha * math.log(count)))) / (
-        distance
-    )
+    return (math.log(count - 1.0) - math.log(math.expm1(alpha * math.log(count)))) / (distance)

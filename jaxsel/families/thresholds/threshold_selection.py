@@ -70,9 +70,13 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
         rest = {key: value for key, value in params.items() if key not in own}
         threshold = check_interval("threshold", params["threshold"], -np.inf, np.inf)
         stop = check_interval(
-            "stop_probability", params.get("stop_probability", 0.0), 0, 1,
-            low_open=False, high_open=False,
-        )  # fmt: skip
+            "stop_probability",
+            params.get("stop_probability", 0.0),
+            0,
+            1,
+            low_open=False,
+            high_open=False,
+        )
         limit = check_integer("max_draws", params.get("max_draws", _FOREVER), 1)
         above = base.law_above(data, rest, threshold)
         if above.sum() == 0 and stop == 0 and limit == _FOREVER:
@@ -116,12 +120,7 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
         return FiniteLaw(probabilities, labels(data, params))
 
     return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=selected,
-        labels=labels,
-        law=law,
-        resolution=2.0**-53,
+        prepare=prepare, sample=sample, event=selected, labels=labels, law=law, resolution=2.0**-53
     )
 
 

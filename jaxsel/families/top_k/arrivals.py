@@ -97,9 +97,7 @@ def _poisson_reach(mean: np.ndarray) -> np.ndarray:
     return high
 
 
-def plan_races(
-    counts: np.ndarray, races: list[Race], dtype, capacity: int | None = None
-) -> Races:
+def plan_races(counts: np.ndarray, races: list[Race], dtype, capacity: int | None = None) -> Races:
     """Chooses horizons and the number of visits.
 
     Args:
@@ -139,9 +137,7 @@ def plan_races(
     reference = counts[last]
     gains = (counts[starts] - reference[:, None]) * slope[:, None]
     gains[direction < 0] = gains[direction < 0, ::-1]
-    top = np.minimum(
-        np.maximum(picks[:, None] - (np.cumsum(sizes, 1) - sizes), 0), sizes
-    )
+    top = np.minimum(np.maximum(picks[:, None] - (np.cumsum(sizes, 1) - sizes), 0), sizes)
 
     def expected(t):
         return np.exp(np.minimum(gains + t[:, None], _REACH))
@@ -151,9 +147,7 @@ def plan_races(
         mean = np.sum(sizes * -np.expm1(-each), axis=1)
         poisson = _poisson_below(mean, picks - 1.0) > _LOG_FAILURE
         with np.errstate(divide="ignore"):
-            missing = np.log(
-                np.sum(np.where(top > 0, top * np.exp(-each), 0.0), axis=1)
-            )
+            missing = np.log(np.sum(np.where(top > 0, top * np.exp(-each), 0.0), axis=1))
         return poisson | (missing < -_LOG_FAILURE)
 
     early, late = np.full(picks.size, -800.0), np.full(picks.size, 60.0)
@@ -240,9 +234,7 @@ def wanted_among_first(
         present = place < size
         rank = first + direction * jnp.minimum(place, size - 1)
         rate = expected(rank)
-        time = _truncated_exponential(
-            noises.number(key, 2 * number + 1, precision), last
-        )
+        time = _truncated_exponential(noises.number(key, 2 * number + 1, precision), last)
         # Kept if the time, in units of the horizon, is below 1.
         time = jnp.where(present, time / rate, jnp.asarray(jnp.inf, rate.dtype))
         time = jnp.where(time < 1, time, jnp.asarray(jnp.inf, rate.dtype))

@@ -67,8 +67,7 @@ def check_domain(candidates: int, k: int, domain: int) -> tuple[int, int]:
     k, domain = check_integer("k", k, 1), check_integer("domain", domain, 1)
     if not k <= domain <= candidates:
         raise InputError(
-            f"domain is {domain}; it must lie between k = {k} and the {candidates} "
-            "candidates"
+            f"domain is {domain}; it must lie between k = {k} and the {candidates} candidates"
         )
     return k, domain
 

@@ -64,9 +64,7 @@ def exponential_top_k_rho(
     return check_integer("k", k, 1) * pick_range(noise_scale, relation) ** 2 / 8.0
 
 
-def exponential_top_k_scale(
-    rho: float, k: int, relation: Relation = Relation.MONOTONE
-) -> float:
+def exponential_top_k_scale(rho: float, k: int, relation: Relation = Relation.MONOTONE) -> float:
     """Noise scale at which k picks cost rho: sqrt(k/(8 rho)), twice that if GENERAL."""
     rho = check_positive("rho", rho)
     k = check_integer("k", k, 1)
@@ -206,9 +204,7 @@ def top_stable(epsilon: float, delta: float, tests: int) -> TopStable:
     if total(0.0) < delta:
         raise InputError(f"delta is {delta:g}; it is too large for {tests} tests")
     log_query = _root(lambda x: math.log(total(x)) - math.log(delta), -690.0, 0.0)
-    return TopStable(
-        -2.0 * log_query / second, 1.0 / first, 2.0 / second, math.exp(log_query)
-    )
+    return TopStable(-2.0 * log_query / second, 1.0 / first, 2.0 / second, math.exp(log_query))
 
 
 # --- PATE -----------------------------------------------------------------------------

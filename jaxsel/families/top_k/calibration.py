@@ -86,11 +86,7 @@ def _last_below(cost: Callable[[float], float], target: float, low: float, step:
 
 
 def _crossing(
-    cost: Callable[[float], float],
-    target: float,
-    meets: float,
-    exceeds: float,
-    to: float,
+    cost: Callable[[float], float], target: float, meets: float, exceeds: float, to: float
 ) -> float:
     """Where a monotone cost crosses the target, to ``to`` of itself, where it is met."""
 
@@ -184,9 +180,7 @@ def calibrate(
     while cost(high) > epsilon:
         high *= 2.0
         if high > 1e12:
-            raise InputError(
-                f"epsilon is {epsilon:g}; no noise makes {releases} releases meet it"
-            )
+            raise InputError(f"epsilon is {epsilon:g}; no noise makes {releases} releases meet it")
     low = high / 2.0
     while low > 1e-12 and cost(low) <= epsilon:
         low, high = low / 2.0, low

@@ -57,9 +57,7 @@ def _checked(epsilon, delta, beta, k) -> tuple[float, float, float, int]:
     )
 
 
-def confident_settings(
-    epsilon: float, delta: float, beta: float, k: int
-) -> ConfidentTopK:
+def confident_settings(epsilon: float, delta: float, beta: float, k: int) -> ConfidentTopK:
     """Theorem 6 at a total of (epsilon, delta), with its proof corrected (CL-E10).
 
     T = ceil(4/beta); a run costs (epsilon/3, delta/T): epsilon/6 for k rounds, by pure
@@ -75,9 +73,7 @@ def confident_settings(
     return ConfidentTopK(k, each, scale, offset, most, pure)
 
 
-def confident_settings_printed(
-    epsilon: float, delta: float, beta: float, k: int
-) -> ConfidentTopK:
+def confident_settings_printed(epsilon: float, delta: float, beta: float, k: int) -> ConfidentTopK:
     """Theorem 6 as its proof prints it, Lap(epsilon/6) read as scale 6/epsilon.
 
     T = ceil(20/delta), rounds of epsilon/(40 sqrt(k log(1/delta))), offset 13
@@ -92,9 +88,7 @@ def confident_settings_printed(
 # --- Bounds ---------------------------------------------------------------------------
 
 
-def peeling_gap_bound(
-    candidates: float, k: int, round_epsilon: float, beta: float
-) -> float:
+def peeling_gap_bound(candidates: float, k: int, round_epsilon: float, beta: float) -> float:
     """(2/epsilon_r) log(m k/beta), which the gap of k rounds exceeds with probability
     at most beta; epsilon_r of each round, scores of sensitivity 1."""
     each = check_positive("round_epsilon", round_epsilon)

@@ -114,11 +114,7 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
             places = np.zeros(2**scores.size, np.int32)
             masks = subsets(scores.size, found.k)
             places[masks] = np.arange(masks.size)
-        prepared = {
-            "scores": scores,
-            "wanted": _hits(scores, found.k),
-            "places": places,
-        }
+        prepared = {"scores": scores, "wanted": _hits(scores, found.k), "places": places}
         return prepared, {
             "half_epsilon": np.float64(found.round_epsilon / 2.0),
             "gap_scale": np.float64(found.gap_scale),
@@ -161,9 +157,7 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
         infinite = jnp.asarray(jnp.inf, scores.dtype)
         none = jnp.asarray(params["none"])
         start = (jnp.asarray(0, jnp.int32), infinite, none, infinite)
-        done, _, event, gap = lax.while_loop(
-            lambda state: state[0] < count, draw, start
-        )
+        done, _, event, gap = lax.while_loop(lambda state: state[0] < count, draw, start)
         return ConfidentSet(event, gap, done)
 
     def labels(data, params) -> tuple[str, ...]:

@@ -55,9 +55,7 @@ class ApproximateRenyiCurve(NamedTuple):
     failure: float = 0.0
 
 
-def compose_curves(
-    *parts: ApproximateRenyiCurve, times: int = 1
-) -> ApproximateRenyiCurve:
+def compose_curves(*parts: ApproximateRenyiCurve, times: int = 1) -> ApproximateRenyiCurve:
     """Adaptive composition adds curves and failures (Zhu & Wang 2022, Lemma 16).
 
     Args:
@@ -172,19 +170,12 @@ def peeled_curve(
       relation: MONOTONE (one user more or less) or GENERAL.
     """
     epsilon = pick_range(noise_scale, relation)
-    one = ApproximateRenyiCurve(
-        lambda order: largest_gap_bounded_range_renyi(order, epsilon)
-    )
+    one = ApproximateRenyiCurve(lambda order: largest_gap_bounded_range_renyi(order, epsilon))
     return compose_curves(one, times=k)
 
 
 def noisy_gap_renyi(
-    order: npt.ArrayLike,
-    noise: str,
-    noise_scale: float,
-    candidates: int,
-    *,
-    sharp: bool = False,
+    order: npt.ArrayLike, noise: str, noise_scale: float, candidates: int, *, sharp: bool = False
 ) -> np.ndarray:
     """Renyi bound of selecting the size by noisy gaps with any noise.
 
@@ -281,14 +272,11 @@ def stable_top_k_variant_curve(
     """
 
     def select(order: np.ndarray) -> np.ndarray:
-        return noisy_gap_renyi(
-            order, selection, selection_scale, candidates, sharp=sharp
-        )
+        return noisy_gap_renyi(order, selection, selection_scale, candidates, sharp=sharp)
 
     select(np.asarray(2.0))  # refuses bad settings at once
     return compose_curves(
-        ApproximateRenyiCurve(select),
-        gap_test_curve(test_scale, delta_t, noise=test),
+        ApproximateRenyiCurve(select), gap_test_curve(test_scale, delta_t, noise=test)
     )
 
 

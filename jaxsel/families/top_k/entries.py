@@ -10,35 +10,14 @@ from jaxsel.families.top_k.curves import SELECTION_NOISES, TEST_NOISES
 from jaxsel.families.top_k.laws import BEYOND, EVENTS, descending
 from jaxsel.families.top_k.limits import LEAST_PROBABILITY, MAX_COUNT, SCALES
 from jaxsel.language.base import Mechanism, Pair, Relation
-from jaxsel.language.domains import (
-    Domain,
-    choice,
-    number,
-    numbers,
-    positive,
-    probability,
-    whole,
-)
-from jaxsel.language.entry import (
-    Built,
-    Guarantee,
-    MechanismEntry,
-    Values,
-    guarantee,
-    no_guarantee,
-)
+from jaxsel.language.domains import Domain, choice, number, numbers, positive, probability, whole
+from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee, no_guarantee
 from jaxsel.language.utility import Utility, of_sets
 
 _HISTOGRAM = numbers(
-    "counts of the candidates",
-    at_least=0.0,
-    at_most=MAX_COUNT,
-    size=3,
-    default="6,5,5,2,1",
+    "counts of the candidates", at_least=0.0, at_most=MAX_COUNT, size=3, default="6,5,5,2,1"
 )
-_EVENTS = choice(
-    EVENTS, "what is tallied; sets of at most 12 candidates", default="sets"
-)
+_EVENTS = choice(EVENTS, "what is tallied; sets of at most 12 candidates", default="sets")
 _PRECISION = choice(("tail", "float64"), "of the draws", default="tail")
 _K = whole("size of the set", at_least=1, at_most=1e9, default=2)
 _DELTA_T = probability("failure probability of the test", default=0.05)
@@ -168,13 +147,10 @@ def _gap_guarantee(values: Values, pair: Pair) -> Guarantee | None:
 _LARGEST_GAP = _entry(
     "largest_gap",
     ("ZW-Alg1",),
-    "Select the size of a top-k set where the noisy gap is largest (Zhu & Wang 2022, "
-    "Algorithm 1).",
+    "Select the size of a top-k set where the noisy gap is largest (Zhu & Wang 2022, Algorithm 1).",
     {
         "noise": _SELECTION,
-        "epsilon": positive(
-            f"sets the noise scale to 2/epsilon (default {_EPSILON:g})"
-        ),
+        "epsilon": positive(f"sets the noise scale to 2/epsilon (default {_EPSILON:g})"),
         "noise_scale": _scale("noise scale, instead of epsilon; the one for gaussian"),
         "max_size": _MAX_SIZE,
         "method": _GAP_METHOD,
@@ -183,12 +159,7 @@ _LARGEST_GAP = _entry(
     ("noise", "method"),
     _gap_params,
     _gap_guarantee,
-    elsewhere={
-        "histogram": "5,5,3,3,0",
-        "noise": "laplace",
-        "epsilon": 0.7,
-        "max_size": 3,
-    },
+    elsewhere={"histogram": "5,5,3,3,0", "noise": "laplace", "epsilon": 0.7, "max_size": 3},
 )
 
 
@@ -252,9 +223,7 @@ _TEST_RELEASE = _entry(
     "2022, Algorithms 4 and 5).",
     {
         "k": _K,
-        "test": choice(
-            TEST_NOISES, "gaussian: Algorithm 4; laplace: 5", default="gaussian"
-        ),
+        "test": choice(TEST_NOISES, "gaussian: Algorithm 4; laplace: 5", default="gaussian"),
         "noise_scale": _scale("standard deviation, or Laplace scale", default=1),
         "delta_t": _DELTA_T,
         "threshold": _THRESHOLD,
@@ -290,12 +259,8 @@ _FIXED = _entry(
         "k": _K,
         "rho": positive("zCDP parameter", default=_RHO),
         "delta_t": _DELTA_T,
-        "weight": number(
-            "lambda of the regulariser -lambda |j - k|", at_least=0.0, default=0
-        ),
-        "beyond": choice(
-            BEYOND, "what a larger set that passes is for", default="fewer"
-        ),
+        "weight": number("lambda of the regulariser -lambda |j - k|", at_least=0.0, default=0),
+        "beyond": choice(BEYOND, "what a larger set that passes is for", default="fewer"),
         "max_size": _MAX_SIZE,
         "events": _EVENTS,
         "method": choice(("literal", "arrivals", "law"), _ARRIVALS, default="literal"),
@@ -343,28 +308,17 @@ _EXPONENTIAL = _entry(
     "Pick k candidates by exponential mechanisms, in one shot of Gumbel noise (EM-CDP).",
     {
         "k": _K,
-        "rho": positive(
-            f"zCDP parameter of all picks; sets the noise (default {_RHO})"
-        ),
+        "rho": positive(f"zCDP parameter of all picks; sets the noise (default {_RHO})"),
         "noise_scale": _scale("Gumbel scale, instead of rho"),
-        "relation": choice(
-            ("monotone", "general"), "how counts may change", default="monotone"
-        ),
+        "relation": choice(("monotone", "general"), "how counts may change", default="monotone"),
         "events": _EVENTS,
-        "method": choice(
-            ("one_shot", "peeling", "arrivals", "law"), _ARRIVALS, default="one_shot"
-        ),
+        "method": choice(("one_shot", "peeling", "arrivals", "law"), _ARRIVALS, default="one_shot"),
     },
     _make_exponential,
     ("relation", "events", "method"),
     _exponential_params,
     _exponential_guarantee,
-    elsewhere={
-        "histogram": "5,5,3,3,0",
-        "k": 3,
-        "rho": 0.3,
-        "relation": "general",
-    },
+    elsewhere={"histogram": "5,5,3,3,0", "k": 3, "rho": 0.3, "relation": "general"},
 )
 
 
@@ -390,13 +344,7 @@ _LIMITED = _entry(
     _make_limited,
     ("events",),
     _params("k", "epsilon", "delta", "domain"),
-    elsewhere={
-        "histogram": "5,5,3,3,0",
-        "k": 3,
-        "epsilon": 0.7,
-        "delta": 0.02,
-        "domain": 4,
-    },
+    elsewhere={"histogram": "5,5,3,3,0", "k": 3, "epsilon": 0.7, "delta": 0.02, "domain": 4},
 )
 
 
@@ -423,20 +371,14 @@ def _top_stable_entry(
         ("events",),
         _params("k", "epsilon", "delta"),
         broken=quirks,
-        elsewhere={
-            "histogram": "5,5,3,3,0",
-            "k": 3,
-            "epsilon": 1.7,
-            "delta": 0.02,
-        },
+        elsewhere={"histogram": "5,5,3,3,0", "k": 3, "epsilon": 1.7, "delta": 0.02},
     )
 
 
 _TOP_STABLE = _top_stable_entry(
     "top_stable",
     ("TS",),
-    "Test the gaps at k, k - 1, ..., 1 and release the first stable set (Carvalho et al. "
-    "2020).",
+    "Test the gaps at k, k - 1, ..., 1 and release the first stable set (Carvalho et al. 2020).",
     False,
 )
 _TOP_STABLE_CODE = _top_stable_entry(
@@ -515,14 +457,15 @@ def _confident_pairs(values: Values) -> tuple[Pair, ...]:
     top[descending(scores)[: values["k"]]] = 1.0
     return (
         Pair(
-            "opposed", scores, scores + 1.0 - 2.0 * top, Relation.GENERAL, params,
+            "opposed",
+            scores,
+            scores + 1.0 - 2.0 * top,
+            Relation.GENERAL,
+            params,
             "the gap of the best set moves by 2, and every round against the best",
         ),
-        Pair(
-            "top", scores, scores + top, Relation.MONOTONE, params,
-            "the best gain on all others",
-        ),
-    )  # fmt: skip
+        Pair("top", scores, scores + top, Relation.MONOTONE, params, "the best gain on all others"),
+    )
 
 
 def _confident_guarantee(values: Values, pair: Pair) -> Guarantee | None:
@@ -554,22 +497,14 @@ _CONFIDENT = MechanismEntry(
         "beta": _chance("chance of failure", default=0.9),
         "events": _EVENTS,
         "settings": choice(
-            ("corrected", "printed"),
-            "printed has too little noise",
-            default="corrected",
+            ("corrected", "printed"), "printed has too little noise", default="corrected"
         ),
         "method": _ONE_METHOD,
     },
     _make_confident,
     _confident_pairs,
     _confident_guarantee,
-    elsewhere={
-        "scores": "4,4,1,0",
-        "k": 3,
-        "epsilon": 20.0,
-        "delta": 0.0001,
-        "beta": 0.5,
-    },
+    elsewhere={"scores": "4,4,1,0", "k": 3, "epsilon": 20.0, "delta": 0.0001, "beta": 0.5},
     utility=lambda values, labels: of_sets(values["scores"], labels, values["k"]),
 )
 

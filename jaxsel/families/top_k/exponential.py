@@ -104,9 +104,7 @@ def exponential_top_k(
     check_choice("relation", relation, ("monotone", "general"))
     check_choice("events", events, EVENTS)
     if method == "arrivals" and events == "sets":
-        raise InputError(
-            'method "arrivals" does not know the set; take "one_shot" or "peeling"'
-        )
+        raise InputError('method "arrivals" does not know the set; take "one_shot" or "peeling"')
     dtype = wide_dtype(precision)
 
     def checked(data, params: Any) -> _Settings:
@@ -122,11 +120,9 @@ def exponential_top_k(
         if method == "arrivals":
             race = Race(0, 1, counts.size, ranking.k, 1.0 / scale, counts.size)
             plan = plan_races(counts, [race], dtype, capacity)
-            return {
-                "counts": counts.astype(dtype),
-                "wanted": ranking.wanted,
-                "races": plan,
-            }, {"k": np.int32(ranking.k)}
+            return {"counts": counts.astype(dtype), "wanted": ranking.wanted, "races": plan}, {
+                "k": np.int32(ranking.k)
+            }
         return {
             "levels": (counts / scale).astype(dtype),
             "wanted": ranking.wanted,
@@ -156,6 +152,5 @@ def exponential_top_k(
         return top_k_set_law(ranking.histogram / scale, ranking.k)
 
     return top_k_mechanism(
-        checked, prepare, sample, law_of_hits, law_of_sets,
-        events=events, precision=precision,
-    )  # fmt: skip
+        checked, prepare, sample, law_of_hits, law_of_sets, events=events, precision=precision
+    )

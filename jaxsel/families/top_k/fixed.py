@@ -25,11 +25,7 @@ from jaxsel.families.top_k.fixed_cases import (
 from jaxsel.families.top_k.gaps import needed_noise
 from jaxsel.families.top_k.laws import BEYOND, EVENTS
 from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype, winner
-from jaxsel.families.top_k.release import (
-    mask_codes,
-    rank_histogram,
-    top_k_mechanism,
-)
+from jaxsel.families.top_k.release import mask_codes, rank_histogram, top_k_mechanism
 from jaxsel.families.top_k.stable import TEST_TAG
 from jaxsel.host.errors import (
     InputError,
@@ -112,9 +108,7 @@ def fixed_top_k(
     def checked(data, params: Any) -> Settings:
         check_params(params, needed, own)
         ranking = rank_histogram(data, params["k"])
-        weight = check_interval(
-            "weight", params.get("weight", 0.0), 0.0, math.inf, low_open=False
-        )
+        weight = check_interval("weight", params.get("weight", 0.0), 0.0, math.inf, low_open=False)
         away = np.abs(np.arange(1, ranking.counts.size) - ranking.k)
         levels = gap_levels(ranking.gaps, -weight * away, params.get("max_size"))
         rho = check_positive("rho", params["rho"])
@@ -175,9 +169,8 @@ def fixed_top_k(
         return FixedRelease(k, passed, hits, event, place + 1)
 
     return top_k_mechanism(
-        checked, prepare, sample, fixed_hit_law, fixed_set_law,
-        events=events, precision=precision,
-    )  # fmt: skip
+        checked, prepare, sample, fixed_hit_law, fixed_set_law, events=events, precision=precision
+    )
 
 
 # --- Device ---------------------------------------------------------------------------
@@ -202,18 +195,21 @@ def _picked(key, data, case, precision: str) -> tuple[Array, Array]:
     low = jnp.asarray(races.first)[row]
     up = jnp.asarray(races.direction)[row] > 0
     found = wanted_among_first(
-        key, data["counts"], data["wanted"], races, row, precision,
+        key,
+        data["counts"],
+        data["wanted"],
+        races,
+        row,
+        precision,
         size=jnp.where(up, high - low, high),
-    )  # fmt: skip
+    )
     hits = look_up.pick(data["hits"], base) + jnp.where(up, found, -found)
     return hits, jnp.int32(0)
 
 
 def _picked_literally(key, data, case, precision: str) -> tuple[Array, Array]:
     counts, wanted = jnp.asarray(data["counts"]), jnp.asarray(data["wanted"])
-    fields = (
-        look_up.pick(data[name], case) for name in ("base", "low", "high", "picks")
-    )
+    fields = (look_up.pick(data[name], case) for name in ("base", "low", "high", "picks"))
     base, low, high, picks = fields
     slope = look_up.pick(data["slope"], case)
     ranks = jnp.arange(counts.shape[0], dtype=jnp.int32)

@@ -15,9 +15,7 @@ from jaxsel.families.top_k.curves import TEST_NOISES
 from jaxsel.host.errors import InputError, check_choice, check_interval, check_positive
 
 
-def threshold_factor(
-    delta_t: float, noise: str = "gaussian", *, quantile: bool = False
-) -> float:
+def threshold_factor(delta_t: float, noise: str = "gaussian", *, quantile: bool = False) -> float:
     """The test's threshold above 1, in units of the noise scale.
 
     Args:

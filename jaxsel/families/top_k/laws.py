@@ -15,13 +15,7 @@ import numpy.typing as npt
 
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
 from jaxsel.families.top_k.limits import MAX_COUNT
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_integer,
-    check_positive,
-)
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer, check_positive
 
 MAX_CANDIDATES = 12  # of enumerated histograms
 BEYOND = ("keep", "drop", "fewer")
@@ -51,8 +45,7 @@ def check_histogram(histogram: npt.ArrayLike, limit: int | None = None) -> np.nd
         raise InputError(f"the histogram holds counts above {MAX_COUNT:g}, the largest")
     if limit is not None and counts.size > limit:
         raise InputError(
-            f"the histogram has {counts.size} candidates; sets are enumerated for at "
-            f"most {limit}"
+            f"the histogram has {counts.size} candidates; sets are enumerated for at most {limit}"
         )
     return counts
 
@@ -123,8 +116,7 @@ def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
     levels = check_finite("levels", levels)
     if levels.size > MAX_CANDIDATES:
         raise InputError(
-            f"there are {levels.size} candidates; sets are enumerated for at most "
-            f"{MAX_CANDIDATES}"
+            f"there are {levels.size} candidates; sets are enumerated for at most {MAX_CANDIDATES}"
         )
     m = levels.size
     masks = np.arange(2**m)
@@ -213,12 +205,8 @@ def released_law(
     chosen = np.asarray(selection, dtype=np.float64)
     if chosen.shape != (counts.size - 1,):
         raise InputError("selection must hold one probability a gap")
-    passed = pass_probability(
-        gaps_of(counts), test_scale, delta_t, test, quantile=quantile
-    )
-    kept = fail_probability(
-        gaps_of(counts), test_scale, delta_t, test, quantile=quantile
-    )
+    passed = pass_probability(gaps_of(counts), test_scale, delta_t, test, quantile=quantile)
+    kept = fail_probability(gaps_of(counts), test_scale, delta_t, test, quantile=quantile)
     law = np.zeros(2**counts.size + counts.size - 1)
     law[prefix_masks(counts)[:-1]] = chosen * passed
     law[2**counts.size :] = chosen * kept
@@ -281,9 +269,7 @@ def fixed_top_k_law(
             after[base] = 1.0
         elif size < k:
             picks = k - size
-            np.add.at(
-                after, masks | base, _pool_law(counts / peel_scale(picks), rest, picks)
-            )
+            np.add.at(after, masks | base, _pool_law(counts / peel_scale(picks), rest, picks))
         elif keeps(beyond, size, k):
             after = _pool_law(counts / peel_scale(k), top, k)
         else:

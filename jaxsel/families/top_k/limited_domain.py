@@ -20,12 +20,7 @@ from jaxsel.families.top_k.release import (
     rank_histogram,
     top_k_mechanism,
 )
-from jaxsel.host.errors import (
-    check_choice,
-    check_interval,
-    check_params,
-    check_positive,
-)
+from jaxsel.host.errors import check_choice, check_interval, check_params, check_positive
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
 from jaxsel.language.base import Mechanism, factory
@@ -44,9 +39,7 @@ class _Settings(NamedTuple):
         """Noiseless count of the element "nothing more"."""
         counts = self.ranking.counts
         after = counts[self.domain] if self.domain < counts.size else 0.0
-        return float(
-            after + limited_domain_threshold(self.epsilon, self.delta, self.domain)
-        )
+        return float(after + limited_domain_threshold(self.epsilon, self.delta, self.domain))
 
 
 @factory
@@ -77,16 +70,11 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
     def checked(data, params: Any) -> _Settings:
         check_params(params, ("k", "epsilon", "delta"), ("domain",))
         ranking = rank_histogram(data, params["k"])
-        _, domain = check_domain(
-            ranking.counts.size, ranking.k, params.get("domain", ranking.k)
-        )
+        _, domain = check_domain(ranking.counts.size, ranking.k, params.get("domain", ranking.k))
         epsilon = check_positive("epsilon", params["epsilon"])
         check_scale("the noise scale", 1.0 / epsilon)
         return _Settings(
-            ranking,
-            epsilon,
-            check_interval("delta", params["delta"], 0.0, 1.0),
-            domain,
+            ranking, epsilon, check_interval("delta", params["delta"], 0.0, 1.0), domain
         )
 
     def prepare(settings: _Settings):
@@ -132,6 +120,5 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
         return hit_law(groups, ranking.k, 1.0 / settings.epsilon, stop=settings.stop)
 
     return top_k_mechanism(
-        checked, prepare, sample, law_of_hits, law_of_sets,
-        events=events, precision=precision,
-    )  # fmt: skip
+        checked, prepare, sample, law_of_hits, law_of_sets, events=events, precision=precision
+    )

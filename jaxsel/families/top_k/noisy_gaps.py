@@ -64,13 +64,9 @@ def gap_levels(
     if regulariser is not None:
         added = np.asarray(regulariser, dtype=np.float64)
         if added.shape != levels.shape:
-            raise InputError(
-                f"the regulariser must hold one number a size, {levels.size} in all"
-            )
+            raise InputError(f"the regulariser must hold one number a size, {levels.size} in all")
         if np.any(np.isnan(added) | (added == np.inf)):
-            raise InputError(
-                "the regulariser must be finite, or -inf to exclude a size"
-            )
+            raise InputError("the regulariser must be finite, or -inf to exclude a size")
         levels = levels + added
     if max_size is not None:
         levels[check_integer("max_size", max_size, 1) :] = -np.inf
@@ -117,9 +113,7 @@ def gap_contest(
     count = check_integer("groups", groups, 1)
     padding = count - starts.size
     if padding < 0:
-        raise InputError(
-            f"groups is {groups}; there are {starts.size} different levels"
-        )
+        raise InputError(f"groups is {groups}; there are {starts.size} different levels")
     members = np.append(order, np.zeros(levels.size - order.size, dtype=np.int64))
     return Contest(
         np.append(ranked[starts], np.full(padding, -np.inf)).astype(dtype),
@@ -152,9 +146,7 @@ def _largest_of(number: noises.Ends, noise: str, size: Array) -> Array:
     return noises.LAWS[noise](noises.Ends(upper, nearer))
 
 
-def winner(
-    key: stream.Key, contest: Contest, noise: str, precision: str
-) -> Int[Array, ""]:
+def winner(key: stream.Key, contest: Contest, noise: str, precision: str) -> Int[Array, ""]:
     """The selected size minus 1."""
     levels, sizes = jnp.asarray(contest.levels), jnp.asarray(contest.sizes)
 
@@ -179,9 +171,7 @@ def selection_law(levels: np.ndarray, scale: float, noise: str) -> np.ndarray:
     """
     kept = np.isfinite(levels)
     if noise != "gumbel" and kept.sum() > _MAX_LAW:
-        raise InputError(
-            f"the exact law of {kept.sum()} sizes is too large; at most {_MAX_LAW}"
-        )
+        raise InputError(f"the exact law of {kept.sum()} sizes is too large; at most {_MAX_LAW}")
     law = np.zeros(levels.size)
     if noise == "gumbel":
         law[kept] = largest_gap_law(levels[kept], scale)
@@ -224,9 +214,7 @@ def largest_gap(
     def checked(data, params):
         check_params(params, (), own)
         ranking = rank_histogram(data, 1)
-        levels = gap_levels(
-            ranking.gaps, params.get("regulariser"), params.get("max_size")
-        )
+        levels = gap_levels(ranking.gaps, params.get("regulariser"), params.get("max_size"))
         return levels, largest_gap_scale(params, noise)
 
     def prepare(data, params):

@@ -24,18 +24,14 @@ def _ascending_bits(values: Float[Array, " n"]) -> tuple[Array, int]:
     return jnp.where(bits < 0, flipped, flipped | top), count
 
 
-def _places(
-    values: Float[Array, " n"], competing: Bool[Array, " n"]
-) -> Int[Array, " n"]:
+def _places(values: Float[Array, " n"], competing: Bool[Array, " n"]) -> Int[Array, " n"]:
     """How many competing values come before each: larger ones, and equal ones earlier."""
     n = values.shape[0]
     if n > FEW:
         index = jnp.arange(n, dtype=jnp.int32)
 
         def add(other, place):
-            before = (values[other] > values) | (
-                (values[other] == values) & (other < index)
-            )
+            before = (values[other] > values) | ((values[other] == values) & (other < index))
             return place + (before & competing[other]).astype(jnp.int32)
 
         return lax.fori_loop(0, n, add, jnp.zeros(n, jnp.int32))

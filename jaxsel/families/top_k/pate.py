@@ -16,13 +16,7 @@ from scipy import special
 from jaxsel.families.top_k.laws import EVENTS, set_labels
 from jaxsel.families.top_k.limits import MAX_COUNT, check_scale
 from jaxsel.families.top_k.noisy_gaps import wide_dtype
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_interval,
-    check_params,
-)
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_interval, check_params
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
@@ -82,20 +76,14 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
             raise InputError(
                 f'events "sets" are for at most {_MAX_LABELS} labels, not {votes.size}'
             )
-        threshold = check_interval(
-            "threshold", params["threshold"], -MAX_COUNT, MAX_COUNT
-        )
+        threshold = check_interval("threshold", params["threshold"], -MAX_COUNT, MAX_COUNT)
         scale = check_scale("noise_scale", params["noise_scale"])
         return (votes - threshold) / scale, truth
 
     def prepare(data, params):
         levels, truth = checked(data, params)
         codes = 1 << np.arange(truth.size) if events == "sets" else 0 * truth
-        return {
-            "levels": levels.astype(dtype),
-            "truth": truth,
-            "codes": codes.astype(np.int32),
-        }, ()
+        return {"levels": levels.astype(dtype), "truth": truth, "codes": codes.astype(np.int32)}, ()
 
     def sample(key: stream.Key, data, params) -> Labelled:
         del params
@@ -124,9 +112,7 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
                 found = np.concatenate([found * other, found * chance])
             return FiniteLaw(found, names)
         for chance in np.where(truth, above, special.ndtr(-levels)):
-            found = np.append(found * (1.0 - chance), 0.0) + np.append(
-                0.0, found * chance
-            )
+            found = np.append(found * (1.0 - chance), 0.0) + np.append(0.0, found * chance)
         return FiniteLaw(found, names)
 
     return Mechanism(

@@ -151,9 +151,7 @@ def _quadrature(levels, sizes, k: int, stopped: bool):
     return low, nodes, (half[:, None] * _WEIGHTS).ravel()
 
 
-def hit_law(
-    groups: Groups, k: int, noise_scale: float, *, stop: float | None = None
-) -> np.ndarray:
+def hit_law(groups: Groups, k: int, noise_scale: float, *, stop: float | None = None) -> np.ndarray:
     """Law of the number of relevant candidates among the k largest noisy counts.
 
     With A the relevant and B the other candidates, at least j are relevant if the j-th

@@ -85,9 +85,7 @@ def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         head = check_finite("head", data["head"])
         total = check_integer("candidates", data["candidates"], 2)
         if head.ndim != 1 or head.size > total:
-            raise InputError(
-                f"head must be one list of at most candidates = {total} counts"
-            )
+            raise InputError(f"head must be one list of at most candidates = {total} counts")
         if np.any(np.diff(head) > 0.0):
             raise InputError("head is not sorted; it must be in descending order")
         counts = check_histogram(np.append(head, np.zeros(total - head.size)))
@@ -154,9 +152,7 @@ def hit_labels(ranking: Ranking, most: int) -> tuple[str, ...]:
     return tuple(f"{hits} of {wanted} found" for hits in range(most + 1))
 
 
-def release_labels(
-    ranking: Ranking, events: str, most: int, *, kept_back: bool
-) -> tuple[str, ...]:
+def release_labels(ranking: Ranking, events: str, most: int, *, kept_back: bool) -> tuple[str, ...]:
     """The meaning of each event; ``kept_back`` adds "nothing, size k" to sets."""
     check_choice("events", events, EVENTS)
     if events == "hits":

@@ -110,26 +110,19 @@ def stable_top_k(
     check_choice("events", events, EVENTS)
     check_choice("method", method, noisy_gaps.METHODS)
     dtype, quantile = wide_dtype(precision), threshold == "quantile"
-    own = (
-        "rho", "selection_scale", "test_scale", "k", "regulariser", "max_size",
-        "groups",
-    )  # fmt: skip
+    own = ("rho", "selection_scale", "test_scale", "k", "regulariser", "max_size", "groups")
 
     def checked(data, params: Any) -> _Settings:
         check_params(params, ("delta_t",), own)
         ranking = rank_histogram(data, params.get("k"))
         scales = stable_top_k_scales(params, selection, test)
-        levels = gap_levels(
-            ranking.gaps, params.get("regulariser"), params.get("max_size")
-        )
+        levels = gap_levels(ranking.gaps, params.get("regulariser"), params.get("max_size"))
         delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
         return _Settings(ranking, levels, *scales, delta_t, params.get("groups"))
 
     def prepare(settings: _Settings):
         ranking, levels, scale, test_scale, delta_t, groups = settings
-        needed = needed_noise(
-            ranking.gaps, test_scale, delta_t, test, quantile=quantile
-        )
+        needed = needed_noise(ranking.gaps, test_scale, delta_t, test, quantile=quantile)
         contest = gap_contest(levels, scale, selection, method, dtype, groups)
         parts = released_parts(ranking, events) | {"needed": needed.astype(dtype)}
         return parts | {"contest": contest}, ()
@@ -142,9 +135,7 @@ def stable_top_k(
     def law_of_hits(settings: _Settings) -> np.ndarray:
         ranking, levels, scale, test_scale, delta_t, _ = settings
         chosen = noisy_gaps.selection_law(levels, scale, selection)
-        passed = pass_probability(
-            ranking.gaps, test_scale, delta_t, test, quantile=quantile
-        )
+        passed = pass_probability(ranking.gaps, test_scale, delta_t, test, quantile=quantile)
         hits, most = np.cumsum(ranking.wanted)[:-1], int(ranking.wanted.sum())
         found = np.bincount(hits, weights=chosen * passed, minlength=most + 1)
         found[0] += 1.0 - found.sum()
@@ -154,14 +145,19 @@ def stable_top_k(
         ranking, levels, scale, test_scale, delta_t, _ = settings
         chosen = noisy_gaps.selection_law(levels, scale, selection)
         return released_law(
-            ranking.histogram, chosen, test_scale, delta_t,
-            test=test, quantile=quantile,
-        )  # fmt: skip
+            ranking.histogram, chosen, test_scale, delta_t, test=test, quantile=quantile
+        )
 
     return top_k_mechanism(
-        checked, prepare, sample, law_of_hits, law_of_sets,
-        events=events, precision=precision, kept_back=True,
-    )  # fmt: skip
+        checked,
+        prepare,
+        sample,
+        law_of_hits,
+        law_of_sets,
+        events=events,
+        precision=precision,
+        kept_back=True,
+    )
 
 
 @factory
@@ -205,9 +201,7 @@ def propose_test_release(
     def prepare(settings: _Test):
         ranking, scale, delta_t = settings
         here = slice(ranking.k - 1, ranking.k)
-        needed = needed_noise(
-            ranking.gaps[here], scale, delta_t, test, quantile=quantile
-        )
+        needed = needed_noise(ranking.gaps[here], scale, delta_t, test, quantile=quantile)
         parts = released_parts(ranking, events)
         parts = {name: values[here] for name, values in parts.items()}
         parts |= {"needed": np.asarray(needed).astype(dtype)}
@@ -231,11 +225,15 @@ def propose_test_release(
         ranking, scale, delta_t = settings
         chosen = np.zeros(ranking.counts.size - 1)
         chosen[ranking.k - 1] = 1.0
-        return released_law(
-            ranking.histogram, chosen, scale, delta_t, test=test, quantile=quantile
-        )
+        return released_law(ranking.histogram, chosen, scale, delta_t, test=test, quantile=quantile)
 
     return top_k_mechanism(
-        checked, prepare, sample, law_of_hits, law_of_sets,
-        events=events, precision=precision, kept_back=True,
-    )  # fmt: skip
+        checked,
+        prepare,
+        sample,
+        law_of_hits,
+        law_of_sets,
+        events=events,
+        precision=precision,
+        kept_back=True,
+    )

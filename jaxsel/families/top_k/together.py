@@ -32,9 +32,7 @@ def together(mechanisms: tuple[Mechanism, ...]) -> Mechanism:
     def parts(data, params):
         for name, value in (("data", data), ("params", params)):
             if not isinstance(value, tuple) or len(value) != number:
-                raise InputError(
-                    f"{name} must be a tuple of {number} entries, one a mechanism"
-                )
+                raise InputError(f"{name} must be a tuple of {number} entries, one a mechanism")
         return zip(mechanisms, data, params, strict=True)
 
     def prepare(data, params):

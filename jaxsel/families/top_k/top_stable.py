@@ -86,9 +86,7 @@ def top_stable_sets(
             # In units of the tests' noise, by size.
             "above": ((distance - noise.threshold) / query).astype(dtype),
             "hits": np.append(0, np.cumsum(ranking.wanted)[:k]).astype(np.int32),
-            "codes": np.append(0, np.cumsum(mask_codes(ranking, events))[:k]).astype(
-                np.int32
-            ),
+            "codes": np.append(0, np.cumsum(mask_codes(ranking, events))[:k]).astype(np.int32),
             "threshold_noise": dtype(noise.threshold_scale / query),
         }, ()
 
@@ -127,6 +125,5 @@ def top_stable_sets(
         return found
 
     return top_k_mechanism(
-        checked, prepare, sample, law_of_hits, law_of_sets,
-        events=events, precision=precision,
-    )  # fmt: skip
+        checked, prepare, sample, law_of_hits, law_of_sets, events=events, precision=precision
+    )

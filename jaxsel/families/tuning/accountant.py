@@ -4,15 +4,9 @@ import math
 from typing import NamedTuple
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.families.tuning.attained.attained_epsilon import (
-    attained_delta,
-    attained_epsilon,
-)
+from jaxsel.families.tuning.attained.attained_epsilon import attained_delta, attained_epsilon
 from jaxsel.families.tuning.bounds.needed import Needed, needed
-from jaxsel.families.tuning.proofs import (
-    proofs,
-    statement,
-)
+from jaxsel.families.tuning.proofs import proofs, statement
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 
@@ -137,11 +131,7 @@ def _known(base: BaseGuarantee) -> str:
 
 
 def account_delta(
-    base: BaseGuarantee,
-    repetitions: Repetitions,
-    epsilon: float,
-    *,
-    attain: bool = True,
+    base: BaseGuarantee, repetitions: Repetitions, epsilon: float, *, attain: bool = True
 ) -> AccountOfDelta:
     """What is proved about delta of the best of K runs at an epsilon.
 

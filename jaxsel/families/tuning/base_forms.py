@@ -20,11 +20,7 @@ from jaxsel.accounting.single_run.loss_distributions import (
     from_loss_distribution,
 )
 from jaxsel.accounting.single_run.relations import relation_name
-from jaxsel.families.tuning.composing_searches import (
-    Release,
-    composed_renyi,
-    release_parts,
-)
+from jaxsel.families.tuning.composing_searches import Release, composed_renyi, release_parts
 from jaxsel.families.tuning.tuned_guarantee import tuned_guarantee
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, from_mean, point_mass
@@ -112,9 +108,7 @@ def _event_releases(event: Any, relation: str | None) -> list[Release]:
             base = _event_guarantee(each.event, relation)
             found.append(Release(base, _repetitions_of(each.mean, each.shape), times))
         else:
-            others.append(
-                each if times == 1 else dp_event.SelfComposedDpEvent(each, times)
-            )
+            others.append(each if times == 1 else dp_event.SelfComposedDpEvent(each, times))
     if others:
         rest = others[0] if len(others) == 1 else dp_event.ComposedDpEvent(others)
         found.append(Release(from_event(rest, relation=relation)))
@@ -146,10 +140,7 @@ def _has_search(event: Any) -> bool:
 
     if isinstance(event, dp_event.RepeatAndSelectDpEvent):
         return True
-    inner = [
-        *getattr(event, "events", ()),
-        *filter(None, [getattr(event, "event", None)]),
-    ]
+    inner = [*getattr(event, "events", ()), *filter(None, [getattr(event, "event", None)])]
     return any(_has_search(each) for each in inner)
 
 
@@ -199,9 +190,7 @@ _FORMS = (
         lambda base, relation: from_loss_distribution(base, relation=relation),
     ),
     _Form(
-        lambda base: (
-            hasattr(base, "history") or isinstance(base, Mapping | list | tuple)
-        ),
+        lambda base: hasattr(base, "history") or isinstance(base, Mapping | list | tuple),
         lambda base, _: from_opacus(base),
     ),
     _Form(_is_event, _event_guarantee),

@@ -8,12 +8,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.host.errors import (
-    InputError,
-    check_finite,
-    check_positive,
-    check_probability_vector,
-)
+from jaxsel.host.errors import InputError, check_finite, check_positive, check_probability_vector
 
 
 class OrderedLaw(NamedTuple):

@@ -163,9 +163,7 @@ BASES = {
             lambda values: values["bit"],
             lambda values: {"epsilon": values["epsilon"]},
             _response_pairs,
-            lambda values: guarantee(
-                "BASE-randomised-response", epsilon=values["epsilon"]
-            ),
+            lambda values: guarantee("BASE-randomised-response", epsilon=values["epsilon"]),
             _response_utility,
         ),
         BaseSetting(
@@ -233,14 +231,9 @@ BASE_SETTINGS = {
         at_most=100.0,
         default=1,
     ),
-    "bit": whole(
-        "the true bit of randomised_response", at_least=0, at_most=1, default=1
-    ),
+    "bit": whole("the true bit of randomised_response", at_least=0, at_most=1, default=1),
     "probabilities": numbers(
-        "law of finite, best outcome first",
-        at_least=0.0,
-        at_most=1.0,
-        default="0.1,0.2,0.7",
+        "law of finite, best outcome first", at_least=0.0, at_most=1.0, default="0.1,0.2,0.7"
     ),
     "scores": numbers(
         "of score_table, random_candidate; the first, of noised_score",
@@ -249,14 +242,9 @@ BASE_SETTINGS = {
         default="0.9,0.8,0.5",
     ),
     "noise_scale": number(
-        "scale of the noise on the scores",
-        at_least=_NOISE,
-        at_most=_SCORE,
-        default=1,
+        "scale of the noise on the scores", at_least=_NOISE, at_most=_SCORE, default=1
     ),
-    "edges": numbers(
-        "bins of the score that noised_score reports, increasing", default="0,1,2"
-    ),
+    "edges": numbers("bins of the score that noised_score reports, increasing", default="0,1,2"),
 }
 
 

@@ -14,11 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.base_laws import (
-    OrderedLaw,
-    ordered_law,
-    randomised_response_law,
-)
+from jaxsel.families.tuning.base_laws import OrderedLaw, ordered_law, randomised_response_law
 from jaxsel.host.errors import InputError, check_finite, check_params
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.language.base import factory
@@ -82,11 +78,7 @@ def _finite_base(
     def prepare(data, params):
         law = checked(data, params)
         # Cumulative from the best: exact to the last place for the best outcomes.
-        table = {
-            "at_least": np.cumsum(law.probabilities),
-            "score": law.scores,
-            "label": law.labels,
-        }
+        table = {"at_least": np.cumsum(law.probabilities), "score": law.scores, "label": law.labels}
         return table, ()
 
     def at_rank(key, rank, data, params):

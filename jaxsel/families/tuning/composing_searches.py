@@ -23,17 +23,8 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
 from jaxsel.accounting.single_run.relations import common_relation
-from jaxsel.families.tuning.accountant import (
-    ProvenDelta,
-    ProvenEpsilon,
-    account,
-    account_delta,
-)
-from jaxsel.families.tuning.bounds.needed import (
-    Needed,
-    least_delta,
-    needed_together,
-)
+from jaxsel.families.tuning.accountant import ProvenDelta, ProvenEpsilon, account, account_delta
+from jaxsel.families.tuning.bounds.needed import Needed, least_delta, needed_together
 from jaxsel.families.tuning.proofs import SET_ASIDE, proofs
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 from jaxsel.host.errors import InputError, check_integer, check_interval
@@ -127,13 +118,9 @@ def checked(releases: Sequence[Release]) -> str | None:
         raise InputError("nothing is released; give at least one search")
     for release in releases:
         if check_integer("times", release.times, 1) > MOST_TIMES:
-            raise InputError(
-                f"times is {release.times}; it must be at most {MOST_TIMES}"
-            )
+            raise InputError(f"times is {release.times}; it must be at most {MOST_TIMES}")
         if release.repetitions is not None and not release.repetitions.mean > 0.0:
-            raise InputError(
-                "K is always 0: nothing is ever run, and there is no best run"
-            )
+            raise InputError("K is always 0: nothing is ever run, and there is no best run")
     return common_relation((each.base.name, each.base.relation) for each in releases)
 
 
@@ -235,9 +222,7 @@ def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
 
     def total(order: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):  # what exceeds float64 is inf, a bound
-            return np.sum(
-                [repeated(curve, times)(order) for curve, times in curves], axis=0
-            )
+            return np.sum([repeated(curve, times)(order) for curve, times in curves], axis=0)
 
     def theorems(order: float) -> list[str]:
         found = [name(order) for name in names]
@@ -246,9 +231,7 @@ def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
     return ComposedRenyi(total, -math.expm1(kept), theorems)
 
 
-def composed_renyi_epsilon(
-    releases: Sequence[Release], delta: float
-) -> tuple[float, list[str]]:
+def composed_renyi_epsilon(releases: Sequence[Release], delta: float) -> tuple[float, list[str]]:
     """Epsilon at delta of the sum of the Renyi bounds, and whose they are."""
     total, lost, theorems = composed_renyi(releases)
     if delta < lost:
@@ -258,9 +241,7 @@ def composed_renyi_epsilon(
     return found.epsilon, theorems(found.order)
 
 
-def composed_renyi_delta(
-    releases: Sequence[Release], epsilon: float
-) -> tuple[float, list[str]]:
+def composed_renyi_delta(releases: Sequence[Release], epsilon: float) -> tuple[float, list[str]]:
     """Delta at epsilon of the sum of the Renyi bounds, and whose they are."""
     total, lost, theorems = composed_renyi(releases)
     good = float(renyi_to_delta(total, epsilon))
@@ -271,9 +252,7 @@ def composed_renyi_delta(
     return lost + (1.0 - lost) * good, theorems(order)
 
 
-def summed_epsilon(
-    releases: Sequence[Release], delta: float
-) -> tuple[float, list[str]]:
+def summed_epsilon(releases: Sequence[Release], delta: float) -> tuple[float, list[str]]:
     """Sum of the epsilons of all releases at equal shares of delta, and whose they are.
 
     Each is the best that is proved of that release alone.
@@ -296,12 +275,12 @@ def _quick_epsilon(release: Release) -> Callable[[float], float]:
     if law is None:
         return base.epsilon
     found = [
-        proof for name, proof in proofs(base, law).items()
+        proof
+        for name, proof in proofs(base, law).items()
         if name.removeprefix(SET_ASIDE) != "JX-Priced"
-    ]  # fmt: skip
+    ]
     return lambda delta: min(
-        [proof.epsilon(delta) for proof in found if delta >= proof.least_delta],
-        default=math.inf,
+        [proof.epsilon(delta) for proof in found if delta >= proof.least_delta], default=math.inf
     )
 
 
@@ -353,25 +332,19 @@ def _shares(releases: Sequence[Release], epsilon: float) -> list[float]:
             high, kept = middle, found
         else:
             low = middle
-    left = epsilon - sum(
-        release.times * each for each, release in zip(kept, releases, strict=True)
-    )
+    left = epsilon - sum(release.times * each for each, release in zip(kept, releases, strict=True))
     # What is left goes to all alike.
     more = [each + max(left, 0.0) * _LEFT / count for each in kept]
     return more if _within(more, releases, epsilon) else kept
 
 
-def summed_delta(
-    releases: Sequence[Release], epsilon: float
-) -> tuple[float, list[str]]:
+def summed_delta(releases: Sequence[Release], epsilon: float) -> tuple[float, list[str]]:
     """Sum of the deltas of all releases, whose epsilons sum to ``epsilon``.
 
     Each is the least that is proved of that release alone.
     """
     total, names = 0.0, []
-    for (base, law, times), share in zip(
-        releases, _shares(releases, epsilon), strict=True
-    ):
+    for (base, law, times), share in zip(releases, _shares(releases, epsilon), strict=True):
         if law is None:
             total += times * base.delta(share)
         else:
@@ -406,9 +379,7 @@ def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
     lacking = needed_together(releases, delta)
     if lacking is not None and delta < lacking.possible:
         # Nothing can be proved, so that nothing need be tried.
-        nothing = (
-            ProvenEpsilon(math.inf, name, STATEMENTS[name]) for name in STATEMENTS
-        )
+        nothing = (ProvenEpsilon(math.inf, name, STATEMENTS[name]) for name in STATEMENTS)
         return Composition(tuple(nothing), relation, lacking)
     found = []
     for theorem, solve in (
@@ -427,9 +398,7 @@ def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
     return Composition(tuple(ranked), relation, lacking)
 
 
-def compose_searches_delta(
-    releases: Sequence[Release], epsilon: float
-) -> CompositionOfDelta:
+def compose_searches_delta(releases: Sequence[Release], epsilon: float) -> CompositionOfDelta:
     """What is proved about delta of several releases, at an epsilon of all together.
 
     ``compose_searches`` the other way round.

@@ -12,18 +12,13 @@ from jaxsel.families.tuning.base_settings import (
     base_params,
     base_utility,
 )
-from jaxsel.families.tuning.bounds.random_stopping import (
-    hard_stop_steps,
-    hard_stop_steps_pure,
-)
+from jaxsel.families.tuning.bounds.random_stopping import hard_stop_steps, hard_stop_steps_pure
 from jaxsel.language.base import Pair
 from jaxsel.language.domains import Domain, choice, number, parsed, probability, whole
 from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
 
 _METHOD = choice(
-    ("rank", "count", "literal", "law"),
-    "how trials are drawn; see the guide",
-    default="rank",
+    ("rank", "count", "literal", "law"), "how trials are drawn; see the guide", default="rank"
 )
 _GAMMA = number("stopping probability", at_least=1e-9, at_most=1.0, default=0.1)
 
@@ -63,14 +58,20 @@ def _tuning_entry(
         return None if epsilon is None else proof(values, law_of(values), epsilon)
 
     return MechanismEntry(
-        name, ids, summary, broken, {**settings, **BASE_SETTINGS, "method": _METHOD},
-        make, make_pairs, proven, elsewhere, base_utility,
-    )  # fmt: skip
+        name,
+        ids,
+        summary,
+        broken,
+        {**settings, **BASE_SETTINGS, "method": _METHOD},
+        make,
+        make_pairs,
+        proven,
+        elsewhere,
+        base_utility,
+    )
 
 
-def _tuning_proof(
-    values: Values, law: laws.Repetitions, epsilon: float
-) -> Guarantee | None:
+def _tuning_proof(values: Values, law: laws.Repetitions, epsilon: float) -> Guarantee | None:
     del values
     if law.family == "truncated_negative_binomial":
         return guarantee("PS-Cor3", epsilon=epsilon, eta=law.parameters["eta"])
@@ -88,8 +89,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
     _tuning_entry(
         "private_tuning",
         ("PS-Alg0",),
-        "Run a base K times, K random, and release the best run "
-        "(Papernot & Steinke 2022).",
+        "Run a base K times, K random, and release the best run (Papernot & Steinke 2022).",
         {
             "repetitions": parsed(
                 laws.parse,
@@ -132,8 +132,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "stop_delta": probability("chance of reaching the hard stop", default=1e-6),
         },
         lambda values: laws.capped(
-            _geometric(values),
-            hard_stop_steps(values["gamma"], values["stop_delta"]),
+            _geometric(values), hard_stop_steps(values["gamma"], values["stop_delta"])
         ),
         # Its guarantee has delta > 0.
         lambda values, law, epsilon: None,
@@ -152,17 +151,12 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "(Liu & Talwar 2019, Theorem 3.5).",
         {
             "gamma": _GAMMA,
-            "slack": number(
-                "epsilon_0; it costs thrice", above=0.0, below=0.5, default=0.1
-            ),
+            "slack": number("epsilon_0; it costs thrice", above=0.0, below=0.5, default=0.1),
         },
         lambda values: laws.capped(
-            _geometric(values),
-            hard_stop_steps_pure(values["gamma"], values["slack"]),
+            _geometric(values), hard_stop_steps_pure(values["gamma"], values["slack"])
         ),
-        lambda values, law, epsilon: guarantee(
-            "LT-Thm3.5", epsilon=epsilon, slack=values["slack"]
-        ),
+        lambda values, law, epsilon: guarantee("LT-Thm3.5", epsilon=epsilon, slack=values["slack"]),
         elsewhere={
             "gamma": 0.3,
             "slack": 0.3,

@@ -12,13 +12,7 @@ from jaxsel.families.tuning import laplace_candidates
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
 from jaxsel.families.tuning.base_laws import survival
 from jaxsel.families.tuning.bases import Base, Draw
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_params,
-    check_positive,
-)
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_params, check_positive
 from jaxsel.kernel import look_up, stream
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import factory
@@ -118,9 +112,7 @@ def _laplace_at_rank(key, rank, scale, tables) -> Draw:
     half = count * rank - i.astype(rank.dtype)
     root = jnp.sqrt(half * half + jnp.exp(upper[i] + lower[i]))
     y = jnp.where(
-        half > 0,
-        lower[i] - jnp.log(jnp.abs(half) + root),
-        jnp.log(jnp.abs(half) + root) - upper[i],
+        half > 0, lower[i] - jnp.log(jnp.abs(half) + root), jnp.log(jnp.abs(half) + root) - upper[i]
     )
     # The candidate, in proportion to its density e^(-|y - d_k|)/2.
     mass_above, mass_below = jnp.exp(y + upper[i]), jnp.exp(lower[i] - y)
@@ -182,11 +174,7 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
 
     def prepare(data, params):
         score, scale, edges = checked(data, params)
-        return {
-            "score": np.float64(score),
-            "scale": np.float64(scale),
-            "edges": edges,
-        }, ()
+        return {"score": np.float64(score), "scale": np.float64(scale), "edges": edges}, ()
 
     def finish(z, data):
         value = data["score"] + data["scale"] * z

@@ -51,12 +51,8 @@ def release(found: Draw, none: Array, num_labels, count) -> Selection:
 
 def split_params(params: Any) -> tuple[Repetitions, dict]:
     """The repetition law, and the base's own parameters."""
-    if "repetitions" not in params or not isinstance(
-        params["repetitions"], Repetitions
-    ):
-        raise InputError(
-            'params["repetitions"] must be a law of K from jaxsel.repetitions'
-        )
+    if "repetitions" not in params or not isinstance(params["repetitions"], Repetitions):
+        raise InputError('params["repetitions"] must be a law of K from jaxsel.repetitions')
     rest = {key: value for key, value in params.items() if key != "repetitions"}
     return params["repetitions"], rest
 
@@ -93,36 +89,26 @@ def private_tuning(
     def prepare(data, params):
         law, rest = split_params(params)
         if law.family != family:
-            raise InputError(
-                f"the law of K is {law.family}; this mechanism was made for {family}"
-            )
+            raise InputError(f"the law of K is {law.family}; this mechanism was made for {family}")
         prepared, base_params = base.prepare(data, rest)
         if method == "rank":
             numbers = sampling.prepare_rank(law)
         else:
             numbers = sampling.prepare_count(law)
         num_labels = np.int32(len(base.labels(data, rest)))
-        return prepared, {
-            "base": base_params, "repetitions": numbers, "num_labels": num_labels,
-        }  # fmt: skip
+        return prepared, {"base": base_params, "repetitions": numbers, "num_labels": num_labels}
 
     def sample(key, data, params):
         if method == "literal":
             return _literal(base, key, data, params)
         if method == "rank":
             count = jnp.int64(-1)
-            rank = sampling.sample_rank(
-                family, stream.fold(key, _RANK_TAG), params["repetitions"]
-            )
+            rank = sampling.sample_rank(family, stream.fold(key, _RANK_TAG), params["repetitions"])
         else:
-            count = sampling.sample_count(
-                stream.fold(key, _COUNT_TAG), params["repetitions"]
-            )
+            count = sampling.sample_count(stream.fold(key, _COUNT_TAG), params["repetitions"])
             number = noise.number(stream.fold(key, _RANK_TAG), 0)
             rank = sampling.rank_given_count(count, number)
-        found = base.at_rank(
-            stream.fold(key, _OUTPUT_TAG), rank.value, data, params["base"]
-        )
+        found = base.at_rank(stream.fold(key, _OUTPUT_TAG), rank.value, data, params["base"])
         return release(found, rank.none, params["num_labels"], count)
 
     def labels(data, params):
@@ -134,12 +120,7 @@ def private_tuning(
         return FiniteLaw(probabilities, labels(data, params))
 
     return Mechanism(
-        prepare=prepare,
-        sample=sample,
-        event=selected,
-        labels=labels,
-        law=law,
-        resolution=2.0**-53,
+        prepare=prepare, sample=sample, event=selected, labels=labels, law=law, resolution=2.0**-53
     )
 
 
@@ -150,9 +131,7 @@ def _literal(base: Base, key, data, params) -> Selection:
     def run(k, best: Draw) -> Draw:
         fresh = base.draw(stream.at_round(key, k), data, params["base"])
         better = fresh.order > best.order
-        return Draw(
-            *(jnp.where(better, a, b) for a, b in zip(fresh, best, strict=True))
-        )
+        return Draw(*(jnp.where(better, a, b) for a, b in zip(fresh, best, strict=True)))
 
     shape = base.draw(key, data, params["base"])
     worst = Draw(

@@ -23,11 +23,7 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import pair_delta
 from jaxsel.families.tuning.bounds import priced_envelope
 from jaxsel.families.tuning.bounds.approximate import good_part
-from jaxsel.families.tuning.bounds.envelope import (
-    Envelope,
-    envelope_epsilon,
-    envelope_log_delta,
-)
+from jaxsel.families.tuning.bounds.envelope import Envelope, envelope_epsilon, envelope_log_delta
 from jaxsel.families.tuning.bounds.profiles import profile_bounds
 from jaxsel.families.tuning.bounds.renyi import proven_curves
 from jaxsel.repetitions import Repetitions
@@ -100,8 +96,7 @@ def composition(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
     return {
         "composition": Proof(
             lambda delta: max(
-                epsilon_at(functools.partial(pair_delta, pair), delta)
-                for pair in many()
+                epsilon_at(functools.partial(pair_delta, pair), delta) for pair in many()
             ),
             lambda epsilon: max(float(pair_delta(pair, epsilon)) for pair in many()),
             LEAST_DELTA,
@@ -134,9 +129,7 @@ def _envelopes(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
         "JX-Priced": Proof(
             lambda delta: priced_envelope.priced_epsilon(directions(), delta),
             lambda epsilon: priced_envelope.priced_delta(directions(), epsilon),
-            never_below=lambda epsilon: max(
-                each.attacked(epsilon) for each in directions()
-            ),
+            never_below=lambda epsilon: max(each.attacked(epsilon) for each in directions()),
         ),
     }
 

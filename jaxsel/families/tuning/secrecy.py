@@ -19,9 +19,7 @@ def is_fixed(law: Repetitions) -> bool:
 def kept_secret(laws: Iterable[Repetitions | None]) -> str:
     """What stays secret beside the winner: K, where it is drawn, and the other runs."""
     fixed = all(law is None or is_fixed(law) for law in laws)
-    return "the other runs and their scores" if fixed else (
-        "K, the other runs and their scores"
-    )  # fmt: skip
+    return "the other runs and their scores" if fixed else ("K, the other runs and their scores")
 
 
 def keep(laws: Iterable[Repetitions | None]) -> str:

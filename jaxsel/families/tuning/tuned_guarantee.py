@@ -85,9 +85,7 @@ def tuned_renyi(base: BaseGuarantee, repetitions: Repetitions) -> TunedRenyi:
 
 
 def tuned_profiles(
-    base: BaseGuarantee,
-    repetitions: Repetitions,
-    resolution: Resolution | None = None,
+    base: BaseGuarantee, repetitions: Repetitions, resolution: Resolution | None = None
 ) -> tuple[Profile, ...]:
     """Bounds on delta(epsilon) of the best of K runs, one a direction.
 
@@ -104,9 +102,7 @@ def tuned_profiles(
       InputError: if K is always 0, or its mean is infinite.
     """
     if not 0.0 < repetitions.mean < math.inf:
-        raise InputError(
-            f"E[K] is {repetitions.mean:g}; a search needs a mean above 0 and finite"
-        )
+        raise InputError(f"E[K] is {repetitions.mean:g}; a search needs a mean above 0 and finite")
     pairs = base.pairs()
     priced = priced_profiles(priced_directions(base, repetitions, resolution))
     count = repetitions.maximum
@@ -130,9 +126,7 @@ def tuned_profiles(
     return tuple(map(profile, priced, each))
 
 
-def tuned_pairs(
-    base: BaseGuarantee, repetitions: Repetitions
-) -> tuple[DominatingPair, ...]:
+def tuned_pairs(base: BaseGuarantee, repetitions: Repetitions) -> tuple[DominatingPair, ...]:
     """Dominating pairs of the best of K runs, one a direction (one if symmetric).
 
     The dots of both directions are connected at once: H_r(A || A') at r >= 1 is bounded by

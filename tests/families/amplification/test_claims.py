@@ -19,17 +19,13 @@ def test_values():
     assert value("LT-ThmC.1-privacy-sharp", base_epsilon=1.0) == pytest.approx(2.0)
     assert value("LT-5.4", gamma=0.01, factor=2.0) == pytest.approx(0.02)
     settings = {"gamma": 0.1, "candidates": 10, "mean_weight": 0.3}
-    low, high = (
-        value(claim, **settings)
-        for claim in ("LT-ThmC.1-dummy-least", "LT-ThmC.1-dummy")
-    )
+    low, high = (value(claim, **settings) for claim in ("LT-ThmC.1-dummy-least", "LT-ThmC.1-dummy"))
     assert (low, high) == pytest.approx((11 / 14, 1.1 / 1.3))
     assert low < two_value_amplified_law(0.1, 10, 0.3, 0.0)[0] < high
 
 
 @pytest.mark.parametrize(
-    ("claim", "settings"),
-    [("LT-ThmC.1", {"gamma": 0.25}), ("LT-5.4", {"factor": 1.0})],
+    ("claim", "settings"), [("LT-ThmC.1", {"gamma": 0.25}), ("LT-5.4", {"factor": 1.0})]
 )
 def test_bad_parameters(claim, settings):
     with pytest.raises(InputError):

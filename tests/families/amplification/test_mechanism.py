@@ -31,9 +31,7 @@ def test_amplified_law_by_enumeration():
         for i in draws:
             expected[i] += chance * weights[i] / total
         expected[3] += chance * dummy / total
-    np.testing.assert_allclose(
-        amplified_law(q, weights, 4, gamma), expected, rtol=1e-13
-    )
+    np.testing.assert_allclose(amplified_law(q, weights, 4, gamma), expected, rtol=1e-13)
     different = amplified_law_of_different([q] * 4, weights, gamma)
     np.testing.assert_allclose(different, expected, rtol=1e-13)
 

@@ -15,9 +15,7 @@ def test_counterexample_of_theorem_8():
     """Numbers of CL-E20, and that half the rate repairs it."""
     wins = {
         shares: [
-            group_law(
-                [lead, 0.0], [1, 6608], stable_settings(1, 1e-3, 1e-3, 1, shares=shares)
-            )[1]
+            group_law([lead, 0.0], [1, 6608], stable_settings(1, 1e-3, 1e-3, 1, shares=shares))[1]
             for lead in (30.0, 32.0)
         ]
         for shares in (3, 6)

@@ -50,9 +50,7 @@ def _brute_law(scores, settings: NoisySelection) -> np.ndarray:
 
             def density(y, i=i, made=made):
                 below = [
-                    float(
-                        truncated_laplace_cdf(y - s, settings.rate, settings.truncation)
-                    )
+                    float(truncated_laplace_cdf(y - s, settings.rate, settings.truncation))
                     for s in scores
                 ]
                 x = y - scores[i]

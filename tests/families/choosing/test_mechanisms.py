@@ -78,9 +78,13 @@ def _far(outcome):
 def test_loss_is_that_of_the_label(seed):
     for mechanism in (choosing_mechanism(), choosing_mechanism(method="literal")):
         found = simulate_grid(
-            mechanism, [(TIES, CHOOSING)], trials=TRIALS, seed=seed,
-            statistic=counts(_far, 3), progress=False,
-        ).values[0]  # fmt: skip
+            mechanism,
+            [(TIES, CHOOSING)],
+            trials=TRIALS,
+            seed=seed,
+            statistic=counts(_far, 3),
+            progress=False,
+        ).values[0]
         law = mechanism.law(TIES, CHOOSING).probabilities
         exact = np.array([law[0], law[1:5].sum(), law[5]])
         assert goodness_of_fit(found, exact) > ALPHA
@@ -120,12 +124,7 @@ def test_pairs_are_the_stated_ones():
         (choosing_mechanism(), [1.0], {"epsilon": 1.0}, "delta is missing"),
         (choosing_mechanism(), [1.0], CHOOSING | {"rank": 1}, "rank is no parameter"),
         (choosing_mechanism(), {"scores": [1.0]}, CHOOSING, 'by "scores" and "counts"'),
-        (
-            choosing_mechanism(),
-            {"scores": [1.0], "counts": [0.0]},
-            CHOOSING,
-            "counts must hold",
-        ),
+        (choosing_mechanism(), {"scores": [1.0], "counts": [0.0]}, CHOOSING, "counts must hold"),
         (choosing_mechanism(), [1.0, 2.0], CHOOSING | {"groups": 1}, "groups is 1"),
         (choosing_mechanism(method="literal"), GROUPS, CHOOSING, "at most 100000 runs"),
         (stable_selection(), [1.0, 2.0], STABLE, "rank is 2"),
@@ -142,10 +141,7 @@ def test_bad_input(mechanism, data, params, message):
     [
         (lambda: choosing_mechanism(method="slow"), "method is 'slow'"),
         (lambda: stable_selection(method="slow"), "method is 'slow'"),
-        (
-            lambda: BY_NAME["choosing_mechanism"].build({"scores": "1"}),
-            "at least 2 numbers",
-        ),
+        (lambda: BY_NAME["choosing_mechanism"].build({"scores": "1"}), "at least 2 numbers"),
     ],
 )
 def test_bad_settings(make, message):

@@ -11,10 +11,7 @@ from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights import updates as updates_of
 from jaxsel.families.multiplicative_weights.claims import sample_complexity as displays
-from jaxsel.families.multiplicative_weights.laws import (
-    hardt_rothblum_law,
-    repetitive_law,
-)
+from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law, repetitive_law
 from jaxsel.families.selection_and_test.bounds import tests_epsilon as epsilon_of_tests
 from jaxsel.families.top_k.baselines import advanced_composition
 from jaxsel.host.errors import InputError
@@ -40,9 +37,7 @@ def test_update_and_relative_entropy():
     found = updates_of.updated(h, np.array([1.0, 0.0, 0.5]), 0.7)
     raw = [0.5 * math.exp(-0.7), 0.3, 0.2 * math.exp(-0.35)]
     np.testing.assert_allclose(found, np.array(raw) / sum(raw), rtol=1e-14)
-    assert updates_of.relative_entropy([1.0, 0.0], [0.25, 0.75]) == pytest.approx(
-        math.log(4.0)
-    )
+    assert updates_of.relative_entropy([1.0, 0.0], [0.25, 0.75]) == pytest.approx(math.log(4.0))
     assert updates_of.relative_entropy([0.5, 0.5], [1.0, 0.0]) == math.inf
 
 
@@ -67,9 +62,7 @@ def test_hardt_rothblum_settings_satisfy_the_derivation(beta, delta, sharp):
     n = 3e6
     found = weights.hardt_rothblum(CELLS, n, QUERIES, EPSILON, delta, beta, sharp=sharp)
     k = found.updates
-    assert k >= min(
-        updates_of.max_updates(CELLS, min(found.gap, 1.0), sharp=sharp), QUERIES
-    )
+    assert k >= min(updates_of.max_updates(CELLS, min(found.gap, 1.0), sharp=sharp), QUERIES)
     test = 2.0 / (n * found.threshold_scale)
     assert found.query_scale == pytest.approx(4.0 / (n * test))
     for each in (test, 1.0 / (n * found.answer_scale)):
@@ -169,9 +162,7 @@ def test_displays_by_hand():
         math.sqrt(log_x * log_d) * log_m / 1e-3 + log_b / 1e-2
     )
     printed = sizes.first_bound(100, 1000, 0.1, 0.02, printed=True)
-    assert printed == pytest.approx(
-        math.sqrt(log_x * log_b) * log_m / 1e-3 + log_b / 1e-2
-    )
+    assert printed == pytest.approx(math.sqrt(log_x * log_b) * log_m / 1e-3 + log_b / 1e-2)
     assert sizes.first_bound(100, 1000, 0.1, 0.02) > printed
     pure = sizes.theorem_12(100, 1000, 0.9, 1e-300)
     assert pure == pytest.approx(log_x * log_m / 0.9**4 + 300 * math.log(10.0) / 0.9**2)
@@ -197,25 +188,34 @@ def test_law_of_one_query_is_the_tail_of_a_difference_of_noises():
     from jaxsel.families.sparse_vector.halting_law import laplace_difference_tail
 
     settings = {
-        "threshold": 0.1, "rate": 1.0, "max_updates": 1, "threshold_scale": 0.2,
-        "query_scale": 0.4, "answer_scale": 0.3,
-    }  # fmt: skip
+        "threshold": 0.1,
+        "rate": 1.0,
+        "max_updates": 1,
+        "threshold_scale": 0.2,
+        "query_scale": 0.4,
+        "answer_scale": 0.3,
+    }
     law = hardt_rothblum_law(TABLE, settings, 1, paths=True)
     error = 0.5 - 1.0 / 3.0
     fires = float(laplace_difference_tail(0.1 - error, 0.4, 0.2))
     below = 0.5 * math.exp(-error / 0.3)
-    np.testing.assert_allclose(
-        law, [1.0 - fires, fires * below, fires * (1.0 - below)], rtol=1e-9
-    )
+    np.testing.assert_allclose(law, [1.0 - fires, fires * below, fires * (1.0 - below)], rtol=1e-9)
 
 
 def test_law_of_one_question_that_may_halt():
     """k' = 1: an update needs a failed batch, which halts; so there is none."""
     settings = {
-        "threshold": 0.2, "check_threshold": 0.1, "distance": 0.1, "rate": 1.0,
-        "gamma": 1.0, "repetitions": 3, "max_failures": 1, "max_answers": 1,
-        "test_scale": 0.1, "answer_scale": 0.1,
-    }  # fmt: skip
+        "threshold": 0.2,
+        "check_threshold": 0.1,
+        "distance": 0.1,
+        "rate": 1.0,
+        "gamma": 1.0,
+        "repetitions": 3,
+        "max_failures": 1,
+        "max_answers": 1,
+        "test_scale": 0.1,
+        "answer_scale": 0.1,
+    }
     law = repetitive_law(TABLE, settings, 2, paths=True)
     np.testing.assert_allclose(law, np.eye(1, 9)[0], atol=1e-12)
 
@@ -227,18 +227,9 @@ def test_law_of_one_question_that_may_halt():
         (lambda: updates_of.max_updates(8, 1.5), "gap is 1.5"),
         (lambda: updates_of.entropy_drop(0.0, 0.1), "rate is 0"),
         (lambda: updates_of.composition_share(1.0, 3, 1.0), "delta is 1"),
-        (
-            lambda: weights.hardt_rothblum(8, 100, 10, 1.0, 1e-6, 0.0),
-            "beta is 0",
-        ),
-        (
-            lambda: weights.repetitive(8, 100, 9, 1.0, 1e-6, 0.1),
-            "at least 10 queries",
-        ),
-        (
-            lambda: weights.repetitive(8, 100, 20, 1.0, 1e-6, 1e-9),
-            "beta >= 2\\^-queries",
-        ),
+        (lambda: weights.hardt_rothblum(8, 100, 10, 1.0, 1e-6, 0.0), "beta is 0"),
+        (lambda: weights.repetitive(8, 100, 9, 1.0, 1e-6, 0.1), "at least 10 queries"),
+        (lambda: weights.repetitive(8, 100, 20, 1.0, 1e-6, 1e-9), "beta >= 2\\^-queries"),
     ],
 )
 def test_bad_input(call, message):

@@ -10,10 +10,7 @@ from scipy import stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.multiplicative_weights import settings as weights
-from jaxsel.families.multiplicative_weights.adaptive_analysis import (
-    PROTECTIONS,
-    adaptive_analysis,
-)
+from jaxsel.families.multiplicative_weights.adaptive_analysis import PROTECTIONS, adaptive_analysis
 from jaxsel.families.multiplicative_weights.entries import ENTRIES
 from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
 from jaxsel.families.multiplicative_weights.repetitive import repetitive
@@ -29,14 +26,26 @@ from tests.conftest import ALPHA
 TABLE = np.array([5, 1, 3, 1])
 QUERIES = np.array([[1, 0, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0.5]])
 STANDARD = {
-    "queries": QUERIES, "threshold": 0.2, "rate": 0.3, "max_updates": 2,
-    "threshold_scale": 0.1, "query_scale": 0.2, "answer_scale": 0.1,
-}  # fmt: skip
+    "queries": QUERIES,
+    "threshold": 0.2,
+    "rate": 0.3,
+    "max_updates": 2,
+    "threshold_scale": 0.1,
+    "query_scale": 0.2,
+    "answer_scale": 0.1,
+}
 REPETITIVE = {
-    "queries": QUERIES, "threshold": 0.2, "distance": 0.15, "rate": 0.3, "gamma": 1.0,
-    "repetitions": 4, "max_failures": 4, "max_answers": 2, "test_scale": 0.08,
+    "queries": QUERIES,
+    "threshold": 0.2,
+    "distance": 0.15,
+    "rate": 0.3,
+    "gamma": 1.0,
+    "repetitions": 4,
+    "max_failures": 4,
+    "max_answers": 2,
+    "test_scale": 0.08,
     "answer_scale": 0.08,
-}  # fmt: skip
+}
 TRIALS = 100_000
 # For few trials: no lane of a block is computed in vain.
 BLOCKS = Performance(block_size=64)
@@ -67,9 +76,7 @@ def test_paths_follow_the_exact_law(name, analyst, seed):
     assert mechanism.law is not None
     law = mechanism.law(TABLE, params).probabilities
     assert law.sum() == pytest.approx(1.0, abs=1e-12)
-    counts = simulate(
-        mechanism, TABLE, params, trials=TRIALS, seed=seed, progress=False
-    ).values[0]
+    counts = simulate(mechanism, TABLE, params, trials=TRIALS, seed=seed, progress=False).values[0]
     assert p_value(counts, law) > ALPHA / 6
     # Power: the law of a slightly higher threshold is refused.
     other = mechanism.law(TABLE, params | {"threshold": 0.22}).probabilities
@@ -81,9 +88,7 @@ def test_law_of_updates_is_that_of_paths_summed():
         paths = make(3, event="path")
         labels = paths.labels(TABLE, params)
         found = np.zeros(4)
-        for label, p in zip(
-            labels, paths.law(TABLE, params).probabilities, strict=True
-        ):
+        for label, p in zip(labels, paths.law(TABLE, params).probabilities, strict=True):
             found[3 - label.count("=")] += p
         law = make(3).law(TABLE, params).probabilities
         np.testing.assert_allclose(law, found, atol=1e-14)
@@ -99,9 +104,7 @@ def replay(asked: int, noises: dict, params: dict) -> tuple:
         truth, guess = q @ shares, q @ h
         level = params["threshold"] + noises["threshold"][count]
         answer = guess
-        if count < params["max_updates"] and (
-            abs(truth - guess) + noises["query"][i] >= level
-        ):
+        if count < params["max_updates"] and (abs(truth - guess) + noises["query"][i] >= level):
             answer = truth + noises["answer"][i]
             penalty = q if answer < guess else 1 - q
             h = h * np.exp(-params["rate"] * penalty)
@@ -126,9 +129,7 @@ def test_a_long_interaction_step_by_step(seed):
             noises = {}
             for name, tag in (("threshold", 0xE0), ("query", 0xE1), ("answer", 0xE2)):
                 draws = jnp.arange(asked + 1, dtype=jnp.uint32)
-                drawn = noise.variate(
-                    "laplace", stream.fold(key, tag), draws, "float64"
-                )
+                drawn = noise.variate("laplace", stream.fold(key, tag), draws, "float64")
                 noises[name] = params[f"{name}_scale"] * np.asarray(drawn)
             h, count, worst = replay(asked, noises, params)
             np.testing.assert_allclose(outcome.hypothesis, h, rtol=1e-12)
@@ -144,16 +145,17 @@ def test_repetitive_keeps_its_promises_to_every_analyst(analyst, seed):
     cells, asked = 16, 40
     table = generator.multinomial(10**6, generator.dirichlet(np.full(cells, 0.3)))
     found = weights.repetitive(cells, 1e6, asked, 1.0, 1e-6, 0.01, sharp=True)
-    params = weights.parameters(found) | {
-        "queries": np.round(generator.random((50, cells)))
-    }
+    params = weights.parameters(found) | {"queries": np.round(generator.random((50, cells)))}
     values = simulate(
-        repetitive(asked, analyst=analyst), table, params, trials=256, seed=seed,
-        statistic=sums(
-            lambda o: (o.halted, o.max_error > found.error, o.updates > found.updates)
-        ),
-        progress=False, performance=BLOCKS,
-    ).values  # fmt: skip
+        repetitive(asked, analyst=analyst),
+        table,
+        params,
+        trials=256,
+        seed=seed,
+        statistic=sums(lambda o: (o.halted, o.max_error > found.error, o.updates > found.updates)),
+        progress=False,
+        performance=BLOCKS,
+    ).values
     # Each fails with probability beta at most: 20 or more of 256 with chance < 1e-11.
     assert stats.binom.sf(19, 256, 0.01) < ALPHA
     assert all(int(count[0]) < 20 for count in values)
@@ -165,15 +167,18 @@ def test_budget_that_is_spent_halts_and_answers_from_the_hypothesis(seed):
             hardt_rothblum,
             STANDARD | {"max_updates": 1, "threshold_scale": 1e-3, "query_scale": 1e-3},
         ),
-        (
-            repetitive,
-            REPETITIVE | {"max_failures": 1, "test_scale": 1e-3, "gamma": 100.0},
-        ),
+        (repetitive, REPETITIVE | {"max_failures": 1, "test_scale": 1e-3, "gamma": 100.0}),
     ):
         values = simulate(
-            make(30), TABLE, params, trials=512, seed=seed, progress=False,
-            performance=BLOCKS, statistic=sums(lambda o: (o.halted, o.updates)),
-        ).values  # fmt: skip
+            make(30),
+            TABLE,
+            params,
+            trials=512,
+            seed=seed,
+            progress=False,
+            performance=BLOCKS,
+            statistic=sums(lambda o: (o.halted, o.updates)),
+        ).values
         assert int(values[0][0]) == 512
         assert int(values[1][0]) == (512 if make is hardt_rothblum else 0)
 
@@ -181,9 +186,15 @@ def test_budget_that_is_spent_halts_and_answers_from_the_hypothesis(seed):
 def test_rejections_happen_where_answers_are_noisy(seed):
     params = REPETITIVE | {"answer_scale": 1.0, "max_answers": 50, "max_failures": 200}
     values = simulate(
-        repetitive(3), TABLE, params, trials=2000, seed=seed, progress=False,
-        performance=BLOCKS, statistic=sums(lambda o: (o.rejections, o.updates)),
-    ).values  # fmt: skip
+        repetitive(3),
+        TABLE,
+        params,
+        trials=2000,
+        seed=seed,
+        progress=False,
+        performance=BLOCKS,
+        statistic=sums(lambda o: (o.rejections, o.updates)),
+    ).values
     assert int(values[0][0]) > int(values[1][0]) > 0
 
 
@@ -225,9 +236,15 @@ GAPS = combine(
 
 def analysis_means(protection, params, rows, seed, trials=4000):
     values = simulate(
-        adaptive_analysis(rows, protection=protection), POPULATION, params,
-        trials=trials, seed=seed, statistic=GAPS, progress=False, performance=BLOCKS,
-    ).values  # fmt: skip
+        adaptive_analysis(rows, protection=protection),
+        POPULATION,
+        params,
+        trials=trials,
+        seed=seed,
+        statistic=GAPS,
+        progress=False,
+        performance=BLOCKS,
+    ).values
     return {
         name: read_moments({k: v[0] for k, v in sums.items()}, -3.0, 3.0)
         for name, sums in values.items()
@@ -266,17 +283,17 @@ def test_many_exact_answers_reveal_the_whole_sample(seed):
 
 def test_noise_and_weights_leave_less(seed):
     settings = {
-        "threshold": 0.25, "rate": 0.5, "max_updates": 20, "threshold_scale": 0.01,
-        "query_scale": 0.02, "answer_scale": 0.02,
-    }  # fmt: skip
+        "threshold": 0.25,
+        "rate": 0.5,
+        "max_updates": 20,
+        "threshold_scale": 0.01,
+        "query_scale": 0.02,
+        "answer_scale": 0.02,
+    }
     gaps = {
         "none": analysis_means("none", {"queries": 20}, 60, seed, 1024),
-        "gaussian": analysis_means(
-            "gaussian", {"queries": 20, "noise_scale": 0.5}, 60, seed, 1024
-        ),
-        "weights": analysis_means(
-            "weights", settings | {"queries": 20}, 60, seed, 1024
-        ),
+        "gaussian": analysis_means("gaussian", {"queries": 20, "noise_scale": 0.5}, 60, seed, 1024),
+        "weights": analysis_means("weights", settings | {"queries": 20}, 60, seed, 1024),
     }
     for name in ("gaussian", "weights"):
         assert gaps[name]["gap"].mean < 0.6 * gaps["none"]["gap"].mean
@@ -316,27 +333,16 @@ def test_stored_table_is_what_scikit_learn_gives():
         (lambda: hardt_rothblum(3).prepare([1.5, 1, 1, 1], STANDARD), "whole numbers"),
         (lambda: hardt_rothblum(3).prepare([1, 1, 1], STANDARD), "3 columns"),
         (
-            lambda: hardt_rothblum(3).prepare(
-                TABLE, STANDARD | {"queries": 2 * QUERIES}
-            ),
+            lambda: hardt_rothblum(3).prepare(TABLE, STANDARD | {"queries": 2 * QUERIES}),
             "values in",
         ),
-        (
-            lambda: hardt_rothblum(3).prepare(TABLE, STANDARD | {"rate": -1.0}),
-            "rate is -1",
-        ),
-        (
-            lambda: hardt_rothblum(3).prepare(TABLE, STANDARD | {"asked": 2}),
-            "asked is 2",
-        ),
+        (lambda: hardt_rothblum(3).prepare(TABLE, STANDARD | {"rate": -1.0}), "rate is -1"),
+        (lambda: hardt_rothblum(3).prepare(TABLE, STANDARD | {"asked": 2}), "asked is 2"),
         (
             lambda: repetitive(3).prepare(TABLE, REPETITIVE | {"max_failures": 0}),
             "max_failures is 0",
         ),
-        (
-            lambda: adaptive_analysis(5).prepare([0.5, 0.5], {}),
-            "queries is missing",
-        ),
+        (lambda: adaptive_analysis(5).prepare([0.5, 0.5], {}), "queries is missing"),
         (
             lambda: adaptive_analysis(5, protection=PROTECTIONS[1]).prepare(
                 [0.5, 0.5], {"queries": 3}
@@ -351,10 +357,7 @@ def test_stored_table_is_what_scikit_learn_gives():
             lambda: hardt_rothblum(3).prepare(TABLE, STANDARD | {"gamma": 1.0}),
             "gamma is no parameter",
         ),
-        (
-            lambda: repetitive(3).prepare(TABLE, STANDARD),
-            "distance is missing",
-        ),
+        (lambda: repetitive(3).prepare(TABLE, STANDARD), "distance is missing"),
     ],
 )
 def test_bad_input(call, message):

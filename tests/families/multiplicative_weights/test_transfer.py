@@ -12,9 +12,7 @@ from jaxsel.host.errors import InputError
 
 def test_constants_by_hand():
     # Section 4.3.2: alpha' = O(alpha + epsilon), beta' = O(beta + delta/epsilon)
-    found = transferred(
-        Accuracy(0.05, 1e-4), 0.2, 1e-7, posterior=0.01, slack=1e-3
-    )  # fmt: skip
+    found = transferred(Accuracy(0.05, 1e-4), 0.2, 1e-7, posterior=0.01, slack=1e-3)
     assert found.error == pytest.approx(0.05 + 0.01 + (math.e**0.2 - 1.0) + 0.002)
     assert found.failure == pytest.approx(1e-2 + 1e-4)
     pure = transferred(Accuracy(0.05, 1e-4), 0.2)

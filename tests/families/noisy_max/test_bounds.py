@@ -65,12 +65,8 @@ GAUSSIAN = noisy_max_noise("gaussian", 4.0)
 )
 def test_values_of_figure_1(m, profile, renyi, chernoff):
     assert noisy_max_epsilon(1e-6, GAUSSIAN, m) == pytest.approx(profile, abs=5.1e-4)
-    assert noisy_max_renyi_epsilon(1e-6, GAUSSIAN, m) == pytest.approx(
-        renyi, abs=5.1e-4
-    )
-    assert noisy_max_chernoff_epsilon(1e-6, 4.0, m) == pytest.approx(
-        chernoff, abs=5.1e-4
-    )
+    assert noisy_max_renyi_epsilon(1e-6, GAUSSIAN, m) == pytest.approx(renyi, abs=5.1e-4)
+    assert noisy_max_chernoff_epsilon(1e-6, 4.0, m) == pytest.approx(chernoff, abs=5.1e-4)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -82,12 +78,10 @@ def test_theorems_are_their_formulas(noise, relation):
     assert noisy_max_shift(relation) == s
     epsilon, order = np.array([-0.5, 0.0, 0.3, 0.6]), np.array([1.5, 4.0, math.inf])
     np.testing.assert_allclose(
-        noisy_max_delta(epsilon, base, 7),
-        np.minimum(1.0, 7 * same.profile(epsilon)),
+        noisy_max_delta(epsilon, base, 7), np.minimum(1.0, 7 * same.profile(epsilon))
     )
     np.testing.assert_allclose(
-        noisy_max_renyi(order, base, 7),
-        same.renyi(order) + np.log(7) / (order - 1.0),
+        noisy_max_renyi(order, base, 7), same.renyi(order) + np.log(7) / (order - 1.0)
     )
     assert noisy_max_renyi(1.0, base, 7) == math.inf
     assert noisy_max_renyi(1.0, base, 1) == same.renyi(np.asarray(1.0))
@@ -107,9 +101,7 @@ def test_corollary_against_its_two_readings():
 def test_epsilon_inverts_delta(delta, m, relation):
     noise = noisy_max_noise("gaussian", 2.0, relation)
     epsilon = noisy_max_epsilon(delta, noise, m)
-    assert epsilon == pytest.approx(
-        gaussian_epsilon(delta / m, 2.0 / noisy_max_shift(relation))
-    )
+    assert epsilon == pytest.approx(gaussian_epsilon(delta / m, 2.0 / noisy_max_shift(relation)))
     assert noisy_max_delta(epsilon, noise, m) <= delta
     if epsilon > 0.0:
         assert noisy_max_delta(epsilon * (1 - 1e-9) - 1e-12, noise, m) > delta
@@ -152,9 +144,7 @@ def test_sharp_is_exact_for_two_candidates(relation):
         exact = gaussian_delta(epsilon, scale * math.sqrt(2.0) / s)
         found = noisy_max_sharp_delta(epsilon, "gaussian", scale, 2, relation)
         assert found == pytest.approx(exact, rel=1e-12)
-        assert group_delta(epsilon, 1, 1, scale, relation) == pytest.approx(
-            exact, rel=1e-8
-        )
+        assert group_delta(epsilon, 1, 1, scale, relation) == pytest.approx(exact, rel=1e-8)
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
@@ -214,16 +204,12 @@ def test_group_chances_against_the_literal_law_and_mpmath():
     np.testing.assert_allclose(grouped_law(np.ones(5), levels), law, rtol=1e-11)
     with mpmath.workdps(30):
         tiny = mpmath.quad(
-            lambda x: (
-                3 * mpmath.npdf(x) * mpmath.ncdf(x) ** 2 * mpmath.ncdf(x - 9) ** 50
-            ),
+            lambda x: 3 * mpmath.npdf(x) * mpmath.ncdf(x) ** 2 * mpmath.ncdf(x - 9) ** 50,
             [0, 4, 7, 9, 10, 11, 12, 14, 20],
         )
     assert group_win_probability(3, 50, -9.0) == pytest.approx(float(tiny), rel=1e-11)
     lead = np.linspace(-8.0, 8.0, 9)
-    both = group_win_probability(700, 300, lead) + group_win_probability(
-        300, 700, -lead
-    )
+    both = group_win_probability(700, 300, lead) + group_win_probability(300, 700, -lead)
     np.testing.assert_allclose(both, 1.0, rtol=1e-11)
 
 
@@ -252,9 +238,9 @@ def test_worst_groups_are_the_best_of_all_sizes_and_exact(m, relation):
     moved = levels + np.where(np.arange(m) < worst.first, shift / scale, 0.0)
     laws = [noisy_max_law(x, "gaussian") for x in (moved, levels)]
     assert epsilon_at_delta(*laws, delta) >= worst.epsilon * (1 - 1e-9)
-    assert worst.epsilon <= noisy_max_sharp_epsilon(
-        delta, "gaussian", scale, m, relation
-    ) * (1 + 1e-9)
+    assert worst.epsilon <= noisy_max_sharp_epsilon(delta, "gaussian", scale, m, relation) * (
+        1 + 1e-9
+    )
 
 
 # --- composition ----------------------------------------------------------------------
@@ -359,9 +345,7 @@ def test_two_hundred_releases_do_not_underflow():
 
 def test_worst_composed_pair_is_at_least_the_worst_of_one_release():
     one = worst_composed_group_pair(1e-3, 10, 4.0, 1)
-    assert one.epsilon == pytest.approx(
-        worst_group_pair(1e-3, 10, 4.0).epsilon, rel=1e-6
-    )
+    assert one.epsilon == pytest.approx(worst_group_pair(1e-3, 10, 4.0).epsilon, rel=1e-6)
     several = worst_composed_group_pair(1e-3, 10, 4.0, 5)
     law = grouped_law([several.first, several.second], [several.lead + 0.5, 0.0])
     other = grouped_law([several.first, several.second], [several.lead, 0.0])
@@ -393,9 +377,7 @@ def test_worst_composed_pair_is_at_least_the_worst_of_one_release():
         (lambda: dominated_composition_epsilon(1e-13, GAUSSIAN, 2), "delta is 1e-13"),
         (lambda: composed_pair_delta(1.0, [1.0], [0.5, 0.5], 2), "as many"),
         (
-            lambda: composed_pair_delta(
-                1.0, np.arange(1, 11) / 55, np.arange(10, 0, -1) / 55, 60
-            ),
+            lambda: composed_pair_delta(1.0, np.arange(1, 11) / 55, np.arange(10, 0, -1) / 55, 60),
             "composed_pair_delta_bounds",
         ),
         (lambda: composed_pair_delta_bounds(1.0, [1, 0], [0.5, 0.5], 2), "positive"),

@@ -30,14 +30,10 @@ from tests.conftest import ALPHA
 
 CLAIMS = tuple(
     claim
-    for module in (
-        pure_noises, gaussian, gaussian_sharp, composition, renyi_conversion
-    )
+    for module in (pure_noises, gaussian, gaussian_sharp, composition, renyi_conversion)
     for statement in module.STATEMENTS
-    for claim in (
-        statement.claims if isinstance(statement, Misprint) else (statement,)
-    )
-)  # fmt: skip
+    for claim in (statement.claims if isinstance(statement, Misprint) else (statement,))
+)
 BY_ID = {claim.id: claim for claim in CLAIMS}
 BUDGET = Budget(cases=40, seed=1)
 
@@ -66,9 +62,7 @@ def test_numbers_of_the_paper():
     # sigma = 4, m = 10
     assert BY_ID["KRW-Cor3.4"].evaluate() == pytest.approx(2.964, abs=5e-4)
     assert BY_ID["KRW-Thm3.2"].evaluate() == pytest.approx(0.068, abs=5e-4)
-    assert BY_ID["KRW-Thm3.2-single"].evaluate() == pytest.approx(
-        0.068296 / 0.0029785, rel=1e-4
-    )
+    assert BY_ID["KRW-Thm3.2-single"].evaluate() == pytest.approx(0.068296 / 0.0029785, rel=1e-4)
 
 
 def test_a_bound_without_the_factor_m_is_refuted():
@@ -123,9 +117,7 @@ def test_bad_parameters(name, settings, message):
 
 
 @pytest.mark.parametrize(
-    "claim",
-    [claim for claim in CLAIMS if claim.id.startswith("NM-")],
-    ids=lambda claim: claim.id,
+    "claim", [claim for claim in CLAIMS if claim.id.startswith("NM-")], ids=lambda claim: claim.id
 )
 def test_a_factor_ten_percent_off_is_refuted(monkeypatch, claim):
     # a bound that is too small; a tight one that asks for too much
@@ -172,9 +164,7 @@ def test_theorem_3_3_counterexample_in_high_precision():
         shift = 2 * mp.sqrt(2)  # two compositions with sensitivity 2
         near, far = shift / 2 - epsilon / shift, -shift / 2 - epsilon / shift
         printed = 2**releases * (mp.ncdf(near) - mp.e**epsilon * mp.ncdf(far))
-    assert BY_ID["KRW-Thm3.3-printed"].evaluate() == pytest.approx(
-        float(printed), rel=1e-9
-    )
+    assert BY_ID["KRW-Thm3.3-printed"].evaluate() == pytest.approx(float(printed), rel=1e-9)
     assert composition._two_candidates_delta(100.0, 200, 0.0, 1.0) == pytest.approx(
         float(exact), rel=1e-9
     )
@@ -222,11 +212,7 @@ def test_lemma_d1_counterexample_by_hand():
     moment = p**2 / (1 - p) + (1 - p) ** 2 / p  # exp of the order 2 divergence
     printed, correct = math.sqrt(moment) / 4.0, moment / 4.0
     assert BY_ID["KRW-LemD.1-printed"].evaluate() == pytest.approx(printed, rel=1e-12)
-    correct_at = {
-        "order": 2.0, "renyi_epsilon": math.log(moment), "epsilon": 0.0,
-    }  # fmt: skip
+    correct_at = {"order": 2.0, "renyi_epsilon": math.log(moment), "epsilon": 0.0}
     assert find_claim("KRW-LemD.1") is find_claim("PS-Lem14")
-    assert find_claim("KRW-LemD.1").evaluate(**correct_at) == pytest.approx(
-        correct, rel=1e-12
-    )
+    assert find_claim("KRW-LemD.1").evaluate(**correct_at) == pytest.approx(correct, rel=1e-12)
     assert printed < truth <= correct

@@ -43,9 +43,7 @@ def fits(tallies, law) -> float:
 def test_groups_follow_the_literal_law(precision, seed):
     mechanism = grouped_noisy_max(precision=precision)
     params = {"noise_scale": 2.0}
-    literal = noisy_max_law(
-        np.repeat(GROUPS["levels"], GROUPS["sizes"]) / 2.0, "gaussian"
-    )
+    literal = noisy_max_law(np.repeat(GROUPS["levels"], GROUPS["sizes"]) / 2.0, "gaussian")
     merged = np.add.reduceat(literal, [0, 3, 43])
     law = mechanism.law(GROUPS, params)
     np.testing.assert_allclose(law.probabilities, merged, rtol=1e-10)
@@ -71,9 +69,7 @@ def test_groups_of_ten_thousand(seed):
 
 
 def test_moving_groups_are_neighbours():
-    for relation, scale in itertools.product(
-        (Relation.GENERAL, Relation.MONOTONE), (1, 4)
-    ):
+    for relation, scale in itertools.product((Relation.GENERAL, Relation.MONOTONE), (1, 4)):
         pair = moving_groups(GroupPair(2, 3, -1.25, 0.0), float(scale), relation)
         written = group_scores(pair)
         move = written.neighbour - written.data
@@ -93,9 +89,7 @@ def test_law_of_all_releases_is_a_product(seed):
     mechanism = composition(INNER, 3, event="all")
     law = mechanism.law(ROWS[0], UNIT)
     one = noisy_max_law(np.array(ROWS[0]), "gaussian")
-    expected = [
-        np.prod(one[list(code)]) for code in itertools.product(range(3), repeat=3)
-    ]
+    expected = [np.prod(one[list(code)]) for code in itertools.product(range(3), repeat=3)]
     np.testing.assert_allclose(law.probabilities, expected, rtol=1e-12)
     assert law.labels[5] == "0,1,2"
     tallies = simulate(mechanism, ROWS[0], UNIT, trials=100_000, seed=seed)
@@ -108,9 +102,7 @@ def test_adaptive_law_by_enumeration(seed):
 
     def chance(code):
         rows = (0, *(winner + 1 for winner in code[:-1]))
-        return np.prod(
-            [laws[row][winner] for row, winner in zip(rows, code, strict=True)]
-        )
+        return np.prod([laws[row][winner] for row, winner in zip(rows, code, strict=True)])
 
     def weight(code):
         rows = (0, *(winner + 1 for winner in code[:-1]))
@@ -118,9 +110,7 @@ def test_adaptive_law_by_enumeration(seed):
 
     everything = composition(INNER, 4, adaptive=True, event="all")
     law = everything.law(ROWS, UNIT)
-    np.testing.assert_allclose(
-        law.probabilities, [chance(c) for c in codes], rtol=1e-12
-    )
+    np.testing.assert_allclose(law.probabilities, [chance(c) for c in codes], rtol=1e-12)
     summed = composition(INNER, 4, adaptive=True)
     sums = summed.law(ROWS, UNIT | {"weights": WEIGHTS})
     for label, probability in zip(sums.labels, sums.probabilities, strict=True):

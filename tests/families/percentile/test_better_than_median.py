@@ -49,11 +49,7 @@ def test_better_than_median_of_an_astronomical_number_of_runs(seed):
     [
         (better_than_median(bases.finite()), {}, "either beta"),
         (better_than_median(bases.finite()), {"beta": 2.0}, "beta"),
-        (
-            better_than_median(bases.finite(), method="literal"),
-            {"rounds": 2**40},
-            "too many",
-        ),
+        (better_than_median(bases.finite(), method="literal"), {"rounds": 2**40}, "too many"),
     ],
 )
 def test_bad_parameters_are_refused(mechanism, params, message):
@@ -79,9 +75,7 @@ def test_rounds_and_failures_of_theorem_4():
         assert found.failure <= beta
         mean = rounds * alpha / (1.0 + alpha)
         assert math.exp(found.log_mean_calls) == pytest.approx(mean)
-        exact = (
-            alpha * mpmath.mpf(2) ** alpha * mpmath.betainc(alpha, rounds + 1, 0, 0.5)
-        )
+        exact = alpha * mpmath.mpf(2) ** alpha * mpmath.betainc(alpha, rounds + 1, 0, 0.5)
         assert found.failure == pytest.approx(float(exact), rel=1e-10)
     # The largest T of the figure's ranges: no table, no loop.
     assert boosting.median_failure(7_368_272_297_580_921_856, 0.25) < 1e-4
@@ -91,9 +85,15 @@ def test_percentile_search_has_the_samples_of_algorithm_5():
     """At settings where N does not overflow."""
     found = boosting.percentile_boosting(0.2, 0.9, 1.0, 1e-3, thresholds=5)
     test = algorithm_5(
-        target=0.5, beta=0.05, slack=0.45, base_epsilon=1.0, final_epsilon=0.45,
-        delta=1e-3, thresholds=5, corrected=True,
-    )  # fmt: skip
+        target=0.5,
+        beta=0.05,
+        slack=0.45,
+        base_epsilon=1.0,
+        final_epsilon=0.45,
+        delta=1e-3,
+        thresholds=5,
+        corrected=True,
+    )
     assert found.epsilon == 2.9
     calls = math.exp(found.log_max_calls - math.log(test.samples))
     # N, and Algorithm 1's T = (1/gamma) log(2/slack) draws at gamma = p_1 beta

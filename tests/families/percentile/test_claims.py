@@ -25,11 +25,7 @@ from jaxsel.host.errors import InputError
         ("LT-Thm4.7(a)-sharp", {}, math.log(7.25) * 0.5 / 0.6 + 0.7),
         ("LT-Thm4.4(d)", {"beta": 0.01}, (4e-3 - 1e-6) / 6.0 + 1e-3 / 20.0),
         ("CL-Thm4-privacy", {"epsilon": 0.5, "alpha": 3.0}, 2.5),
-        (
-            "LT-B.3",
-            {"shift": 0.5, "count": 101},
-            50.5 * math.log(4 / 3) - math.log(2),
-        ),
+        ("LT-B.3", {"shift": 0.5, "count": 101}, 50.5 * math.log(4 / 3) - math.log(2)),
     ],
 )
 def test_values(claim, given, value):

@@ -19,9 +19,7 @@ def _mp_laplace_cdf(x):
     return mp.e**x / 2 if x < 0 else 1 - mp.e ** (-x) / 2
 
 
-@pytest.mark.parametrize(
-    ("earlier", "shown"), [(0, None), (5, 0.73), (20, 0.913), (200, 0.990)]
-)
+@pytest.mark.parametrize(("earlier", "shown"), [(0, None), (5, 0.73), (20, 0.913), (200, 0.990)])
 @mp.workdps(30)
 def test_far_query_fails_given_earlier_failures(earlier, shown):
     height = 3 * mp.log(10)

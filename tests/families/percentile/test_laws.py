@@ -53,9 +53,7 @@ def integrated(levels, weights, query_scale, threshold_scale):
 
 def test_oracle_law_by_adaptive_quadrature_and_by_hand():
     shares = [0.2, 0.2, 0.6]
-    law = percentile_laws.oracle_law(
-        shares, target=0.4, base_epsilon=0.3, final_epsilon=1.0
-    )
+    law = percentile_laws.oracle_law(shares, target=0.4, base_epsilon=0.3, final_epsilon=1.0)
     levels = [np.array([math.log(p / (1 - p)) - math.log(0.4 / 0.6)]) for p in shares]
     oracle = integrated(levels, [np.ones(1)] * 3, 2.4, 1.2)
     np.testing.assert_allclose(law, oracle, atol=1e-9)
@@ -81,9 +79,7 @@ def test_extended_law_by_adaptive_quadrature():
     level = level - log_potential(0.5, FOUR)
     weights = [stats.binom.pmf(counts, 12, p) for p in shares]
     oracle = integrated([level] * 2, weights, FOUR.query_scale, FOUR.threshold_scale)
-    np.testing.assert_allclose(
-        percentile_laws.extended_law(shares, FOUR), oracle, atol=1e-9
-    )
+    np.testing.assert_allclose(percentile_laws.extended_law(shares, FOUR), oracle, atol=1e-9)
 
 
 def test_extended_law_with_all_samples_in_the_world_is_the_oracle_law():
@@ -95,9 +91,7 @@ def test_extended_law_with_all_samples_in_the_world_is_the_oracle_law():
         test.query_scale,
         test.threshold_scale,
     )
-    np.testing.assert_allclose(
-        percentile_laws.extended_law(shares, test), oracle, atol=1e-9
-    )
+    np.testing.assert_allclose(percentile_laws.extended_law(shares, test), oracle, atol=1e-9)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9, 1e-3])
@@ -146,13 +140,9 @@ def test_found_threshold_law_by_enumeration():
         if sum(split) != 3:
             continue
         reached = np.cumsum(split)[:4]
-        law = halting_law(
-            list(np.log(reached + 1.0) - aim), FIVE.query_scale, FIVE.threshold_scale
-        )
+        law = halting_law(list(np.log(reached + 1.0) - aim), FIVE.query_scale, FIVE.threshold_scale)
         total += stats.multinomial.pmf(split, 3, cells) * law
-    np.testing.assert_allclose(
-        percentile_laws.found_threshold_law(shares, FIVE), total, atol=1e-13
-    )
+    np.testing.assert_allclose(percentile_laws.found_threshold_law(shares, FIVE), total, atol=1e-13)
 
 
 def test_found_threshold_law_on_a_coarser_grid_of_counts(monkeypatch):
@@ -181,9 +171,7 @@ def test_found_threshold_law_of_many_samples_is_that_of_the_chances(samples):
     shares = np.array([0.1, 0.1, 0.5, 0.8])
     aim = math.log(samples * test.target + 1.0) - test.offset
     oracle = halting_law(
-        list(np.log(samples * shares + 1.0) - aim),
-        test.query_scale,
-        test.threshold_scale,
+        list(np.log(samples * shares + 1.0) - aim), test.query_scale, test.threshold_scale
     )
     law = percentile_laws.found_threshold_law(shares, test)
     np.testing.assert_allclose(law, oracle, atol=1e-8)

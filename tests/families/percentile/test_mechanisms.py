@@ -11,9 +11,7 @@ from jaxsel.families.percentile.binomial_draw import binomial
 from jaxsel.families.percentile.entries import ENTRIES
 from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
 from jaxsel.families.percentile.find_threshold import find_percentile_threshold
-from jaxsel.families.percentile.percentile_above_threshold import (
-    percentile_above_threshold,
-)
+from jaxsel.families.percentile.percentile_above_threshold import percentile_above_threshold
 from jaxsel.families.percentile.pipeline import percentile_pipeline
 from jaxsel.families.percentile.pipeline_laws import pipeline, pipeline_params
 from jaxsel.families.percentile.score_percentile import score_percentile
@@ -43,9 +41,7 @@ CANDIDATES = {
     "probabilities": [[0.02, 0.1, 0.3, 0.58], [0.1, 0.3, 0.3, 0.3]],
 }
 SMALL = WHOLE._replace(
-    test=WHOLE.test._replace(samples=50, shift=8.0, offset=1.0),
-    stop_probability=0.05,
-    max_draws=60,
+    test=WHOLE.test._replace(samples=50, shift=8.0, offset=1.0), stop_probability=0.05, max_draws=60
 )
 
 
@@ -73,9 +69,19 @@ def drawn(samples, chance, seed):
 
 @pytest.mark.parametrize(
     ("samples", "chance"),
-    [(1, 0.3), (20, 0.6), (60, 0.9), (120, 0.5), (1e4, 0.3), (1e9, 2e-8), (1e13, 0.7),
-     (1e17, 1e-6), (1e17, 0.5), (1e45, 1e-42)],
-)  # fmt: skip
+    [
+        (1, 0.3),
+        (20, 0.6),
+        (60, 0.9),
+        (120, 0.5),
+        (1e4, 0.3),
+        (1e9, 2e-8),
+        (1e13, 0.7),
+        (1e17, 1e-6),
+        (1e17, 0.5),
+        (1e45, 1e-42),
+    ],
+)
 def test_a_binomial_of_any_size(samples, chance, seed):
     successes, failures = drawn(float(samples), chance, seed)
     if samples < 2**53:
@@ -143,24 +149,63 @@ def chances(mechanism, data, params):
 
 
 CASES = [
-    (percentile_above_threshold, ("literal", "jump"), ORACLE,
-     [0.2, 0.2, 0.5, 0.5, 0.9, 1.0, 0.3], [0.25, 0.2, 0.5, 0.5, 0.9, 1.0, 0.3]),
-    (extended_above_threshold, ("literal", "binomial"), SMALL_FOUR._asdict(),
-     [0.1, 0.1, 0.3, 0.6, 0.9], [0.15, 0.15, 0.3, 0.6, 0.9]),
-    (extended_above_threshold, ("binomial",), FOUR._asdict(),
-     [0.1, 0.1, 0.3, 0.6, 0.9], [0.15, 0.15, 0.3, 0.6, 0.9]),
-    (find_percentile_threshold, ("literal", "binomial"), SMALL_FIVE._asdict(),
-     [0.05, 0.1, 0.1, 1.0], [0.08, 0.1, 0.1, 1.0]),
-    (find_percentile_threshold, ("binomial",), FIVE._replace(offset=0.5)._asdict(),
-     [0.05, 0.1, 0.1, 1.0], [0.06, 0.1, 0.1, 1.0]),
-    (percentile_pipeline, ("literal", "binomial"), pipeline_params(SMALL),
-     BASE, BASE | {"probabilities": [0.05, 0.1, 0.3, 0.55]}),
-    (percentile_pipeline, ("literal", "binomial"), pipeline_params(SMALL),
-     CANDIDATES, CANDIDATES | {"probabilities": CANDIDATES["probabilities"][::-1]}),
-    (percentile_pipeline, ("binomial",),
-     pipeline_params(WHOLE._replace(test=WHOLE.test._replace(offset=1.0))),
-     BASE, BASE | {"probabilities": [0.03, 0.1, 0.3, 0.57]}),
-]  # fmt: skip
+    (
+        percentile_above_threshold,
+        ("literal", "jump"),
+        ORACLE,
+        [0.2, 0.2, 0.5, 0.5, 0.9, 1.0, 0.3],
+        [0.25, 0.2, 0.5, 0.5, 0.9, 1.0, 0.3],
+    ),
+    (
+        extended_above_threshold,
+        ("literal", "binomial"),
+        SMALL_FOUR._asdict(),
+        [0.1, 0.1, 0.3, 0.6, 0.9],
+        [0.15, 0.15, 0.3, 0.6, 0.9],
+    ),
+    (
+        extended_above_threshold,
+        ("binomial",),
+        FOUR._asdict(),
+        [0.1, 0.1, 0.3, 0.6, 0.9],
+        [0.15, 0.15, 0.3, 0.6, 0.9],
+    ),
+    (
+        find_percentile_threshold,
+        ("literal", "binomial"),
+        SMALL_FIVE._asdict(),
+        [0.05, 0.1, 0.1, 1.0],
+        [0.08, 0.1, 0.1, 1.0],
+    ),
+    (
+        find_percentile_threshold,
+        ("binomial",),
+        FIVE._replace(offset=0.5)._asdict(),
+        [0.05, 0.1, 0.1, 1.0],
+        [0.06, 0.1, 0.1, 1.0],
+    ),
+    (
+        percentile_pipeline,
+        ("literal", "binomial"),
+        pipeline_params(SMALL),
+        BASE,
+        BASE | {"probabilities": [0.05, 0.1, 0.3, 0.55]},
+    ),
+    (
+        percentile_pipeline,
+        ("literal", "binomial"),
+        pipeline_params(SMALL),
+        CANDIDATES,
+        CANDIDATES | {"probabilities": CANDIDATES["probabilities"][::-1]},
+    ),
+    (
+        percentile_pipeline,
+        ("binomial",),
+        pipeline_params(WHOLE._replace(test=WHOLE.test._replace(offset=1.0))),
+        BASE,
+        BASE | {"probabilities": [0.03, 0.1, 0.3, 0.57]},
+    ),
+]
 
 
 @pytest.mark.parametrize(("factory", "methods", "params", "data", "wrong"), CASES)
@@ -179,26 +224,33 @@ NOISED = {"noise_scale": 1.0, "edges": [0.0, 1.0]}
 @pytest.mark.parametrize(
     ("make", "own", "data", "shares"),
     [
-        (percentile_above_threshold, ORACLE,
-         {"runs": [0.0, 1.0, 0.0], "thresholds": [1.0, 0.5, -1.0]},
-         [np.exp(-1.0) / 2, 1 - np.exp(-0.5) / 2, 1 - np.exp(-1.0) / 2]),
-        (extended_above_threshold, SMALL_FOUR._asdict(),
-         {"runs": [0.0, 1.0, 0.0], "thresholds": [1.0, 0.5, -1.0]},
-         [np.exp(-1.0) / 2, 1 - np.exp(-0.5) / 2, 1 - np.exp(-1.0) / 2]),
-        (find_percentile_threshold, SMALL_FIVE._asdict(),
-         {"run": 0.0, "thresholds": [2.0, 1.0, -1.0]},
-         [np.exp(-2.0) / 2, np.exp(-1.0) / 2, 1 - np.exp(-1.0) / 2]),
+        (
+            percentile_above_threshold,
+            ORACLE,
+            {"runs": [0.0, 1.0, 0.0], "thresholds": [1.0, 0.5, -1.0]},
+            [np.exp(-1.0) / 2, 1 - np.exp(-0.5) / 2, 1 - np.exp(-1.0) / 2],
+        ),
+        (
+            extended_above_threshold,
+            SMALL_FOUR._asdict(),
+            {"runs": [0.0, 1.0, 0.0], "thresholds": [1.0, 0.5, -1.0]},
+            [np.exp(-1.0) / 2, 1 - np.exp(-0.5) / 2, 1 - np.exp(-1.0) / 2],
+        ),
+        (
+            find_percentile_threshold,
+            SMALL_FIVE._asdict(),
+            {"run": 0.0, "thresholds": [2.0, 1.0, -1.0]},
+            [np.exp(-2.0) / 2, np.exp(-1.0) / 2, 1 - np.exp(-1.0) / 2],
+        ),
     ],
-)  # fmt: skip
+)
 def test_queries_over_a_base_with_thresholds(make, own, data, shares, seed):
     """Runs of a noisy score against thresholds: the law of shares worked out by hand."""
     base, literal = noised_score("laplace"), make(method="literal")
     wrong = data | {"thresholds": np.array(data["thresholds"]) - 0.4}
     expected = chances(literal, shares, own)
     mechanism = make(base, method="literal")
-    np.testing.assert_allclose(
-        chances(mechanism, data, own | NOISED), expected, rtol=1e-9
-    )
+    np.testing.assert_allclose(chances(mechanism, data, own | NOISED), expected, rtol=1e-9)
     tallies = simulate(mechanism, data, own | NOISED, trials=100_000, seed=seed)
     other = chances(mechanism, wrong, own | NOISED)
     assert goodness_of_fit(tallies.values[0], expected) > ALPHA
@@ -277,8 +329,12 @@ def test_grids_mix_counts_and_ranks(seed):
         (percentile_above_threshold(), [1.2], ORACLE, "outside"),
         (percentile_above_threshold(), [0.5], ORACLE | {"target": 0.0}, "target is 0"),
         (extended_above_threshold(), [0.5], {}, "target is missing"),
-        (extended_above_threshold(), [0.5], SMALL_FOUR._asdict() | {"samples": 0.5},
-         "whole number"),
+        (
+            extended_above_threshold(),
+            [0.5],
+            SMALL_FOUR._asdict() | {"samples": 0.5},
+            "whole number",
+        ),
         (extended_above_threshold(method="literal"), [0.5], FOUR._asdict(), "literal"),
         (find_percentile_threshold(), [0.5, 0.4], SMALL_FIVE._asdict(), "fall"),
         (extended_above_threshold(), [0.5], FOUR._asdict() | {"N": 3}, "N is no param"),
@@ -287,10 +343,14 @@ def test_grids_mix_counts_and_ranks(seed):
         (score_percentile(), [0.5, 0.6], {"count": 3}, "sum to 1"),
         (score_percentile(), [0.5, 0.5], {"count": 3, "rank": 4}, "at most the 3"),
         (percentile_pipeline(), BASE, SMALL_FIVE._asdict(), "thresholds is missing"),
-        (percentile_pipeline(), BASE | {"scores": [2, 1, 0, 0]}, pipeline_params(SMALL),
-         "scores must lie"),
+        (
+            percentile_pipeline(),
+            BASE | {"scores": [2, 1, 0, 0]},
+            pipeline_params(SMALL),
+            "scores must lie",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_input(mechanism, data, params, message):
     with pytest.raises(InputError, match=message):
         mechanism.prepare(data, params)
@@ -306,9 +366,15 @@ def test_bad_static_settings():
 def test_runs_of_different_queries_are_independent(seed):
     """One run a query and hardly any noise: the halt at the second query needs it."""
     built = catalogue.find_mechanism("extended_above_threshold").build(
-        {"shares": "0.5,0.5,0.5", "target": 0.45, "method": "literal", "samples": 1,
-         "shift": 1.0, "final_epsilon": 200.0}
-    )  # fmt: skip
+        {
+            "shares": "0.5,0.5,0.5",
+            "target": 0.45,
+            "method": "literal",
+            "samples": 1,
+            "shift": 1.0,
+            "final_epsilon": 200.0,
+        }
+    )
     assert built.mechanism.law is not None
     law = built.mechanism.law(built.data, built.params).probabilities
     assert law[1] > 0.2

@@ -9,11 +9,23 @@ from jaxsel.families.percentile.settings import algorithm_4, algorithm_5
 from jaxsel.families.thresholds.laws import threshold_steps
 
 PLANS = (
-    {"target": 0.5, "beta": 0.1, "slack": 0.5, "base_epsilon": 0.1,
-     "final_epsilon": 1.0, "delta": 1e-3},
-    {"target": 0.9, "beta": 0.3, "slack": 0.05, "base_epsilon": 0.8,
-     "final_epsilon": 4.0, "delta": 1e-7},
-)  # fmt: skip
+    {
+        "target": 0.5,
+        "beta": 0.1,
+        "slack": 0.5,
+        "base_epsilon": 0.1,
+        "final_epsilon": 1.0,
+        "delta": 1e-3,
+    },
+    {
+        "target": 0.9,
+        "beta": 0.3,
+        "slack": 0.05,
+        "base_epsilon": 0.8,
+        "final_epsilon": 4.0,
+        "delta": 1e-7,
+    },
+)
 
 
 def constant(slack, base):
@@ -97,8 +109,9 @@ def test_the_pipeline_is_that_of_theorem_4_7(reading):
     slack = e0/2 in both algorithms, b/4 for b, p* = 1/(2K) (LT-E10); Theorem 3.1: "T >=
     max{(1/gamma) ln(2/e0), 1 + 1/(e gamma)}" at slack e0/2."""
     e1, e0, b, d, r, k = 0.2, 0.8, 0.4, 1e-5, 4, 3
-    found = pipeline(base_epsilon=e1, slack=e0, beta=b, delta=d, thresholds=r,
-                     candidates=k, reading=reading)  # fmt: skip
+    found = pipeline(
+        base_epsilon=e1, slack=e0, beta=b, delta=d, thresholds=r, candidates=k, reading=reading
+    )
     used = mp.mpf(b) / 4 if reading == "corrected" else mp.mpf(b)
     power = (used**2 / (r + 1)) ** (6 + 12 * mp.mpf(e1) / mp.mpf(e0))
     stop = power / (12 * k) * mp.mpf(b) / 4
@@ -111,9 +124,16 @@ def test_the_pipeline_is_that_of_theorem_4_7(reading):
     assert found.test.query_scale == pytest.approx(4 * unit)
     assert found.test.threshold_scale == pytest.approx(2 * unit)
     assert found.test.target == pytest.approx(1 / (2 * k))
-    expected = algorithm_5(target=1 / (2 * k), beta=float(used), slack=e0 / 2,
-                           base_epsilon=e1, final_epsilon=e0 / 2, delta=d, thresholds=r,
-                           corrected=True)  # fmt: skip
+    expected = algorithm_5(
+        target=1 / (2 * k),
+        beta=float(used),
+        slack=e0 / 2,
+        base_epsilon=e1,
+        final_epsilon=e0 / 2,
+        delta=d,
+        thresholds=r,
+        corrected=True,
+    )
     assert found.test == expected
 
 

@@ -61,8 +61,11 @@ def test_ratio_of_two_sampled_steps_is_a_convolution(present):
         edge = law.values[place] + (law.values[1] - law.values[0]) / 2.0
         exact, _ = integrate.quad(
             lambda x, edge=edge: density(x) * distribution(second(edge - ratio(x))),
-            -8 * sigma, 1.0 + 8 * sigma, limit=300, epsabs=1e-10,
-        )  # fmt: skip
+            -8 * sigma,
+            1.0 + 8 * sigma,
+            limit=300,
+            epsabs=1e-10,
+        )
         assert below[place] == pytest.approx(exact, abs=1e-6)
 
 
@@ -76,9 +79,7 @@ def test_profile_is_dp_accountings():
         else dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
         1e-4,
     )
-    one = dp_accounting.PoissonSampledDpEvent(
-        rate, dp_accounting.GaussianDpEvent(sigma)
-    )
+    one = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(sigma))
     accountant.compose(dp_accounting.SelfComposedDpEvent(one, steps))
     for epsilon in (0.5, 1.5, 3.0):
         exact = float(profile_delta(law.present, law.absent, epsilon))
@@ -105,9 +106,7 @@ def test_cells_add_up_and_are_those_between_the_edges():
         cells = laws.ratio_cells(1.0, 1.0, 2, present)
         edges = laws.ratio_edges(1.0, 1.0, 2)
         mean = 1.0 if present else -1.0
-        exact = np.diff(
-            np.concatenate([[0.0], stats.norm.cdf(edges, mean, math.sqrt(2)), [1.0]])
-        )
+        exact = np.diff(np.concatenate([[0.0], stats.norm.cdf(edges, mean, math.sqrt(2)), [1.0]]))
         np.testing.assert_allclose(cells, exact, atol=1e-6)
         assert cells.sum() == pytest.approx(1.0)
 

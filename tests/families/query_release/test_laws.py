@@ -54,18 +54,14 @@ def test_exact_law_of_the_error_agrees_with_the_algorithm(sharp):
             assert stats.binomtest(seen, trials, 0.8 * exact).pvalue < ALPHA
 
 
-@pytest.mark.parametrize(
-    ("queries", "epsilon", "delta"), [(1, 1, 0.5), (300, 0.1, 1e-4)]
-)
+@pytest.mark.parametrize(("queries", "epsilon", "delta"), [(1, 1, 0.5), (300, 0.1, 1e-4)])
 def test_law_is_whole_and_never_beyond_the_cap(queries, epsilon, delta):
     settings = release.query_release(queries, epsilon, delta)
     above, chance = release.released_error(settings, [0.0, settings.cap])
     assert above[0] + chance == pytest.approx(1.0, abs=1e-6)
     assert above[1] == 0.0
     assert chance <= delta / 10.0
-    half = release.gaussian_largest_error(
-        settings.half_error, queries, settings.noise_scale
-    )
+    half = release.gaussian_largest_error(settings.half_error, queries, settings.noise_scale)
     assert half == pytest.approx(0.5, rel=1e-12)
 
 

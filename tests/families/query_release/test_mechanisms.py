@@ -5,10 +5,7 @@ import pytest
 from scipy import stats
 
 from jaxsel.families.query_release.laws import released_error
-from jaxsel.families.query_release.query_release import (
-    query_release_mechanism,
-    release_settings,
-)
+from jaxsel.families.query_release.query_release import query_release_mechanism, release_settings
 from jaxsel.host.errors import InputError
 from jaxsel.kernel.engine import Performance, simulate
 from jaxsel.kernel.statistics import combine, counts, histogram
@@ -61,10 +58,7 @@ def test_error_never_exceeds_the_cap_and_corrections_are_rare(inner):
         trials=4000,
         seed=seed(),
         statistic=combine(
-            {
-                "errors": histogram(_error, (settings.cap,)),
-                "events": counts(mechanism.event, 3),
-            }
+            {"errors": histogram(_error, (settings.cap,)), "events": counts(mechanism.event, 3)}
         ),
         progress=False,
         performance=Performance(block_size=1024),

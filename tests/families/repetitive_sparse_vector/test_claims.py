@@ -6,11 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from jaxsel.families.repetitive_sparse_vector.claims import (
-    accuracy,
-    prescribed_settings,
-    privacy,
-)
+from jaxsel.families.repetitive_sparse_vector.claims import accuracy, prescribed_settings, privacy
 from jaxsel.families.repetitive_sparse_vector.error_laws import failure_bound
 from jaxsel.families.repetitive_sparse_vector.settings import (
     privacy_epsilon,

@@ -180,9 +180,7 @@ def test_calibrated_settings_spend_what_they_may(delta):
     assert plans.privacy_epsilon(found, delta) == pytest.approx(0.3, rel=1e-6)
     more = found._replace(query_epsilon=1.001 * found.query_epsilon)
     assert plans.privacy_epsilon(more, delta) > 0.3
-    assert found.margin * found.query_epsilon == pytest.approx(
-        start.margin * start.query_epsilon
-    )
+    assert found.margin * found.query_epsilon == pytest.approx(start.margin * start.query_epsilon)
 
 
 def test_approximate_bound_is_of_the_order_of_the_root():
@@ -193,9 +191,7 @@ def test_approximate_bound_is_of_the_order_of_the_root():
     rho = 100 * 1e-6
     simple = rho + 2.0 * math.sqrt(rho * math.log(1e9))
     assert 0.8 * simple < found < simple
-    assert plans.privacy_epsilon(settings, 1e-9) == pytest.approx(
-        min(0.201, found), rel=1e-12
-    )
+    assert plans.privacy_epsilon(settings, 1e-9) == pytest.approx(min(0.201, found), rel=1e-12)
 
 
 def test_without_a_random_p_no_pure_bound_but_the_same_approximate_one():
@@ -213,15 +209,12 @@ def test_without_a_random_p_no_pure_bound_but_the_same_approximate_one():
 def test_privacy_of_a_pair_is_below_the_bound_and_not_far_for_many_queries():
     bound = plans.pure_epsilon(SMALL)
     first, second = [-3.0] * 8 + [-2.0], [-2.0] * 8 + [-3.0]
-    exact = exact_epsilon(
-        laws.pattern_law(first, SMALL), laws.pattern_law(second, SMALL)
-    )
+    exact = exact_epsilon(laws.pattern_law(first, SMALL), laws.pattern_law(second, SMALL))
     assert exact < bound
     long = [
-        laws.pattern_chance([(a, False, 10**6), (b, True, 3)], SMALL._replace(
-            margin=90.0), b)
+        laws.pattern_chance([(a, False, 10**6), (b, True, 3)], SMALL._replace(margin=90.0), b)
         for a, b in ((-3.0, -2.0), (-2.0, -3.0))
-    ]  # fmt: skip
+    ]
     assert 0.9999 * bound < math.log(long[0] / long[1]) < bound
 
 
@@ -251,8 +244,7 @@ def test_failure_bound_by_quadrature_given_p():
     settings, m = RepetitiveSettings(1.7, 60, 1.0, 7, 6.0), 40
 
     def given(p):
-        at = {x: laws.query_law(x, settings._replace(failures=10**6), p)
-              for x in (0.0, -6.0, -3.0)}  # fmt: skip
+        at = {x: laws.query_law(x, settings._replace(failures=10**6), p) for x in (0.0, -6.0, -3.0)}
         right = (1.0 - at[0.0].bottom) ** 7 * (1.0 - at[-6.0].top) ** m
         waste = stats.nbinom.sf(2, m, 1.0 - float(at[-3.0].wasted))
         return min(1.0, 1.0 - float(right) + waste)
@@ -274,9 +266,7 @@ def test_a_pair_of_batches_is_wasted_most_in_the_middle():
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_needed_margin_and_tuned_settings_keep_beta(delta):
     wanted, m, beta = 10, 500, 1e-4
-    printed = plans.calibrated(
-        plans.repetitive_settings(wanted, m, beta, 1.0, delta), 1.0, delta
-    )
+    printed = plans.calibrated(plans.repetitive_settings(wanted, m, beta, 1.0, delta), 1.0, delta)
     least = errors.needed_margin(printed, wanted, m, beta)
     assert least < printed.margin
     tight = printed._replace(margin=least)
@@ -301,15 +291,9 @@ def test_margin_is_infinite_where_no_margin_helps():
         (lambda: laws.pattern_law(np.zeros(11), SMALL), "at most 10"),
         (lambda: laws.pattern_law([[0.0]], SMALL), "one list"),
         (lambda: laws.pattern_law([0.0], SMALL._replace(gamma=0.0)), "gamma is 0"),
-        (
-            lambda: laws.pattern_law([0.0], SMALL._replace(repetitions=1.5)),
-            "repetitions is 1.5",
-        ),
+        (lambda: laws.pattern_law([0.0], SMALL._replace(repetitions=1.5)), "repetitions is 1.5"),
         (lambda: errors.failure_bound(SMALL, 4, 10), "must exceed wanted"),
-        (
-            lambda: plans.calibrated(SMALL._replace(gamma=math.inf), 1.0),
-            "only delta > 0",
-        ),
+        (lambda: plans.calibrated(SMALL._replace(gamma=math.inf), 1.0), "only delta > 0"),
         (lambda: errors.tuned_settings(0, 10, 0.1, 1.0), "wanted is 0"),
     ],
 )

@@ -43,17 +43,13 @@ def test_frequencies_follow_the_exact_law(method, event, seed):
         # Power: a threshold 5 % of the noise away would be noticed.
         moved = SMALL._asdict() | {"threshold": 0.05 / SMALL.query_epsilon}
         wrong = mechanism.law(DATA, moved).probabilities
-        many = simulate(
-            mechanism, DATA, SMALL._asdict(), trials=20 * TRIALS, seed=seed
-        ).values
+        many = simulate(mechanism, DATA, SMALL._asdict(), trials=20 * TRIALS, seed=seed).values
         assert goodness_of_fit(many[0], wrong) < ALPHA
 
 
 def _everything(outcome):
     return {
-        name: leaf
-        for name, leaf in outcome._asdict().items()
-        if name not in ("bits", "halted")
+        name: leaf for name, leaf in outcome._asdict().items() if name not in ("bits", "halted")
     } | {"halted": outcome.halted, "squares": outcome.failures * outcome.failures}
 
 
@@ -61,11 +57,15 @@ def test_both_methods_agree_on_what_is_not_released(seed):
     """Failures, wrong answers and mistakes, in the mean: both forms count the same."""
     found = {
         method: simulate(
-            repetitive_sparse_vector(method=method), DATA, SMALL._asdict(),
-            trials=TRIALS, seed=seed, statistic=sums(_everything),
+            repetitive_sparse_vector(method=method),
+            DATA,
+            SMALL._asdict(),
+            trials=TRIALS,
+            seed=seed,
+            statistic=sums(_everything),
         ).values
         for method in ("literal", "jump")
-    }  # fmt: skip
+    }
     for name in found["jump"]:
         a, b = (int(np.asarray(found[m][name])[0]) for m in ("literal", "jump"))
         # Each is at most 16 a trial; Hoeffding for the difference of two means.
@@ -78,16 +78,18 @@ def test_both_methods_agree_on_what_is_not_released(seed):
     ("level", "margin", "low", "high"),
     [(-3.0, 2.0, False, True), (0.5, 2.0, True, False), (-1.0, 2.0, False, False)],
 )
-def test_wrong_answers_and_mistakes_are_told_by_the_level(
-    level, margin, low, high, seed
-):
+def test_wrong_answers_and_mistakes_are_told_by_the_level(level, margin, low, high, seed):
     """A bottom is wrong above 0, a top below -d; one query, so they are events."""
     settings = SMALL._replace(margin=margin, failures=3)
     law = query_law(level, settings)
     seen = simulate(
-        repetitive_sparse_vector(event="tops"), [level], settings._asdict(),
-        trials=TRIALS, seed=seed, statistic=sums(_everything),
-    ).values  # fmt: skip
+        repetitive_sparse_vector(event="tops"),
+        [level],
+        settings._asdict(),
+        trials=TRIALS,
+        seed=seed,
+        statistic=sums(_everything),
+    ).values
     wrong = float(low * law.bottom + high * law.top)
     found = int(seen["wrong"][0])
     limits = clopper_pearson(np.array([found]), TRIALS, 1.0 - ALPHA)
@@ -105,9 +107,13 @@ def test_guarantee_of_lemma_4_fails_as_often_as_its_exact_law_says(seed):
     levels = [0.1, -2.0, -4.1, 0.1, -2.0, 0.5]
     exact = failure_probability(levels, settings, 2)
     seen = simulate(
-        repetitive_sparse_vector(event="tops"), levels, settings._asdict(),
-        trials=TRIALS, seed=seed, statistic=counts(guarantee(2), 3),
-    ).values[0]  # fmt: skip
+        repetitive_sparse_vector(event="tops"),
+        levels,
+        settings._asdict(),
+        trials=TRIALS,
+        seed=seed,
+        statistic=counts(guarantee(2), 3),
+    ).values[0]
     low, high = clopper_pearson(np.array([seen[1:].sum()]), TRIALS, 1.0 - ALPHA)
     assert low[0] <= exact <= high[0]
     assert exact > 0.05
@@ -121,9 +127,13 @@ def test_settings_of_section_4_2_run_over_thousands_of_queries(seed):
     data = {"answers": [-settings.margin, 1.0] * wanted, "lengths": [499, 1] * wanted}
     mechanism = repetitive_sparse_vector(event="tops")
     seen = simulate(
-        mechanism, data, settings._asdict(), trials=4000, seed=seed,
+        mechanism,
+        data,
+        settings._asdict(),
+        trials=4000,
+        seed=seed,
         statistic=counts(guarantee(wanted), 3),
-    ).values[0]  # fmt: skip
+    ).values[0]
     assert seen[0] > 4000 - 40
     tops = simulate(mechanism, data, settings._asdict(), trials=4000, seed=seed).values
     assert tops[0][wanted] >= seen[0]
@@ -134,9 +144,7 @@ def test_p_equal_to_one_needs_no_prior(seed):
     for method in ("literal", "jump"):
         mechanism = repetitive_sparse_vector(method=method)
         law = mechanism.law(DATA, settings._asdict()).probabilities
-        seen = simulate(
-            mechanism, DATA, settings._asdict(), trials=TRIALS, seed=seed
-        ).values
+        seen = simulate(mechanism, DATA, settings._asdict(), trials=TRIALS, seed=seed).values
         assert goodness_of_fit(seen[0], law) > ALPHA
 
 
@@ -144,9 +152,7 @@ def test_where_no_batch_passes_it_halts_at_once(seed):
     settings = RepetitiveSettings(1e9, 10**9, 1.0, 57, 0.5)
     mechanism = repetitive_sparse_vector()
     law = mechanism.law([-0.2, 0.1], settings._asdict())
-    seen = simulate(
-        mechanism, [-0.2, 0.1], settings._asdict(), trials=500, seed=seed
-    ).values[0]
+    seen = simulate(mechanism, [-0.2, 0.1], settings._asdict(), trials=500, seed=seed).values[0]
     assert law.labels[0] == "#"
     assert seen[0] == 500
     assert law.probabilities[0] == pytest.approx(1.0)

@@ -103,9 +103,7 @@ def test_ridge_pair_by_hand():
     pair = ridge_pair(rows, targets, 1.0, "")
     assert pair.smaller == pytest.approx((1.0, 0.5))
     assert pair.larger == pytest.approx((2.0, 0.0))
-    assert (pair.leverage, pair.residual, pair.distance) == pytest.approx(
-        (0.5, 1.5, 0.5)
-    )
+    assert (pair.leverage, pair.residual, pair.distance) == pytest.approx((0.5, 1.5, 0.5))
     assert pair.records == 2
 
 

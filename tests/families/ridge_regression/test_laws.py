@@ -60,8 +60,7 @@ def test_scores_without_noise_choose_the_nearest():
 
 
 @pytest.mark.parametrize(
-    ("data", "edges", "message"),
-    [(DATA, [0.0, 1.0], "columns"), (None, [1.0, 0.0], "increasing")],
+    ("data", "edges", "message"), [(DATA, [0.0, 1.0], "columns"), (None, [1.0, 0.0], "increasing")]
 )
 def test_bad_input_is_refused(data, edges, message):
     entry = next(entry for entry in ENTRIES if entry.name == "posterior_sampling_ptr")

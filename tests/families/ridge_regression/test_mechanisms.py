@@ -41,9 +41,7 @@ def _part(prefix, n, seed, d=3):
     rows = generator.standard_normal((n, d)) * np.array([1.0, 0.7, 0.3])[:d]
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
     targets = np.clip(
-        rows @ np.array([0.6, -0.4, 0.5])[:d] + 0.1 * generator.standard_normal(n),
-        -1,
-        1,
+        rows @ np.array([0.6, -0.4, 0.5])[:d] + 0.1 * generator.standard_normal(n), -1, 1
     )
     return {f"{prefix}features": rows, f"{prefix}targets": targets}
 
@@ -60,9 +58,7 @@ def draw(mechanism, data, params, trials=TRIALS, seed=7):
         lanes = jnp.arange(trials, dtype=jnp.uint32)
         sample = jax.jit(
             jax.vmap(
-                lambda lane: mechanism.sample(
-                    stream.Key(first, second, lane), prepared, numbers
-                )
+                lambda lane: mechanism.sample(stream.Key(first, second, lane), prepared, numbers)
             )
         )
         return jax.tree.map(np.asarray, sample(lanes))
@@ -70,9 +66,7 @@ def draw(mechanism, data, params, trials=TRIALS, seed=7):
 
 def solve(data, lam):
     rows, targets = data["features"], data["targets"]
-    return np.linalg.solve(
-        rows.T @ rows + lam * np.eye(rows.shape[1]), rows.T @ targets
-    )
+    return np.linalg.solve(rows.T @ rows + lam * np.eye(rows.shape[1]), rows.T @ targets)
 
 
 def mean_squared_error(coefficients):
@@ -92,9 +86,7 @@ def test_ridge_is_ridge():
         mean_squared_error(expected)
     )
     unit = {"regularisation": 2.0, "error_unit": 0.5}
-    assert expected_error(ridge(), DATA, unit) == pytest.approx(
-        2.0 * mean_squared_error(expected)
-    )
+    assert expected_error(ridge(), DATA, unit) == pytest.approx(2.0 * mean_squared_error(expected))
     training = {k: v for k, v in DATA.items() if not k.startswith("test_")}
     assert np.isnan(draw(ridge(), training, {"regularisation": 2.0}, 1).error).all()
 
@@ -110,9 +102,7 @@ def _accepts_only(total, size):
     assert min(stats.chi2.sf(total, size), stats.chi2.cdf(total, size)) > ALPHA / 2
     for wrong in (0.95, 1.05):
         scaled = total / wrong**2
-        assert (
-            min(stats.chi2.sf(scaled, size), stats.chi2.cdf(scaled, size)) < ALPHA / 2
-        )
+        assert min(stats.chi2.sf(scaled, size), stats.chi2.cdf(scaled, size)) < ALPHA / 2
 
 
 def test_output_perturbation_has_the_calibrated_noise():
@@ -146,9 +136,13 @@ def test_expected_error_is_the_mean(mechanism):
     expected = expected_error(mechanism, DATA, BLIND)
     low, high = 0.0, 25.0 * expected
     sums = simulate_grid(
-        mechanism, [(DATA, BLIND)], trials=TRIALS, seed=1, progress=False,
+        mechanism,
+        [(DATA, BLIND)],
+        trials=TRIALS,
+        seed=1,
+        progress=False,
         statistic=moments(_error, low, high),
-    ).values  # fmt: skip
+    ).values
     cell = {key: value[0] for key, value in sums.items()}
     assert read_moments(cell, low, high).outside == 0
     squares = (int(cell["square_high"]) << 30) + int(cell["square_low"])
@@ -197,9 +191,7 @@ def test_precision_on_the_device_is_that_of_the_host():
     np.testing.assert_array_equal(passed, paid <= 0.25)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "lam"), [(0.3, 10.0), (0.4, 5.0), (1.0, 300.0), (0.5, 1.0)]
-)
+@pytest.mark.parametrize(("epsilon", "lam"), [(0.3, 10.0), (0.4, 5.0), (1.0, 300.0), (0.5, 1.0)])
 def test_nothing_is_released_as_often_as_it_should(epsilon, lam):
     mechanism = posterior.posterior_sampling_ptr()
     params = {"epsilon": epsilon, "delta": 0.05, "regularisation": lam}
@@ -258,9 +250,7 @@ def test_a_run_is_the_plain_algorithm():
             assert found.label[lane] == 1
             continue
         noise = basis @ (z[2:] / np.sqrt(precision * (values + 20.0)))
-        np.testing.assert_allclose(
-            found.coefficients[lane], solution + noise, atol=1e-6
-        )
+        np.testing.assert_allclose(found.coefficients[lane], solution + noise, atol=1e-6)
         np.testing.assert_allclose(
             found.error[lane], mean_squared_error(found.coefficients[lane]), rtol=1e-9
         )
@@ -273,10 +263,7 @@ LAW = laws.geometric(0.2)
 
 @pytest.fixture(scope="module")
 def tuned():
-    params = {
-        "calibration": calibrate_tuned(3.0, 1e-3, LAW, "KRW-Cor6.2"),
-        "regularisation": GRID,
-    }
+    params = {"calibration": calibrate_tuned(3.0, 1e-3, LAW, "KRW-Cor6.2"), "regularisation": GRID}
     return params, draw(posterior.tuned_posterior_sampling(), DATA, params)
 
 
@@ -325,15 +312,14 @@ def test_with_an_ample_budget_the_best_regularisation_wins():
 def test_validation_moments_get_isotropic_noise():
     deviation, d, trials = 3.0, 3, 20_000
     validation = {
-        "square": np.diag([5.0, 6.0, 7.0]), "cross": np.array([1.0, 2.0, 3.0]),
+        "square": np.diag([5.0, 6.0, 7.0]),
+        "cross": np.array([1.0, 2.0, 3.0]),
         "deviation": np.float64(deviation),
-    }  # fmt: skip
+    }
     with jax.enable_x64(True):
         first, second, _ = stream.make_key(11)
         square, cross = jax.vmap(
-            lambda lane: posterior._noisy_moments(
-                stream.Key(first, second, lane), validation
-            )
+            lambda lane: posterior._noisy_moments(stream.Key(first, second, lane), validation)
         )(jnp.arange(trials, dtype=jnp.uint32))
     square, cross = np.asarray(square), np.asarray(cross)
     np.testing.assert_array_equal(square, np.swapaxes(square, 1, 2))
@@ -344,9 +330,11 @@ def test_validation_moments_get_isotropic_noise():
     total = np.sum(noise**2) + 2.0 * np.sum(moved**2)
     _accepts_only(float(total), trials * d * (d + 3) // 2)
     for part, variance in (
-        (noise[:, 0, 0], 1.0), (noise[:, 0, 1], 0.5), (noise[:, 1, 2], 0.5),
+        (noise[:, 0, 0], 1.0),
+        (noise[:, 0, 1], 0.5),
+        (noise[:, 1, 2], 0.5),
         (moved[:, 0], 0.5),
-    ):  # fmt: skip
+    ):
         _accepts_only(float(np.sum(part**2) / variance), trials)
 
 
@@ -360,9 +348,7 @@ def test_moment_sensitivity_is_attained():
     limit = posterior._MOMENT_SENSITIVITY**2
     assert squares.max() <= limit
     x, y = np.eye(4)[0], 1.0
-    assert np.sum(np.outer(x, x) ** 2) + 2 * np.sum((x * y) ** 2) == pytest.approx(
-        limit
-    )
+    assert np.sum(np.outer(x, x) ** 2) + 2 * np.sum((x * y) ** 2) == pytest.approx(limit)
 
 
 def test_capped_runs():
@@ -371,9 +357,7 @@ def test_capped_runs():
     params = {"calibration": tuned, "regularisation": GRID}
     found = draw(mechanism, DATA, params, trials=2000)
     assert found.count.max() <= tuned.repetitions.parameters["maximum"]
-    assert mechanism.labels(DATA, params) == (
-        "lambda=3", "lambda=30", "lambda=300", "nothing",
-    )  # fmt: skip
+    assert mechanism.labels(DATA, params) == ("lambda=3", "lambda=30", "lambda=300", "nothing")
 
 
 # --- Bad input ------------------------------------------------------------------------
@@ -387,35 +371,46 @@ def _without(*names):
     ("mechanism", "data", "params", "message"),
     [
         (ridge(), _without("targets"), {"regularisation": 1.0}, '"targets"'),
-        (ridge(), DATA | {"features": 2.0 * DATA["features"]}, {"regularisation": 1.0},
-         "norm > 1"),
-        (ridge(), DATA | {"targets": 3.0 * DATA["targets"]}, {"regularisation": 1.0},
-         "leaves"),
-        (ridge(), DATA | {"targets": DATA["targets"][1:]}, {"regularisation": 1.0},
-         "one number for each"),
-        (ridge(), DATA | {"test_features": np.eye(2), "test_targets": np.ones(2)},
-         {"regularisation": 1.0}, "columns"),
+        (ridge(), DATA | {"features": 2.0 * DATA["features"]}, {"regularisation": 1.0}, "norm > 1"),
+        (ridge(), DATA | {"targets": 3.0 * DATA["targets"]}, {"regularisation": 1.0}, "leaves"),
+        (
+            ridge(),
+            DATA | {"targets": DATA["targets"][1:]},
+            {"regularisation": 1.0},
+            "one number for each",
+        ),
+        (
+            ridge(),
+            DATA | {"test_features": np.eye(2), "test_targets": np.ones(2)},
+            {"regularisation": 1.0},
+            "columns",
+        ),
         (ridge(), DATA, {"regularisation": 0.0}, "regularisation"),
         (ridge(), DATA, {"regularization": 1.0}, "regularisation is missing"),
         (ridge(), DATA, {"regularisation": 1.0, "epsilon": 1.0}, "no parameter here"),
         (output_perturbation(), DATA, BLIND | {"lambda": 1.0}, "lambda is no parameter"),
         (balanced_posterior_sampling(), DATA, {"epsilon": 1.0}, "delta is missing"),
         (posterior.posterior_sampling_ptr(), DATA, BLIND, "regularisation is missing"),
-        (posterior.tuned_posterior_sampling(), DATA, {"regularisation": GRID},
-         "calibration is missing"),
+        (
+            posterior.tuned_posterior_sampling(),
+            DATA,
+            {"regularisation": GRID},
+            "calibration is missing",
+        ),
         (ridge(), DATA, {"regularisation": 1.0, "records": 10}, "records"),
         (output_perturbation(), DATA, {"epsilon": -1.0, "delta": DELTA}, "epsilon"),
         (output_perturbation(), DATA, {"epsilon": 1.0, "delta": 0.5}, "delta"),
-        (balanced_posterior_sampling(), DATA, BLIND | {"regularisation": 1.0},
-         "regularisation"),
-        (posterior.posterior_sampling_ptr(), DATA, BLIND | {"regularisation": GRID},
-         "one number"),
-        (posterior.posterior_sampling_ptr(), DATA, BLIND | {"regularisation": -1.0},
-         "positive"),
-        (posterior.tuned_posterior_sampling(), DATA,
-         {"calibration": None, "regularisation": GRID}, "calibrate_tuned"),
+        (balanced_posterior_sampling(), DATA, BLIND | {"regularisation": 1.0}, "regularisation"),
+        (posterior.posterior_sampling_ptr(), DATA, BLIND | {"regularisation": GRID}, "one number"),
+        (posterior.posterior_sampling_ptr(), DATA, BLIND | {"regularisation": -1.0}, "positive"),
+        (
+            posterior.tuned_posterior_sampling(),
+            DATA,
+            {"calibration": None, "regularisation": GRID},
+            "calibrate_tuned",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused_in_one_sentence(mechanism, data, params, message):
     with pytest.raises(InputError, match=message) as error:
         mechanism.prepare(data, params)
@@ -430,6 +425,4 @@ def test_bad_families_are_refused():
     with pytest.raises(InputError, match="made for capped"):
         posterior.tuned_posterior_sampling("capped").prepare(DATA, params)
     with pytest.raises(InputError, match='"validation_features"'):
-        posterior.tuned_posterior_sampling().prepare(
-            _without("validation_features"), params
-        )
+        posterior.tuned_posterior_sampling().prepare(_without("validation_features"), params)

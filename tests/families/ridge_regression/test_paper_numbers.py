@@ -62,8 +62,7 @@ def test_the_sample_at_its_calibration_by_hand():
     mu = mp.mpf(1) / 50
     t = mp.mpf(run.tail)
     u = mp.findroot(
-        lambda u: u**2 / 2 / (1 + mu) + u * t + mu * t**2 / 2 - mp.log(1 + mu) / 2 - 1,
-        0.2,
+        lambda u: u**2 / 2 / (1 + mu) + u * t + mu * t**2 / 2 - mp.log(1 + mu) / 2 - 1, 0.2
     )
     # The precision allows for a neighbour whose residual is 1 + mu times as large.
     expected = _number((u / (1 + mu)) ** 2 / mu)

@@ -17,9 +17,7 @@ from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression import settings as ptr
 from jaxsel.families.ridge_regression import tuned as tuning
 from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
-from jaxsel.families.tuning.bounds.random_stopping import (
-    hard_stop_approximate,
-)
+from jaxsel.families.tuning.bounds.random_stopping import hard_stop_approximate
 from jaxsel.host.errors import InputError
 
 # --- The posterior sample -------------------------------------------------------------
@@ -30,11 +28,7 @@ def _random_data(generator, most=4):
     rows = generator.standard_normal((n + 1, d))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     rows *= generator.uniform(0.2, 1.0, (n + 1, 1))
-    return (
-        rows,
-        generator.uniform(-1.0, 1.0, n + 1),
-        float(10 ** generator.uniform(-1, 1.5)),
-    )
+    return (rows, generator.uniform(-1.0, 1.0, n + 1), float(10 ** generator.uniform(-1, 1.5)))
 
 
 def _posterior(rows, targets, regularisation):
@@ -45,9 +39,7 @@ def _posterior(rows, targets, regularisation):
 def _log_density(point, curvature, mean, precision):
     """Of N(mean, (precision curvature)^-1), up to a constant of the dimension."""
     away = point - mean
-    return 0.5 * np.linalg.slogdet(curvature)[1] - 0.5 * precision * (
-        away @ curvature @ away
-    )
+    return 0.5 * np.linalg.slogdet(curvature)[1] - 0.5 * precision * (away @ curvature @ away)
 
 
 def test_the_likelihood_ratio_is_that_of_two_gaussians_on_the_line():
@@ -70,9 +62,7 @@ def test_the_likelihood_ratio_is_that_of_two_gaussians_on_the_line():
 
 
 @pytest.mark.parametrize("epsilon", [-0.5, 0.0, 0.3, 1.0])
-@pytest.mark.parametrize(
-    ("mu", "u"), [(0.5, 0.3), (0.01, 1.0), (3.0, 2.0), (1e-4, 0.2)]
-)
+@pytest.mark.parametrize(("mu", "u"), [(0.5, 0.3), (0.01, 1.0), (3.0, 2.0), (1e-4, 0.2)])
 def test_posterior_delta_by_quadrature(mu, u, epsilon):
     z = np.linspace(-40.0, 60.0, 400_001)
     ratio = 0.5 * u**2 / (1 + mu) - 0.5 * math.log1p(mu) - u * z + 0.5 * mu * z**2
@@ -98,10 +88,7 @@ def test_posterior_delta_without_leverage_is_gaussian():
 
 def test_posterior_epsilon_is_a_bound_and_monotone():
     generator = np.random.default_rng(2)
-    mu, u = (
-        10.0 ** generator.uniform(-5, 1, 4000),
-        10.0 ** generator.uniform(-3, 1, 4000),
-    )
+    mu, u = (10.0 ** generator.uniform(-5, 1, 4000), 10.0 ** generator.uniform(-3, 1, 4000))
     tail = generator.uniform(ridge.LEAST_TAIL, 5.5, 4000)
     epsilon = ridge.posterior_epsilon(tail, mu, u)
     ratio = ridge.posterior_delta(epsilon, mu, u) / (2.0 * special.ndtr(-tail))
@@ -212,25 +199,22 @@ def test_a_calibrated_run_adds_up(epsilon, delta):
 def test_smaller_tails_are_worst_without_leverage():
     """What run_guarantee rests on, at the shift that each leverage leaves."""
     generator = np.random.default_rng(4)
-    epsilon, tail = (
-        10.0 ** generator.uniform(-2, 1, 5000),
-        generator.uniform(1.5, 9.0, 5000),
-    )
+    epsilon, tail = (10.0 ** generator.uniform(-2, 1, 5000), generator.uniform(1.5, 9.0, 5000))
     largest = 2.0 * epsilon / tail**2  # above it hardly any shift is left
     mu = largest * generator.uniform(0.0, 1.1, 5000)
     inner = generator.uniform(ridge.LEAST_TAIL, tail)
     shift = ridge.posterior_shift(epsilon, tail, mu)
     found = ridge.posterior_epsilon(inner, mu, shift)[shift > 0.0]
-    flat = ridge.posterior_epsilon(
-        inner, 0.0, ridge.posterior_shift(epsilon, tail, 0.0)
-    )
+    flat = ridge.posterior_epsilon(inner, 0.0, ridge.posterior_shift(epsilon, tail, 0.0))
     assert np.all(found <= flat[shift > 0.0] * (1 + 1e-12))
     # From the larger set, whatever |Z| <= sqrt(2).
     z = ridge.LEAST_TAIL * generator.uniform(0.0, 1.0, 5000)
     back = (
-        0.5 * np.log1p(mu) + 0.5 * (shift / (1 + mu)) ** 2
-        + shift * z / (1 + mu) ** 1.5 - 0.5 * mu / (1 + mu) * z**2
-    )  # fmt: skip
+        0.5 * np.log1p(mu)
+        + 0.5 * (shift / (1 + mu)) ** 2
+        + shift * z / (1 + mu) ** 1.5
+        - 0.5 * mu / (1 + mu) * z**2
+    )
     least = ridge.posterior_epsilon(ridge.LEAST_TAIL, mu, shift)
     assert np.all(back[shift > 0.0] <= least[shift > 0.0])
 
@@ -248,11 +232,8 @@ def test_profile_of_the_tails(shift):
         kink = min(max((epsilon - 0.5 * shift**2) / shift, least), 40.0)
         expected = sum(
             integrate.quad(integrand, a, b, epsabs=1e-14, limit=200)[0]
-            for a, b in zip(
-                sorted({least, kink}), [*sorted({least, kink})[1:], 45.0],
-                strict=True,
-            )
-        )  # fmt: skip
+            for a, b in zip(sorted({least, kink}), [*sorted({least, kink})[1:], 45.0], strict=True)
+        )
         found = ptr._tail_profile(np.asarray(epsilon), shift)
         assert found == pytest.approx(expected, abs=1e-11)
 
@@ -300,9 +281,7 @@ def test_tuned_calibrations_meet_their_total(theorem, epsilon):
         assert found.repetitions.family == "capped"
         steps = int(found.repetitions.parameters["maximum"])
         assert steps == math.ceil(10.0 * math.log(2.0 / delta))
-        printed = hard_stop_approximate(
-            found.run.epsilon, found.run.delta, 0.1, delta / 2
-        )
+        printed = hard_stop_approximate(found.run.epsilon, found.run.delta, 0.1, delta / 2)
         assert total == printed
     else:
         assert found.repetitions == LAW
@@ -355,11 +334,10 @@ def test_runs_get_more_the_sharper_the_theorem():
         (lambda: ptr.run_epsilon(ptr.calibrate_run(1.0, 1e-3), 1e-6), "delta"),
         (lambda: ptr.run_guarantee(ptr.calibrate_run(1, 1e-3), 1e-3, 9.0), "sample_tail"),
         (lambda: tuning.calibrate_tuned(1.0, 1e-6, LAW, "x"), "theorem"),
-        (lambda: tuning.calibrate_tuned(1.0, 1e-6, laws.poisson(3.0), "KRW-Cor6.2"),
-         "geometric"),
+        (lambda: tuning.calibrate_tuned(1.0, 1e-6, laws.poisson(3.0), "KRW-Cor6.2"), "geometric"),
         (lambda: tuning.calibrate_tuned(0.0, 1e-6, LAW, "KRW-Cor6.2"), "epsilon"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused_in_one_sentence(call, message):
     # the least and the largest that are promised
     for epsilon, delta in ((1e-6, 1e-6), (9999.0, 0.1)):

@@ -20,10 +20,7 @@ from jaxsel.families.score_selection.claims import (
     smooth_sensitivity,
     validation,
 )
-from jaxsel.families.score_selection.claims.instances import (
-    chance_of_loss,
-    selection_law,
-)
+from jaxsel.families.score_selection.claims.instances import chance_of_loss, selection_law
 from jaxsel.families.score_selection.classical_laws import exponential_loss
 from jaxsel.families.score_selection.settings import (
     ScoreSelection,
@@ -35,13 +32,7 @@ from jaxsel.language.statements import Misprint
 from jaxsel.repetitions import geometric
 from tests.conftest import ALPHA
 
-MODULES = (
-    exponential_mechanism,
-    generalised_exponential,
-    margin,
-    smooth_sensitivity,
-    validation,
-)
+MODULES = (exponential_mechanism, generalised_exponential, margin, smooth_sensitivity, validation)
 FOUND = [
     claim
     for module in MODULES
@@ -100,10 +91,7 @@ def test_two_fifths_of_the_margin_are_not_enough():
 def test_a_truncation_at_delta_alone_is_not_private():
     """The printed support, on half of the candidates up and half down."""
     half = np.where(np.arange(1000) % 2 == 0, 1.0, -1.0)
-    runs = [
-        noisy_candidates(q, 3.0, noise_bound=math.log(1e3))
-        for q in (half, np.zeros(1000))
-    ]
+    runs = [noisy_candidates(q, 3.0, noise_bound=math.log(1e3)) for q in (half, np.zeros(1000))]
     assert released_delta(*runs, geometric(1e-4), 1.0) > 0.2
 
 

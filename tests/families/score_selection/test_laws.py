@@ -82,10 +82,14 @@ def by_quad(candidates, law) -> np.ndarray:
         pieces = [
             integrate.quad(
                 lambda y, i=i: density(i, y) * float(law.pgf_derivative_tail(above(y))),
-                low, high, epsabs=1e-13, epsrel=1e-11, limit=400,
+                low,
+                high,
+                epsabs=1e-13,
+                epsrel=1e-11,
+                limit=400,
             )[0]
             for low, high in itertools.pairwise(points)
-        ]  # fmt: skip
+        ]
         result.append(math.fsum(pieces))
     return np.array(result)
 
@@ -169,9 +173,7 @@ def test_settings_are_those_of_the_theorem():
     assert half == pytest.approx(margin_selection_needed(2, 1.0, epsilon, 1e-3, beta))
     smooth = smooth_selection(scores, s, epsilon, beta)
     np.testing.assert_allclose(smooth.candidates.noise_scales, 20.0 * s)
-    assert smooth_selection_loss(scores, s, epsilon, beta) == pytest.approx(
-        40.0 * math.log(20.0)
-    )
+    assert smooth_selection_loss(scores, s, epsilon, beta) == pytest.approx(40.0 * math.log(20.0))
 
 
 def test_the_sharp_loss_is_smaller_from_four_candidates_on():
@@ -217,19 +219,15 @@ def test_generalised_exponential_law_written_out():
     q, s, epsilon, beta = [3.0, 1.0, 7.0], [1.0, 0.5, 9.0], 0.8, 0.3
     t = 2.0 / epsilon * math.log(3 / beta)
     best = [
-        min(
-            ((q[i] - t * s[i]) - (q[j] - t * s[j])) / (s[i] + s[j]) for j in range(3)
-        )
+        min(((q[i] - t * s[i]) - (q[j] - t * s[j])) / (s[i] + s[j]) for j in range(3))
         for i in range(3)
-    ]  # fmt: skip
+    ]
     weights = [math.exp(epsilon * value / 2.0) for value in best]
     expected = np.array(weights) / sum(weights)
     found = generalised_exponential_law(q, s, epsilon, beta)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     loss = generalised_exponential_loss(q, s, epsilon, beta)
-    assert loss == pytest.approx(
-        min(7.0 - a + 2 * t * b for a, b in zip(q, s, strict=True))
-    )
+    assert loss == pytest.approx(min(7.0 - a + 2 * t * b for a, b in zip(q, s, strict=True)))
 
 
 def test_margin_law_and_what_it_needs():
@@ -266,10 +264,7 @@ def test_local_sensitivity_at_a_distance_by_enumeration():
     def apart(a, b):
         return sum(x != y for x, y in zip(a, b, strict=True))
 
-    local = {
-        a: max(abs(median(a) - median(b)) for b in lists if apart(a, b) <= 1)
-        for a in lists
-    }
+    local = {a: max(abs(median(a) - median(b)) for b in lists if apart(a, b) <= 1) for a in lists}
     for a in lists[::7]:
         for k in range(size + 1):
             expected = max(local[b] for b in lists if apart(a, b) <= k)
@@ -287,8 +282,7 @@ def test_smooth_sensitivity_is_smooth_and_covers_the_local_one():
         assert abs(math.log(found[0] / found[1])) <= eta + 1e-12
         assert found[0] >= abs(median(values) - median(other))
         plain = max(
-            math.exp(-eta * k) * median_local_sensitivity(values, 50, k)
-            for k in range(size + 1)
+            math.exp(-eta * k) * median_local_sensitivity(values, 50, k) for k in range(size + 1)
         )
         assert found[0] == pytest.approx(plain, rel=1e-13)
 

@@ -38,15 +38,14 @@ MODELS = {"model_laws": [[0.2, 0.8], [0.7, 0.3]], "scores": [3.0, 1.0]}
 CASES = {
     "exponential": (selection_exponential, [2.0, 1.0, 0.0], BOTH),
     "generalised": (
-        selection_generalised_exponential, [2.0, 1.0, 30.0],
+        selection_generalised_exponential,
+        [2.0, 1.0, 30.0],
         BOTH | {"sensitivities": [1.0, 0.3, 6.0]},
     ),
     "margin": (selection_margin, [4.0, 1.0, 0.0], BOTH | {"delta": 0.2}),
-    "smooth": (
-        selection_smooth_sensitivity, TABLE, BOTH | {"delta": 0.2, "high": 10},
-    ),
+    "smooth": (selection_smooth_sensitivity, TABLE, BOTH | {"delta": 0.2, "high": 10}),
     "validation": (validation_selection, MODELS, {"epsilon": 0.8, "gamma": 0.1}),
-}  # fmt: skip
+}
 # Three candidates of very different noise, truncated.
 MIXED = noisy_candidates(
     [0.0, 3.0, -2.0], [1.0, 0.2, 6.0], weights=[0.5, 0.2, 0.3], noise_bound=2.5
@@ -97,9 +96,7 @@ def test_the_released_score_has_its_law(method, seed):
     mechanism, params = mixed(method)
     edges = np.array([-4.0, -1.0, 0.5, 2.0, 3.2, 6.0, 10.0])
     statistic = histogram(lambda outcome: outcome.score, edges)
-    tallies = simulate(
-        mechanism, MIXED, params, trials=60_000, seed=seed, statistic=statistic
-    )
+    tallies = simulate(mechanism, MIXED, params, trials=60_000, seed=seed, statistic=statistic)
     base = noised_candidates()
     above = np.array([base.law_above(MIXED, {}, y).sum() for y in edges])
     beyond = geometric(0.05).pgf_gap(np.concatenate([[1.0], above, [0.0]]))
@@ -112,11 +109,12 @@ def test_the_released_score_has_its_law(method, seed):
 
 def test_candidates_feed_the_other_selections(seed):
     for mechanism, params in (
-        (private_tuning(noised_candidates(), "beta_binomial"),
-         {"repetitions": beta_binomial(20, 1.0)}),
-        (threshold_selection(noised_candidates()),
-         {"threshold": 2.0, "stop_probability": 0.1}),
-    ):  # fmt: skip
+        (
+            private_tuning(noised_candidates(), "beta_binomial"),
+            {"repetitions": beta_binomial(20, 1.0)},
+        ),
+        (threshold_selection(noised_candidates()), {"threshold": 2.0, "stop_probability": 0.1}),
+    ):
         tallies = simulate(mechanism, MIXED, params, trials=60_000, seed=seed)
         law = mechanism.law(MIXED, params).probabilities
         assert law.sum() == pytest.approx(1.0, abs=1e-10)
@@ -179,41 +177,38 @@ def test_entries_keep_their_promises(entry):
         (selection_exponential(), [[1.0]], BOTH, "one list"),
         (selection_margin(), [1.0], BOTH | {"delta": 2.0}, "delta is 2"),
         (
-            selection_smooth_sensitivity(), [1.0], BOTH | {"delta": 0.1, "high": 3},
+            selection_smooth_sensitivity(),
+            [1.0],
+            BOTH | {"delta": 0.1, "high": 3},
             "one row a candidate",
         ),
-        (
-            selection_smooth_sensitivity(), [[4.0]], BOTH | {"delta": 0.1, "high": 3},
-            "lie in",
-        ),
+        (selection_smooth_sensitivity(), [[4.0]], BOTH | {"delta": 0.1, "high": 3}, "lie in"),
         (validation_selection(), [1.0], {"epsilon": 1.0, "gamma": 0.1}, "mapping"),
         (validation_selection(), MODELS, {"epsilon": 1.0, "gamma": 1.0}, "gamma is 1"),
         (generalised_exponential_mechanism(), [1.0], BOTH, "sensitivities is missing"),
         (margin_mechanism(), [1.0, 0.0], {"epsilon": 1.0, "delta": 0.7}, "is 0.7"),
         (
-            margin_mechanism(), [1.0, 0.0],
+            margin_mechanism(),
+            [1.0, 0.0],
             {"epsilon": 1.0, "delta": 0.1, "sensitivty": 2.0},
             "sensitivty is no parameter",
         ),
+        (selection_exponential(), [1.0], BOTH | {"delta": 0.1}, "delta is no parameter"),
+        (selection_margin(), [1.0], BOTH | {"epsilon": 1e18, "delta": 0.1}, "must be at most 2"),
         (
-            selection_exponential(), [1.0], BOTH | {"delta": 0.1},
-            "delta is no parameter",
-        ),
-        (
-            selection_margin(), [1.0], BOTH | {"epsilon": 1e18, "delta": 0.1},
-            "must be at most 2",
-        ),
-        (
-            private_tuning(noised_candidates()), MIXED,
+            private_tuning(noised_candidates()),
+            MIXED,
             {"repetitions": geometric(0.5), "threshold": 1.0},
             "threshold is no parameter",
         ),
         (
-            private_tuning(noised_candidates()), [1.0], {"repetitions": geometric(0.5)},
+            private_tuning(noised_candidates()),
+            [1.0],
+            {"repetitions": geometric(0.5)},
             "must be NoisyCandidates",
         ),
     ],
-)  # fmt: skip
+)
 def test_bad_input(mechanism, data, params, message):
     with pytest.raises(InputError, match=message):
         mechanism.prepare(data, params)
@@ -228,15 +223,11 @@ def test_bad_method_and_ragged_lists():
 
 
 def test_one_sensitivity_serves_all_and_others_must_be_as_many():
-    for name in (
-        "selection_generalised_exponential",
-        "generalised_exponential_mechanism",
-    ):
+    for name in ("selection_generalised_exponential", "generalised_exponential_mechanism"):
         entry = next(e for e in ENTRIES if e.name == name)
         one, three = (entry.build({"sensitivities": text}) for text in ("2", "2,2,2"))
         laws = [
-            built.mechanism.law(built.data, built.params).probabilities
-            for built in (one, three)
+            built.mechanism.law(built.data, built.params).probabilities for built in (one, three)
         ]
         np.testing.assert_array_equal(*laws)
         for use in (entry.build, entry.pairs):

@@ -72,10 +72,7 @@ def test_an_iteration_carries_its_noise(seed):
     generator = np.random.default_rng(seed)
 
     def expected(scale):
-        count, total = (
-            1.0 + scale * generator.laplace(size=DRAWS),
-            generator.laplace(size=DRAWS),
-        )
+        count, total = (1.0 + scale * generator.laplace(size=DRAWS), generator.laplace(size=DRAWS))
         centre = np.clip(scale * total / np.maximum(count, 1.0), -1.0, 1.0)
         return np.minimum((np.minimum(centre**2, 1.0) * 1000).astype(int), 999)
 

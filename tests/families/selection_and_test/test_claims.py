@@ -44,9 +44,7 @@ def test_recursions_agree_with_the_game_they_describe():
     """One repeated coin: largest loss and moment in closed form."""
     p, q, n = 0.3, 0.25, 40
     one = np.full((1, n), p), np.full((1, n), q)
-    losses = [
-        (i - 1) * math.log((1 - p) / (1 - q)) + math.log(p / q) for i in range(1, n + 1)
-    ]
+    losses = [(i - 1) * math.log((1 - p) / (1 - q)) + math.log(p / q) for i in range(1, n + 1)]
     assert coin_game.largest_loss(*one) == pytest.approx(max(losses))
     places = np.arange(n)
     first = np.append((1 - p) ** places * p, (1 - p) ** n)

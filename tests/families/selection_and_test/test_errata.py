@@ -9,11 +9,7 @@ from scipy import stats
 
 from jaxsel.families.selection_and_test import bounds
 from jaxsel.families.selection_and_test.claims import many_tests
-from jaxsel.families.selection_and_test.coin_game_laws import (
-    close_coins,
-    coin_renyi,
-    game_renyi,
-)
+from jaxsel.families.selection_and_test.coin_game_laws import close_coins, coin_renyi, game_renyi
 from tests.conftest import ALPHA
 
 

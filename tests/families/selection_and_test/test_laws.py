@@ -31,8 +31,7 @@ def test_one_selection_given_p_by_enumerating_all_runs():
     owners = [0, 0, 1]
     for runs in itertools.product(range(4), repeat=3):  # 3: the run does not happen
         chance = math.prod(
-            1.0 - p if x == 3 else p * laws[i, x]
-            for i, x in zip(owners, runs, strict=True)
+            1.0 - p if x == 3 else p * laws[i, x] for i, x in zip(owners, runs, strict=True)
         )
         law[min(runs)] += chance
     found = accounting.selection_chances(laws, rounds, at(p))[:, 0]
@@ -143,9 +142,14 @@ def test_multisets_have_the_divergences_of_transcripts():
 
 @pytest.mark.parametrize(
     ("gamma", "bottoms", "top", "tops", "last"),
-    [(1.0, 20, 0.2, 2, 0.5), (0.5, 3, 1.0, 0, 1.0), (2.0, 10**6, 0.3, 60, 0.7),
-     (0.4, 1000, 1e-3, 0, 1.0), (3.0, 0, 0.2, 4, 0.1)],
-)  # fmt: skip
+    [
+        (1.0, 20, 0.2, 2, 0.5),
+        (0.5, 3, 1.0, 0, 1.0),
+        (2.0, 10**6, 0.3, 60, 0.7),
+        (0.4, 1000, 1e-3, 0, 1.0),
+        (3.0, 0, 0.2, 4, 0.1),
+    ],
+)
 def test_bottoms_then_tops_against_mpmath(gamma, bottoms, top, tops, last):
     with mpmath.workdps(40):
         a = gamma + tops
@@ -213,9 +217,7 @@ def test_game_law_by_enumeration(ones):
     biases = [0.2, 1.0, 0.5, 0.0, 0.3]
     law = np.zeros(6)
     for tosses in itertools.product((0, 1), repeat=5):
-        chance = math.prod(
-            b if x else 1.0 - b for b, x in zip(biases, tosses, strict=True)
-        )
+        chance = math.prod(b if x else 1.0 - b for b, x in zip(biases, tosses, strict=True))
         seen = np.cumsum(tosses)
         law[int(np.argmax(seen == ones)) if seen[-1] >= ones else 5] += chance
     assert games.game_law(biases, ones) == pytest.approx(law, abs=1e-15)

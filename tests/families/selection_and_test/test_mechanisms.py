@@ -59,10 +59,7 @@ def test_calls_share_p(seed):
 
     def trial(key):
         state = instance.initialise(stream.fold(key, 0), 1.0)
-        tests = [
-            instance.answers_top(stream.fold(key, number), state, 1.0)
-            for number in (1, 2)
-        ]
+        tests = [instance.answers_top(stream.fold(key, number), state, 1.0) for number in (1, 2)]
         ran = ~instance.best_rank(stream.fold(key, 3), state, 1).none
         return jnp.stack([*tests, ran])
 
@@ -79,10 +76,7 @@ def test_a_sampled_answer_and_a_chance_are_the_same_test(seed):
         state = instance.State(jnp.log(0.5), jnp.float64(0.5))
         answer = instance.runs(stream.fold(key, 9), state, 0)  # H: a fair coin
         return jnp.stack(
-            [
-                instance.answers_top(key, state, answer),
-                instance.answers_top(key, state, 0.5),
-            ]
+            [instance.answers_top(key, state, answer), instance.answers_top(key, state, 0.5)]
         )
 
     for column in drawn(trial, seed=seed).T:
@@ -116,9 +110,7 @@ def test_select_counts_its_runs_and_names_the_candidate(seed):
             place = (~instance.runs(key, chance, 0)).astype(jnp.int32)
             return bases.Draw(-place.astype(jnp.float64), jnp.float64(0.0), place)
 
-        found = instance.select(
-            stream.fold(key, 1), state, jnp.array([3, 2], jnp.int32), 2, draw
-        )
+        found = instance.select(stream.fold(key, 1), state, jnp.array([3, 2], jnp.int32), 2, draw)
         return found.count, found.candidate, found.none, found.best.label
 
     count, candidate, none, label = drawn(trial, seed=seed)
@@ -142,11 +134,7 @@ ADAPTIVE = (
     ([[0.1, 0.3, 0.6], [0.2, 0.2, 0.6]], [0.1, 0.4], [[0.3, 0.7]]),
     {"gamma": 0.7, "rounds": ([3, 2], 6, 2)},
 )
-HALTING = (
-    ((Tests(3), Tests(3)), {"limit": 3}),
-    (0.2, 0.6),
-    {"gamma": 2.0, "rounds": (8, 3)},
-)
+HALTING = (((Tests(3), Tests(3)), {"limit": 3}), (0.2, 0.6), {"gamma": 2.0, "rounds": (8, 3)})
 
 
 @pytest.mark.parametrize("method", ["literal", "shortcut"])
@@ -168,9 +156,7 @@ def test_many_candidates_with_different_laws(method, seed):
     params = {"gamma": 1.0, "rounds": (np.array([1, 2, 3, 4, 5]),)}
     law = mechanism.law((laws,), params).probabilities
     coarse = np.add.reduceat(law, np.arange(0, 71, 10))
-    found = simulate(
-        mechanism, (laws,), params, trials=50_000, seed=seed, progress=False
-    )
+    found = simulate(mechanism, (laws,), params, trials=50_000, seed=seed, progress=False)
     counts = np.add.reduceat(np.asarray(found.values).ravel(), np.arange(0, 71, 10))
     assert goodness_of_fit(counts, coarse) > ALPHA
 
@@ -249,10 +235,12 @@ def test_literal_entries_differ_in_the_method_alone(entry):
 
 @pytest.mark.parametrize(
     ("name", "given", "least"),
-    [("selections", {"rounds": "1000", "middle": "1e-9", "calls": "3"}, 0.999),
-     ("tests_until_top", {"bottoms": "100000"}, 0.999),
-     ("selection_once", {}, 0.99)],
-)  # fmt: skip
+    [
+        ("selections", {"rounds": "1000", "middle": "1e-9", "calls": "3"}, 0.999),
+        ("tests_until_top", {"bottoms": "100000"}, 0.999),
+        ("selection_once", {}, 0.99),
+    ],
+)
 def test_default_pairs_nearly_attain_the_promise(name, given, least):
     entry = next(entry for entry in ENTRIES if entry.name == name)
     mechanism, pair = entry.build(given).mechanism, entry.pairs(given)[0]
@@ -276,12 +264,15 @@ def test_default_pairs_nearly_attain_the_promise(name, given, least):
         (coin_game(), [[0.5], [0.5]], {"ones": 3}, "2 rows"),
         (coin_game(event="bits"), [0.5] * 13, {}, "at most 12"),
         (coin_game(), [0.5], {"one": 1}, "one is no parameter"),
-        (program((Select(),)), ([[0.5, 0.5]],), {"gamma": 1, "rounds": (2**31,)},
-         "2\\^31 - 1"),
-        (program((Tests(300), Tests(300))), (0.2, 0.2), {"gamma": 1, "rounds": (9, 9)},
-         "90601 transcripts"),
+        (program((Select(),)), ([[0.5, 0.5]],), {"gamma": 1, "rounds": (2**31,)}, "2\\^31 - 1"),
+        (
+            program((Tests(300), Tests(300))),
+            (0.2, 0.2),
+            {"gamma": 1, "rounds": (9, 9)},
+            "90601 transcripts",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused(mechanism, data, params, message):
     with pytest.raises(InputError, match=message):
         mechanism.prepare(data, params)

@@ -44,9 +44,7 @@ def test_binomial_counts_far_beyond_exact_integers():
     assert counts.weights.sum() == pytest.approx(1.0, abs=1e-9)
     place = int(np.flatnonzero(counts.values == 9800)[0])
     exact = (
-        mp.loggamma(mp.mpf(samples) + 1)
-        - mp.loggamma(9801)
-        - mp.loggamma(mp.mpf(samples) - 9799)
+        mp.loggamma(mp.mpf(samples) + 1) - mp.loggamma(9801) - mp.loggamma(mp.mpf(samples) - 9799)
     )
     exact += 9800 * mp.log(share) + (mp.mpf(samples) - 9800) * mp.log1p(-share)
     assert counts.weights[place] == pytest.approx(float(mp.exp(exact)), rel=1e-7)

@@ -9,20 +9,11 @@ import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.catalogue import find_claim
-from jaxsel.families.sparse_vector import (
-    bounds,
-    patterns,
-    profiles,
-    stopping_laws,
-)
+from jaxsel.families.sparse_vector import bounds, patterns, profiles, stopping_laws
 from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.claims import accuracy
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.families.sparse_vector.patterns import (
-    SparseNoise,
-    pattern_law,
-    pattern_log_probability,
-)
+from jaxsel.families.sparse_vector.patterns import SparseNoise, pattern_law, pattern_log_probability
 from jaxsel.families.sparse_vector.profiles import outcomes, pair_epsilon
 from jaxsel.families.sparse_vector.variant_settings import VARIANTS
 from jaxsel.host.errors import InputError
@@ -60,8 +51,7 @@ def _mp_run(levels, answers, noise, low=None, factor=1):
 
 
 @pytest.mark.parametrize(
-    "noise",
-    [SparseNoise(2.0, 4.0, 2), SparseNoise(1.0, 0.5, 3), SparseNoise(2.0, 0.0, 4)],
+    "noise", [SparseNoise(2.0, 4.0, 2), SparseNoise(1.0, 0.5, 3), SparseNoise(2.0, 0.0, 4)]
 )
 def test_pattern_law_is_the_integral(noise):
     table = patterns.all_patterns(LEVELS.size, noise.cutoff)
@@ -118,9 +108,7 @@ def test_released_values_refine_the_answers():
     assert single[row] == pytest.approx(float(exact), rel=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("queries", "cutoff", "kinds"), [(4, 2, 1), (3, 3, 2), (2, 5, 1)]
-)
+@pytest.mark.parametrize(("queries", "cutoff", "kinds"), [(4, 2, 1), (3, 3, 2), (2, 5, 1)])
 def test_patterns_are_all_patterns_in_order(queries, cutoff, kinds):
     rows = patterns.all_patterns(queries, cutoff, kinds).tolist()
     wanted = set()
@@ -144,9 +132,7 @@ def test_stopping_and_right_answers_are_sums_over_patterns(redrawn):
     tops = table == 1
     last = np.where(tops.sum(axis=1) == 2, 3 - np.argmax(tops[:, ::-1], axis=1), 4)
     np.add.at(stop, last, law)
-    np.testing.assert_allclose(
-        stopping_laws.stopping_law(LEVELS, noise), stop, atol=1e-13
-    )
+    np.testing.assert_allclose(stopping_laws.stopping_law(LEVELS, noise), stop, atol=1e-13)
     for alpha in (0.0, 0.35, 1.5, 5.0):
         wrong = (table == 0) & (alpha < LEVELS) | (table == 1) & (-alpha > LEVELS)
         expected = law[~wrong.any(axis=1)].sum()
@@ -223,9 +209,7 @@ def test_worst_pairs_approach_the_bound_from_below(relation, cutoff):
     ):
         bound = bounds.sparse_vector_epsilon(noise, relation)
         found = [
-            pair_epsilon(
-                *profiles.worst_pair(m, cutoff, relation, redrawn=noise.redrawn), noise
-            )
+            pair_epsilon(*profiles.worst_pair(m, cutoff, relation, redrawn=noise.redrawn), noise)
             for m in (1, 5, 25)
         ]
         assert found == sorted(found)
@@ -246,9 +230,7 @@ def test_two_thousand_equal_queries_are_exact_too():
     first, second = profiles.worst_pair(2000, 1, GENERAL)
     classes = outcomes(first, second, noise)
     law = stopping_laws.stopping_law(first, noise)
-    np.testing.assert_allclose(
-        np.sort(np.exp(classes.first)), np.sort(law), rtol=1e-9, atol=1e-18
-    )
+    np.testing.assert_allclose(np.sort(np.exp(classes.first)), np.sort(law), rtol=1e-9, atol=1e-18)
     assert pair_epsilon(first, second, noise) == pytest.approx(3.0, rel=1e-9)
 
 
@@ -279,14 +261,7 @@ def test_the_six_variants_have_the_noise_of_the_figure():
     scales = [(4, 24), (12, 24), (4, 12), (8, 8 / 3), (4, 0), (4, 4)]
     np.testing.assert_allclose(np.array(found), scales)
     assert [v.number for v in VARIANTS] == [1, 2, 3, 4, 5, 6]
-    assert [v.design(0.5, 3, 10).cutoff for v in VARIANTS] == [
-        3,
-        3,
-        3,
-        3,
-        10,
-        10,
-    ]
+    assert [v.design(0.5, 3, 10).cutoff for v in VARIANTS] == [3, 3, 3, 3, 10, 10]
     proven = [[v.proven(0.5, 3, r) for v in VARIANTS] for r in (GENERAL, MONOTONE)]
     inf = math.inf
     assert proven[0] == [0.5, 0.5, inf, 2.375, inf, inf]
@@ -299,13 +274,9 @@ def test_the_six_variants_have_the_noise_of_the_figure():
 
 
 def test_accuracies():
-    alpha = find_claim("SVT-AboveThreshold-accuracy").evaluate(
-        epsilon=2.0, queries=100, beta=0.1
-    )
+    alpha = find_claim("SVT-AboveThreshold-accuracy").evaluate(epsilon=2.0, queries=100, beta=0.1)
     assert alpha == pytest.approx(4.0 * (math.log(100) + math.log(20)))
-    alpha = find_claim("SVT-Sparse-accuracy").evaluate(
-        epsilon=2.0, cutoff=3, queries=100, beta=0.1
-    )
+    alpha = find_claim("SVT-Sparse-accuracy").evaluate(epsilon=2.0, cutoff=3, queries=100, beta=0.1)
     assert alpha == pytest.approx(12.0 * (math.log(100) + math.log(60)))
     alpha = accuracy._alpha(2.0, 100, 0.1)
     assert alpha == pytest.approx((math.log(99) + math.log(9)) / 2.0)
@@ -327,14 +298,8 @@ NOISE = SparseNoise(1.0, 1.0)
         (lambda: pattern_law([1.0], SparseNoise(1.0, 1.0, 0)), "cutoff is 0"),
         (lambda: stopping_laws.right_probability([1.0], NOISE, -1.0), "alpha is -1"),
         (lambda: pair_epsilon([1.0], [1.0, 2.0], NOISE), "1 and 2 queries"),
-        (
-            lambda: outcomes(np.arange(30.0), np.ones(30), NOISE._replace(cutoff=9)),
-            "fewer runs",
-        ),
-        (
-            lambda: pattern_log_probability([0.0, 0.0], [True, False], NOISE),
-            "answered after 1",
-        ),
+        (lambda: outcomes(np.arange(30.0), np.ones(30), NOISE._replace(cutoff=9)), "fewer runs"),
+        (lambda: pattern_log_probability([0.0, 0.0], [True, False], NOISE), "answered after 1"),
         (lambda: pattern_log_probability([0.0], [True, True], NOISE), "1 levels and 2"),
         (lambda: bounds.sparse_vector_epsilon(NOISE, Relation.BASE), "general or monotone"),
         (lambda: bounds.sparse_noise(1.0, 1, delta=1.0), "delta is 1"),
@@ -342,7 +307,7 @@ NOISE = SparseNoise(1.0, 1.0)
         (lambda: pattern_law([0.0, 1e18], NOISE), "too far apart"),
         (lambda: profiles.worst_pair(-1, 1), "below is -1"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(call, message):
     with pytest.raises(InputError, match=message):
         call()

@@ -39,13 +39,15 @@ CASES = {
     "sparse": (sparse, LEVELS, {"epsilon": 3.0, "cutoff": 2, "threshold": 0.5}),
     "lyu_su_li": (lyu_su_li, RUNS, {"epsilon": 4.0, "cutoff": 2, "share": 0.3}),
     "lyu_su_li-stop": (
-        functools.partial(lyu_su_li, event="stop"), RUNS, {"epsilon": 5.0, "cutoff": 3},
+        functools.partial(lyu_su_li, event="stop"),
+        RUNS,
+        {"epsilon": 5.0, "cutoff": 3},
     ),
     "roth": (roth, LEVELS, {"epsilon": 3.0, "cutoff": 2, "edges": [-1.0, 0.0, 2.0]}),
     "lee_clifton": (lee_clifton, LEVELS, {"epsilon": 1.0, "cutoff": 3}),
     "stoddard": (stoddard, LEVELS, {"epsilon": 1.0}),
     "chen": (chen, LEVELS, {"epsilon": 1.0, "threshold": 0.2}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("method", ["literal", "jump"])
@@ -53,9 +55,7 @@ CASES = {
 def test_sampled_answers_have_their_exact_law(name, method, seed):
     make, data, params = CASES[name]
     mechanism = make(method=method)
-    tallies = simulate(
-        mechanism, data, params, trials=TRIALS, seed=seed, progress=False
-    )
+    tallies = simulate(mechanism, data, params, trials=TRIALS, seed=seed, progress=False)
     law = mechanism.law(data, params)
     assert tallies.labels == law.labels
     assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
@@ -80,9 +80,7 @@ def test_the_answers_themselves_are_those_of_the_number():
 
         found = jax.jit(jax.vmap(trial))(jnp.arange(300, dtype=jnp.uint32))
     seen = set()
-    for above, number in zip(
-        np.asarray(found.above), np.asarray(found.number), strict=True
-    ):
+    for above, number in zip(np.asarray(found.above), np.asarray(found.number), strict=True):
         label = labels[number]
         ones = [i for i, answer in enumerate(label) if answer == "1"]
         assert ones == [i for i in above.tolist() if i < len(LEVELS)]
@@ -99,9 +97,8 @@ def test_released_values_follow_the_noise_given_that_they_are_above(method, seed
     edges = np.linspace(-4.0, 8.0, 25)
     parts = {"value": histogram(_value, edges), "event": counts(mechanism.event, 3)}
     found = simulate(
-        mechanism, [1.0], params, trials=TRIALS, seed=seed, statistic=combine(parts),
-        progress=False,
-    )  # fmt: skip
+        mechanism, [1.0], params, trials=TRIALS, seed=seed, statistic=combine(parts), progress=False
+    )
     points = np.linspace(-80.0, 80.0, 640_001)
     density = stats.laplace.pdf(points, 1.0, 2.0) * stats.laplace.cdf(points)
     inside = np.concatenate([[-80.0], edges, [80.0]])
@@ -125,10 +122,11 @@ def test_a_run_of_equal_queries_is_that_many_queries(seed):
     expanded = np.repeat(RUNS["answers"], RUNS["lengths"]).tolist()
     mechanism = above_threshold()
     both = [
-        simulate(mechanism, data, {"epsilon": 2.0}, trials=20_000, seed=seed,
-                 progress=False).values[0]
+        simulate(
+            mechanism, data, {"epsilon": 2.0}, trials=20_000, seed=seed, progress=False
+        ).values[0]
         for data in (RUNS, expanded)
-    ]  # fmt: skip
+    ]
     np.testing.assert_array_equal(*both)
 
 
@@ -140,9 +138,8 @@ def test_jumps_over_a_million_queries(seed):
     edges = [1e3, 1e4, 1e5, 3e5, 1e6]
     statistic = histogram(_query, edges)
     found = simulate(
-        mechanism, data, noise, trials=TRIALS, seed=seed, statistic=statistic,
-        progress=False,
-    )  # fmt: skip
+        mechanism, data, noise, trials=TRIALS, seed=seed, statistic=statistic, progress=False
+    )
     z = np.linspace(-40.0, 40.0, 800_001)
     weight = stats.laplace.pdf(z)
     weight = weight / weight.sum()
@@ -187,15 +184,15 @@ def test_six_variants_are_settings_of_one_mechanism():
     given = {"epsilon": 2.0, "cutoff": 2}
     for make, other, params in (
         (dwork_roth, sparse(), given),
-        (lyu_su_li, sparse_vector(),
-         {"threshold_scale": 1.0, "query_scale": 4.0, "cutoff": 2}),
-        (lee_clifton, sparse_vector(),
-         {"threshold_scale": 2.0, "query_scale": 2.0 / 3.0, "cutoff": 2}),
-        (chen, sparse_vector(),
-         {"threshold_scale": 1.0, "query_scale": 1.0, "cutoff": None}),
-        (stoddard, sparse_vector(),
-         {"threshold_scale": 1.0, "query_scale": 0.0, "cutoff": None}),
-    ):  # fmt: skip
+        (lyu_su_li, sparse_vector(), {"threshold_scale": 1.0, "query_scale": 4.0, "cutoff": 2}),
+        (
+            lee_clifton,
+            sparse_vector(),
+            {"threshold_scale": 2.0, "query_scale": 2.0 / 3.0, "cutoff": 2},
+        ),
+        (chen, sparse_vector(), {"threshold_scale": 1.0, "query_scale": 1.0, "cutoff": None}),
+        (stoddard, sparse_vector(), {"threshold_scale": 1.0, "query_scale": 0.0, "cutoff": None}),
+    ):
         law = make().law(LEVELS, given).probabilities
         np.testing.assert_allclose(law, other.law(LEVELS, params).probabilities)
 
@@ -274,17 +271,9 @@ SCALES = {"threshold_scale": 1.0, "query_scale": 1.0}
         (above_threshold(), [1.0, np.nan], SCALES, "NaN"),
         (above_threshold(), [[1.0]], SCALES, "one list"),
         (above_threshold(), {"answers": [1.0]}, SCALES, '"answers" and "lengths"'),
-        (
-            above_threshold(), {"answers": [1.0], "lengths": [1, 2]}, SCALES,
-            "1 answers and 2",
-        ),
-        (
-            above_threshold(), {"answers": [1.0], "lengths": [0]}, SCALES, "length is 0",
-        ),
-        (
-            above_threshold(), {"answers": [1.0], "lengths": [2**25]}, SCALES,
-            "at most 2",
-        ),
+        (above_threshold(), {"answers": [1.0], "lengths": [1, 2]}, SCALES, "1 answers and 2"),
+        (above_threshold(), {"answers": [1.0], "lengths": [0]}, SCALES, "length is 0"),
+        (above_threshold(), {"answers": [1.0], "lengths": [2**25]}, SCALES, "at most 2"),
         (above_threshold(), [1.0], {}, "either epsilon"),
         (above_threshold(), [1.0], {"epsilon": 1.0} | SCALES, "either epsilon"),
         (above_threshold(), [1.0], {"threshold_scale": 1.0}, "either epsilon"),
@@ -303,7 +292,7 @@ SCALES = {"threshold_scale": 1.0, "query_scale": 1.0}
         (sparse(), [1.0], {"epsilon": 1.0, "cut": 2}, "cut is no parameter"),
         (above_threshold(), [1.0], {"epsilon": 1.0, "cutoff": 1}, "cutoff is no"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(mechanism, data, params, message):
     with pytest.raises(InputError, match=message):
         mechanism.prepare(data, params)

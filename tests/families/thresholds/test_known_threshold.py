@@ -55,9 +55,7 @@ def test_theorem_3_1_pure_and_utility(gamma, slack):
     assert steps >= 2
     for epsilon, (p, q) in PURE:
         for accepted in range(1, p.size):
-            first, second = (
-                laws.threshold_law(x, accepted, gamma, steps) for x in (p, q)
-            )
+            first, second = (laws.threshold_law(x, accepted, gamma, steps) for x in (p, q))
             exact = divergences.exact_epsilon(first, second)
             assert exact <= laws.threshold_pure(epsilon, slack) + ROUNDING
             success = float(p[:accepted].sum())
@@ -93,9 +91,7 @@ def test_theorem_3_1_approximate(gamma, delta):
     largest = 0.0
     for p, q in approximate_pairs(epsilon, delta, 40, 52):
         for accepted in range(1, p.size):
-            first, second = (
-                laws.threshold_law(x, accepted, gamma, steps) for x in (p, q)
-            )
+            first, second = (laws.threshold_law(x, accepted, gamma, steps) for x in (p, q))
             exact = divergences.profile_delta(first, second, stated.epsilon)
             assert exact <= stated.delta + ROUNDING
             first, second = (laws.threshold_law(x, accepted, gamma) for x in (p, q))

@@ -65,12 +65,7 @@ SCORED = {"probabilities": [0.5, 0.5], "scores": [0.5, 0.0]}
 @pytest.mark.parametrize(
     ("mechanism", "data", "params", "message"),
     [
-        (
-            decreasing_thresholds(bases.finite()),
-            SCORED,
-            {"levels": 2},
-            "gamma is missing",
-        ),
+        (decreasing_thresholds(bases.finite()), SCORED, {"levels": 2}, "gamma is missing"),
         (
             decreasing_thresholds(bases.finite()),
             SCORED,

@@ -8,11 +8,7 @@ import pytest
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.thresholds.claims.packing import (
-    dominance,
-    large_candidates,
-    packing_path,
-)
+from jaxsel.families.thresholds.claims.packing import dominance, large_candidates, packing_path
 from jaxsel.families.thresholds.packing_laws import (
     packing_bound,
     packing_distance,
@@ -91,9 +87,7 @@ def test_the_factor_of_a_hard_stop(gamma, steps):
     for g in np.concatenate([[0.0], np.geomspace(gamma / 100, 0.9, 60)]):
         s = 1 - mpmath.mpf(float(g))
         again = 1 - mpmath.mpf(gamma)
-        capped = sum(
-            k * gamma * again ** (k - 1) * s ** (k - 1) for k in range(1, steps)
-        )
+        capped = sum(k * gamma * again ** (k - 1) * s ** (k - 1) for k in range(1, steps))
         capped += steps * again ** (steps - 1) * s ** (steps - 1)
         seen.append(float(capped / (gamma / (1 - again * s) ** 2)))
     low = -math.expm1(steps * math.log1p(-gamma))
@@ -113,8 +107,6 @@ def test_the_sharp_hard_stop_is_least_and_early(slack):
             assert hard_stop_excess(gamma, steps - 1) > 3 * slack
         assert steps < hard_stop_steps_pure(gamma, slack)
     # No log(1/gamma): T gamma hardly changes.
-    assert 1e-5 * steps == pytest.approx(
-        1e-3 * hard_stop_steps_sharp(1e-3, slack), rel=0.01
-    )
+    assert 1e-5 * steps == pytest.approx(1e-3 * hard_stop_steps_sharp(1e-3, slack), rel=0.01)
     with pytest.raises(InputError, match="steps is 5"):
         hard_stop_excess(0.1, 5)

@@ -25,11 +25,7 @@ from jaxsel.families.top_k.baselines import (
     limited_domain_threshold,
     top_stable,
 )
-from jaxsel.families.top_k.calibration import (
-    calibrate,
-    largest_rho,
-    stable_top_k_calibration,
-)
+from jaxsel.families.top_k.calibration import calibrate, largest_rho, stable_top_k_calibration
 from jaxsel.families.top_k.gaps import (
     fail_probability,
     gap_for_success,
@@ -47,17 +43,13 @@ EXP3 = (50.0, 60.0, 1e-9, 40)  # the multi-label experiment
 # --- Published numbers ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "rho"), [(0.4, 0.004635), (0.8, 0.018128), (1.0, 0.028015)]
-)
+@pytest.mark.parametrize(("epsilon", "rho"), [(0.4, 0.004635), (0.8, 0.018128), (1.0, 0.028015)])
 def test_noise_of_exp1(epsilon, rho):
     found = stable_top_k_calibration(epsilon, 1 / 2293)
     assert found.rho == pytest.approx(rho, abs=5e-7)
     assert found.delta_t == pytest.approx(0.5 / 2293)
     assert found.selection_epsilon == pytest.approx(2 * math.sqrt(found.rho))
-    assert (
-        found.selection_scale == found.test_scale == pytest.approx(rho**-0.5, rel=1e-4)
-    )
+    assert found.selection_scale == found.test_scale == pytest.approx(rho**-0.5, rel=1e-4)
 
 
 def test_noise_of_exp2():
@@ -121,10 +113,7 @@ def test_the_sharp_curve_of_bounded_range():
     for order, small in ((1.001, 0.02), (1.5, 0.01), (30.0, 0.001), (2000.0, 3.0)):
         with mpmath.workdps(50):
             a, e = mpmath.mpf(order), mpmath.mpf(small)
-            top, low = (
-                mpmath.exp(e) - mpmath.exp((1 - a) * e),
-                1 - mpmath.exp((1 - a) * e),
-            )
+            top, low = (mpmath.exp(e) - mpmath.exp((1 - a) * e), 1 - mpmath.exp((1 - a) * e))
             t = mpmath.log((a - 1) * top / (a * low))
             moment = top * mpmath.exp((a - 1) * t) - low * mpmath.exp(a * t)
             exact = float(mpmath.log(moment / (mpmath.exp(e) - 1)) / (a - 1))
@@ -155,9 +144,7 @@ def test_composition_and_conversion_of_stable_top_k():
     assert total.failure == pytest.approx(times * delta_t)
     assert total.renyi(np.array([2.0, 3.0])) == pytest.approx([0.2, 0.3])
     left = 1e-5 - times * delta_t
-    simple = curves.approximate_renyi_to_epsilon(
-        total, 1e-5, rule=mironov_epsilon_at_order
-    )
+    simple = curves.approximate_renyi_to_epsilon(total, 1e-5, rule=mironov_epsilon_at_order)
     assert simple.epsilon == pytest.approx(zcdp_to_epsilon(times * rho, left), rel=1e-9)
     tight = curves.approximate_renyi_to_epsilon(total, 1e-5)
     assert tight.epsilon < simple.epsilon
@@ -174,9 +161,7 @@ def test_calibration_meets_its_target():
         found = stable_top_k_calibration(
             0.8, 1e-5, releases=3, test_share=0.2, conversion=conversion
         )
-        one = curves.stable_top_k_curve(
-            found.rho, found.delta_t, as_zcdp=conversion != "sharp"
-        )
+        one = curves.stable_top_k_curve(found.rho, found.delta_t, as_zcdp=conversion != "sharp")
         total = curves.compose_curves(one, times=3)
         rule = {"rule": mironov_epsilon_at_order} if conversion == "zcdp" else {}
         cost = curves.approximate_renyi_to_epsilon(total, 1e-5, **rule).epsilon
@@ -226,27 +211,20 @@ def test_least_noise_for_labels():
     assert cost <= 1.0
     with pytest.raises(InputError, match="no noise"):
         calibrate(
-            lambda s: curves.ApproximateRenyiCurve(lambda a: np.full(np.shape(a), 1.0)),
-            0.5,
-            0.1,
+            lambda s: curves.ApproximateRenyiCurve(lambda a: np.full(np.shape(a), 1.0)), 0.5, 0.1
         )
 
 
 # --- Gaps -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("noise", "law"), [("gaussian", stats.norm), ("laplace", stats.laplace)]
-)
+@pytest.mark.parametrize(("noise", "law"), [("gaussian", stats.norm), ("laplace", stats.laplace)])
 def test_pass_probability_is_that_of_the_algorithm(noise, law):
     """By integrating the noise over what passes, as Algorithms 4 and 5 are printed."""
     for gap in (0.0, 1.0, 1.5, 7.0):
         for scale, delta_t in ((1.0, 0.1), (2.5, 1e-3)):
             if noise == "gaussian":
-                centre, cut = (
-                    max(1.0, gap),
-                    scale * math.sqrt(2 * math.log(1 / delta_t)),
-                )
+                centre, cut = (max(1.0, gap), scale * math.sqrt(2 * math.log(1 / delta_t)))
             else:
                 centre, cut = gap, scale * math.log(1 / delta_t)
             low = (1.0 - centre + cut) / scale
@@ -277,11 +255,7 @@ def test_thresholds():
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_the_gap_for_success_is_least(noise):
-    for scale, delta_t, failure in (
-        (1.0, 0.1, 0.1),
-        (20.0, 1e-6, 1e-3),
-        (3.0, 0.6, 0.6),
-    ):
+    for scale, delta_t, failure in ((1.0, 0.1, 0.1), (20.0, 1e-6, 1e-3), (3.0, 0.6, 0.6)):
         gap = gap_for_success(scale, delta_t, failure, noise)
         assert fail_probability(gap, scale, delta_t, noise) <= failure * (1 + 1e-9)
         if gap > 1.0:
@@ -298,9 +272,7 @@ def test_theorem_20():
     laplace = gap_for_success_printed(epsilon, delta, beta, "laplace")
     assert laplace == pytest.approx(1 + math.log(1 / (delta * beta)) / epsilon)
     # fails with half of beta
-    assert fail_probability(laplace, 1 / epsilon, delta, "laplace") == pytest.approx(
-        beta / 2
-    )
+    assert fail_probability(laplace, 1 / epsilon, delta, "laplace") == pytest.approx(beta / 2)
     # at equal zCDP the Gaussian test needs less
     assert gap_for_success(1 / epsilon, delta, beta) < laplace
 
@@ -310,9 +282,7 @@ def test_theorem_20():
 
 def test_peeling():
     for relation, factor in ((Relation.MONOTONE, 8.0), (Relation.GENERAL, 2.0)):
-        assert exponential_top_k_rho(3.0, 5, relation) == pytest.approx(
-            5 / (factor * 9)
-        )
+        assert exponential_top_k_rho(3.0, 5, relation) == pytest.approx(5 / (factor * 9))
         scale = exponential_top_k_scale(0.1, 5, relation)
         assert exponential_top_k_rho(scale, 5, relation) == pytest.approx(0.1)
 
@@ -327,12 +297,8 @@ def test_shares_of_compositions():
             assert cost(each, times, 1e-6) <= 0.7
             assert cost(each, times, 1e-6) == pytest.approx(0.7)
     assert advanced_composition(0.01, 10_000, 1e-6) < 0.01 * 10_000 / 10
-    assert limited_domain_epsilon(0.01, 100, 1e-6) < advanced_composition(
-        0.01, 100, 1e-6
-    )
-    assert limited_domain_threshold(0.5, 0.01, 4) == pytest.approx(
-        1 + math.log(400) / 0.5
-    )
+    assert limited_domain_epsilon(0.01, 100, 1e-6) < advanced_composition(0.01, 100, 1e-6)
+    assert limited_domain_threshold(0.5, 0.01, 4) == pytest.approx(1 + math.log(400) / 0.5)
 
 
 def test_top_stable_settings():
@@ -358,9 +324,7 @@ def test_label_curves():
     ("call", "message"),
     [
         (
-            lambda: curves.approximate_renyi_to_epsilon(
-                curves.stable_top_k_curve(0.1, 0.1), 0.1
-            ),
+            lambda: curves.approximate_renyi_to_epsilon(curves.stable_top_k_curve(0.1, 0.1), 0.1),
             "must exceed the failure",
         ),
         (lambda: curves.stable_top_k_curve(-1.0, 0.1), "rho is -1"),

@@ -56,9 +56,7 @@ def test_bad_input_is_refused(claim_id, bad):
 
 def test_classical_results_stand_under_their_own_papers():
     sources = {
-        claim.id: claim.source
-        for claim in published_claims()
-        if claim.id.startswith("BASE-")
+        claim.id: claim.source for claim in published_claims() if claim.id.startswith("BASE-")
     }
     assert "BASE-PATE-tau" in sources
     for name, source in sources.items():
@@ -67,9 +65,7 @@ def test_classical_results_stand_under_their_own_papers():
 
 def test_verdicts_depend_on_the_seed_and_the_number_of_cases():
     claim = find_claim("ZW-Prop7-pure")
-    assert claim.check(Budget(cases=10, seed=1)) == claim.check(
-        Budget(cases=10, seed=1)
-    )
+    assert claim.check(Budget(cases=10, seed=1)) == claim.check(Budget(cases=10, seed=1))
     assert claim.check(Budget(cases=10)) != claim.check(Budget(cases=10, seed=1))
     assert find_claim("ZW-Lem4").check(Budget(cases=30)).cases == 30
 
@@ -95,9 +91,7 @@ def test_verdicts_depend_on_the_seed_and_the_number_of_cases():
             0.98,
         ),
         (
-            peeling._concentrated_cases(
-                Relation.GENERAL, peeling._concentrated(Relation.GENERAL)
-            ),
+            peeling._concentrated_cases(Relation.GENERAL, peeling._concentrated(Relation.GENERAL)),
             0.98,
         ),
         (peeling._pure_cases, 0.98),
@@ -110,9 +104,7 @@ def test_verdicts_depend_on_the_seed_and_the_number_of_cases():
     ],
 )
 def test_checks_have_power(cases, factor):
-    if (
-        cases is fixed_top_k._recall_cases
-    ):  # a lower bound: twice the peeled recall fails
+    if cases is fixed_top_k._recall_cases:  # a lower bound: twice the peeled recall fails
         shrunk = ((-2 * low, -seen, text) for low, seen, text in cases(BUDGET))
     else:
         shrunk = ((factor * top, seen, text) for top, seen, text in cases(BUDGET))
@@ -149,9 +141,7 @@ def test_stable_top_k_attains_a_large_part_of_its_renyi_bound():
     ],
 )
 def test_numbers(claim_id, parameters, value, accuracy):
-    assert find_claim(claim_id).evaluate(**parameters) == pytest.approx(
-        value, abs=accuracy
-    )
+    assert find_claim(claim_id).evaluate(**parameters) == pytest.approx(value, abs=accuracy)
 
 
 def test_peeling_nearly_attains_its_gap():

@@ -116,8 +116,7 @@ def test_boosting_wins_for_small_beta_alone():
     """20 candidates, k = 5: peeling's lead grows by 10 for each unit of log(1/beta)."""
     peeled = [peeling_lead(20, 5, 0.2, beta) for beta in (1e-3, 1e-9)]
     boosted = [
-        confident_lead(20, confident_settings(1.0, 1e-6, beta, 5), beta)
-        for beta in (1e-3, 1e-9)
+        confident_lead(20, confident_settings(1.0, 1e-6, beta, 5), beta) for beta in (1e-3, 1e-9)
     ]
     slope = (peeled[1] - peeled[0]) / math.log(1e6)
     assert slope == pytest.approx(10.0, rel=1e-3)
@@ -151,18 +150,20 @@ def test_confident_top_k_has_its_law(events, seed):
 
 
 def _bad(outcome):
-    return (outcome.gap > 0.0).astype(jnp.int32) + jnp.isinf(outcome.gap).astype(
-        jnp.int32
-    )
+    return (outcome.gap > 0.0).astype(jnp.int32) + jnp.isinf(outcome.gap).astype(jnp.int32)
 
 
 def test_gap_is_that_of_the_set(seed):
     mechanism = confident_top_k()
     scores = [30.0, 10.0, 20.0, 0.0]
     found = simulate_grid(
-        mechanism, [(scores, TOP_K)], trials=TRIALS, seed=seed,
-        statistic=counts(_bad, 3), progress=False,
-    ).values[0]  # fmt: skip
+        mechanism,
+        [(scores, TOP_K)],
+        trials=TRIALS,
+        seed=seed,
+        statistic=counts(_bad, 3),
+        progress=False,
+    ).values[0]
     law = mechanism.law(scores, TOP_K)
     best = law.probabilities[law.labels.index("{0,2}")]
     exact = np.array([best, 1.0 - best - law.probabilities[-1], law.probabilities[-1]])

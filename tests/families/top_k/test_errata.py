@@ -92,9 +92,9 @@ def test_release_delta_by_simulation():
         assert not low <= exact + 0.01 <= high
     pair = [[p, 1.0 - p] for p in chances]
     for epsilon in (0.0, 0.3):
-        assert neighbours.release_delta(
-            epsilon, chances[0], chances[1], True
-        ) == pytest.approx(float(hockey_stick(*pair, epsilon)), rel=1e-12)
+        assert neighbours.release_delta(epsilon, chances[0], chances[1], True) == pytest.approx(
+            float(hockey_stick(*pair, epsilon)), rel=1e-12
+        )
 
 
 # --- Theorem 8 and the experiment (R-ZW-3, R-ZW-4) ------------------------------------
@@ -104,9 +104,7 @@ def test_first_gap_wins_by_quadrature():
     """The Gaussian maximum of two gaps, integrated over the first one's noise."""
     histograms, scale = np.array([[5, 3, 0], [2, 2, 1]]), 1.5
     computed = noisy_gaps._first_gap_wins(histograms, scale)
-    for value, (g1, g2) in zip(
-        computed, neighbours.gaps_of(histograms).tolist(), strict=True
-    ):
+    for value, (g1, g2) in zip(computed, neighbours.gaps_of(histograms).tolist(), strict=True):
         with mp.workdps(20):
             exact = mp.quad(
                 lambda r, g1=g1, g2=g2: mp.npdf(r) * mp.ncdf(r + (g1 - g2) / scale),

@@ -78,14 +78,17 @@ def test_neighbours():
 @pytest.mark.parametrize(
     ("k", "recall"),
     [
-        (10, 0.986), (20, 0.827), (50, 0.420), (100, 0.240), (200, 0.172),
-        (500, 0.160), (1500, 0.223),
+        (10, 0.986),
+        (20, 0.827),
+        (50, 0.420),
+        (100, 0.240),
+        (200, 0.172),
+        (500, 0.160),
+        (1500, 0.223),
     ],
-)  # fmt: skip
+)
 def test_recall_on_the_synthetic_histogram(k, recall):
-    groups = Groups(
-        np.array([700.0, 0.0]), np.array([k, 15_000 - k]), np.array([True, False])
-    )
+    groups = Groups(np.array([700.0, 0.0]), np.array([k, 15_000 - k]), np.array([True, False]))
     rho = largest_rho(0.15, 1e-6)
     law = hit_law(groups, k, exponential_top_k_scale(rho, k))
     assert law @ np.arange(k + 1) / k == pytest.approx(recall, abs=5e-4)
@@ -136,9 +139,7 @@ def test_top_stable_against_simulation(seed):
     generator = np.random.default_rng(seed)
     settings, gaps = top_stable(1.0, 0.01, 3), np.array([12.0, 3.0, 7.0])
     trials = 200_000
-    level = settings.threshold + settings.threshold_scale * generator.laplace(
-        size=trials
-    )
+    level = settings.threshold + settings.threshold_scale * generator.laplace(size=trials)
     size = np.zeros(trials, dtype=int)
     for k in (3, 2, 1):
         noisy = gaps[k - 1] - 1 + settings.query_scale * generator.laplace(size=trials)
@@ -151,9 +152,7 @@ def test_top_stable_against_simulation(seed):
 
 # --- StableTopK -----------------------------------------------------------------------
 
-BORDERLINE = [
-    (5, 5, 0), (6, 5, 5, 2, 1), (9, 8, 4, 3, 3), (5, 5, 2, 2, 0), (4, 3, 2, 1, 0),
-]  # fmt: skip
+BORDERLINE = [(5, 5, 0), (6, 5, 5, 2, 1), (9, 8, 4, 3, 3), (5, 5, 2, 2, 0), (4, 3, 2, 1, 0)]
 
 
 def stable_law(counts, rho, delta_t):
@@ -182,9 +181,7 @@ def test_exact_privacy_of_stable_top_k_is_below_the_claim(counts):
         for delta in (0.01, 1e-6):
             claimed = rho + 2 * math.sqrt(rho * math.log(1 / delta))
             spent, others = delta + delta_t, [law(x) for x in vote_neighbours(counts)]
-            epsilon = max(
-                epsilon_at_delta(law(counts), other, spent) for other in others
-            )
+            epsilon = max(epsilon_at_delta(law(counts), other, spent) for other in others)
             assert 0.0 < epsilon < claimed
             for other in others:
                 assert profile_delta(law(counts), other, claimed) < spent
@@ -212,9 +209,14 @@ def test_fixed_law_has_k_candidates_and_adds_up(beyond):
         scale = math.sqrt(2 / rho)
         chosen = largest_gap_law(gaps_of(HISTOGRAM), scale)
         return fixed_top_k_law(
-            HISTOGRAM, 2, chosen, scale, 0.1,
-            lambda picks: exponential_top_k_scale(rho / 2, picks), beyond=beyond,
-        )  # fmt: skip
+            HISTOGRAM,
+            2,
+            chosen,
+            scale,
+            0.1,
+            lambda picks: exponential_top_k_scale(rho / 2, picks),
+            beyond=beyond,
+        )
 
     found = law(0.5)
     assert found.shape == (5, 2, 64)
@@ -234,10 +236,7 @@ def test_fixed_law_has_k_candidates_and_adds_up(beyond):
         (lambda: gaps_of([1.0, -2.0]), "negative counts"),
         (lambda: prefix_masks(np.ones(13)), "at most 12"),
         (lambda: first_arrivals(np.ones(13)), "at most 12"),
-        (
-            lambda: released_law([3.0, 1.0, 0.0], [1.0], 1.0, 0.1),
-            "one probability a gap",
-        ),
+        (lambda: released_law([3.0, 1.0, 0.0], [1.0], 1.0, 0.1), "one probability a gap"),
         (
             lambda: fixed_top_k_law([3.0, 1.0], 2, [1.0], 1.0, 0.1, lambda c: 1.0),
             "k is 2; it must be below",

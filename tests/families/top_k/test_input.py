@@ -35,12 +35,7 @@ LABELS = {"noise_scale": 1.0, "threshold": 2.0}
         (stable_top_k(), {"head": [1.0, 5.0], "candidates": 9}, STABLE, "not sorted"),
         (stable_top_k(), {"head": COUNTS, "candidates": 2}, STABLE, "at most"),
         (stable_top_k(), {"counts": COUNTS}, STABLE, "data must be a histogram"),
-        (
-            stable_top_k(),
-            {"histogram": COUNTS, "wanted": [True]},
-            STABLE,
-            "for each candidate",
-        ),
+        (stable_top_k(), {"histogram": COUNTS, "wanted": [True]}, STABLE, "for each candidate"),
         (stable_top_k(), COUNTS, STABLE | {"k": 3}, "k is 3; it must be below"),
         (stable_top_k(), COUNTS, STABLE | {"k": 0}, "k is 0"),
         (stable_top_k(), COUNTS, {"rho": 0.5}, "delta_t is missing"),
@@ -54,18 +49,8 @@ LABELS = {"noise_scale": 1.0, "threshold": 2.0}
         (largest_gap(), COUNTS, {}, "either epsilon or noise_scale"),
         (largest_gap("gaussian"), COUNTS, {"epsilon": 1.0}, "not pure DP"),
         (largest_gap(), COUNTS, {"epsilon": 1.0, "regulariser": [0.0]}, "2 in all"),
-        (
-            largest_gap(),
-            COUNTS,
-            {"epsilon": 1.0, "regulariser": [-np.inf] * 2},
-            "every size",
-        ),
-        (
-            largest_gap(),
-            COUNTS,
-            {"epsilon": 1.0, "regulariser": [np.inf, 0.0]},
-            "-inf to exclude",
-        ),
+        (largest_gap(), COUNTS, {"epsilon": 1.0, "regulariser": [-np.inf] * 2}, "every size"),
+        (largest_gap(), COUNTS, {"epsilon": 1.0, "regulariser": [np.inf, 0.0]}, "-inf to exclude"),
         (largest_gap(), COUNTS, {"epsilon": 1.0, "max_size": 0}, "max_size is 0"),
         (largest_gap(), COUNTS, {"epsilon": 1.0, "groups": 0}, "groups is 0"),
         (propose_test_release(), COUNTS, {"k": 1, "delta_t": 0.1}, "noise_scale is m"),
@@ -136,8 +121,7 @@ def test_entry_keeps_its_promise(entry):
     for pair in entry.pairs({}):
         assert pair.relation is Relation.MONOTONE or pair.name == "opposed"
         laws = [
-            mechanism.law(side, pair.params).probabilities
-            for side in (pair.data, pair.neighbour)
+            mechanism.law(side, pair.params).probabilities for side in (pair.data, pair.neighbour)
         ]
         assert all(law.size == len(labels) for law in laws)
         assert all(law.sum() == pytest.approx(1.0, abs=1e-10) for law in laws)

@@ -37,10 +37,7 @@ CASES = [
         stable_top_k(selection="laplace", test="laplace", threshold="quantile"),
         {"selection_scale": 2.0, "test_scale": 1.0, "delta_t": 0.1, "k": 4},
     ),
-    (
-        propose_test_release(events="sets"),
-        {"k": 1, "noise_scale": 2.0, "delta_t": 0.1},
-    ),
+    (propose_test_release(events="sets"), {"k": 1, "noise_scale": 2.0, "delta_t": 0.1}),
     (exponential_top_k(), {"k": 3, "rho": 0.5}),
     (exponential_top_k(method="one_shot", events="sets"), {"k": 3, "rho": 0.5}),
     (exponential_top_k(method="peeling", events="sets"), {"k": 3, "rho": 0.5}),
@@ -50,10 +47,7 @@ CASES = [
     (limited_domain(), {"k": 3, "epsilon": 0.5, "delta": 0.1, "domain": 5}),
     (limited_domain(events="sets"), {"k": 3, "epsilon": 0.5, "delta": 0.1}),
     (top_stable_sets(events="sets"), {"k": 3, "epsilon": 2.0, "delta": 0.1}),
-    (
-        top_stable_sets(reference_quirks=True),
-        {"k": 3, "epsilon": 2.0, "delta": 0.1},
-    ),
+    (top_stable_sets(reference_quirks=True), {"k": 3, "epsilon": 2.0, "delta": 0.1}),
     (noisy_labels(), {"noise_scale": 3.0, "threshold": 5.0}),
 ]
 
@@ -78,9 +72,7 @@ def events(mechanism, data, params, seed, trials=TRIALS):
     return np.bincount(tallied, minlength=len(mechanism.labels(data, params)))
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "params"), CASES, ids=lambda x: getattr(x, "name", "")
-)
+@pytest.mark.parametrize(("mechanism", "params"), CASES, ids=lambda x: getattr(x, "name", ""))
 def test_samples_follow_the_exact_law(mechanism, params, seed):
     data = VOTES if mechanism.name.startswith("noisy_labels") else HISTOGRAM
     law = mechanism.law(data, params)
@@ -145,11 +137,7 @@ def test_arrivals_and_one_shot_agree_on_many_different_counts(seed):
 def test_a_race_of_a_few_that_must_all_arrive(seed):
     """Everyone but one is picked, upwards and downwards, in a pool of the middle."""
     counts = np.array([30.0, 9, 7, 7, 5, 4, 0, 0])
-    races = [
-        Race(1, 1, 4, 3, 0.5, 4),
-        Race(4, -1, 4, 3, -0.5, 4),
-        Race(0, 1, 2, 2, 0.5, 8),
-    ]
+    races = [Race(1, 1, 4, 3, 0.5, 4), Race(4, -1, 4, 3, -0.5, 4), Race(0, 1, 2, 2, 0.5, 8)]
     wanted = np.array([0, 1, 0, 1, 0, 0, 0, 0], dtype=bool)
     plan = plan_races(counts, races, np.float32)
     lanes = jnp.arange(20_000, dtype=jnp.uint32)
@@ -226,9 +214,7 @@ def test_many_equal_gaps_win_as_often_as_they_should(noise, gap, seed):
     assert 0.01 < merged[0] < 0.99
     assert goodness_of_fit(seen, merged) > ALPHA
     wrong = mechanism.law(data, {"noise_scale": 1.58}).probabilities[0]
-    assert goodness_of_fit(
-        seen, [wrong, *(merged[1:] * (1 - wrong) / (1 - merged[0]))]
-    ) < (ALPHA)
+    assert goodness_of_fit(seen, [wrong, *(merged[1:] * (1 - wrong) / (1 - merged[0]))]) < (ALPHA)
 
 
 # --- Together -------------------------------------------------------------------------
@@ -245,9 +231,7 @@ def test_a_grid_over_k_is_one_program(seed):
     ]
     mechanism = exponential_top_k()
     found = [
-        simulate_grid(
-            mechanism, cells, trials=600, seed=seed, performance=Performance(size)
-        ).values
+        simulate_grid(mechanism, cells, trials=600, seed=seed, performance=Performance(size)).values
         for size in (64, 512)
     ]
     assert np.array_equal(*found)
@@ -264,18 +248,12 @@ def test_outcomes_say_what_happened(seed):
     wanted = HISTOGRAM == 7.0
     data = {"histogram": HISTOGRAM, "wanted": wanted}
     found = outcomes(
-        propose_test_release(),
-        data,
-        {"k": 2, "noise_scale": 0.5, "delta_t": 0.9},
-        seed,
-        2000,
+        propose_test_release(), data, {"k": 2, "noise_scale": 0.5, "delta_t": 0.9}, seed, 2000
     )
     # The top 2 are 9 and the first of the two 7.
     assert np.all(found.hits == found.passed)
     assert np.all(found.size == 2)
-    found = outcomes(
-        fixed_top_k(method="literal"), HISTOGRAM, FIXED | {"rho": 1e4}, seed, 500
-    )
+    found = outcomes(fixed_top_k(method="literal"), HISTOGRAM, FIXED | {"rho": 1e4}, seed, 500)
     assert np.all(found.size == 3)
     # Nearly no noise: the largest gap is at 1 or 3 and everything is found.
     assert np.all(found.hits == 3)

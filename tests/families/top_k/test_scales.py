@@ -8,10 +8,7 @@ import pytest
 
 from jaxsel.families.top_k import scales
 from jaxsel.families.top_k.baselines import top_stable
-from jaxsel.families.top_k.confident_laws import (
-    confident_settings,
-    smallest_gap_law,
-)
+from jaxsel.families.top_k.confident_laws import confident_settings, smallest_gap_law
 from jaxsel.families.top_k.confident_top_k import confident_top_k
 from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.fixed import fixed_top_k
@@ -78,13 +75,9 @@ def test_top_stable_by_hand():
 def test_sizes_compete_in_units_of_their_noise(method):
     contest = prepared(largest_gap(method=method), COUNTS, {"epsilon": 0.8})
     assert contest.levels[:3] == close([0.0, -3 / 2.5, -4 / 2.5])
-    contest = prepared(
-        largest_gap("gaussian", method=method), COUNTS, {"noise_scale": 3.0}
-    )
+    contest = prepared(largest_gap("gaussian", method=method), COUNTS, {"noise_scale": 3.0})
     assert contest.levels[:3] == close([0.0, -1.0, -4 / 3])
-    limited = prepared(
-        largest_gap(method=method), COUNTS, {"epsilon": 1, "max_size": 2}
-    )
+    limited = prepared(largest_gap(method=method), COUNTS, {"epsilon": 1, "max_size": 2})
     assert limited.levels[:2] == close([0.0, -2.0])
     assert np.all(np.isneginf(limited.levels[2:]))
 
@@ -115,9 +108,7 @@ def test_the_quantile_threshold_is_the_quantile():
     params = {"k": 2, "noise_scale": 5.0, "delta_t": 0.05}
     data = prepared(propose_test_release(threshold="quantile"), COUNTS, params)
     assert data["needed"] == close([1.6448536269514722], rel=1e-6)
-    data = prepared(
-        propose_test_release("laplace", threshold="quantile"), COUNTS, params
-    )
+    data = prepared(propose_test_release("laplace", threshold="quantile"), COUNTS, params)
     assert data["needed"] == close([math.log(10.0)], rel=1e-6)
     data = prepared(propose_test_release(), COUNTS, params | {"k": 1})
     assert data["needed"] == close([REACH - 0.8], rel=1e-6)
@@ -200,9 +191,7 @@ def test_no_set_of_many_loses_more_than_its_epsilon(k, candidates):
     sides = []
     for lead in (0.0, 2.0):
         groups = Groups(
-            np.array([lead, 0.0]),
-            np.array([k, candidates - k]),
-            np.array([True, False]),
+            np.array([lead, 0.0]), np.array([k, candidates - k]), np.array([True, False])
         )
         weights = hit_law(groups, k, 2.0 / settings.round_epsilon)
         gaps = np.full(k + 1, lead)

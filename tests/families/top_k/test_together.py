@@ -72,9 +72,15 @@ def test_each_part_has_its_own_law_in_one_program(seed, monkeypatch):
 
     monkeypatch.setattr(engine, "_compile", noted)
     tallies = simulate(
-        together(MECHANISMS), DATA, PARAMS, trials=TRIALS, seed=seed,
-        statistic=statistic_of(), progress=False, performance=PERFORMANCE,
-    )  # fmt: skip
+        together(MECHANISMS),
+        DATA,
+        PARAMS,
+        trials=TRIALS,
+        seed=seed,
+        statistic=statistic_of(),
+        progress=False,
+        performance=PERFORMANCE,
+    )
     # One call, and it traced one program.
     assert [step._cache_size() for step in set(programs)] == [1]
     for place in range(len(PARTS)):
@@ -105,9 +111,7 @@ def test_each_part_has_its_own_law_in_one_program(seed, monkeypatch):
 
 def test_a_trial_is_each_part_on_its_own_stream(seed):
     """Bit by bit what the parts give on folded keys, and the first one's event."""
-    words = MECHANISMS[0]._replace(
-        sample=lambda key, data, params: stream.words(key, 5)
-    )
+    words = MECHANISMS[0]._replace(sample=lambda key, data, params: stream.words(key, 5))
     words = words._replace(event=lambda outcome: outcome[1])
     mechanism = together((words, words))
     data, params = DATA[:2], PARAMS[:1] * 2

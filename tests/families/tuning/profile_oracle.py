@@ -10,11 +10,7 @@ import mpmath as mp
 
 
 def normal(mean):
-    return (
-        lambda z: mp.npdf(z - mean),
-        lambda z: mp.ncdf(z - mean),
-        lambda z: mp.ncdf(mean - z),
-    )
+    return (lambda z: mp.npdf(z - mean), lambda z: mp.ncdf(z - mean), lambda z: mp.ncdf(mean - z))
 
 
 def laplace(mean):
@@ -30,8 +26,7 @@ def laplace(mean):
 
 def mixture(q, first, second):
     return tuple(
-        lambda z, a=a, b=b: (1 - q) * a(z) + q * b(z)
-        for a, b in zip(first, second, strict=True)
+        lambda z, a=a, b=b: (1 - q) * a(z) + q * b(z) for a, b in zip(first, second, strict=True)
     )
 
 

@@ -44,10 +44,7 @@ def theirs(event, law, delta: float) -> float:
 def repeated_laws(mean: float):
     return [
         laws.poisson(mean),
-        *(
-            laws.from_mean("truncated_negative_binomial", mean, eta=eta)
-            for eta in (0.0, 1.0, 3.0)
-        ),
+        *(laws.from_mean("truncated_negative_binomial", mean, eta=eta) for eta in (0.0, 1.0, 3.0)),
     ]
 
 
@@ -60,15 +57,12 @@ def test_never_worse_than_dp_accounting_for_gaussians(noise, mean):
         assert quick(base, law, delta).best.epsilon <= theirs(event, law, delta)
 
 
-@pytest.mark.parametrize(
-    ("noise", "rate", "steps"), [(1.1, 256 / 60000, 14062), (0.8, 0.001, 500)]
-)
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(1.1, 256 / 60000, 14062), (0.8, 0.001, 500)])
 @pytest.mark.parametrize("mean", [3.0, 100.0])
 def test_never_worse_than_dp_accounting_for_dp_sgd(noise, rate, steps, mean):
     base = dp_sgd(noise_multiplier=noise, sampling_probability=rate, steps=steps)
     event = dp_accounting.SelfComposedDpEvent(
-        dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise)),
-        steps,
+        dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise)), steps
     )
     for law, delta in itertools.product(repeated_laws(mean), (1e-6,)):
         assert quick(base, law, delta).best.epsilon <= theirs(event, law, delta)
@@ -177,9 +171,7 @@ def test_pure_bases_are_accounted_at_delta_zero():
     named = {bound.theorem: bound.epsilon for bound in cohen.bounds}
     assert named["CL-Thm1"] == pytest.approx(1.25)
     assert cohen.best.epsilon <= 1.25
-    assert (
-        account(curves.gaussian(1.0), laws.geometric(0.1), 0.0).best.epsilon == math.inf
-    )
+    assert account(curves.gaussian(1.0), laws.geometric(0.1), 0.0).best.epsilon == math.inf
 
 
 def test_failures_are_set_aside():
@@ -226,9 +218,7 @@ def test_no_run_at_all_is_refused():
     ],
 )
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_numbers_near_the_largest_are_answered_without_a_warning(
-    base, law, least, delta
-):
+def test_numbers_near_the_largest_are_answered_without_a_warning(base, law, least, delta):
     """Warnings are errors here. No epsilon is below that of one run, hardly below 1e308."""
     found = account(parse_base(base), laws.parse(law), delta, attain=False)
     assert all(bound.epsilon >= least for bound in found.bounds)
@@ -248,9 +238,8 @@ def test_compositions_near_the_largest_numbers_are_answered_without_a_warning():
 
 @pytest.mark.parametrize(
     "base",
-    ["gaussian:noise_multiplier=2", "pure:epsilon=0.5",
-     "approximate:epsilon=0.5,delta=1e-4"],
-)  # fmt: skip
+    ["gaussian:noise_multiplier=2", "pure:epsilon=0.5", "approximate:epsilon=0.5,delta=1e-4"],
+)
 @pytest.mark.parametrize("law", ["geometric:mean=10", "poisson:mean=30"])
 @pytest.mark.usefixtures("coarse_prices")
 def test_no_proof_is_below_what_it_is_said_never_to_be_below(base, law):

@@ -23,10 +23,7 @@ from jaxsel.families.tuning.attained.adversarial_orders import (
     adversarial_epsilon,
 )
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.attained.exact_profile import (
-    exact_tuned_epsilon,
-    tuned_profile,
-)
+from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon, tuned_profile
 from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.families.tuning.attained.merging import (
     best_block,
@@ -34,11 +31,7 @@ from jaxsel.families.tuning.attained.merging import (
     merging_grid,
     path_epsilon,
 )
-from jaxsel.families.tuning.attained.ranked_laws import (
-    Ranking,
-    ranked_epsilon,
-    tuned_masses,
-)
+from jaxsel.families.tuning.attained.ranked_laws import Ranking, ranked_epsilon, tuned_masses
 from jaxsel.host.errors import InputError
 
 SEARCH = 1e-4  # of epsilon: how close to the best merger a search is said to come
@@ -112,9 +105,7 @@ def envelope(pair, law, epsilon, count=1000):
 
 
 @pytest.mark.parametrize(
-    ("pair", "law"),
-    [(pair, law) for pair in (*PAIRS[:2], PAIRS[4]) for law in LAWS[:3]],
-    ids=named,
+    ("pair", "law"), [(pair, law) for pair in (*PAIRS[:2], PAIRS[4]) for law in LAWS[:3]], ids=named
 )
 def test_below_and_close_to_the_envelope(pair, law):
     found = adversarial_epsilon(pair, law, 1e-6)
@@ -137,9 +128,7 @@ def test_delta_and_epsilon_agree():
             found = adversarial_epsilon(pair, law, 1e-5, blocks=blocks)
             back = adversarial_delta(pair, law, found.epsilon, blocks=blocks)
             assert back.epsilon == found.epsilon
-            assert back.delta == pytest.approx(
-                float(exact(pair, law, back).delta(found.epsilon))
-            )
+            assert back.delta == pytest.approx(float(exact(pair, law, back).delta(found.epsilon)))
             reached = exact(pair, law, back).epsilon(1e-5)
             assert reached == pytest.approx(found.epsilon, rel=2 * SEARCH)
 
@@ -262,11 +251,7 @@ def worst_strict(sides, law, delta, epsilon):
             for subset in range(1, 2**size):
                 members = np.flatnonzero(held[subset])
                 less = subset ^ (1 << members)
-                gain = (
-                    one[subset]
-                    - one[less]
-                    - math.exp(epsilon) * (two[subset] - two[less])
-                )
+                gain = one[subset] - one[less] - math.exp(epsilon) * (two[subset] - two[less])
                 reached = value[less] + np.maximum(gain, 0.0)
                 last[subset] = members[np.argmax(reached)]
                 value[subset] = reached.max()
@@ -405,9 +390,7 @@ def test_outcomes_of_one_side_only():
         (lambda: finite_adversarial([0.9], [1.0], LAWS[0], 0.1), "first"),
         (lambda: finite_adversarial([1.0], [1.0], LAWS[0], 0.0), "delta"),
         (
-            lambda: finite_adversarial(
-                [1.0], [1.0], laws.conditioned(laws.poisson(1.0), 0), 0.1
-            ),
+            lambda: finite_adversarial([1.0], [1.0], laws.conditioned(laws.poisson(1.0), 0), 0.1),
             "always 0",
         ),
     ],

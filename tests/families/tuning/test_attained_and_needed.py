@@ -78,18 +78,9 @@ def test_the_pair_of_a_zcdp_base_is_zcdp():
 @pytest.mark.parametrize(
     ("pair", "profile"),
     [
-        (
-            attaining.gaussian_cells(0.5),
-            lambda level: closed_forms.gaussian_delta(level, 2.0),
-        ),
-        (
-            attaining.gaussian_cells(20.0),
-            lambda level: closed_forms.gaussian_delta(level, 0.05),
-        ),
-        (
-            attaining.laplace_cells(1.5),
-            lambda level: closed_forms.laplace_delta(level, 1.0 / 1.5),
-        ),
+        (attaining.gaussian_cells(0.5), lambda level: closed_forms.gaussian_delta(level, 2.0)),
+        (attaining.gaussian_cells(20.0), lambda level: closed_forms.gaussian_delta(level, 0.05)),
+        (attaining.laplace_cells(1.5), lambda level: closed_forms.laplace_delta(level, 1.0 / 1.5)),
     ],
 )
 def test_cells_are_dominated_and_near(pair, profile):
@@ -197,11 +188,14 @@ def test_composition_of_a_bounded_law_counts_all_it_may_run():
         # d/(g + d (1 - g)), g = 1/20; 1 - e^(-20 d); 1 - (1 - d)^20; 20 d for the mean.
         ("geometric:mean=20", 1e-6 / (0.05 + 0.95e-6), 1e-5 * 0.05 / (1 - 0.95e-5)),
         ("poisson:mean=20", -math.expm1(-2e-5), -math.log1p(-1e-5) / 20),
-        ("point_mass:count=20", -math.expm1(20 * math.log1p(-1e-6)),
-         -math.expm1(math.log1p(-1e-5) / 20)),
+        (
+            "point_mass:count=20",
+            -math.expm1(20 * math.log1p(-1e-6)),
+            -math.expm1(math.log1p(-1e-5) / 20),
+        ),
         ("beta_binomial:count=40,gamma=1", 2e-5, 5e-7),
     ],
-)  # fmt: skip
+)
 def test_what_is_needed(law, least, run):
     base = "approximate:epsilon=1,delta=1e-6"
     found = jaxsel.account(base, law, 1e-5, attain=False)
@@ -224,9 +218,7 @@ def test_what_is_needed(law, least, run):
 def test_delta_zero_needs_pure_runs(base):
     found = jaxsel.account(base, "geometric:mean=20", 0.0)
     assert "a run is not pure. Take delta > 0" in found.sentences()[0]
-    approximate = jaxsel.account(
-        "approximate:epsilon=1,delta=1e-6", "poisson:mean=3", 0
-    )
+    approximate = jaxsel.account("approximate:epsilon=1,delta=1e-6", "poisson:mean=3", 0)
     assert approximate.sentences()[0].endswith("or runs with delta = 0.")
 
 
@@ -237,9 +229,7 @@ def test_failures_spend_their_part_of_delta():
     rest = (delta - failure / other) / (1 - failure / other)
     found = account(curves.approximate(1.0, failure), laws.geometric(gamma), delta)
     good = account(curves.pure(1.0), laws.geometric(other), rest)
-    found, good = (
-        {bound.theorem: bound.epsilon for bound in one.bounds} for one in (found, good)
-    )
+    found, good = ({bound.theorem: bound.epsilon for bound in one.bounds} for one in (found, good))
     for theorem in ("PS-Thm2", "KRW-Thm5.2"):
         assert found[f"PS-Lem20+{theorem}"] == pytest.approx(good[theorem], rel=1e-9)
 
@@ -258,11 +248,13 @@ def test_cohen_et_al_take_the_epsilon_at_a_share_of_delta():
 @pytest.mark.parametrize(
     "base",
     [
-        "gdp:mu=1e-300", "gaussian:noise_multiplier=1e-300", "laplace:noise_scale=1e200",
+        "gdp:mu=1e-300",
+        "gaussian:noise_multiplier=1e-300",
+        "laplace:noise_scale=1e200",
         "dp_sgd:noise_multiplier=1e-300,sampling_probability=.01,steps=10",
         "dp_sgd:noise_multiplier=1,dataset_size=1e300,batch_size=1e-5,epochs=1e300",
     ],
-)  # fmt: skip
+)
 def test_bases_out_of_range_are_one_sentence(base):
     with pytest.raises(InputError, match="must lie in"):
         jaxsel.account(base, "geometric:mean=10")
@@ -274,9 +266,7 @@ TWO = ("geometric:mean=10", "point_mass:count=3")
 @pytest.mark.parametrize("value", ["1e-90", "1e3", "1e90"])
 def test_extreme_bases_have_an_answer(value):
     forms = ("gdp:mu", "laplace:noise_scale", "zcdp:rho", "pure:epsilon")
-    for form, law in itertools.product(
-        forms, ("geometric:mean=10", "point_mass:count=3")
-    ):
+    for form, law in itertools.product(forms, ("geometric:mean=10", "point_mass:count=3")):
         with np.errstate(all="raise", under="ignore"):
             found = jaxsel.account(f"{form}={value}", law, 1e-6)
         assert math.isfinite(found.best.epsilon), form

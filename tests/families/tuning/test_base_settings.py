@@ -38,9 +38,7 @@ def test_a_base_is_built_with_its_input(base):
 
 
 @pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize(
-    "setting", [name for name in TUNING.settings if name != "base"]
-)
+@pytest.mark.parametrize("setting", [name for name in TUNING.settings if name != "base"])
 def test_odd_settings_are_refused_or_work(base, setting):
     for value in ODD:
         given = {"base": base, setting: value}

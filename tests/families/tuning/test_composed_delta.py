@@ -24,10 +24,7 @@ pytestmark = pytest.mark.usefixtures("coarse_prices")
 def _gaussian(mu: float, epsilon: float) -> float:
     """Balle & Wang 2018, Theorem 8."""
     normal = stats.norm.cdf
-    return float(
-        normal(mu / 2 - epsilon / mu)
-        - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu)
-    )
+    return float(normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu))
 
 
 def _renyi(rho: float, epsilon: float) -> float:
@@ -113,9 +110,13 @@ def test_failures_of_every_release_are_part_of_delta(law):
 
 def _random_releases(generator: np.random.Generator):
     texts = (
-        "gaussian:noise_multiplier={}", "laplace:noise_scale={}", "zcdp:rho={}",
-        "pure:epsilon={}", "randomised_response:epsilon={}", "gdp:mu={}",
-    )  # fmt: skip
+        "gaussian:noise_multiplier={}",
+        "laplace:noise_scale={}",
+        "zcdp:rho={}",
+        "pure:epsilon={}",
+        "randomised_response:epsilon={}",
+        "gdp:mu={}",
+    )
     count = int(generator.integers(1, 5))
     return [
         jaxsel.release(

@@ -31,10 +31,7 @@ from jaxsel.host.errors import InputError
 def _gaussian_delta(mu: float, epsilon: float) -> float:
     """Balle & Wang 2018, Theorem 8."""
     normal = stats.norm.cdf
-    return float(
-        normal(mu / 2 - epsilon / mu)
-        - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu)
-    )
+    return float(normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu))
 
 
 pytestmark = pytest.mark.usefixtures("coarse_prices")
@@ -84,9 +81,7 @@ def test_several_bounds_stand_beside_each_other():
     search = jaxsel.release("gaussian:noise_multiplier=8", "geometric:mean=30", 16)
     beside = jaxsel.release("gdp:mu=0.05")
     found = jaxsel.compose([search, beside], 1e-6)
-    assert {b.theorem for b in found.bounds} == {
-        "JX-Composition", "composed-renyi", "composed-sum",
-    }  # fmt: skip
+    assert {b.theorem for b in found.bounds} == {"JX-Composition", "composed-renyi", "composed-sum"}
     assert found.best.epsilon == min(b.epsilon for b in found.bounds)
     alone = jaxsel.compose([search], 1e-6)
     for bound in alone.bounds:
@@ -107,9 +102,7 @@ def test_events_of_dp_accounting_are_releases():
     composed = dp_event.SelfComposedDpEvent(event, 3)
     found = jaxsel.compose(composed, 1e-6)
     search = jaxsel.release("gaussian:noise_multiplier=8", "geometric:mean=9", 3)
-    assert found.best.epsilon == pytest.approx(
-        jaxsel.compose(search, 1e-6).best.epsilon, rel=1e-5
-    )
+    assert found.best.epsilon == pytest.approx(jaxsel.compose(search, 1e-6).best.epsilon, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -134,9 +127,7 @@ def test_what_cannot_be_composed_is_one_sentence(releases, message):
 
 
 @pytest.mark.parametrize("delta", [1.0, 1.5, -1e-9])
-@pytest.mark.parametrize(
-    "compose", [jaxsel.compose, composing_searches.compose_searches]
-)
+@pytest.mark.parametrize("compose", [jaxsel.compose, composing_searches.compose_searches])
 def test_delta_is_a_chance_below_one(compose, delta):
     releases = [jaxsel.release("pure:epsilon=1")]
     with pytest.raises(InputError, match="delta is"):
@@ -159,9 +150,11 @@ def test_what_is_needed_is_said_where_nothing_is_proved(monkeypatch, proved):
     needed = Needed(failure=0.0, delta=0.0, run=0.0)
     total = 2.0 if proved else math.inf
     for name, found in (
-        ("needed_together", needed), ("summed_epsilon", (total, [])),
-        ("composed_renyi_epsilon", (math.inf, [])), ("composed_epsilon", math.inf),
-    ):  # fmt: skip
+        ("needed_together", needed),
+        ("summed_epsilon", (total, [])),
+        ("composed_renyi_epsilon", (math.inf, [])),
+        ("composed_epsilon", math.inf),
+    ):
         monkeypatch.setattr(composing_searches, name, lambda *given, found=found: found)
     cost = jaxsel.compose([jaxsel.release("gdp:mu=1")], 1e-6)
     assert cost.best.epsilon == total
@@ -176,18 +169,28 @@ def _geometric_fails(mean: float, failure: float) -> float:
 
 
 _FAILING = [
-    ([("approximate:epsilon=0.3,delta=1e-5", "geometric:mean=12", 17)],
-     1.0 - (1.0 - _geometric_fails(12.0, 1e-5)) ** 17),
-    ([("approximate:epsilon=0.3,delta=1e-3", "geometric:mean=12", 2),
-      ("approximate:epsilon=1,delta=0.1", None, 3)],
-     1.0 - (1.0 - _geometric_fails(12.0, 1e-3)) ** 2 * 0.9**3),
+    (
+        [("approximate:epsilon=0.3,delta=1e-5", "geometric:mean=12", 17)],
+        1.0 - (1.0 - _geometric_fails(12.0, 1e-5)) ** 17,
+    ),
+    (
+        [
+            ("approximate:epsilon=0.3,delta=1e-3", "geometric:mean=12", 2),
+            ("approximate:epsilon=1,delta=0.1", None, 3),
+        ],
+        1.0 - (1.0 - _geometric_fails(12.0, 1e-3)) ** 2 * 0.9**3,
+    ),
     # With probability 1 - 0.99^5 the best of five fails: Lemma 20 has no closed form, and
     # the envelope says 5 * 0.01.
     ([("approximate:epsilon=0.3,delta=0.01", "point_mass:count=5", 3)], None),
-    ([("approximate:epsilon=0.3,delta=0.01", "poisson:mean=4", 3),
-      ("gaussian:noise_multiplier=3", None, 1)],
-     1.0 - math.exp(-3 * 4 * 0.01)),
-]  # fmt: skip
+    (
+        [
+            ("approximate:epsilon=0.3,delta=0.01", "poisson:mean=4", 3),
+            ("gaussian:noise_multiplier=3", None, 1),
+        ],
+        1.0 - math.exp(-3 * 4 * 0.01),
+    ),
+]
 
 
 @pytest.mark.parametrize(("releases", "fails"), _FAILING)
@@ -220,9 +223,13 @@ def test_nothing_is_tried_where_nothing_can_be_proved(monkeypatch):
 @pytest.mark.parametrize("json", [[], ["--json"]])
 def test_the_command_says_what_would_do_and_exits_as_for_one_search(capsys, json):
     arguments = [
-        "account", "--base", "approximate:epsilon=0.3,delta=1e-5", "--repetitions",
-        "geometric:mean=12", *json,
-    ]  # fmt: skip
+        "account",
+        "--base",
+        "approximate:epsilon=0.3,delta=1e-5",
+        "--repetitions",
+        "geometric:mean=12",
+        *json,
+    ]
     answers = []
     for times in ("1", "17"):
         with pytest.raises(SystemExit) as ended:
@@ -249,10 +256,7 @@ def test_the_command_says_what_would_do_and_exits_as_for_one_search(capsys, json
             ],
             1e-6,
         ),
-        (
-            [("approximate:epsilon=2.666,delta=0.007914", "poisson:mean=166.4", 39)],
-            0.00358,
-        ),
+        ([("approximate:epsilon=2.666,delta=0.007914", "poisson:mean=166.4", 39)], 0.00358),
     ],
 )
 def test_runs_that_nearly_always_fail_are_answered(releases, delta):

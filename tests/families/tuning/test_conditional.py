@@ -56,9 +56,7 @@ def conditional_epsilon(order, forward, backward, probability):
 
     def bound(inverse_q: float, share: float) -> float:
         inverse_r = share * (1.0 - inverse_q)
-        return conditional_at_exponents(
-            order, inverse_q, inverse_r, forward, backward, probability
-        )
+        return conditional_at_exponents(order, inverse_q, inverse_r, forward, backward, probability)
 
     axis = np.linspace(0.0, 1.0, 21)
     points = [(least_q + t * (1.0 - least_q), s) for t in axis for s in axis]
@@ -87,9 +85,7 @@ def test_corollary_16(part, order):
         forward, backward = curves_of(pair)
         probability = float(pair.first[kept].sum())
         for exponent in (1.0, 2.5):
-            bound = conditional_part(
-                part, order, forward, backward, probability, exponent=exponent
-            )
+            bound = conditional_part(part, order, forward, backward, probability, exponent=exponent)
             truth = exact(pair, kept, order)
             assert truth <= bound + ROUNDING
             least = min(least, bound - truth)
@@ -131,9 +127,7 @@ def test_best_exponents_are_at_least_as_good_as_the_corollary():
             assert min(p, q, r) >= -1e-12
             assert exact(pair, kept, order) <= best + ROUNDING
             for part in (2, 3, 4, 5) if order >= 2 else (4,):
-                other = conditional_part(
-                    part, order, forward, backward, probability, exponent=1.7
-                )
+                other = conditional_part(part, order, forward, backward, probability, exponent=1.7)
                 assert best <= other + ROUNDING
             again = conditional_at_exponents(
                 order, q, r, forward, backward, probability, corrected=False
@@ -183,9 +177,7 @@ def test_erratum_2_random_failures(part):
         forward, backward = curves_of(pair)
         probability = float(pair.first[kept].sum())
         for order in (1.02, 1.2, 1.5):
-            printed = conditional_part(
-                part, order, forward, backward, probability, corrected=False
-            )
+            printed = conditional_part(part, order, forward, backward, probability, corrected=False)
             failures += bool(exact(pair, kept, order) > printed + ROUNDING)
     assert failures > 0
 
@@ -194,9 +186,7 @@ def test_erratum_2_in_the_proposition():
     def renyi(a):
         return closed_forms.randomised_response_renyi(a, 1.0)
 
-    printed = conditional_at_exponents(
-        1.5, 0.05, 0.95, renyi, renyi, 1.0, corrected=False
-    )
+    printed = conditional_at_exponents(1.5, 0.05, 0.95, renyi, renyi, 1.0, corrected=False)
     assert printed < renyi(1.5)
     with pytest.raises(InputError, match="at least 2"):
         conditional_at_exponents(1.5, 0.05, 0.95, renyi, renyi, 1.0)
@@ -219,9 +209,7 @@ def test_figure_8(order, lower, upper):
     truth = exact(pair, kept, order)
     # the closed form of Appendix D.2
     closed = math.log(
-        2.0**-order
-        * (1 + math.exp(-s - t)) ** (order - 1)
-        * (math.exp((order - 1) * (s + t)) + 1)
+        2.0**-order * (1 + math.exp(-s - t)) ** (order - 1) * (math.exp((order - 1) * (s + t)) + 1)
     ) / (order - 1)
     assert truth == pytest.approx(closed, rel=1e-9)
     assert truth == pytest.approx(lower, abs=6e-4)

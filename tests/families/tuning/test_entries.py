@@ -24,9 +24,7 @@ def _pmf(law, most):
 def test_random_stopping_stops_with_probability_gamma(gamma):
     """Liu & Talwar 2019, Algorithm 2: after each run a coin shows heads with gamma."""
     wanted = [gamma * (1 - gamma) ** (k - 1) for k in range(1, 9)]
-    assert _pmf(_law("random_stopping", gamma=gamma), 8) == pytest.approx(
-        wanted, rel=1e-12
-    )
+    assert _pmf(_law("random_stopping", gamma=gamma), 8) == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize(("gamma", "delta"), [(0.1, 1e-6), (0.3, 0.01)])
@@ -51,9 +49,8 @@ def test_the_hard_stop_of_theorem_3_5(gamma, slack, most):
 def test_the_best_of_three_finite_runs():
     """P(best of three is the first outcome) = 1 - (1 - p)^3; the last only if all are."""
     built = catalogue.find_mechanism("private_tuning").build(
-        {"base": "finite", "probabilities": "0.2,0.3,0.5",
-         "repetitions": "point_mass:count=3"}
-    )  # fmt: skip
+        {"base": "finite", "probabilities": "0.2,0.3,0.5", "repetitions": "point_mass:count=3"}
+    )
     assert built.mechanism.law is not None
     law = built.mechanism.law(built.data, built.params).probabilities
     assert law == pytest.approx([1 - 0.8**3, 0.8**3 - 0.5**3, 0.5**3, 0.0], abs=1e-15)
@@ -73,9 +70,7 @@ def test_the_run_of_a_rank_is_beaten_with_that_probability(noise, scores):
     base, scale = random_candidate(noise), 0.7
     with jax.enable_x64(True):
         prepared = base.prepare(np.array(scores), {"noise_scale": scale})
-        ranks = np.concatenate(
-            [np.geomspace(1e-9, 0.05, 9), np.linspace(0.06, 0.999, 40)]
-        )
+        ranks = np.concatenate([np.geomspace(1e-9, 0.05, 9), np.linspace(0.06, 0.999, 40)])
         key = stream.Key(np.uint32(1), np.uint32(2), np.uint32(3))
         # One program for all ranks: eagerly, each would be a program of its own.
         at_rank = jax.jit(lambda rank: base.at_rank(key, rank, *prepared).score)

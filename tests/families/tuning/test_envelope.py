@@ -340,10 +340,7 @@ def test_pure_limit_of_truncated_negative_binomial(eta):
 def test_pure_limit_of_beta_binomial(gamma):
     """(2 + gamma) epsilon of Cohen et al. 2022, Theorem 1, reached as tau grows."""
     base = curves.pure(0.7)
-    found = [
-        epsilon_of(base, laws.beta_binomial(tau, gamma), 0.0)
-        for tau in (3, 30, 3000, 10**6)
-    ]
+    found = [epsilon_of(base, laws.beta_binomial(tau, gamma), 0.0) for tau in (3, 30, 3000, 10**6)]
     assert np.all(np.diff(found) > -1e-5)  # the grid's error
     assert found[-1] == pytest.approx((2 + gamma) * 0.7, rel=1e-4)
     ratio = np.geomspace(1e-9, 0.3, 200)
@@ -454,21 +451,13 @@ def test_values_for_dp_sgd():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: pair_envelope(
-            curves.pure(1.0).pairs()[0], laws.conditioned(laws.poisson(1.0), 0)
-        ),
+        lambda: pair_envelope(curves.pure(1.0).pairs()[0], laws.conditioned(laws.poisson(1.0), 0)),
         lambda: pair_envelope(
             curves.pure(1.0).pairs()[0], laws.geometric(0.1)._replace(mean=math.inf)
         ),
-        lambda: pair_envelope(
-            curves.pure(1.0).pairs()[0], laws.geometric(0.1), count=3
-        ),
-        lambda: envelope_log_delta(
-            base_envelopes(curves.pure(1.0), laws.geometric(0.1)), -0.1
-        ),
-        lambda: envelope_log_delta(
-            base_envelopes(curves.pure(1.0), laws.geometric(0.1)), math.nan
-        ),
+        lambda: pair_envelope(curves.pure(1.0).pairs()[0], laws.geometric(0.1), count=3),
+        lambda: envelope_log_delta(base_envelopes(curves.pure(1.0), laws.geometric(0.1)), -0.1),
+        lambda: envelope_log_delta(base_envelopes(curves.pure(1.0), laws.geometric(0.1)), math.nan),
         lambda: epsilon_of(curves.pure(1.0), laws.geometric(0.1), 1.0),
         lambda: epsilon_of(curves.pure(1.0), laws.geometric(0.1), -1e-6),
         lambda: epsilon_of(curves.pure(1.0), laws.geometric(0.1), math.nan),

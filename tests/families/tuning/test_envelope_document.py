@@ -60,9 +60,7 @@ def test_the_best_of_k_has_density_f_prime():
     slope, _ = geometric(mp.mpf("0.2"))
     for t in (0.1, 0.7):
         series = mp.nsum(
-            lambda k, t=t: (
-                mp.mpf("0.2") * mp.mpf("0.8") ** (k - 1) * (1 - (1 - t) ** k)
-            ),
+            lambda k, t=t: mp.mpf("0.2") * mp.mpf("0.8") ** (k - 1) * (1 - (1 - t) ** k),
             [1, mp.inf],
         )
         assert float(mp.quad(lambda u: slope(1 - u), [0, t])) == pytest.approx(
@@ -82,10 +80,7 @@ def test_beta_binomial_slope(count, gamma):
 
     for s in (0.2, 0.9):
         direct = mp.quad(
-            lambda p, s=s: (
-                count * p * (1 - p * s) ** (count - 1) * gamma * p ** (gamma - 1)
-            ),
-            [0, 1],
+            lambda p, s=s: count * p * (1 - p * s) ** (count - 1) * gamma * p ** (gamma - 1), [0, 1]
         )
         assert float(closed(s)) == pytest.approx(float(direct), rel=1e-10)
     for epsilon, x in ((0.3, 0.1), (1.0, 0.25)):
@@ -120,9 +115,7 @@ def test_shifts_of_theorems_5_2_and_5_7():
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_constant_of_renyi_bounds(order):
     """kappa = max (1 - z) z^(order - 1) = (1/order)(1 - 1/order)^(order - 1)."""
-    best = mp.findroot(
-        lambda z: mp.diff(lambda y: (1 - y) * y ** (order - 1), z), 1 - 0.9 / order
-    )
+    best = mp.findroot(lambda z: mp.diff(lambda y: (1 - y) * y ** (order - 1), z), 1 - 0.9 / order)
     largest = (1 - best) * best ** (order - 1)
     kappa = (1 - 1 / order) ** (order - 1) / order
     assert float(largest) == pytest.approx(kappa, rel=1e-12)
@@ -131,18 +124,14 @@ def test_the_constant_of_renyi_bounds(order):
 def test_given_that_no_run_fails():
     """P[K~ = k] = (1-d)^k P[K = k]/f(1-d); geometric again, with gamma + d (1 - gamma)."""
     gamma, failure = mp.mpf("0.1"), mp.mpf("0.03")
-    total = mp.nsum(
-        lambda k: (1 - failure) ** k * gamma * (1 - gamma) ** (k - 1), [1, mp.inf]
-    )
+    total = mp.nsum(lambda k: (1 - failure) ** k * gamma * (1 - gamma) ** (k - 1), [1, mp.inf])
     other = gamma + failure * (1 - gamma)
     for k in (1, 2, 9):
         thinned = (1 - failure) ** k * gamma * (1 - gamma) ** (k - 1) / total
         assert float(thinned) == pytest.approx(float(other * (1 - other) ** (k - 1)))
 
 
-@pytest.mark.parametrize(
-    ("mu", "gamma", "epsilon"), [(0.25, 0.1, 2.0), (1.0, 0.3, 4.0)]
-)
+@pytest.mark.parametrize(("mu", "gamma", "epsilon"), [(0.25, 0.1, 2.0), (1.0, 0.3, 4.0)])
 def test_least_maximisers_and_what_a_ranking_falls_short(mu, gamma, epsilon):
     """Section 6 for a Gaussian base, on a grid of x that is dense near 0."""
     slope, second = geometric(gamma)
@@ -177,15 +166,11 @@ def test_masses_of_connected_dots():
 
     def slope(r, side):
         step = side * 1e-6 * r
-        return (
-            hockey_stick(first, second, r + step) - hockey_stick(first, second, r)
-        ) / step
+        return (hockey_stick(first, second, r + step) - hockey_stick(first, second, r)) / step
 
     for r in ratios:
         at = np.isclose(first[:4] / second[:4], r)
-        assert slope(r, 1) - slope(r, -1) == pytest.approx(
-            second[:4][at].sum(), abs=1e-8
-        )
+        assert slope(r, 1) - slope(r, -1) == pytest.approx(second[:4][at].sum(), abs=1e-8)
     least = ratios[0] / 2
     assert 1 + slope(least, 1) == pytest.approx(0.2, abs=1e-8)  # P' at loss -inf
     assert hockey_stick(first, second, 1e9) == pytest.approx(0.1)  # P at loss inf

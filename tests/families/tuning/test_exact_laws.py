@@ -80,9 +80,7 @@ def test_rare_outcomes_keep_their_digits(law):
 
 
 def test_one_run_is_the_base_and_no_run_is_last():
-    np.testing.assert_allclose(
-        tuned_law([0.2, 0.3, 0.5], laws.point_mass(1)), [0.2, 0.3, 0.5, 0.0]
-    )
+    np.testing.assert_allclose(tuned_law([0.2, 0.3, 0.5], laws.point_mass(1)), [0.2, 0.3, 0.5, 0.0])
     law = tuned_law([0.2, 0.8], laws.poisson(1.5))
     assert law[-1] == pytest.approx(math.exp(-1.5))
     assert law[0] == pytest.approx(-math.expm1(-0.3))
@@ -114,12 +112,7 @@ def test_index_law_of_the_geometric_law(noise, gamma):
 
 @pytest.mark.parametrize(
     "law",
-    [
-        laws.point_mass(1),
-        laws.poisson(7.0),
-        laws.logarithmic(1e-6),
-        laws.binomial(5, 1.0),
-    ],
+    [laws.point_mass(1), laws.poisson(7.0), laws.logarithmic(1e-6), laws.binomial(5, 1.0)],
     ids=lambda law: laws.describe(law),
 )
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])

@@ -36,19 +36,11 @@ from jaxsel.host.intervals import clopper_pearson
 from tests.conftest import ALPHA
 from tests.families.tuning import profile_oracle as oracle
 
-GAUSSIAN = (
-    gaussian_pair(4.0), (oracle.normal(0), oracle.normal(0.25)), (), (-14, 14.25)
-)  # fmt: skip
-LAPLACE = (
-    laplace_pair(2.0), (oracle.laplace(0), oracle.laplace(0.5)), (0.0, 0.5), (-60, 60)
-)  # fmt: skip
+GAUSSIAN = (gaussian_pair(4.0), (oracle.normal(0), oracle.normal(0.25)), (), (-14, 14.25))
+LAPLACE = (laplace_pair(2.0), (oracle.laplace(0), oracle.laplace(0.5)), (0.0, 0.5), (-60, 60))
 MIXED = oracle.mixture(mp.mpf(0.125), oracle.normal(0), oracle.normal(1.25))
-SUBSAMPLED = (
-    subsampled_gaussian_pair(0.8, 0.125), (MIXED, oracle.normal(0)), (), (-14, 15)
-)  # fmt: skip
-ADDED = (
-    reversed_pair(SUBSAMPLED[0]), (oracle.normal(0), MIXED), (), (-14, 15)
-)  # fmt: skip
+SUBSAMPLED = (subsampled_gaussian_pair(0.8, 0.125), (MIXED, oracle.normal(0)), (), (-14, 15))
+ADDED = (reversed_pair(SUBSAMPLED[0]), (oracle.normal(0), MIXED), (), (-14, 15))
 LAWS = (
     laws.truncated_negative_binomial(-0.5, 0.01),
     laws.logarithmic(0.01),
@@ -73,26 +65,55 @@ def by_family(law):
 @pytest.mark.parametrize(
     ("case", "law", "slope", "order", "epsilon"),
     [
-        (GAUSSIAN, laws.geometric(0.125), oracle.negative_binomial(1, 0.125),
-         BlockOrder(1.5, -1.25), 0.75),
-        (GAUSSIAN, laws.geometric(2.0**-40), oracle.negative_binomial(1, 2.0**-40),
-         BlockOrder(7.0, -6.0), 5.0),
-        (GAUSSIAN, laws.truncated_negative_binomial(-0.5, 0.0625),
-         oracle.negative_binomial(-0.5, 0.0625), NATURAL, 0.25),
-        (GAUSSIAN, laws.beta_binomial(20, 0.5), oracle.beta_binomial(20, 0.5),
-         BlockOrder(1.5, -0.5), 0.5),
-        (GAUSSIAN, laws.point_mass(6), oracle.point_mass(6),
-         BlockOrder(0.5, -0.25), 1.0),
+        (
+            GAUSSIAN,
+            laws.geometric(0.125),
+            oracle.negative_binomial(1, 0.125),
+            BlockOrder(1.5, -1.25),
+            0.75,
+        ),
+        (
+            GAUSSIAN,
+            laws.geometric(2.0**-40),
+            oracle.negative_binomial(1, 2.0**-40),
+            BlockOrder(7.0, -6.0),
+            5.0,
+        ),
+        (
+            GAUSSIAN,
+            laws.truncated_negative_binomial(-0.5, 0.0625),
+            oracle.negative_binomial(-0.5, 0.0625),
+            NATURAL,
+            0.25,
+        ),
+        (
+            GAUSSIAN,
+            laws.beta_binomial(20, 0.5),
+            oracle.beta_binomial(20, 0.5),
+            BlockOrder(1.5, -0.5),
+            0.5,
+        ),
+        (GAUSSIAN, laws.point_mass(6), oracle.point_mass(6), BlockOrder(0.5, -0.25), 1.0),
         (GAUSSIAN, laws.point_mass(3), oracle.point_mass(3), NATURAL, 3.0),
-        (LAPLACE, laws.logarithmic(0.0625), oracle.negative_binomial(0, 0.0625),
-         BlockOrder(2.0, -0.75), 0.5),
+        (
+            LAPLACE,
+            laws.logarithmic(0.0625),
+            oracle.negative_binomial(0, 0.0625),
+            BlockOrder(2.0, -0.75),
+            0.5,
+        ),
         (LAPLACE, laws.poisson(3.0), oracle.poisson(3), NATURAL, 0.125),
-        (LAPLACE, laws.truncated_negative_binomial(5.0, 0.25),
-         oracle.negative_binomial(5, 0.25), BlockOrder(1.0, 0.25), 1.0),
+        (
+            LAPLACE,
+            laws.truncated_negative_binomial(5.0, 0.25),
+            oracle.negative_binomial(5, 0.25),
+            BlockOrder(1.0, 0.25),
+            1.0,
+        ),
         (SUBSAMPLED, laws.binomial(20, 0.5), oracle.binomial(20, 0.5), NATURAL, 0.75),
         (ADDED, laws.poisson(3.0), oracle.poisson(3), BlockOrder(1.5, -0.5), 0.125),
     ],
-)  # fmt: skip
+)
 def test_against_quadrature(case, law, slope, order, epsilon):
     pair, sides, kinks, reach = case
     with mp.workdps(24):
@@ -273,9 +294,7 @@ def test_simulated_runs(law):
 
     def better(z, mean):
         good, bad = stats.norm.sf(order.good - mean), stats.norm.cdf(order.bad - mean)
-        rest = np.where(
-            z < order.bad, good + special.ndtr(z - mean), bad + special.ndtr(mean - z)
-        )
+        rest = np.where(z < order.bad, good + special.ndtr(z - mean), bad + special.ndtr(mean - z))
         return np.where(z > order.good, special.ndtr(mean - z), rest)
 
     def chosen(z):
@@ -298,9 +317,7 @@ def test_simulated_runs(law):
 # --- Published numbers and inverses ---------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("mean", "epsilon"), [(30, 1.2358), (300, 1.3427), (3000, 1.4423)]
-)
+@pytest.mark.parametrize(("mean", "epsilon"), [(30, 1.2358), (300, 1.3427), (3000, 1.4423)])
 def test_natural_pair_of_the_gaussian_base(mean, epsilon):
     law, pair = laws.geometric(1.0 / mean), gaussian_pair(4.0)
     assert exact_tuned_epsilon(pair, law, 1e-6) == pytest.approx(epsilon, abs=5e-5)
@@ -308,9 +325,7 @@ def test_natural_pair_of_the_gaussian_base(mean, epsilon):
     found = [tuned_profile(side, law).epsilon(1e-6) for side in sides]
     assert max(found) == exact_tuned_epsilon(pair, law, 1e-6)
     # the Gaussian pair's sides are mirror images
-    assert exact_tuned_epsilon(pair, law, 1e-6, REVERSED) == pytest.approx(
-        max(found), rel=1e-10
-    )
+    assert exact_tuned_epsilon(pair, law, 1e-6, REVERSED) == pytest.approx(max(found), rel=1e-10)
 
 
 def test_two_blocks_cost_far_more_than_the_base():
@@ -323,11 +338,7 @@ def test_two_blocks_cost_far_more_than_the_base():
 
 @pytest.mark.parametrize("law", LAWS, ids=by_family)
 def test_epsilon_inverts_delta(law):
-    for pair in (
-        gaussian_pair(1.0),
-        laplace_pair(1.0),
-        subsampled_gaussian_pair(1, 0.1),
-    ):
+    for pair in (gaussian_pair(1.0), laplace_pair(1.0), subsampled_gaussian_pair(1, 0.1)):
         profile = tuned_profile(pair, law, BlockOrder(1.0, -0.75))
         assert profile.epsilon(0.999) == 0.0
         for delta in (0.01, 1e-6, 1e-200):
@@ -424,12 +435,9 @@ def test_mirrors_and_merged_blocks():
         (lambda: order_pieces(MergedOrder((1.0,), ())), "as many"),
         (lambda: order_pieces(MergedOrder((1.0, 2.0), (0.0, 0.5))), "non-increasing"),
         (lambda: order_pieces(BlockOrder(math.nan, 0.0)), "exceed"),
-        (
-            lambda: tuned_profile(PAIRS[0], laws.conditioned(laws.poisson(1.0), 0)),
-            "always 0",
-        ),
+        (lambda: tuned_profile(PAIRS[0], laws.conditioned(laws.poisson(1.0), 0)), "always 0"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(call, message):
     with pytest.raises(InputError, match=message) as caught:
         call()

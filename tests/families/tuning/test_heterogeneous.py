@@ -32,15 +32,12 @@ def test_thresholds_of_figure_8():
     for epsilon, delta in (THRESHOLDS.first, THRESHOLDS.second):
         assert gaussian_delta(epsilon, scale) == pytest.approx(delta, rel=1e-10)
     # Corollary 6.2 there is Theorem 5.2 for the Gaussian
-    bound = negative_binomial_profile(
-        lambda level: gaussian_delta(level, scale), 1.0, 1 / 30
-    )
+    bound = negative_binomial_profile(lambda level: gaussian_delta(level, scale), 1.0, 1 / 30)
     assert THRESHOLDS.tuned.epsilon == pytest.approx(bound.epsilon(1e-6), rel=1e-10)
 
 
 @pytest.mark.parametrize(
-    ("noise", "steps", "paper"),
-    [(2.0, 4003, 4e3), (3.0, 9925, 1e4), (4.0, 18222, 18e3)],
+    ("noise", "steps", "paper"), [(2.0, 4003, 4e3), (3.0, 9925, 1e4), (4.0, 18222, 18e3)]
 )
 def test_steps_of_figure_8(noise, steps, paper):
     found = largest_steps(THRESHOLDS, 0.01, noise)

@@ -26,9 +26,7 @@ SCORES = {
 
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize("scale", [0.05, 1.0, 30.0])
-@pytest.mark.parametrize(
-    "law", ["geometric:gamma=1e-3", "tnb:eta=-0.5,mean=20", "poisson:mean=3"]
-)
+@pytest.mark.parametrize("law", ["geometric:gamma=1e-3", "tnb:eta=-0.5,mean=20", "poisson:mean=3"])
 def test_law_of_the_best_equals_the_adaptive_quadrature(scores, scale, law):
     data, repetitions = SCORES[scores], laws.parse(law)
     params = {"noise_scale": scale}
@@ -53,9 +51,7 @@ def test_score_of_a_rank_has_that_tail(scores, scale):
     with jax.enable_x64(True):
         prepared, params = base.prepare(data, {"noise_scale": scale})
         key = Key(jnp.uint32(1), jnp.uint32(2), jnp.uint32(3))
-        run = jax.jit(jax.vmap(lambda rank: base.at_rank(key, rank, prepared, params)))(
-            ranks
-        )
+        run = jax.jit(jax.vmap(lambda rank: base.at_rank(key, rank, prepared, params)))(ranks)
         found = np.asarray(run.score)
     # Where the tail is flat the rank decides the score to few digits, and conversely.
     assert plain_tail(found, data, scale) == pytest.approx(ranks, rel=1e-9, abs=1e-13)
@@ -81,11 +77,7 @@ def test_selections_have_the_law_of_the_quadrature(method):
 
 
 def test_single_runs_have_their_law():
-    base, data, edges = (
-        random_candidate("laplace"),
-        SCORES["spread"],
-        np.array([-7.0, 38.0, 42]),
-    )
+    base, data, edges = (random_candidate("laplace"), SCORES["spread"], np.array([-7.0, 38.0, 42]))
     trials = 50_000
     with jax.enable_x64(True):
         prepared, params = base.prepare(data, {"noise_scale": 4.0})
@@ -108,9 +100,14 @@ def test_released_scores_have_the_law_of_the_best():
     fast, data, params = tuning()
     edges = np.array([30.0, 40.0, 45.0, 50.0])
     tallies = simulate(
-        fast, data, params, trials=100_000, seed=seed(), progress=False,
+        fast,
+        data,
+        params,
+        trials=100_000,
+        seed=seed(),
+        progress=False,
         statistic=histogram(released_score, edges),
-    )  # fmt: skip
+    )
     above = np.cumsum(tallies.values[0][::-1])[::-1][1:]
     low, high = clopper_pearson(above, tallies.trials, 1.0 - ALPHA / edges.size)
     exact = params["repetitions"].pgf_gap(plain_tail(edges, data, 4.0))

@@ -31,11 +31,7 @@ FINITE = (bases.finite(), np.array([0.1, 0.2, 0.3, 0.4]), {})
 RESPONSE = (bases.randomised_response(), 1, {"epsilon": 1.0})
 TABLE = (bases.score_table(), np.array([0.3, 0.1, 0.9, 0.5, 0.5]), {})
 CANDIDATES = {
-    noise: (
-        noised_bases.random_candidate(noise),
-        np.array([0.0, 1.0, 0.5]),
-        {"noise_scale": 0.7},
-    )
+    noise: (noised_bases.random_candidate(noise), np.array([0.0, 1.0, 0.5]), {"noise_scale": 0.7})
     for noise in ("laplace", "gaussian")
 }
 EDGES = {"noise_scale": 1.0, "edges": [-1.0, 0.0, 0.5, 1.0, 2.0]}

@@ -8,17 +8,9 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxsel.accounting.numerics.interior_point import (
-    Bordered,
-    _solver,
-    nearly_solved,
-)
+from jaxsel.accounting.numerics.interior_point import Bordered, _solver, nearly_solved
 from jaxsel.accounting.single_run import curves
-from jaxsel.accounting.single_run.dominating import (
-    pair_from_laws,
-    pair_tradeoff,
-    reversed_pair,
-)
+from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff, reversed_pair
 from jaxsel.families.tuning.attained.all_rankings import worst_delta_of_all
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds import priced_envelope as priced
@@ -27,11 +19,7 @@ from jaxsel.families.tuning.bounds.envelope import (
     envelope_epsilon,
     envelope_log_delta,
 )
-from jaxsel.families.tuning.bounds.path_certificate import (
-    _convex,
-    _small_triangles,
-    certified,
-)
+from jaxsel.families.tuning.bounds.path_certificate import _convex, _small_triangles, certified
 from jaxsel.families.tuning.bounds.path_mesh import gradients, path_mesh
 from jaxsel.families.tuning.bounds.path_program import (
     Price,
@@ -145,9 +133,7 @@ def test_constraints_summed_by_triangle_are_those_of_the_inequality():
     whole = np.zeros((size, size))
     for below, entries in enumerate(found.band):
         place = np.arange(mesh.count - below)
-        whole[place + below, place] = whole[place, place + below] = entries[
-            : place.size
-        ]
+        whole[place + below, place] = whole[place, place + below] = entries[: place.size]
     whole[: mesh.count, mesh.count :] = found.border
     whole[mesh.count :, : mesh.count] = found.border.T
     whole[mesh.count :, mesh.count :] = found.corner
@@ -173,10 +159,7 @@ def test_basis_functions_are_quadratic_interpolation():
         u, v = points[..., 0], points[..., 1]
         return 1.0 + 2.0 * u - v + 0.5 * u * u - 3.0 * u * v + 0.25 * v * v
 
-    middles = [
-        0.5 * (mesh.corners[:, p] + mesh.corners[:, q])
-        for p, q in ((0, 1), (1, 2), (2, 0))
-    ]
+    middles = [0.5 * (mesh.corners[:, p] + mesh.corners[:, q]) for p, q in ((0, 1), (1, 2), (2, 0))]
     places = np.concatenate([mesh.corners, np.stack(middles, axis=1)], axis=1)
     nodal = np.zeros(mesh.count)
     nodal[mesh.nodes] = value(places)
@@ -184,8 +167,7 @@ def test_basis_functions_are_quadratic_interpolation():
     place = (0.2, 0.5, 0.3)
     point = np.einsum("v,tvc->tc", np.array(place), mesh.corners)
     found = sum(
-        nodal[mesh.nodes[:, q], None] * basis
-        for q, basis in enumerate(gradients(mesh, place))
+        nodal[mesh.nodes[:, q], None] * basis for q, basis in enumerate(gradients(mesh, place))
     )
     u, v = point[:, 0], point[:, 1]
     assert found[:, 0] == pytest.approx(2.0 + u - 3.0 * v)
@@ -237,9 +219,7 @@ def _sampled_bound(pair, law, mesh, epsilon, price, values, parts):
     kappa = np.full((columns, parts), -np.inf)
     size = 3 * parts  # the corners of the pieces are among these points
     places = [
-        np.array([size - i - j, i, j]) / size
-        for i in range(size + 1)
-        for j in range(size + 1 - i)
+        np.array([size - i - j, i, j]) / size for i in range(size + 1) for j in range(size + 1 - i)
     ]
     steep = []
     for place in places:
@@ -316,9 +296,7 @@ def test_a_price_is_made_convex_from_below():
         convex = _convex(price)
         slopes = np.diff(convex.values) / np.diff(convex.knots)
         assert np.all(np.diff(slopes) >= 0.0)
-        assert np.all(
-            np.interp(knots, convex.knots, convex.values) <= price.values + 1e-12
-        )
+        assert np.all(np.interp(knots, convex.knots, convex.values) <= price.values + 1e-12)
 
 
 def test_a_price_that_is_not_convex_proves_what_its_convex_part_proves():
@@ -330,8 +308,7 @@ def test_a_price_that_is_not_convex_proves_what_its_convex_part_proves():
     raised = price.values + 0.2 * (np.arange(price.knots.size) % 2)
     bent = price._replace(values=raised)
     found = [
-        certified(pair, law, mesh, 0.2, each, values, parts=4)
-        for each in (bent, _convex(bent))
+        certified(pair, law, mesh, 0.2, each, values, parts=4) for each in (bent, _convex(bent))
     ]
     assert found[0] == found[1]
 
@@ -347,10 +324,7 @@ def _paths(first, second, generator):
         yield p[order], q[order]
 
 
-@pytest.mark.parametrize(
-    "law",
-    ["geometric:mean=4", "poisson:mean=6", "point_mass:count=2"],
-)
+@pytest.mark.parametrize("law", ["geometric:mean=4", "poisson:mean=6", "point_mass:count=2"])
 def test_no_ranking_of_three_outcomes_costs_more_whatever_the_price(law):
     generator = np.random.default_rng(3)
     law, near = parse(law), 0.0
@@ -362,9 +336,7 @@ def test_no_ranking_of_three_outcomes_costs_more_whatever_the_price(law):
         price, values = proposal(pair, law, mesh, knots, epsilon)
         bounds = [certified(pair, law, mesh, epsilon, price, values, parts=6)]
         for scale in (0.01, 0.1):
-            spoilt = Price(
-                knots, price.values + scale * generator.normal(size=knots.size), -1.0
-            )
+            spoilt = Price(knots, price.values + scale * generator.normal(size=knots.size), -1.0)
             moved = values + 0.1 * scale * generator.normal(size=values.size)
             bounds.append(certified(pair, law, mesh, epsilon, spoilt, moved, parts=6))
         for p, q in _paths(first, second, generator):
@@ -388,8 +360,11 @@ def test_any_resolution_is_a_bound_and_finer_is_smaller():
 def test_laws_of_every_kind():
     """A table, a law that may be 0, one run: never above the envelope, never below 0."""
     base = curves.approximate(0.5, 1e-3)
-    for law in (parse("pmf:0=0.3,2=0.5,7=0.2"), parse("poisson:mean=1"),
-                parse("point_mass:count=1")):  # fmt: skip
+    for law in (
+        parse("pmf:0=0.3,2=0.5,7=0.2"),
+        parse("poisson:mean=1"),
+        parse("point_mass:count=1"),
+    ):
         directions = priced.priced_directions(base, law, COARSE)
         envelope = np.exp(envelope_log_delta(base_envelopes(base, law), 0.3))
         found = priced.priced_delta(directions, 0.3)
@@ -424,17 +399,23 @@ def test_profiles_are_chords_below_the_envelope():
     assert np.min(found / envelope) < 0.3
     # Between two prices the chord is above the price that was not asked for.
     for epsilon in (0.11, 0.37):
-        assert float(profile(np.asarray(epsilon))) >= 0.97 * directions[0].delta(
-            epsilon
-        )
+        assert float(profile(np.asarray(epsilon))) >= 0.97 * directions[0].delta(epsilon)
 
 
 def random_search(generator):
     noise = float(np.exp(generator.uniform(0.0, 2.3)))
-    law = str(generator.choice([
-        "poisson:mean=30", "poisson:mean=100", "point_mass:count=20",
-        "geometric:mean=10", "binomial:count=40,probability=0.5", "logarithmic:mean=20",
-    ]))  # fmt: skip
+    law = str(
+        generator.choice(
+            [
+                "poisson:mean=30",
+                "poisson:mean=100",
+                "point_mass:count=20",
+                "geometric:mean=10",
+                "binomial:count=40,probability=0.5",
+                "logarithmic:mean=20",
+            ]
+        )
+    )
     return (
         noise,
         law,
@@ -472,9 +453,7 @@ def test_an_epsilon_between_two_points_is_taken_only_where_delta_is_proved():
 
 def test_small_deltas_are_priced_where_a_ranking_leaves_room():
     """The envelope is 2.5702; a ranking has 1.9173."""
-    directions = priced.priced_directions(
-        curves.gaussian(8.0), parse("poisson:mean=100")
-    )
+    directions = priced.priced_directions(curves.gaussian(8.0), parse("poisson:mean=100"))
     assert 1.9173 < priced.priced_epsilon(directions, 1e-4) < 2.12
 
 
@@ -506,18 +485,14 @@ def test_a_proof_that_fails_on_one_mesh_is_sought_on_a_finer_one(
 
 
 def test_chords_reach_from_the_first_point_to_the_last():
-    (direction,) = priced.priced_directions(
-        curves.gaussian(2.0), parse("geometric:mean=5")
-    )
+    (direction,) = priced.priced_directions(curves.gaussian(2.0), parse("geometric:mean=5"))
     bounds = (direction.envelope,)
 
     def tenth(epsilon):
         return 0.1 * np.exp(envelope_log_delta(bounds, epsilon))
 
     epsilons = np.array([0.0, 0.5, 1.5, 2.0])
-    known = SimpleNamespace(
-        envelope=direction.envelope, delta=lambda e: float(tenth(e))
-    )
+    known = SimpleNamespace(envelope=direction.envelope, delta=lambda e: float(tenth(e)))
     profile = priced._profile(known, epsilons)  # type: ignore[arg-type]
     np.testing.assert_allclose(profile(epsilons), tenth(epsilons))
     # Linear in e^epsilon between two points, and what is proved last beyond.
@@ -529,9 +504,7 @@ def test_chords_reach_from_the_first_point_to_the_last():
 def test_where_a_proof_fails_at_the_envelope_a_smaller_epsilon_is_tried(monkeypatch):
     """A third of the envelope's delta is proved, and nothing near its epsilon."""
     delta = 1e-4
-    directions = priced.priced_directions(
-        curves.gaussian(2.0), parse("poisson:mean=30")
-    )
+    directions = priced.priced_directions(curves.gaussian(2.0), parse("poisson:mean=30"))
     bounds = tuple(each.envelope for each in directions)
     last = envelope_epsilon(bounds, 1.5 * delta)
 
@@ -581,9 +554,7 @@ def test_the_worse_direction_counts():
 
 @pytest.mark.parametrize("epsilon", [-0.1, math.inf, math.nan])
 def test_bad_epsilons(epsilon):
-    directions = priced.priced_directions(
-        curves.gaussian(4.0), parse("geometric:mean=3"), COARSE
-    )
+    directions = priced.priced_directions(curves.gaussian(4.0), parse("geometric:mean=3"), COARSE)
     with pytest.raises(InputError):
         priced.priced_delta(directions, epsilon)
 

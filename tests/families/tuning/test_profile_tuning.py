@@ -18,11 +18,7 @@ from jaxsel.accounting.single_run.closed_forms import (
 )
 from jaxsel.accounting.single_run.conversions import LEAST_DELTA, epsilon_at
 from jaxsel.accounting.single_run.divergences import hockey_stick
-from jaxsel.accounting.single_run.dominating import (
-    pair_from_laws,
-    pair_tradeoff,
-    reversed_pair,
-)
+from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff, reversed_pair
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.general_profile import (
     general_hockey_stick,
@@ -84,9 +80,7 @@ def test_figure_2(mean, deltas, renyi_deltas):
     np.testing.assert_allclose(seen, deltas, rtol=0.05)
     for epsilon, delta in zip((2.0, 2.5, 3.0), renyi_deltas, strict=True):
         if delta < 1.0:  # the epsilon at that delta is the one plotted
-            found = tuned_epsilon(
-                GAUSSIAN, laws.geometric(1 / mean), delta, theorems=["PS-Thm2"]
-            )
+            found = tuned_epsilon(GAUSSIAN, laws.geometric(1 / mean), delta, theorems=["PS-Thm2"])
             assert found.epsilon == pytest.approx(epsilon, abs=0.01)
 
 
@@ -154,9 +148,7 @@ def test_figures_6_and_7_base_and_poisson():
     assert epsilon_at(profile, 1e-5) == pytest.approx(2.3817, abs=1e-4)
     assert epsilon_at(profile, 1e-6) == pytest.approx(2.6968, abs=1e-4)
     assert float(profile(np.asarray(0.0))) == pytest.approx(0.22447, abs=1e-5)
-    assert poisson_profile(profile, 10.0).epsilon(1e-6) == pytest.approx(
-        5.229, abs=1e-3
-    )
+    assert poisson_profile(profile, 10.0).epsilon(1e-6) == pytest.approx(5.229, abs=1e-3)
     profile = subsampled_gaussian_profile(*FIGURE_7)
     assert epsilon_at(profile, 1e-6) == pytest.approx(1.0453, abs=1e-4)
 
@@ -281,12 +273,7 @@ def brute_ratio(tradeoff, law):
 
 @pytest.mark.parametrize(
     "base",
-    [
-        GAUSSIAN,
-        curves.gaussian(0.5),
-        curves.laplace(1.0),
-        curves.approximate(1.0, 1e-4),
-    ],
+    [GAUSSIAN, curves.gaussian(0.5), curves.laplace(1.0), curves.approximate(1.0, 1e-4)],
     ids=lambda base: base.name,
 )
 @pytest.mark.parametrize(
@@ -316,9 +303,7 @@ def test_tradeoff_ratio_closed_forms():
     # randomised response, truncated negative binomial: the kink x = 1/(1 + e^epsilon)
     base, gamma = curves.pure(1.0), 0.01
     kink = 1.0 / (1.0 + math.e)
-    exact = 3.0 * math.log(
-        (gamma + (1 - gamma) * math.e * kink) / (gamma + (1 - gamma) * kink)
-    )
+    exact = 3.0 * math.log((gamma + (1 - gamma) * math.e * kink) / (gamma + (1 - gamma) * kink))
     law = laws.truncated_negative_binomial(2.0, gamma)
     assert tradeoff_ratio(base.tradeoff, law).shift == pytest.approx(exact, abs=2e-8)
     # one run costs nothing; at least two have no uniform bound here
@@ -425,9 +410,7 @@ def test_profile_bounds_gives_what_applies():
     assert ids(GAUSSIAN, laws.beta_binomial(9, 1.0)) == ["KRW-N2"]
     assert ids(GAUSSIAN._replace(tradeoff=None), laws.point_mass(2)) == []
     bounds = profile_bounds(GAUSSIAN, laws.geometric(1 / 30))
-    assert [b.epsilon(1e-6) for b in bounds] == pytest.approx(
-        [2.2883, 1.8868], abs=1e-4
-    )
+    assert [b.epsilon(1e-6) for b in bounds] == pytest.approx([2.2883, 1.8868], abs=1e-4)
     with pytest.raises(InputError, match="no profile"):
         profile_bounds(curves.zcdp(0.1), laws.geometric(0.1))
     (nothing,) = profile_bounds(GAUSSIAN, laws.point_mass(2))
@@ -449,18 +432,14 @@ def test_corollaries():
     for mean, scale, eta in ((300.0, 4.0, 1.0), (1e4, 1.0, 3.0)):
         law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
         bound = negative_binomial_profile(
-            lambda level, s=scale: gaussian_delta(level, s),
-            eta,
-            law.parameters["gamma"],
+            lambda level, s=scale: gaussian_delta(level, s), eta, law.parameters["gamma"]
         )
         closed = gaussian_negative_binomial_epsilon(1e-6, scale, mean, eta)
         assert bound.epsilon(1e-6) < closed
     # Corollary 6.2 at the points of the profile is Theorem 5.2
     bound = negative_binomial_profile(gaussian_profile, 1.0, 0.01)
     first = float(gaussian_profile(bound.level))
-    whole = two_point_epsilon(
-        gaussian_epsilon(1e-8, 4.0), bound.level, first, 1.0, 0.01
-    )
+    whole = two_point_epsilon(gaussian_epsilon(1e-8, 4.0), bound.level, first, 1.0, 0.01)
     assert whole == pytest.approx(bound.epsilon(1e-6), rel=1e-12)
     assert two_point_epsilon(900.0, 800.0, 1.0, 1.0, 1e-9) == pytest.approx(2500.0)
 
@@ -542,9 +521,7 @@ def test_general_renyi_is_lemma_7_with_no_run():
     plain = generic_pair_epsilon(3.0, first, second, geometric)
     assert general_renyi(first, second, 3.0, geometric) == pytest.approx(float(plain))
     with_none = general_renyi(first, second, 3.0, poisson)
-    assert with_none > generic_pair_epsilon(
-        3.0, first, second, poisson, corrected=False
-    )
+    assert with_none > generic_pair_epsilon(3.0, first, second, poisson, corrected=False)
     with pytest.raises(InputError, match="outcomes"):
         general_hockey_stick([0.5, 0.5], [1.0], 0.0, geometric)
     with pytest.raises(InputError, match="second"):

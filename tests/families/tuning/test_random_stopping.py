@@ -35,9 +35,7 @@ def test_theorem_3_2(gamma):
         exact = divergences.exact_epsilon(first, second)
         assert exact <= 3 * epsilon + ROUNDING
         if gamma < 1:
-            np.testing.assert_allclose(
-                first, tuned_law(p, laws.geometric(gamma))[:-1], rtol=1e-11
-            )
+            np.testing.assert_allclose(first, tuned_law(p, laws.geometric(gamma))[:-1], rtol=1e-11)
         else:
             np.testing.assert_allclose(first, p)
 
@@ -78,18 +76,14 @@ def test_theorem_3_3(gamma):
                 percentile_failure(min(h, 1.0), gamma), rel=1e-6, abs=1e-12
             )
             assert failure <= percentile_failure(share, gamma) + ROUNDING
-            assert percentile_failure(share, gamma) <= percentile_failure_bound(
-                share, gamma
-            )
+            assert percentile_failure(share, gamma) <= percentile_failure_bound(share, gamma)
 
 
 def test_erratum_19_the_sum_in_theorem_3_3_is_a_bound():
     # half of the mass is at the best outcome, so a level for p = 0.1 is reached by 0.5
     gamma, share = 0.2, 0.1
     law = stopping_law([0.5, 0.5], gamma)
-    printed = sum(
-        (1 - gamma) ** (j - 1) * gamma * (1 - share) ** j for j in range(1, 500)
-    )
+    printed = sum((1 - gamma) ** (j - 1) * gamma * (1 - share) ** j for j in range(1, 500))
     assert printed == pytest.approx(percentile_failure(share, gamma), rel=1e-9)
     assert law[1] < printed - 0.3  # printed as an equality
     assert law[1] <= printed <= percentile_failure_bound(share, gamma)
@@ -198,9 +192,7 @@ def test_hard_stop_tends_to_fixed_runs_and_to_random_stopping():
     p, q = pairs.randomised_response(0.5)
     first, second = (hard_stop_law(x, 1e-9, 7) for x in (p, q))
     assert divergences.exact_epsilon(first, second) == pytest.approx(3.5, rel=1e-6)
-    np.testing.assert_allclose(
-        hard_stop_law(p, 0.1, 400), stopping_law(p, 0.1), rtol=1e-12
-    )
+    np.testing.assert_allclose(hard_stop_law(p, 0.1, 400), stopping_law(p, 0.1), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,17 @@ def test_orders():
 
 @pytest.mark.parametrize(
     ("order", "value"),
-    [(1.25, 0.204459751), (1.5, 0.245818210), (2.0, 0.329014798), (4.5, 0.755066706),
-     (5.0, 0.842403732), (12.0, 2.19017390), (14.0, 308.305394), (512.0, 2.89842152e6)],
-)  # fmt: skip
+    [
+        (1.25, 0.204459751),
+        (1.5, 0.245818210),
+        (2.0, 0.329014798),
+        (4.5, 0.755066706),
+        (5.0, 0.842403732),
+        (12.0, 2.19017390),
+        (14.0, 308.305394),
+        (512.0, 2.89842152e6),
+    ],
+)
 def test_divergences_are_those_that_the_authors_list(divergences, order, value):
     found = divergences[RELEASED_ORDERS == order].item()
     assert found == pytest.approx(value, rel=1e-8)
@@ -81,9 +89,7 @@ def test_one_step_by_other_routes(q, s):
             for p in (order, 1.0 - order)
         ]
         expected = math.log1p(max(both)) / (order - 1.0)
-        assert subsampled_gaussian_renyi(order, q, s) == pytest.approx(
-            expected, rel=1e-7
-        )
+        assert subsampled_gaussian_renyi(order, q, s) == pytest.approx(expected, rel=1e-7)
 
 
 def test_every_example_in_every_batch_is_the_gaussian_mechanism():
@@ -142,9 +148,7 @@ def test_plotted_budgets(divergences, text, plotted):
     assert found.budget == pytest.approx(plotted, abs=6e-4)
     assert (
         found.budget
-        == released_renyi(divergences, law)[
-            np.flatnonzero(RELEASED_ORDERS == found.order)
-        ]
+        == released_renyi(divergences, law)[np.flatnonzero(RELEASED_ORDERS == found.order)]
     )
 
 
@@ -176,9 +180,7 @@ def test_delta_of_a_renyi_bound_that_is_taken_for_an_epsilon():
     assert found.order == 2.5
     assert found.delta == pytest.approx(0.4 * 0.6**1.5)
     # Lemma 14 at that order alone: a constant bound up to it.
-    only = renyi_to_epsilon(
-        lambda order: np.where(order <= 2.5, found.budget, np.inf), found.delta
-    )
+    only = renyi_to_epsilon(lambda order: np.where(order <= 2.5, found.budget, np.inf), found.delta)
     assert only.epsilon == pytest.approx(found.budget, rel=1e-6)
 
 
@@ -231,14 +233,11 @@ def test_corrected_and_proven_budgets():
     proven = least_renyi(base, law)
     assert 0.0 <= released_budget(base.renyi, law).budget - proven < 0.02
     curve = tuned_curves(base, law)["PS-Thm2"]()
-    assert proven == pytest.approx(
-        np.min(curve(np.linspace(1.5, 20.0, 9001))), abs=1e-6
-    )
+    assert proven == pytest.approx(np.min(curve(np.linspace(1.5, 20.0, 9001))), abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
-    [("logarithmic:gamma=0.5", "PS-Thm2"), ("poisson:mean=3", "PS-Thm6")],
+    ("text", "name"), [("logarithmic:gamma=0.5", "PS-Thm2"), ("poisson:mean=3", "PS-Thm6")]
 )
 def test_proven_epsilons(text, name):
     base, law = training_base(0.2, 3.0, 30), laws.parse(text)
@@ -258,10 +257,7 @@ def test_numbers_of_the_errata(divergences):
     assert printed == pytest.approx(0.70, abs=0.005)
     assert find_claim("PS-Fig7-axis").evaluate() == pytest.approx(3.16, abs=0.005)
     renyi = training_renyi(RATE, NOISE, STEPS)
-    for text, number in (
-        ("logarithmic:gamma=0.5", 0.90),
-        ("tnb:eta=0.5,gamma=0.5", 1.43),
-    ):
+    for text, number in (("logarithmic:gamma=0.5", 0.90), ("tnb:eta=0.5,gamma=0.5", 1.43)):
         found = released_budget(renyi, laws.parse(text), corrected=True)
         assert found.budget == pytest.approx(number, abs=0.005)
 

@@ -12,11 +12,7 @@ from jaxsel.families.tuning.accountant import ProvenDelta, ProvenEpsilon
 from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.composing_searches import Composition, CompositionOfDelta
 from jaxsel.host.errors import InputError
-from jaxsel.questions.compose import (
-    CompositionCost,
-    CompositionDelta,
-    releases_from,
-)
+from jaxsel.questions.compose import CompositionCost, CompositionDelta, releases_from
 
 ADDED, REPLACED = "add_or_remove_one", "replace_one"
 SAMPLED = "dp_sgd:sampling_probability=0.1,noise_multiplier=2,steps=1"
@@ -27,9 +23,7 @@ def test_a_guarantee_takes_the_relation_that_is_said():
     assert guarantee_of("gdp:mu=1", REPLACED).relation == REPLACED
     assert guarantee_of(SAMPLED).relation == ADDED
     assert guarantee_of(SAMPLED, ADDED).relation == ADDED
-    with pytest.raises(
-        InputError, match=r"neighbours by add.* relation is replace_one"
-    ):
+    with pytest.raises(InputError, match=r"neighbours by add.* relation is replace_one"):
         guarantee_of(SAMPLED, REPLACED)
     with pytest.raises(InputError, match="relation is 'another'"):
         guarantee_of("gdp:mu=1", "another")
@@ -56,10 +50,17 @@ def test_releases_come_alone_or_in_lists_of_any_kind():
     both = dp_accounting.ComposedDpEvent([event, dp_accounting.GaussianDpEvent(1.0)])
     mapping = {"base": "pure:epsilon=1", "times": 2}
     for items, times in (
-        (one, [1]), (mapping, [2]), ("gdp:mu=2", [1]), (event, [3]), (both, [3, 1]),
-        ([one, mapping, event], [1, 2, 3]), ((mapping, "gdp:mu=1"), [2, 1]),
-        ([both, one], [3, 1, 1]), ([curves.gaussian(1.0)], [1]), ([], []),
-    ):  # fmt: skip
+        (one, [1]),
+        (mapping, [2]),
+        ("gdp:mu=2", [1]),
+        (event, [3]),
+        (both, [3, 1]),
+        ([one, mapping, event], [1, 2, 3]),
+        ((mapping, "gdp:mu=1"), [2, 1]),
+        ([both, one], [3, 1, 1]),
+        ([curves.gaussian(1.0)], [1]),
+        ([], []),
+    ):
         assert [each.times for each in releases_from(items)] == times
     with pytest.raises(InputError, match="a release has no 'time'; did you mean times"):
         releases_from([{"base": "gdp:mu=1", "time": 2}])
@@ -92,19 +93,13 @@ def test_what_is_proved_is_the_first_sentence():
     release = jaxsel.release("gdp:mu=1")
     cost = CompositionCost((release,), 1e-6, (LESS, MORE), None)
     first, second, last = cost.sentences()
-    assert (
-        first == "All of it together is (1, 1e-06)-differentially private, by B: bee."
-    )
+    assert first == "All of it together is (1, 1e-06)-differentially private, by B: bee."
     assert second == f"Released: one run of {release.base.name}."
     assert last.startswith("Neighbours: those that every base")
-    unknown = CompositionCost(
-        (release,), 1e-6, (MORE._replace(epsilon=math.inf),), None
-    )
+    unknown = CompositionCost((release,), 1e-6, (MORE._replace(epsilon=math.inf),), None)
     assert "together is (" not in unknown.sentences()[0]
     found = CompositionDelta((release,), 2.0, (FEWER, NONE), None).sentences()
-    assert found[0] == (
-        "All of it together is (2, 0.25)-differentially private, by B: bee."
-    )
+    assert found[0] == ("All of it together is (2, 0.25)-differentially private, by B: bee.")
     found = CompositionDelta((release,), 2.0, (NONE,), ADDED).sentences()
     assert found[0] == "No known theorem bounds delta at epsilon = 2."
     assert found[-1] == "Neighbours: one record is added or removed."

@@ -50,9 +50,7 @@ def test_figure_2(mean, plateau, kink):
     gamma = gamma_of(mean, 0.0)
     values = zcdp_negative_binomial_renyi(np.array([1.5, kink - 0.01]), 0.1, 0.0, gamma)
     np.testing.assert_allclose(values, plateau, atol=6e-4)
-    just, above = zcdp_negative_binomial_renyi(
-        np.array([kink + 0.01, kink + 1]), 0.1, 0.0, gamma
-    )
+    just, above = zcdp_negative_binomial_renyi(np.array([kink + 0.01, kink + 1]), 0.1, 0.0, gamma)
     assert values[0] < above
     assert just - values[0] < (above - values[0]) / 10
     last = {10: 4.18, 1e6: 5.96}.get(mean)
@@ -62,8 +60,7 @@ def test_figure_2(mean, plateau, kink):
 
 
 @pytest.mark.parametrize(
-    ("eta", "at_5", "at_50"),
-    [(0.0, 2.162, 6.15), (1.0, 2.779, 6.77), (5.0, 4.432, 8.42)],
+    ("eta", "at_5", "at_50"), [(0.0, 2.162, 6.15), (1.0, 2.779, 6.77), (5.0, 4.432, 8.42)]
 )
 def test_figure_3_negative_binomial(eta, at_5, at_50):
     gamma = gamma_of(10, eta)
@@ -100,10 +97,7 @@ def test_figure_4_negative_binomial(eta, values):
         assert got.epsilon == pytest.approx(want, abs=5e-3 if want == 15.85 else 6e-4)
         gamma = law.parameters["gamma"]
         closed = renyi_to_epsilon(
-            lambda a, eta=eta, gamma=gamma: zcdp_negative_binomial_renyi(
-                a, 0.1, eta, gamma
-            ),
-            1e-6,
+            lambda a, eta=eta, gamma=gamma: zcdp_negative_binomial_renyi(a, 0.1, eta, gamma), 1e-6
         )
         assert closed.epsilon == pytest.approx(got.epsilon, rel=1e-6)
 
@@ -114,9 +108,7 @@ def test_figure_4_poisson_and_composition():
     assert printed.epsilon == pytest.approx(4.607, abs=6e-4)
     exact = tuned_epsilon(GAUSSIAN, law, 1e-6, theorems=["PS-Thm6-profile"])
     assert exact.epsilon == pytest.approx(3.775, abs=6e-4)
-    naive = tuned_epsilon(
-        RHO, laws.point_mass(10), 1e-6, theorems=["composition-renyi"]
-    )
+    naive = tuned_epsilon(RHO, laws.point_mass(10), 1e-6, theorems=["composition-renyi"])
     assert naive.epsilon == pytest.approx(7.77, abs=5e-3)
 
 
@@ -139,10 +131,7 @@ def test_generic_bound_over_the_exact_tradeoff(mean, generic, printed):
 
 # --- dp-accounting --------------------------------------------------------------------
 
-EVENTS = [
-    (dp_event.ZCDpEvent(0.1), RHO),
-    (dp_event.GaussianDpEvent(4.0), curves.gaussian(4.0)),
-]
+EVENTS = [(dp_event.ZCDpEvent(0.1), RHO), (dp_event.GaussianDpEvent(4.0), curves.gaussian(4.0))]
 
 
 @pytest.mark.parametrize(("event", "base"), EVENTS, ids=["zcdp", "gaussian"])
@@ -190,9 +179,7 @@ def test_bounds_are_ordered(eta, gamma):
     for base in (GAUSSIAN, curves.pure(0.5), curves.laplace(2.0)):
         printed = negative_binomial_renyi(base.renyi, eta, gamma)(orders)
         tight = negative_binomial_renyi(base.renyi, eta, gamma, tight=True)(orders)
-        raw = negative_binomial_renyi(
-            base.renyi, eta, gamma, tight=True, monotonised=False
-        )(orders)
+        raw = negative_binomial_renyi(base.renyi, eta, gamma, tight=True, monotonised=False)(orders)
         generic = generic_renyi(base, law)(orders)
         assert np.all(tight <= printed * (1 + 1e-12))
         assert np.all(tight <= raw * (1 + 1e-12))
@@ -239,9 +226,7 @@ def test_truncation_far_out_costs_nothing_and_near_costs_something():
     law = laws.geometric(0.1)
     curve: RenyiCurve = negative_binomial_renyi(RHO.renyi, 1.0, 0.1, monotonised=False)
     orders = np.array([2.0, 10.0])
-    np.testing.assert_allclose(
-        truncated_renyi(curve, law, 2000)(orders), curve(orders), rtol=1e-9
-    )
+    np.testing.assert_allclose(truncated_renyi(curve, law, 2000)(orders), curve(orders), rtol=1e-9)
     assert np.all(truncated_renyi(curve, law, 20)(orders) > curve(orders) + 0.01)
 
 
@@ -283,22 +268,15 @@ def test_corollary_21_is_theorem_6_at_its_last_order():
     got = approximate_poisson_renyi(0.5, 0.0, 8.0)
     order = 1 + 1 / math.expm1(0.5)
     assert got.max_order == pytest.approx(order)
-    assert got.epsilon == pytest.approx(
-        float(poisson_epsilon(order, 0.5, 0.0, 8.0)), rel=1e-12
-    )
-    assert approximate_poisson_renyi(0.5, 0.01, 8.0).delta == pytest.approx(
-        -math.expm1(-0.08)
-    )
+    assert got.epsilon == pytest.approx(float(poisson_epsilon(order, 0.5, 0.0, 8.0)), rel=1e-12)
+    assert approximate_poisson_renyi(0.5, 0.01, 8.0).delta == pytest.approx(-math.expm1(-0.08))
 
 
 def test_tuned_epsilon_names_what_applies():
     law = laws.from_mean("geometric", 10)
     assert set(tuned_curves(RHO, law)) == {"PS-Thm2", "PS-Thm2-tight", "PS-Lem7"}
     best = tuned_epsilon(RHO, law, 1e-6)
-    each = [
-        tuned_epsilon(RHO, law, 1e-6, theorems=[name])
-        for name in tuned_curves(RHO, law)
-    ]
+    each = [tuned_epsilon(RHO, law, 1e-6, theorems=[name]) for name in tuned_curves(RHO, law)]
     assert best == min(each)
     assert best.epsilon < each[0].epsilon
 

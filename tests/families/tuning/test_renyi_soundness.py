@@ -120,9 +120,9 @@ def test_theorem_2(eta, gamma):
             generic_pair_epsilon(ORDERS, pair.first, pair.second, law, count=33),
             generic_pair_epsilon(ORDERS, pair.second, pair.first, law, count=33),
         )
-        raw = negative_binomial_renyi(
-            two_sided(pair), eta, gamma, tight=True, monotonised=False
-        )(ORDERS)
+        raw = negative_binomial_renyi(two_sided(pair), eta, gamma, tight=True, monotonised=False)(
+            ORDERS
+        )
         assert np.all(generic <= raw + ROUNDING)
 
 
@@ -147,9 +147,7 @@ def test_theorem_6(mean, delta_from):
     law = laws.poisson(mean)
     for pair in FIXED[:4] + RANDOM[::5]:
         exact = np.maximum(*exact_tuned(pair, law))
-        curve = poisson_renyi(
-            base_of(pair), mean, delta_from=delta_from, monotonised=False
-        )
+        curve = poisson_renyi(base_of(pair), mean, delta_from=delta_from, monotonised=False)
         assert np.all(exact <= curve(ORDERS) + ROUNDING)
 
 
@@ -164,15 +162,11 @@ def test_corollary_3_holds_and_is_tight(eta):
             assert tuned <= bound + ROUNDING
     # within a factor of one as gamma vanishes
     law = laws.truncated_negative_binomial(eta, 1e-9)
-    tuned = np.maximum(
-        *exact_tuned(pairs.three_outcome(1.0, 0.2, 1e-14), law, np.array(math.inf))
-    )
+    tuned = np.maximum(*exact_tuned(pairs.three_outcome(1.0, 0.2, 1e-14), law, np.array(math.inf)))
     assert tuned > (2 + eta) * (1 - 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("eta", "epsilon"), [(0.0, 1.99685), (1.0, 2.99369), (5.0, 6.98108)]
-)
+@pytest.mark.parametrize(("eta", "epsilon"), [(0.0, 1.99685), (1.0, 2.99369), (5.0, 6.98108)])
 def test_three_blocks_nearly_reach_corollary_3(eta, epsilon):
     law = laws.truncated_negative_binomial(eta, 1e-3)
     pair = pairs.three_outcome(1.0)
@@ -206,9 +200,7 @@ def test_fixed_runs_are_covered_by_composition_and_generic_bound():
             exact = np.maximum(*exact_tuned(pair, law))
             composed = count * two_sided(pair)(ORDERS)
             assert np.all(exact <= composed + ROUNDING)
-            assert np.all(
-                composed <= fixed_runs_epsilon(ORDERS, composed / count, count)
-            )
+            assert np.all(composed <= fixed_runs_epsilon(ORDERS, composed / count, count))
 
 
 @pytest.mark.parametrize("maximum", [1, 3, 10, 60])
@@ -216,9 +208,7 @@ def test_lemma_22(maximum):
     for law in (laws.geometric(0.1), laws.poisson(5.0), laws.poisson(0.5)):
         truncated = laws.conditioned(law, maximum)
         for pair in FIXED[:4] + RANDOM[::4]:
-            for p, q, exact in zip(
-                pair, pair[::-1], exact_tuned(pair, truncated), strict=True
-            ):
+            for p, q, exact in zip(pair, pair[::-1], exact_tuned(pair, truncated), strict=True):
 
                 def untruncated(order, p=p, q=q, law=law):
                     return generic_pair_epsilon(order, p, q, law, corrected=False)
@@ -240,10 +230,7 @@ def test_lemma_20_and_its_corollaries(delta):
             junk = pairs.random_pair(generator, 5, 0.1)
             cases.append(
                 pairs.LawPair(
-                    *(
-                        (1 - delta) * a + delta * b
-                        for a, b in zip(core, junk, strict=True)
-                    )
+                    *((1 - delta) * a + delta * b for a, b in zip(core, junk, strict=True))
                 )
             )
         for case in cases:
@@ -300,9 +287,7 @@ def test_erratum_1_printed_form_fails_below_mean_one(mean):
         order = np.array(2.0)
         base = base_of(pair)
         delta = base.profile(math.log(2.0)) if base.profile else 1.0
-        printed = poisson_epsilon(
-            order, base.renyi(order), delta, mean, corrected=False
-        )
+        printed = poisson_epsilon(order, base.renyi(order), delta, mean, corrected=False)
         corrected = poisson_epsilon(order, base.renyi(order), delta, mean)
         exact = np.maximum(*exact_tuned(pair, law, order))
         failures += bool(printed < exact - ROUNDING)
@@ -340,7 +325,5 @@ def test_erratum_1_corollary_21():
     printed = approximate_poisson_renyi(epsilon, 0.0, mean, corrected=False)
     corrected = approximate_poisson_renyi(epsilon, 0.0, mean)
     pair = pairs.randomised_response(epsilon)
-    exact = np.maximum(
-        *exact_tuned(pair, laws.poisson(mean), np.array(printed.max_order))
-    )
+    exact = np.maximum(*exact_tuned(pair, laws.poisson(mean), np.array(printed.max_order)))
     assert printed.epsilon < 0 <= exact <= corrected.epsilon

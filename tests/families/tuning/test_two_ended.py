@@ -48,8 +48,7 @@ def test_the_family_is_attained_and_does_not_increase(law):
     assert all(a >= b for a, b in itertools.pairwise(found))
     for epsilon, delta in zip(epsilons.tolist(), found, strict=True):
         exact = max(
-            *every_delta(first, second, law, epsilon),
-            *every_delta(second, first, law, epsilon),
+            *every_delta(first, second, law, epsilon), *every_delta(second, first, law, epsilon)
         )
         assert 0.9 * exact <= delta <= exact * (1.0 + 1e-9) + 1e-15
 

@@ -17,10 +17,7 @@ from jaxsel.families.amplification.laws import (
     two_value_amplified_law,
 )
 from jaxsel.families.sparse_vector.halting_law import binomial_counts
-from jaxsel.families.tuning.bounds.random_stopping import (
-    percentile_failure_bound,
-    stopping_law,
-)
+from jaxsel.families.tuning.bounds.random_stopping import percentile_failure_bound, stopping_law
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_least, at_most, equal
 from jaxsel.language.domains import number, positive, whole
@@ -30,8 +27,7 @@ ScoreEpsilon = Annotated[float, positive("epsilon_1 of each score")]
 Gamma = Annotated[float, GAMMA]
 Candidates = Annotated[int, whole("N", at_least=1)]
 MeanWeight = Annotated[
-    float,
-    number("p, the mean of exp(epsilon_2 (score - tau))", at_least=0.0, at_most=1.0),
+    float, number("p, the mean of exp(epsilon_2 (score - tau))", at_least=0.0, at_most=1.0)
 ]
 Total = Annotated[float, positive("s, the sum of the means E X_i")]
 
@@ -67,13 +63,10 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
         count = int(generator.integers(1, 31 if alike else 7))
         epsilon = float(generator.uniform(0.01, 2.0))
         drawn = [
-            pairs.random_pure_pair(generator, size, epsilon)
-            for _ in range(1 if alike else count)
+            pairs.random_pure_pair(generator, size, epsilon) for _ in range(1 if alike else count)
         ]
         sides = [
-            np.array([pair[side] for pair in drawn]).repeat(
-                count if alike else 1, axis=0
-            )
+            np.array([pair[side] for pair in drawn]).repeat(count if alike else 1, axis=0)
             for side in (0, 1)
         ]
         # One score above the cap and the others anywhere.
@@ -86,9 +79,7 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
             f"N={count}, scores {scores.tolist()}, epsilon_2={score_epsilon!r}, "
             f"gamma={gamma!r}, candidates {sides[0].tolist()} and {sides[1].tolist()}"
         )
-        yield _Instance(
-            sides[0], sides[1], scores, epsilon, score_epsilon, gamma, where
-        )
+        yield _Instance(sides[0], sides[1], scores, epsilon, score_epsilon, gamma, where)
 
 
 # --- Theorem C.1: privacy and utility -------------------------------------------------
@@ -159,9 +150,7 @@ def _rare_among_many(gamma: float, count: int, high: float, rare: float) -> floa
     return count * rare * float(weighed.sum())
 
 
-def _utility(
-    *, delta: Annotated[float, number("chance", above=0.0, at_most=1.0)] = 0.1
-) -> float:
+def _utility(*, delta: Annotated[float, number("chance", above=0.0, at_most=1.0)] = 0.1) -> float:
     """Chance delta, at most, of a score below tau - log(1/(delta p))/epsilon_2."""
     return delta
 
@@ -206,9 +195,7 @@ def _dummy(
     return (gamma + 1.0) / (candidates * mean_weight * gamma + 1.0)
 
 
-def _two_values(
-    budget: Budget, cases: int
-) -> Iterator[tuple[float, int, float, float]]:
+def _two_values(budget: Budget, cases: int) -> Iterator[tuple[float, int, float, float]]:
     """gamma, N, P[score >= tau], and the weight of the scores below."""
     generator = np.random.default_rng(budget.seed)
     yield 0.1, 10, 0.3, 0.0
@@ -223,9 +210,7 @@ def _dummies(cases: int):
             exact = float(two_value_amplified_law(gamma, count, chance, weight)[0])
             mean = chance + (1.0 - chance) * weight
             claimed = _dummy(gamma=gamma, candidates=count, mean_weight=mean)
-            where = (
-                f"{gamma=}, N={count}, weight 1 with chance {chance!r}, else {weight!r}"
-            )
+            where = f"{gamma=}, N={count}, weight 1 with chance {chance!r}, else {weight!r}"
             yield claimed, exact, where
 
     return listed
@@ -253,9 +238,7 @@ def _inverse_step_printed(
 
 def _mean_inverse(values: np.ndarray, chances: np.ndarray) -> float:
     """E[1/(1 + sum X_i)], X_i having ``values[i]`` with ``chances[i]``."""
-    sums, weights = (
-        np.array(list(itertools.product(*rows))) for rows in (values, chances)
-    )
+    sums, weights = (np.array(list(itertools.product(*rows))) for rows in (values, chances))
     return float(weights.prod(axis=1) @ (1.0 / (1.0 + sums.sum(axis=1))))
 
 
@@ -281,9 +264,7 @@ def _inverse_steps(bound, cases: int):
         instances = [(np.full(4, 0.5), np.ones(4))]
         for _ in range(min(budget.cases, cases)):
             size = int(generator.integers(1, 9))
-            instances.append(
-                (generator.uniform(size=size), generator.uniform(size=size))
-            )
+            instances.append((generator.uniform(size=size), generator.uniform(size=size)))
         for chances, values in instances:
             exact = _mean_inverse(
                 np.column_stack([np.zeros(values.size), values]),
@@ -302,11 +283,7 @@ def _amplification(
     *,
     gamma: Annotated[
         float,
-        number(
-            "stopping probability; 1/gamma runs on average, 3 epsilon",
-            above=0.0,
-            at_most=1.0,
-        ),
+        number("stopping probability; 1/gamma runs on average, 3 epsilon", above=0.0, at_most=1.0),
     ] = 0.01,
     factor: Annotated[
         float, number("c; by Markov's inequality a run has p >= 1 - 1/c", above=1.0)
@@ -331,9 +308,7 @@ def _amplification_cases(budget: Budget) -> Iterator[Case]:
             law = generator.dirichlet(np.ones(6))
         found = stopping_law(law, gamma)
         seen = float(found[loss > factor * float(law @ loss)].sum())
-        where = (
-            f"gamma={gamma!r}, c={factor!r}, losses {loss.tolist()} with {law.tolist()}"
-        )
+        where = f"gamma={gamma!r}, c={factor!r}, losses {loss.tolist()} with {law.tolist()}"
         yield _amplification(gamma=gamma, factor=factor), seen, where
 
 
@@ -376,8 +351,7 @@ STATEMENTS = (
             LT.identity(
                 "LT-ThmC.1-dummy-printed",
                 "Theorem C.1",
-                "The mechanism outputs a dummy with probability (gamma + 1)/(N p "
-                "gamma + 1).",
+                "The mechanism outputs a dummy with probability (gamma + 1)/(N p gamma + 1).",
                 _dummy,
                 equal(_dummies(0)),
             ),
@@ -414,14 +388,12 @@ STATEMENTS = (
         "proof of Lemma C.2",
         "misprint",
         printed="... = (1 - exp(sum E X_i))/(sum E X_i); E[t_i^X].",
-        correct="(1 - exp(-sum E X_i))/(sum E X_i), the printed one being negative; "
-        "E[t^(X_i)].",
+        correct="(1 - exp(-sum E X_i))/(sum E X_i), the printed one being negative; E[t^(X_i)].",
         refuted=(
             LT.utility(
                 "LT-LemC.2-step-printed",
                 "proof of Lemma C.2, last line",
-                "E[1/(1 + sum X_i)] <= (1 - e^s)/s, s = sum E X_i, for independent "
-                "X_i in [0, 1].",
+                "E[1/(1 + sum X_i)] <= (1 - e^s)/s, s = sum E X_i, for independent X_i in [0, 1].",
                 _inverse_step_printed,
                 at_most(_inverse_steps(_inverse_step_printed, 0)),
             ),
@@ -430,8 +402,7 @@ STATEMENTS = (
             LT.utility(
                 "LT-LemC.2-step",
                 "proof of Lemma C.2, corrected",
-                "E[1/(1 + sum X_i)] <= (1 - e^-s)/s, s = sum E X_i, for independent "
-                "X_i in [0, 1].",
+                "E[1/(1 + sum X_i)] <= (1 - e^-s)/s, s = sum E X_i, for independent X_i in [0, 1].",
                 _inverse_step,
                 at_most(_inverse_steps(_inverse_step, 100)),
             ),

@@ -23,14 +23,9 @@ from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import CL
 
 Epsilon = Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)]
-Delta = Annotated[
-    float, number("of the whole; sets the noise", above=LEAST_PROBABILITY, below=1.0)
-]
+Delta = Annotated[float, number("of the whole; sets the noise", above=LEAST_PROBABILITY, below=1.0)]
 Beta = Annotated[
-    float,
-    number(
-        "chance of failure; sets the noise and tau", above=LEAST_PROBABILITY, below=1.0
-    ),
+    float, number("chance of failure; sets the noise and tau", above=LEAST_PROBABILITY, below=1.0)
 ]
 Bound = Annotated[int, whole("k, by which all scores together may move", at_least=1)]
 
@@ -193,9 +188,7 @@ def _utility(bound):
 # --- A step of the proof --------------------------------------------------------------
 
 
-def _support_printed(
-    *, bound: Bound = 1, beta: Beta = 0.9, delta: Delta = 0.9
-) -> float:
+def _support_printed(*, bound: Bound = 1, beta: Beta = 0.9, delta: Delta = 0.9) -> float:
     """Printed bound 5 log(k/(beta delta)) on the noise, times epsilon."""
     return 5.0 * math.log(bound / beta / delta)
 
@@ -204,9 +197,7 @@ def _support(*, bound: Bound = 1, beta: Beta = 0.1, delta: Delta = 0.1) -> float
     """Bound 5 log(k/(beta delta)) on the noise, times epsilon."""
     ratio = bound / beta / delta
     if ratio < 5.0**0.25:
-        raise InputError(
-            f"bound/(beta delta) is {ratio:g}; it must be at least 5^(1/4) = 1.495"
-        )
+        raise InputError(f"bound/(beta delta) is {ratio:g}; it must be at least 5^(1/4) = 1.495")
     return 5.0 * math.log(ratio)
 
 

@@ -78,9 +78,7 @@ def _stable_cases(budget: Budget) -> Iterator[Case]:
             claimed = _stable_reach(epsilon=epsilon, delta=delta, beta=beta, rank=rank)
             yield claimed, reach, f"largest size of the noise, {where}"
             yield math.ceil(2.0 / beta), runs, f"tau, {where}"
-            for level, start, size in zip(
-                data.levels, data.starts, data.choices, strict=True
-            ):
+            for level, start, size in zip(data.levels, data.starts, data.choices, strict=True):
                 if level > -np.inf:
                     for label in data.members[start : start + int(size)]:
                         text = f"clipped score {label} of {scores}, {where}"

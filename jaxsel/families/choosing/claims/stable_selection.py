@@ -16,12 +16,7 @@ from jaxsel.families.choosing.claims.choosing import (
     certain_failure,
     crowds,
 )
-from jaxsel.families.choosing.laws import (
-    clipped_scores,
-    group_law,
-    spent_delta,
-    stable_settings,
-)
+from jaxsel.families.choosing.laws import clipped_scores, group_law, spent_delta, stable_settings
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most
 from jaxsel.language.domains import whole
@@ -95,9 +90,7 @@ def _spent(
 
 def _sharp_cases(budget: Budget) -> Iterator[Case]:
     for case in _instances(budget):
-        claimed = _spent(
-            epsilon=case.epsilon, delta=case.delta, beta=case.beta, rank=case.number
-        )
+        claimed = _spent(epsilon=case.epsilon, delta=case.delta, beta=case.beta, rank=case.number)
         yield claimed, _exact(case), str(case)
 
 
@@ -185,9 +178,7 @@ def _clipped_deltas(noise: float, cases: int) -> Callable[[Budget], Iterator[Cas
                 continue
             truncation = beta * delta / (10.0 * rank)
             exact = truncated_laplace_delta(noise, truncation, change, 1.0 / 3.0)
-            where = (
-                f"{scores} to {moved}, k={rank}, {beta=!r}, {delta=!r}, {noise=:.4g}"
-            )
+            where = f"{scores} to {moved}, k={rank}, {beta=!r}, {delta=!r}, {noise=:.4g}"
             yield _close(rank=rank, beta=beta, delta=delta), exact, where
 
     return listed

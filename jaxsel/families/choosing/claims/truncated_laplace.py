@@ -17,9 +17,7 @@ from jaxsel.language.domains import probability
 from jaxsel.language.papers import CL
 
 
-def _stated(
-    *, delta: Annotated[float, probability("where the noise is cut off")] = 0.5
-) -> float:
+def _stated(*, delta: Annotated[float, probability("where the noise is cut off")] = 0.5) -> float:
     """Delta claimed for TLap(epsilon, delta) at epsilon: delta itself."""
     return delta
 
@@ -36,9 +34,7 @@ def _narrow_noises(budget: Budget) -> Iterator[Case]:
     for _ in range(min(budget.cases, 200)):
         delta = float(generator.uniform(1e-6, 0.999))
         most = math.log(3.0 - 2.0 * delta)
-        settings.append(
-            (float(most * generator.choice([1.0, generator.uniform()])), delta)
-        )
+        settings.append((float(most * generator.choice([1.0, generator.uniform()])), delta))
     for epsilon, delta in settings:
         for shift in (1.0, float(generator.uniform())):
             exact = truncated_laplace_delta(epsilon, delta, shift)

@@ -25,9 +25,7 @@ from jaxsel.language.papers import CL, JX
 Rows = Annotated[float, positive("n")]
 Epsilon = Annotated[float, number("with respect to the rows", above=0.0, at_most=50.0)]
 Delta = Annotated[float, number("with respect to the rows", at_least=0.0, below=1.0)]
-Beta = Annotated[
-    float, number("chance of failure for the rows", at_least=2.0**-12, below=1.0)
-]
+Beta = Annotated[float, number("chance of failure for the rows", at_least=2.0**-12, below=1.0)]
 
 _CELLS, _QUERIES, _ROWS = 8, 11, 100_000  # and the query that the answers suggest
 
@@ -40,9 +38,7 @@ _SAMPLE = 23  # with these shares no proper subset has its exact share of rows
 _MIDDLE = 20  # the bin that begins at 0
 
 
-def _overfitted(
-    *, bin: Annotated[int, whole("which of 40, from -1 on", at_least=0)] = 22
-) -> float:
+def _overfitted(*, bin: Annotated[int, whole("which of 40, from -1 on", at_least=0)] = 22) -> float:
     """Chance that the last answer exceeds the population's by as much as that bin."""
     return float(_attack_law()[min(bin, 39)])
 
@@ -60,16 +56,18 @@ def _attack_law() -> np.ndarray:
 
 
 def _attacks(budget: Budget) -> Iterator[Case]:
-    from jaxsel.families.multiplicative_weights.adaptive_analysis import (
-        adaptive_analysis,
-    )
+    from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
     from jaxsel.kernel.engine import simulate
 
     trials = max(min(budget.trials, 20_000), 1)
     counts = simulate(
-        adaptive_analysis(_SAMPLE), _POPULATION, {"queries": 1},
-        trials=trials, seed=budget.seed, progress=False,
-    ).values[0]  # fmt: skip
+        adaptive_analysis(_SAMPLE),
+        _POPULATION,
+        {"queries": 1},
+        trials=trials,
+        seed=budget.seed,
+        progress=False,
+    ).values[0]
     law = _attack_law()
     # Subsets of no cell or of all have a gap of 0, up to rounding on either side.
     for counted in (counts, law):
@@ -92,9 +90,12 @@ _FEW = 4
 _EDGES = np.linspace(-1.0, 1.0, 41)
 _NOISES = {"laplace": (stats.laplace, 0.21), "gaussian": (stats.norm, 0.17)}
 _RESTARTS = {
-    "threshold": 0.12, "rate": 0.8, "threshold_scale": 0.1, "query_scale": 0.15,
+    "threshold": 0.12,
+    "rate": 0.8,
+    "threshold_scale": 0.1,
+    "query_scale": 0.15,
     "answer_scale": 0.23,
-}  # fmt: skip
+}
 
 
 def _tables() -> Iterator[tuple[float, np.ndarray]]:
@@ -140,9 +141,8 @@ def _noised_law(protection: str) -> np.ndarray:
             for over, part in ((True, noise.sf(off)), (False, noise.cdf(off))):
                 last = _suggested(query, over)
                 found = _binned(
-                    noise, float(last @ means), scale, -math.inf, math.inf,
-                    float(last @ _SHARES),
-                )  # fmt: skip
+                    noise, float(last @ means), scale, -math.inf, math.inf, float(last @ _SHARES)
+                )
                 law += chance / 8.0 * float(part) * found
     return law
 
@@ -164,9 +164,8 @@ def _weights_law(updates: int) -> np.ndarray:
 
     def released(means, last) -> np.ndarray:
         return _binned(
-            laplace, float(last @ means), given["answer_scale"], 0.0, 1.0,
-            float(last @ _SHARES),
-        )  # fmt: skip
+            laplace, float(last @ means), given["answer_scale"], 0.0, 1.0, float(last @ _SHARES)
+        )
 
     for chance, means in _tables():
         for query in _subsets():
@@ -183,9 +182,7 @@ def _weights_law(updates: int) -> np.ndarray:
             law += weight * (both * released(means, last) + neither * told)
             # Corrected, upwards or downwards, and with a threshold drawn anew.
             ends = np.array([-math.inf, *sorted((guess, share)), math.inf])
-            chances = np.diff(
-                laplace.cdf((ends - float(query @ means)) / given["answer_scale"])
-            )
+            chances = np.diff(laplace.cdf((ends - float(query @ means)) / given["answer_scale"]))
             for low, part in zip(ends[:-1], chances, strict=True):
                 below, over = low < guess, low >= share
                 last = _suggested(query, over)
@@ -220,9 +217,7 @@ def _protected(
 
 
 def _protections(budget: Budget) -> Iterator[Case]:
-    from jaxsel.families.multiplicative_weights.adaptive_analysis import (
-        adaptive_analysis,
-    )
+    from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
     from jaxsel.kernel.engine import simulate
 
     trials = max(min(budget.trials, 30_000), 1)
@@ -234,9 +229,13 @@ def _protections(budget: Budget) -> Iterator[Case]:
             name = "weights"
             params |= _RESTARTS | {"max_updates": cell - 1}
         counts = simulate(
-            adaptive_analysis(_FEW, protection=name), _SHARES, params,
-            trials=trials, seed=budget.seed + cell, progress=False,
-        ).values[0]  # fmt: skip
+            adaptive_analysis(_FEW, protection=name),
+            _SHARES,
+            params,
+            trials=trials,
+            seed=budget.seed + cell,
+            progress=False,
+        ).values[0]
         law = _protected_law(protection)
         error = (1.0 - CONFIDENCE) / (law.size * len(_PROTECTED))
         low, high = clopper_pearson(counts, trials, 1.0 - error)
@@ -244,8 +243,7 @@ def _protections(budget: Budget) -> Iterator[Case]:
             if exact == 0.0 and counts[place] == 0:
                 continue
             where = (
-                f"{protection}, gap from {place / 20.0 - 1.0:.2f} on, "
-                f"{counts[place]} of {trials}"
+                f"{protection}, gap from {place / 20.0 - 1.0:.2f} on, {counts[place]} of {trials}"
             )
             yield float(high[place]), exact, f"upper limit, {where}"
             yield exact, float(low[place]), f"lower limit, {where}"
@@ -255,23 +253,15 @@ def _protections(budget: Budget) -> Iterator[Case]:
 
 
 def _settings_10(rows: float, epsilon: float, delta: float, beta: float):
-    return weights.hardt_rothblum(
-        _CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True
-    )
+    return weights.hardt_rothblum(_CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True)
 
 
 def _settings_12(rows: float, epsilon: float, delta: float, beta: float):
-    return weights.repetitive(
-        _CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True
-    )
+    return weights.repetitive(_CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True)
 
 
 def _alpha_10(
-    *,
-    rows: Rows = 1e5,
-    epsilon: Epsilon = 0.3,
-    delta: Delta = 1e-8,
-    beta: Beta = 1e-3,
+    *, rows: Rows = 1e5, epsilon: Epsilon = 0.3, delta: Delta = 1e-8, beta: Beta = 1e-3
 ) -> float:
     """alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries."""
     found = _settings_10(rows, epsilon, delta, beta)
@@ -279,11 +269,7 @@ def _alpha_10(
 
 
 def _alpha_12(
-    *,
-    rows: Rows = 1e5,
-    epsilon: Epsilon = 0.3,
-    delta: Delta = 1e-8,
-    beta: Beta = 1e-3,
+    *, rows: Rows = 1e5, epsilon: Epsilon = 0.3, delta: Delta = 1e-8, beta: Beta = 1e-3
 ) -> float:
     """alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries."""
     found = _settings_12(rows, epsilon, delta, beta)
@@ -294,9 +280,7 @@ def _accuracies(
     protection: str, settings: Callable[..., weights.Settings]
 ) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
-        from jaxsel.families.multiplicative_weights.adaptive_analysis import (
-            adaptive_analysis,
-        )
+        from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
         from jaxsel.kernel.engine import Performance, simulate
         from jaxsel.kernel.statistics import combine, histogram
 
@@ -314,19 +298,14 @@ def _accuracies(
             trials=trials,
             seed=budget.seed,
             statistic=combine(
-                {
-                    "rows": histogram(_sample_error, edges),
-                    "population": histogram(_error, edges),
-                }
+                {"rows": histogram(_sample_error, edges), "population": histogram(_error, edges)}
             ),
             progress=False,
             performance=Performance(block_size=32),
         ).values
         for name, (error, failure) in (("rows", known), ("population", for_all)):
             seen = quantile_limit(counts[name][0], edges, failure)
-            where = (
-                f"{1.0 - failure:g}-quantile of the {name}' error, {trials} analyses"
-            )
+            where = f"{1.0 - failure:g}-quantile of the {name}' error, {trials} analyses"
             yield error, seen, where
 
     return cases

@@ -21,10 +21,7 @@ from jaxsel.families.multiplicative_weights.entries import (
     weights_params,
     weights_shares,
 )
-from jaxsel.families.multiplicative_weights.laws import (
-    hardt_rothblum_law,
-    repetitive_law,
-)
+from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law, repetitive_law
 from jaxsel.families.selection_and_test.claims.many_tests import randomised_tests
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.laws import prior, top_after_bottoms
@@ -62,9 +59,7 @@ def _budget_repetitive(
     return (2.0 * failures + gamma) * test + answers * answer
 
 
-def _neighbours(
-    generator: np.random.Generator,
-) -> tuple[dict[str, Any], dict[str, Any], float]:
+def _neighbours(generator: np.random.Generator) -> tuple[dict[str, Any], dict[str, Any], float]:
     """Two tables that differ in a row, with the same queries, and their size."""
     cells = int(generator.integers(2, 5))
     counts = generator.integers(1, 4, cells).astype(np.float64)
@@ -151,8 +146,7 @@ _POINTS = (
 
 
 def _shipped(
-    worst: Callable[..., float],
-    settings: Callable[..., weights.Settings],
+    worst: Callable[..., float], settings: Callable[..., weights.Settings]
 ) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
         del budget
@@ -214,10 +208,7 @@ def _worst_tests(found: weights.Repetitive, rows: float, delta: float) -> float:
     nodes = prior(found.gamma, count, found.failures)
     tests = randomised_tests(test, found.failures, count, nodes)
     answers = _composed_response((answer, found.answers))
-    laws = [
-        np.outer(np.exp(log), law).ravel()
-        for log, law in zip(tests, answers, strict=True)
-    ]
+    laws = [np.outer(np.exp(log), law).ravel() for log, law in zip(tests, answers, strict=True)]
     return epsilon_at_delta(laws[0], laws[1], delta)
 
 
@@ -259,9 +250,7 @@ def _weights_parts(budget: Budget) -> Iterator[Case]:
     del budget
     for cells, rows, queries, epsilon, delta, beta in _SPLIT:
         for sharp in (False, True):
-            found = weights.hardt_rothblum(
-                cells, rows, queries, epsilon, delta, beta, sharp=sharp
-            )
+            found = weights.hardt_rothblum(cells, rows, queries, epsilon, delta, beta, sharp=sharp)
             vector = 2.0 / (rows * found.threshold_scale)
             parts = [
                 _spent(each, found.updates, epsilon / 2.0)
@@ -275,9 +264,7 @@ def _repetitive_parts(budget: Budget) -> Iterator[Case]:
     del budget
     for cells, rows, queries, epsilon, delta, beta in _SPLIT:
         for sharp in (False, True):
-            found = weights.repetitive(
-                cells, rows, queries, epsilon, delta, beta, sharp=sharp
-            )
+            found = weights.repetitive(cells, rows, queries, epsilon, delta, beta, sharp=sharp)
             test, answer = (
                 1.0 / (rows * scale) for scale in (found.test_scale, found.answer_scale)
             )

@@ -24,28 +24,18 @@ Rows = Annotated[float, positive("n")]
 Epsilon = Annotated[float, number("of the whole", at_least=1e-9, at_most=1e6)]
 Delta = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]
 Beta = Annotated[float, probability("chance of failure")]
-LargeBeta = Annotated[
-    float, number("chance of failure", at_least=2.0**-_QUERIES, below=1.0)
-]
+LargeBeta = Annotated[float, number("chance of failure", at_least=2.0**-_QUERIES, below=1.0)]
 
 
 def _alpha(
-    *,
-    rows: Rows = 3e4,
-    epsilon: Epsilon = 1.0,
-    delta: Delta = 1e-6,
-    beta: Beta = 0.05,
+    *, rows: Rows = 3e4, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, beta: Beta = 0.05
 ) -> float:
     """alpha of Theorem 9 with its constants, for 16 cells and 60 queries."""
     return weights.hardt_rothblum(_CELLS, rows, _QUERIES, epsilon, delta, beta).error
 
 
 def _alpha_repetitive(
-    *,
-    rows: Rows = 3e4,
-    epsilon: Epsilon = 1.0,
-    delta: Delta = 1e-6,
-    beta: LargeBeta = 0.05,
+    *, rows: Rows = 3e4, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, beta: LargeBeta = 0.05
 ) -> float:
     """alpha of Theorem 11 with its constants, for 16 cells and 60 queries."""
     return weights.repetitive(_CELLS, rows, _QUERIES, epsilon, delta, beta).error

@@ -52,9 +52,7 @@ def _theorem_9(
     """
     outside = math.log(queries / beta)
     root = math.sqrt(-math.log(cells) * math.log(delta))
-    return math.sqrt(
-        root * (math.sqrt(outside) if printed else outside) / (rows * epsilon)
-    )
+    return math.sqrt(root * (math.sqrt(outside) if printed else outside) / (rows * epsilon))
 
 
 def _theorem_11(
@@ -125,9 +123,7 @@ def _degraded(noiseless: bool) -> Solve:
         # The pure bound of the minimum: k log(m)/(n epsilon), epsilon = alpha.
         size, low_beta = math.log(queries), -math.log(beta)
         low_delta = low_beta - math.log(alpha)
-        first = min(
-            math.sqrt(math.log(cells) * low_delta) / alpha, math.log(cells) / alpha**2
-        )
+        first = min(math.sqrt(math.log(cells) * low_delta) / alpha, math.log(cells) / alpha**2)
         return (first + low_beta) * size / (rows * alpha)
 
     return solve
@@ -153,8 +149,7 @@ def _transfers(corrected: bool) -> Callable[[Budget], Iterator[Case]]:
 
     # Errors of 1e-9 would vanish in a tolerance made for numbers near 1.
     return lambda budget: (
-        (claimed / claimed, seen / claimed, where)
-        for claimed, seen, where in cases(budget)
+        (claimed / claimed, seen / claimed, where) for claimed, seen, where in cases(budget)
     )
 
 
@@ -234,11 +229,7 @@ def _high_confidence(budget: Budget) -> Iterator[Case]:
 
 
 def _ten(
-    *,
-    cells: Cells = 512,
-    queries: Queries = 1e4,
-    alpha: Alpha = 0.1,
-    beta: Beta = 0.01,
+    *, cells: Cells = 512, queries: Queries = 1e4, alpha: Alpha = 0.1, beta: Beta = 0.01
 ) -> float:
     """n of Theorem 10."""
     return theorem_10(cells, queries, alpha, beta)

@@ -20,8 +20,7 @@ Rate = Annotated[float, positive("eta, learning rate")]
 Error = Annotated[float, number("g, the error of the query", at_least=0.0, at_most=1.0)]
 Cells = Annotated[int, whole("|X|", at_least=2)]
 Gap = Annotated[
-    float,
-    number("g, least error of a query that updates", at_least=1e-100, at_most=1.0),
+    float, number("g, least error of a query that updates", at_least=1e-100, at_most=1.0)
 ]
 
 
@@ -42,9 +41,7 @@ def _error(shares: np.ndarray, h: np.ndarray, query: np.ndarray) -> float:
     return float(query @ (h - shares))
 
 
-def _moved(
-    shares: np.ndarray, h: np.ndarray, query: np.ndarray, rate: float
-) -> np.ndarray:
+def _moved(shares: np.ndarray, h: np.ndarray, query: np.ndarray, rate: float) -> np.ndarray:
     """The hypothesis updated in the right direction."""
     above = _error(shares, h, query) > 0.0
     return updates.updated(h, query if above else 1.0 - query, rate)

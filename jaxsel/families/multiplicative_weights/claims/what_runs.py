@@ -11,10 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.families.multiplicative_weights import settings as weights
-from jaxsel.families.multiplicative_weights.entries import (
-    repetitive_params,
-    weights_params,
-)
+from jaxsel.families.multiplicative_weights.entries import repetitive_params, weights_params
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import Case, equal
 from jaxsel.language.domains import number, probability, whole
@@ -27,9 +24,16 @@ Epsilon = Annotated[float, number("of the whole, pure", above=0.0)]
 
 _CELLS, _ROWS = 16, 1e4
 _ENTRY = {
-    "table": np.array([12.0, 5.0, 3.0]), "epsilon": 3.0, "updates": 2, "threshold": 0.2,
-    "rate": 0.5, "distance": 0.1, "gamma": 2.5, "repetitions": 7, "max_failures": 4,
-}  # fmt: skip
+    "table": np.array([12.0, 5.0, 3.0]),
+    "epsilon": 3.0,
+    "updates": 2,
+    "threshold": 0.2,
+    "rate": 0.5,
+    "distance": 0.1,
+    "gamma": 2.5,
+    "repetitions": 7,
+    "max_failures": 4,
+}
 
 
 def _each(*, epsilon: Epsilon = 1.0, updates: Updates = 10) -> float:

@@ -29,10 +29,7 @@ from jaxsel.families.noisy_max.composition_bounds import (
     dominated_composition_delta,
     noisy_max_composed_delta,
 )
-from jaxsel.families.noisy_max.group_bounds import (
-    grouped_law,
-    worst_composed_group_pair,
-)
+from jaxsel.families.noisy_max.group_bounds import grouped_law, worst_composed_group_pair
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most
@@ -68,22 +65,16 @@ def _theorem_3_3(
 ) -> float:
     """delta(epsilon) of k winners with Gaussian noise: m^k times k noisy scores that move
     by 2, at most 1."""
-    return float(
-        noisy_max_composed_delta(epsilon, noise_scale, candidates, compositions)
-    )
+    return float(noisy_max_composed_delta(epsilon, noise_scale, candidates, compositions))
 
 
 def _chances(gap: float, scale: float) -> tuple[float, float]:
     """P[the first of two noisy scores wins] when it leads by gap + 1, then gap - 1."""
     spread = scale * math.sqrt(2.0)
-    return float(special.ndtr((gap + 1.0) / spread)), float(
-        special.ndtr((gap - 1.0) / spread)
-    )
+    return float(special.ndtr((gap + 1.0) / spread)), float(special.ndtr((gap - 1.0) / spread))
 
 
-def _two_candidates_delta(
-    epsilon: float, compositions: int, gap: float, scale: float
-) -> float:
+def _two_candidates_delta(epsilon: float, compositions: int, gap: float, scale: float) -> float:
     """Exact delta of maxima of two scores, gap + 1 apart, then gap - 1 apart.
 
     Both scores move by 1, apart; the number of wins of the first is sufficient.
@@ -128,9 +119,7 @@ def _composed_monotone(
     """delta(epsilon) of k winners with Gaussian noise, monotone: m^k times k noisy scores
     that move by 1."""
     return float(
-        noisy_max_composed_delta(
-            epsilon, noise_scale, candidates, compositions, Relation.MONOTONE
-        )
+        noisy_max_composed_delta(epsilon, noise_scale, candidates, compositions, Relation.MONOTONE)
     )
 
 
@@ -203,9 +192,7 @@ def _composition_cases(relation: Relation, bound: Callable[..., np.ndarray]):
 
 
 def _monotone_at(levels, scale, candidates, compositions) -> np.ndarray:
-    return noisy_max_composed_delta(
-        levels, scale, candidates, compositions, Relation.MONOTONE
-    )
+    return noisy_max_composed_delta(levels, scale, candidates, compositions, Relation.MONOTONE)
 
 
 def _dominated_at(levels, scale, candidates, compositions) -> np.ndarray:

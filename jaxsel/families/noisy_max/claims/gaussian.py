@@ -105,9 +105,7 @@ def _theorem_3_2(relation: Relation) -> Callable[..., float]:
     return evaluate
 
 
-def _theorem_3_2_at(
-    each: Instance, relation: Relation, levels: np.ndarray
-) -> np.ndarray:
+def _theorem_3_2_at(each: Instance, relation: Relation, levels: np.ndarray) -> np.ndarray:
     noise = noisy_max_noise(each.noise, each.scale, relation)
     return noisy_max_delta(levels, noise, each.candidates)
 
@@ -123,9 +121,7 @@ def _looseness(
     The noise is Gaussian, the others are equal, the candidate's lead is the worst; it
     gains or loses.
     """
-    bound = noisy_max_delta(
-        epsilon, noisy_max_noise("gaussian", noise_scale), candidates
-    )
+    bound = noisy_max_delta(epsilon, noisy_max_noise("gaussian", noise_scale), candidates)
     exact = max(
         group_delta(epsilon, *sizes, noise_scale)
         for sizes in ((1, candidates - 1), (candidates - 1, 1))
@@ -167,9 +163,7 @@ def _corollary_3_4(relation: Relation) -> Callable[..., float]:
         *, delta: Delta = 1e-6, noise_scale: Scale = 4.0, candidates: Candidates = 10
     ) -> float:
         """epsilon(delta) of noisy max with Gaussian noise."""
-        return float(
-            noisy_max_chernoff_epsilon(delta, noise_scale, candidates, relation)
-        )
+        return float(noisy_max_chernoff_epsilon(delta, noise_scale, candidates, relation))
 
     return evaluate
 
@@ -180,9 +174,7 @@ def _corollary_cases(relation: Relation):
             if each.noise != "gaussian":
                 continue
             for delta in _DELTAS:
-                claimed = noisy_max_chernoff_epsilon(
-                    delta, each.scale, each.candidates, relation
-                )
+                claimed = noisy_max_chernoff_epsilon(delta, each.scale, each.candidates, relation)
                 exact = epsilon_at_delta(each.first, each.second, delta)
                 yield float(claimed), exact, f"{delta=:g}, {each.where}"
 

@@ -16,12 +16,7 @@ from jaxsel.families.noisy_max.claims.instances import (
     Instance,
     profile_cases,
 )
-from jaxsel.families.noisy_max.claims.parameters import (
-    LevelFromZero,
-    Noise,
-    Scale,
-    Several,
-)
+from jaxsel.families.noisy_max.claims.parameters import LevelFromZero, Noise, Scale, Several
 from jaxsel.families.noisy_max.group_bounds import group_delta
 from jaxsel.families.noisy_max.laws import noisy_max_shift
 from jaxsel.language.base import Budget, Claim, Relation
@@ -40,32 +35,24 @@ def _sharp(relation: Relation) -> Callable[..., float]:
         noise: Noise = "gaussian",
     ) -> float:
         """Sharpened delta(epsilon)."""
-        return float(
-            noisy_max_sharp_delta(epsilon, noise, noise_scale, candidates, relation)
-        )
+        return float(noisy_max_sharp_delta(epsilon, noise, noise_scale, candidates, relation))
 
     return evaluate
 
 
 def _sharp_at(each: Instance, relation: Relation, levels: np.ndarray) -> np.ndarray:
-    return noisy_max_sharp_delta(
-        levels, each.noise, each.scale, each.candidates, relation
-    )
+    return noisy_max_sharp_delta(levels, each.noise, each.scale, each.candidates, relation)
 
 
 def _two_candidates(*, epsilon: LevelFromZero = 1.0, noise_scale: Scale = 4.0) -> float:
     """Exact delta(epsilon) of noisy max of two scores, Gaussian noise, general
     neighbours."""
-    return _sharp(Relation.GENERAL)(
-        epsilon=epsilon, noise_scale=noise_scale, candidates=2
-    )
+    return _sharp(Relation.GENERAL)(epsilon=epsilon, noise_scale=noise_scale, candidates=2)
 
 
 def _tight_cases(budget: Budget) -> Iterator[Case]:
     del budget
-    for relation, scale, epsilon in itertools.product(
-        ENDING, (0.5, 1.0, 4.0), (0.0, 0.5, 2.0)
-    ):
+    for relation, scale, epsilon in itertools.product(ENDING, (0.5, 1.0, 4.0), (0.0, 0.5, 2.0)):
         bound = _sharp(relation)(epsilon=epsilon, noise_scale=scale, candidates=2)
         exact = group_delta(epsilon, 1, 1, scale, relation)
         where = f"{relation.value} neighbours, {scale=:g}, {epsilon=:g}"

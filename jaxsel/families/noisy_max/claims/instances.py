@@ -64,8 +64,7 @@ def _groups(relation: Relation) -> Iterator[Instance]:
             for lead in (-4.0, -2.0, 0.0):
                 sizes = [first, m - first]
                 law, other = (
-                    grouped_law(sizes, [lead + move / scale, 0.0])
-                    for move in (shift, 0.0)
+                    grouped_law(sizes, [lead + move / scale, 0.0]) for move in (shift, 0.0)
                 )
                 where = (
                     f"Gaussian noise of scale {scale:g}, {first} of {m} scores, {lead:g} "

@@ -11,11 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.families.noisy_max.laws import (
-    noisy_max_law,
-    noisy_max_scale,
-    noisy_max_shift,
-)
+from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale, noisy_max_shift
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_least, at_most
 from jaxsel.language.domains import choice, number, positive
@@ -70,9 +66,7 @@ def _neighbours(relation: Relation, budget: Budget) -> Iterator[_Neighbours]:
         yield _Neighbours(scores, moved, scale, where)
 
 
-def _one_behind(
-    relation: Relation, size: int, distance: float, scale: float
-) -> _Neighbours:
+def _one_behind(relation: Relation, size: int, distance: float, scale: float) -> _Neighbours:
     """One candidate, ``distance`` noise scales behind, gains on all others."""
     first = np.arange(size) == 0
     scores = np.where(first, -distance * scale, 0.0)
@@ -171,10 +165,7 @@ def _concentrated_cases(relation: Relation):
     def cases(budget: Budget) -> Iterator[Case]:
         orders = np.array([1.01, 1.5, 2.0, 5.0, 30.0])
         for case in _neighbours(relation, budget):
-            laws = [
-                noisy_max_law(s / case.scale, "gumbel")
-                for s in (case.scores, case.moved)
-            ]
+            laws = [noisy_max_law(s / case.scale, "gumbel") for s in (case.scores, case.moved)]
             claimed = orders * (noisy_max_shift(relation) / case.scale) ** 2 / 8.0
             seen = np.maximum(
                 renyi_divergence(laws[0], laws[1], orders),
@@ -194,8 +185,7 @@ def _statements(noise: str, relation: Relation) -> Iterator[Statement]:
     yield paper.privacy(
         name,
         place,
-        f"Noisy max with {noise} noise of scale b is ({factor}, 0)-DP if "
-        f"{_MOVES[relation]}.",
+        f"Noisy max with {noise} noise of scale b is ({factor}, 0)-DP if {_MOVES[relation]}.",
         relation,
         _pure(relation),
         at_most(_bound_cases(noise, relation)),

@@ -4,10 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxsel.families.percentile.claims.above_threshold import (
-    final_itself,
-    privacy_cases,
-)
+from jaxsel.families.percentile.claims.above_threshold import final_itself, privacy_cases
 from jaxsel.families.percentile.claims.parameters import SmallBeta, beta_itself
 from jaxsel.families.percentile.laws import oracle_law
 from jaxsel.language.base import Budget, Relation

@@ -7,12 +7,7 @@ from scipy import special
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.accounting.single_run.pairs import extreme_neighbours
-from jaxsel.families.percentile.claims.parameters import (
-    Beta,
-    FinalEpsilon,
-    SmallBeta,
-    beta_itself,
-)
+from jaxsel.families.percentile.claims.parameters import Beta, FinalEpsilon, SmallBeta, beta_itself
 from jaxsel.families.percentile.claims.single_tests import SCALES, level
 from jaxsel.families.percentile.laws import oracle_law
 from jaxsel.families.sparse_vector.halting_law import halting_law

@@ -7,15 +7,8 @@ from typing import Annotated
 import numpy as np
 from scipy import stats
 
-from jaxsel.families.percentile.claims.concentration import (
-    needed_offset,
-    worst_counts,
-)
-from jaxsel.families.percentile.claims.parameters import (
-    BaseEpsilon,
-    Delta,
-    Slack,
-)
+from jaxsel.families.percentile.claims.concentration import needed_offset, worst_counts
+from jaxsel.families.percentile.claims.parameters import BaseEpsilon, Delta, Slack
 from jaxsel.families.percentile.settings import added_shift
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import Case, at_most
@@ -37,12 +30,7 @@ def _shift(sides: int, corrected: bool):
     ) -> float:
         """Delta of Algorithm 4 (T queries) or 5 (R thresholds)."""
         return added_shift(
-            sides,
-            queries,
-            slack=slack,
-            base_epsilon=base_epsilon,
-            delta=delta,
-            corrected=corrected,
+            sides, queries, slack=slack, base_epsilon=base_epsilon, delta=delta, corrected=corrected
         )
 
     return evaluate
@@ -57,9 +45,7 @@ def needed_for_concentration(slack: float, chance: float) -> float:
     Each side may fail with ``chance``; Poisson counts, of any mean, are the worst.
     """
     growth = math.exp(slack / 2.0)
-    means = (
-        -math.log(chance) / math.expm1(slack / 2.0) ** 2 * np.geomspace(0.01, 10, 60)
-    )
+    means = -math.log(chance) / math.expm1(slack / 2.0) ** 2 * np.geomspace(0.01, 10, 60)
     # The largest count, and the least, that are not too rare to be left out.
     most, least = stats.poisson.isf(chance, means), stats.poisson.ppf(chance, means)
     above = (most - growth * means) / (growth - 1.0)

@@ -130,9 +130,7 @@ def _delta_cases(budget: Budget) -> Iterator[Case]:
 def _log_searched(
     *,
     beta: Beta = 0.01,
-    alpha: Annotated[
-        float, number("privacy is (2 + alpha) epsilon", above=0.0, below=1.0)
-    ] = 0.5,
+    alpha: Annotated[float, number("privacy is (2 + alpha) epsilon", above=0.0, below=1.0)] = 0.5,
     epsilon: Annotated[float, number("of the base", above=0.0, at_most=1.0)] = 0.5,
 ) -> float:
     """log of the number of runs of Liu & Talwar's Theorem 4.7 (corrected), R = 2."""
@@ -225,9 +223,7 @@ def _median_losses(budget: Budget) -> Iterator[Case]:
     for epsilon, alpha, runs, pair in settings:
         law = laws.beta_binomial(runs, alpha)
         loss = exact_epsilon(tuned_law(pair.first, law), tuned_law(pair.second, law))
-        where = (
-            f"{alpha=!r}, T={runs}, base {pair.first.tolist()}, {pair.second.tolist()}"
-        )
+        where = f"{alpha=!r}, T={runs}, base {pair.first.tolist()}, {pair.second.tolist()}"
         yield _median_privacy(epsilon=epsilon, alpha=alpha), loss, where
 
 

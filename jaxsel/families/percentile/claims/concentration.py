@@ -163,16 +163,12 @@ def _constants(budget: Budget) -> Iterator[Case]:
         yield _largest_constant(), _constant(slack, base), where
 
 
-def _apart(
-    *, base_epsilon: Ratio = 0.5, slack: Ratio = 0.5, delta: Delta = 0.01
-) -> float:
+def _apart(*, base_epsilon: Ratio = 0.5, slack: Ratio = 0.5, delta: Delta = 0.01) -> float:
     """(C/epsilon_0) log(2/delta_0), how far X may exceed e^(epsilon_1 + epsilon_0) Y."""
     return _constant(slack, base_epsilon) / slack * math.log(2.0 / delta)
 
 
-def needed_offset(
-    first: CountLaw, second: CountLaw, growth: float, delta: float
-) -> float:
+def needed_offset(first: CountLaw, second: CountLaw, growth: float, delta: float) -> float:
     """Least d with P[X >= growth Y + d] <= delta, X and Y independent."""
 
     def chance(offset: float) -> float:
@@ -196,9 +192,7 @@ def worst_counts(
 
     # Chernoff's bound e^(-t d), t the largest for which it holds at every mean.
     t = float(optimize.brentq(exponent, 1e-9, 10.0))  # type: ignore
-    typical = (
-        -math.log(delta) / t / (ratio * math.exp(t) - growth * math.exp(-growth * t))
-    )
+    typical = -math.log(delta) / t / (ratio * math.exp(t) - growth * math.exp(-growth * t))
     for factor in (0.25, 0.5, 1.0, 2.0, 4.0):
         mean = abs(typical) * factor
         yield poisson_law(ratio * mean), poisson_law(mean)

@@ -6,11 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from jaxsel.accounting.single_run.divergences import (
-    epsilon_at_delta,
-    exact_epsilon,
-    profile_delta,
-)
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon, profile_delta
 from jaxsel.accounting.single_run.pairs import extreme_neighbours, random_pure_pair
 from jaxsel.families.percentile.claims.above_threshold import (
     final_itself,
@@ -24,11 +20,7 @@ from jaxsel.families.percentile.claims.parameters import (
     Shift,
     Slack,
 )
-from jaxsel.families.percentile.laws import (
-    extended_law,
-    found_threshold_law,
-    share_counts,
-)
+from jaxsel.families.percentile.laws import extended_law, found_threshold_law, share_counts
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most
@@ -114,10 +106,7 @@ def _worst(algorithm: int) -> Iterator[tuple[dict[str, Any], Any, PercentileTest
 
 def _approximate(algorithm: int):
     def cases(budget: Budget) -> Iterator[Case]:
-        tried = [
-            *_worst(algorithm),
-            *(found[:3] for found in _instances(algorithm, budget, 16)),
-        ]
+        tried = [*_worst(algorithm), *(found[:3] for found in _instances(algorithm, budget, 16))]
         for plan, pair, test in tried:
             laws = _sides(algorithm, pair[0], pair[1], test)
             seen = epsilon_at_delta(laws[0], laws[1], plan["delta"])
@@ -136,10 +125,7 @@ def _pure_4(
 ) -> float:
     """(L/S) epsilon_3 with L = 2 log(1 + N/Delta)."""
     return 2.0 * pure_of_search(
-        samples=samples,
-        shift=shift,
-        sensitivity=sensitivity,
-        final_epsilon=final_epsilon,
+        samples=samples, shift=shift, sensitivity=sensitivity, final_epsilon=final_epsilon
     )
 
 
@@ -202,9 +188,7 @@ def coupling_failure(
     """
     sides = [share_counts(test.samples, share) for share in (first, second)]
     ranks = [np.argsort(side.values) for side in sides]
-    ends = [
-        np.cumsum(side.weights[rank]) for side, rank in zip(sides, ranks, strict=True)
-    ]
+    ends = [np.cumsum(side.weights[rank]) for side, rank in zip(sides, ranks, strict=True)]
     heights = [
         (np.log(side.values + test.shift) - np.log(side.failures + test.shift))[rank]
         for side, rank in zip(sides, ranks, strict=True)
@@ -257,10 +241,7 @@ def _coupling_cases(budget: Budget) -> Iterator[Case]:
             shift=float(10.0 ** generator.uniform(-0.5, 1.5)),
         )
         sensitivity = 2.0 * (plan["base_epsilon"] + plan["slack"])
-        failing = [
-            coupling_failure(p, q, test, sensitivity)
-            for p, q in zip(*pair, strict=True)
-        ]
+        failing = [coupling_failure(p, q, test, sensitivity) for p, q in zip(*pair, strict=True)]
         laws = _sides(4, *pair, test)
         seen = float(profile_delta(*laws, plan["final_epsilon"]))
         where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, {test}"

@@ -25,11 +25,7 @@ from jaxsel.families.percentile.claims.single_tests import (
     random_plans,
     share_at,
 )
-from jaxsel.families.percentile.settings import (
-    PercentileTest,
-    algorithm_4,
-    log_potential,
-)
+from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import Case, at_least, at_most
@@ -88,10 +84,7 @@ def _implied_share(test: PercentileTest, beta: float, slack: float, halt: int) -
 def _halting_shares(corrected: bool):
     def cases(budget: Budget) -> Iterator[Case]:
         plain = {"target": 0.05, "final_epsilon": 24.0, "queries": 10}
-        settings = [
-            plain,
-            *(random_plans(budget, 200, "queries", 20) if corrected else []),
-        ]
+        settings = [plain, *(random_plans(budget, 200, "queries", 20) if corrected else [])]
         for setting in settings:
             setting = {"beta": 0.1, "slack": 0.5} | setting
             test = algorithm_4(**setting, corrected=corrected)
@@ -140,26 +133,19 @@ def _late_share(test: PercentileTest, beta: float, slack: float, halt: int) -> f
     return 1.0 - shrunk * (1.0 - test.target) / 2.0
 
 
-def _late_share_printed(
-    test: PercentileTest, beta: float, slack: float, halt: int
-) -> float:
+def _late_share_printed(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
     grown = math.exp(slack) * ((halt + 1.0) / beta) ** test.exponent
     return 1.0 - 1.0 / (1.0 + grown / (2.0 * (1.0 - test.target)))
 
 
 def _late_halts_printed(budget: Budget) -> Iterator[Case]:
     for target in (0.9, 0.95):
-        test = algorithm_4(
-            target=target, slack=0.1, base_epsilon=0.01, final_epsilon=100.0
-        )
+        test = algorithm_4(target=target, slack=0.1, base_epsilon=0.01, final_epsilon=100.0)
         share = _late_share_printed(test, 0.1, 0.1, 2)
         first, counts = algorithm_4_levels(share, test)
         second, _ = algorithm_4_levels(1.0, test)
         law = halting_law(
-            [first, second],
-            test.query_scale,
-            test.threshold_scale,
-            [counts.weights, np.ones(1)],
+            [first, second], test.query_scale, test.threshold_scale, [counts.weights, np.ones(1)]
         )
         where = (
             f"shares {share:.4f} and 1, p*={target}, epsilon_0=0.1, epsilon_1=0.01, "
@@ -183,8 +169,7 @@ def _late_halts(budget: Budget) -> Iterator[Case]:
 def _largest_share(
     *,
     margin: Annotated[
-        float,
-        positive("y = e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*)"),
+        float, positive("y = e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*)")
     ] = 0.03,
 ) -> float:
     """Printed largest share with Phi(p) <= 1/(2 y): 1 - 2 y/(1 + 2 y)."""
@@ -210,16 +195,12 @@ def _halting_query(budget: Budget) -> Iterator[Case]:
 # --- (d): queries far above the threshold (LT-E1) -------------------------------------
 
 
-def _noisy_far_printed(
-    *, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10
-) -> float:
+def _noisy_far_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10) -> float:
     """Printed failure probability of Theorem 4.4(d): beta + delta/(4 T)."""
     return beta + delta / (4.0 * queries)
 
 
-def _noisy_far(
-    *, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10
-) -> float:
+def _noisy_far(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10) -> float:
     """Chance (4 beta^(3/2) - beta^3)/6 + delta/(2 T) that all up to a far query fail."""
     return far_failure(beta=beta) + delta / (2.0 * queries)
 
@@ -354,8 +335,7 @@ STATEMENTS = (
         "statement",
         printed="P[p(tau_R, Q_R) >= ...] <= beta + delta/2 for the query R at which "
         "the algorithm halts.",
-        correct="It must read 'some i < R'. A query with p = 1 is halted at almost "
-        "surely.",
+        correct="It must read 'some i < R'. A query with p = 1 is halted at almost surely.",
         refuted=(
             LT.utility(
                 "LT-Thm4.4(c)-halting-query-printed",

@@ -21,10 +21,7 @@ from jaxsel.families.percentile.claims.single_tests import (
     passing_chance,
     random_plans,
 )
-from jaxsel.families.percentile.settings import (
-    PercentileTest,
-    algorithm_5,
-)
+from jaxsel.families.percentile.settings import PercentileTest, algorithm_5
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import Case, at_least, at_most
@@ -112,20 +109,14 @@ def _small_shift(budget: Budget) -> Iterator[Case]:
 
 def _least_expected(corrected: bool):
     def least(
-        *,
-        slack: Slack = 0.95,
-        base_epsilon: BaseEpsilon = 0.1,
-        final_epsilon: FinalEpsilon = 1.0,
+        *, slack: Slack = 0.95, base_epsilon: BaseEpsilon = 0.1, final_epsilon: FinalEpsilon = 1.0
     ) -> float:
         """Least expected number of samples that reach the found threshold: Delta.
 
         At beta = 0.1, R = 5, delta = 0.001, p* = 1/2.
         """
         return algorithm_5(
-            slack=slack,
-            base_epsilon=base_epsilon,
-            final_epsilon=final_epsilon,
-            corrected=corrected,
+            slack=slack, base_epsilon=base_epsilon, final_epsilon=final_epsilon, corrected=corrected
         ).shift
 
     return least

@@ -6,21 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.families.percentile.claims.parameters import (
-    beta_and_half_delta,
-    beta_itself,
-)
+from jaxsel.families.percentile.claims.parameters import beta_and_half_delta, beta_itself
 from jaxsel.families.percentile.claims.single_tests import always_level
 from jaxsel.families.percentile.laws import share_counts
-from jaxsel.families.percentile.settings import (
-    PercentileTest,
-    algorithm_4,
-    log_potential,
-)
-from jaxsel.families.sparse_vector.halting_law import (
-    halting_law,
-    laplace_difference_tail,
-)
+from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential
+from jaxsel.families.sparse_vector.halting_law import halting_law, laplace_difference_tail
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import Case, at_most
 from jaxsel.language.papers import LT

@@ -45,9 +45,7 @@ def random_plan(generator: np.random.Generator) -> dict[str, Any]:
 # --- Theorem 4.7 (b): quality, and the chance of nothing ------------------------------
 
 
-def _quality(
-    *, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5
-) -> float:
+def _quality(*, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5) -> float:
     """Failure probability beta + delta/R."""
     return beta + delta / thresholds
 
@@ -136,9 +134,7 @@ def _calls(
 
 
 def _calls_printed(
-    *,
-    beta: Beta = 1e-9,
-    constant: Annotated[float, positive("of the O()")] = 1e6,
+    *, beta: Beta = 1e-9, constant: Annotated[float, positive("of the O()")] = 1e6
 ) -> float:
     """Natural logarithm of what Theorem 4.7(c) allows at epsilon_0 = 1.
 
@@ -177,9 +173,7 @@ def _calls_at_full_slack(budget: Budget) -> Iterator[Case]:
             # As printed: gamma = p_1 beta; epsilon_0 = 1 in the number of draws.
             drawn = settings.max_draws / 4.0
             where = f"beta={beta}, constant {constant:g}, epsilon_0=1"
-            yield (
-                _calls_printed(beta=beta, constant=constant), math.log(drawn), where
-            )  # fmt: skip
+            yield (_calls_printed(beta=beta, constant=constant), math.log(drawn), where)
 
 
 STATEMENTS = (

@@ -6,12 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.families.percentile.claims.parameters import (
-    BaseEpsilon,
-    Beta,
-    Delta,
-    FullSlack,
-)
+from jaxsel.families.percentile.claims.parameters import BaseEpsilon, Beta, Delta, FullSlack
 from jaxsel.families.percentile.pipeline_laws import READINGS, Pipeline, pipeline
 from jaxsel.families.thresholds.laws import threshold_pure
 from jaxsel.language.base import Budget, Relation
@@ -100,9 +95,7 @@ def _beta_itselfs(share: float, cases: int):
             early = used + delta / 2.0  # Theorem 4.6(b)
             gave_up = (1.0 + slack / 4.0) * used  # Theorem 3.1(e), gamma = p_1 beta
             missed = 2.0 / 3.0 * used**1.5  # no threshold passes, not even 0
-            where = (
-                f"beta={beta!r} ({share} of it used), {delta=!r}, epsilon_0={slack!r}"
-            )
+            where = f"beta={beta!r} ({share} of it used), {delta=!r}, epsilon_0={slack!r}"
             yield _nothing(beta=beta, delta=delta), early + gave_up + missed, where
 
     return listed

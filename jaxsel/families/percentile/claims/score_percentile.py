@@ -31,9 +31,7 @@ def _percentile_loss(shift: float, count: int, rank) -> float:
     return math.log(second / first)
 
 
-def _percentile_hope(
-    *, epsilon: Annotated[float, positive("of one run")] = 0.2
-) -> float:
+def _percentile_hope(*, epsilon: Annotated[float, positive("of one run")] = 0.2) -> float:
     """3 epsilon, as random stopping has, hoped for with any number of runs."""
     return 3.0 * epsilon
 
@@ -64,9 +62,7 @@ def _percentile_cases(rank: str, bound):
         generator = np.random.default_rng(budget.seed)
         settings = [(0.1, 101), (0.1, 1001), (0.01, 10_001), (0.5, 11), (0.5, 1)]
         for _ in range(min(budget.cases, 100)):
-            settings.append(
-                (float(generator.uniform(0.01, 0.7)), int(generator.integers(1, 400)))
-            )
+            settings.append((float(generator.uniform(0.01, 0.7)), int(generator.integers(1, 400))))
         for shift, count in settings:
             count += rank == "median" and count % 2 == 0
             seen = _percentile_loss(shift, count, rank)

@@ -55,9 +55,7 @@ def passing_chance(levels: np.ndarray, counts: Counts, test: PercentileTest) -> 
     return float(np.sum(counts.weights * passes))
 
 
-def random_plans(
-    budget: Budget, cases: int, name: str, highest: int
-) -> Iterator[dict[str, Any]]:
+def random_plans(budget: Budget, cases: int, name: str, highest: int) -> Iterator[dict[str, Any]]:
     """Random settings of either algorithm.
 
     At most ``cases``; ``name`` ("queries" or "thresholds") is at most ``highest``.

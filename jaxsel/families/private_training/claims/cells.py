@@ -42,9 +42,7 @@ def tally_cases(
         yield probability, float(low[cell]), f"lower limit, {text}"
 
 
-def law_cases(
-    samples: np.ndarray, cdf: Callable, confidence: float, where: str
-) -> Iterator[Case]:
+def law_cases(samples: np.ndarray, cdf: Callable, confidence: float, where: str) -> Iterator[Case]:
     """The samples are as frequent between quantiles of ``cdf`` as it says."""
     reach = 10.0 * (np.abs(samples).max() + 1.0)
     edges = _quantiles(cdf, -reach, reach)

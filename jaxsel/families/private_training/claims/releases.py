@@ -39,10 +39,7 @@ def _audit_cases(budget: Budget) -> Iterator[Case]:
             # K is at least 1 here: something is always released.
             sides.append(seen(found)[found.winner])
         bound = many_run_bound(
-            sides[0],
-            sides[1],
-            delta=DELTA,
-            confidence=1.0 - (1.0 - CONFIDENCE) / len(parts),
+            sides[0], sides[1], delta=DELTA, confidence=1.0 - (1.0 - CONFIDENCE) / len(parts)
         )
         text = f"audited, a person of the {part} part, counts {bound.counts}"
         yield claimed, bound.lower, text

@@ -47,9 +47,7 @@ def _draw_cases(budget: Budget) -> Iterator[Case]:
     most = 9
     counts = np.bincount(np.minimum(found.counts, most), minlength=most + 1)[1:]
     exact = [_count(k=k, mean=MEAN_RUNS) for k in range(1, most)]
-    yield from tally_cases(
-        counts, np.array([*exact, 1.0 - sum(exact)]), confidence, "K from 1"
-    )
+    yield from tally_cases(counts, np.array([*exact, 1.0 - sum(exact)]), confidence, "K from 1")
     size = len(plan().candidates)
     choices = np.bincount(found.candidate, minlength=size)
     uniform = np.full(size, 1.0 / size)
@@ -86,9 +84,7 @@ def _training_cases(budget: Budget) -> Iterator[Case]:
 
             def cdf(x, setting=setting, present=kind == "canary"):
                 rate = setting.batch_size / plan().training_size
-                return sum_cdf(
-                    x, setting.noise_multiplier, rate, setting.steps, present
-                )
+                return sum_cdf(x, setting.noise_multiplier, rate, setting.steps, present)
 
             own = moved[found.candidate == place]
             yield from law_cases(own, cdf, confidence, f"{kind}, {setting}")
@@ -171,10 +167,7 @@ def _independence_cases(budget: Budget) -> Iterator[Case]:
         "training and score noise of a run": (moved[first], score[first]),
         "training noise, next search": (moved[first[1:]], moved[first[:-1]]),
         "score noise, next search": (score[first[1:]], score[first[:-1]]),
-        "training noise of a run and score noise of the next": (
-            moved[second - 1],
-            score[second],
-        ),
+        "training noise of a run and score noise of the next": (moved[second - 1], score[second]),
     }
     for what, (a, b) in pairs.items():
         seen = abs(float(np.corrcoef(a, b)[0, 1]))

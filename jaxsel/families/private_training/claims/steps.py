@@ -30,9 +30,7 @@ def _epsilon(
     from jaxsel.accounting.single_run.events import dp_sgd
 
     base = dp_sgd(
-        noise_multiplier=noise_multiplier,
-        sampling_probability=sampling_probability,
-        steps=steps,
+        noise_multiplier=noise_multiplier, sampling_probability=sampling_probability, steps=steps
     )
     return base.epsilon(delta)
 
@@ -69,9 +67,7 @@ def _epsilon_cases(budget: Budget):
         seen = epsilon_at_delta(law.present, law.absent, delta)
         yield claimed, seen, f"exact law, {noise=}, {rate=:.3g}, {steps=}, {delta=}"
     noise, rate, steps, delta = _SETTINGS[0]
-    claimed = _epsilon(
-        noise_multiplier=noise, sampling_probability=rate, steps=steps, delta=delta
-    )
+    claimed = _epsilon(noise_multiplier=noise, sampling_probability=rate, steps=steps, delta=delta)
     found = many_run_bound(
         _sums(budget, True), _sums(budget, False), delta=delta, confidence=CONFIDENCE
     )
@@ -86,9 +82,7 @@ def _below(
     steps: Annotated[int, _STEPS] = 2,
 ) -> float:
     """P[sum of the noisy sums <= x C] along the gradient of an example that is there."""
-    return float(
-        sum_cdf(np.asarray(x), noise_multiplier, sampling_probability, steps, True)
-    )
+    return float(sum_cdf(np.asarray(x), noise_multiplier, sampling_probability, steps, True))
 
 
 def _sums(budget: Budget, present: bool) -> np.ndarray:
@@ -105,13 +99,9 @@ def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
 
     examples, batch, clip, noise, steps, learning = _TRAINED
     # Searches clip in microbatches; this is the oracle.
-    how = dp_sgd.recipe(
-        examples, batch, clip_norm=clip, noise_multiplier=noise, clipping="plain"
-    )
+    how = dp_sgd.recipe(examples, batch, clip_norm=clip, noise_multiplier=noise, clipping="plain")
     # The sides share no randomness.
-    own = runs.addresses(
-        [seed % 2**64] * trials, range(present * trials, (present + 1) * trials)
-    )
+    own = runs.addresses([seed % 2**64] * trials, range(present * trials, (present + 1) * trials))
     pictures = np.zeros((examples, 1, 1, 2), dtype=np.float32)
     pictures[..., 0] = NOBODY
     labels = np.ones(examples, dtype=np.int32)

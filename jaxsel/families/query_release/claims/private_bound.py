@@ -39,9 +39,7 @@ def _released_bounds(inside: float, cases: int):
                 offset = 2.0 * math.log(inside / delta) / epsilon
                 # s = g + offset + TLap(epsilon/2, delta/2)
                 low = float(truncated_laplace_cdf(-offset, epsilon / 2.0, delta / 2.0))
-                where = (
-                    f"offset 2 log({inside:g}/delta)/epsilon, {epsilon=}, {delta=!r}"
-                )
+                where = f"offset 2 log({inside:g}/delta)/epsilon, {epsilon=}, {delta=!r}"
                 yield _below(epsilon=epsilon, delta=delta), low, where
 
     return listed
@@ -81,8 +79,7 @@ STATEMENTS = (
             CL.utility(
                 "CL-Cor1-printed",
                 "Corollary 1 and its proof",
-                "s = g + 2 log(1/delta)/epsilon + TLap(epsilon/2, delta/2) is never "
-                "below g.",
+                "s = g + 2 log(1/delta)/epsilon + TLap(epsilon/2, delta/2) is never below g.",
                 _below,
                 at_most(_released_bounds(1.0, 0)),
                 correction="The offset is 2 log(2/delta)/epsilon: CL-Cor1.",
@@ -101,8 +98,7 @@ STATEMENTS = (
             CL.utility(
                 "CL-Cor1",
                 "Corollary 1, corrected",
-                "s = g + 2 log(2/delta)/epsilon + TLap(epsilon/2, delta/2) is never "
-                "below g.",
+                "s = g + 2 log(2/delta)/epsilon + TLap(epsilon/2, delta/2) is never below g.",
                 _below,
                 at_most(_released_bounds(2.0, 100), tolerance=1e-14),
             ),

@@ -37,9 +37,7 @@ def _settings(budget: Budget, cases: int) -> Iterator[tuple[int, float, float]]:
     yield 10, 1.0, 0.05
     yield 1, 1.0, 0.5
     for _ in range(min(budget.cases, cases)):
-        queries, epsilon, delta = 10.0 ** generator.uniform(
-            [0.0, -2.0, -6.0], [4.0, 0.0, -0.31]
-        )
+        queries, epsilon, delta = 10.0 ** generator.uniform([0.0, -2.0, -6.0], [4.0, 0.0, -0.31])
         yield int(queries), float(epsilon), float(delta)
 
 
@@ -50,9 +48,7 @@ def _shown(queries: int, epsilon: float, delta: float) -> str:
 # --- Theorem 13, for the Gaussian mechanism -------------------------------------------
 
 
-def _half_error(
-    *, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05
-) -> float:
+def _half_error(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
     """(2/epsilon) sqrt(k log(1.25/delta) log(2 k)), kept with probability 1/2."""
     square = queries * math.log(1.25 / delta) * math.log(2.0 * queries)
     return 2.0 / epsilon * math.sqrt(square)
@@ -70,9 +66,7 @@ def _half_errors(budget: Budget) -> Iterator[Case]:
 # --- Theorem 5 ------------------------------------------------------------------------
 
 
-def _cap(
-    *, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05
-) -> float:
+def _cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
     """(39 sqrt(k log(1/delta) log(2 k)) + 117 log(1/delta))/epsilon."""
     low = -math.log(delta)
     root = math.sqrt(queries * low * math.log(2.0 * queries))
@@ -152,9 +146,7 @@ def _released_weight(settings: QueryRelease) -> tuple[np.ndarray, np.ndarray]:
     return error, density @ factor * (edges[1] - edges[0])
 
 
-def two_query_delta(
-    settings: QueryRelease, epsilon: float, moves: tuple[float, float]
-) -> float:
+def two_query_delta(settings: QueryRelease, epsilon: float, moves: tuple[float, float]) -> float:
     """Exact delta at ``epsilon`` of the answers released to two queries that move so.
 
     Before a correction they have the densities N(y) w(|y|) and N(y - v) w(|y - v|), |.|
@@ -264,9 +256,7 @@ def _corrected_gaussians(budget: Budget) -> Iterator[Case]:
         yield _delta(delta=delta), exact, f"k=1, {epsilon=!r}, {delta=!r}"
 
 
-def _boosted_cap(
-    *, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05
-) -> float:
+def _boosted_cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
     """Cap of Theorem 5's algorithm with the sharp budget and the Gaussian mechanism."""
     return query_release(queries, epsilon, delta, sharp=True).cap
 
@@ -348,8 +338,7 @@ STATEMENTS = (
     CL.privacy(
         "CL-Thm5-privacy",
         "Theorem 5, corrected",
-        "With inner privacy (epsilon/3, delta^2/105) the algorithm is (epsilon, "
-        "delta)-DP.",
+        "With inner privacy (epsilon/3, delta^2/105) the algorithm is (epsilon, delta)-DP.",
         Relation.GENERAL,
         _delta,
         at_most(_single_queries(sharp=False)),

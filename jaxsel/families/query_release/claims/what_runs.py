@@ -104,9 +104,8 @@ def _fall_backs(budget: Budget) -> Iterator[Case]:
         return outcome.corrected, (outcome.corrected & off) | (outcome.error > cap)
 
     counted = simulate_grid(
-        mechanism, grid, trials=trials, seed=budget.seed, statistic=sums(judged),
-        progress=False,
-    ).values  # fmt: skip
+        mechanism, grid, trials=trials, seed=budget.seed, statistic=sums(judged), progress=False
+    ).values
     for cell, (_, params) in enumerate(grid):
         assert mechanism.law is not None
         true = float(mechanism.law(answers, params).probabilities[1])

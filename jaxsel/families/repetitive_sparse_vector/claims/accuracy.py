@@ -20,10 +20,7 @@ from jaxsel.families.repetitive_sparse_vector.claims.cases import (
     problems,
     shown,
 )
-from jaxsel.families.repetitive_sparse_vector.error_laws import (
-    failure_bound,
-    failure_probability,
-)
+from jaxsel.families.repetitive_sparse_vector.error_laws import failure_bound, failure_probability
 from jaxsel.families.repetitive_sparse_vector.settings import (
     RepetitiveSettings,
     allowed_mistakes,
@@ -52,9 +49,7 @@ def _any_queries(corrected: bool) -> Callable[[Budget], Iterator[Case]]:
         generator = np.random.default_rng(budget.seed)
         for case, (wanted, m, beta) in enumerate(problems(budget, 60)):
             for delta in (0.0, 1e-6):
-                settings = repetitive_settings(
-                    wanted, m, beta, delta=delta, corrected=corrected
-                )
+                settings = repetitive_settings(wanted, m, beta, delta=delta, corrected=corrected)
                 where = f"k={wanted}, {m=}, {beta=!r}, {delta=}"
                 bound = failure_bound(settings, wanted, m)
                 yield logs(_beta(beta=beta), bound, f"any queries, {where}")
@@ -131,8 +126,7 @@ def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:
                 before = least[done - last, used - wrong]
                 least[done, used] = min(least[done, used], before + last % 2)
     ends = [
-        int(least[failures - last, mistakes - last // 2])
-        + (1 - unanswered) * (last % 2)
+        int(least[failures - last, mistakes - last // 2]) + (1 - unanswered) * (last % 2)
         for last in range(1, failures + 1)
         if last // 2 <= mistakes
     ]
@@ -253,8 +247,7 @@ STATEMENTS = (
             CL.utility(
                 "CL-Lem4-step-mistakes",
                 "proof of Lemma 4",
-                "At a level of -d/2 or less, a batch of U fails with probability at most "
-                "5/m^3.",
+                "At a level of -d/2 or less, a batch of U fails with probability at most 5/m^3.",
                 _mistake,
                 at_most(_mistake_cases),
             ),

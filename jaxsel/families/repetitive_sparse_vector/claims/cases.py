@@ -11,12 +11,8 @@ from jaxsel.language.base import Budget
 from jaxsel.language.checking import Case
 from jaxsel.language.domains import number, positive, probability, whole
 
-QueryEpsilon = Annotated[
-    float, number("epsilon', of each Test", above=0.0, at_most=100.0)
-]
-Failures = Annotated[
-    int, whole("k', failed batches until it halts", at_least=1, at_most=10**9)
-]
+QueryEpsilon = Annotated[float, number("epsilon', of each Test", above=0.0, at_most=100.0)]
+Failures = Annotated[int, whole("k', failed batches until it halts", at_least=1, at_most=10**9)]
 Gamma = Annotated[float, positive("exponent of the law of p")]
 GammaOrNone = Annotated[
     float, number("exponent of the law of p; inf: p = 1", above=0.0, at_most=math.inf)

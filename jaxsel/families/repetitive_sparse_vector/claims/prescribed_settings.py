@@ -9,12 +9,7 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.families.repetitive_sparse_vector.claims.cases import (
-    Beta,
-    Queries,
-    Wanted,
-    problems,
-)
+from jaxsel.families.repetitive_sparse_vector.claims.cases import Beta, Queries, Wanted, problems
 from jaxsel.families.repetitive_sparse_vector.settings import (
     plan,
     privacy_epsilon,
@@ -27,12 +22,9 @@ from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import CL
 
 Epsilon = Annotated[float, positive("that the settings are made for")]
-SmallEpsilon = Annotated[
-    float, number("that the settings are made for", above=0.0, at_most=1.0)
-]
+SmallEpsilon = Annotated[float, number("that the settings are made for", above=0.0, at_most=1.0)]
 Delta = Annotated[
-    float,
-    number("0: the root is k, else sqrt(k log(1/delta))", at_least=0.0, below=1.0),
+    float, number("0: the root is k, else sqrt(k log(1/delta))", at_least=0.0, below=1.0)
 ]
 Multiple = Annotated[float, positive("of epsilon")]
 Constant = Annotated[float, positive("C")]
@@ -123,16 +115,12 @@ def _margin(
     return 10.0 * size / epsilon
 
 
-def _margins(
-    deltas: tuple[float, ...],
-) -> Callable[[Budget], Iterator[Case]]:
+def _margins(deltas: tuple[float, ...]) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
         for wanted, m, beta in problems(budget, 60):
             for delta in deltas:
                 found = repetitive_settings(wanted, m, beta, 0.5, delta).margin
-                claimed = _margin(
-                    wanted=wanted, queries=m, beta=beta, epsilon=0.5, delta=delta
-                )
+                claimed = _margin(wanted=wanted, queries=m, beta=beta, epsilon=0.5, delta=delta)
                 yield claimed, found, f"k={wanted}, {m=}, {beta=!r}, {delta=!r}"
 
     return cases

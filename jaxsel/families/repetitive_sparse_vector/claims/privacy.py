@@ -104,9 +104,7 @@ def _sharp_cases(budget: Budget) -> Iterator[Case]:
             sides.append(pattern_chance(runs, settings, few))
         loss = math.log(sides[0]) - math.log(sides[1])
         claimed = _attained(
-            query_epsilon=settings.query_epsilon,
-            failures=settings.failures,
-            gamma=settings.gamma,
+            query_epsilon=settings.query_epsilon, failures=settings.failures, gamma=settings.gamma
         )
         yield claimed, loss, f"{shown(settings)}, {count} bottoms at -3, tops at -2"
 

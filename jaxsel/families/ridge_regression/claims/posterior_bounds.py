@@ -12,10 +12,7 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.numerics.quadrature import panels
-from jaxsel.accounting.single_run.closed_forms import (
-    gaussian_delta,
-    gaussian_noise_multiplier,
-)
+from jaxsel.accounting.single_run.closed_forms import gaussian_delta, gaussian_noise_multiplier
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import RidgePair, ridge_pairs
 from jaxsel.families.ridge_regression.settings import LARGEST_RUN_DELTA, calibrate_run
@@ -76,9 +73,7 @@ def _noise_printed_cases(budget: Budget) -> Iterator[Case]:
 
 def _noise(
     *,
-    epsilon: Annotated[
-        float, number("of that release", at_least=1e-9, at_most=1e6)
-    ] = 1.0,
+    epsilon: Annotated[float, number("of that release", at_least=1e-9, at_most=1e6)] = 1.0,
     delta: Annotated[float, probability("of that release")] = 1e-6,
 ) -> float:
     """Noise multiplier of an (epsilon, delta)-DP Gaussian release."""
@@ -94,18 +89,13 @@ def _noise_cases(budget: Budget) -> Iterator[Case]:
         shift = 1.0 / _noise(epsilon=epsilon, delta=delta)
         point = epsilon / shift - 0.5 * shift
         z, weights = panels([point, point + 30.0], 0.5)
-        excess = np.exp(-0.5 * z**2) - math.exp(epsilon) * np.exp(
-            -0.5 * (z + shift) ** 2
-        )
+        excess = np.exp(-0.5 * z**2) - math.exp(epsilon) * np.exp(-0.5 * (z + shift) ** 2)
         seen = float(weights @ excess) / math.sqrt(2.0 * math.pi)
         yield 1.0, seen / delta, f"epsilon={epsilon!r}, delta={delta!r}"
 
 
 def _eigenvalue(
-    *,
-    records: Annotated[
-        int, whole("of the data set; it does not matter", at_least=1)
-    ] = 10,
+    *, records: Annotated[int, whole("of the data set; it does not matter", at_least=1)] = 10
 ) -> float:
     """1: how far one record moves the least eigenvalue of X'X."""
     del records
@@ -123,8 +113,7 @@ def _norm(
     *,
     regularisation: Regularisation = 1.0,
     eigenvalue: Annotated[
-        float,
-        number("e, the least of X'X on either side of the record", at_least=0.0),
+        float, number("e, the least of X'X on either side of the record", at_least=0.0)
     ] = 3.0,
 ) -> float:
     """How far one record moves log(1 + |theta|): log(1 + 1/(lambda + max(e - 1, 0)))."""
@@ -206,8 +195,7 @@ STATEMENTS = (
         at_most(_noise_printed_cases),
         holds=False,
         erratum="E-OPS-1",
-        correction="At epsilon = 2 delta is exceeded already; calibrate exactly: "
-        "OPS-noise.",
+        correction="At epsilon = 2 delta is exceeded already; calibrate exactly: OPS-noise.",
     ),
     KRW.privacy(
         "OPS-eigenvalue",

@@ -78,11 +78,7 @@ def _sample_printed(
     ] = 1e-4,
     shift: Annotated[
         float,
-        number(
-            "u, at most sqrt(precision leverage) times 1 + |theta|",
-            above=0.0,
-            at_most=1e100,
-        ),
+        number("u, at most sqrt(precision leverage) times 1 + |theta|", above=0.0, at_most=1e100),
     ] = 0.25,
 ) -> float:
     """Epsilon of a posterior sample as printed, log(2/delta) for a squared tail.
@@ -90,9 +86,7 @@ def _sample_printed(
     sqrt(log(2/delta)) u + u^2/(2 (1 + mu)) + (1 + log(2/delta)) mu/2.
     """
     mu, u, log_term = leverage, shift, math.log(2.0 / delta)
-    return (
-        u * math.sqrt(log_term) + 0.5 * u**2 / (1.0 + mu) + 0.5 * (1.0 + log_term) * mu
-    )
+    return u * math.sqrt(log_term) + 0.5 * u**2 / (1.0 + mu) + 0.5 * (1.0 + log_term) * mu
 
 
 def _sample_printed_cases(budget: Budget) -> Iterator[Case]:
@@ -155,17 +149,11 @@ def _balanced_cases(budget: Budget) -> Iterator[Case]:
         delta = float(10.0 ** generator.uniform(-8.0, -1.0))
         least = 0.5 * ridge.tail_of(delta) ** 2 / epsilon
         if pair.regularisation > least:  # else no precision is private
-            precision = balanced_precision(
-                pair.regularisation, pair.records, epsilon, delta
-            )
+            precision = balanced_precision(pair.regularisation, pair.records, epsilon, delta)
             own = math.sqrt(precision * pair.leverage) * pair.residual
             seen = float(ridge.posterior_delta(epsilon, pair.leverage, own).max())
             claimed = _balanced(epsilon=epsilon, delta=delta)
-            yield (
-                1.0,
-                seen / claimed,
-                f"epsilon={epsilon!r}, delta={delta!r}, {pair.where}",
-            )
+            yield (1.0, seen / claimed, f"epsilon={epsilon!r}, delta={delta!r}, {pair.where}")
 
 
 STATEMENTS = (

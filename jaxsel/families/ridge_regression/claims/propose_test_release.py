@@ -31,8 +31,7 @@ def _general(
     test_epsilon: Annotated[float, number("of the test", at_least=0.0)] = 0.5,
     test_delta: Annotated[float, number("with it", at_least=0.0, below=1.0)] = 1e-2,
     failure: Annotated[
-        float,
-        number("largest probability that other data pass", at_least=0.0, at_most=1.0),
+        float, number("largest probability that other data pass", at_least=0.0, at_most=1.0)
     ] = 1e-2,
 ) -> float:
     """delta + test_delta + failure, at epsilon + test_epsilon."""
@@ -47,9 +46,7 @@ def _excess(first: np.ndarray, second: np.ndarray, epsilon: float) -> float:
 
 def _two_way(laws_: np.ndarray, epsilon: float) -> float:
     """Larger hockey-stick divergence of the two rows."""
-    return max(
-        _excess(laws_[0], laws_[1], epsilon), _excess(laws_[1], laws_[0], epsilon)
-    )
+    return max(_excess(laws_[0], laws_[1], epsilon), _excess(laws_[1], laws_[0], epsilon))
 
 
 def _general_cases(budget: Budget) -> Iterator[Case]:
@@ -67,13 +64,14 @@ def _general_cases(budget: Budget) -> Iterator[Case]:
         # A data set that should pass certifies both directions of the pair.
         delta = _two_way(runs, epsilon) if any(good) else 0.0
         tests = np.stack([passing, 1.0 - passing], axis=1)
-        outputs = np.concatenate(
-            [passing[:, None] * runs, 1.0 - passing[:, None]], axis=1
-        )
+        outputs = np.concatenate([passing[:, None] * runs, 1.0 - passing[:, None]], axis=1)
         claimed = _general(
-            epsilon=epsilon, delta=delta, test_epsilon=extra,
-            test_delta=_two_way(tests, extra), failure=failure,
-        )  # fmt: skip
+            epsilon=epsilon,
+            delta=delta,
+            test_epsilon=extra,
+            test_delta=_two_way(tests, extra),
+            failure=failure,
+        )
         where = f"case {case} of seed {budget.seed}, should pass: {good}"
         yield claimed, _two_way(outputs, epsilon + extra), where
 

@@ -99,8 +99,7 @@ def ridge_pairs(budget: Budget) -> Iterator[RidgePair]:
             gram = features[:-1].T @ features[:-1]
             features[-1] = np.linalg.eigh(gram)[1][:, 0]
             solution = np.linalg.solve(
-                gram + regularisation * np.eye(dimension),
-                features[:-1].T @ targets[:-1],
+                gram + regularisation * np.eye(dimension), features[:-1].T @ targets[:-1]
             )
             targets[-1] = -1.0 if features[-1] @ solution > 0.0 else 1.0
         where = f"random pair {number} of seed {budget.seed}"
@@ -132,9 +131,7 @@ def run_delta_exact(
       The larger hockey-stick divergence of the two directions.
     """
     squares = np.array([square, square + x * x])
-    norms = np.log1p(
-        np.abs(np.array([cross, cross + x * y]) / (squares + regularisation))
-    )
+    norms = np.log1p(np.abs(np.array([cross, cross + x * y]) / (squares + regularisation)))
     leverage = x * x / (square + regularisation)
     residual = abs(y - x * cross / (square + regularisation))
     scale, margin = run.noise_multiplier, run.margin

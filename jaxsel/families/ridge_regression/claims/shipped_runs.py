@@ -15,11 +15,7 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import run_delta_exact
-from jaxsel.families.ridge_regression.settings import (
-    calibrate_run,
-    run_epsilon,
-    run_profile,
-)
+from jaxsel.families.ridge_regression.settings import calibrate_run, run_epsilon, run_profile
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned, tuned_guarantee
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import CONFIDENCE, Case, at_most
@@ -64,9 +60,7 @@ def _line_records(budget: Budget) -> Iterator[_Records]:
     yield _Records(1, 0.0, 0.0, (1.0, 1.0), 1000.0)
     yield _Records(1, 0.0, 0.0, (1.0, 1.0), 50.0)
     for count in (10, 1000):
-        yield _Records(
-            count, math.sqrt(50.0 / max(50.0, count)), 1.0, (1.0, -1.0), 50.0
-        )
+        yield _Records(count, math.sqrt(50.0 / max(50.0, count)), 1.0, (1.0, -1.0), 50.0)
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 30)):
         x, y = (float(each) for each in generator.uniform(-1.0, 1.0, 2))
@@ -105,13 +99,9 @@ def _untested_cases(name: str):
                     "regularisation": records.regularisation,
                     "records": records.count + 1,
                 }
-                sides = [
-                    _release(mechanism, records.data(more), params)
-                    for more in (False, True)
-                ]
+                sides = [_release(mechanism, records.data(more), params) for more in (False, True)]
                 seen = max(
-                    _excess(sides[0], sides[1], epsilon),
-                    _excess(sides[1], sides[0], epsilon),
+                    _excess(sides[0], sides[1], epsilon), _excess(sides[1], sides[0], epsilon)
                 )
                 claimed = _delta(epsilon=epsilon, delta=delta)
                 yield 1.0, seen / claimed, f"{epsilon=:g}, {delta=:g}, {records}"
@@ -137,10 +127,13 @@ def _frequencies(name: str, budget: Budget) -> Iterator[Case]:
     sides = (pair.data, pair.neighbour)
     counts = np.asarray(
         simulate_grid(
-            built.mechanism, [(side, pair.params) for side in sides], trials=trials,
-            seed=budget.seed, progress=False,
+            built.mechanism,
+            [(side, pair.params) for side in sides],
+            trials=trials,
+            seed=budget.seed,
+            progress=False,
         ).values
-    )  # fmt: skip
+    )
     limits = clopper_pearson(counts, trials, 1.0 - (1.0 - CONFIDENCE) / counts.size)
     assert built.mechanism.law is not None
     for side, data in enumerate(sides):
@@ -211,9 +204,7 @@ def _split_cases(epsilon: float, delta: float) -> Iterator[Case]:
         left = stated - (0.5 * shift**2 + shift * tails)
         tested = gaussian_delta(left, run.noise_multiplier / math.sqrt(2.0))
         least = float(np.min(sampled + tested)) + failing
-        where = (
-            f"calibrated to ({epsilon:g}, {delta:g}), {stated:g} stated at {larger:g}"
-        )
+        where = f"calibrated to ({epsilon:g}, {delta:g}), {stated:g} stated at {larger:g}"
         yield 1.0, least / larger, f"the parts of delta, {where}"
 
 
@@ -268,11 +259,7 @@ def _validation_cases(budget: Budget, epsilon: float, delta: float) -> Iterator[
         first, second, _ = stream.make_key(budget.seed)
         trials = max(2, min(budget.trials, 20_000))
         squares, crosses = jax.jit(
-            jax.vmap(
-                lambda lane: posterior._noisy_moments(
-                    stream.Key(first, second, lane), fewer
-                )
-            )
+            jax.vmap(lambda lane: posterior._noisy_moments(stream.Key(first, second, lane), fewer))
         )(jnp.arange(trials, dtype=jnp.uint32))
     square, cross = more["square"] - fewer["square"], more["cross"] - fewer["cross"]
     distance = math.sqrt(float(np.sum(square**2) + 2.0 * np.sum(cross**2)))
@@ -295,9 +282,7 @@ def _tuned_cases(budget: Budget) -> Iterator[Case]:
             law = laws.geometric(1.0 / _MEAN)
             tuned = calibrate_tuned(epsilon, delta, law, theorem)
             found = tuned_guarantee(tuned.run, theorem, law, delta)
-            where = (
-                f"{theorem} at ({epsilon:g}, {delta:g}), K geometric, mean {_MEAN:g}"
-            )
+            where = f"{theorem} at ({epsilon:g}, {delta:g}), K geometric, mean {_MEAN:g}"
             yield epsilon, found.epsilon, f"epsilon by {where}"
             yield 1.0, found.delta / delta, f"delta by {where}"
 

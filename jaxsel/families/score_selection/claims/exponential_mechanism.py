@@ -21,10 +21,7 @@ from jaxsel.families.score_selection.claims.parameters import (
     failure_given_candidates,
     pure,
 )
-from jaxsel.families.score_selection.classical_laws import (
-    exponential_law,
-    exponential_loss,
-)
+from jaxsel.families.score_selection.classical_laws import exponential_law, exponential_loss
 from jaxsel.families.score_selection.settings import (
     exponential_selection,
     generalised_selection,
@@ -179,8 +176,7 @@ STATEMENTS = (
                 Relation.GENERAL,
                 pure,
                 at_most(_index_losses(1.0)),
-                correction="It is 3 epsilon-DP; add noise Lap(3 s/epsilon): "
-                "LT-Thm5.2-epsilon.",
+                correction="It is 3 epsilon-DP; add noise Lap(3 s/epsilon): LT-Thm5.2-epsilon.",
             ),
             "LT-Thm5.2-smooth-printed",
         ),
@@ -196,8 +192,7 @@ STATEMENTS = (
             LT.privacy(
                 "LT-Thm5.2-epsilon",
                 "proof of Theorem 5.2, corrected",
-                "Random stopping over scores with noise Lap(3 s/epsilon) is "
-                "epsilon-DP.",
+                "Random stopping over scores with noise Lap(3 s/epsilon) is epsilon-DP.",
                 Relation.GENERAL,
                 pure,
                 at_most(_index_losses(1.0 / 3.0)),

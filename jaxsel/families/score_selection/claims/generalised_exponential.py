@@ -51,9 +51,7 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
 def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
     for case in neighbours(budget, equal=False, limit=300):
         laws = (
-            generalised_exponential_law(
-                scores, case.sensitivities, case.epsilon, case.beta
-            )
+            generalised_exponential_law(scores, case.sensitivities, case.epsilon, case.beta)
             for scores in (case.first, case.second)
         )
         yield pure(epsilon=case.epsilon), exact_epsilon(*laws), case.where
@@ -100,9 +98,7 @@ def _utility_cases(sharp: bool):
             if sharp:
                 claimed = failure(beta=case.beta)
             else:
-                claimed = failure_given_candidates(
-                    beta=case.beta, candidates=case.scores.size
-                )
+                claimed = failure_given_candidates(beta=case.beta, candidates=case.scores.size)
             yield claimed, seen, case.where
 
     return cases

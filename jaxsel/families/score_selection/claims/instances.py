@@ -54,9 +54,13 @@ def neighbours(
     count, beta = 50, 0.01
     first = np.arange(count) == 0
     yield Instance(
-        np.where(first, 1.0, 0.0), np.where(first, 0.0, 1.0), np.ones(count),
-        1.0, beta, f"K={count}, beta={beta}: one candidate falls, all others rise",
-    )  # fmt: skip
+        np.where(first, 1.0, 0.0),
+        np.where(first, 0.0, 1.0),
+        np.ones(count),
+        1.0,
+        beta,
+        f"K={count}, beta={beta}: one candidate falls, all others rise",
+    )
     generator = np.random.default_rng(budget.seed)
     for number in range(min(budget.cases, limit)):
         count = int(generator.integers(2, 16))

@@ -30,10 +30,7 @@ from jaxsel.families.score_selection.claims.parameters import (
     failure,
 )
 from jaxsel.families.score_selection.classical_laws import margin_law, margin_needed
-from jaxsel.families.score_selection.settings import (
-    margin_selection,
-    margin_selection_needed,
-)
+from jaxsel.families.score_selection.settings import margin_selection, margin_selection_needed
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most, equal
@@ -71,9 +68,7 @@ def _quadrature_delta(epsilon: float, delta: float) -> float:
     nodes, step = panels([-end, 0.0, 1.0 - end, 1.0, end], 0.5 / epsilon)
     nodes, step = nodes[nodes < end], step[nodes < end]
     first = np.exp(-epsilon * np.abs(nodes))
-    second = np.where(
-        np.abs(nodes - 1.0) < end, np.exp(-epsilon * np.abs(nodes - 1)), 0
-    )
+    second = np.where(np.abs(nodes - 1.0) < end, np.exp(-epsilon * np.abs(nodes - 1)), 0)
     scale = epsilon / (2.0 * (1.0 - delta))
     excess = np.maximum(first - math.exp(epsilon) * second * (1.0 + 1e-13), 0.0)
     return float(scale * np.sum(step * excess))
@@ -100,9 +95,7 @@ def _exact_deltas(budget: Budget) -> Iterator[Case]:
 # --- What it adds up to over many draws -----------------------------------------------
 
 
-def _down_half(
-    gamma: float, base_epsilon: float, truncation: float
-) -> tuple[float, float]:
+def _down_half(gamma: float, base_epsilon: float, truncation: float) -> tuple[float, float]:
     """Chance that the best of Geom(gamma) draws is of the lower, and upper, half.
 
     Half of the candidates score -1 and half +1, with truncated Laplace noise on top.
@@ -205,9 +198,7 @@ def _classical_utility_cases(budget: Budget) -> Iterator[Case]:
 
 def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
-    cases = [
-        (np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1.0, 1e-3, "a lead of 1 lost")
-    ]
+    cases = [(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1.0, 1e-3, "a lead of 1 lost")]
     for case in range(budget.cases):
         count = int(generator.integers(2, 8))
         epsilon = float(generator.uniform(0.05, 3.0))
@@ -217,9 +208,7 @@ def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
         where = f"random pair {case}: K={count}, {epsilon=!r}, {delta=!r}"
         cases.append((scores, moved, epsilon, delta, where))
     for scores, moved, epsilon, delta, where in cases:
-        first, second = (
-            margin_law(side, 1.0, epsilon, delta) for side in (scores, moved)
-        )
+        first, second = (margin_law(side, 1.0, epsilon, delta) for side in (scores, moved))
         seen = float(profile_delta(first, second, epsilon))
         yield 1.0, seen / approximate_small(delta=delta), f"share of delta, {where}"
 

@@ -56,9 +56,7 @@ def _cluster_cases(budget: Budget) -> Iterator[Case]:
             if number == 0:
                 centres[:2] = points[0], other[0]
             noise = clustering_noise(count, dimension, 1.0, iterations=_ITERATIONS)
-            statistics = [
-                analyses.cluster_statistics(x, centres) for x in (points, other)
-            ]
+            statistics = [analyses.cluster_statistics(x, centres) for x in (points, other)]
             losses = [analyses.clustering_loss(x, centres) for x in (points, other)]
             spent = _ITERATIONS * _moved(*statistics) / noise.analysis
             spent += _moved(*losses) / noise.score
@@ -67,9 +65,7 @@ def _cluster_cases(budget: Budget) -> Iterator[Case]:
         noise = clustering_noise(1, 2, 1.0, iterations=_ITERATIONS)
         corner, opposite = np.ones((1, 2)), -np.ones((1, 2))
         far = np.concatenate([corner, opposite])
-        first, second = (
-            analyses.cluster_statistics(x, far) for x in (corner, opposite)
-        )
+        first, second = (analyses.cluster_statistics(x, far) for x in (corner, opposite))
         near = [float(analyses.clustering_loss(x, corner)) for x in (corner, opposite)]
         spent = _ITERATIONS * _moved(first, second) / noise.analysis
         spent += _moved(*near) / noise.score
@@ -119,16 +115,11 @@ def _choice_cases(budget: Budget) -> Iterator[Case]:
             rare = 0.5 / (1.0 + np.exp(epsilon))
             laws = [pairs.three_outcome(epsilon, rare, 1e-7)] * sizes
         # A run takes a random size; all sizes' scores in one order.
-        order = np.concatenate([np.arange(4 if number % 2 else 3)] * sizes).argsort(
-            kind="stable"
-        )
+        order = np.concatenate([np.arange(4 if number % 2 else 3)] * sizes).argsort(kind="stable")
         first, second = (
-            np.concatenate([law[side] for law in laws])[order] / sizes
-            for side in (0, 1)
+            np.concatenate([law[side] for law in laws])[order] / sizes for side in (0, 1)
         )
-        seen = exact_epsilon(
-            stopping_law(first, 1.0 / runs), stopping_law(second, 1.0 / runs)
-        )
+        seen = exact_epsilon(stopping_law(first, 1.0 / runs), stopping_law(second, 1.0 / runs))
         where = f"case {number}: K={sizes}, {runs} runs on average, {epsilon=!r}"
         yield _choice(run_epsilon=epsilon), seen, where
 
@@ -145,10 +136,7 @@ def _failure(
 def _failure_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 60)):
-        sizes, beta = (
-            int(generator.integers(1, 60)),
-            float(generator.uniform(0.01, 0.9)),
-        )
+        sizes, beta = (int(generator.integers(1, 60)), float(generator.uniform(0.01, 0.9)))
         runs = runs_for(sizes, beta)
         # The best size alone is above its median, half of the time.
         law = np.array([0.5 / sizes, 1.0 - 0.5 / sizes])

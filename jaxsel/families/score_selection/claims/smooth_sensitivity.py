@@ -16,10 +16,7 @@ from jaxsel.families.score_selection.candidate_laws import (
     released_delta,
     released_epsilon,
 )
-from jaxsel.families.score_selection.claims.instances import (
-    chance_of_loss,
-    selection_law,
-)
+from jaxsel.families.score_selection.claims.instances import chance_of_loss, selection_law
 from jaxsel.families.score_selection.claims.parameters import (
     approximate,
     failure_given_candidates,
@@ -69,10 +66,7 @@ def _by_definition(high: int, size: int, eta: float) -> dict[tuple[int, ...], fl
     moved = np.abs(medians[:, None] - medians)
     local = np.where(distance <= 1, moved, 0.0).max(axis=1)
     smooth = (np.exp(-eta * distance) * local).max(axis=1)
-    return {
-        tuple(row): value
-        for row, value in zip(lists.tolist(), smooth.tolist(), strict=True)
-    }
+    return {tuple(row): value for row, value in zip(lists.tolist(), smooth.tolist(), strict=True)}
 
 
 def _smooth_cases(budget: Budget) -> Iterator[Case]:
@@ -193,8 +187,7 @@ def _tables(budget: Budget) -> Iterator[Selections]:
     for number in range(min(budget.cases, 4)):
         count, size, high = 3, int(generator.integers(20, 200)), 20
         epsilon, delta, beta = 2.0, 0.05, 0.3
-        table = generator.binomial(high, generator.uniform(0.2, 0.8, (count, 1)),
-                                   (count, size))  # fmt: skip
+        table = generator.binomial(high, generator.uniform(0.2, 0.8, (count, 1)), (count, size))
         other = table.copy()
         other[:, 0] = generator.choice([0, high], count)
         eta = smooth_selection_smoothness(count, epsilon, delta, beta)
@@ -214,9 +207,7 @@ def _tables(budget: Budget) -> Iterator[Selections]:
 def _privacy_cases(budget: Budget) -> Iterator[Case]:
     found = itertools.chain(_opposed(), _extremes(budget), _tables(budget))
     for epsilon, delta, first, second, where in found:
-        seen = released_epsilon(
-            first.candidates, second.candidates, geometric(first.gamma), delta
-        )
+        seen = released_epsilon(first.candidates, second.candidates, geometric(first.gamma), delta)
         yield pure(epsilon=epsilon), seen, f"{where}, {epsilon=!r}, {delta=!r}"
 
 
@@ -230,9 +221,7 @@ def _utility_cases(budget: Budget) -> Iterator[Case]:
         loss = smooth_selection_loss(np.zeros(count), bounds, epsilon, beta)
         scores = -1.2 * loss * generator.choice([0.0, 1.0, 2.0], count)
         law = selection_law(smooth_selection(scores, bounds, epsilon, beta))
-        seen = chance_of_loss(
-            scores, law, smooth_selection_loss(scores, bounds, epsilon, beta)
-        )
+        seen = chance_of_loss(scores, law, smooth_selection_loss(scores, bounds, epsilon, beta))
         where = f"instance {number}: K={count}, {epsilon=!r}, {beta=!r}"
         yield failure_given_candidates(beta=beta, candidates=count), seen, where
 

@@ -25,8 +25,7 @@ _LIMIT = 80
 
 
 RunEpsilon = Annotated[
-    float,
-    positive("of one run: epsilon_2 (validation set) or epsilon_1 (training set)"),
+    float, positive("of one run: epsilon_2 (validation set) or epsilon_1 (training set)")
 ]
 
 
@@ -95,8 +94,7 @@ def _training_cases(law: Repetitions, factor: float):
     def cases(budget: Budget) -> Iterator[Case]:
         for case in _pure_learners(budget):
             first, second = (
-                validation_runs(models, case.scores, 1.0)
-                for models in (case.first, case.second)
+                validation_runs(models, case.scores, 1.0) for models in (case.first, case.second)
             )
             seen = largest_loss(first, second, law)
             where = f"training set, epsilon_1={case.epsilon!r}, {case.where}"
@@ -114,8 +112,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         delta = max(float(profile_delta(a, b, epsilon)) for a, b in pairs)
         scores = generator.uniform(0.0, 5.0, (learners, models))
         first, second = (
-            validation_runs(np.array(side), scores, 1.0)
-            for side in zip(*pairs, strict=True)
+            validation_runs(np.array(side), scores, 1.0) for side in zip(*pairs, strict=True)
         )
         seen = released_delta(first, second, point_mass(1), epsilon)
         where = f"instance {case}: {learners} learners of {models} models"

@@ -67,17 +67,11 @@ def _claim_1_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 300)):
         epsilon = float(10.0 ** generator.uniform(-3.0, math.log10(0.3)))
-        order = 1.0 + (1.0 / (3.0 * epsilon) - 1.0) * float(
-            generator.uniform(0.01, 1.0)
-        )
+        order = 1.0 + (1.0 / (3.0 * epsilon) - 1.0) * float(generator.uniform(0.01, 1.0))
         p, q = random_sequence(generator, epsilon, one_sided=True)
         # By its definition: the place of the first 1, or that there was none.
-        first = np.append(
-            np.append(1.0, np.cumprod(1.0 - p))[:-1] * p, np.prod(1.0 - p)
-        )
-        other = np.append(
-            np.append(1.0, np.cumprod(1.0 - q))[:-1] * q, np.prod(1.0 - q)
-        )
+        first = np.append(np.append(1.0, np.cumprod(1.0 - p))[:-1] * p, np.prod(1.0 - p))
+        other = np.append(np.append(1.0, np.cumprod(1.0 - q))[:-1] * q, np.prod(1.0 - q))
         with np.errstate(divide="ignore"):
             moment = order * np.log(first) + (1.0 - order) * np.log(other)
         exact = float(np.sum(np.exp(moment)))

@@ -18,9 +18,7 @@ def small_orders(epsilon: float, generator: np.random.Generator) -> list[float]:
 def check_small_order(order: float, epsilon: float) -> None:
     """Raises InputError unless order * epsilon <= 1/3."""
     if order * epsilon > (1.0 + 1e-12) / 3.0:
-        raise InputError(
-            f"order * epsilon is {order * epsilon:g}; it must be at most 1/3"
-        )
+        raise InputError(f"order * epsilon is {order * epsilon:g}; it must be at most 1/3")
 
 
 def random_sequence(

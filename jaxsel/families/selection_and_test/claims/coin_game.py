@@ -13,16 +13,8 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.families.selection_and_test.claims.coin_cases import (
-    random_game,
-    random_sequence,
-    shown,
-)
-from jaxsel.families.selection_and_test.claims.parameters import (
-    Closeness,
-    Ones,
-    Order,
-)
+from jaxsel.families.selection_and_test.claims.coin_cases import random_game, random_sequence, shown
+from jaxsel.families.selection_and_test.claims.parameters import Closeness, Ones, Order
 from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
     coin_renyi,
@@ -74,9 +66,7 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, largest_loss(p, q), f"{epsilon=!r}, {shown(p, q)}"
 
 
-def _reverse(
-    *, bias: Bias = 0.01, epsilon: Closeness = 0.5, coins: Coins = 1000
-) -> float:
+def _reverse(*, bias: Bias = 0.01, epsilon: Closeness = 0.5, coins: Coins = 1000) -> float:
     """n log((1 - p e^-epsilon)/(1 - p)): D_inf(Q || P) is at least that."""
     if bias > special.expit(epsilon):
         raise InputError(f"bias is {bias:g}; it must be in (0, 1/(1 + e^-epsilon)]")
@@ -123,9 +113,7 @@ def _first_cases(
 # --- Lemma 2 (CL-E5) ------------------------------------------------------------------
 
 
-def _coin_bound(
-    *, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Ones = 1
-) -> float:
+def _coin_bound(*, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Ones = 1) -> float:
     """Bound 3 k a epsilon^2 of Lemma 2 on the Renyi divergence of the coin game."""
     return 3.0 * calls * order * epsilon**2
 
@@ -160,9 +148,7 @@ def _kept_promise(budget: Budget) -> Iterator[Case]:
         yield claimed, exact, f"a sequence of pairs, {where}"
 
 
-def _exact_rate(
-    *, order: Order = 2.0, epsilon: Closeness = 0.5, calls: Ones = 1
-) -> float:
+def _exact_rate(*, order: Order = 2.0, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
     """k (a epsilon - log(1 + e^epsilon - e^((1-a) epsilon)))/(a - 1)."""
     return calls * float(favoured_rate(order, epsilon))
 
@@ -197,9 +183,7 @@ def _exact_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, exact, f"{order=!r}, {epsilon=!r}, {shown(p, q)}"
 
 
-def _printed_rate(
-    *, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Ones = 1
-) -> float:
+def _printed_rate(*, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Ones = 1) -> float:
     """3 k a epsilon^2 of Lemma 2."""
     return _coin_bound(order=order, epsilon=epsilon, calls=calls)
 
@@ -263,8 +247,7 @@ STATEMENTS = (
         "CL-E5",
         "Algorithm 4",
         "statement",
-        printed="Promised that 0 <= q <= p <= e^epsilon q and 1 - p <= e^epsilon (1 - "
-        "q).",
+        printed="Promised that 0 <= q <= p <= e^epsilon q and 1 - p <= e^epsilon (1 - q).",
         correct="The last part is vacuous, and without another Lemma 2 is false: p = 1, "
         "q = e^-epsilon has divergence epsilon at every order. Keep the promise of "
         "Algorithm 2, 1 - q <= e^epsilon (1 - p).",

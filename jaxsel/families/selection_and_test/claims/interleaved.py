@@ -7,11 +7,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
-from jaxsel.families.selection_and_test.claims.parameters import (
-    MOST_COUNT,
-    Epsilon,
-    Gamma,
-)
+from jaxsel.families.selection_and_test.claims.parameters import MOST_COUNT, Epsilon, Gamma
 from jaxsel.families.selection_and_test.laws import (
     RowOfTests,
     SelectionCall,
@@ -27,23 +23,13 @@ _PLACE = "remark after Theorem 2"
 Step = SelectionCall | RowOfTests
 Selections = Annotated[
     int,
-    whole(
-        "c1; for CL-interleaved-sharp those that released a run",
-        at_least=0,
-        at_most=MOST_COUNT,
-    ),
+    whole("c1; for CL-interleaved-sharp those that released a run", at_least=0, at_most=MOST_COUNT),
 ]
-Tops = Annotated[
-    int, whole("c2, how many Tests answered top", at_least=0, at_most=MOST_COUNT)
-]
+Tops = Annotated[int, whole("c2, how many Tests answered top", at_least=0, at_most=MOST_COUNT)]
 
 
 def _interleaved(
-    *,
-    epsilon: Epsilon = 0.5,
-    gamma: Gamma = 1.0,
-    selections: Selections = 2,
-    tops: Tops = 2,
+    *, epsilon: Epsilon = 0.5, gamma: Gamma = 1.0, selections: Selections = 2, tops: Tops = 2
 ) -> float:
     """(2 c1 + 2 c2 + gamma) epsilon."""
     return interaction_epsilon(epsilon, gamma, selections, tops)
@@ -98,8 +84,7 @@ def _runs(budget: Budget):
         limit = None if case % 2 else int(generator.integers(1, 4))
         first, second, kinds = _program(generator, epsilon)
         laws = [
-            transcript_law(side, gamma, limit=limit, choose=_by_parity)
-            for side in (first, second)
+            transcript_law(side, gamma, limit=limit, choose=_by_parity) for side in (first, second)
         ]
         outcomes = laws[0].outcomes
         is_selection = np.array(kinds)
@@ -109,8 +94,7 @@ def _runs(budget: Budget):
         loss = _losses(*laws)
         shown = ["selection" if kind else "tests" for kind in kinds]
         where = (
-            f"calls {shown}, {limit=}, {epsilon=!r}, {gamma=:g}, case {case} of seed "
-            f"{budget.seed}"
+            f"calls {shown}, {limit=}, {epsilon=!r}, {gamma=:g}, case {case} of seed {budget.seed}"
         )
         yield epsilon, gamma, loss, released, tops, sum(kinds), where
 
@@ -127,9 +111,7 @@ def _charged_cases(budget: Budget) -> Iterator[Case]:
     for epsilon, gamma, loss, released, tops, _, where in _runs(budget):
         for charge in np.unique(released + tops):
             worst = float(loss[released + tops == charge].max())
-            claimed = _interleaved(
-                epsilon=epsilon, gamma=gamma, selections=int(charge), tops=0
-            )
+            claimed = _interleaved(epsilon=epsilon, gamma=gamma, selections=int(charge), tops=0)
             yield claimed, worst, f"transcripts with {charge} charged calls, {where}"
 
 

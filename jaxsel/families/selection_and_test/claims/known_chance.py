@@ -18,11 +18,7 @@ from jaxsel.families.selection_and_test.claims.coin_cases import (
     shown,
     small_orders,
 )
-from jaxsel.families.selection_and_test.claims.parameters import (
-    Closeness,
-    Order,
-    Tops,
-)
+from jaxsel.families.selection_and_test.claims.parameters import Closeness, Order, Tops
 from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
     coin_renyi,
@@ -48,9 +44,7 @@ def _least_bottom(*, epsilon: Closeness = 0.01, passing: Passing = 1.0) -> float
     return math.exp(-2.0 * epsilon) * (1.0 - passing * math.exp(-epsilon))
 
 
-def _least_bottoms(
-    passings: Iterable[float],
-) -> Callable[[Budget], Iterator[Case]]:
+def _least_bottoms(passings: Iterable[float]) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
         generator = np.random.default_rng(budget.seed)
         for passing in passings:
@@ -72,9 +66,7 @@ def _least_bottoms(
     return cases
 
 
-def _reduced_printed(
-    *, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Tops = 1
-) -> float:
+def _reduced_printed(*, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Tops = 1) -> float:
     """Printed bound 12 c a epsilon^2 on D_a(A^p || A^(p/e^epsilon)), any p in [0, 1]."""
     return 12.0 * calls * order * epsilon**2
 
@@ -86,9 +78,7 @@ def _reduced_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, exact, f"p=1, H always top, {order=}, {epsilon=}, c={calls}"
 
 
-def _two_sided(
-    *, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Tops = 1
-) -> float:
+def _two_sided(*, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Tops = 1) -> float:
     """Bound 2 c a epsilon^2, a <= 1/(3 epsilon), on the divergence at one known p."""
     check_small_order(order, epsilon)
     return 2.0 * calls * order * epsilon**2

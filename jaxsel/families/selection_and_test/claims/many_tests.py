@@ -22,12 +22,7 @@ from jaxsel.families.selection_and_test.bounds import (
     tests_epsilon,
     tests_epsilon_simple,
 )
-from jaxsel.families.selection_and_test.claims.parameters import (
-    Delta,
-    Epsilon,
-    Gamma,
-    Tops,
-)
+from jaxsel.families.selection_and_test.claims.parameters import Delta, Epsilon, Gamma, Tops
 from jaxsel.families.selection_and_test.laws import (
     Prior,
     RowOfTests,
@@ -127,11 +122,7 @@ def _root_bound(
 
 
 def _test_bound(
-    *,
-    epsilon: Epsilon = 0.5,
-    gamma: Gamma = 1.0,
-    calls: Tops = 20000,
-    delta: Delta = 0.01,
+    *, epsilon: Epsilon = 0.5, gamma: Gamma = 1.0, calls: Tops = 20000, delta: Delta = 0.01
 ) -> float:
     """Epsilon at delta of tests until c answers "top".
 
@@ -171,9 +162,7 @@ def _ratio_delta(epsilon: float, half: int, level: float) -> float:
 def _root_cases(budget: Budget) -> Iterator[Case]:
     for constant, calls in ((2.0, 20000), (10.0, 400_000), (100.0, 40_000_000)):
         level = _root_bound(calls=calls, constant=constant)
-        where = (
-            f"epsilon=0.5, gamma=1, c={calls}, C={constant:g}, at epsilon {level:.6g}"
-        )
+        where = f"epsilon=0.5, gamma=1, c={calls}, C={constant:g}, at epsilon {level:.6g}"
         yield 0.01, _ratio_delta(0.5, calls // 2, level), where
 
 
@@ -203,19 +192,13 @@ def _test_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _approximate(
-    *,
-    epsilon: Epsilon = 0.1,
-    gamma: Gamma = 1.0,
-    tops: Tops = 100,
-    delta: Delta = 1e-6,
+    *, epsilon: Epsilon = 0.1, gamma: Gamma = 1.0, tops: Tops = 100, delta: Delta = 1e-6
 ) -> float:
     """Epsilon at delta of Tests until c tops, from the exact Renyi rate."""
     return tests_epsilon(epsilon, gamma, tops, delta)
 
 
-def randomised_tests(
-    epsilon: float, tops: int, count: int, nodes: Prior
-) -> list[np.ndarray]:
+def randomised_tests(epsilon: float, tops: int, count: int, nodes: Prior) -> list[np.ndarray]:
     """Logarithms of the exact laws, both sides, of randomised response until c tops."""
     low = special.expit(-epsilon)
     ends = np.arange(tops, count + 1.0)[:, None]
@@ -233,9 +216,7 @@ def randomised_tests(
 
 
 def _log_choose(n, k):
-    return (
-        special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1)
-    )
+    return special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1)
 
 
 def _approximate_cases(budget: Budget) -> Iterator[Case]:
@@ -261,11 +242,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _simple(
-    *,
-    epsilon: Epsilon = 0.1,
-    gamma: Gamma = 1.0,
-    tops: Tops = 100,
-    delta: Delta = 1e-6,
+    *, epsilon: Epsilon = 0.1, gamma: Gamma = 1.0, tops: Tops = 100, delta: Delta = 1e-6
 ) -> float:
     """Epsilon at delta of Tests until c tops, as in CL-Thm2-approximate."""
     return tests_epsilon_simple(epsilon, gamma, tops, delta)
@@ -302,8 +279,7 @@ STATEMENTS = (
         "CL-E3",
         "Theorem 2",
         "statement",
-        printed="(O(epsilon gamma + epsilon sqrt(c log(1/delta))), delta)-DP for every "
-        "delta > 0.",
+        printed="(O(epsilon gamma + epsilon sqrt(c log(1/delta))), delta)-DP for every delta > 0.",
         correct="A term of order c epsilon^2 is missing (or epsilon sqrt(c) must be of "
         "order sqrt(log(1/delta))). An adversary who first learns p has a privacy loss "
         "linear in c: at epsilon = 0.5 about 0.031 c, so no constant is enough.",

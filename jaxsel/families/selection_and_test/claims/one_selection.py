@@ -13,11 +13,7 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.accounting.single_run.pairs import LawPair, random_pair, random_pure_pair
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
-from jaxsel.families.selection_and_test.claims.parameters import (
-    BaseDelta,
-    Epsilon,
-    Gamma,
-)
+from jaxsel.families.selection_and_test.claims.parameters import BaseDelta, Epsilon, Gamma
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most
@@ -42,14 +38,10 @@ def _three_blocks(epsilon: float) -> LawPair:
     first = np.array([0.2, 1e-7 * np.exp(epsilon)])
     second = np.array([0.2 * np.exp(epsilon), 1e-7])
     first, second = first / (1.0 + np.exp(epsilon)), second / (1.0 + np.exp(epsilon))
-    return LawPair(
-        np.append(first, 1.0 - first.sum()), np.append(second, 1.0 - second.sum())
-    )
+    return LawPair(np.append(first, 1.0 - first.sum()), np.append(second, 1.0 - second.sum()))
 
 
-def _tuned(
-    pair: LawPair, count: int, gamma: float
-) -> tuple[np.ndarray, np.ndarray, str]:
+def _tuned(pair: LawPair, count: int, gamma: float) -> tuple[np.ndarray, np.ndarray, str]:
     """Laws of the selection on both sides, and where."""
     law = laws.beta_binomial(count, gamma)
     where = (

@@ -7,10 +7,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.families.tuning.bounds.random_stopping import (
-    hard_stop_approximate,
-    stopping_law,
-)
+from jaxsel.families.tuning.bounds.random_stopping import hard_stop_approximate, stopping_law
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most
 from jaxsel.language.domains import positive, probability
@@ -21,9 +18,7 @@ Delta = Annotated[float, probability("of the base")]
 Constant = Annotated[float, positive("C")]
 
 
-def _order_delta(
-    *, beta: Beta = 0.01, delta: Delta = 1e-12, constant: Constant = 10.0
-) -> float:
+def _order_delta(*, beta: Beta = 0.01, delta: Delta = 1e-12, constant: Constant = 10.0) -> float:
     """Delta C delta/beta that "O(delta/beta)" stands for."""
     return constant * delta / beta
 
@@ -52,9 +47,7 @@ def _stopping_deltas(budget: Budget) -> Iterator[Case]:
         pair = pairs.approximate_three_outcome(epsilon, 0.1, 1e-3, delta)
         tuned = [stopping_law(side, beta / 2.0) for side in pair]
         exact = float(profile_delta(tuned[0], tuned[1], 3.0 * epsilon))
-        where = (
-            f"{beta=!r}, {delta=!r}, {epsilon=!r}, three blocks and a private outcome"
-        )
+        where = f"{beta=!r}, {delta=!r}, {epsilon=!r}, three blocks and a private outcome"
         yield _twice_delta(beta=beta, delta=delta), exact, where
 
 

@@ -53,18 +53,11 @@ def _random_calls(
     first, second = [], []
     for _ in range(calls):
         candidates, size = generator.integers([1, 2], [4, 5]).tolist()
-        found = [
-            pairs.random_pure_pair(generator, size, epsilon)
-            for _ in range(2 * candidates)
-        ]
+        found = [pairs.random_pure_pair(generator, size, epsilon) for _ in range(2 * candidates)]
         rounds = generator.choice([1, 2, 7, 50, 1000], candidates)
         shape = (2, candidates, size)
-        first.append(
-            SelectionCall(np.stack([p.first for p in found]).reshape(shape), rounds)
-        )
-        second.append(
-            SelectionCall(np.stack([p.second for p in found]).reshape(shape), rounds)
-        )
+        first.append(SelectionCall(np.stack([p.first for p in found]).reshape(shape), rounds))
+        second.append(SelectionCall(np.stack([p.second for p in found]).reshape(shape), rounds))
     return first, second
 
 
@@ -80,10 +73,7 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
         epsilon, calls = float(generator.uniform(0.05, 2.0)), 1 + case % 3
         gamma = float(generator.choice(_GAMMAS))
         sides = _random_calls(generator, epsilon, calls)
-        found = [
-            transcript_law(side, gamma, choose=_by_parity).probabilities
-            for side in sides
-        ]
+        found = [transcript_law(side, gamma, choose=_by_parity).probabilities for side in sides]
         shapes = [call.laws.shape[1:] for call in sides[0]]
         where = (
             f"random adaptive calls of (candidates, outcomes) {shapes}, rounds "
@@ -105,9 +95,7 @@ def _nearly_cases(budget: Budget) -> Iterator[Case]:
         for gamma in (0.5, 1.0, 2.0, 5.0):
             for calls in (1, 2, 5):
                 pair = pairs.three_outcome(epsilon, 0.1, 1e-10)
-                found = [
-                    repeated_selection_law(side, 100_000, gamma, calls) for side in pair
-                ]
+                found = [repeated_selection_law(side, 100_000, gamma, calls) for side in pair]
                 claimed = _nearly(epsilon=epsilon, gamma=gamma, calls=calls)
                 where = (
                     f"pairs.three_outcome({epsilon:g}, 0.1, 1e-10), {gamma=:g}, "
@@ -124,9 +112,7 @@ def _one_call(*, rounds: Rounds = 5, delta: BaseDelta = 0.01) -> float:
     return rounds * delta
 
 
-def _all_calls(
-    *, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01
-) -> float:
+def _all_calls(*, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01) -> float:
     """Delta of c calls to Selection with one candidate each: c tau delta."""
     return calls * _one_call(rounds=rounds, delta=delta)
 
@@ -168,9 +154,7 @@ def _all_calls_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, exact, f"one call, epsilon=0.5, {where}"
 
 
-def some_run_private(
-    rounds: npt.ArrayLike, deltas: npt.ArrayLike, gamma: float
-) -> float:
+def some_run_private(rounds: npt.ArrayLike, deltas: npt.ArrayLike, gamma: float) -> float:
     """1 - E_p prod (1 - p delta_i)^tau over the candidates of all calls.
 
     The chance that one run of one call uses its delta; given that none does, the prior
@@ -188,11 +172,7 @@ def some_run_private(
 
 
 def _sharp(
-    *,
-    gamma: Gamma = 1.0,
-    calls: Calls = 10,
-    rounds: Rounds = 5,
-    delta: BaseDelta = 0.01,
+    *, gamma: Gamma = 1.0, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01
 ) -> float:
     """1 - E_p (1 - p delta)^(c tau) of c Selections of one (epsilon, delta) candidate."""
     return some_run_private(calls * rounds, delta, gamma)
@@ -223,11 +203,7 @@ def _sharp_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _share(
-    *,
-    gamma: Gamma = 1.0,
-    calls: Calls = 10,
-    rounds: Rounds = 5,
-    delta: BaseDelta = 0.01,
+    *, gamma: Gamma = 1.0, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01
 ) -> float:
     """gamma/(1 + gamma) times the sum of tau delta over all calls, or 1 if that is less."""
     total = _all_calls(calls=calls, rounds=rounds, delta=delta)

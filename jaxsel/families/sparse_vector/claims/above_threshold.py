@@ -52,8 +52,7 @@ STATEMENTS = (
     JX.privacy(
         "SVT-AboveThreshold-tight",
         "for Dwork & Roth 2014, Theorem 3.23",
-        "AboveThreshold loses its epsilon, to within 1/1000, on (0^1000, 1) against "
-        "(1^1000, 0).",
+        "AboveThreshold loses its epsilon, to within 1/1000, on (0^1000, 1) against (1^1000, 0).",
         Relation.GENERAL,
         stated,
         at_least(tight_cases(_drawn(Relation.GENERAL), Relation.GENERAL)),

@@ -12,10 +12,7 @@ import numpy as np
 
 from jaxsel.families.sparse_vector.bounds import sparse_noise
 from jaxsel.families.sparse_vector.claims.cases import Cutoff, some_epsilon
-from jaxsel.families.sparse_vector.stopping_laws import (
-    right_probability,
-    stopping_law,
-)
+from jaxsel.families.sparse_vector.stopping_laws import right_probability, stopping_law
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import Case, at_most, equal
 from jaxsel.language.domains import positive, probability, whole
@@ -31,11 +28,7 @@ Beta = Annotated[float, probability("chance of a wrong answer")]
 
 
 def _sparse(
-    *,
-    epsilon: Epsilon = 1.0,
-    cutoff: Cutoff = 3,
-    queries: Queries = 1000,
-    beta: Beta = 0.05,
+    *, epsilon: Epsilon = 1.0, cutoff: Cutoff = 3, queries: Queries = 1000, beta: Beta = 0.05
 ) -> float:
     """alpha = 8 c (log k + log(2c/beta))/epsilon."""
     size = math.log(queries) + math.log(2.0 * cutoff / beta)
@@ -121,11 +114,7 @@ def _settings(budget: Budget) -> Iterator[tuple[float, int, float]]:
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 200)):
         queries = int(10.0 ** generator.uniform(0.5, 6.0))
-        yield (
-            some_epsilon(generator),
-            queries,
-            float(10.0 ** generator.uniform(-6, -0.4)),
-        )
+        yield (some_epsilon(generator), queries, float(10.0 ** generator.uniform(-6, -0.4)))
 
 
 def _missed_cases(budget: Budget) -> Iterator[Case]:
@@ -136,9 +125,7 @@ def _missed_cases(budget: Budget) -> Iterator[Case]:
         yield beta, missed, f"{epsilon=}, k={queries}, beta={beta!r}"
 
 
-def _eighth(
-    *, epsilon: Epsilon = 1.0, queries: TwoQueries = 1000, beta: Beta = 0.05
-) -> float:
+def _eighth(*, epsilon: Epsilon = 1.0, queries: TwoQueries = 1000, beta: Beta = 0.05) -> float:
     """An eighth of the alpha that is proven for AboveThreshold."""
     return _above_threshold(epsilon=epsilon, queries=queries, beta=beta) / 8.0
 

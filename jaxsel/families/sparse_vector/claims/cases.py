@@ -70,9 +70,7 @@ def tight_cases(draw: Drawn, relation: Relation) -> Callable[[Budget], Iterator[
         generator = np.random.default_rng(budget.seed)
         for _ in range(min(budget.cases, 20)):
             proven, noise, words = draw(generator)
-            pair = profiles.worst_pair(
-                _LONG, noise.cutoff, relation, redrawn=noise.redrawn
-            )
+            pair = profiles.worst_pair(_LONG, noise.cutoff, relation, redrawn=noise.redrawn)
             ends, blocks = (1, noise.cutoff) if noise.redrawn else (noise.cutoff, 1)
             above = np.tile(np.repeat([False, True], [_LONG, ends]), blocks)
             logs = [patterns.pattern_log_probability(row, above, noise) for row in pair]
@@ -91,9 +89,7 @@ def stated(*, epsilon: Epsilon = 1.0) -> float:
     return epsilon
 
 
-Scale = Annotated[
-    float, positive("s of the queries' noise Lap(s/epsilon), s c with c answers")
-]
+Scale = Annotated[float, positive("s of the queries' noise Lap(s/epsilon), s c with c answers")]
 
 
 def on_monotone(*, epsilon: Epsilon = 1.0, scale: Scale = 4.0) -> float:
@@ -106,10 +102,7 @@ def drawn_on_monotone(draw: Callable[[Relation], Drawn]) -> Drawn:
 
     def drawn(generator: np.random.Generator) -> tuple[float, SparseNoise, str]:
         meant = int(generator.integers(2))
-        relation, scale = (
-            (Relation.GENERAL, Relation.MONOTONE)[meant],
-            (4.0, 2.0)[meant],
-        )
+        relation, scale = ((Relation.GENERAL, Relation.MONOTONE)[meant], (4.0, 2.0)[meant])
         epsilon, noise, words = draw(relation)(generator)
         return on_monotone(epsilon=epsilon, scale=scale), noise, f"{words}, s={scale}"
 

@@ -60,9 +60,7 @@ def _tripled(*, epsilon: Epsilon = 1.0) -> float:
     return 3.0 * epsilon
 
 
-def _sparse_vectors(
-    bound: Callable[..., float], cases: int
-) -> Callable[[Budget], Iterator[Case]]:
+def _sparse_vectors(bound: Callable[..., float], cases: int) -> Callable[[Budget], Iterator[Case]]:
     def listed(budget: Budget) -> Iterator[Case]:
         generator = np.random.default_rng(budget.seed)
         # Zeros and a one against ones and a zero, minus the threshold.

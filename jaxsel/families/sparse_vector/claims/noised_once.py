@@ -35,9 +35,7 @@ Share = Annotated[float, probability("x, of epsilon for the threshold")]
 # --- Privacy --------------------------------------------------------------------------
 
 
-def _monotone(
-    *, epsilon: Epsilon = 1.0, scale: Scale = 4.0, share: Share = 0.5
-) -> float:
+def _monotone(*, epsilon: Epsilon = 1.0, scale: Scale = 4.0, share: Share = 0.5) -> float:
     """Pure epsilon (x + (1 - x) 2/s) epsilon for monotone neighbours.
 
     With Lap(1/(x epsilon)) on the threshold and Lap(s c/(2 (1 - x) epsilon)) on queries.
@@ -59,16 +57,12 @@ def _lyu_either(generator: np.random.Generator) -> tuple[float, SparseNoise, str
     """For monotone neighbours: with the noise meant for them, or for general ones."""
     epsilon, cutoff = some_epsilon(generator), int(generator.integers(1, 4))
     meant = generator.choice([0, 1])
-    noise = lyu_su_li_noise(
-        epsilon, cutoff, (Relation.GENERAL, Relation.MONOTONE)[meant]
-    )
+    noise = lyu_su_li_noise(epsilon, cutoff, (Relation.GENERAL, Relation.MONOTONE)[meant])
     proven = _monotone(epsilon=epsilon, scale=(4.0, 2.0)[meant])
     return proven, noise, f"{epsilon=}, c={cutoff}, s={(4.0, 2.0)[meant]}"
 
 
-def _lyu_shared(
-    generator: np.random.Generator,
-) -> tuple[float, SparseNoise, str]:
+def _lyu_shared(generator: np.random.Generator) -> tuple[float, SparseNoise, str]:
     """The same at other shares."""
     share, meant = float(generator.uniform(0.05, 0.95)), generator.choice([0, 1])
     epsilon, cutoff = some_epsilon(generator), int(generator.integers(1, 4))
@@ -105,9 +99,8 @@ def _share_cases(relation: Relation) -> Callable[[Budget], Iterator[Case]]:
                 return math.hypot(noise.threshold_scale, noise.query_scale)
 
             best = optimize.minimize_scalar(
-                deviation, bounds=(1e-6, 1.0 - 1e-6), method="bounded",
-                options={"xatol": 1e-10},
-            )  # fmt: skip
+                deviation, bounds=(1e-6, 1.0 - 1e-6), method="bounded", options={"xatol": 1e-10}
+            )
             yield good_share(cutoff, relation), float(best.x), f"c={cutoff}"
 
     return cases

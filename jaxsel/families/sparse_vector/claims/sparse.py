@@ -77,11 +77,7 @@ def _pure(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6) ->
 
 
 def _pure_monotone(
-    *,
-    epsilon: Epsilon = 1.0,
-    cutoff: Cutoff = 2,
-    delta: Delta = 1e-6,
-    scale: Scale = 4.0,
+    *, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6, scale: Scale = 4.0
 ) -> float:
     """(1/2 + 1/s) times that, for monotone neighbours."""
     pure = _pure(epsilon=epsilon, cutoff=cutoff, delta=delta)
@@ -116,17 +112,12 @@ STATEMENTS = (
         "Lap(s c/epsilon) on queries is (1/2 + 1/s) epsilon-DP.",
         Relation.MONOTONE,
         on_monotone,
-        at_most(
-            pair_cases(
-                drawn_on_monotone(functools.partial(_drawn, 3)), Relation.MONOTONE, 40
-            )
-        ),
+        at_most(pair_cases(drawn_on_monotone(functools.partial(_drawn, 3)), Relation.MONOTONE, 40)),
     ),
     JX.privacy(
         "SVT-Sparse-tight",
         "for Dwork & Roth 2014, Theorem 3.25",
-        "Sparse loses its epsilon, to within 1/1000, on (0^1000, 1)^c against (1^1000, "
-        "0)^c.",
+        "Sparse loses its epsilon, to within 1/1000, on (0^1000, 1)^c against (1^1000, 0)^c.",
         Relation.GENERAL,
         stated,
         at_least(tight_cases(_drawn(2), Relation.GENERAL)),

@@ -58,9 +58,7 @@ def _proven(variant: Variant, relation: Relation) -> Callable[..., float]:
 # --- Algorithm 3: released values -----------------------------------------------------
 
 
-def _released_loss(
-    *, epsilon: Epsilon = 1.0, cutoff: Cutoff = 1, queries: Queries = 30
-) -> float:
+def _released_loss(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 1, queries: Queries = 30) -> float:
     """Privacy loss m epsilon/(2c) of m times "below", then a value <= the threshold."""
     return epsilon * (queries / (2.0 * cutoff))
 
@@ -100,9 +98,7 @@ def _lee_clifton_printed(budget: Budget) -> Iterator[Case]:
         noise = variants.LEE_CLIFTON.design(1.0, cutoff, 0)
         pair = profiles.worst_pair(30, cutoff, relation)
         exact = profiles.pair_epsilon(*pair, noise)
-        where = (
-            f"epsilon=1, c={cutoff}, {relation.value} worst pair of 30 rising queries"
-        )
+        where = f"epsilon=1, c={cutoff}, {relation.value} worst pair of 30 rising queries"
         yield stated(), exact, where
 
 
@@ -165,9 +161,7 @@ def _exact_unlimited(epsilon: float, queries: int, relation: Relation) -> float:
     return logs[0] - logs[1]
 
 
-def _unlimited_cases(
-    share: float, relation: Relation
-) -> Callable[[Budget], Iterator[Case]]:
+def _unlimited_cases(share: float, relation: Relation) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
         del budget
         for epsilon in (0.01, *_EPSILONS):

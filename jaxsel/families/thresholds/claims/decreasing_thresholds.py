@@ -22,9 +22,7 @@ from jaxsel.language.papers import LT
 Epsilon = Annotated[float, positive("of the base")]
 Levels = Annotated[int, whole("R, how often the threshold is lowered", at_least=0)]
 Gamma = Annotated[float, number("of lowering it", above=0.0, at_most=1.0)]
-Success = Annotated[
-    float, number("probability of the score 1", at_least=0.0, at_most=1.0)
-]
+Success = Annotated[float, number("probability of the score 1", at_least=0.0, at_most=1.0)]
 
 
 def _loss(pair: pairs.LawPair, scores, levels: int, gamma: float) -> float:
@@ -73,9 +71,7 @@ def _law_cases(budget: Budget) -> Iterator[Case]:
         seen = _step_by_step(q, scores, levels, gamma)
         found = decreasing_threshold_law(q, scores, levels, gamma)
         for i in range(size + 1):
-            where = (
-                f"outcome {i}, {q.tolist()}, {scores.tolist()}, R={levels}, {gamma=}"
-            )
+            where = f"outcome {i}, {q.tolist()}, {scores.tolist()}, R={levels}, {gamma=}"
             yield float(found[i]), float(seen[i]), where
 
 
@@ -94,9 +90,7 @@ def _hope_cases(budget: Budget) -> Iterator[Case]:
             yield _hope(epsilon=epsilon), seen, where
 
 
-def _display(
-    *, success: Success = 0.3, levels: Levels = 5, gamma: Gamma = 0.1
-) -> float:
+def _display(*, success: Success = 0.3, levels: Levels = 5, gamma: Gamma = 0.1) -> float:
     """Chance (1-p) gamma^R ((1-p)/(p (1-gamma) + gamma))^R to release the score 0."""
     p = success
     return (1.0 - p) * (gamma * (1.0 - p) / (p * (1.0 - gamma) + gamma)) ** levels
@@ -132,9 +126,7 @@ def _growth_cases(budget: Budget) -> Iterator[Case]:
         largest = min(-math.log1p(-p), 3.0)
         epsilon = float(generator.uniform(0.05, 1.0)) * largest
         other = -math.expm1(-epsilon) + p * math.exp(-epsilon)
-        first, second = (
-            _display(success=x, levels=levels, gamma=gamma) for x in (p, other)
-        )
+        first, second = (_display(success=x, levels=levels, gamma=gamma) for x in (p, other))
         where = f"p={p!r} and {other!r}, R={levels}, {gamma=}"
         yield _growth(epsilon=epsilon, levels=levels), math.log(first / second), where
 
@@ -166,9 +158,7 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
 
 def _attained(
     *,
-    epsilon: Annotated[
-        float, number("of randomised response", above=0.0, at_most=700.0)
-    ] = 1.0,
+    epsilon: Annotated[float, number("of randomised response", above=0.0, at_most=700.0)] = 1.0,
     levels: Levels = 5,
     gamma: Gamma = 0.1,
 ) -> float:
@@ -219,8 +209,7 @@ STATEMENTS = (
         _hope,
         at_most(_hope_cases),
         holds=False,
-        correction="Every threshold costs up to 2 epsilon: LT-Alg6-sharp, "
-        "LT-B.2-growth.",
+        correction="Every threshold costs up to 2 epsilon: LT-Alg6-sharp, LT-B.2-growth.",
     ),
     LT.identity(
         "LT-B.2",

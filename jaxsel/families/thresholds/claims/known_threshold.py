@@ -28,9 +28,7 @@ Epsilon = Annotated[float, number("of the base", at_least=0.0)]
 Delta = Annotated[float, number("d, of the base", at_least=0.0, below=1.0)]
 Gamma = Annotated[float, number("stopping probability", above=0.0, at_most=1.0)]
 Slack = Annotated[float, number("epsilon_0", at_least=0.0, at_most=1.0)]
-Success = Annotated[
-    float, number("p_1 = P[score >= threshold]", above=0.0, at_most=1.0)
-]
+Success = Annotated[float, number("p_1 = P[score >= threshold]", above=0.0, at_most=1.0)]
 
 
 def _parameters(generator: np.random.Generator) -> tuple[float, float, int]:
@@ -61,9 +59,7 @@ def _enumerated(q: np.ndarray, accepted: int, gamma: float, steps: int):
     return np.append(released, stopped + exhausted), float(np.sum(alive))
 
 
-def _both(
-    pair, accepted: int, gamma: float, steps: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _both(pair, accepted: int, gamma: float, steps: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Exact laws of Algorithm 1 on both sides."""
     return (
         threshold_law(pair.first, accepted, gamma, steps),
@@ -87,10 +83,7 @@ def _unlimited_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed + 1)
     for pair in pure_pairs(budget):
         accepted = _accepted(generator, pair.first.size)
-        tuned = [
-            side[:accepted] / side[:accepted].sum()
-            for side in (pair.first, pair.second)
-        ]
+        tuned = [side[:accepted] / side[:accepted].sum() for side in (pair.first, pair.second)]
         claimed = threshold_pure(exact_epsilon(pair.first, pair.second))
         where = f"threshold at outcome {accepted - 1}, {pair.where}"
         yield claimed, exact_epsilon(*tuned), where
@@ -109,9 +102,7 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
         settings = [(accepted, gamma, slack, steps)]
         if pair.where.startswith("pairs"):
             # a rare success, a rare stop: the bound is approached
-            settings.append(
-                (pair.first.size - 1, 1e-6, 0.01, threshold_steps(1e-6, 0.01))
-            )
+            settings.append((pair.first.size - 1, 1e-6, 0.01, threshold_steps(1e-6, 0.01)))
         for accepted, gamma, slack, steps in settings:
             tuned = _both(pair, accepted, gamma, steps)
             yield (
@@ -136,9 +127,7 @@ def _approximate(
     return threshold_approximate(epsilon, delta, gamma, slack).delta
 
 
-def _approximate_sharp(
-    *, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Gamma = 0.1
-) -> float:
+def _approximate_sharp(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Gamma = 0.1) -> float:
     """delta of Algorithm 1 without a last draw at 2 epsilon: d/(gamma + d (1 - gamma))."""
     return threshold_approximate_sharp(epsilon, delta, gamma).delta
 
@@ -285,8 +274,7 @@ STATEMENTS = (
     LT.privacy(
         "LT-Thm1.2",
         "Theorem 1.2(a)",
-        "Drawing from an epsilon-DP base until a score reaches the threshold is 2 "
-        "epsilon-DP.",
+        "Drawing from an epsilon-DP base until a score reaches the threshold is 2 epsilon-DP.",
         Relation.BASE,
         _unlimited,
         at_most(_unlimited_cases),

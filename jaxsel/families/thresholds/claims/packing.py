@@ -50,9 +50,7 @@ def _where(epsilon: float, count: float, alpha: float) -> str:
 # --- The proof's data sets ------------------------------------------------------------
 
 
-def packing_path(
-    start: float, end: float, epsilon: float, miss: float | None = None
-) -> np.ndarray:
+def packing_path(start: float, end: float, epsilon: float, miss: float | None = None) -> np.ndarray:
     """Success probabilities from start to end in the largest epsilon-DP steps.
 
     Args:
@@ -93,10 +91,7 @@ def _distance_cases(budget: Budget) -> Iterator[Case]:
     for setting in _settings(budget):
         epsilon, count, alpha = setting
         start, winner, loser, miss = packing_successes(count, alpha)
-        paths = (
-            packing_path(start, winner, epsilon, miss),
-            packing_path(start, loser, epsilon),
-        )
+        paths = (packing_path(start, winner, epsilon, miss), packing_path(start, loser, epsilon))
         steps = [len(path) - 1 for path in paths]
         claimed = _distance(epsilon=epsilon, candidates=count, alpha=alpha)
         yield claimed, float(max(steps)), f"steps {steps}, {_where(*setting)}"
@@ -151,9 +146,7 @@ def _selections(epsilon: float, count: float, alpha: float) -> Iterator[_Selecti
     yield _Selection("exponential mechanism", 1.0 / count, chosen, least)
 
 
-def _bound(
-    *, epsilon: Epsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1
-) -> float:
+def _bound(*, epsilon: Epsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1) -> float:
     """(1 - alpha) log(K)/Delta: no useful selection has a smaller privacy parameter."""
     return packing_bound(epsilon, candidates, alpha)
 

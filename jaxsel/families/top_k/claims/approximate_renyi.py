@@ -53,9 +53,7 @@ def _definition_5(
     *,
     order: Order = 2.0,
     epsilon: Epsilon = 1.0,
-    delta: Annotated[
-        float, number("chance to be left out", at_least=0.0, below=1.0)
-    ] = 0.1,
+    delta: Annotated[float, number("chance to be left out", at_least=0.0, below=1.0)] = 0.1,
 ) -> float:
     """Renyi bound at ``order`` that holds delta-approximately under (epsilon, delta)-DP.
 
@@ -78,9 +76,7 @@ def _events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
         np.zeros(2 * n),
         A_ub=np.block([[one, -ratio * one], [-ratio * one, one]]),
         b_ub=np.zeros(2 * n),
-        A_eq=np.block(
-            [[np.ones((1, n)), np.zeros((1, n))], [np.zeros((1, n)), np.ones((1, n))]]
-        ),
+        A_eq=np.block([[np.ones((1, n)), np.zeros((1, n))], [np.zeros((1, n)), np.ones((1, n))]]),
         b_eq=np.full(2, 1.0 - delta),
         bounds=[(0.0, x) for x in (*first, *second)],
         method="highs",
@@ -209,9 +205,7 @@ def _conversion_cases(
 def _over_orders(
     *,
     delta: Annotated[float, probability("above delta_t")] = 1e-6,
-    delta_t: Annotated[
-        float, number("failure probability", at_least=0.0, below=1.0)
-    ] = 5e-7,
+    delta_t: Annotated[float, number("failure probability", at_least=0.0, below=1.0)] = 5e-7,
 ) -> float:
     """Epsilon at ``delta`` of delta_t-approximate 0.1-zCDP, tight, at the best order."""
     curve = ApproximateRenyiCurve(lambda a: 0.1 * np.asarray(a), delta_t)
@@ -276,8 +270,7 @@ STATEMENTS = (
     ),
     ZW.privacy(
         "ZW-Lem17-tight",
-        "Lemma 17 with the conversion of Canonne, Kamath & Steinke 2020, Proposition "
-        "12",
+        "Lemma 17 with the conversion of Canonne, Kamath & Steinke 2020, Proposition 12",
         "delta_1-approximate (a, r)-Renyi DP implies (r + log(1 - 1/a) - log(a "
         "delta)/(a - 1), delta + delta_1)-DP.",
         Relation.BASE,

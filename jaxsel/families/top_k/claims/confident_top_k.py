@@ -64,10 +64,7 @@ def _laws(budget: Budget, cases: int):
         settings = confident_settings(epsilon, delta, beta, k)
         first = confident_top_k_law(scores, settings)
         second = confident_top_k_law(moved, settings)
-        where = (
-            f"{scores.tolist()} to {moved.tolist()}, {k=}, {epsilon=!r}, {delta=!r}, "
-            f"{beta=!r}"
-        )
+        where = f"{scores.tolist()} to {moved.tolist()}, {k=}, {epsilon=!r}, {delta=!r}, {beta=!r}"
         yield first, second, settings, epsilon, delta, where
 
 
@@ -86,8 +83,7 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
     for epsilon, beta in ((0.2, 0.1), (1.0, 1e-4)):
         settings = confident_settings(epsilon, 1e-6, beta, 1)
         laws = [
-            _one_leader(scores, 1e8, settings)
-            for scores in ([0.0, 0.0, 0.0], [-1.0, 1.0, -1.0])
+            _one_leader(scores, 1e8, settings) for scores in ([0.0, 0.0, 0.0], [-1.0, 1.0, -1.0])
         ]
         where = f"two of 1e8 candidates move apart, {epsilon=!r}, {beta=!r}"
         yield epsilon, exact_epsilon(*laws), where
@@ -170,9 +166,7 @@ def _boosted_gaps(budget: Budget) -> Iterator[Case]:
         limit = confident_gap_bound(units.size, settings)
         law = confident_top_k_law(units * limit, settings)
         bad = set_gaps(units * limit, k) > limit
-        where = (
-            f"scores {units.tolist()} times the bound, {k=}, {epsilon=!r}, {beta=!r}"
-        )
+        where = f"scores {units.tolist()} times the bound, {k=}, {epsilon=!r}, {beta=!r}"
         yield beta, float(law[-1] + law[:-1][bad].sum()), where
     for m, k in ((2, 1), (100, 10), (10**6, 1000)):
         for beta in (0.5, 0.1, 1e-3, 1e-9):
@@ -207,9 +201,7 @@ def _gap_budget(*, epsilon: Epsilon = 1.0) -> float:
     return epsilon / 6.0
 
 
-def _gap_losses(
-    made: Callable[..., ConfidentTopK],
-) -> Callable[[Budget], Iterator[Case]]:
+def _gap_losses(made: Callable[..., ConfidentTopK]) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
         del budget
         scores = np.array([3, 2, 1, 0])
@@ -336,8 +328,7 @@ STATEMENTS = (
             CL.privacy(
                 "CL-Thm6-step-noise-printed",
                 "proof of Theorem 6",
-                "Releasing Gap(S) with Laplace noise of scale 6/epsilon costs "
-                "epsilon/6.",
+                "Releasing Gap(S) with Laplace noise of scale 6/epsilon costs epsilon/6.",
                 Relation.GENERAL,
                 _gap_budget,
                 at_most(_gap_losses(confident_settings_printed)),
@@ -355,8 +346,7 @@ STATEMENTS = (
             CL.privacy(
                 "CL-Thm6-step-noise",
                 "proof of Theorem 6, corrected",
-                "Releasing Gap(S) with Laplace noise of scale 12/epsilon costs "
-                "epsilon/6.",
+                "Releasing Gap(S) with Laplace noise of scale 12/epsilon costs epsilon/6.",
                 Relation.GENERAL,
                 _gap_budget,
                 at_most(_gap_losses(confident_settings)),

@@ -28,11 +28,7 @@ from jaxsel.families.top_k.curves import (
 )
 from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.recall import Groups, hit_law
-from jaxsel.families.top_k.scales import (
-    fixed_top_k_scale,
-    peel_scale,
-    stable_top_k_scales,
-)
+from jaxsel.families.top_k.scales import fixed_top_k_scale, peel_scale, stable_top_k_scales
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_least, at_most, equal
 from jaxsel.language.domains import whole
@@ -43,9 +39,7 @@ _EPSILON, _DELTA = 0.15, 1e-6
 _SIZES = (10, 20, 50, 100, 200, 500, 1000, 1500)
 
 Days = Annotated[int, whole("that share the budget", at_least=1)]
-Full = Annotated[
-    int, whole("how many bins hold 700 counts", at_least=1, at_most=_BINS - 1)
-]
+Full = Annotated[int, whole("how many bins hold 700 counts", at_least=1, at_most=_BINS - 1)]
 
 
 # --- EXP1 -----------------------------------------------------------------------------
@@ -125,9 +119,7 @@ def _peeling_cases(budget: Budget) -> Iterator[Case]:
         yield epsilon, zcdp_to_epsilon(total, 1e-6), f"converted back, {where}"
 
 
-def _test_scale(
-    *, epsilon: Epsilon = 0.1, delta: Delta = 1e-6, days: Days = 10
-) -> float:
+def _test_scale(*, epsilon: Epsilon = 0.1, delta: Delta = 1e-6, days: Days = 10) -> float:
     """Standard deviation of StableTopK's test on so many days at (epsilon, delta).
 
     Half of delta is for the tests: sqrt(days/rho), rho + 2 sqrt(rho log(2/delta)) =
@@ -199,9 +191,8 @@ def _split_cases(budget: Budget) -> Iterator[Case]:
             delta = float(10.0 ** generator.uniform(-9.0, -2.0))
             share = float(generator.uniform(0.1, 0.9))
             found = stable_top_k_calibration(
-                epsilon, delta, releases=releases, test_share=share,
-                conversion=conversion,
-            )  # fmt: skip
+                epsilon, delta, releases=releases, test_share=share, conversion=conversion
+            )
             rho = releases * found.rho
             if conversion == "zcdp":
                 # epsilon = rho + 2 sqrt(rho log(1/delta)), solved for delta.
@@ -217,9 +208,7 @@ def _split_cases(budget: Budget) -> Iterator[Case]:
 @functools.cache
 def _peeled(k: int, relation: Relation) -> float:
     scale = exponential_top_k_scale(largest_rho(_EPSILON, _DELTA), k, relation)
-    groups = Groups(
-        np.array([_COUNT, 0.0]), np.array([k, _BINS - k]), np.array([True, False])
-    )
+    groups = Groups(np.array([_COUNT, 0.0]), np.array([k, _BINS - k]), np.array([True, False]))
     return float(hit_law(groups, k, scale) @ np.arange(k + 1)) / k
 
 
@@ -290,8 +279,7 @@ STATEMENTS = (
     JX.identity(
         "ZW-EXP2a-calibration-EM",
         "for Zhu & Wang 2022, Section 5 (EXP2, ten days), which prints no number",
-        "Peeling 15 states a day for 10 days at (0.1, 1e-6) takes Gumbel noise of "
-        "scale 322.5.",
+        "Peeling 15 states a day for 10 days at (0.1, 1e-6) takes Gumbel noise of scale 322.5.",
         _peeling_scale,
         equal(_peeling_cases, tolerance=1e-9),
     ),

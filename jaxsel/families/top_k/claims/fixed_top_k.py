@@ -40,9 +40,8 @@ def _fixed_law(counts, k: int, rho: float, delta_t: float, weight: float, beyond
     away = np.abs(np.arange(1, len(counts)) - k)
     selected = largest_gap_law(gaps_of(counts), scale, -weight * away)
     return fixed_top_k_law(
-        counts, k, selected, scale, delta_t,
-        functools.partial(fixed_peel_scale, rho), beyond=beyond,
-    )  # fmt: skip
+        counts, k, selected, scale, delta_t, functools.partial(fixed_peel_scale, rho), beyond=beyond
+    )
 
 
 # --- Privacy --------------------------------------------------------------------------
@@ -67,17 +66,13 @@ def _epsilon_cases(budget: Budget) -> Iterator[Case]:
                     yield delta + delta_t, float(seen), text
 
 
-def _renyi(
-    *, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest = 0.1
-) -> float:
+def _renyi(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest = 0.1) -> float:
     """Renyi bound rho * order of Algorithm 3 given events of probability 1 - delta_t."""
     del delta_t
     return rho * order
 
 
-def _given_events(
-    counts, law: np.ndarray, same: np.ndarray, rho, delta_t
-) -> np.ndarray:
+def _given_events(counts, law: np.ndarray, same: np.ndarray, rho, delta_t) -> np.ndarray:
     """The law given the events of Lemma 18: where the top sets of the two sides differ,
     the test has not passed."""
     failed = fail_probability(gaps_of(counts), fixed_top_k_scale(rho), delta_t)
@@ -108,9 +103,7 @@ def _renyi_cases(budget: Budget) -> Iterator[Case]:
                         for one, two in (sides, sides[::-1])
                     )
                     yield claimed, seen, f"{where}, {delta_t=:g}, {order=:g}"
-                passed = pass_probability(
-                    gaps_of(other), fixed_top_k_scale(rho), delta_t
-                )
+                passed = pass_probability(gaps_of(other), fixed_top_k_scale(rho), delta_t)
                 lost = float(np.max(np.where(same, 0.0, passed)))
                 yield delta_t, lost, f"events left out, {where}, {delta_t=:g}"
 
@@ -151,9 +144,7 @@ def _expected_hits(law: np.ndarray, wanted: int) -> float:
 
 
 def _peeling_recall(
-    *,
-    rho: Rho = 0.5,
-    k: Annotated[int, whole("size of the set", at_least=1, at_most=4)] = 2,
+    *, rho: Rho = 0.5, k: Annotated[int, whole("size of the set", at_least=1, at_most=4)] = 2
 ) -> float:
     """Expected share of the true top k that peeling with rho/2 finds in (7, 6, 1, 1, 0)."""
     counts = np.array([7.0, 6.0, 1.0, 1.0, 0.0])
@@ -163,9 +154,7 @@ def _peeling_recall(
 
 def _recall_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed + 12)
-    steps = generator.choice(
-        [0, 0, 1, 2, 5, 9], size=(max(1, min(budget.cases, 40)), 5)
-    )
+    steps = generator.choice([0, 0, 1, 2, 5, 9], size=(max(1, min(budget.cases, 40)), 5))
     random = generator.permuted(np.cumsum(steps, axis=1), axis=1)
     fixed = [(7, 6, 1, 1, 0), (5, 5, 5, 0, 0), (9, 1, 1, 1, 1), *random.tolist()]
     for counts, rho in itertools.product(fixed, (0.1, 2.0)):

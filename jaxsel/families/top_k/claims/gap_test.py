@@ -43,10 +43,7 @@ _TOLERANCE = 1e-12
 
 
 def _gaussian(
-    *,
-    order: Order = 2.0,
-    noise_scale: Deviation = 1.0,
-    delta_t: FailureOfTest = 0.1,
+    *, order: Order = 2.0, noise_scale: Deviation = 1.0, delta_t: FailureOfTest = 0.1
 ) -> float:
     """Renyi bound of Algorithm 4 given events of probability 1 - delta_t.
 
@@ -116,9 +113,7 @@ def _laplace_half_cases(budget: Budget) -> Iterator[Case]:
 # --- Theorem 20 -----------------------------------------------------------------------
 
 
-def _enough_gaussian(
-    *, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, beta: Beta = 0.1
-) -> float:
+def _enough_gaussian(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, beta: Beta = 0.1) -> float:
     """Gap that Algorithm 4 releases with probability at least 1 - beta.
 
     1 + 4 (log(1/delta) + log(1/beta))/epsilon, with noise scale sqrt(2
@@ -156,9 +151,7 @@ def _enough_gaussian_cases(budget: Budget) -> Iterator[Case]:
         yield beta, failure, f"{epsilon=:g}, {delta=:g}, {beta=:g}"
 
 
-def _needed_cases(
-    evaluate: Callable[..., float], noise: str
-) -> Callable[[Budget], Iterator[Case]]:
+def _needed_cases(evaluate: Callable[..., float], noise: str) -> Callable[[Budget], Iterator[Case]]:
     """The stated gap suffices: its failure probability is at most beta, and it is no
     less than the exact requirement."""
 

@@ -17,9 +17,7 @@ from jaxsel.families.top_k.laws import vote_neighbours
 from jaxsel.language.base import Budget
 
 # A gap of exactly 1, ties at the top, ties at the border, and no gap above 1.
-BORDERLINE = (
-    (5, 5, 0), (6, 5, 5, 2, 1), (9, 8, 4, 3, 3), (5, 5, 2, 2, 0), (4, 3, 2, 1, 0),
-)  # fmt: skip
+BORDERLINE = ((5, 5, 0), (6, 5, 5, 2, 1), (9, 8, 4, 3, 3), (5, 5, 2, 2, 0), (4, 3, 2, 1, 0))
 
 Pairs = tuple[np.ndarray, np.ndarray]
 
@@ -66,8 +64,7 @@ def same_sets(pairs: Pairs) -> np.ndarray:
     first, second = pairs
     sizes = range(1, first.shape[1])
     return np.stack(
-        [np.all(indicator(first, k) == indicator(second, k), axis=1) for k in sizes],
-        axis=1,
+        [np.all(indicator(first, k) == indicator(second, k), axis=1) for k in sizes], axis=1
     )
 
 
@@ -117,9 +114,7 @@ def gap_test(
     return tested
 
 
-def lost_mass(
-    pairs: Pairs, tested: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-) -> float:
+def lost_mass(pairs: Pairs, tested: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]) -> float:
     """The largest probability of a set that the other side would not release."""
     same = same_sets(pairs)
     worst = [np.max(np.where(same, 0.0, tested(gaps_of(side))[0])) for side in pairs]

@@ -134,8 +134,7 @@ STATEMENTS = (
     ZW.privacy(
         "BASE-PATE-tau",
         "Section 5 (EXP3), PATE-tau",
-        "With each teacher's votes scaled to at most tau in all it is (a, a tau/(2 "
-        "s^2))-Renyi DP.",
+        "With each teacher's votes scaled to at most tau in all it is (a, a tau/(2 s^2))-Renyi DP.",
         Relation.MONOTONE,
         _scaled_labels,
         at_most(_votes_cases(scaled=True)),

@@ -18,9 +18,7 @@ from jaxsel.language.papers import DURFEE
 def _epsilon(
     *,
     epsilon: Annotated[float, size("of one pick")] = 0.5,
-    delta: Annotated[
-        float, probability("of the restriction to the largest counts")
-    ] = 0.05,
+    delta: Annotated[float, probability("of the restriction to the largest counts")] = 0.05,
     k: Picks = 2,
     slack: Annotated[float, probability("spent on composing the picks")] = 0.01,
 ) -> float:

@@ -22,9 +22,7 @@ Queries = Annotated[int, whole("how many labels are released", at_least=1)]
 Selecting = Annotated[float, size("standard deviation of the noise that selects k")]
 Testing = Annotated[float, size("standard deviation of the noise of the test")]
 Delta = Annotated[float, probability("of all queries, above queries * delta_t")]
-Failure = Annotated[
-    float, number("failure probability of a test", at_least=0.0, below=1.0)
-]
+Failure = Annotated[float, number("failure probability of a test", at_least=0.0, below=1.0)]
 
 
 def _gaussian_variant(
@@ -43,8 +41,7 @@ def _gaussian_variant(
     left = delta - queries * delta_t
     if left <= 0.0:
         raise InputError(
-            f"delta is {delta:g}; it must exceed queries * delta_t = "
-            f"{queries * delta_t:g}"
+            f"delta is {delta:g}; it must exceed queries * delta_t = {queries * delta_t:g}"
         )
     # The least of slope a + pole/(a - 1) over orders a > 1.
     slope = queries * (2.0 / select_scale**2 + 0.5 / test_scale**2)
@@ -73,9 +70,7 @@ def _accounted(
     delta_t: float = 1e-9,
 ) -> float:
     """Epsilon of all queries, by the curves of the steps that run."""
-    one = stable_top_k_variant_curve(
-        select_scale, test_scale, delta_t, candidates, selection=noise
-    )
+    one = stable_top_k_variant_curve(select_scale, test_scale, delta_t, candidates, selection=noise)
     total = compose_curves(one, times=queries)
     rule = mironov_epsilon_at_order  # the paper's, Lemma 17
     return approximate_renyi_to_epsilon(total, delta, rule=rule).epsilon

@@ -68,8 +68,6 @@ def release_delta(epsilon: float, passed: float, other: float, same_set: bool) -
 def crossable(budget: Budget, count: int) -> list[tuple[int, ...]]:
     """Histograms in which one user crosses a border or closes a gap; random ones."""
     generator = np.random.default_rng(budget.seed + 22)
-    steps = generator.choice(
-        [0, 1, 1, 3, 9], size=(max(1, min(budget.cases, count)), 4)
-    )
+    steps = generator.choice([0, 1, 1, 3, 9], size=(max(1, min(budget.cases, count)), 4))
     random = np.cumsum(steps, axis=1)[:, ::-1]
     return [(4, 5, 3, 1), (6, 6, 6, 0), *(tuple(row) for row in random.tolist())]

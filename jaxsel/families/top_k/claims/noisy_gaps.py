@@ -63,9 +63,7 @@ def _gap_law(gaps: tuple[float, ...], noise: str, scale: float) -> np.ndarray:
     return noisy_max_law(np.array(gaps) / scale, noise)
 
 
-def _noisy_gap_cases(
-    noise: str, max_size: int | None = None
-) -> Callable[[Budget], Iterator[Case]]:
+def _noisy_gap_cases(noise: str, max_size: int | None = None) -> Callable[[Budget], Iterator[Case]]:
     """All pairs of four candidates with counts up to 3, exact laws by quadrature."""
 
     def cases(budget: Budget) -> Iterator[Case]:
@@ -78,10 +76,7 @@ def _noisy_gap_cases(
                 rows, index = np.unique(gaps, axis=0, return_inverse=True)
                 table = [_gap_law(tuple(row.tolist()), noise, scale) for row in rows]
                 laws.append(np.array(table)[index.ravel()])
-            for data, other, pairs in (
-                (*laws, (first, second)),
-                (*laws[::-1], (second, first)),
-            ):
+            for data, other, pairs in ((*laws, (first, second)), (*laws[::-1], (second, first))):
                 for order in _ORDERS:
                     setting = {"order": order, "noise_scale": scale}
                     if max_size is not None:
@@ -96,9 +91,7 @@ def _noisy_gap_cases(
     return cases
 
 
-def _gaps(
-    *, order: Order = 2.0, noise_scale: Deviation = 4.0, candidates: Candidates = 3
-) -> float:
+def _gaps(*, order: Order = 2.0, noise_scale: Deviation = 4.0, candidates: Candidates = 3) -> float:
     """The same with one gap less than candidates: only m - 1 gaps compete.
 
     2 order/noise_scale^2 + log(candidates - 1)/(order - 1).

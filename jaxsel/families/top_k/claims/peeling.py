@@ -8,18 +8,10 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
-from jaxsel.families.top_k.baselines import (
-    exponential_top_k_rho,
-    exponential_top_k_scale,
-)
+from jaxsel.families.top_k.baselines import exponential_top_k_rho, exponential_top_k_scale
 from jaxsel.families.top_k.claims.parameters import Order, Picks, Rho
 from jaxsel.families.top_k.curves import peeled_curve
-from jaxsel.families.top_k.laws import (
-    peeled_law,
-    set_size,
-    top_k_set_law,
-    vote_neighbours,
-)
+from jaxsel.families.top_k.laws import peeled_law, set_size, top_k_set_law, vote_neighbours
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most, equal
 from jaxsel.language.domains import choice, number, positive
@@ -32,9 +24,7 @@ Scale = Annotated[float, positive("b; weights are exp(count/b)")]
 
 
 def _concentrated(relation: Relation) -> Callable[..., float]:
-    def evaluate(
-        *, order: Order = 2.0, noise_scale: Scale = 2.0, k: Picks = 2
-    ) -> float:
+    def evaluate(*, order: Order = 2.0, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
         """Renyi bound of k picks: order k r^2/8, r the range of one pick's loss."""
         return order * exponential_top_k_rho(noise_scale, k, relation)
 
@@ -42,9 +32,7 @@ def _concentrated(relation: Relation) -> Callable[..., float]:
 
 
 def _sharp(relation: Relation) -> Callable[..., float]:
-    def evaluate(
-        *, order: Order = 2.0, noise_scale: Scale = 2.0, k: Picks = 2
-    ) -> float:
+    def evaluate(*, order: Order = 2.0, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
         """Renyi bound of k picks, k times that of a pair whose losses have one's range."""
         return float(peeled_curve(noise_scale, k, relation).renyi(np.asarray(order)))
 
@@ -65,9 +53,7 @@ def _concentrated_cases(
             moves = (0.0, 1.0) if relation is Relation.MONOTONE else (-1.0, 0.0, 1.0)
             for k in (1, 2, 4):
                 law = peeled_law(data / scale, k)
-                bounds = [
-                    evaluate(order=order, noise_scale=scale, k=k) for order in _ORDERS
-                ]
+                bounds = [evaluate(order=order, noise_scale=scale, k=k) for order in _ORDERS]
                 for move in itertools.product(moves, repeat=data.size):
                     found = peeled_law((data + np.array(move)) / scale, k)
                     for first, second in ((law, found), (found, law)):
@@ -123,9 +109,7 @@ def _calibrated_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _one_shot(
-    *,
-    gap: Annotated[float, number("larger minus smaller count")] = 1.0,
-    noise_scale: Scale = 2.0,
+    *, gap: Annotated[float, number("larger minus smaller count")] = 1.0, noise_scale: Scale = 2.0
 ) -> float:
     """P[the larger of two counts is the top 1] by one-shot Gumbel noise.
 
@@ -170,9 +154,7 @@ STATEMENTS = (
         "move in one direction by at most 1.",
         Relation.MONOTONE,
         _concentrated(Relation.MONOTONE),
-        at_most(
-            _concentrated_cases(Relation.MONOTONE, _concentrated(Relation.MONOTONE))
-        ),
+        at_most(_concentrated_cases(Relation.MONOTONE, _concentrated(Relation.MONOTONE))),
     ),
     DURFEE.privacy(
         "BASE-EM-CDP-general",
@@ -196,8 +178,7 @@ STATEMENTS = (
     JX.privacy(
         "BASE-EM-sharp-general",
         "for Dong, Durfee & Rogers 2020",
-        "The same with a range of length 2/b if counts move in any direction by at most "
-        "1.",
+        "The same with a range of length 2/b if counts move in any direction by at most 1.",
         Relation.GENERAL,
         _sharp(Relation.GENERAL),
         at_most(_concentrated_cases(Relation.GENERAL, _sharp(Relation.GENERAL))),

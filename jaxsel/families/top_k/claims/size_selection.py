@@ -6,18 +6,10 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.families.top_k.claims.instances import (
-    Sides,
-    pools,
-    renyi_rows,
-    worst_row,
-)
+from jaxsel.families.top_k.claims.instances import Sides, pools, renyi_rows, worst_row
 from jaxsel.families.top_k.claims.neighbours import gaps_of
 from jaxsel.families.top_k.claims.parameters import Epsilon, Order
-from jaxsel.families.top_k.curves import (
-    largest_gap_bounded_range_renyi,
-    largest_gap_renyi,
-)
+from jaxsel.families.top_k.curves import largest_gap_bounded_range_renyi, largest_gap_renyi
 from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.scales import largest_gap_scale
 from jaxsel.language.base import Budget, Relation
@@ -68,9 +60,7 @@ def _law_cases(budget: Budget) -> Iterator[Case]:
             yield float(found[size]), float(density[size] @ weight), where
 
 
-def _gap_sensitivity(
-    *, k: Annotated[int, whole("size of the set", at_least=1)] = 1
-) -> float:
+def _gap_sensitivity(*, k: Annotated[int, whole("size of the set", at_least=1)] = 1) -> float:
     """How far one user moves the gap q_k at most: 1."""
     del k
     return 1.0
@@ -119,9 +109,7 @@ def _selected(budget: Budget, epsilon: float) -> Iterator[tuple[Sides, tuple, st
         sizes = pairs[0].shape[1] - 1
         for regulariser in (np.zeros(sizes), generator.normal(0.0, 3.0, size=sizes)):
             scale = largest_gap_scale({"epsilon": epsilon}, "gumbel")
-            laws = (
-                largest_gap_law(gaps_of(side), scale, regulariser) for side in pairs
-            )
+            laws = (largest_gap_law(gaps_of(side), scale, regulariser) for side in pairs)
             yield Sides(*laws), pairs, f"r {regulariser.tolist()}"
 
 
@@ -140,9 +128,7 @@ def _range_cases(budget: Budget) -> Iterator[Case]:
             yield _range(epsilon=epsilon), seen, f"{epsilon=:g}, {where}, {extra}"
 
 
-def _renyi_cases(
-    evaluate: Callable[..., float],
-) -> Callable[[Budget], Iterator[Case]]:
+def _renyi_cases(evaluate: Callable[..., float]) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
         for epsilon in _EPSILONS:
             bounds = {a: evaluate(epsilon=epsilon, order=a) for a in _ORDERS}
@@ -159,8 +145,7 @@ STATEMENTS = (
     ZW.identity(
         "ZW-Alg1",
         "Algorithm 1",
-        "Algorithm 1 selects size j with probability proportional to exp(epsilon (q_j "
-        "+ r(j))/2).",
+        "Algorithm 1 selects size j with probability proportional to exp(epsilon (q_j + r(j))/2).",
         _first_size,
         equal(_law_cases, tolerance=1e-10),
     ),

@@ -104,10 +104,7 @@ def _hypothesis_cases(printed: bool) -> Callable[[Budget], Iterator[Case]]:
 
 
 def _test_epsilon(
-    *,
-    noise_scale: Deviation = 1.0,
-    delta: Delta = 0.01,
-    delta_t: FailureOfTest = 0.1,
+    *, noise_scale: Deviation = 1.0, delta: Delta = 0.01, delta_t: FailureOfTest = 0.1
 ) -> float:
     """Epsilon of Algorithm 4 at delta + delta_t.
 
@@ -137,9 +134,7 @@ def _test_cases(quantile: bool) -> Callable[[Budget], Iterator[Case]]:
                 printed = scale * threshold_factor(delta_t)
                 yield printed, used, f"against the printed threshold, {setting}"
             for gap, other, same_set in gap_pairs():
-                chances = pass_probability(
-                    [gap, other], scale, delta_t, quantile=quantile
-                )
+                chances = pass_probability([gap, other], scale, delta_t, quantile=quantile)
                 passed, passed_there = chances.tolist()
                 exact = release_delta(level, passed, passed_there, same_set)
                 where = f"gaps {gap} -> {other}, same set: {same_set}, {setting}"

@@ -39,17 +39,13 @@ _BUDGETS = ((0.5, 0.1), (0.02, 1e-3), (4.0, 0.01))  # rho, delta_t
 # --- Theorem 11 -----------------------------------------------------------------------
 
 
-def epsilon_at(
-    *, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0.1
-) -> float:
+def epsilon_at(*, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0.1) -> float:
     """Epsilon at delta + delta_t: rho + 2 sqrt(rho log(1/delta))."""
     del delta_t
     return zcdp_to_epsilon(rho, delta)
 
 
-def _renyi(
-    *, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest = 0.1
-) -> float:
+def _renyi(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest = 0.1) -> float:
     """Renyi bound rho * order of StableTopK given events of probability 1 - delta_t."""
     del delta_t
     return rho * order
@@ -119,9 +115,7 @@ def _half_cases(budget: Budget) -> Iterator[Case]:
 
 def _gap_cases(budget: Budget) -> Iterator[Case]:
     del budget
-    for rho, delta_t in itertools.product(
-        (1e-5, 0.02, 0.5, 4.0), (0.4, 0.1, 1e-3, 1e-9)
-    ):
+    for rho, delta_t in itertools.product((1e-5, 0.02, 0.5, 4.0), (0.4, 0.1, 1e-3, 1e-9)):
         gap = _enough_gap(rho=rho, delta_t=delta_t)
         _, test = stable_top_k_scales({"rho": rho})
         for more in (0.0, 0.5, 10.0):
@@ -156,10 +150,7 @@ def _answers_cases(budget: Budget) -> Iterator[Case]:
     that the user breaks in all of them, then random ones."""
     pairs = random_pairs(budget._replace(cases=max(1, min(budget.cases, 60)) * 3), 3)
     ties = (np.zeros((3, 3), np.int64), np.tile([0, 1, 0], (3, 1)))
-    pairs = (
-        np.concatenate([ties[0], pairs[0]]),
-        np.concatenate([ties[1], pairs[1]]),
-    )
+    pairs = (np.concatenate([ties[0], pairs[0]]), np.concatenate([ties[1], pairs[1]]))
     for rho, delta_t in ((0.5, 0.01), (0.05, 0.05), (0.02, 0.25)):
         sides = size_sides(pairs, *_stable(rho, delta_t))
         for row, queries in itertools.product(range(0, len(sides.first), 3), (2, 3)):

@@ -20,9 +20,7 @@ _HISTOGRAMS = ((1, 1, 1, 1), (3, 3, 1, 1), (90, 90, 0))
 
 
 def _delta(
-    *,
-    epsilon: Epsilon = 1.0,
-    delta: Annotated[float, probability("that sets the threshold")] = 0.1,
+    *, epsilon: Epsilon = 1.0, delta: Annotated[float, probability("that sets the threshold")] = 0.1
 ) -> float:
     """Delta of Top Stable at its epsilon: the delta that set its threshold."""
     del epsilon

@@ -12,12 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.score_orders import (
-    NATURAL,
-    REVERSED,
-    BlockOrder,
-    MergedOrder,
-)
+from jaxsel.accounting.single_run.score_orders import NATURAL, REVERSED, BlockOrder, MergedOrder
 from jaxsel.accounting.single_run.score_pairs import (
     LineLaw,
     ScorePair,
@@ -25,12 +20,7 @@ from jaxsel.accounting.single_run.score_pairs import (
     reversed_pair,
 )
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
-from jaxsel.families.tuning.attained.merging import (
-    Merger,
-    best_block,
-    best_merger,
-    merging_grid,
-)
+from jaxsel.families.tuning.attained.merging import Merger, best_block, best_merger, merging_grid
 from jaxsel.host.errors import check_interval
 from jaxsel.repetitions import Repetitions
 
@@ -69,9 +59,7 @@ class _Goal(NamedTuple):
     stake: Callable[[int, float], float]
 
 
-def _quantile(
-    law: LineLaw, mass: float, reach: tuple[float, float], upper: bool
-) -> float:
+def _quantile(law: LineLaw, mass: float, reach: tuple[float, float], upper: bool) -> float:
     """The point beyond which the law has the given mass."""
     low, high = reach
     for _ in range(60):
@@ -128,15 +116,11 @@ def _first_edges(
     return _between(np.unique(np.concatenate(inner))[::-1])
 
 
-def _dense_edges(
-    edges: np.ndarray, path: Merger, span: tuple[float, float]
-) -> np.ndarray:
+def _dense_edges(edges: np.ndarray, path: Merger, span: tuple[float, float]) -> np.ndarray:
     """Falling edges: a third over the span, the others where the path turns."""
     share = np.cumsum(path.gains) / max(float(np.sum(path.gains)), 1e-300)
     final = len(share) - 1
-    first, last = (
-        min(int(np.searchsorted(share, part)), final) for part in (1e-4, 1.0 - 1e-6)
-    )
+    first, last = (min(int(np.searchsorted(share, part)), final) for part in (1e-4, 1.0 - 1e-6))
     front = path.front[[first, last]] + np.array([-1, 1])
     begun = int(path.back[first - 1]) if first else 0
     back = len(edges) - 1 - np.array([begun - 1, path.back[last] + 1])
@@ -232,9 +216,7 @@ def adversarial_epsilon(
     """
     delta = check_interval("delta", delta, 1e-280, 1.0, low_open=False)
     goal = _Goal(
-        value=lambda side, order: tuned_profile(side, repetitions, order).epsilon(
-            delta
-        ),
+        value=lambda side, order: tuned_profile(side, repetitions, order).epsilon(delta),
         level=lambda value: value,
         stake=lambda stage, value: delta,
     )
@@ -258,9 +240,7 @@ def adversarial_delta(
     """
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
     goal = _Goal(
-        value=lambda side, order: float(
-            tuned_profile(side, repetitions, order).delta(epsilon)
-        ),
+        value=lambda side, order: float(tuned_profile(side, repetitions, order).delta(epsilon)),
         level=lambda value: epsilon,
         # what is sought may be far above what the first rankings have
         stake=lambda stage, value: value if stage else max(value, 1e-9),

@@ -32,9 +32,7 @@ def _symmetric(pair: DominatingPair) -> bool:
 
 
 @one_blas_thread()
-def attained_epsilon(
-    base: BaseGuarantee, repetitions: Repetitions, delta: float
-) -> float:
+def attained_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: float) -> float:
     """Exact epsilon of one base with this guarantee, under a ranking found by a search.
 
     A bound that is proved from the guarantee and holds for every ranking cannot be
@@ -57,15 +55,11 @@ def attained_epsilon(
         return math.nan
     # At a mass of just delta, rounding must not decide for what exceeds it.
     above = min(delta * (1.0 + 1e-10), 1.0 - 2.0**-53)
-    return max(
-        finite_adversarial(*_split(pair), repetitions, above).epsilon for pair in pairs
-    )
+    return max(finite_adversarial(*_split(pair), repetitions, above).epsilon for pair in pairs)
 
 
 @one_blas_thread()
-def attained_delta(
-    base: BaseGuarantee, repetitions: Repetitions, epsilon: float
-) -> float:
+def attained_delta(base: BaseGuarantee, repetitions: Repetitions, epsilon: float) -> float:
     """Exact delta at epsilon of one base with this guarantee, under a ranking found.
 
     Of a family of two-ended rankings that is the same for every epsilon, so that it does

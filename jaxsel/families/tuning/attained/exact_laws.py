@@ -151,10 +151,7 @@ def tuned_index_law(
 
 
 def _quantiles(
-    better: Callable[[float], float],
-    repetitions: Repetitions,
-    low: float,
-    high: float,
+    better: Callable[[float], float], repetitions: Repetitions, low: float, high: float
 ) -> list[float]:
     """Scores above which the best of K lies with probability 0.99, ..., 0.01."""
     found = []

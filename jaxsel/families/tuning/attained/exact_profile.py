@@ -25,11 +25,7 @@ from jaxsel.accounting.single_run.score_orders import (
     Piece,
     order_pieces,
 )
-from jaxsel.accounting.single_run.score_pairs import (
-    ScorePair,
-    mirrored_pair,
-    reversed_pair,
-)
+from jaxsel.accounting.single_run.score_pairs import ScorePair, mirrored_pair, reversed_pair
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions, point_mass
 
@@ -290,10 +286,7 @@ def _epsilon_at(delta_at: Callable[[npt.ArrayLike], np.ndarray], delta: float) -
 
 
 def tuned_delta(
-    pair: ScorePair,
-    repetitions: Repetitions,
-    epsilon: npt.ArrayLike,
-    order: Order = NATURAL,
+    pair: ScorePair, repetitions: Repetitions, epsilon: npt.ArrayLike, order: Order = NATURAL
 ) -> np.ndarray:
     """Exact delta(epsilon) = H_{e^epsilon}(A || A') of the best of K runs.
 

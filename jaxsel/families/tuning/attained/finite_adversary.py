@@ -66,9 +66,7 @@ def cell_boundaries(first: np.ndarray, second: np.ndarray, least: float) -> np.n
     return np.unique(np.clip(chosen, 0, size)).astype(int)
 
 
-def _dense_boundaries(
-    coarse: np.ndarray, cells: np.ndarray, path: Merger
-) -> np.ndarray:
+def _dense_boundaries(coarse: np.ndarray, cells: np.ndarray, path: Merger) -> np.ndarray:
     """Boundaries that are dense where the path turns."""
     end = len(cells) - 1
     front = np.clip([path.front[0] - 1, path.front[-1] + 1], 0, end)
@@ -144,8 +142,7 @@ def finite_adversarial(
         epsilon, ranking = worst_of_all(p, q, repetitions, delta)
         return FiniteAdversary(epsilon, delta, *ranking, True)
     epsilon, best = max(
-        ((exact(order), order) for order in (rising, rising[::-1])),
-        key=lambda found: found[0],
+        ((exact(order), order) for order in (rising, rising[::-1])), key=lambda found: found[0]
     )
     least = 1e-4 * min(delta, 1e-3) / (1.0 + min(repetitions.mean, 1e12))
     for liked, one, two in ((rising, p, q), (rising[::-1], q, p)):

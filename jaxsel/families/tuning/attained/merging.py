@@ -77,9 +77,7 @@ def interpolated(
     return law
 
 
-def merging_grid(
-    first: np.ndarray, second: np.ndarray, repetitions: Repetitions
-) -> MergingGrid:
+def merging_grid(first: np.ndarray, second: np.ndarray, repetitions: Repetitions) -> MergingGrid:
     """Prepares the search over mergers.
 
     Args:

@@ -22,9 +22,7 @@ class _Search:
         self.sides = (first, second)
         self.law = interpolated(repetitions)
 
-    def _gain(
-        self, start: list[np.ndarray], order: np.ndarray, factor: float
-    ) -> np.ndarray:
+    def _gain(self, start: list[np.ndarray], order: np.ndarray, factor: float) -> np.ndarray:
         """What outcomes add when outcomes of mass ``start`` are better."""
         tuned = [
             self.law(at, np.minimum(at + side[order], 1.0), side[order])
@@ -92,10 +90,7 @@ def moved(
     epsilon, generator = exact(best), np.random.default_rng(0)
     others = [generator.permutation(len(first)) for _ in range(_RANDOM)]
     starts = [best, rising, rising[::-1], *others]
-    searches = [
-        _Search(first, second, repetitions),
-        _Search(second, first, repetitions),
-    ]
+    searches = [_Search(first, second, repetitions), _Search(second, first, repetitions)]
     for start in starts:
         for search in searches:
             order = start

@@ -112,11 +112,7 @@ def _tuned(side: np.ndarray, ranking: Ranking, repetitions: Repetitions) -> np.n
 
 
 def ranked_epsilon(
-    first: np.ndarray,
-    second: np.ndarray,
-    ranking: Ranking,
-    repetitions: Repetitions,
-    delta: float,
+    first: np.ndarray, second: np.ndarray, ranking: Ranking, repetitions: Repetitions, delta: float
 ) -> float:
     """Epsilon at delta, in both directions, of the tuned laws under a ranking.
 

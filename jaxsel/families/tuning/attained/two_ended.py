@@ -12,16 +12,8 @@ import math
 
 import numpy as np
 
-from jaxsel.families.tuning.attained.finite_adversary import (
-    cell_boundaries,
-    order_along,
-)
-from jaxsel.families.tuning.attained.merging import (
-    Merger,
-    MergingGrid,
-    best_merger,
-    merging_grid,
-)
+from jaxsel.families.tuning.attained.finite_adversary import cell_boundaries, order_along
+from jaxsel.families.tuning.attained.merging import Merger, MergingGrid, best_merger, merging_grid
 from jaxsel.families.tuning.attained.ranked_laws import Ranking, ranked_law
 from jaxsel.repetitions import Repetitions
 
@@ -39,9 +31,7 @@ class TwoEnded:
       repetitions: law of K, not always 0.
     """
 
-    def __init__(
-        self, first: np.ndarray, second: np.ndarray, repetitions: Repetitions
-    ) -> None:
+    def __init__(self, first: np.ndarray, second: np.ndarray, repetitions: Repetitions) -> None:
         first, second = first / first.sum(), second / second.sum()
         with np.errstate(divide="ignore", invalid="ignore"):
             loss = np.log(first) - np.log(second)
@@ -120,8 +110,5 @@ def family_delta(
         ends = TwoEnded(one, two, repetitions)
         for level in ends.levels().tolist():
             one_way, other = ends.tuned(ends.best(level))
-            found = max(
-                found, _delta((one_way, other), epsilon),
-                _delta((other, one_way), epsilon),
-            )  # fmt: skip
+            found = max(found, _delta((one_way, other), epsilon), _delta((other, one_way), epsilon))
     return found

@@ -76,9 +76,7 @@ def thinned(repetitions: Repetitions, failure: float) -> Thinned:
             )
         case "binomial":
             chance = parameters["probability"]
-            law = laws.binomial(
-                int(parameters["count"]), chance * good / (1.0 - chance * failure)
-            )
+            law = laws.binomial(int(parameters["count"]), chance * good / (1.0 - chance * failure))
         case "point_mass":
             law = repetitions
         case other:

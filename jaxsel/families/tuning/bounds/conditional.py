@@ -65,27 +65,20 @@ def conditional_at_exponents(
         order + 1/q < 2 and ``corrected``.
     """
     order, log_inverse = _checked(order, probability)
-    inverse_q = check_interval(
-        "1/q", inverse_q, 0.0, 1.0, low_open=False, high_open=False
-    )
-    inverse_r = check_interval(
-        "1/r", inverse_r, 0.0, 1.0, low_open=False, high_open=False
-    )
+    inverse_q = check_interval("1/q", inverse_q, 0.0, 1.0, low_open=False, high_open=False)
+    inverse_r = check_interval("1/r", inverse_r, 0.0, 1.0, low_open=False, high_open=False)
     inverse_p = 1.0 - inverse_q - inverse_r
     if inverse_p < -1e-12:
         raise InputError("1/p, 1/q and 1/r must be >= 0 and sum to 1")
     inverse_p = max(inverse_p, 0.0)
     if corrected and order + inverse_q < 2.0 - 1e-12:
         raise InputError(
-            f"order + 1/q is {order + inverse_q:g}; it must be at least 2 for the "
-            "bound to hold"
+            f"order + 1/q is {order + inverse_q:g}; it must be at least 2 for the bound to hold"
         )
     forward_order = (order - inverse_p) / inverse_r if inverse_r > 0 else math.inf
     return (
         _weighted((order - inverse_p - inverse_r) / (order - 1), forward, forward_order)
-        + _weighted(
-            (order + inverse_q - 2) / (order - 1), backward, order + inverse_q - 1
-        )
+        + _weighted((order + inverse_q - 2) / (order - 1), backward, order + inverse_q - 1)
         + (inverse_r + 1) / (order - 1) * log_inverse
     )
 
@@ -127,13 +120,9 @@ def conditional_part(
     if part not in PARTS:
         raise InputError(f"part is {part}; it must be one of: 1, 2, 3, 4, 5")
     order, log_inverse = _checked(order, probability)
-    exponent = check_interval(
-        "exponent", exponent, 1.0, math.inf, low_open=False, high_open=False
-    )
+    exponent = check_interval("exponent", exponent, 1.0, math.inf, low_open=False, high_open=False)
     if corrected and part in (2, 3, 5) and order < 2.0:
-        raise InputError(
-            f"order is {order:g}; part {part} of Corollary 16 holds for order >= 2"
-        )
+        raise InputError(f"order is {order:g}; part {part} of Corollary 16 holds for order >= 2")
     if part == 1 or math.isinf(order):
         return _at(forward, math.inf) + _at(backward, math.inf)
     log_term = log_inverse / (order - 1.0)

@@ -19,17 +19,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
-from jaxsel.accounting.numerics.hull import (
-    upper_hull,
-    upper_hull_of_logs,
-)
+from jaxsel.accounting.numerics.hull import upper_hull, upper_hull_of_logs
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
-from jaxsel.families.tuning.bounds.slope_cover import (
-    COUNT,
-    SlopeCover,
-    slope_cover,
-)
+from jaxsel.families.tuning.bounds.slope_cover import COUNT, SlopeCover, slope_cover
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 
@@ -91,9 +84,7 @@ def pair_envelope(
     Raises:
       InputError: as slope_cover.
     """
-    cover = slope_cover(
-        pair_tradeoff(pair), repetitions, kinks=np.cumsum(pair.first), count=count
-    )
+    cover = slope_cover(pair_tradeoff(pair), repetitions, kinks=np.cumsum(pair.first), count=count)
     log_first, log_second, log_slopes = _hull(cover)
     finite = np.isfinite(pair.loss) & (pair.first > 0.0)
     return Envelope(
@@ -144,9 +135,7 @@ def log_envelope(bounds: tuple[Envelope, ...], epsilon: float) -> float:
     return max(_at(each, epsilon) for each in bounds)
 
 
-def envelope_log_delta(
-    bounds: tuple[Envelope, ...], epsilon: npt.ArrayLike
-) -> np.ndarray:
+def envelope_log_delta(bounds: tuple[Envelope, ...], epsilon: npt.ArrayLike) -> np.ndarray:
     """log of the envelope bound on delta(epsilon), in both directions.
 
     Args:
@@ -208,9 +197,7 @@ def envelope_epsilon(bounds: tuple[Envelope, ...], delta: float) -> float:
     while excess(high) > 0.0:
         high *= 2.0
     low = 0.5 * high if high > 1.0 else 0.0
-    found = optimize.root_scalar(
-        excess, bracket=(low, high), method="brentq", xtol=1e-12
-    )
+    found = optimize.root_scalar(excess, bracket=(low, high), method="brentq", xtol=1e-12)
     root, step = float(found.root), 1e-12
     while excess(root) > 0.0:  # the root may lie on either side of the crossing
         root, step = root + step, 2.0 * step

@@ -13,10 +13,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.numerics.optimise import minimise
-from jaxsel.families.tuning.bounds.generic import (
-    correct_for_no_runs,
-    generic_pair_epsilon,
-)
+from jaxsel.families.tuning.bounds.generic import correct_for_no_runs, generic_pair_epsilon
 from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.repetitions import Repetitions
 
@@ -42,10 +39,7 @@ def _outcomes(first: npt.ArrayLike, second: npt.ArrayLike) -> _Outcomes:
     seen = (p > 0) | (r > 0)
     p, r = p[seen], r[seen]
     return _Outcomes(
-        p,
-        r,
-        np.concatenate([[0.0], np.cumsum(p)[:-1]]),
-        np.concatenate([[0.0], np.cumsum(r)[:-1]]),
+        p, r, np.concatenate([[0.0], np.cumsum(p)[:-1]]), np.concatenate([[0.0], np.cumsum(r)[:-1]])
     )
 
 
@@ -102,9 +96,7 @@ def general_hockey_stick(
             return weight * outcomes.second[:, None] * b - outcomes.first[:, None] * a
 
         least = np.minimum(objective(np.asarray(0.0)), objective(np.asarray(1.0)))
-        inner = minimise(
-            lambda z: objective(special.expit(z)), *_LOGITS, count=129, steps=steps
-        )[1]
+        inner = minimise(lambda z: objective(special.expit(z)), *_LOGITS, count=129, steps=steps)[1]
         least = np.minimum(least, inner).min(axis=1)
         total = float(np.sum(np.maximum(-least, 0.0))) + _no_run(level, repetitions)
         return min(1.0, total)
@@ -114,10 +106,7 @@ def general_hockey_stick(
 
 
 def general_renyi(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    order: npt.ArrayLike,
-    repetitions: Repetitions,
+    first: npt.ArrayLike, second: npt.ArrayLike, order: npt.ArrayLike, repetitions: Repetitions
 ) -> np.ndarray:
     """Right-hand side of Theorem 4.1 for f(z) = z^order, as a Renyi divergence.
 
@@ -147,9 +136,7 @@ def _pieces(
         u, v = _along(outcomes, part)
         with np.errstate(divide="ignore", invalid="ignore"):
             base = np.log(outcomes.first) - np.log(outcomes.second)
-            slopes = repetitions.log_pgf_derivative_tail(
-                u
-            ) - repetitions.log_pgf_derivative_tail(v)
+            slopes = repetitions.log_pgf_derivative_tail(u) - repetitions.log_pgf_derivative_tail(v)
         return base + slopes - epsilon
 
     knots = np.broadcast_to(grid[:, None], (grid.size, outcomes.first.size))
@@ -202,9 +189,7 @@ def refined_hockey_stick(
         for start, end in _pieces(outcomes, level, repetitions, count):
             gaps = [
                 repetitions.pgf_gap(right) - repetitions.pgf_gap(left)
-                for left, right in zip(
-                    _along(outcomes, start), _along(outcomes, end), strict=True
-                )
+                for left, right in zip(_along(outcomes, start), _along(outcomes, end), strict=True)
             ]
             part = gaps[0] - np.exp(level) * gaps[1]
             total += float(np.sum(np.maximum(part, 0.0)))

@@ -42,9 +42,7 @@ def _scaled_ratio(
 
 
 def ratio_supremum(
-    order: npt.ArrayLike,
-    repetitions: Repetitions,
-    tradeoff: Callable[[np.ndarray], np.ndarray],
+    order: npt.ArrayLike, repetitions: Repetitions, tradeoff: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
     """The last term of Lemma 7 for every pair that a trade-off allows.
 

@@ -18,10 +18,7 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_noise_multiplier,
 )
 from jaxsel.accounting.single_run.conversions import LEAST_DELTA, ApproximateGuarantee
-from jaxsel.families.tuning.bounds.profile_ratios import (
-    Profile,
-    negative_binomial_ratio,
-)
+from jaxsel.families.tuning.bounds.profile_ratios import Profile, negative_binomial_ratio
 from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.repetitions import Repetitions
@@ -77,9 +74,7 @@ def candidate_thresholds(
         )
     eta, gamma = repetitions.parameters["eta"], repetitions.parameters["gamma"]
     scale = gaussian_noise_multiplier(epsilon, delta)
-    level = negative_binomial_ratio(
-        lambda at: gaussian_delta(at, scale), eta, gamma
-    ).level
+    level = negative_binomial_ratio(lambda at: gaussian_delta(at, scale), eta, gamma).level
     first = ApproximateGuarantee(level, float(gaussian_delta(level, scale)))
     share = delta / repetitions.mean
     second = ApproximateGuarantee(gaussian_epsilon(share, scale), share)
@@ -90,9 +85,7 @@ def candidate_thresholds(
 def _one_step(
     sampling_probability: float, noise_multiplier: float, interval: float
 ) -> "PrivacyLossDistribution":
-    rate = check_interval(
-        "sampling_probability", sampling_probability, 0.0, 1.0, high_open=False
-    )
+    rate = check_interval("sampling_probability", sampling_probability, 0.0, 1.0, high_open=False)
     scale = check_positive("noise_multiplier", noise_multiplier)
     interval = check_interval("interval", interval, 0.0, 0.1)
     # Here and not above: it takes a second, which most users of this package save.
@@ -131,11 +124,7 @@ def _direction(distribution: "PLDPmf") -> Profile:
 
 @functools.lru_cache(maxsize=8)
 def subsampled_gaussian_profile(
-    sampling_probability: float,
-    noise_multiplier: float,
-    steps: int,
-    *,
-    interval: float = _INTERVAL,
+    sampling_probability: float, noise_multiplier: float, steps: int, *, interval: float = _INTERVAL
 ) -> Profile:
     """Profile of DP-SGD: composed Poisson-subsampled Gaussian mechanisms.
 

@@ -102,9 +102,7 @@ def needed_together(releases: Sequence[_Released], delta: float) -> Needed | Non
     """
     failures = [_singular(base) for base, _, _ in releases]
     failure = max(failures)
-    if delta == 0.0 and (
-        failure == 0.0 or all(_has_renyi(base) for base, _, _ in releases)
-    ):
+    if delta == 0.0 and (failure == 0.0 or all(_has_renyi(base) for base, _, _ in releases)):
         return Needed(0.0, 0.0, 0.0)
     if failure == 0.0:
         return None
@@ -114,9 +112,7 @@ def needed_together(releases: Sequence[_Released], delta: float) -> Needed | Non
         return _together(
             [
                 (solve(min(each, most)), times)
-                for solve, each, (_, _, times) in zip(
-                    leasts, failures, releases, strict=True
-                )
+                for solve, each, (_, _, times) in zip(leasts, failures, releases, strict=True)
             ]
         )
 

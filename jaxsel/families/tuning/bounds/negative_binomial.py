@@ -113,9 +113,7 @@ def negative_binomial_renyi(
         return _middle(second_order, at_second, eta, log_inverse, tight)
 
     least = min(
-        float(minimise_over_orders(middle)[1]),
-        float(middle(np.inf)),
-        (1.0 + eta) * log_inverse,
+        float(minimise_over_orders(middle)[1]), float(middle(np.inf)), (1.0 + eta) * log_inverse
     )
 
     def curve(order: np.ndarray) -> np.ndarray:

@@ -13,11 +13,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.families.tuning.bounds.path_mesh import PathMesh, gradients
-from jaxsel.families.tuning.bounds.path_program import (
-    Price,
-    proposed_delta,
-    slope_at,
-)
+from jaxsel.families.tuning.bounds.path_program import Price, proposed_delta, slope_at
 from jaxsel.repetitions import Repetitions
 
 PARTS = 16  # of each edge of a triangle
@@ -58,9 +54,7 @@ def _small_triangles(parts: int) -> np.ndarray:
         for j in range(parts - i):
             pieces.append((corner(i, j), corner(i + 1, j), corner(i, j + 1)))
             if i + j < parts - 1:
-                pieces.append(
-                    (corner(i + 1, j), corner(i + 1, j + 1), corner(i, j + 1))
-                )
+                pieces.append((corner(i + 1, j), corner(i + 1, j + 1), corner(i, j + 1)))
     return np.array(pieces)
 
 
@@ -83,12 +77,7 @@ def _supporting(law: Repetitions, low: np.ndarray, high: np.ndarray):
 
 
 def _failure(
-    mesh: PathMesh,
-    values: np.ndarray,
-    law: Repetitions,
-    epsilon: float,
-    price: Price,
-    parts: int,
+    mesh: PathMesh, values: np.ndarray, law: Repetitions, epsilon: float, price: Price, parts: int
 ) -> float:
     """A bound on the integral over u of the most by which the inequality fails."""
     pieces = _small_triangles(parts)  # Float["pieces corners 3"], barycentric
@@ -108,8 +97,7 @@ def _failure(
     along, across = _at_corners(pieces, steep)
     # The gain is 0 or what it is without its bracket, whichever is larger.
     failing = along + np.maximum(
-        _conjugate(price, across),
-        ours + _conjugate(price, across - math.exp(epsilon) * theirs),
+        _conjugate(price, across), ours + _conjugate(price, across - math.exp(epsilon) * theirs)
     )
     width = np.diff(mesh.edges)
     centre = (points[0].mean(axis=2) - mesh.edges[mesh.column]) / width[mesh.column]

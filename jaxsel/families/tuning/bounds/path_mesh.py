@@ -52,9 +52,7 @@ def gradients(mesh: PathMesh, place: tuple[float, float, float]) -> list[np.ndar
     """
     found = [(4.0 * place[v] - 1.0) * mesh.slopes[:, v] for v in range(3)]
     for p, q in ((0, 1), (1, 2), (2, 0)):
-        found.append(
-            4.0 * (place[p] * mesh.slopes[:, q] + place[q] * mesh.slopes[:, p])
-        )
+        found.append(4.0 * (place[p] * mesh.slopes[:, q] + place[q] * mesh.slopes[:, p]))
     return found
 
 
@@ -90,10 +88,9 @@ def _value_at(heights: np.ndarray, at: float, first: int):
     """(nodes, weights) of a point on a vertical edge with corners at these heights."""
     row = int(np.clip(np.searchsorted(heights, at) - 1, 0, heights.size - 2))
     part = (at - heights[row]) / (heights[row + 1] - heights[row])
-    weights = np.array([
-        (1.0 - part) * (1.0 - 2.0 * part), 4.0 * part * (1.0 - part),
-        part * (2.0 * part - 1.0),
-    ])  # fmt: skip
+    weights = np.array(
+        [(1.0 - part) * (1.0 - 2.0 * part), 4.0 * part * (1.0 - part), part * (2.0 * part - 1.0)]
+    )
     return first + 2 * row + np.arange(3), weights
 
 
@@ -104,9 +101,7 @@ def _with_middles(lines: np.ndarray) -> np.ndarray:
     return found
 
 
-def path_mesh(
-    pair: DominatingPair, law: Repetitions, *, columns: int, rows: int
-) -> PathMesh:
+def path_mesh(pair: DominatingPair, law: Repetitions, *, columns: int, rows: int) -> PathMesh:
     """The mesh of one direction.
 
     Args:
@@ -133,12 +128,10 @@ def path_mesh(
         return number[i : i + 2 * columns - 1 : 2, j : j + 2 * rows - 1 : 2].ravel()
 
     a, b, c, d = (block(i, j) for i, j in ((0, 0), (0, 2), (2, 0), (2, 2)))
-    ab, ac, bd, cd, ad = (
-        block(i, j) for i, j in ((0, 1), (1, 0), (1, 2), (2, 1), (1, 1))
+    ab, ac, bd, cd, ad = (block(i, j) for i, j in ((0, 1), (1, 0), (1, 2), (2, 1), (1, 1)))
+    nodes = np.concatenate(
+        [np.stack([a, c, d, ac, cd, ad], axis=1), np.stack([a, d, b, ad, bd, ab], axis=1)]
     )
-    nodes = np.concatenate([
-        np.stack([a, c, d, ac, cd, ad], axis=1), np.stack([a, d, b, ad, bd, ab], axis=1)
-    ])  # fmt: skip
     points = np.stack([grid_u.ravel(), grid_v.ravel()], axis=1)
     corners = points[nodes[:, :3]]
     first, second = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]

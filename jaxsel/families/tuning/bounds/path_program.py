@@ -25,9 +25,13 @@ _MIDDLE, _TAIL = 1e-3, 1e-13  # masses of P beyond the dense and beyond all knot
 _GAP = 3e-3  # relative, of the program and its dual
 _DENSE = 0.75  # share of the knots between
 _PLACES = (
-    (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0),
-    (0.5, 0.5, 0.0), (0.0, 0.5, 0.5), (0.5, 0.0, 0.5),
-)  # fmt: skip
+    (1.0, 0.0, 0.0),
+    (0.0, 1.0, 0.0),
+    (0.0, 0.0, 1.0),
+    (0.5, 0.5, 0.0),
+    (0.0, 0.5, 0.5),
+    (0.5, 0.0, 0.5),
+)
 
 
 class Price(NamedTuple):
@@ -56,15 +60,15 @@ def ratio_knots(pair: DominatingPair, count: int) -> np.ndarray:
         return np.array([0.0, 1.0])
     loss = pair.loss[finite]
     reached = np.cumsum(pair.first[finite])
-    ends = np.interp(
-        [_TAIL, _MIDDLE, 1.0 - _MIDDLE, 1.0 - _TAIL], reached / reached[-1], loss
-    )
+    ends = np.interp([_TAIL, _MIDDLE, 1.0 - _MIDDLE, 1.0 - _TAIL], reached / reached[-1], loss)
     dense, rest = int(_DENSE * count), (count - int(_DENSE * count)) // 2
-    losses = np.concatenate([
-        np.linspace(ends[0], ends[1], rest + 1)[:-1],
-        np.linspace(ends[1], ends[2], max(dense, 2)),
-        np.linspace(ends[2], ends[3], rest + 1)[1:],
-    ])  # fmt: skip
+    losses = np.concatenate(
+        [
+            np.linspace(ends[0], ends[1], rest + 1)[:-1],
+            np.linspace(ends[1], ends[2], max(dense, 2)),
+            np.linspace(ends[2], ends[3], rest + 1)[1:],
+        ]
+    )
     found = np.unique(np.append(0.0, np.exp(-losses)))
     return found if found.size > 1 else np.array([0.0, 1.0])
 
@@ -79,9 +83,7 @@ def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, 
     ratio = np.exp(-loss)  # 0 at infinite loss
     weights = np.zeros(knots.size)
     inside = ratio <= knots[-1]
-    place = np.clip(
-        np.searchsorted(knots, ratio[inside], side="right") - 1, 0, knots.size - 2
-    )
+    place = np.clip(np.searchsorted(knots, ratio[inside], side="right") - 1, 0, knots.size - 2)
     part = (ratio[inside] - knots[place]) / (knots[place + 1] - knots[place])
     np.add.at(weights, place, mass[inside] * (1.0 - part))
     np.add.at(weights, place + 1, mass[inside] * part)
@@ -90,9 +92,7 @@ def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, 
     return weights, beyond + max(0.0, 1.0 - float(np.sum(mass * ratio)))
 
 
-def proposed_delta(
-    pair: DominatingPair, mesh: PathMesh, price: Price, values: np.ndarray
-) -> float:
+def proposed_delta(pair: DominatingPair, mesh: PathMesh, price: Price, values: np.ndarray) -> float:
     """E_P[lambda(p'/p)] + W(0, 0) - W(1, 1): the bound, if the inequality held."""
     weights, beyond = price_weights(pair, price.knots)
     paid = float(weights @ price.values) + beyond * price.last_slope
@@ -110,9 +110,7 @@ class _PathConstraints:
     of the price that do not fall. All is summed by triangle, never as one large matrix.
     """
 
-    def __init__(
-        self, mesh: PathMesh, law: Repetitions, epsilon: float, knots: np.ndarray
-    ) -> None:
+    def __init__(self, mesh: PathMesh, law: Repetitions, epsilon: float, knots: np.ndarray) -> None:
         triangles, places = mesh.nodes.shape[0], len(_PLACES)
         # Float["triangles places nodes"]: what a node adds to W_u and to W_u'.
         steep = np.array([gradients(mesh, place) for place in _PLACES])
@@ -126,9 +124,7 @@ class _PathConstraints:
         )
         corners = self._across[np.arange(triangles * places) % places < 3]
         self._of_corners = corners.T.tocsr()
-        self._of_places = sparse.hstack(
-            [self._along.T, self._across.T], format="csr"
-        )  # fmt: skip
+        self._of_places = sparse.hstack([self._along.T, self._across.T], format="csr")
         self._squares = self._band_of_squares(mesh.nodes, steep)
         self._scale = 1.0 / (1.0 + knots)
         self._knots = knots
@@ -151,9 +147,7 @@ class _PathConstraints:
         entries = steep.ravel(), (rows.ravel(), columns.ravel())
         return sparse.csr_array(entries, shape=(rows.max() + 1, self._count))
 
-    def _band_of_squares(
-        self, nodes: np.ndarray, steep: np.ndarray
-    ) -> sparse.csr_array:
+    def _band_of_squares(self, nodes: np.ndarray, steep: np.ndarray) -> sparse.csr_array:
         """What weights of the places, times 1, s and s^2, add to the normal matrix.
 
         Nodes that share a triangle have numbers near each other, so that the matrix of
@@ -161,24 +155,23 @@ class _PathConstraints:
         """
         along, across = steep[..., 0], steep[..., 1]
         mixed = along[..., :, None] * across[..., None, :]
-        products = np.stack([
-            along[..., :, None] * along[..., None, :],
-            mixed + mixed.swapaxes(2, 3),
-            across[..., :, None] * across[..., None, :],
-        ])  # fmt: skip
+        products = np.stack(
+            [
+                along[..., :, None] * along[..., None, :],
+                mixed + mixed.swapaxes(2, 3),
+                across[..., :, None] * across[..., None, :],
+            ]
+        )
         one, other = nodes[:, None, :, None], nodes[:, None, None, :]
         cells = (one - other) * self._count + other
         lower = np.broadcast_to(one >= other, products.shape)
         cells = np.broadcast_to(cells, products.shape)[lower]
         count = 3 * steep.shape[0] * steep.shape[1]
         places = np.arange(count)
-        places = np.broadcast_to(
-            places.reshape(*products.shape[:3], 1, 1), products.shape
-        )[lower]
+        places = np.broadcast_to(places.reshape(*products.shape[:3], 1, 1), products.shape)[lower]
         width = int(np.max(nodes.max(axis=1) - nodes.min(axis=1))) + 1
         return sparse.csr_array(
-            (products[lower], (cells, places)),
-            shape=(width * self._count, count),
+            (products[lower], (cells, places)), shape=(width * self._count, count)
         )
 
     @staticmethod
@@ -187,10 +180,7 @@ class _PathConstraints:
         steps = np.append(np.diff(knots), 1.0)
         slopes = np.zeros((knots.size, knots.size + 1))
         inner = np.arange(knots.size - 1)
-        slopes[inner, inner], slopes[inner, inner + 1] = (
-            -1.0 / steps[:-1],
-            1.0 / steps[:-1],
-        )
+        slopes[inner, inner], slopes[inner, inner + 1] = (-1.0 / steps[:-1], 1.0 / steps[:-1])
         slopes[-1, -1] = 1.0
         falls = slopes[:-1] - slopes[1:]
         return falls / np.max(np.abs(falls), axis=1, keepdims=True)
@@ -210,11 +200,13 @@ class _PathConstraints:
         price, last = unknowns[self._count : -1], unknowns[-1]
         rows = along[:, None] + across[:, None] * self._knots - price
         steepest = across.reshape(self._shapes[0][:2])[:, :3]
-        return np.concatenate([
-            (rows * self._scale).ravel(),
-            (steepest - last).ravel(),
-            self._convexity @ unknowns[self._count :],
-        ])  # fmt: skip
+        return np.concatenate(
+            [
+                (rows * self._scale).ravel(),
+                (steepest - last).ravel(),
+                self._convexity @ unknowns[self._count :],
+            ]
+        )
 
     def transposed(self, prices: np.ndarray) -> np.ndarray:
         """See Constraints."""
@@ -242,11 +234,7 @@ class _PathConstraints:
 
 
 def proposal(
-    pair: DominatingPair,
-    law: Repetitions,
-    mesh: PathMesh,
-    knots: np.ndarray,
-    epsilon: float,
+    pair: DominatingPair, law: Repetitions, mesh: PathMesh, knots: np.ndarray, epsilon: float
 ) -> tuple[Price, np.ndarray]:
     """A price, and W at the nodes of the mesh, that nearly minimise the bound."""
     constraints = _PathConstraints(mesh, law, epsilon, knots)

@@ -5,11 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.accounting.single_run.conversions import (
-    RenyiCurve,
-    monotone,
-    renyi_to_delta,
-)
+from jaxsel.accounting.single_run.conversions import RenyiCurve, monotone, renyi_to_delta
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError, check_choice, check_positive
 
@@ -52,9 +48,7 @@ def poisson_epsilon(
         bound = per_order + math.log(mean) / excess
         if corrected and mean < 1.0:
             moment = np.logaddexp(-mean, excess * per_order + math.log(mean))
-            bound = np.where(
-                np.isinf(excess), np.maximum(per_order, 0.0), moment / excess
-            )
+            bound = np.where(np.isinf(excess), np.maximum(per_order, 0.0), moment / excess)
     return bound[()]
 
 
@@ -96,8 +90,6 @@ def poisson_renyi(
             delta = profile(level)
         else:
             delta = renyi_to_delta(base.renyi, level)
-        return poisson_epsilon(
-            order, base.renyi(order), delta, mean, corrected=corrected
-        )
+        return poisson_epsilon(order, base.renyi(order), delta, mean, corrected=corrected)
 
     return monotone(curve) if monotonised else curve

@@ -34,11 +34,7 @@ from jaxsel.families.tuning.bounds.envelope import (
 )
 from jaxsel.families.tuning.bounds.path_certificate import ROUNDING, certified
 from jaxsel.families.tuning.bounds.path_mesh import PathMesh, path_mesh
-from jaxsel.families.tuning.bounds.path_program import (
-    proposal,
-    proposed_delta,
-    ratio_knots,
-)
+from jaxsel.families.tuning.bounds.path_program import proposal, proposed_delta, ratio_knots
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import check_interval
 from jaxsel.repetitions import Repetitions
@@ -81,9 +77,7 @@ def _finer(size: Resolution) -> Resolution:
 
     Rows are not what is lacking: half as many again change little and cost the double.
     """
-    return Resolution(
-        3 * size.columns // 2, size.rows, 3 * size.knots // 2, 2 * size.parts
-    )
+    return Resolution(3 * size.columns // 2, size.rows, 3 * size.knots // 2, 2 * size.parts)
 
 
 class _Solved(NamedTuple):
@@ -152,9 +146,7 @@ class PricedDirection:
 
     def _solve(self, epsilon: float, size: Resolution) -> _Solved:
         if size not in self._meshes:
-            mesh = path_mesh(
-                self._pair, self._law, columns=size.columns, rows=size.rows
-            )
+            mesh = path_mesh(self._pair, self._law, columns=size.columns, rows=size.rows)
             self._meshes[size] = mesh, ratio_knots(self._pair, size.knots)
         mesh, knots = self._meshes[size]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -162,9 +154,7 @@ class PricedDirection:
             if not (np.all(np.isfinite(price.values)) and np.all(np.isfinite(values))):
                 return _Solved(math.inf, math.inf)  # not solved; the envelope stands
             proposed = proposed_delta(self._pair, mesh, price, values)
-            found = certified(
-                self._pair, self._law, mesh, epsilon, price, values, parts=size.parts
-            )
+            found = certified(self._pair, self._law, mesh, epsilon, price, values, parts=size.parts)
         return _Solved(proposed, found if math.isfinite(found) else math.inf)
 
     def delta(self, epsilon: float) -> float:
@@ -207,11 +197,7 @@ class _Search:
         self.base, self.law = base, law
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Search)
-            and self.base is other.base
-            and self.law is other.law
-        )
+        return isinstance(other, _Search) and self.base is other.base and self.law is other.law
 
     def __hash__(self) -> int:
         return hash((id(self.base), id(self.law)))
@@ -338,9 +324,7 @@ def _bracket(
     return left, right
 
 
-def _settled(
-    at: Callable[[float], _Point], left: _Point, right: _Point, delta: float
-) -> float:
+def _settled(at: Callable[[float], _Point], left: _Point, right: _Point, delta: float) -> float:
     """An epsilon at which delta is proved when asked for, not by a chord alone."""
     for _ in range(_CHORDS):
         if right.delta >= delta * (1.0 - _NEAR):
@@ -421,9 +405,7 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
                 return _Point(epsilon, max(found))
 
             known = [right] if costly else [left, right]
-            left, near = _bracket(
-                finer, bounds, left, right, known, delta, _FINER_TRIES
-            )
+            left, near = _bracket(finer, bounds, left, right, known, delta, _FINER_TRIES)
             near = fine(near.epsilon)
             left, right = (left, near) if near.delta <= delta else (near, right)
     if right.epsilon == enveloped and right.delta > delta * (1.0 - _NEAR):
@@ -473,8 +455,7 @@ def _profile(direction: PricedDirection, epsilons: np.ndarray) -> Profile:
         epsilon = np.asarray(epsilon, dtype=np.float64)
         found = np.exp(envelope_log_delta((direction.envelope,), epsilon))
         if epsilons.size:
-            chord = np.interp(np.exp(np.minimum(epsilon, epsilons[-1])),
-                              np.exp(epsilons), deltas)  # fmt: skip
+            chord = np.interp(np.exp(np.minimum(epsilon, epsilons[-1])), np.exp(epsilons), deltas)
             found = np.minimum(found, chord)
         return np.clip(found, 0.0, 1.0)[()]
 

@@ -38,9 +38,7 @@ class SlopeRatio(NamedTuple):
     level: float
 
 
-def _least(
-    profile: Profile, weight: float, low: float, high: float
-) -> tuple[float, float]:
+def _least(profile: Profile, weight: float, low: float, high: float) -> tuple[float, float]:
     """Minimises log(e^level + weight delta(level)) over levels in [low, high].
 
     Branch and bound to _TOLERANCE, for any decreasing profile, then golden-section
@@ -82,9 +80,7 @@ def _least(
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
     if width > 0.0:
         start, end = max(low, level - width), min(high, level + width)
-        polished, least = minimise(
-            lambda at: np.logaddexp(at, part(at)), start, end, count=5
-        )
+        polished, least = minimise(lambda at: np.logaddexp(at, part(at)), start, end, count=5)
         if least < value - 1e-15 * max(1.0, value):  # more than rounding
             level, value = float(polished), float(least)
     return level, value
@@ -92,15 +88,12 @@ def _least(
 
 def _check_decreasing(levels: np.ndarray, delta: np.ndarray) -> None:
     if not np.all((delta >= 0.0) & (delta <= 1.0 + 1e-9)):
-        raise InputError(
-            "the profile gives values outside [0, 1]; each must be a delta"
-        )
+        raise InputError("the profile gives values outside [0, 1]; each must be a delta")
     rise = np.diff(delta) > 1e-9 * delta[1:] + 1e-14
     if np.any(rise):
         at = levels[np.flatnonzero(rise)[0]]
         raise InputError(
-            f"the profile increases after epsilon = {at:.6g}; delta must not increase "
-            "with epsilon"
+            f"the profile increases after epsilon = {at:.6g}; delta must not increase with epsilon"
         )
 
 
@@ -108,9 +101,7 @@ def _at_zero(profile: Profile) -> float:
     """delta(0), the bound on the total variation distance."""
     delta = float(profile(np.asarray(0.0)))
     if not 0.0 <= delta <= 1.0 + 1e-9:
-        raise InputError(
-            f"the profile is {delta} at epsilon = 0; it must lie in [0, 1]"
-        )
+        raise InputError(f"the profile is {delta} at epsilon = 0; it must lie in [0, 1]")
     return min(delta, 1.0)
 
 

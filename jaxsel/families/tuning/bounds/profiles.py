@@ -12,11 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.single_run.conversions import (
-    ApproximateGuarantee,
-    Profile,
-    epsilon_at,
-)
+from jaxsel.accounting.single_run.conversions import ApproximateGuarantee, Profile, epsilon_at
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.families.tuning.bounds.profile_ratios import (
     SlopeRatio,
@@ -67,9 +63,7 @@ def _bound(
     return ProfileBound(theorem, ratio.shift, ratio.level, mean, delta)
 
 
-def negative_binomial_profile(
-    profile: Profile, eta: float, gamma: float
-) -> ProfileBound:
+def negative_binomial_profile(profile: Profile, eta: float, gamma: float) -> ProfileBound:
     """Theorem 5.2, K ~ D(eta, gamma), at its best epsilon_1.
 
     E[K] base(epsilon - (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma)
@@ -118,9 +112,7 @@ def poisson_profile(profile: Profile, mean: float) -> ProfileBound:
     return _bound("KRW-Cor5.8", profile, laws.poisson(mean), ratio)
 
 
-def tradeoff_profile(
-    profile: Profile, tradeoff: Profile, repetitions: Repetitions
-) -> ProfileBound:
+def tradeoff_profile(profile: Profile, tradeoff: Profile, repetitions: Repetitions) -> ProfileBound:
     """The bounds above with the least shift that a trade-off curve allows, for any K.
 
     A result of this project: never worse than Theorems 5.2 and 5.7 and Corollary 5.8.
@@ -134,9 +126,7 @@ def tradeoff_profile(
     return _bound("KRW-N2", profile, repetitions, ratio)
 
 
-def profile_bounds(
-    base: BaseGuarantee, repetitions: Repetitions
-) -> tuple[ProfileBound, ...]:
+def profile_bounds(base: BaseGuarantee, repetitions: Repetitions) -> tuple[ProfileBound, ...]:
     """Every bound of this module that applies to a base and a law of K.
 
     Raises:
@@ -150,11 +140,7 @@ def profile_bounds(
     parameters, found = repetitions.parameters, []
     match repetitions.family:
         case "truncated_negative_binomial":
-            found.append(
-                negative_binomial_profile(
-                    profile, parameters["eta"], parameters["gamma"]
-                )
-            )
+            found.append(negative_binomial_profile(profile, parameters["eta"], parameters["gamma"]))
         case "binomial" if 0.0 < parameters["probability"] < 1.0:
             count = int(parameters["count"])
             found.append(binomial_profile(profile, count, parameters["probability"]))
@@ -188,9 +174,7 @@ def point_negative_binomial(
     """
     epsilon, delta = _base_point(epsilon, delta)
     law = laws.truncated_negative_binomial(eta, gamma)
-    return ApproximateGuarantee(
-        (eta + 2.0) * epsilon + delta / gamma, min(1.0, law.mean * delta)
-    )
+    return ApproximateGuarantee((eta + 2.0) * epsilon + delta / gamma, min(1.0, law.mean * delta))
 
 
 def point_negative_binomial_sharp(
@@ -209,12 +193,7 @@ def point_negative_binomial_sharp(
 
 
 def gaussian_negative_binomial_epsilon(
-    delta: float,
-    noise_multiplier: float,
-    mean: float,
-    eta: float,
-    *,
-    corrected: bool = True,
+    delta: float, noise_multiplier: float, mean: float, eta: float, *, corrected: bool = True
 ) -> float:
     """Epsilon at delta for a Gaussian base in closed form: Corollary 5.5.
 
@@ -249,12 +228,8 @@ def two_point_epsilon(
       eta, gamma: law of K ~ D(eta, gamma), eta > -1, gamma in (0, 1).
     """
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    level = check_interval(
-        "first_epsilon", first_epsilon, 0.0, math.inf, low_open=False
-    )
-    extra = check_interval(
-        "first_delta", first_delta, 0.0, 1.0, low_open=False, high_open=False
-    )
+    level = check_interval("first_epsilon", first_epsilon, 0.0, math.inf, low_open=False)
+    extra = check_interval("first_delta", first_delta, 0.0, 1.0, low_open=False, high_open=False)
     eta = check_interval("eta", eta, -1.0, math.inf)
     gamma = check_interval("gamma", gamma, 0.0, 1.0)
     # log(e^level + odds delta_1) without overflow

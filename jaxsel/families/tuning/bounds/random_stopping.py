@@ -33,10 +33,7 @@ def stopping_failure(delta: float, gamma: float) -> float:
     Each draw fails with probability delta, in [0, 1), independently. Given that none
     does, the number of draws is geometric again.
     """
-    gamma, delta = (
-        _gamma(gamma),
-        check_interval("delta", delta, 0.0, 1.0, low_open=False),
-    )
+    gamma, delta = (_gamma(gamma), check_interval("delta", delta, 0.0, 1.0, low_open=False))
     return delta / (gamma + delta * (1.0 - gamma))
 
 
@@ -128,9 +125,7 @@ def hard_stop_worst(epsilon: float, gamma: float, steps: int) -> float:
     g = np.geomspace(1e-4 * min(gamma, 1.0 / steps), 0.5, 4000)
     g = np.concatenate([g, 1.0 - g[::-1]])
     # The largest g' that is epsilon-close to g.
-    other = np.minimum(
-        g * math.exp(epsilon), g * math.exp(-epsilon) - math.expm1(-epsilon)
-    )
+    other = np.minimum(g * math.exp(epsilon), g * math.exp(-epsilon) - math.expm1(-epsilon))
     slope = law.log_pgf_derivative_tail
     return epsilon + float(np.max(slope(g) - slope(other)))
 

@@ -75,9 +75,7 @@ def subsampled_gaussian_renyi(
     order = np.asarray(order, dtype=np.float64)
     if not np.all((order > 1.0) & np.isfinite(order)):
         raise InputError(f"the order is {order}; it must be above 1 and finite")
-    q = check_interval(
-        "sampling_probability", sampling_probability, 0.0, 1.0, high_open=False
-    )
+    q = check_interval("sampling_probability", sampling_probability, 0.0, 1.0, high_open=False)
     s = check_positive("noise_multiplier", noise_multiplier)
 
     def largest(a: float) -> float:
@@ -87,20 +85,14 @@ def subsampled_gaussian_renyi(
         base = -0.5 * (x / s) ** 2 + math.log(step / s / math.sqrt(2.0 * math.pi))
         with np.errstate(divide="ignore"):
             ratio = np.logaddexp(np.log1p(-q), math.log(q) + (x - 0.5) / s**2)
-        moments = [
-            float(np.asarray(special.logsumexp(base + p * ratio))) for p in (a, 1.0 - a)
-        ]
+        moments = [float(np.asarray(special.logsumexp(base + p * ratio))) for p in (a, 1.0 - a)]
         return max(moments) / (a - 1.0)
 
-    return np.array([largest(a) for a in order.ravel().tolist()]).reshape(order.shape)[
-        ()
-    ]
+    return np.array([largest(a) for a in order.ravel().tolist()]).reshape(order.shape)[()]
 
 
 @functools.lru_cache(maxsize=16)
-def training_renyi(
-    sampling_probability: float, noise_multiplier: float, steps: int
-) -> RenyiCurve:
+def training_renyi(sampling_probability: float, noise_multiplier: float, steps: int) -> RenyiCurve:
     """Renyi curve of DP-SGD: exact at RELEASED_ORDERS and at some between them.
 
     From one of those orders to the next it is bounded by chords; beyond 512 it is
@@ -127,9 +119,7 @@ def training_base(
     """DP-SGD with the curve of ``training_renyi`` and the profile of ``events.dp_sgd``."""
     numbers = (sampling_probability, noise_multiplier, steps)
     base = dp_sgd(
-        sampling_probability=sampling_probability,
-        noise_multiplier=noise_multiplier,
-        steps=steps,
+        sampling_probability=sampling_probability, noise_multiplier=noise_multiplier, steps=steps
     )
     return base._replace(renyi=training_renyi(*numbers))
 
@@ -259,9 +249,7 @@ def least_renyi(base: BaseGuarantee, repetitions: Repetitions) -> float:
     return float(minimise_over_orders(curve)[1])
 
 
-def theorem_epsilon(
-    base: BaseGuarantee, repetitions: Repetitions, delta: float
-) -> float:
+def theorem_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: float) -> float:
     """Epsilon of a search at delta by Theorem 2 or the corrected Theorem 6.
 
     Args:

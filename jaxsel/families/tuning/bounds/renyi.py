@@ -5,11 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.conversions import (
-    RenyiCurve,
-    renyi_to_epsilon,
-    repeated,
-)
+from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon, repeated
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import generic_renyi

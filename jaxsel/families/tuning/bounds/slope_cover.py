@@ -48,9 +48,7 @@ class SlopeCover(NamedTuple):
 
 
 def _logits(
-    slopes: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    mean: float,
-    count: int,
+    slopes: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], mean: float, count: int
 ) -> np.ndarray:
     """Logits of x, dense where the slopes bend on a logarithmic scale."""
     trial = np.linspace(-_LOGIT_END - math.log(max(mean, 1.0)), _LOGIT_END, 2048)

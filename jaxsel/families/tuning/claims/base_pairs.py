@@ -32,9 +32,7 @@ class BasePair(NamedTuple):
     where: str
 
 
-EQUAL_LAWS = BasePair(
-    np.array([0.5, 0.5]), np.array([0.5, 0.5]), "both laws [0.5, 0.5]"
-)
+EQUAL_LAWS = BasePair(np.array([0.5, 0.5]), np.array([0.5, 0.5]), "both laws [0.5, 0.5]")
 
 
 class ApproximatePair(NamedTuple):
@@ -77,12 +75,8 @@ def constructed_pairs() -> Iterator[BasePair]:
         for q in pairs.extreme_neighbours(p, epsilon):
             yield BasePair(*pairs.bernoulli(p, q), f"pairs.bernoulli({p:g}, {q!r})")
     yield BasePair(*pairs.bernoulli(1e-4, 3e-4), "pairs.bernoulli(1e-4, 3e-4)")
-    yield BasePair(
-        *pairs.fixed_runs_constant(0.3, 7), "pairs.fixed_runs_constant(0.3, 7)"
-    )
-    yield BasePair(
-        *pairs.tight_conditional(0.8, 1.06), "pairs.tight_conditional(0.8, 1.06)"
-    )
+    yield BasePair(*pairs.fixed_runs_constant(0.3, 7), "pairs.fixed_runs_constant(0.3, 7)")
+    yield BasePair(*pairs.tight_conditional(0.8, 1.06), "pairs.tight_conditional(0.8, 1.06)")
     yield BasePair(*pairs.tight_generic(), "pairs.tight_generic()")
 
 
@@ -157,9 +151,7 @@ def tuned_pair(pair, repetitions: Repetitions) -> tuple[np.ndarray, np.ndarray]:
     return tuned_law(pair.first, repetitions), tuned_law(pair.second, repetitions)
 
 
-def two_sided_renyi(
-    first: np.ndarray, second: np.ndarray, order: npt.ArrayLike
-) -> np.ndarray:
+def two_sided_renyi(first: np.ndarray, second: np.ndarray, order: npt.ArrayLike) -> np.ndarray:
     """The larger of the two Renyi divergences, at each order."""
     return np.maximum(
         renyi_divergence(first, second, order), renyi_divergence(second, first, order)
@@ -186,13 +178,9 @@ def gaussian_tuned_renyi(
     # q^order q'^(1 - order) is a Gaussian around this point
     centre = (1.0 - order) * shift
     z = np.linspace(min(centre, 0.0) - 25.0, max(centre, 0.0) + 25.0, 6001)
-    log_first = -0.5 * z**2 + repetitions.log_pgf_derivative_tail(
-        special.ndtr(-sign * z)
-    )
+    log_first = -0.5 * z**2 + repetitions.log_pgf_derivative_tail(special.ndtr(-sign * z))
     moved = z - shift
-    log_second = -0.5 * moved**2 + repetitions.log_pgf_derivative_tail(
-        special.ndtr(-sign * moved)
-    )
+    log_second = -0.5 * moved**2 + repetitions.log_pgf_derivative_tail(special.ndtr(-sign * moved))
     exponent = order * log_first + (1.0 - order) * log_second
     step = z[1] - z[0]
     moment = special.logsumexp(exponent) + np.log(step) - 0.5 * np.log(2.0 * np.pi)

@@ -22,17 +22,11 @@ from jaxsel.accounting.single_run.dominating import (
     pair_from_profile,
     reversed_pair,
 )
-from jaxsel.accounting.single_run.loss_distributions import (
-    composed_distribution,
-    tail_sums,
-)
+from jaxsel.accounting.single_run.loss_distributions import composed_distribution, tail_sums
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.priced_envelope import Resolution
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, base_pairs
-from jaxsel.families.tuning.composing_searches import (
-    Release,
-    composed_renyi_epsilon,
-)
+from jaxsel.families.tuning.composing_searches import Release, composed_renyi_epsilon
 from jaxsel.families.tuning.tuned_guarantee import tuned_profiles
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most
@@ -169,9 +163,7 @@ def _renyi_cases(budget: Budget) -> Iterator[Case]:
         law = choices[index % len(choices)]
         core = _guarantee(pair.core.first, pair.core.second)
         base = _guarantee(pair.first, pair.second)._replace(
-            core=core,
-            failure=pair.delta,
-            renyi=lambda order: np.full_like(order, np.inf),
+            core=core, failure=pair.delta, renyi=lambda order: np.full_like(order, np.inf)
         )
         # Below what two searches fail with, just above it, and far above it.
         lost = float(-np.expm1(2.0 * np.log1p(-float(law.pgf_gap(pair.delta)))))
@@ -214,8 +206,7 @@ def _released_cases(budget: Budget) -> Iterator[Case]:
         every = sides
         for _ in range(count - 1):
             every = tuple(
-                np.outer(one, side).ravel()
-                for one, side in zip(every, sides, strict=True)
+                np.outer(one, side).ravel() for one, side in zip(every, sides, strict=True)
             )
         claimed = pair_delta(composed_pair(pair_from_laws(*sides), count), _LEVELS)
         observed = _exact(*every)

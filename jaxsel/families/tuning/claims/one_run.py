@@ -6,11 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.tuning.base_laws import (
-    finite_pairs,
-    randomised_response_law,
-    survival,
-)
+from jaxsel.families.tuning.base_laws import finite_pairs, randomised_response_law, survival
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most, equal
 from jaxsel.language.domains import positive
@@ -53,10 +49,7 @@ def _laplace(
 
 def _bins(edges: np.ndarray) -> np.ndarray:
     """Probabilities of standard Laplace noise between the edges, exact in both tails."""
-    above, below = (
-        -np.diff(survival("laplace", edges)),
-        np.diff(survival("laplace", -edges)),
-    )
+    above, below = (-np.diff(survival("laplace", edges)), np.diff(survival("laplace", -edges)))
     return np.where(edges[:-1] >= 0.0, above, below)
 
 
@@ -68,14 +61,11 @@ def _laplace_cases(budget: Budget) -> Iterator[Case]:
         moved = scores.copy()
         moved[0] += 1.0 if case % 2 else generator.uniform(-1.0, 1.0)
         # Every score of either side is an edge, as are the ends.
-        inner = np.sort(
-            np.concatenate([scores, moved, generator.uniform(-3.0, 3.0, 9)])
-        )
+        inner = np.sort(np.concatenate([scores, moved, generator.uniform(-3.0, 3.0, 9)]))
         edges = np.concatenate([[-np.inf], np.unique(inner), [np.inf]])
         # (candidate, bin of its noisy score)
         laws = [
-            np.concatenate([_bins((edges - score) / scale) for score in side])
-            / side.size
+            np.concatenate([_bins((edges - score) / scale) for score in side]) / side.size
             for side in (scores, moved)
         ]
         where = f"scores {scores.tolist()} to {moved.tolist()}, {scale=!r}"

@@ -10,29 +10,20 @@ from jaxsel.language.domains import number, parsed, positive, probability, whole
 Epsilon = Annotated[float, number("pure epsilon of one run", at_least=0.0)]
 PositiveEpsilon = Annotated[float, positive("pure epsilon of one run")]
 # e^(3 epsilon) is a float.
-ModerateEpsilon = Annotated[
-    float, number("pure epsilon of one run", above=0.0, at_most=200.0)
-]
+ModerateEpsilon = Annotated[float, number("pure epsilon of one run", above=0.0, at_most=200.0)]
 Delta = Annotated[float, number("chance that one run fails", at_least=0.0, below=1.0)]
 Rho = Annotated[float, positive("zCDP parameter of one run")]
 Response = Annotated[float, positive("epsilon of randomised response")]
 
 Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
-OrderOrInfinity = Annotated[
-    float, number("of the Renyi divergence", above=1.0, at_most=math.inf)
-]
+OrderOrInfinity = Annotated[float, number("of the Renyi divergence", above=1.0, at_most=math.inf)]
 
 # The number of runs, K.
 Count = Annotated[int, whole("how many runs", at_least=1)]
-Eta = Annotated[
-    float,
-    number("shape of K: 1 geometric, 0 logarithmic", above=-1.0, at_most=1e6),
-]
+Eta = Annotated[float, number("shape of K: 1 geometric, 0 logarithmic", above=-1.0, at_most=1e6)]
 Gamma = Annotated[float, probability("of the law of K")]
 Mean = Annotated[float, number("E[K]", above=1.0)]
 PoissonMean = Annotated[float, positive("E[K]")]
-Law = Annotated[
-    Any, parsed(laws.parse, 'a law of K such as "poisson:mean=10"', "law of K")
-]
+Law = Annotated[Any, parsed(laws.parse, 'a law of K such as "poisson:mean=10"', "law of K")]
 # Of random stopping.
 Stop = Annotated[float, number("stopping probability", above=0.0, at_most=1.0)]

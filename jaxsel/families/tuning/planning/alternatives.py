@@ -68,9 +68,14 @@ def _released(budget: Budget, count: int, epsilon: float, name: str) -> Choice |
         return None  # nothing is known of so many of these runs
     theorem = "one run" if count == 1 else "composition"
     return Choice(
-        name.format(count=count), run.text, run.noise, law, cost(run.base), theorem,
+        name.format(count=count),
+        run.text,
+        run.noise,
+        law,
+        cost(run.base),
+        theorem,
         utility(law, budget.wishes.good),
-    )  # fmt: skip
+    )
 
 
 def _with_runs(

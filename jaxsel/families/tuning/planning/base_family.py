@@ -12,13 +12,7 @@ from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.host.errors import InputError
 
 # What may be left open, and whether more of it is more private.
-OPEN = {
-    "noise_multiplier": True,
-    "noise_scale": True,
-    "mu": False,
-    "rho": False,
-    "epsilon": False,
-}
+OPEN = {"noise_multiplier": True, "noise_scale": True, "mu": False, "rho": False, "epsilon": False}
 _DIGITS = 4  # of the noise that is returned
 _CLOSE = 1e-3  # of its logarithm: the noise exceeds the least by no more
 _MOST = 1e6  # noise, and one over the least
@@ -108,9 +102,7 @@ def least_noise(
         """log(cost / epsilon); against the log of noise its slope is about -1."""
         if value not in found:
             here = cost(family.at(value))
-            found[value] = (
-                math.log(max(here, 1e-12) / epsilon) if math.isfinite(here) else 5.0
-            )
+            found[value] = math.log(max(here, 1e-12) / epsilon) if math.isfinite(here) else 5.0
         return found[value]
 
     def ends() -> tuple[float, float]:
@@ -145,9 +137,7 @@ def least_noise(
     return value
 
 
-def _try_known(
-    family: BaseFamily, sign: float, excess: Callable[[float], float]
-) -> None:
+def _try_known(family: BaseFamily, sign: float, excess: Callable[[float], float]) -> None:
     """Evaluates known bases, by bisection, or the first one."""
     values = sorted(family.known, key=lambda value: sign * value) or [1.0]
     low, high = 0, len(values) - 1
@@ -170,9 +160,7 @@ def _guess(sign: float, found: dict[float, float], low: float, high: float) -> f
     near = sorted(points, key=lambda point: abs(point[1]))[:4]
     overs = [over for _, over in near]
     if len(set(overs)) == len(near) and 5.0 not in overs:
-        guess = float(
-            interpolate.barycentric_interpolate(overs, [x for x, _ in near], 0.0)
-        )
+        guess = float(interpolate.barycentric_interpolate(overs, [x for x, _ in near], 0.0))
     else:
         guess = 0.5 * (low + high)
     margin = min(0.25 * _CLOSE, 0.25 * (high - low))

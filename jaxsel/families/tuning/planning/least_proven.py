@@ -34,9 +34,7 @@ class Proven(NamedTuple):
     theorem: str
 
 
-def _accounted(
-    base: BaseGuarantee, name: str, law: Repetitions, delta: float
-) -> Proven:
+def _accounted(base: BaseGuarantee, name: str, law: Repetitions, delta: float) -> Proven:
     best = accountant.account(base, law, delta, attain=False).best
     return Proven(name, law, best.epsilon, best.theorem)
 
@@ -55,9 +53,7 @@ def _others(
 ) -> Iterator[tuple[str, Repetitions | None]]:
     """The laws with a name that meet the wishes, and the one that was named in them."""
     law = None if rank_of is None else as_law(rank_of)
-    meets = (
-        law is not None and found.wishes.afforded(law) and found.wishes.good_enough(law)
-    )
+    meets = law is not None and found.wishes.afforded(law) and found.wishes.good_enough(law)
     yield ("", None) if law is None or not meets else (law.family, law)
     for family in FAMILIES:
         try:

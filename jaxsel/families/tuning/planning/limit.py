@@ -31,11 +31,7 @@ _NEVER = 1e-30  # a bound below this shows nothing
 
 
 def least_miss(
-    base: BaseGuarantee,
-    epsilon: npt.ArrayLike,
-    delta: float,
-    mean: float,
-    good: npt.ArrayLike,
+    base: BaseGuarantee, epsilon: npt.ArrayLike, delta: float, mean: float, good: npt.ArrayLike
 ) -> np.ndarray:
     """A lower bound on the chance that no search with these numbers does without.
 
@@ -76,12 +72,7 @@ def least_miss(
 
 
 def least_rank(
-    base: BaseGuarantee,
-    epsilon: npt.ArrayLike,
-    delta: float,
-    mean: float,
-    *,
-    count: int = 600,
+    base: BaseGuarantee, epsilon: npt.ArrayLike, delta: float, mean: float, *, count: int = 600
 ) -> np.ndarray:
     """A lower bound on the winner's expected rank from the top, 1 if nothing is run.
 

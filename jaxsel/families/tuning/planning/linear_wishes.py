@@ -55,9 +55,7 @@ def rows(wishes: Wishes, prices: Sequence[Price] = ()) -> tuple[Row, ...]:
     """
     found = []
     if wishes.rank is not None:
-        found.append(
-            Row("the expected rank", lambda k: 1.0 / (k + 1.0), wishes.rank, falls=True)
-        )
+        found.append(Row("the expected rank", lambda k: 1.0 / (k + 1.0), wishes.rank, falls=True))
     if wishes.chance is not None and wishes.good is not None:
         log_miss = math.log1p(-wishes.good)
         found.append(
@@ -71,14 +69,7 @@ def rows(wishes: Wishes, prices: Sequence[Price] = ()) -> tuple[Row, ...]:
     if wishes.runs is not None:
         found.append(Row("E[K]", lambda k: 1.0 * k, wishes.runs))
     if wishes.none is not None:
-        found.append(
-            Row(
-                "the chance of no run",
-                lambda k: 1.0 * (k == 0),
-                wishes.none,
-                falls=True,
-            )
-        )
+        found.append(Row("the chance of no run", lambda k: 1.0 * (k == 0), wishes.none, falls=True))
     if wishes.runs_95 is not None:
         end = wishes.runs_95
         found.append(Row(f"P[K > {end}]", lambda k: 1.0 * (k > end), 0.05))
@@ -176,9 +167,7 @@ def meeting(
     better = _roomiest(some, others)
     room = [_over(row, others, better) for row in some]
     share = max(
-        lack / (lack - spare)
-        for lack, spare in zip(over, room, strict=True)
-        if lack > 0.0 > spare
+        lack / (lack - spare) for lack, spare in zip(over, room, strict=True) if lack > 0.0 > spare
     )
     both = np.union1d(counts, others[better > 0.0])
     mixed = np.zeros(both.size)
@@ -209,8 +198,7 @@ def _roomiest(asked: Sequence[Row], counts: np.ndarray) -> np.ndarray:
     )
     if found.status != 0:
         raise InputError(
-            "no law of K was found that meets the wishes with a little to spare; relax "
-            "one of them"
+            "no law of K was found that meets the wishes with a little to spare; relax one of them"
         )
     weights = np.maximum(found.x[:-1], 0.0)
     return weights / math.fsum(weights)

@@ -62,9 +62,7 @@ def fitted_negative_binomial(eta: float, wishes: Wishes) -> Fitted | None:
     return _fitted(f"tnb:eta={eta:g}", _negative_binomial(eta), wishes)
 
 
-def _fitted(
-    family: str, make: Callable[[float], Repetitions], wishes: Wishes
-) -> Fitted | None:
+def _fitted(family: str, make: Callable[[float], Repetitions], wishes: Wishes) -> Fitted | None:
     def law(mean: float) -> Repetitions | None:
         try:
             return make(mean)

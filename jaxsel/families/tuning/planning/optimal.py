@@ -9,12 +9,7 @@ from jaxsel.families.tuning.planning.least_proven import NAME, least_proven
 from jaxsel.families.tuning.planning.named_laws import FAMILIES
 from jaxsel.families.tuning.planning.optimal_law import FINDING_STEPS, optimal_law
 from jaxsel.families.tuning.planning.plan import rank_of_geometric
-from jaxsel.families.tuning.planning.wishes import (
-    Utility,
-    Wishes,
-    read_wishes,
-    utility,
-)
+from jaxsel.families.tuning.planning.wishes import Utility, Wishes, read_wishes, utility
 from jaxsel.families.tuning.secrecy import SCORE
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
@@ -78,9 +73,7 @@ class Optimal(NamedTuple):
 
     def summary(self) -> Summary:
         """In words, and the law."""
-        return Summary(
-            "\n".join(self.sentences()), ("runs", "probability"), self.table()
-        )
+        return Summary("\n".join(self.sentences()), ("runs", "probability"), self.table())
 
     def table(self) -> list[list]:
         """Counts and probabilities of the law; none if it has a name."""
@@ -155,14 +148,19 @@ def optimal(
         True
     """
     wishes = read_wishes(
-        runs=runs, runs_95=runs_95, rank=rank, rank_of=rank_of, good=good, chance=chance,
-        none=none, most=most,
-    )  # fmt: skip
+        runs=runs,
+        runs_95=runs_95,
+        rank=rank,
+        rank_of=rank_of,
+        good=good,
+        chance=chance,
+        none=none,
+        most=most,
+    )
     if not wishes.asks_for_quality:
         if runs is None and runs_95 is None:
             raise InputError(
-                "nothing is asked of the search; give runs, rank, rank-of, or good with "
-                "a chance"
+                "nothing is asked of the search; give runs, rank, rank-of, or good with a chance"
             )
         wishes = wishes._replace(rank=rank_of_geometric(wishes._replace(most=None)))
     run = guarantee_of(base)
@@ -172,6 +170,15 @@ def optimal(
         found = optimal_law(run, delta, wishes, advance=advance)
         best = least_proven(run, found, rank_of, advance)
     return Optimal(
-        name, best.law, best.epsilon, found.lower, found.delta, found.wishes,
-        utility(best.law, wishes.good), best.name, best.theorem, found.epsilon, found.law,
-    )  # fmt: skip
+        name,
+        best.law,
+        best.epsilon,
+        found.lower,
+        found.delta,
+        found.wishes,
+        utility(best.law, wishes.good),
+        best.name,
+        best.theorem,
+        found.epsilon,
+        found.law,
+    )

@@ -97,9 +97,7 @@ class Functional(NamedTuple):
 
 def _crossing(excess: Callable[[float], float], high: float) -> float:
     """Where a function that falls from 0 to ``high`` vanishes."""
-    found = optimize.root_scalar(
-        excess, bracket=(0.0, high), method="brentq", xtol=1e-11
-    )
+    found = optimize.root_scalar(excess, bracket=(0.0, high), method="brentq", xtol=1e-11)
     return float(found.root)
 
 
@@ -145,15 +143,12 @@ def terms(found: Functional, most: int | None) -> Terms:
     ahead = (found.x == 0.0) & (found.other == 0.0)
     if found.first[ahead].sum() < math.exp(found.epsilon) * found.second[ahead].sum():
         found = found._replace(
-            first=np.where(ahead, 0.0, found.first),
-            second=np.where(ahead, 0.0, found.second),
+            first=np.where(ahead, 0.0, found.first), second=np.where(ahead, 0.0, found.second)
         )
     end = _DENSE if most is None else min(_DENSE, most)
     counts = np.arange(end + 1.0)
     first, second = found._sums(counts)
-    parts: list[tuple[np.ndarray, ...]] = [
-        (first, second, found._wished(counts, counts))
-    ]
+    parts: list[tuple[np.ndarray, ...]] = [(first, second, found._wished(counts, counts))]
     last = _tail_start(found) if most is None else float(most)
     if last > end:
         edges = [float(end)]
@@ -211,9 +206,7 @@ def _pieces(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return lefts[rights > lefts], rights[rights > lefts]
 
 
-def _blocks(
-    found: Functional, left: np.ndarray, right: np.ndarray
-) -> tuple[np.ndarray, ...]:
+def _blocks(found: Functional, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, ...]:
     """For the counts from left to right: k (1 - x)^(k-1) has a single peak."""
     step = max(1, 2**20 // max(found.x.size, 1))
     first, second = [], []
@@ -224,9 +217,7 @@ def _blocks(
         first.append(found.first @ least)
         most = np.maximum(powers(found.other, low), powers(found.other, high))
         inside = (low < peak[:, None]) & (peak[:, None] < high)
-        second.append(
-            found.second @ np.where(inside, np.maximum(most, height[:, None]), most)
-        )
+        second.append(found.second @ np.where(inside, np.maximum(most, height[:, None]), most))
     return np.concatenate(first), np.concatenate(second), found._wished(left, right)
 
 

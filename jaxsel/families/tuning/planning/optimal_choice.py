@@ -7,12 +7,7 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.families.tuning.planning.least_proven import NAME
 from jaxsel.families.tuning.planning.named_laws import Fitted
 from jaxsel.families.tuning.planning.optimal_law import Effort, optimal_law
-from jaxsel.families.tuning.planning.plan import (
-    Budget,
-    Choice,
-    badness,
-    with_least_noise,
-)
+from jaxsel.families.tuning.planning.plan import Budget, Choice, badness, with_least_noise
 from jaxsel.families.tuning.planning.wishes import Wishes
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions
@@ -75,9 +70,7 @@ class _Aim(NamedTuple):
         return wishes._replace(chance=1.0 - value)
 
 
-def _best_winner(
-    base: BaseGuarantee, budget: Budget, best: Choice
-) -> Repetitions | None:
+def _best_winner(base: BaseGuarantee, budget: Budget, best: Choice) -> Repetitions | None:
     """The law with the best winner that epsilon affords, within a few ten-thousandths.
 
     Epsilon is nearly linear in the logarithm of the rank, and in that of the chance to

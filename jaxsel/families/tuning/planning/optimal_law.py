@@ -23,11 +23,7 @@ from jaxsel.families.tuning.planning.linear_wishes import (
     refuse_infeasible,
     rows,
 )
-from jaxsel.families.tuning.planning.optimal_certificate import (
-    Functional,
-    looked_at,
-    lower_epsilon,
-)
+from jaxsel.families.tuning.planning.optimal_certificate import Functional, looked_at, lower_epsilon
 from jaxsel.families.tuning.planning.optimal_program import Program, Solved
 from jaxsel.families.tuning.planning.optimal_sides import Side, powers, side
 from jaxsel.families.tuning.planning.wishes import Wishes
@@ -100,9 +96,7 @@ def _counts(most: int | None, wishes: Wishes) -> np.ndarray:
     return np.unique(found)
 
 
-def _root(
-    program: Program, counts: np.ndarray, weights: np.ndarray, near: float
-) -> float:
+def _root(program: Program, counts: np.ndarray, weights: np.ndarray, near: float) -> float:
     """epsilon at which a law has delta over the program's cells."""
 
     def excess(epsilon: float) -> float:
@@ -116,9 +110,7 @@ def _root(
         low, high = high, 2.0 * high
         if high > _ENOUGH:
             return math.inf
-    found = optimize.root_scalar(
-        excess, bracket=(low, high), method="brentq", xtol=1e-11
-    )
+    found = optimize.root_scalar(excess, bracket=(low, high), method="brentq", xtol=1e-11)
     return float(found.root)
 
 
@@ -161,12 +153,7 @@ def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, f
 
 
 def _chosen(
-    program: Program,
-    best: Solved,
-    reached: float,
-    digits: int,
-    tie: float,
-    given: float,
+    program: Program, best: Solved, reached: float, digits: int, tie: float, given: float
 ) -> Solved:
     """The law that is printed, the same on every machine.
 
@@ -281,27 +268,24 @@ def optimal_law(
     advance(1)
     sides = _sides(pairs, effort, sides, solved)
     fine = Program(
-        sides, asked, delta, wishes.most, np.union1d(counts, program.counts),
+        sides,
+        asked,
+        delta,
+        wishes.most,
+        np.union1d(counts, program.counts),
         (solved.counts, solved.weights),
-    )  # fmt: skip
+    )
     solved, reached = _least(fine, solved.epsilon, 1e-5)
     advance(1)
     law = _cleaned(fine, _chosen(fine, solved, reached, 5, _TIE, _GIVEN), wishes)
     found, lower = _certified(fine, solved, reached)
     advance(1)
     return Found(
-        law,
-        envelope_epsilon(base_envelopes(base, law), delta),
-        lower,
-        delta,
-        wishes,
-        found,
+        law, envelope_epsilon(base_envelopes(base, law), delta), lower, delta, wishes, found
     )
 
 
-def _refuse_infinite(
-    pairs: Sequence[DominatingPair], delta: float, runs: float
-) -> None:
+def _refuse_infinite(pairs: Sequence[DominatingPair], delta: float, runs: float) -> None:
     """Refuses a delta that outcomes of infinite loss exceed with the fewest runs.
 
     Their share of the envelope's delta is E[K] times their mass, at every epsilon.
@@ -315,9 +299,7 @@ def _refuse_infinite(
         )
 
 
-def _certified(
-    program: Program, solved: Solved, reached: float
-) -> tuple[Functional, float]:
+def _certified(program: Program, solved: Solved, reached: float) -> tuple[Functional, float]:
     """The best bound for every law, from multipliers a little below the epsilon reached.
 
     There least delta exceeds delta a little: by more than the bound falls short of it.
@@ -337,15 +319,10 @@ def _cleaned(program: Program, solved: Solved, wishes: Wishes) -> Repetitions:
     """The law without probabilities too small to matter, which still meets the wishes."""
     kept = solved.counts[solved.weights > _FAINT]
     try:
-        again = program.restricted(kept).solve(
-            solved.epsilon, _EXACT, columns=False, tie=_TIE
-        )
+        again = program.restricted(kept).solve(solved.epsilon, _EXACT, columns=False, tie=_TIE)
     except InputError:  # what was left out was needed to meet a wish
         again = solved
     seen = again.weights > 0.0
     return table_law(
-        *meeting(
-            again.counts[seen], again.weights[seen], program.wishes,
-            feasible_counts(wishes),
-        )
-    )  # fmt: skip
+        *meeting(again.counts[seen], again.weights[seen], program.wishes, feasible_counts(wishes))
+    )

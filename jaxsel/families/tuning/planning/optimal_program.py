@@ -13,10 +13,7 @@ import numpy as np
 from scipy import optimize, sparse
 
 from jaxsel.families.tuning.planning.linear_wishes import Row
-from jaxsel.families.tuning.planning.optimal_certificate import (
-    Functional,
-    looked_at,
-)
+from jaxsel.families.tuning.planning.optimal_certificate import Functional, looked_at
 from jaxsel.families.tuning.planning.optimal_sides import Side, powers
 from jaxsel.host.errors import InputError
 
@@ -115,28 +112,18 @@ class Program:
         if kept is None or kept[0] != key:
             used = weights != 0.0  # a few of the counts
             counts, weights = counts[used], weights[used]
-            slopes = (
-                powers(each.x, counts) @ weights,
-                powers(each.other, counts) @ weights,
-            )
+            slopes = (powers(each.x, counts) @ weights, powers(each.other, counts) @ weights)
             kept = self._kept[id(each)] = key, slopes
         return kept[1]
 
     def restricted(self, counts: np.ndarray) -> "Program":
         """The same program for laws on these counts."""
-        found = Program(
-            self.sides, self.wishes, self.delta, self.most, counts, self._start
-        )
+        found = Program(self.sides, self.wishes, self.delta, self.most, counts, self._start)
         found._cuts = list(self._cuts)
         return found
 
     def solve(
-        self,
-        epsilon: float,
-        accuracy: float,
-        *,
-        columns: bool = True,
-        tie: float = 0.0,
+        self, epsilon: float, accuracy: float, *, columns: bool = True, tie: float = 0.0
     ) -> Solved:
         """Least delta at an epsilon, cuts and counts added until ``accuracy`` (relative).
 
@@ -152,10 +139,7 @@ class Program:
         """
         if not self._cuts:
             self._cuts = [
-                Cuts(
-                    np.arange(each.loss.size),
-                    self._best(each, epsilon, *self._start)[0],
-                )
+                Cuts(np.arange(each.loss.size), self._best(each, epsilon, *self._start)[0])
                 for each in self.sides
             ]
         tie *= self.delta
@@ -173,9 +157,7 @@ class Program:
 
     def _forget(self, solved: Solved) -> None:
         """Leaves out cuts and counts that are far from use, to keep the program small."""
-        dear = solved.functional.value(self.counts) > 0.2 * max(
-            solved.value, self.delta
-        )
+        dear = solved.functional.value(self.counts) > 0.2 * max(solved.value, self.delta)
         used = np.isin(self.counts, solved.counts[solved.weights > 0.0])
         self.counts = self.counts[used | ~dear]
         for place, each in enumerate(self.sides):
@@ -196,17 +178,14 @@ class Program:
         """Adds the most violated cut of every cell; how much they were in all."""
         over = 0.0
         for place, each in enumerate(self.sides):
-            point, part = self._best(
-                each, solved.epsilon, solved.counts, solved.weights
-            )
+            point, part = self._best(each, solved.epsilon, solved.counts, solved.weights)
             cuts = self._cuts[place]
             known = np.zeros(each.loss.size)
             np.maximum.at(known, cuts.cell, self._gain(each, cuts, solved))
             new = part > known + _UNSEEN * self.delta
             over = max(over, float(np.sum((part - known)[new])))
             self._cuts[place] = Cuts(
-                np.append(cuts.cell, np.flatnonzero(new)),
-                np.append(cuts.point, point[new]),
+                np.append(cuts.cell, np.flatnonzero(new)), np.append(cuts.point, point[new])
             )
         return over
 
@@ -243,8 +222,7 @@ class Program:
             small = _LARGE / np.maximum(np.max(np.abs(table), axis=1), _LARGE)
             row = np.arange(cuts.cell.size)
             part = sparse.coo_matrix(
-                (-small, (row, starts[place] - size + cuts.cell)),
-                shape=(row.size, total - size),
+                (-small, (row, starts[place] - size + cuts.cell)), shape=(row.size, total - size)
             )
             table = sparse.csr_matrix(small[:, None] * table)
             tables.append(sparse.hstack([table, part]))
@@ -284,10 +262,7 @@ class Program:
         )
 
     def _functional(
-        self,
-        epsilon: float,
-        multipliers: np.ndarray,
-        scales: list[np.ndarray],
+        self, epsilon: float, multipliers: np.ndarray, scales: list[np.ndarray]
     ) -> Functional:
         """The multipliers as a bound for every law, made exactly valid where rounded."""
         multipliers = np.maximum(multipliers, 0.0)
@@ -304,17 +279,13 @@ class Program:
             part = part * fit[cuts.cell]
             ratio = np.exp(-each.loss[cuts.cell])
             first = np.bincount(cuts.point, part * each.mass[cuts.cell], each.x.size)
-            second = np.bincount(
-                cuts.point, part * each.mass[cuts.cell] * ratio, each.x.size
-            )
+            second = np.bincount(cuts.point, part * each.mass[cuts.cell] * ratio, each.x.size)
             first[0] += shares[place] * each.singular
             seen = (first > 0.0) | (second > 0.0)
             points.append((each.x[seen], each.other[seen], first[seen], second[seen]))
         wished = multipliers[ends[-1] + len(self.sides) :]
         units = np.array([max(wish.most, 1e-6) for wish in self.wishes])
-        x, other, first, second = (
-            np.concatenate(each) for each in zip(*points, strict=True)
-        )
+        x, other, first, second = (np.concatenate(each) for each in zip(*points, strict=True))
         return Functional(
             epsilon,
             x,
@@ -332,10 +303,7 @@ def _spread(counts: np.ndarray) -> np.ndarray:
 
 
 def _highs(
-    cost: np.ndarray,
-    table: sparse.csr_matrix,
-    bounds: np.ndarray,
-    equal: sparse.csr_matrix,
+    cost: np.ndarray, table: sparse.csr_matrix, bounds: np.ndarray, equal: sparse.csr_matrix
 ) -> optimize.OptimizeResult:
     """A solution of the linear program, more tolerant if it must be.
 
@@ -362,10 +330,8 @@ def _highs(
             infeasible = found.status == _INFEASIBLE  # of a feasible one, too, if tight
     if infeasible:
         raise InputError(
-            "no law of K was found that meets the wishes with a little to spare; "
-            "relax one of them"
+            "no law of K was found that meets the wishes with a little to spare; relax one of them"
         )
     raise InputError(
-        "the linear program for the law of K was not solved; take a larger delta, or "
-        "fewer runs"
+        "the linear program for the law of K was not solved; take a larger delta, or fewer runs"
     )

@@ -11,23 +11,9 @@ from typing import NamedTuple
 from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
-from jaxsel.families.tuning.planning.base_family import (
-    BaseFamily,
-    least_noise,
-    open_base,
-)
-from jaxsel.families.tuning.planning.named_laws import (
-    FAMILIES,
-    Fitted,
-    fitted,
-    most_runs,
-)
-from jaxsel.families.tuning.planning.wishes import (
-    Utility,
-    Wishes,
-    rank_reached,
-    utility,
-)
+from jaxsel.families.tuning.planning.base_family import BaseFamily, least_noise, open_base
+from jaxsel.families.tuning.planning.named_laws import FAMILIES, Fitted, fitted, most_runs
+from jaxsel.families.tuning.planning.wishes import Utility, Wishes, rank_reached, utility
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, from_mean
@@ -90,9 +76,7 @@ class Budget(NamedTuple):
             return Run(self.base.at(noise), self.base.written(noise), noise)
         return Run(self.base, self.text, math.nan)
 
-    def least_run(
-        self, cost: Callable[[BaseGuarantee], float], epsilon: float | None
-    ) -> Run:
+    def least_run(self, cost: Callable[[BaseGuarantee], float], epsilon: float | None) -> Run:
         """That with the least noise whose cost is at most epsilon, if noise is open.
 
         Raises:
@@ -111,9 +95,7 @@ def quick_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> float:
     return envelope_epsilon(base_envelopes(base, law, count=_QUICK), delta)
 
 
-def read_budget(
-    base: str, delta: float, epsilon: float | None, wishes: Wishes
-) -> Budget:
+def read_budget(base: str, delta: float, epsilon: float | None, wishes: Wishes) -> Budget:
     """Reads what is given: two of epsilon, the noise and the runs, or all three.
 
     Raises:
@@ -125,8 +107,7 @@ def read_budget(
     open_noise, bounded = isinstance(run, BaseFamily), _bounded(wishes)
     if open_noise and epsilon is None:
         raise InputError(
-            f"base {base!r} leaves {run.name} open, and there is no epsilon; give one "
-            "of the two"
+            f"base {base!r} leaves {run.name} open, and there is no epsilon; give one of the two"
         )
     if open_noise and not bounded:
         raise InputError(
@@ -144,18 +125,14 @@ def read_budget(
 
 
 def _bounded(wishes: Wishes) -> bool:
-    return (
-        wishes.runs is not None or wishes.runs_95 is not None or wishes.asks_for_quality
-    )
+    return wishes.runs is not None or wishes.runs_95 is not None or wishes.asks_for_quality
 
 
 def rank_of_geometric(wishes: Wishes) -> float:
     """What a plan asks for if nothing else is: the rank of geometric K as afforded."""
     found = fitted("geometric", wishes)
     if found is None:
-        raise InputError(
-            "no geometric law of K runs so little; take more runs or a larger runs_95"
-        )
+        raise InputError("no geometric law of K runs so little; take more runs or a larger runs_95")
     return rank_reached(found.law)
 
 
@@ -172,9 +149,8 @@ def choices(budget: Budget) -> list[Choice]:
             law = fitted(family, budget.wishes)
         else:
             law = most_runs(
-                family, budget.wishes,
-                functools.partial(_affordable, base, delta, epsilon),
-            )  # fmt: skip
+                family, budget.wishes, functools.partial(_affordable, base, delta, epsilon)
+            )
         if law is not None:
             found.append(with_least_noise(law, budget, epsilon))
     if not found:
@@ -182,9 +158,7 @@ def choices(budget: Budget) -> list[Choice]:
     return sorted(found, key=functools.partial(badness, budget))
 
 
-def _affordable(
-    base: BaseGuarantee, delta: float, epsilon: float, law: Repetitions
-) -> bool:
+def _affordable(base: BaseGuarantee, delta: float, epsilon: float, law: Repetitions) -> bool:
     return quick_epsilon(base, law, delta) <= epsilon
 
 
@@ -222,9 +196,7 @@ def _nothing(budget: Budget) -> str:
 
 def with_least_noise(law: Fitted, budget: Budget, epsilon: float | None) -> Choice:
     """The best of K runs, with the least noise that keeps epsilon if noise is open."""
-    run = budget.least_run(
-        lambda base: quick_epsilon(base, law.law, budget.delta), epsilon
-    )
+    run = budget.least_run(lambda base: quick_epsilon(base, law.law, budget.delta), epsilon)
     return accounted(law, run, budget)
 
 
@@ -232,9 +204,14 @@ def accounted(law: Fitted, run: Run, budget: Budget) -> Choice:
     """A choice with the least epsilon that is proved of it."""
     found = accountant.account(run.base, law.law, budget.delta, attain=False).best
     return Choice(
-        law.family, run.text, run.noise, law.law, found.epsilon, found.theorem,
+        law.family,
+        run.text,
+        run.noise,
+        law.law,
+        found.epsilon,
+        found.theorem,
         utility(law.law, budget.wishes.good),
-    )  # fmt: skip
+    )
 
 
 def score_noise(law: Repetitions, delta: float, epsilon: float) -> float:

@@ -5,13 +5,7 @@ from typing import NamedTuple
 
 from jaxsel.families.tuning.planning.alternatives import alternatives
 from jaxsel.families.tuning.planning.optimal_choice import with_optimal
-from jaxsel.families.tuning.planning.plan import (
-    Budget,
-    Choice,
-    choices,
-    read_budget,
-    score_noise,
-)
+from jaxsel.families.tuning.planning.plan import Budget, Choice, choices, read_budget, score_noise
 from jaxsel.families.tuning.planning.wishes import read_wishes
 from jaxsel.families.tuning.secrecy import SCORE, keep
 from jaxsel.host.blas_threads import one_blas_thread
@@ -20,9 +14,16 @@ from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.repetitions import Repetitions, describe
 
 COLUMNS = (
-    "choice", "noise", "law of K", "epsilon", "E[K]", "95 % of K", "expected quantile",
-    "chance to hit", "theorem",
-)  # fmt: skip
+    "choice",
+    "noise",
+    "law of K",
+    "epsilon",
+    "E[K]",
+    "95 % of K",
+    "expected quantile",
+    "chance to hit",
+    "theorem",
+)
 
 
 def short(law: Repetitions) -> str:
@@ -68,13 +69,9 @@ class Plan(NamedTuple):
             f"{found.expected_quantile:.4g} of the candidates on average.",
         ]
         if good is not None:
-            said.append(
-                f"It is among the best {good:g} with probability {found.hit:.4g}."
-            )
+            said.append(f"It is among the best {good:g} with probability {found.hit:.4g}.")
         if found.none > 0.0:
-            said.append(
-                f"With probability {found.none:.3g} nothing is run or released."
-            )
+            said.append(f"With probability {found.none:.3g} nothing is run or released.")
         if math.isfinite(self.score_noise):
             said.append(
                 f"Gaussian noise of {self.score_noise:.4g} on the number of validation "
@@ -112,9 +109,16 @@ def row(choice: Choice) -> list:
     hit = None if math.isnan(found.hit) else found.hit
     noise = None if math.isnan(choice.noise) else choice.noise
     return [
-        choice.name, noise, short(choice.law), rounded_up(choice.epsilon),
-        found.mean_runs, found.runs_95, found.expected_quantile, hit, choice.theorem,
-    ]  # fmt: skip
+        choice.name,
+        noise,
+        short(choice.law),
+        rounded_up(choice.epsilon),
+        found.mean_runs,
+        found.runs_95,
+        found.expected_quantile,
+        hit,
+        choice.theorem,
+    ]
 
 
 def _record(choice: Choice) -> dict:
@@ -177,9 +181,8 @@ def plan(
         True
     """
     wishes = read_wishes(
-        runs=runs, runs_95=runs_95, rank=rank, rank_of=rank_of, good=good, chance=chance,
-        none=none,
-    )  # fmt: skip
+        runs=runs, runs_95=runs_95, rank=rank, rank_of=rank_of, good=good, chance=chance, none=none
+    )
     budget = read_budget(base, delta, epsilon, wishes)
     found = choices(budget)
     if optimal:

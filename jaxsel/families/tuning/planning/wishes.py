@@ -164,10 +164,14 @@ def least_mean(wishes: Wishes) -> float:
 def _refuse_impossible(wishes: Wishes) -> None:
     least = least_mean(wishes)
     asked = (
-        f"an expected rank of {wishes.rank:g}"
-        if wishes.chance is None
-        else f"the best {wishes.good:g} hit with chance {wishes.chance:g}"
-    ) if wishes.asks_for_quality else ""  # fmt: skip
+        (
+            f"an expected rank of {wishes.rank:g}"
+            if wishes.chance is None
+            else f"the best {wishes.good:g} hit with chance {wishes.chance:g}"
+        )
+        if wishes.asks_for_quality
+        else ""
+    )
     if wishes.runs is not None and least > wishes.runs * (1.0 + _ROUNDING):
         raise InputError(
             f"{asked} takes {least:.6g} runs on average, whatever the law of K; runs is "

@@ -22,10 +22,7 @@ def test_pairs_are_laws_and_follow_the_budget():
                 assert law.sum() == pytest.approx(1.0, abs=1e-12)
                 assert np.all(law > 0.0)
     for pair in approximate_pairs(Budget(cases=20)):
-        for law, core in (
-            (pair.first, pair.core.first),
-            (pair.second, pair.core.second),
-        ):
+        for law, core in ((pair.first, pair.core.first), (pair.second, pair.core.second)):
             # 1 - delta of the law is the core; the rest is what fails
             assert np.all(law - (1.0 - pair.delta) * core > -1e-15)
             assert law.sum() == pytest.approx(1.0, abs=1e-12)

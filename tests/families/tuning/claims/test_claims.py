@@ -42,8 +42,7 @@ def test_plateaus_of_figure_2(mean, plateau):
 
 
 @pytest.mark.parametrize(
-    ("eta", "at_5", "at_50"),
-    [(0.0, 2.162, 6.15), (1.0, 2.779, 6.77), (5.0, 4.432, 8.42)],
+    ("eta", "at_5", "at_50"), [(0.0, 2.162, 6.15), (1.0, 2.779, 6.77), (5.0, 4.432, 8.42)]
 )
 def test_figure_3(eta, at_5, at_50):
     evaluate = named("PS-Cor4").evaluate
@@ -58,8 +57,7 @@ def test_figure_3_poisson():
 
 
 @pytest.mark.parametrize(
-    ("order", "exact", "plotted"),
-    [(2.0, 0.765, 3.182), (5.0, 1.122, 1.561), (10.0, 1.750, 2.210)],
+    ("order", "exact", "plotted"), [(2.0, 0.765, 3.182), (5.0, 1.122, 1.561), (10.0, 1.750, 2.210)]
 )
 def test_figure_8(order, exact, plotted):
     value = named("PS-Fig8-printed").evaluate(order=order)
@@ -89,9 +87,7 @@ def test_closed_forms():
     assert tried == pytest.approx(1.0 - math.exp(-1.0))
     assert named("PS-Prop17").evaluate(epsilon=0.5, count=8) == 4.0
     assert named("LT-Thm3.3").evaluate(share=0.5, gamma=0.01) == pytest.approx(0.02)
-    assert named("LT-ThmD.2-limit").evaluate(epsilon=0.1, alpha=0.1) == pytest.approx(
-        0.14
-    )
+    assert named("LT-ThmD.2-limit").evaluate(epsilon=0.1, alpha=0.1) == pytest.approx(0.14)
 
 
 # --- Power: a bound 10 % too small, or a wrong law, is refuted ------------------------
@@ -129,9 +125,7 @@ def test_verdicts_depend_on_the_seed_and_the_number_of_cases():
 def test_a_bound_ten_percent_smaller_is_refuted(monkeypatch, claim_id, module, name):
     claim, original = named(claim_id), getattr(module, name)
     assert claim.check(BUDGET).outcome == "holds"
-    monkeypatch.setattr(
-        module, name, lambda *args, **given: 0.9 * original(*args, **given)
-    )
+    monkeypatch.setattr(module, name, lambda *args, **given: 0.9 * original(*args, **given))
     assert claim.check(BUDGET).outcome == "refuted"
 
 
@@ -149,9 +143,7 @@ def test_a_delta_ten_percent_smaller_is_refuted(monkeypatch):
 def test_a_conversion_ten_percent_smaller_is_refuted(monkeypatch):
     original = divergences.log_delta_at_order
     monkeypatch.setattr(
-        divergences,
-        "log_delta_at_order",
-        lambda *args: original(*args) + math.log(0.9),
+        divergences, "log_delta_at_order", lambda *args: original(*args) + math.log(0.9)
     )
     assert named("PS-Lem14").check(BUDGET).outcome == "refuted"
 
@@ -184,11 +176,7 @@ def test_the_folklore_needs_trials_to_be_refuted():
 @pytest.mark.parametrize(
     ("claim_id", "settings", "message"),
     [
-        (
-            "PS-Thm2",
-            {"order": 1.0},
-            r"order is 1\.0; it must be a number in \(1, inf\)",
-        ),
+        ("PS-Thm2", {"order": 1.0}, r"order is 1\.0; it must be a number in \(1, inf\)"),
         ("PS-Lem7", {"repetitions": "unknown:mean=3"}, "unknown"),
         # parameters that do not fit together
         ("PS-Prop15", {"order": 1.2}, r"order \+ 1/q is 1\.3"),
@@ -209,7 +197,9 @@ def test_bad_input_is_refused_in_one_sentence(claim_id, settings, message):
 
 def test_one_theorem_printed_twice_is_one_claim():
     for alias, name in (
-        ("LT-Thm1.3", "LT-Thm3.2"), ("KRW-Thm5.1", "PS-Thm2"),
-        ("KRW-Cor5.3", "PS-Cor3"), ("KRW-LemD.1", "PS-Lem14"),
-    ):  # fmt: skip
+        ("LT-Thm1.3", "LT-Thm3.2"),
+        ("KRW-Thm5.1", "PS-Thm2"),
+        ("KRW-Cor5.3", "PS-Cor3"),
+        ("KRW-LemD.1", "PS-Lem14"),
+    ):
         assert named(alias) is named(name)

@@ -50,16 +50,13 @@ def test_numbers():
 
 
 @pytest.mark.parametrize(
-    ("gamma", "ours", "theirs"),
-    [(0.5, 1.65, 3.09), (1.0, 1.80, 3.71), (2.0, 2.06, 4.94)],
+    ("gamma", "ours", "theirs"), [(0.5, 1.65, 3.09), (1.0, 1.80, 3.71), (2.0, 2.06, 4.94)]
 )
 def test_selection_of_one_candidate(gamma, ours, theirs):
     """tau = 30, noise scale 4, delta = 1e-6: about half of (2 + gamma) epsilon."""
     found = BY_ID["JX-BetaBinomial"].evaluate(gamma=gamma)
     assert found == pytest.approx(ours, abs=0.005)
-    assert (2 + gamma) * gaussian_epsilon(1e-6 / 30, 4.0) == pytest.approx(
-        theirs, abs=0.005
-    )
+    assert (2 + gamma) * gaussian_epsilon(1e-6 / 30, 4.0) == pytest.approx(theirs, abs=0.005)
 
 
 def test_power_smaller_bounds_are_refuted():

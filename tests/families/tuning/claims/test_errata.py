@@ -9,11 +9,7 @@ from scipy import special, stats
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
-from jaxsel.accounting.single_run.divergences import (
-    hockey_stick,
-    profile_delta,
-    renyi_divergence,
-)
+from jaxsel.accounting.single_run.divergences import hockey_stick, profile_delta, renyi_divergence
 from jaxsel.accounting.single_run.score_orders import BlockOrder
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
 from jaxsel.catalogue import find_claim
@@ -70,32 +66,24 @@ def test_corollary_5_5_counterexample_in_closed_form():
             return mp.ncdf(centre - good) + mp.ncdf(z - centre)
 
         def loss(z):
-            ratio = (gamma + (1 - gamma) * better(z, 1)) / (
-                gamma + (1 - gamma) * better(z, 0)
-            )
+            ratio = (gamma + (1 - gamma) * better(z, 1)) / (gamma + (1 - gamma) * better(z, 0))
             return mp.mpf(1) / 2 - z + 2 * mp.log(ratio)
 
         levels = [loss(bad - step) for step in (0, 0.1, 0.3, 1, 3)]
         assert levels == sorted(levels)
         end = bad
         if loss(bad) < printed:
-            end = mp.findroot(
-                lambda z: loss(z) - printed, (bad - 1, bad), solver="ridder"
-            )
+            end = mp.findroot(lambda z: loss(z) - printed, (bad - 1, bad), solver="ridder")
         inside = [
             best_within(better(end, centre)) - best_within(mp.ncdf(centre - good))
             for centre in (0, 1)
         ]
         exact = float(inside[0] - mp.e**printed * inside[1])
     assert exact > 4 * float(DELTA)
-    computed = block_order_delta(
-        float(printed), 1.0, laws.geometric(1.0 / MEAN), BLOCKS
-    )
+    computed = block_order_delta(float(printed), 1.0, laws.geometric(1.0 / MEAN), BLOCKS)
     assert computed == pytest.approx(exact, rel=1e-8)
     corrected = find_claim("KRW-Cor5.5").evaluate()
-    assert block_order_delta(
-        corrected, 1.0, laws.geometric(1.0 / MEAN), BLOCKS
-    ) < float(DELTA)
+    assert block_order_delta(corrected, 1.0, laws.geometric(1.0 / MEAN), BLOCKS) < float(DELTA)
 
 
 def test_corollary_5_5_counterexample_by_simulation():
@@ -184,17 +172,13 @@ def test_no_run_against_fine_ties():
     split = [np.repeat(side / parts, parts) for side in pair]
     tuned = [tuned_law(side, laws.poisson(mean)) for side in split]
     finite = math.exp((order - 1) * float(renyi_divergence(*tuned, order)))
-    claimed = find_claim("KRW-B-no-run").evaluate(
-        order=order, mean=mean, base_epsilon=base_epsilon
-    )
+    claimed = find_claim("KRW-B-no-run").evaluate(order=order, mean=mean, base_epsilon=base_epsilon)
     assert claimed == pytest.approx(finite, rel=1e-6)
 
 
 def test_the_check_of_no_run_has_power(monkeypatch):
     direct = profile_general._direct_divergence
-    monkeypatch.setattr(
-        profile_general, "_direct_divergence", lambda *at: (1 + 1e-6) * direct(*at)
-    )
+    monkeypatch.setattr(profile_general, "_direct_divergence", lambda *at: (1 + 1e-6) * direct(*at))
     assert find_claim("KRW-B-no-run").check(Budget()).outcome == "refuted"
 
 
@@ -221,13 +205,8 @@ def test_envelope_covers_random_orders(eta):
 def test_tightened_bounds_are_ordered():
     """Exact worst order <= envelope < trade-off ratio < Theorem 5.2, mean 300."""
     law = laws.geometric(1.0 / 300.0)
-    ratios = (
-        find_claim("KRW-Sec4-uniform").evaluate(),
-        stopping_ratio(4.0, 1.0, 1.0 / 300.0),
-    )
-    uniform, printed = (
-        tuned_gaussian_epsilon(1e-6, 4.0, law, ratio) for ratio in ratios
-    )
+    ratios = (find_claim("KRW-Sec4-uniform").evaluate(), stopping_ratio(4.0, 1.0, 1.0 / 300.0))
+    uniform, printed = (tuned_gaussian_epsilon(1e-6, 4.0, law, ratio) for ratio in ratios)
     envelope = find_claim("KRW-Sec7-tight").evaluate()
     blocks = worst_block_order(300.0, 2.78, 0.198)
     exact = tuned_profile(gaussian_pair(4.0), law, blocks).epsilon(1e-6)

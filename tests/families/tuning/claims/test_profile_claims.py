@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.single_run.divergences import (
-    exact_epsilon,
-    hockey_stick,
-    profile_delta,
-)
+from jaxsel.accounting.single_run.divergences import exact_epsilon, hockey_stick, profile_delta
 from jaxsel.accounting.single_run.dominating import pair_delta, pair_from_laws
 from jaxsel.catalogue import find_claim
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
@@ -25,9 +21,7 @@ from jaxsel.families.tuning.claims.profile import (
     preliminaries,
     tightness,
 )
-from jaxsel.families.tuning.claims.profile import (
-    negative_binomial_corollaries as corollaries,
-)
+from jaxsel.families.tuning.claims.profile import negative_binomial_corollaries as corollaries
 from jaxsel.families.tuning.claims.profile.cases import (
     law_profile,
     law_tradeoff,
@@ -57,9 +51,7 @@ STATEMENTS = [
 ]
 MISPRINTS = [each for each in STATEMENTS if isinstance(each, Misprint)]
 CLAIMS = [each for each in STATEMENTS if isinstance(each, Claim)]
-CLAIMS += [
-    claim for each in STATEMENTS if not isinstance(each, Claim) for claim in each.claims
-]
+CLAIMS += [claim for each in STATEMENTS if not isinstance(each, Claim) for claim in each.claims]
 ERRATA = [misprint.erratum for misprint in MISPRINTS]
 BY_ID = {claim.id: claim for claim in CLAIMS}
 
@@ -153,9 +145,7 @@ def less_shift(bound_of, share):
     def weaker(pair, law):
         bound = bound_of(pair, law)
         saved = share * bound.shift
-        return bound._replace(
-            delta=lambda epsilon: bound.delta(np.asarray(epsilon) + saved)
-        )
+        return bound._replace(delta=lambda epsilon: bound.delta(np.asarray(epsilon) + saved))
 
     return weaker
 

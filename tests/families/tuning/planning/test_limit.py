@@ -9,11 +9,7 @@ from scipy import integrate, stats
 import jaxsel
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.families.tuning.accountant import account
-from jaxsel.families.tuning.planning.frontier import (
-    frontiers,
-    limit,
-    most_runs_shown,
-)
+from jaxsel.families.tuning.planning.frontier import frontiers, limit, most_runs_shown
 from jaxsel.families.tuning.planning.limit import least_miss, least_rank
 from jaxsel.families.tuning.planning.named_laws import FAMILIES
 from jaxsel.host.errors import InputError
@@ -50,15 +46,12 @@ def test_limit_of_pure_runs_by_hand():
     hand = _by_hand(lambda t: 1.0 - good * math.exp(-0.3 * t), 0.9, 0.0, mean)
     assert least_miss(base, 0.9, 0.0, mean, good)[0, 0] == pytest.approx(hand)
     # Talwar's trade-off: polynomial in the number of runs, at the exponent epsilon/0.3.
-    few, many = (
-        least_miss(base, 0.9, 0.0, runs, good)[0, 0] for runs in (1e4, 1e4 * math.e**3)
-    )
+    few, many = (least_miss(base, 0.9, 0.0, runs, good)[0, 0] for runs in (1e4, 1e4 * math.e**3))
     assert math.log(few / many) == pytest.approx(3.0 * 0.9 / 0.3, rel=0.02)
 
 
 @pytest.mark.parametrize(
-    ("text", "delta"),
-    [("pure:epsilon=0.5", 0.0), ("pure:epsilon=0.5", 1e-6), ("gdp:mu=0.3", 1e-6)],
+    ("text", "delta"), [("pure:epsilon=0.5", 0.0), ("pure:epsilon=0.5", 1e-6), ("gdp:mu=0.3", 1e-6)]
 )
 def test_no_law_of_k_is_below_its_limit(text, delta):
     base, shown = parse_base(text), 0
@@ -85,11 +78,11 @@ def test_limit_of_the_rank_by_quadrature():
     found = least_rank(base, [0.7, 5.0], 1e-6, 100.0, count=4000)
     for epsilon, least in zip((0.7, 5.0), found.tolist(), strict=True):
         exact, _ = integrate.quad(
-            lambda t, e=epsilon: (
-                math.exp(t) * least_miss(base, e, 1e-6, 100.0, math.exp(t))[0, 0]
-            ),
-            math.log(1e-7), -1e-9, limit=200,
-        )  # fmt: skip
+            lambda t, e=epsilon: math.exp(t) * least_miss(base, e, 1e-6, 100.0, math.exp(t))[0, 0],
+            math.log(1e-7),
+            -1e-9,
+            limit=200,
+        )
         assert exact * 0.99 < least <= exact * (1.0 + 1e-6)
     # At a large epsilon privacy binds no more: 1/(m + 1), by Jensen's inequality.
     assert found[1] == pytest.approx(1.0 / 101.0, rel=0.02)

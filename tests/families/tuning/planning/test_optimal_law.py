@@ -24,12 +24,7 @@ from jaxsel.families.tuning.bounds.envelope import (
 )
 from jaxsel.families.tuning.planning import optimal_program
 from jaxsel.families.tuning.planning.least_proven import least_proven
-from jaxsel.families.tuning.planning.linear_wishes import (
-    Price,
-    feasible_counts,
-    meeting,
-    rows,
-)
+from jaxsel.families.tuning.planning.linear_wishes import Price, feasible_counts, meeting, rows
 from jaxsel.families.tuning.planning.named_laws import fitted
 from jaxsel.families.tuning.planning.optimal import Optimal, optimal
 from jaxsel.families.tuning.planning.optimal_certificate import (
@@ -43,14 +38,7 @@ from jaxsel.families.tuning.planning.optimal_law import Effort, Found, optimal_l
 from jaxsel.families.tuning.planning.optimal_sides import powers
 from jaxsel.families.tuning.planning.wishes import Wishes, read_wishes
 from jaxsel.host.errors import InputError
-from jaxsel.repetitions import (
-    Repetitions,
-    expected_quantile,
-    from_mean,
-    geometric,
-    pmf,
-    table_law,
-)
+from jaxsel.repetitions import Repetitions, expected_quantile, from_mean, geometric, pmf, table_law
 
 GAUSSIAN = "gaussian:noise_multiplier=4"
 RANK = 1.0 - expected_quantile(geometric(1.0 / 30.0))
@@ -81,9 +69,7 @@ def _strictly_met(found: Found) -> bool:
         ({"rank": 0.3, "none": 0.05, "runs": 5}, 1.31),
     ],
 )
-def test_the_law_meets_its_wishes_costs_what_is_said_and_little_more_than_any(
-    wishes, bar
-):
+def test_the_law_meets_its_wishes_costs_what_is_said_and_little_more_than_any(wishes, bar):
     found = _found(**wishes)
     assert _strictly_met(found)
     bounds = base_envelopes(curves.gaussian(4.0), found.law)
@@ -102,10 +88,7 @@ def _random_law(generator: np.random.Generator, wishes: Wishes) -> Repetitions:
         near = optimize.linprog(  # the nearest law that meets them, in total variation
             np.append(np.zeros(counts.size), np.ones(counts.size)),
             A_ub=np.block(
-                [
-                    [table, np.zeros_like(table)],
-                    [-np.eye(counts.size), -np.eye(counts.size)],
-                ]
+                [[table, np.zeros_like(table)], [-np.eye(counts.size), -np.eye(counts.size)]]
             ),
             b_ub=np.append(most * (1.0 - 1e-9), -weights / weights.sum()),
             A_eq=np.append(np.ones(counts.size), np.zeros(counts.size))[None],
@@ -127,8 +110,7 @@ def _mixed(one: Repetitions, other: Repetitions, share: float) -> Repetitions:
 
 
 @pytest.mark.parametrize(
-    "wishes",
-    [{"runs": 30, "rank": RANK}, {"runs": 60, "good": 0.05, "chance": 0.7}],
+    "wishes", [{"runs": 30, "rank": RANK}, {"runs": 60, "good": 0.05, "chance": 0.7}]
 )
 def test_no_random_law_with_these_wishes_beats_the_certificate(wishes):
     found = _found(**wishes)
@@ -173,13 +155,14 @@ def test_the_functional_is_below_the_envelope_of_every_law():
     [
         ([0.5, 0.3, 0.15, 0.05], [0.2, 0.25, 0.45, 0.1], 0.02),
         # Both directions count, and in both something is lost whole.
-        ([0.5491, 0.1006, 0.2036, 0.1463, 0.0004, 0.0],
-         [0.1502, 0.2213, 0.3623, 0.2644, 0.0, 0.0018], 0.05),
+        (
+            [0.5491, 0.1006, 0.2036, 0.1463, 0.0004, 0.0],
+            [0.1502, 0.2213, 0.3623, 0.2644, 0.0, 0.0018],
+            0.05,
+        ),
     ],
-)  # fmt: skip
-def test_the_functional_is_below_the_envelope_of_every_law_in_two_directions(
-    first, second, delta
-):
+)
+def test_the_functional_is_below_the_envelope_of_every_law_in_two_directions(first, second, delta):
     pairs = (pair_from_laws(first, second), pair_from_laws(second, first))
     base, generator = curves.from_pairs("two", lambda: pairs), np.random.default_rng(6)
     found = optimal_law(base, delta, Wishes(runs=5.0, rank=0.25))
@@ -206,9 +189,7 @@ def test_the_terms_of_the_certificate_bound_every_count():
             exact = found.functional.value(counts, epsilon)
             assert np.min(exact) >= each.least(epsilon)
         assert each.least(found.lower) > found.delta
-        assert lower_epsilon(found.functional, found.delta, found.wishes.most) == (
-            found.lower
-        )
+        assert lower_epsilon(found.functional, found.delta, found.wishes.most) == (found.lower)
 
 
 def test_blocks_bound_all_of_their_counts():
@@ -231,9 +212,8 @@ def test_blocks_bound_all_of_their_counts():
 def test_blocks_know_the_peak_inside():
     functional = _found(runs=30, rank=RANK).functional
     one = functional._replace(
-        x=np.array([0.01]), other=np.array([0.02]),
-        first=np.array([1.0]), second=np.array([1.0]),
-    )  # fmt: skip
+        x=np.array([0.01]), other=np.array([0.02]), first=np.array([1.0]), second=np.array([1.0])
+    )
     _, second, _ = _blocks(one, np.array([20.0]), np.array([120.0]))
     counts = np.arange(20.0, 121.0)
     highest = np.max(counts * 0.98 ** (counts - 1.0))
@@ -257,18 +237,14 @@ def _least_delta(pairs, epsilon, counts, wishes) -> float:
     blocks, bounds, size = [], [], counts.size
     width = size + 3 * len(pairs) + 1
     for place, pair in enumerate(pairs):
-        x = np.unique(
-            np.append(np.linspace(0, 1, 1501), np.cumsum(pair.first)).clip(0, 1)
-        )
+        x = np.unique(np.append(np.linspace(0, 1, 1501), np.cumsum(pair.first)).clip(0, 1))
         other = pair_tradeoff(pair)(x)
         with np.errstate(divide="ignore"):
             a = counts * (1.0 - x)[:, None] ** np.maximum(counts - 1.0, 0.0)
             b = counts * (1.0 - other)[:, None] ** np.maximum(counts - 1.0, 0.0)
         for cell in range(3):
             block = np.zeros((x.size, width))
-            block[:, :size] = (
-                pair.first[cell] * a - math.exp(epsilon) * pair.second[cell] * b
-            )
+            block[:, :size] = pair.first[cell] * a - math.exp(epsilon) * pair.second[cell] * b
             block[:, size + 3 * place + cell] = -1.0
             blocks.append(block)
         total = np.zeros((1, width))
@@ -288,8 +264,7 @@ def _least_delta(pairs, epsilon, counts, wishes) -> float:
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
-    [([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), ([0.6, 0.3, 0.1], [0.3, 0.3, 0.4])],
+    ("first", "second"), [([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), ([0.6, 0.3, 0.1], [0.3, 0.3, 0.4])]
 )
 def test_three_outcomes_agree_with_one_program_of_all_points_and_counts(first, second):
     pair = pair_from_laws(first, second)
@@ -482,9 +457,7 @@ def _by_hand(x, other, first, second, epsilon=1.0) -> Functional:
 
 def test_the_tail_of_the_certificate_has_what_does_not_fall():
     """Where T > 0 all is gone at 1e7; at x = 0 what is gained grows with k."""
-    found = _by_hand(
-        [0.0, 0.0, 0.5], [0.0, 0.3, 0.6], [1e-9, 2e-9, 0.7], [1e-10, 5e-9, 0.4]
-    )
+    found = _by_hand([0.0, 0.0, 0.5], [0.0, 0.3, 0.6], [1e-9, 2e-9, 0.7], [1e-10, 5e-9, 0.4])
     first, second, rest = _tail(found, 1e7)
     assert first == pytest.approx([3e-9 * 1e7])
     assert second == pytest.approx([1e-10 * 1e7])
@@ -500,26 +473,21 @@ def test_what_loses_by_every_run_is_left_out_on_both_sides():
     np.testing.assert_allclose(each.second[:51], 0.4 * kept[1], atol=1e-15)
     # At a larger epsilon of the two, where it gains, it stays.
     each = terms(found._replace(first=np.array([3e-3, 0.5])), 50)
-    np.testing.assert_allclose(
-        each.first[:51], 0.5 * kept[0] + 3e-3 * counts, atol=1e-15
-    )
+    np.testing.assert_allclose(each.first[:51], 0.5 * kept[0] + 3e-3 * counts, atol=1e-15)
 
 
 @pytest.mark.parametrize(("x", "other"), [(1e-17, 2e-17), (0.0, 2e-17), (0.01, 0.02)])
 def test_the_certificate_is_below_every_count_however_small_the_tradeoff(x, other):
     found = Functional(
-        1.0, np.array([x]), np.array([other]), np.array([1e-3]), np.array([2e-3]),
-        (), np.zeros(0),
-    )  # fmt: skip
+        1.0, np.array([x]), np.array([other]), np.array([1e-3]), np.array([2e-3]), (), np.zeros(0)
+    )
     least = terms(found, None).least(1.0)
     with mpmath.workdps(60):
         for exponent in range(0, 25):
             for digit in (1, 2, 5):
                 k = mpmath.mpf(digit) * mpmath.mpf(10) ** exponent
                 exact = mpmath.mpf(1e-3) * k * (1 - mpmath.mpf(x)) ** (k - 1)
-                exact -= (
-                    mpmath.e * mpmath.mpf(2e-3) * k * (1 - mpmath.mpf(other)) ** (k - 1)
-                )
+                exact -= mpmath.e * mpmath.mpf(2e-3) * k * (1 - mpmath.mpf(other)) ** (k - 1)
                 # Leaving a point out is allowed: then the functional is 0.
                 assert (
                     least <= max(exact, 0)
@@ -572,8 +540,11 @@ def test_the_law_does_not_depend_on_the_linear_algebra(setting):
     script = _SCRIPT.format(rank=repr(RANK * (1.0 + 1e-9)))
     said = subprocess.run(
         [sys.executable, "-c", script],
-        env=os.environ | setting, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        env=os.environ | setting,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     law, epsilon, lower = json.loads(said.stdout)
     here = _small()
     assert _differs(law, here.law.parameters) <= _SAME
@@ -590,9 +561,8 @@ def _shuffle(monkeypatch, seed):
             return solve(cost, A_ub=A_ub, b_ub=b_ub, A_eq=A_eq, **options)
         column, row = generator.permutation(cost.size), generator.permutation(b_ub.size)
         found = solve(
-            cost[column], A_ub=A_ub[row][:, column], b_ub=b_ub[row],
-            A_eq=A_eq[:, column], **options,
-        )  # fmt: skip
+            cost[column], A_ub=A_ub[row][:, column], b_ub=b_ub[row], A_eq=A_eq[:, column], **options
+        )
         if found.status == 0:
             x, prices = np.empty(cost.size), np.empty(b_ub.size)
             x[column], prices[row] = found.x, found.ineqlin.marginals
@@ -603,9 +573,7 @@ def _shuffle(monkeypatch, seed):
 
 
 @pytest.mark.parametrize("base", ["pure:epsilon=0.3", "laplace:noise_scale=2"])
-def test_of_laws_that_tie_the_same_is_printed_however_the_search_went(
-    base, monkeypatch
-):
+def test_of_laws_that_tie_the_same_is_printed_however_the_search_went(base, monkeypatch):
     wishes, effort = Wishes(runs=10.0, rank=0.2), Effort(40, 80, 800)
     here = optimal_law(parse_base(base), 1e-3, wishes, effort=effort)
     _shuffle(monkeypatch, 3)

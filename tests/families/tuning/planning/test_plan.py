@@ -10,19 +10,10 @@ import jaxsel
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.families.tuning.accountant import account
-from jaxsel.families.tuning.planning.base_family import (
-    BaseFamily,
-    least_noise,
-    open_base,
-)
+from jaxsel.families.tuning.planning.base_family import BaseFamily, least_noise, open_base
 from jaxsel.families.tuning.planning.named_laws import FAMILIES, fitted
 from jaxsel.families.tuning.planning.plan import quick_epsilon, score_noise
-from jaxsel.families.tuning.planning.wishes import (
-    Wishes,
-    least_mean,
-    read_wishes,
-    utility,
-)
+from jaxsel.families.tuning.planning.wishes import Wishes, least_mean, read_wishes, utility
 from jaxsel.host.errors import InputError
 
 
@@ -98,9 +89,7 @@ def test_least_noise_of_one_run_by_the_closed_form(epsilon):
 def test_least_noise_is_least_where_less_is_more_private():
     family = open_base("pure")
     assert isinstance(family, BaseFamily)
-    found = least_noise(
-        family, lambda base: 3.0 * float(base.renyi(np.asarray(np.inf))), 2.0
-    )
+    found = least_noise(family, lambda base: 3.0 * float(base.renyi(np.asarray(np.inf))), 2.0)
     assert 2 / 3 * (1 - 2e-3) <= found <= 2 / 3
 
 
@@ -138,9 +127,10 @@ def test_the_plan_keeps_epsilon_and_its_noise_is_least():
     found = jaxsel.plan("gaussian", epsilon=2.0, runs=20, good=0.1, delta=1e-5)
     assert found.epsilon <= 2.0
     chosen = found.chosen
-    assert found.epsilon == account(
-        parse_base(chosen.base), chosen.law, 1e-5, attain=False
-    ).best.epsilon  # fmt: skip
+    assert (
+        found.epsilon
+        == account(parse_base(chosen.base), chosen.law, 1e-5, attain=False).best.epsilon
+    )
     for choice in found.choices:
         less = parse_base(f"gaussian:noise_multiplier={choice.noise * (1 - 2e-3)!r}")
         assert account(less, choice.law, 1e-5, attain=False).best.epsilon > 2.0
@@ -151,9 +141,7 @@ def test_the_plan_keeps_epsilon_and_its_noise_is_least():
         assert choice.utility.mean_runs <= 20 * (1 + 1e-8)
     noises = [choice.noise for choice in found.choices]
     assert noises == sorted(noises)
-    assert found.score_noise == pytest.approx(
-        chosen.noise, rel=3e-3
-    )  # same law, same base
+    assert found.score_noise == pytest.approx(chosen.noise, rel=3e-3)  # same law, same base
 
 
 def test_released_runs_cost_their_composition():
@@ -191,17 +179,26 @@ def test_the_least_epsilon_and_the_best_winner():
         ("gaussian:noise_multiplier=1", {"epsilon": 1}, "one run alone costs 4.8"),
         ("gaussian", {"epsilon": 1, "chance": 0.9}, "say which share"),
         ("gaussian", {"epsilon": 1, "runs": 5, "rank": 0.1}, "take runs >= 9"),
-        ("gaussian", {"epsilon": 1, "runs": 30, "good": 0.05, "chance": 0.9},
-         "takes 44.8.* whatever the law"),
-        ("gaussian", {"epsilon": 1, "runs": 45, "good": 0.05, "chance": 0.9},
-         "Poisson K is from runs = 46.06 with runs-95 = 57 on"),
-        ("gaussian", {"epsilon": 1, "runs": 10, "runs_95": 2, "rank": 0.1},
-         "Poisson K is from runs = 10 "),
+        (
+            "gaussian",
+            {"epsilon": 1, "runs": 30, "good": 0.05, "chance": 0.9},
+            "takes 44.8.* whatever the law",
+        ),
+        (
+            "gaussian",
+            {"epsilon": 1, "runs": 45, "good": 0.05, "chance": 0.9},
+            "Poisson K is from runs = 46.06 with runs-95 = 57 on",
+        ),
+        (
+            "gaussian",
+            {"epsilon": 1, "runs": 10, "runs_95": 2, "rank": 0.1},
+            "Poisson K is from runs = 10 ",
+        ),
         ("gaussian", {"epsilon": 0, "runs": 5}, "epsilon is 0"),
         ("gaussian", {"epsilon": 1, "runs": 5, "delta": 1.0}, "delta is 1"),
         ("gaussian", {"epsilon": 1, "runs": 5, "delta": 0.0}, "is not reached for any"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_planned_says_what_can(base, wishes, message):
     with pytest.raises(InputError, match=message):
         jaxsel.plan(base, **wishes)
@@ -223,10 +220,7 @@ def test_the_quick_bound_of_a_fixed_number_of_runs_is_their_sum(base):
 
 
 def test_the_quick_bound_is_a_bound_and_near():
-    base, law = (
-        parse_base("gaussian:noise_multiplier=4"),
-        laws.parse("geometric:mean=10"),
-    )
+    base, law = (parse_base("gaussian:noise_multiplier=4"), laws.parse("geometric:mean=10"))
     best = account(base, law, 1e-5, attain=False).best.epsilon
     assert best <= quick_epsilon(base, law, 1e-5) <= 1.1 * best
     # where runs fail, the account of what does not

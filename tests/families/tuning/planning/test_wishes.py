@@ -92,8 +92,15 @@ def test_a_law_is_good_enough_only_if_it_is_in_every_way():
 
 
 def test_wishes_are_kept_as_they_are_read():
-    given = {"runs": 60.0, "runs_95": 90, "rank": 0.2, "good": 0.05, "chance": 0.5,
-             "none": 0.0, "most": 200}  # fmt: skip
+    given = {
+        "runs": 60.0,
+        "runs_95": 90,
+        "rank": 0.2,
+        "good": 0.05,
+        "chance": 0.5,
+        "none": 0.0,
+        "most": 200,
+    }
     assert read_wishes(**given) == Wishes(**given)
     assert read_wishes() == Wishes()
     assert not read_wishes(none=0.1, good=0.1).asks_for_quality
@@ -125,8 +132,13 @@ def test_wishes_that_cannot_be_met_are_refused_by_name(wishes, message):
 
 
 def test_wishes_that_some_law_just_meets_are_read():
-    for wishes in ({"runs": 9.0, "rank": 0.1}, {"runs": 1.0}, {"none": 0.0},
-                   {"rank": 0.5}, {"runs": 6.58, "good": 0.1, "chance": 0.5}):  # fmt: skip
+    for wishes in (
+        {"runs": 9.0, "rank": 0.1},
+        {"runs": 1.0},
+        {"none": 0.0},
+        {"rank": 0.5},
+        {"runs": 6.58, "good": 0.1, "chance": 0.5},
+    ):
         read_wishes(**wishes)
 
 
@@ -134,9 +146,7 @@ def test_the_smaller_of_a_rank_and_of_a_laws_rank_is_wished():
     # E[1/(K + 1)] of geometric K by its series, with p = 1/9
     reached = 1 / 9 * (math.log(9) - 8 / 9) / (8 / 9) ** 2
     assert read_wishes(rank_of="geometric:mean=9").rank == pytest.approx(reached)
-    assert read_wishes(rank_of="geometric:mean=9", rank=0.5).rank == pytest.approx(
-        reached
-    )
+    assert read_wishes(rank_of="geometric:mean=9", rank=0.5).rank == pytest.approx(reached)
     assert read_wishes(rank_of="geometric:mean=9", rank=0.1).rank == 0.1
 
 
@@ -246,9 +256,7 @@ def test_most_runs_keep_the_other_wishes():
     assert found is not None
     assert found.law.mean == pytest.approx(5.0, rel=1.1e-3)
     assert most_runs("geometric", Wishes(rank=0.01), lambda law: law.mean < 9) is None
-    assert (
-        most_runs("geometric", Wishes(rank=0.3), lambda law: law.mean < 9) is not None
-    )
+    assert most_runs("geometric", Wishes(rank=0.3), lambda law: law.mean < 9) is not None
 
 
 def test_most_runs_end_where_a_family_does(monkeypatch):

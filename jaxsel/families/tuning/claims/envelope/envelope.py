@@ -39,16 +39,10 @@ from jaxsel.repetitions import Repetitions
 
 Delta = Annotated[float, number("of the whole", at_least=1e-20, below=1.0)]
 Mean = Annotated[float, number("E[K]", above=1.0, below=1e12)]
-Eta = Annotated[
-    float, number("shape of K; 1 is the geometric law", above=-1.0, below=100.0)
-]
+Eta = Annotated[float, number("shape of K; 1 is the geometric law", above=-1.0, below=100.0)]
 NoiseScale = Annotated[
     float,
-    number(
-        "standard deviation of the base's noise over its sensitivity",
-        above=0.05,
-        below=1e4,
-    ),
+    number("standard deviation of the base's noise over its sensitivity", above=0.05, below=1e4),
 ]
 
 _UNKNOWN = "novelty against later literature not established"
@@ -85,11 +79,7 @@ def _delta(
 
 
 def _epsilon(
-    *,
-    delta: Delta = 1e-6,
-    mean: Mean = 300.0,
-    eta: Eta = 1.0,
-    noise_scale: NoiseScale = 4.0,
+    *, delta: Delta = 1e-6, mean: Mean = 300.0, eta: Eta = 1.0, noise_scale: NoiseScale = 4.0
 ) -> float:
     """Epsilon at delta of the tuned Gaussian, for every ranking of its outputs."""
     return envelope_epsilon(_envelopes(mean, eta, noise_scale), delta)
@@ -191,12 +181,8 @@ def _attained_cases(budget: Budget) -> Iterator[Case]:
 def _selection_epsilon(
     *,
     delta: Delta = 1e-6,
-    count: Annotated[
-        int, whole("tau, the largest number of runs", at_least=1, at_most=10**6)
-    ] = 30,
-    gamma: Annotated[
-        float, number("P[p <= t] = t^gamma", above=0.0, at_most=1e6)
-    ] = 1.0,
+    count: Annotated[int, whole("tau, the largest number of runs", at_least=1, at_most=10**6)] = 30,
+    gamma: Annotated[float, number("P[p <= t] = t^gamma", above=0.0, at_most=1e6)] = 1.0,
     noise_scale: NoiseScale = 4.0,
 ) -> float:
     """Epsilon at delta of Selection of one candidate from a Gaussian base."""

@@ -33,9 +33,7 @@ Runs = Annotated[float, number("E[K], at most", at_least=1.5, at_most=1e4)]
 NoiseScale = Annotated[
     float,
     number(
-        "standard deviation of the base's noise over its sensitivity",
-        at_least=0.3,
-        at_most=100.0,
+        "standard deviation of the base's noise over its sensitivity", at_least=0.3, at_most=100.0
     ),
 ]
 Delta = Annotated[float, number("of the whole", at_least=1e-9, at_most=0.1)]
@@ -48,14 +46,10 @@ _COARSE = 4096  # grid points of an envelope, which make it larger
 def _best(runs: float, noise_scale: float, delta: float) -> Found:
     """The best law as good as geometric K of that mean, in expected rank."""
     rank = (1.0 - expected_quantile(laws.geometric(1.0 / runs))) * (1.0 + 1e-9)
-    return optimal_law(
-        curves.gaussian(noise_scale), delta, Wishes(runs=runs, rank=rank)
-    )
+    return optimal_law(curves.gaussian(noise_scale), delta, Wishes(runs=runs, rank=rank))
 
 
-def _epsilon(
-    *, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6
-) -> float:
+def _epsilon(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6) -> float:
     """Epsilon at delta of the best law of K, for every ranking of a Gaussian's outputs.
 
     Best among those with E[K] at most ``runs`` whose winner has at most the expected rank
@@ -63,9 +57,7 @@ def _epsilon(
     return _best(runs, noise_scale, delta).epsilon
 
 
-def _lower(
-    *, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6
-) -> float:
+def _lower(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6) -> float:
     """Epsilon at delta that the envelope of no such law of K falls below."""
     return _best(runs, noise_scale, delta).lower
 
@@ -148,8 +140,7 @@ def _lower_cases(budget: Budget) -> Iterator[Case]:
         found = _best(runs, noise_scale, 1e-6)
         for scale in _SCALES:  # any multipliers prove something, and nothing untrue
             spoilt = found.functional._replace(
-                epsilon=2.0 * found.epsilon,
-                multipliers=scale * found.functional.multipliers,
+                epsilon=2.0 * found.epsilon, multipliers=scale * found.functional.multipliers
             )
             yield (
                 lower_epsilon(spoilt, found.delta, found.wishes.most),

@@ -20,11 +20,7 @@ from jaxsel.families.tuning.attained.all_rankings import worst_delta_of_all
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_log_delta
 from jaxsel.families.tuning.bounds.path_certificate import certified
 from jaxsel.families.tuning.bounds.path_mesh import path_mesh
-from jaxsel.families.tuning.bounds.path_program import (
-    Price,
-    proposal,
-    ratio_knots,
-)
+from jaxsel.families.tuning.bounds.path_program import Price, proposal, ratio_knots
 from jaxsel.families.tuning.bounds.priced_envelope import (
     PricedDirection,
     priced_delta,
@@ -42,19 +38,13 @@ _UNKNOWN = "novelty against later literature not established"
 
 
 @functools.lru_cache(maxsize=8)
-def _directions(
-    mean: float, eta: float, noise_scale: float
-) -> tuple[PricedDirection, ...]:
+def _directions(mean: float, eta: float, noise_scale: float) -> tuple[PricedDirection, ...]:
     law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
     return priced_directions(curves.gaussian(noise_scale), law)
 
 
 def _delta(
-    *,
-    epsilon: Epsilon = 0.3223,
-    mean: Mean = 3.0,
-    eta: Eta = 1.0,
-    noise_scale: NoiseScale = 4.0,
+    *, epsilon: Epsilon = 0.3223, mean: Mean = 3.0, eta: Eta = 1.0, noise_scale: NoiseScale = 4.0
 ) -> float:
     """Delta at epsilon of the tuned Gaussian, for every ranking of its outputs."""
     return priced_delta(_directions(mean, eta, noise_scale), epsilon)
@@ -140,9 +130,7 @@ def _attaining() -> tuple[tuple[float, dict[str, float]], ...]:
         law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
         for epsilon in epsilons:
             found = adversarial_delta(gaussian_pair(noise_scale), law, epsilon)
-            settings = {
-                "epsilon": epsilon, "mean": mean, "eta": eta, "noise_scale": noise_scale
-            }  # fmt: skip
+            settings = {"epsilon": epsilon, "mean": mean, "eta": eta, "noise_scale": noise_scale}
             cases.append((found.delta, settings))
     return tuple(cases)
 
@@ -177,11 +165,7 @@ def _envelope_cases(budget: Budget) -> Iterator[Case]:
         for epsilon in (*epsilons, 4.0 * epsilons[-1]):
             envelope = float(np.exp(envelope_log_delta(bounds, epsilon)))
             settings = {"mean": mean, "eta": eta, "noise_scale": noise_scale}
-            yield (
-                envelope,
-                _delta(epsilon=epsilon, **settings),
-                f"{epsilon=}, {settings}",
-            )
+            yield (envelope, _delta(epsilon=epsilon, **settings), f"{epsilon=}, {settings}")
 
 
 STATEMENTS = (

@@ -99,9 +99,7 @@ def _theorem_5_7_unconditional(
 
 def _unconditional_cases(budget: Budget) -> Iterator[Case]:
     """The coin whose worse side has probability 0.95, then 0.05; then random pairs."""
-    coin = BasePair(
-        np.array([0.05, 0.95]), np.array([0.95, 0.05]), "[0.05, 0.95], mirrored"
-    )
+    coin = BasePair(np.array([0.05, 0.95]), np.array([0.95, 0.05]), "[0.05, 0.95], mirrored")
     law = laws.binomial(6, 0.8)
     yield profile_case(_unconditional(coin_profile(math.log(19.0)), 6, 0.8), coin, law)
     few = budget._replace(cases=50)
@@ -120,17 +118,13 @@ def _epsilon(
 ) -> float:
     """Epsilon at delta of the best of K ~ Bin(count, mean/count) runs, Theorem 5.7."""
     mean = check_interval("mean", mean, 0.0, count)
-    bound = binomial_profile(
-        lambda level: gaussian_delta(level, noise_scale), count, mean / count
-    )
+    bound = binomial_profile(lambda level: gaussian_delta(level, noise_scale), count, mean / count)
     return bound.epsilon(delta)
 
 
 def _poisson_renyi_epsilon(delta_from: str) -> float:
     """Epsilon at 1e-6 by Theorem 5.6 for mean 10, Gaussian base of noise scale 4."""
-    curve = poisson_renyi(
-        curves.gaussian(4.0), 10.0, delta_from=delta_from, monotonised=False
-    )
+    curve = poisson_renyi(curves.gaussian(4.0), 10.0, delta_from=delta_from, monotonised=False)
     return renyi_to_epsilon(curve, 1e-6).epsilon
 
 

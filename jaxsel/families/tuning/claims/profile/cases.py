@@ -8,11 +8,7 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
-from jaxsel.accounting.single_run.dominating import (
-    pair_from_laws,
-    pair_tradeoff,
-    reversed_pair,
-)
+from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff, reversed_pair
 from jaxsel.families.tuning.bounds.profile_ratios import Profile
 from jaxsel.families.tuning.bounds.profiles import ProfileBound
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
@@ -21,9 +17,7 @@ from jaxsel.language.checking import Case
 from jaxsel.language.domains import number, parsed, probability
 from jaxsel.repetitions import Repetitions
 
-Epsilon = Annotated[
-    float, number("of the tuned algorithm, any real", above=-50.0, below=200.0)
-]
+Epsilon = Annotated[float, number("of the tuned algorithm, any real", above=-50.0, below=200.0)]
 Delta = Annotated[float, probability("of the tuned algorithm")]
 BaseEpsilon = Annotated[
     float, number("parameter of the base, randomised response", above=0.0, below=50.0)
@@ -32,18 +26,12 @@ Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
 NoiseScale = Annotated[
     float,
     number(
-        "standard deviation of the base's noise over its sensitivity",
-        at_least=1e-6,
-        at_most=1e6,
+        "standard deviation of the base's noise over its sensitivity", at_least=1e-6, at_most=1e6
     ),
 ]
-Eta = Annotated[
-    float, number("shape of K ~ D(eta, gamma); 1 is the geometric law", above=-1.0)
-]
+Eta = Annotated[float, number("shape of K ~ D(eta, gamma); 1 is the geometric law", above=-1.0)]
 Gamma = Annotated[float, probability("of K ~ D(eta, gamma)")]
-LawOfK = Annotated[
-    Any, parsed(laws.parse, "a law of K, such as binomial:count=20,mean=10", "of K")
-]
+LawOfK = Annotated[Any, parsed(laws.parse, "a law of K, such as binomial:count=20,mean=10", "of K")]
 
 # Deltas are compared: the tolerance must be far below those that matter.
 TOLERANCE = 1e-12
@@ -63,8 +51,7 @@ def law_profile(first: np.ndarray, second: np.ndarray) -> Profile:
         return -np.expm1(excess) @ mass
 
     sides = [
-        (mass[mass > 0], sign * loss[mass > 0])
-        for mass, sign in ((first, 1.0), (second, -1.0))
+        (mass[mass > 0], sign * loss[mass > 0]) for mass, sign in ((first, 1.0), (second, -1.0))
     ]
 
     def profile(epsilon: np.ndarray) -> np.ndarray:
@@ -158,16 +145,13 @@ def profile_case(bound: ProfileBound, pair: BasePair, law: Repetitions) -> Case:
     seen = law_profile(*tuned_pair(pair, law))(epsilon)
     worst = int(np.argmin(claimed - seen))
     where = (
-        f"epsilon={float(epsilon[worst])!r}, K ~ {law.family} {dict(law.parameters)}, "
-        f"{pair.where}"
+        f"epsilon={float(epsilon[worst])!r}, K ~ {law.family} {dict(law.parameters)}, {pair.where}"
     )
     return float(claimed[worst]), float(seen[worst]), where
 
 
 def profile_cases(
-    budget: Budget,
-    family: str,
-    bound_of: Callable[[BasePair, Repetitions], ProfileBound],
+    budget: Budget, family: str, bound_of: Callable[[BasePair, Repetitions], ProfileBound]
 ) -> Iterator[Case]:
     """The sharp instance, then one case a base pair, with a random law of that family."""
     pair, law = sharp_instances()[family]

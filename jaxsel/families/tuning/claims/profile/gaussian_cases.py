@@ -13,10 +13,7 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.numerics.optimise import minimise
-from jaxsel.accounting.single_run.closed_forms import (
-    gaussian_epsilon,
-    gaussian_log_delta,
-)
+from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon, gaussian_log_delta
 from jaxsel.accounting.single_run.score_orders import NATURAL, BlockOrder
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair, reversed_pair
 from jaxsel.families.tuning.attained.exact_profile import tuned_delta
@@ -25,16 +22,11 @@ from jaxsel.repetitions import Repetitions
 
 def worst_block_order(mean: float, good: float, bad: float) -> BlockOrder:
     """The blocks whose masses on the first side are good/mean and bad/mean."""
-    return BlockOrder(
-        -float(special.ndtri(good / mean)), float(special.ndtri(bad / mean))
-    )
+    return BlockOrder(-float(special.ndtri(good / mean)), float(special.ndtri(bad / mean)))
 
 
 def block_order_delta(
-    epsilon: float,
-    shift: float,
-    repetitions: Repetitions,
-    order: BlockOrder = NATURAL,
+    epsilon: float, shift: float, repetitions: Repetitions, order: BlockOrder = NATURAL
 ) -> float:
     """Exact delta(epsilon) between the tuned laws of N(0, 1) and N(shift, 1).
 
@@ -71,9 +63,7 @@ def stopping_ratio(noise_scale: float, eta: float, gamma: float) -> float:
     return (eta + 1.0) * float(minimise(objective, 0.0, high)[1])
 
 
-def ratio_of_tradeoff(
-    noise_scale: float, repetitions: Repetitions
-) -> tuple[float, float]:
+def ratio_of_tradeoff(noise_scale: float, repetitions: Repetitions) -> tuple[float, float]:
     """Least uniform bound on log f'(q)/f'(q') for a Gaussian base, and where it is met.
 
     f' increases, and an event of mass x = 1 - q on one side has at most T(x) on the
@@ -85,9 +75,7 @@ def ratio_of_tradeoff(
 
     def objective(score: np.ndarray) -> np.ndarray:
         x, other = special.ndtr(-score), special.ndtr(1.0 / noise_scale - score)
-        return repetitions.log_pgf_derivative_tail(
-            other
-        ) - repetitions.log_pgf_derivative_tail(x)
+        return repetitions.log_pgf_derivative_tail(other) - repetitions.log_pgf_derivative_tail(x)
 
     score, least = minimise(objective, -10.0, 12.0)
     return -float(least), float(score)

@@ -138,8 +138,13 @@ def _integral(pair: BasePair, epsilon: float, law: Repetitions) -> float:
 def _refined_cases(budget: Budget) -> Iterator[Case]:
     """Smooth laws of K, for which the midpoint rule is good to 1e-5."""
     generator = np.random.default_rng(budget.seed + 2)
-    texts = ("geometric:gamma=0.2", "tnb:eta=-0.5,gamma=0.3", "poisson:mean=3",
-             "binomial:count=5,probability=0.4", "point_mass:count=3")  # fmt: skip
+    texts = (
+        "geometric:gamma=0.2",
+        "tnb:eta=-0.5,gamma=0.3",
+        "poisson:mean=3",
+        "binomial:count=5,probability=0.4",
+        "point_mass:count=3",
+    )
     for i, pair in enumerate(base_pairs(budget._replace(cases=budget.cases // 10))):
         law = laws.parse(texts[i % len(texts)])
         epsilon = float(generator.choice([-0.5, 0.0, 0.3, 1.0]))
@@ -173,14 +178,10 @@ def _integral_of(function: _Function, densities: np.ndarray) -> float:
     return float(np.sum(function(density / other) * other * _WEIGHTS / 2.0))
 
 
-def _with_no_run(
-    function: _Function, at_zero: float, mean: float, base_epsilon: float
-) -> float:
+def _with_no_run(function: _Function, at_zero: float, mean: float, base_epsilon: float) -> float:
     """Theorem B.2's integral plus f(at_zero) P[K = 0]."""
     law, base = laws.poisson(mean), coin_laws(base_epsilon)
-    integral = _integral_of(
-        function, base[..., None] * law.pgf_derivative_tail(_tails(base))
-    )
+    integral = _integral_of(function, base[..., None] * law.pgf_derivative_tail(_tails(base)))
     return integral + float(function(np.asarray(at_zero))) * law.probability_zero
 
 
@@ -189,9 +190,7 @@ def _direct_divergence(function: _Function, mean: float, base_epsilon: float) ->
     law, base = laws.poisson(mean), coin_laws(base_epsilon)
     counts = run_counts(law)
     powers = (1.0 - _tails(base)[..., None]) ** (counts - 1.0)
-    run = _integral_of(
-        function, base[..., None] * (powers @ (counts * law.pmf(counts)))
-    )
+    run = _integral_of(function, base[..., None] * (powers @ (counts * law.pmf(counts))))
     none = np.full(2, float(law.pmf(0)))
     return float(run + function(none[0] / none[1]) * none[1])
 
@@ -204,9 +203,7 @@ def _no_run(at_zero: float):
     ) -> float:
         return _with_no_run(lambda ratio: ratio**order, at_zero, mean, base_epsilon)
 
-    evaluate.__doc__ = (
-        f"H_f, f(z) = z^order: Theorem B.2 with f({at_zero:g}) P[K = 0] added."
-    )
+    evaluate.__doc__ = f"H_f, f(z) = z^order: Theorem B.2 with f({at_zero:g}) P[K = 0] added."
 
     def cases(budget: Budget) -> Iterator[Case]:
         for mean in (0.5, 0.3, 1.0, 4.0):
@@ -216,9 +213,7 @@ def _no_run(at_zero: float):
                     exact = _direct_divergence(
                         lambda ratio, order=order: ratio**order, mean, base_epsilon
                     )
-                    claimed = evaluate(
-                        order=order, mean=mean, base_epsilon=base_epsilon
-                    )
+                    claimed = evaluate(order=order, mean=mean, base_epsilon=base_epsilon)
                     yield claimed, exact, f"f(z) = z^{order:g}, {where}"
 
             # the hockey stick at a negative epsilon also has f(0) = 0 and f(1) > 0
@@ -309,8 +304,7 @@ STATEMENTS = (
             KRW.identity(
                 "KRW-B-no-run-printed",
                 "Appendix B, first paragraph",
-                "P[K = 0] > 0 adds the term f(0) P[K = 0] to the f-divergence of Theorem "
-                "B.2.",
+                "P[K = 0] > 0 adds the term f(0) P[K = 0] to the f-divergence of Theorem B.2.",
                 *_no_run(0.0),
                 Relation.BASE,
             ),
@@ -319,8 +313,7 @@ STATEMENTS = (
             KRW.identity(
                 "KRW-B-no-run",
                 "Appendix B, first paragraph corrected",
-                "P[K = 0] > 0 adds the term f(1) P[K = 0] to the f-divergence of Theorem "
-                "B.2.",
+                "P[K = 0] > 0 adds the term f(1) P[K = 0] to the f-divergence of Theorem B.2.",
                 *_no_run(1.0),
                 Relation.BASE,
             ),

@@ -21,10 +21,7 @@ from jaxsel.families.tuning.bounds.heterogeneous import (
     largest_steps,
     subsampled_gaussian_profile,
 )
-from jaxsel.families.tuning.bounds.profiles import (
-    negative_binomial_profile,
-    two_point_epsilon,
-)
+from jaxsel.families.tuning.bounds.profiles import negative_binomial_profile, two_point_epsilon
 from jaxsel.families.tuning.claims.base_pairs import BasePair, tuned_pair
 from jaxsel.families.tuning.claims.profile.cases import (
     TOLERANCE,
@@ -59,9 +56,7 @@ def _corollary_6_2(
     return two_point_epsilon(epsilon, first_epsilon, first_delta, eta, gamma)
 
 
-def _mixture(
-    generator: np.random.Generator, candidates: list[pairs.LawPair]
-) -> BasePair:
+def _mixture(generator: np.random.Generator, candidates: list[pairs.LawPair]) -> BasePair:
     """One candidate at random, its outcomes ranked among those of the others anyhow."""
     first = np.concatenate([pair.first for pair in candidates]) / len(candidates)
     second = np.concatenate([pair.second for pair in candidates]) / len(candidates)
@@ -85,13 +80,10 @@ def _two_point_cases(budget: Budget) -> Iterator[Case]:
             size = int(generator.integers(2, 5))
             candidates.append(pairs.random_pure_pair(generator, size, epsilon))
         profiles = [law_profile(*pair) for pair in candidates]
-        largest = max(
-            float(np.abs(np.log(pair.first / pair.second)).max()) for pair in candidates
-        )
+        largest = max(float(np.abs(np.log(pair.first / pair.second)).max()) for pair in candidates)
         level, epsilon = largest * generator.uniform(0.0, 1.0, size=2)
         first_delta, share = (
-            max(float(profile(np.asarray(at))) for profile in profiles)
-            for at in (level, epsilon)
+            max(float(profile(np.asarray(at))) for profile in profiles) for at in (level, epsilon)
         )
         setting = {
             "epsilon": float(epsilon),
@@ -120,20 +112,12 @@ def _thresholds(epsilon: float, mean: float) -> CandidateThresholds:
 
 def _procedure(
     *,
-    noise_multiplier: Annotated[
-        float, number("of the candidate", at_least=0.1, at_most=1e3)
-    ] = 2.0,
+    noise_multiplier: Annotated[float, number("of the candidate", at_least=0.1, at_most=1e3)] = 2.0,
     epsilon: Annotated[
-        float,
-        number("of the Gaussian behind the thresholds", above=0.0, at_most=20.0),
+        float, number("of the Gaussian behind the thresholds", above=0.0, at_most=20.0)
     ] = 1.5,
     mean: Annotated[
-        float,
-        number(
-            "E[K] of the geometric K; the paper does not say which",
-            above=1.0,
-            below=1e9,
-        ),
+        float, number("E[K] of the geometric K; the paper does not say which", above=1.0, below=1e9)
     ] = 30.0,
 ) -> float:
     """Most DP-SGD steps at q = 0.01 that meet both thresholds at delta = 1e-6."""
@@ -180,9 +164,7 @@ def _first_threshold_cases(thresholds: CandidateThresholds) -> Iterator[Case]:
     That of a Gaussian never does: DP-SGD has the heavier tail.
     """
     strict = thresholds.first._replace(delta=0.5 * thresholds.first.delta)
-    steps = largest_steps(
-        thresholds._replace(first=strict), _RATE, 2.0, interval=_INTERVAL
-    )
+    steps = largest_steps(thresholds._replace(first=strict), _RATE, 2.0, interval=_INTERVAL)
     for run, expected in ((steps, True), (steps + 1, False)):
         profile = subsampled_gaussian_profile(_RATE, 2.0, run, interval=_INTERVAL)
         share = float(profile(np.asarray(strict.epsilon))) / strict.delta
@@ -198,9 +180,7 @@ def _gaussian_steps(
     first_noise: Annotated[
         float, number("of the Gaussian behind the first threshold", above=0.0)
     ] = 6.0,
-    second_noise: Annotated[
-        float, number("of the Gaussian behind the second", above=0.0)
-    ] = 3.0,
+    second_noise: Annotated[float, number("of the Gaussian behind the second", above=0.0)] = 3.0,
 ) -> float:
     """Most steps without subsampling: T of them are a Gaussian of noise s/sqrt(T)."""
     return float(math.floor((noise_multiplier / max(first_noise, second_noise)) ** 2))
@@ -216,9 +196,7 @@ def _both_cases(budget: Budget) -> Iterator[Case]:
         unused = ApproximateGuarantee(math.nan, math.nan)
         thresholds = CandidateThresholds(first, low, high, unused)
         seen = largest_steps(thresholds, 1.0, noise, interval=_INTERVAL)
-        claimed = _gaussian_steps(
-            noise_multiplier=noise, first_noise=first, second_noise=second
-        )
+        claimed = _gaussian_steps(noise_multiplier=noise, first_noise=first, second_noise=second)
         where = f"noise multiplier {noise:g}, thresholds of noise {first:g}, {second:g}"
         yield claimed, float(seen), where
 
@@ -226,9 +204,7 @@ def _both_cases(budget: Budget) -> Iterator[Case]:
 # --- Three times as many candidates ---------------------------------------------------
 
 
-def _renyi_epsilon(
-    mean: float, delta: float, rate: float, noise: float, steps: int
-) -> float:
+def _renyi_epsilon(mean: float, delta: float, rate: float, noise: float, steps: int) -> float:
     """Epsilon by Theorem 5.1, from dp-accounting's moments accountant."""
     from dp_accounting import dp_event
     from dp_accounting.rdp import RdpAccountant
@@ -243,16 +219,11 @@ def _renyi_epsilon(
 
 def _gain(
     *,
-    mean: Annotated[
-        float, number("E[K] for the Renyi bound", above=1.0, below=1e5)
-    ] = 10.0,
+    mean: Annotated[float, number("E[K] for the Renyi bound", above=1.0, below=1e5)] = 10.0,
     delta: Annotated[float, number("of the whole", above=1e-14, below=1.0)] = 1e-6,
-    sampling_probability: Annotated[
-        float, number("of DP-SGD", above=0.0, at_most=1.0)
-    ] = 16384.0 / 5e4,
-    noise_multiplier: Annotated[
-        float, number("of DP-SGD", at_least=0.1, at_most=1e3)
-    ] = 21.1,
+    sampling_probability: Annotated[float, number("of DP-SGD", above=0.0, at_most=1.0)] = 16384.0
+    / 5e4,
+    noise_multiplier: Annotated[float, number("of DP-SGD", at_least=0.1, at_most=1e3)] = 21.1,
     steps: Annotated[int, whole("of DP-SGD", at_least=1, at_most=100_000)] = 250,
 ) -> float:
     """How many times as many candidates Theorem 5.2 allows at the epsilon of RDP.
@@ -273,11 +244,7 @@ def _gain(
     return math.exp(root.root) / mean
 
 
-_FIGURE_6 = {
-    "sampling_probability": 256.0 / 60000.0,
-    "noise_multiplier": 1.1,
-    "steps": 14062,
-}
+_FIGURE_6 = {"sampling_probability": 256.0 / 60000.0, "noise_multiplier": 1.1, "steps": 14062}
 
 
 def _gain_cases(budget: Budget) -> Iterator[Case]:

@@ -17,10 +17,7 @@ from jaxsel.families.tuning.bounds.profiles import (
     negative_binomial_profile,
     tradeoff_profile,
 )
-from jaxsel.families.tuning.claims.base_pairs import (
-    BasePair,
-    base_pairs,
-)
+from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs
 from jaxsel.families.tuning.claims.profile.cases import (
     TOLERANCE,
     BaseEpsilon,
@@ -45,11 +42,7 @@ from jaxsel.repetitions import Repetitions
 
 
 def _theorem_5_2(
-    *,
-    epsilon: Epsilon = 2.95,
-    base_epsilon: BaseEpsilon = 1.0,
-    eta: Eta = 1.0,
-    gamma: Gamma = 0.1,
+    *, epsilon: Epsilon = 2.95, base_epsilon: BaseEpsilon = 1.0, eta: Eta = 1.0, gamma: Gamma = 0.1
 ) -> float:
     """Delta(epsilon) of the best of K randomised responses, at the best epsilon_1."""
     bound = negative_binomial_profile(coin_profile(base_epsilon), eta, gamma)

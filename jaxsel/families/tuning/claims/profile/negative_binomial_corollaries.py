@@ -21,13 +21,7 @@ from jaxsel.families.tuning.bounds.profiles import (
     point_negative_binomial,
     point_negative_binomial_sharp,
 )
-from jaxsel.families.tuning.claims.profile.cases import (
-    Delta,
-    Eta,
-    Gamma,
-    NoiseScale,
-    describe_pair,
-)
+from jaxsel.families.tuning.claims.profile.cases import Delta, Eta, Gamma, NoiseScale, describe_pair
 from jaxsel.families.tuning.claims.profile.gaussian_cases import (
     NATURAL,
     block_order_delta,
@@ -47,22 +41,14 @@ BaseDelta = Annotated[float, number("of the base", at_least=0.0, below=1.0)]
 
 
 def _shift_printed(
-    *,
-    epsilon: BaseLevel = 0.1,
-    delta: BaseDelta = 0.01,
-    eta: Eta = 5.0,
-    gamma: Gamma = 0.1,
+    *, epsilon: BaseLevel = 0.1, delta: BaseDelta = 0.01, eta: Eta = 5.0, gamma: Gamma = 0.1
 ) -> float:
     """Printed bound on the shift of Theorem 5.2: (eta + 1) epsilon + delta/gamma."""
     return (eta + 1.0) * epsilon + delta / gamma
 
 
 def _shift(
-    *,
-    epsilon: BaseLevel = 0.1,
-    delta: BaseDelta = 0.01,
-    eta: Eta = 5.0,
-    gamma: Gamma = 0.1,
+    *, epsilon: BaseLevel = 0.1, delta: BaseDelta = 0.01, eta: Eta = 5.0, gamma: Gamma = 0.1
 ) -> float:
     """What the proof gives for the shift: (eta + 1)(epsilon + delta/gamma)."""
     return (eta + 1.0) * (epsilon + delta / gamma)
@@ -83,11 +69,7 @@ def _shift_cases(bound):
 
 
 def _corollary_5_4(
-    *,
-    epsilon: BaseLevel = 1.0,
-    delta: BaseDelta = 1e-3,
-    eta: Eta = 1.0,
-    gamma: Gamma = 0.1,
+    *, epsilon: BaseLevel = 1.0, delta: BaseDelta = 1e-3, eta: Eta = 1.0, gamma: Gamma = 0.1
 ) -> float:
     """Epsilon of the tuned algorithm at delta' = E[K] delta (Corollary 5.4).
 
@@ -96,19 +78,13 @@ def _corollary_5_4(
 
 
 def _corollary_5_4_sharp(
-    *,
-    epsilon: BaseLevel = 1.0,
-    delta: BaseDelta = 1e-3,
-    eta: Eta = 1.0,
-    gamma: Gamma = 0.1,
+    *, epsilon: BaseLevel = 1.0, delta: BaseDelta = 1e-3, eta: Eta = 1.0, gamma: Gamma = 0.1
 ) -> float:
     """Delta of the tuned algorithm at (eta + 2) epsilon: 1 - f(1 - delta)."""
     return point_negative_binomial_sharp(epsilon, delta, eta, gamma).delta
 
 
-def _point_instances(
-    budget: Budget,
-) -> Iterator[tuple[pairs.LawPair, float, float, float, float]]:
+def _point_instances(budget: Budget) -> Iterator[tuple[pairs.LawPair, float, float, float, float]]:
     """Pairs with their (epsilon, delta), eta and gamma; tight ones first."""
     for eta, gamma in ((0.0, 0.01), (1.0, 1e-3), (5.0, 0.05)):
         for delta in (1e-4, 0.05):

@@ -11,10 +11,7 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
-from jaxsel.accounting.single_run.closed_forms import (
-    gaussian_epsilon,
-    gaussian_total_variation,
-)
+from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon, gaussian_total_variation
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.families.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import ProfileBound, poisson_profile
@@ -54,9 +51,7 @@ Mean = Annotated[float, number("m, of K ~ Poisson(m)", at_least=1.0)]
 # --- Theorem 5.6 ----------------------------------------------------------------------
 
 
-def _theorem_5_6(
-    *, order: Order = 10.0, mean: Mean = 10.0, noise_scale: NoiseScale = 4.0
-) -> float:
+def _theorem_5_6(*, order: Order = 10.0, mean: Mean = 10.0, noise_scale: NoiseScale = 4.0) -> float:
     """Renyi bound at ``order`` of the best of K ~ Poisson runs of a Gaussian base.
 
     epsilon + mean delta + log(mean)/(order - 1), with delta the base's profile at
@@ -110,9 +105,7 @@ def _corollary_5_8(
     mean base(epsilon - mean TV), TV being the base's total variation distance: the best
     epsilon_1 is 0.
     """
-    return float(
-        poisson_profile(coin_profile(base_epsilon), mean).delta(np.asarray(epsilon))
-    )
+    return float(poisson_profile(coin_profile(base_epsilon), mean).delta(np.asarray(epsilon)))
 
 
 def _bound_5_8(pair: BasePair, law: Repetitions) -> ProfileBound:
@@ -158,9 +151,7 @@ def _gaussian_5_6(
     return renyi_to_epsilon(curve, delta).epsilon
 
 
-def _best(
-    *, mean: Mean = 10.0, delta: Delta = 1e-6, noise_scale: NoiseScale = 4.0
-) -> float:
+def _best(*, mean: Mean = 10.0, delta: Delta = 1e-6, noise_scale: NoiseScale = 4.0) -> float:
     """Epsilon at delta: the smaller of Corollary 5.8 and of Theorem 6 of Papernot &
     Steinke 2022 with delta-hat from the exact profile."""
     ours = _gaussian_5_8(mean=mean, delta=delta, noise_scale=noise_scale)
@@ -184,9 +175,7 @@ def _best_cases(budget: Budget) -> Iterator[Case]:
     for noise_scale in (0.5, 1.0, 4.0, 16.0):
         for delta in (1e-10, 1e-6, 1e-3):
             for mean in (1.0, 20.0, 60.0, 200.0):
-                setting: dict[str, Any] = {
-                    "mean": mean, "delta": delta, "noise_scale": noise_scale
-                }  # fmt: skip
+                setting: dict[str, Any] = {"mean": mean, "delta": delta, "noise_scale": noise_scale}
                 ours, theirs = _gaussian_5_8(**setting), _gaussian_5_6(**setting)
                 low, high = (ours, theirs) if mean == 1.0 else (theirs, ours)
                 yield high, low, f"order of the two at {setting}"

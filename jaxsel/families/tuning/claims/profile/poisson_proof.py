@@ -14,11 +14,7 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.closed_forms import randomised_response_delta
 from jaxsel.accounting.single_run.divergences import hockey_stick, profile_delta
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.claims.profile.cases import (
-    coin_laws,
-    describe_pair,
-    run_counts,
-)
+from jaxsel.families.tuning.claims.profile.cases import coin_laws, describe_pair, run_counts
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most, equal
 from jaxsel.language.domains import number, positive
@@ -28,11 +24,7 @@ from jaxsel.language.papers import KRW
 
 
 def _level_delta(
-    sign: float,
-    epsilon: float,
-    level: float,
-    mean: float,
-    profile: Callable[[float], np.ndarray],
+    sign: float, epsilon: float, level: float, mean: float, profile: Callable[[float], np.ndarray]
 ) -> float:
     """Delta(epsilon) of (C.12), capped at 1; sign -1 adds what 1 subtracts."""
     shifted = epsilon - sign * mean * math.expm1(level) - mean * float(profile(level))
@@ -45,21 +37,16 @@ def _remark_c8(sign: float):
     def evaluate(
         *,
         epsilon: Annotated[float, number(at_least=0.0)] = 1.0,
-        level: Annotated[
-            float, number("the paper's epsilon_1", at_least=0.0, at_most=50.0)
-        ] = 1.0,
+        level: Annotated[float, number("the paper's epsilon_1", at_least=0.0, at_most=50.0)] = 1.0,
         mean: Annotated[float, positive("m, of K ~ Poisson(m)")] = 2.0,
         base_epsilon: Annotated[float, positive("of randomised response")] = 1.0,
     ) -> float:
         return _level_delta(
-            sign, epsilon, level, mean,
-            lambda at: randomised_response_delta(at, base_epsilon),
-        )  # fmt: skip
+            sign, epsilon, level, mean, lambda at: randomised_response_delta(at, base_epsilon)
+        )
 
     shown = "-" if sign > 0 else "+"
-    evaluate.__doc__ = (
-        f"mean delta(epsilon {shown} mean (e^level - 1) - mean delta(level)), or 1."
-    )
+    evaluate.__doc__ = f"mean delta(epsilon {shown} mean (e^level - 1) - mean delta(level)), or 1."
 
     def cases(budget: Budget) -> Iterator[Case]:
         generator = np.random.default_rng(budget.seed)
@@ -71,11 +58,7 @@ def _remark_c8(sign: float):
             instances.append((pair, float(epsilon), float(level), mean))
         for pair, epsilon, level, mean in instances:
             claimed = _level_delta(
-                sign,
-                epsilon,
-                level,
-                mean,
-                lambda at, pair=pair: profile_delta(*pair, at),
+                sign, epsilon, level, mean, lambda at, pair=pair: profile_delta(*pair, at)
             )
             tuned = [tuned_law(side, laws.poisson(mean)) for side in pair]
             exact = float(profile_delta(tuned[0], tuned[1], epsilon))
@@ -90,13 +73,9 @@ def _remark_c8(sign: float):
 
 def _by_number_of_runs(
     *,
-    epsilon: Annotated[
-        float, number("of the hockey stick", at_least=0.0, below=50.0)
-    ] = 1.0,
+    epsilon: Annotated[float, number("of the hockey stick", at_least=0.0, below=50.0)] = 1.0,
     mean: Annotated[float, number("of K ~ Poisson", above=0.0, below=20.0)] = 2.0,
-    base_epsilon: Annotated[
-        float, number("of randomised response", at_least=0.0, below=5.0)
-    ] = 1.0,
+    base_epsilon: Annotated[float, number("of randomised response", at_least=0.0, below=5.0)] = 1.0,
 ) -> float:
     """sum_k P[K = k] H(best of k || its neighbour), the display's second line."""
     law, base = laws.poisson(mean), coin_laws(base_epsilon)
@@ -111,11 +90,7 @@ def _display_cases(budget: Budget) -> Iterator[Case]:
     for mean in (0.5, 2.0, 10.0):
         for base_epsilon in (0.5, 1.0, 2.0):
             for epsilon in (0.0, 0.5, 1.0, 3.0):
-                setting = {
-                    "epsilon": epsilon,
-                    "mean": mean,
-                    "base_epsilon": base_epsilon,
-                }
+                setting = {"epsilon": epsilon, "mean": mean, "base_epsilon": base_epsilon}
                 law, base = laws.poisson(mean), coin_laws(base_epsilon)
                 tuned = [tuned_law(side, law) for side in base]
                 exact = float(hockey_stick(tuned[0], tuned[1], epsilon))
@@ -181,4 +156,4 @@ STATEMENTS = (
             "KRW-B.2-weight",
         ),
     ),
-)  # fmt: skip
+)

@@ -40,9 +40,7 @@ def _definition_2_1(
     *,
     epsilon: Epsilon = 0.5,
     base_epsilon: BaseEpsilon = 1.0,
-    mass: Annotated[
-        float, number("E_Q'[g] of the test g", at_least=0.0, at_most=1.0)
-    ] = 0.1,
+    mass: Annotated[float, number("E_Q'[g] of the test g", at_least=0.0, at_most=1.0)] = 0.1,
 ) -> float:
     """Largest probability under Q of a test that has probability ``mass`` under Q'.
 
@@ -125,9 +123,7 @@ def _lemma_2_3(
     second: Ordinate = 0.1,
     other_first: Abscissa = 0.2,
     other_second: Ordinate = 0.6,
-    weight: Annotated[
-        float, number("of the first point", at_least=0.0, at_most=1.0)
-    ] = 0.5,
+    weight: Annotated[float, number("of the first point", at_least=0.0, at_most=1.0)] = 0.5,
 ) -> float:
     """Mean of f(x/y) y over two points (x, y), f(z) = z^order: at least its value at
     their mean."""
@@ -175,9 +171,7 @@ def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
     return float(np.sum(mass * z**k))
 
 
-def _definition_2_4(
-    *, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10"
-) -> float:
+def _definition_2_4(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10") -> float:
     """Generating function sum_k P[K = k] z^k."""
     return _series(repetitions, z)
 

@@ -18,10 +18,7 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.families.tuning.attained.exact_profile import (
-    exact_tuned_epsilon,
-    tuned_profile,
-)
+from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon, tuned_profile
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.families.tuning.claims.profile.cases import Delta, Eta, NoiseScale
@@ -67,10 +64,7 @@ def _log_growth(
         float, number("mean at which the rate is taken", above=1.0, below=1e250)
     ] = 1e3,
     share: Annotated[
-        float,
-        number(
-            "of that rate, for growth to be essentially log m", above=0.0, at_most=1.0
-        ),
+        float, number("of that rate, for growth to be essentially log m", above=0.0, at_most=1.0)
     ] = 0.5,
 ) -> float:
     """Epsilon at delta that growth in proportion to log m predicts for Theorem 5.1.
@@ -83,11 +77,7 @@ def _log_growth(
 
 
 def _root_growth(
-    *,
-    mean: HugeMean = 1e200,
-    delta: Delta = 1e-6,
-    eta: Eta = 1.0,
-    noise_scale: NoiseScale = 4.0,
+    *, mean: HugeMean = 1e200, delta: Delta = 1e-6, eta: Eta = 1.0, noise_scale: NoiseScale = 4.0
 ) -> float:
     """Upper bound, of order sqrt(log m), on the epsilon at delta of Theorem 5.1.
 
@@ -112,9 +102,7 @@ def _root_growth_cases(budget: Budget) -> Iterator[Case]:
         for noise_scale in (1.0, 4.0):
             for mean in (1.5, 10.0, 1e3, 1e12, 1e200):
                 setting = (mean, 1e-6, eta, noise_scale)
-                claimed = _root_growth(
-                    mean=mean, delta=1e-6, eta=eta, noise_scale=noise_scale
-                )
+                claimed = _root_growth(mean=mean, delta=1e-6, eta=eta, noise_scale=noise_scale)
                 where = "mean, delta, eta, noise_scale"
                 yield claimed, _renyi_epsilon(*setting), f"{where} = {setting}"
 
@@ -122,9 +110,7 @@ def _root_growth_cases(budget: Budget) -> Iterator[Case]:
 # --- Theorem 5.2 cannot be much tightened ---------------------------------------------
 
 
-def _tuned(
-    mean: float, eta: float, noise_scale: float
-) -> tuple[laws.Repetitions, float]:
+def _tuned(mean: float, eta: float, noise_scale: float) -> tuple[laws.Repetitions, float]:
     """The law of K, and the shift of Theorem 5.2."""
     law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
     return law, stopping_ratio(noise_scale, eta, law.parameters["gamma"])
@@ -160,9 +146,7 @@ def _envelope_epsilon(
     return envelope_epsilon(base_envelopes(curves.gaussian(noise_scale), law), delta)
 
 
-def _ratio_printed(
-    *, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Scale = 4.0
-) -> float:
+def _ratio_printed(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Scale = 4.0) -> float:
     """Uniform bound on log f'(q)/f'(q') through q' <= e^level q + delta(level).
 
     (eta + 1) min over level of log(e^level + ((1 - gamma)/gamma) delta(level))."""
@@ -264,8 +248,7 @@ STATEMENTS = (
                 Relation.BASE,
                 _log_growth,
                 at_most(_log_growth_cases),
-                correction="With the orders optimised, they grow as sqrt(log m): "
-                "KRW-Sec3-growth.",
+                correction="With the orders optimised, they grow as sqrt(log m): KRW-Sec3-growth.",
             ),
             KRW.privacy(
                 "KRW-Sec7-tight-tenth",

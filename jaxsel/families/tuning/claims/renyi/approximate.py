@@ -10,17 +10,8 @@ from jaxsel import repetitions as laws
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import correct_for_no_runs
-from jaxsel.families.tuning.claims.base_pairs import (
-    approximate_pairs,
-    tuned_pair,
-    two_sided_renyi,
-)
-from jaxsel.families.tuning.claims.parameters import (
-    Delta,
-    Law,
-    ModerateEpsilon,
-    PoissonMean,
-)
+from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, tuned_pair, two_sided_renyi
+from jaxsel.families.tuning.claims.parameters import Delta, Law, ModerateEpsilon, PoissonMean
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most, equal
 from jaxsel.language.papers import PS
@@ -44,10 +35,7 @@ def _short_laws(generator: np.random.Generator) -> tuple[str, laws.Repetitions]:
         case 2:
             text = f"point_mass:count={int(generator.integers(1, 9))}"
         case _:
-            eta, gamma = (
-                generator.uniform(-0.9, 3.0),
-                10.0 ** generator.uniform(-1.5, -0.1),
-            )
+            eta, gamma = (generator.uniform(-0.9, 3.0), 10.0 ** generator.uniform(-1.5, -0.1))
             text = f"tnb:eta={float(eta)!r},gamma={float(gamma)!r}"
     return text, laws.parse(text)
 
@@ -92,9 +80,7 @@ def _decomposition_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, 1.0 - float(kept.sum()), f"1 - f(1 - failure), K ~ {text}"
 
 
-def _thinned_mean(
-    *, repetitions: Law = "geometric:mean=10", failure: Delta = 1e-3
-) -> float:
+def _thinned_mean(*, repetitions: Law = "geometric:mean=10", failure: Delta = 1e-3) -> float:
     """Mean of the law of K given that no run fails.
 
     For Poisson, truncated negative binomial and binomial laws, and for a fixed K.

@@ -9,10 +9,7 @@ import numpy as np
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.pairs import randomised_response
-from jaxsel.families.tuning.bounds.conditional import (
-    conditional_at_exponents,
-    conditional_part,
-)
+from jaxsel.families.tuning.bounds.conditional import conditional_at_exponents, conditional_part
 from jaxsel.families.tuning.claims.base_pairs import base_pairs
 from jaxsel.families.tuning.claims.parameters import (
     Epsilon,
@@ -28,14 +25,10 @@ from jaxsel.language.papers import PS
 
 _ORDERS = (1.02, 1.5, 1.9, 2.0, 3.0, 8.0)
 
-OrderFromTwo = Annotated[
-    float, number("of the Renyi divergence", at_least=2.0, at_most=math.inf)
-]
+OrderFromTwo = Annotated[float, number("of the Renyi divergence", at_least=2.0, at_most=math.inf)]
 Probability = Annotated[float, number("Q(S)", above=0.0, at_most=1.0)]
 InverseQ = Annotated[float, number("1/q", at_least=0.0, at_most=1.0)]
-InverseR = Annotated[
-    float, number("1/r; at most 1 together with 1/q", at_least=0.0, at_most=1.0)
-]
+InverseR = Annotated[float, number("1/r; at most 1 together with 1/q", at_least=0.0, at_most=1.0)]
 
 
 class Conditioned(NamedTuple):
@@ -109,9 +102,7 @@ def _exponents(
 ) -> float:
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base; order + 1/q is at least 2."""
     curve = concentrated(rho)
-    return conditional_at_exponents(
-        order, inverse_q, inverse_r, curve, curve, probability
-    )
+    return conditional_at_exponents(order, inverse_q, inverse_r, curve, curve, probability)
 
 
 def _exponents_printed(
@@ -137,25 +128,16 @@ def _proposition_cases(budget: Budget) -> Iterator[Case]:
             share = max(0.0, float(generator.uniform(-0.1, 1.0)))
             inverse_r = share * (1.0 - inverse_q)
             claimed = conditional_at_exponents(
-                order,
-                inverse_q,
-                inverse_r,
-                case.forward,
-                case.backward,
-                case.probability,
+                order, inverse_q, inverse_r, case.forward, case.backward, case.probability
             )
-            where = (
-                f"order {order:g}, 1/q={inverse_q!r}, 1/r={inverse_r!r}, {case.where}"
-            )
+            where = f"order {order:g}, 1/q={inverse_q!r}, 1/r={inverse_r!r}, {case.where}"
             yield claimed, case.exact(order), where
 
 
 def _proposition_printed_cases(budget: Budget) -> Iterator[Case]:
     case = _response(1.0)
     for order, inverse_q in ((1.5, 0.0), (1.5, 0.4), (1.1, 0.0)):
-        claimed = _exponents_printed(
-            order=order, inverse_q=inverse_q, inverse_r=1.0 - inverse_q
-        )
+        claimed = _exponents_printed(order=order, inverse_q=inverse_q, inverse_r=1.0 - inverse_q)
         where = f"order {order:g}, 1/q={inverse_q:g}, 1/p=0, {case.where}"
         yield claimed, case.exact(order), where
 
@@ -168,9 +150,7 @@ def _pure(*, epsilon: Epsilon = 1.0) -> float:
     return 2.0 * epsilon
 
 
-def _part_2(
-    *, order: OrderFromTwo = 5.0, rho: Rho = 0.1, probability: Probability = 0.5
-) -> float:
+def _part_2(*, order: OrderFromTwo = 5.0, rho: Rho = 0.1, probability: Probability = 0.5) -> float:
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
     curve = concentrated(rho)
     return conditional_part(2, order, curve, curve, probability)
@@ -182,10 +162,7 @@ def _pure_curve(epsilon: float) -> RenyiCurve:
 
 
 def _part_3(
-    *,
-    order: OrderFromTwo = 5.0,
-    epsilon: ModerateEpsilon = 1.0,
-    probability: Probability = 0.5,
+    *, order: OrderFromTwo = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
 ) -> float:
     """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
     curve = _pure_curve(epsilon)
@@ -193,10 +170,7 @@ def _part_3(
 
 
 def _part_4(
-    *,
-    order: OrderOrInfinity = 5.0,
-    epsilon: ModerateEpsilon = 1.0,
-    probability: Probability = 0.5,
+    *, order: OrderOrInfinity = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
 ) -> float:
     """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
     curve = _pure_curve(epsilon)
@@ -219,9 +193,7 @@ def _printed_part(part: int) -> Callable[..., float]:
     def evaluate(*, order: Order = 1.5, base_epsilon: ModerateEpsilon = 3.0) -> float:
         """Printed bound on D_order(Q_S || Q'_S), randomised response, S = everything."""
         case = _response(base_epsilon)
-        return conditional_part(
-            part, order, case.forward, case.backward, 1.0, corrected=False
-        )
+        return conditional_part(part, order, case.forward, case.backward, 1.0, corrected=False)
 
     return evaluate
 
@@ -239,12 +211,7 @@ def _part_cases(part: int) -> Callable[[Budget], Iterator[Case]]:
             for order in orders:
                 exponent = float(generator.uniform(1.0, 4.0)) if part == 5 else 1.0
                 claimed = conditional_part(
-                    part,
-                    order,
-                    case.forward,
-                    case.backward,
-                    case.probability,
-                    exponent=exponent,
+                    part, order, case.forward, case.backward, case.probability, exponent=exponent
                 )
                 where = f"order {order:g}, r={exponent!r}, {case.where}"
                 yield claimed, case.exact(order), where
@@ -285,9 +252,7 @@ def _halting_cases(budget: Budget) -> Iterator[Case]:
     generator = np.random.default_rng(budget.seed + 3)
     for case in _instances(budget):
         halt = float(10.0 ** generator.uniform(-4.0, -0.3))
-        first, second = (
-            np.append((1.0 - halt) * side, halt) for side in (case.first, case.second)
-        )
+        first, second = (np.append((1.0 - halt) * side, halt) for side in (case.first, case.second))
         # S may be empty: then the loop ends with the extra outcome alone.
         kept = np.append(case.kept & (generator.uniform() < 0.9), True)
         halted = Conditioned(first, second, kept, f"p={halt!r}, {case.where}")
@@ -304,12 +269,9 @@ def _halting_cases(budget: Budget) -> Iterator[Case]:
 
 _FORMULAS = {
     1: "D_inf(Q_S || Q'_S) <= D_inf(Q || Q') + D_inf(Q' || Q)",
-    2: "D_a(Q_S || Q'_S) <= D_a(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + "
-    "2/(a-1) log(1/Q(S))",
-    3: "D_a(Q_S || Q'_S) <= D_inf(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + "
-    "1/(a-1) log(1/Q(S))",
-    4: "D_a(Q_S || Q'_S) <= a/(a-1) D_inf(Q || Q') + D_a(Q' || Q) + "
-    "1/(a-1) log(1/Q(S))",
+    2: "D_a(Q_S || Q'_S) <= D_a(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + 2/(a-1) log(1/Q(S))",
+    3: "D_a(Q_S || Q'_S) <= D_inf(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + 1/(a-1) log(1/Q(S))",
+    4: "D_a(Q_S || Q'_S) <= a/(a-1) D_inf(Q || Q') + D_a(Q' || Q) + 1/(a-1) log(1/Q(S))",
     5: "D_a(Q_S || Q'_S) <= D_(r(a-1)+1)(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + "
     "(1/r+1)/(a-1) log(1/Q(S)) for every r >= 1",
 }

@@ -7,21 +7,10 @@ from typing import Annotated
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting.single_run.closed_forms import (
-    gaussian_renyi,
-    randomised_response_renyi,
-)
+from jaxsel.accounting.single_run.closed_forms import gaussian_renyi, randomised_response_renyi
 from jaxsel.accounting.single_run.conversions import log_delta_at_order, zcdp_from_pure
-from jaxsel.accounting.single_run.divergences import (
-    exact_epsilon,
-    hockey_stick,
-    renyi_divergence,
-)
-from jaxsel.families.tuning.claims.base_pairs import (
-    base_pairs,
-    pure_pairs,
-    two_sided_renyi,
-)
+from jaxsel.accounting.single_run.divergences import exact_epsilon, hockey_stick, renyi_divergence
+from jaxsel.families.tuning.claims.base_pairs import base_pairs, pure_pairs, two_sided_renyi
 from jaxsel.families.tuning.claims.parameters import ModerateEpsilon, Order, Response
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most, equal
@@ -30,17 +19,13 @@ from jaxsel.language.papers import PS
 
 _ORDERS = np.array([1.0, 1.01, 1.5, 2.0, 5.0, 25.0, math.inf])
 
-AnyOrder = Annotated[
-    float, number("of the Renyi divergence", at_least=1.0, at_most=math.inf)
-]
+AnyOrder = Annotated[float, number("of the Renyi divergence", at_least=1.0, at_most=math.inf)]
 
 
 # --- Lemma 10 -------------------------------------------------------------------------
 
 
-def _larger_order(
-    *, larger_order: AnyOrder = 5.0, base_epsilon: Response = 1.0
-) -> float:
+def _larger_order(*, larger_order: AnyOrder = 5.0, base_epsilon: Response = 1.0) -> float:
     """Bound D_b(P || Q) on D_a(P || Q) for all orders a <= b, randomised response."""
     return float(randomised_response_renyi(larger_order, base_epsilon))
 
@@ -109,9 +94,7 @@ def _mixed(
     order: Order = 2.0,
     first_epsilon: Response = 0.5,
     second_epsilon: Response = 2.0,
-    weight: Annotated[
-        float, number("w, of the first", at_least=0.0, at_most=1.0)
-    ] = 0.5,
+    weight: Annotated[float, number("w, of the first", at_least=0.0, at_most=1.0)] = 0.5,
 ) -> float:
     """Bound on D_order of a mixture of two randomised responses.
 
@@ -142,8 +125,7 @@ def _convexity_cases(budget: Budget) -> Iterator[Case]:
             orders,
         )
         parts = [
-            (orders - 1.0) * renyi_divergence(p.first, p.second, orders)
-            for p in (pair, other)
+            (orders - 1.0) * renyi_divergence(p.first, p.second, orders) for p in (pair, other)
         ]
         with np.errstate(divide="ignore"):
             bound = np.logaddexp(np.log(w) + parts[0], np.log1p(-w) + parts[1])
@@ -207,9 +189,7 @@ def _mixed_plainly(
     *,
     first_epsilon: Response = 0.5,
     second_epsilon: Response = 2.0,
-    weight: Annotated[
-        float, number("w, of the first", at_least=0.0, at_most=1.0)
-    ] = 0.5,
+    weight: Annotated[float, number("w, of the first", at_least=0.0, at_most=1.0)] = 0.5,
 ) -> float:
     """Bound w D_1 + (1-w) D_1' on D_1 of a mixture of two randomised responses."""
     first, second = (

@@ -28,9 +28,7 @@ _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
 _COUNTS = (1, 2, 5, 20)
 
 
-def fixed_runs_epsilon(
-    order: npt.ArrayLike, epsilon: npt.ArrayLike, count: int
-) -> np.ndarray:
+def fixed_runs_epsilon(order: npt.ArrayLike, epsilon: npt.ArrayLike, count: int) -> np.ndarray:
     """What the generic bound gives: count epsilon + log(count)/(order - 1).
 
     Args:
@@ -102,9 +100,7 @@ def _attained_cases(budget: Budget) -> Iterator[Case]:
         yield _attained(epsilon=epsilon, count=count), seen, where
 
 
-def fixed_runs_lower_bound(
-    order: npt.ArrayLike, epsilon: float, count: int
-) -> np.ndarray:
+def fixed_runs_lower_bound(order: npt.ArrayLike, epsilon: float, count: int) -> np.ndarray:
     """count epsilon - count log(1 + e^-epsilon)/(order - 1); count epsilon at inf."""
     excess = np.asarray(order, dtype=np.float64) - 1.0
     with np.errstate(divide="ignore"):
@@ -211,8 +207,7 @@ STATEMENTS = (
     PS.privacy(
         "PS-D1",
         "Appendix D.1",
-        "For a fixed number k of runs Lemma 7 gives D_a(A || A') <= k D_a(Q || Q') + "
-        "log(k)/(a-1).",
+        "For a fixed number k of runs Lemma 7 gives D_a(A || A') <= k D_a(Q || Q') + log(k)/(a-1).",
         Relation.BASE,
         _generic,
         at_most(_bound_cases(generic=True)),
@@ -220,8 +215,7 @@ STATEMENTS = (
     PS.privacy(
         "PS-D1-composition",
         "Appendix D.1",
-        "For a fixed number k of runs composition gives D_a(A || A') <= k "
-        "D_a(Q || Q').",
+        "For a fixed number k of runs composition gives D_a(A || A') <= k D_a(Q || Q').",
         Relation.BASE,
         _composition,
         at_most(_bound_cases(generic=False)),
@@ -264,15 +258,13 @@ STATEMENTS = (
     ),
     FOLKLORE.privacy(
         "FIXED-K-folklore",
-        "against it Liu & Talwar 2019, Appendix B.1, and Papernot & Steinke 2022, "
-        "Proposition 17",
+        "against it Liu & Talwar 2019, Appendix B.1, and Papernot & Steinke 2022, Proposition 17",
         "Releasing the best of a fixed number of runs costs at most 3 epsilon, as with "
         "random stopping.",
         Relation.BASE,
         _folklore,
         _audited,
         holds=False,
-        correction="It costs K epsilon, attained by randomised response: PS-Prop17, "
-        "LT-B.1.",
+        correction="It costs K epsilon, attained by randomised response: PS-Prop17, LT-B.1.",
     ),
 )

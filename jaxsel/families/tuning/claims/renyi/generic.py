@@ -13,16 +13,8 @@ import numpy.typing as npt
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.families.tuning.bounds.generic import (
-    correct_for_no_runs,
-    generic_pair_epsilon,
-)
-from jaxsel.families.tuning.claims.base_pairs import (
-    EQUAL_LAWS,
-    BasePair,
-    base_pairs,
-    tuned_pair,
-)
+from jaxsel.families.tuning.bounds.generic import correct_for_no_runs, generic_pair_epsilon
+from jaxsel.families.tuning.claims.base_pairs import EQUAL_LAWS, BasePair, base_pairs, tuned_pair
 from jaxsel.families.tuning.claims.parameters import Law, Order
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
@@ -34,17 +26,14 @@ _ORDERS = np.array([1.02, 1.5, 3.0, 25.0])
 _LARGEST = 2**22  # of the truncation points: a sum over all k below
 
 Response = Annotated[
-    float,
-    number("epsilon of randomised response; 0: equal laws", at_least=0.0, at_most=50.0),
+    float, number("epsilon of randomised response; 0: equal laws", at_least=0.0, at_most=50.0)
 ]
 
 
 def _response(epsilon: float) -> BasePair:
     """Randomised response; equal laws at epsilon 0."""
     rare, common = 1.0 / (1.0 + math.exp(epsilon)), 1.0 / (1.0 + math.exp(-epsilon))
-    return BasePair(
-        np.array([rare, common]), np.array([common, rare]), f"epsilon={epsilon:g}"
-    )
+    return BasePair(np.array([rare, common]), np.array([common, rare]), f"epsilon={epsilon:g}")
 
 
 def _both_sides(pair: BasePair) -> tuple[BasePair, BasePair]:
@@ -73,9 +62,7 @@ def _generic(corrected: bool, response: float, law: str):
 
 def _generic_case(pair: BasePair, text: str, corrected: bool) -> Case:
     law = laws.parse(text)
-    claimed = generic_pair_epsilon(
-        _ORDERS, pair.first, pair.second, law, corrected=corrected
-    )
+    claimed = generic_pair_epsilon(_ORDERS, pair.first, pair.second, law, corrected=corrected)
     seen = renyi_divergence(*tuned_pair(pair, law), _ORDERS)
     worst = int(np.argmin(claimed - seen))
     where = f"order {_ORDERS[worst]:g}, K ~ {text}, {pair.where}"
@@ -93,10 +80,7 @@ def _random_law(generator: np.random.Generator) -> str:
         case 2:
             return f"point_mass:count={int(generator.integers(1, 9))}"
         case _:
-            eta, gamma = (
-                generator.uniform(-0.9, 4.0),
-                10.0 ** generator.uniform(-5, -0.05),
-            )
+            eta, gamma = (generator.uniform(-0.9, 4.0), 10.0 ** generator.uniform(-5, -0.05))
             return f"tnb:eta={float(eta)!r},gamma={float(gamma)!r}"
 
 
@@ -120,11 +104,7 @@ def _generic_cases(budget: Budget) -> Iterator[Case]:
 
 
 def _generic_printed_cases(budget: Budget) -> Iterator[Case]:
-    for text in (
-        "poisson:mean=0.5",
-        "poisson:mean=0.9",
-        "binomial:count=6,probability=0.1",
-    ):
+    for text in ("poisson:mean=0.5", "poisson:mean=0.9", "binomial:count=6,probability=0.1"):
         yield _generic_case(EQUAL_LAWS, text, corrected=False)
         yield _generic_case(_response(0.5), text, corrected=False)
 
@@ -145,9 +125,7 @@ def truncation_penalty(
     counts = np.arange(1, maximum + 1)
     kept = float(np.sum(counts * repetitions.pmf(counts)))
     if kept <= 0.0:
-        raise InputError(
-            f"maximum is {maximum}; it must leave a positive probability of a run"
-        )
+        raise InputError(f"maximum is {maximum}; it must leave a positive probability of a run")
     lost = max(repetitions.mean - kept, 0.0)
     log_kept_mass = math.log1p(-float(repetitions.survival(maximum)))
     excess = np.asarray(order, dtype=np.float64) - 1.0
@@ -155,11 +133,7 @@ def truncation_penalty(
 
 
 def truncated_renyi(
-    curve: RenyiCurve,
-    repetitions: laws.Repetitions,
-    maximum: int,
-    *,
-    corrected: bool = True,
+    curve: RenyiCurve, repetitions: laws.Repetitions, maximum: int, *, corrected: bool = True
 ) -> RenyiCurve:
     """Renyi curve for K given K <= maximum, from one for K.
 
@@ -185,9 +159,7 @@ def _truncated_bound(
     pair: BasePair, law: laws.Repetitions, maximum: int, corrected: bool
 ) -> RenyiCurve:
     def untruncated(order: np.ndarray) -> np.ndarray:
-        return generic_pair_epsilon(
-            order, pair.first, pair.second, law, corrected=False
-        )
+        return generic_pair_epsilon(order, pair.first, pair.second, law, corrected=False)
 
     return truncated_renyi(untruncated, law, maximum, corrected=corrected)
 
@@ -204,11 +176,7 @@ def _truncated(corrected: bool, response: float, law: str, most: int):
     ) -> float:
         """Renyi bound for the best of K randomised responses, K given K <= maximum."""
         return max(
-            float(
-                _truncated_bound(side, repetitions, maximum, corrected)(
-                    np.asarray(order)
-                )
-            )
+            float(_truncated_bound(side, repetitions, maximum, corrected)(np.asarray(order)))
             for side in _both_sides(_response(base_epsilon))
         )
 
@@ -243,11 +211,7 @@ def _slope_case(text: str, maximum: int, order: float, q: float, r: float) -> Ca
     return claimed, log_moment(cut), where
 
 
-_TRUNCATED = (
-    ("geometric:gamma=0.2", 3),
-    ("tnb:eta=0.5,gamma=0.05", 12),
-    ("poisson:mean=6", 4),
-)
+_TRUNCATED = (("geometric:gamma=0.2", 3), ("tnb:eta=0.5,gamma=0.05", 12), ("poisson:mean=6", 4))
 
 
 def _slope_cases(budget: Budget) -> Iterator[Case]:
@@ -268,10 +232,7 @@ def _truncated_cases(budget: Budget) -> Iterator[Case]:
             mean = float(10.0 ** generator.uniform(-1.0, 1.0))
             text = f"poisson:mean={mean!r}"
         else:
-            eta, gamma = (
-                generator.uniform(-0.9, 4.0),
-                10.0 ** generator.uniform(-2.0, -0.1),
-            )
+            eta, gamma = (generator.uniform(-0.9, 4.0), 10.0 ** generator.uniform(-2.0, -0.1))
             text = f"tnb:eta={float(eta)!r},gamma={float(gamma)!r}"
         maximum = int(10.0 ** generator.uniform(0.0, 2.0))
         yield _truncated_case(pair, text, maximum, corrected=True)
@@ -280,9 +241,7 @@ def _truncated_cases(budget: Budget) -> Iterator[Case]:
 def _truncated_printed_cases(budget: Budget) -> Iterator[Case]:
     for maximum in (10, 100):
         for mean in (0.5, 0.9):
-            yield _truncated_case(
-                EQUAL_LAWS, f"poisson:mean={mean:g}", maximum, corrected=False
-            )
+            yield _truncated_case(EQUAL_LAWS, f"poisson:mean={mean:g}", maximum, corrected=False)
 
 
 def _penalty(
@@ -344,9 +303,7 @@ STATEMENTS = (
                 "untruncated f holds with log(1/P[K <= m])/(a-1) + "
                 "log(1 + E[K; K > m]/E[K; K <= m]) added.",
                 Relation.BASE,
-                _truncated(
-                    corrected=False, response=0.0, law="poisson:mean=0.5", most=10
-                ),
+                _truncated(corrected=False, response=0.0, law="poisson:mean=0.5", most=10),
                 at_most(_truncated_printed_cases),
                 correction="As in Lemma 7 the outcome 'no run' is missing: PS-Lem22.",
             ),
@@ -371,9 +328,7 @@ STATEMENTS = (
                 "with B the bound of Lemma 7 for K plus log(1/P[K <= m])/(a-1) + "
                 "log(1 + E[K; K > m]/E[K; K <= m]).",
                 Relation.BASE,
-                _truncated(
-                    corrected=True, response=1.0, law="geometric:mean=10", most=50
-                ),
+                _truncated(corrected=True, response=1.0, law="geometric:mean=10", most=50),
                 at_most(_truncated_cases),
             ),
         ),

@@ -51,8 +51,7 @@ def _theorem_2(tight: bool):
         *,
         order: Order = 5.0,
         second_order: Annotated[
-            float | None,
-            number("of the other bound; empty: Theorem 2's best", at_least=1.0),
+            float | None, number("of the other bound; empty: Theorem 2's best", at_least=1.0)
         ] = None,
         rho: Rho = 0.1,
         eta: Eta = 0.0,
@@ -63,13 +62,7 @@ def _theorem_2(tight: bool):
         if second_order is None:
             second_order = max(1.0, math.sqrt(-math.log(gamma) / rho))
         bound = negative_binomial_epsilon(
-            order,
-            rho * order,
-            second_order,
-            rho * second_order,
-            eta,
-            gamma,
-            tight=tight,
+            order, rho * order, second_order, rho * second_order, eta, gamma, tight=tight
         )
         return float(bound)
 
@@ -77,11 +70,7 @@ def _theorem_2(tight: bool):
 
 
 def _theorem_2_case(
-    pair: BasePair,
-    law: laws.Repetitions,
-    orders: np.ndarray,
-    seconds: np.ndarray,
-    tight: bool,
+    pair: BasePair, law: laws.Repetitions, orders: np.ndarray, seconds: np.ndarray, tight: bool
 ) -> Case:
     eta, gamma = law.parameters["eta"], law.parameters["gamma"]
     seen = two_sided_renyi(*tuned_pair(pair, law), orders)
@@ -189,8 +178,7 @@ def _concentrated_cases(budget: Budget) -> Iterator[Case]:
         yield (
             float(claimed[worst]),
             float(seen[worst]),
-            f"order {_ORDERS[worst]:g}, rho={rho!r}, eta={eta!r}, gamma={gamma!r}, "
-            f"{pair.where}",
+            f"order {_ORDERS[worst]:g}, rho={rho!r}, eta={eta!r}, gamma={gamma!r}, {pair.where}",
         )
 
 

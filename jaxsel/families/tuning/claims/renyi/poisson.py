@@ -79,9 +79,7 @@ def _cases(budget: Budget) -> Iterator[Case]:
                 for sign in (1, -1):
                     yield (
                         float(curve(np.asarray(order))),
-                        gaussian_tuned_renyi(
-                            order, noise_multiplier, laws.poisson(mean), sign
-                        ),
+                        gaussian_tuned_renyi(order, noise_multiplier, laws.poisson(mean), sign),
                         f"order {order:g}, mean={mean:g}, Gaussian base with noise "
                         f"multiplier {noise_multiplier:g}, sign {sign}",
                     )

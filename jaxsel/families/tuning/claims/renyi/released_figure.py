@@ -20,11 +20,7 @@ from jaxsel.families.tuning.bounds.released_search_budget import (
     theorem_epsilon,
     training_renyi,
 )
-from jaxsel.families.tuning.claims.base_pairs import (
-    base_pairs,
-    tuned_pair,
-    two_sided_renyi,
-)
+from jaxsel.families.tuning.claims.base_pairs import base_pairs, tuned_pair, two_sided_renyi
 from jaxsel.families.tuning.claims.parameters import Eta, Gamma, Law, Order, Rho
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most
@@ -49,8 +45,7 @@ def _formula(corrected: bool):
         *,
         order: Order = 2.5,
         second_order: Annotated[
-            float,
-            number("of the other Renyi bound; 1.25 and more in the code", above=1.0),
+            float, number("of the other Renyi bound; 1.25 and more in the code", above=1.0)
         ] = 1.25,
         rho: Rho = 0.1,
         eta: Eta = 0.0,
@@ -58,13 +53,7 @@ def _formula(corrected: bool):
     ) -> float:
         """The released bound for a rho-zCDP base, at one pair of orders."""
         bound = released_negative_binomial(
-            order,
-            rho * order,
-            second_order,
-            rho * second_order,
-            eta,
-            gamma,
-            corrected=corrected,
+            order, rho * order, second_order, rho * second_order, eta, gamma, corrected=corrected
         )
         return float(bound)
 
@@ -160,9 +149,7 @@ def _gaussian_cases() -> Iterator[tuple[laws.Repetitions, float, RenyiCurve, str
     for text in _PLOTTED:
         for noise in (_GAUSSIAN, 1.0):
             where = f"Gaussian base with noise multiplier {noise:g}, K ~ {text}"
-            renyi = functools.partial(
-                closed_forms.gaussian_renyi, noise_multiplier=noise
-            )
+            renyi = functools.partial(closed_forms.gaussian_renyi, noise_multiplier=noise)
             yield laws.parse(text), noise, renyi, where
 
 

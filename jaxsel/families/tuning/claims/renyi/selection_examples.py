@@ -12,9 +12,7 @@ from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.base_laws import survival
-from jaxsel.families.tuning.bounds.negative_binomial import (
-    pure_negative_binomial_epsilon,
-)
+from jaxsel.families.tuning.bounds.negative_binomial import pure_negative_binomial_epsilon
 from jaxsel.families.tuning.claims.parameters import Law, Order
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_least, at_most, equal
@@ -22,8 +20,7 @@ from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import PS
 
 Exponential = Annotated[
-    float,
-    number("candidate j has weight exp(epsilon u_j/2)", above=0.0, at_most=1e6),
+    float, number("candidate j has weight exp(epsilon u_j/2)", above=0.0, at_most=1e6)
 ]
 Candidates = Annotated[int, whole("m, how many candidates", at_least=2)]
 
@@ -69,9 +66,7 @@ def _shown(*vectors: np.ndarray) -> str:
     for vector in vectors:
         numbers = str(vector[:12].tolist())
         more = vector.size - 12
-        texts.append(
-            f"{numbers} and {more} more like the last" if more > 0 else numbers
-        )
+        texts.append(f"{numbers} and {more} more like the last" if more > 0 else numbers)
     return " against ".join(texts)
 
 
@@ -102,10 +97,7 @@ def _concentrated_cases(budget: Budget) -> Iterator[Case]:
         )
         claimed = orders * epsilon**2 / 8.0
         worst = int(np.argmin(claimed - seen))
-        where = (
-            f"order {orders[worst]:g}, epsilon={epsilon!r}, "
-            f"scores {_shown(scores, neighbour)}"
-        )
+        where = f"order {orders[worst]:g}, epsilon={epsilon!r}, scores {_shown(scores, neighbour)}"
         yield float(claimed[worst]), float(seen[worst]), where
 
 
@@ -151,9 +143,7 @@ def _tail_loss_cases(budget: Budget) -> Iterator[Case]:
 # --- Private tuning -------------------------------------------------------------------
 
 
-def _considered(
-    *, repetitions: Law = "logarithmic:mean=100", candidates: Candidates = 10
-) -> float:
+def _considered(*, repetitions: Law = "logarithmic:mean=100", candidates: Candidates = 10) -> float:
     """Probability 1 - f(1 - 1/m) that one of the K runs tries the best candidate."""
     return float(repetitions.pgf_gap(1.0 / candidates))
 
@@ -322,8 +312,7 @@ STATEMENTS = (
     PS.utility(
         "PS-D4-mean",
         "Appendix D.4",
-        "The exponential mechanism on m candidates loses at most (2/epsilon) log m in "
-        "expectation.",
+        "The exponential mechanism on m candidates loses at most (2/epsilon) log m in expectation.",
         _mean_loss,
         at_most(_mean_loss_cases),
     ),
@@ -338,8 +327,7 @@ STATEMENTS = (
     PS.utility(
         "PS-D4-considered",
         "Appendix D.4",
-        "Private tuning over m candidates tries the best one with probability 1 - "
-        "f(1 - 1/m).",
+        "Private tuning over m candidates tries the best one with probability 1 - f(1 - 1/m).",
         _considered,
         equal(_considered_cases, 1e-10),
     ),

@@ -9,12 +9,7 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.tuning.claims.base_pairs import tuned_pair
-from jaxsel.families.tuning.claims.parameters import (
-    Eta,
-    Gamma,
-    Law,
-    Order,
-)
+from jaxsel.families.tuning.claims.parameters import Eta, Gamma, Law, Order
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, equal
@@ -25,12 +20,8 @@ from jaxsel.language.papers import PS
 def _middle_mass(
     *,
     repetitions: Law = "geometric:gamma=0.01",
-    b: Annotated[
-        float, number("chance of the middle outcome", at_least=0.0, below=1.0)
-    ] = 0.001,
-    c: Annotated[
-        float, number("chance of the worst outcome", at_least=0.0, at_most=1.0)
-    ] = 0.9,
+    b: Annotated[float, number("chance of the middle outcome", at_least=0.0, below=1.0)] = 0.001,
+    c: Annotated[float, number("chance of the worst outcome", at_least=0.0, at_most=1.0)] = 0.9,
 ) -> float:
     """f(b + c) - f(c): how often the middle of three outcomes is the best of K."""
     if b + c > 1.0:
@@ -63,9 +54,7 @@ def _tight_generic(
     epsilon: Annotated[float, number("of the pair", above=0.0, at_most=3.8)] = 1.0,
     eta: Eta = 1.0,
     gamma: Gamma = 0.01,
-    middle: Annotated[
-        float, probability("of the middle outcome on its rarer side")
-    ] = 1e-9,
+    middle: Annotated[float, probability("of the middle outcome on its rarer side")] = 1e-9,
 ) -> float:
     """D_a(Q || Q') + log(f'(c)^a f'(c')^(1-a))/(a-1) on three outcomes.
 
@@ -74,9 +63,7 @@ def _tight_generic(
     first, second = pairs.three_outcome(epsilon, 0.02, middle)
     law = laws.truncated_negative_binomial(eta, gamma)
     # f'(c), c = 1 - u: the mass u of the two better outcomes
-    own, other = (
-        float(law.log_pgf_derivative_tail(side[:2].sum())) for side in (first, second)
-    )
+    own, other = (float(law.log_pgf_derivative_tail(side[:2].sum())) for side in (first, second))
     ratio = (order * own + (1.0 - order) * other) / (order - 1.0)
     return float(renyi_divergence(first, second, order)) + ratio
 

@@ -7,10 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.pairs import tight_conditional
-from jaxsel.families.tuning.bounds.conditional import (
-    conditional_part,
-    fitted_tight_conditional,
-)
+from jaxsel.families.tuning.bounds.conditional import conditional_part, fitted_tight_conditional
 from jaxsel.families.tuning.claims.parameters import Order
 from jaxsel.families.tuning.claims.renyi.conditional import Conditioned, concentrated
 from jaxsel.language.base import Budget, Relation
@@ -20,16 +17,9 @@ from jaxsel.language.papers import PS
 
 Loss = Annotated[float, positive("a privacy loss of the pair")]
 # Of Figure 8.
-Plotted = Annotated[
-    float, number("where the pair is fitted", at_least=2.0, at_most=64.0)
-]
-Fitted = Annotated[
-    float,
-    number("of both, rho order; 0.1 in the figure", above=0.0, at_most=1.0),
-]
-Share = Annotated[
-    float, number("a of the pair, not stated in the paper", above=0.0, at_most=0.25)
-]
+Plotted = Annotated[float, number("where the pair is fitted", at_least=2.0, at_most=64.0)]
+Fitted = Annotated[float, number("of both, rho order; 0.1 in the figure", above=0.0, at_most=1.0)]
+Share = Annotated[float, number("a of the pair, not stated in the paper", above=0.0, at_most=0.25)]
 
 
 def _tight(*, order: Order = 5.0, s: Loss = 0.8, t: Loss = 1.06) -> float:
@@ -58,9 +48,7 @@ def _tight_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, case.exact(order), f"order {order:g}, {case.where}"
 
 
-def _gap(
-    *, order: Annotated[float, number("b of the divergence", at_least=2.0)] = 5.0
-) -> float:
+def _gap(*, order: Annotated[float, number("b of the divergence", at_least=2.0)] = 5.0) -> float:
     """(b-2)/(b-1) log 2: what Corollary 16 (2) exceeds the truth by."""
     return (order - 2.0) / (order - 1.0) * math.log(2.0)
 
@@ -70,9 +58,7 @@ def _gap_cases(budget: Budget) -> Iterator[Case]:
         for a in (0.25, 0.01):
             # s = t = 40: what the text neglects is below e^-35
             case = _tight_case(40.0, 40.0, a)
-            bound = conditional_part(
-                2, order, case.forward, case.backward, case.probability
-            )
+            bound = conditional_part(2, order, case.forward, case.backward, case.probability)
             gap = bound - case.exact(order)
             yield _gap(order=order), gap, f"order {order:g}, {case.where}"
 
@@ -83,9 +69,7 @@ def _figure(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25) -> flo
     return conditional_part(2, order, case.forward, case.backward, case.probability)
 
 
-def _figure_printed(
-    *, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25
-) -> float:
+def _figure_printed(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25) -> float:
     """The upper curve of Figure 8: Corollary 16 (2) with rho (order-1) at order - 1."""
     case = _tight_case(*fitted_tight_conditional(order, rho, a), a)
     curve = concentrated(rho)

@@ -57,9 +57,7 @@ def _built(run: _Run):
 
 def _probability(
     *,
-    run: Annotated[
-        int, whole("which run, from 0", at_least=0, at_most=len(_RUNS) - 1)
-    ] = 0,
+    run: Annotated[int, whole("which run, from 0", at_least=0, at_most=len(_RUNS) - 1)] = 0,
     label: Annotated[int, whole("which label, from 0", at_least=0)] = 0,
 ) -> float:
     """Exact probability that the best of K runs has the label; "none" comes last."""
@@ -78,9 +76,7 @@ def _cases(budget: Budget) -> Iterator[Case]:
     trials = max(1, min(budget.trials, _TRIALS))
     for run in _RUNS:
         mechanism, data, params = _built(run)
-        tallies = simulate(
-            mechanism, data, params, trials=trials, seed=budget.seed, progress=False
-        )
+        tallies = simulate(mechanism, data, params, trials=trials, seed=budget.seed, progress=False)
         counts = np.asarray(tallies.values[0])
         error = (1.0 - CONFIDENCE) / (len(_RUNS) * counts.size)
         low, high = clopper_pearson(counts, trials, 1.0 - error)

@@ -180,15 +180,15 @@ def _moment_bound(eta: float, gamma: float, count: int) -> float:
         if eta == 0.0:
             value = math.log(inside) / math.log(gamma)
         else:
-            value = math.expm1(-eta * math.log(inside)) / math.expm1(
-                -eta * math.log(gamma)
-            )
+            value = math.expm1(-eta * math.log(inside)) / math.expm1(-eta * math.log(gamma))
         return math.log(value) - t * count
 
     found = optimize.minimize_scalar(
-        log_bound, bounds=(1e-9 * most, (1.0 - 1e-9) * most), method="bounded",
+        log_bound,
+        bounds=(1e-9 * most, (1.0 - 1e-9) * most),
+        method="bounded",
         options={"xatol": 1e-10},
-    )  # fmt: skip
+    )
     return math.exp(min(float(found.fun), 0.0))  # type: ignore[attr-defined]
 
 

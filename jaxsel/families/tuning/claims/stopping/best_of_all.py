@@ -59,9 +59,7 @@ def _halves(epsilon: float) -> pairs.LawPair:
 def _example_printed(
     *,
     # e^epsilon/2 is a probability
-    epsilon: Annotated[
-        float, number("of each candidate", above=0.0, below=math.log(2.0))
-    ] = 0.1,
+    epsilon: Annotated[float, number("of each candidate", above=0.0, below=math.log(2.0))] = 0.1,
 ) -> float:
     """Pure epsilon that the printed candidates are said to have."""
     return epsilon

@@ -9,11 +9,7 @@ import numpy as np
 from scipy import optimize
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.accounting.single_run.divergences import (
-    exact_epsilon,
-    privacy_loss,
-    profile_delta,
-)
+from jaxsel.accounting.single_run.divergences import exact_epsilon, privacy_loss, profile_delta
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most
@@ -40,9 +36,7 @@ def _bad_event_printed(
     return delta / -math.expm1(epsilon - wider)
 
 
-def _bad_event(
-    *, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA
-) -> float:
+def _bad_event(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA) -> float:
     """Probability (1 + e^-epsilon') delta/(1 - e^(epsilon - epsilon')), either law.
 
     Of the event that the privacy loss leaves [-epsilon', epsilon'].
@@ -115,10 +109,7 @@ def _events(budget: Budget) -> Iterator[Case]:
 def _from_event(
     *,
     event: Annotated[
-        float,
-        number(
-            "P(B) (printed), or the larger of P(B), Q(B)", at_least=0.0, at_most=1.0
-        ),
+        float, number("P(B) (printed), or the larger of P(B), Q(B)", at_least=0.0, at_most=1.0)
     ] = 0.0,
 ) -> float:
     """delta that the lemma gives: the probability of the event."""
@@ -191,8 +182,7 @@ STATEMENTS = (
         "LT-E12",
         "Lemma E.3",
         "statement",
-        printed="epsilon-closeness outside B and P(B) <= delta give "
-        "(epsilon, delta)-closeness.",
+        printed="epsilon-closeness outside B and P(B) <= delta give (epsilon, delta)-closeness.",
         correct="Q(B) <= delta is needed too: P = (1/2, 1/2, 0), Q = (1/4, 1/4, 1/2), "
         "B the third outcome, P(B) = 0.",
         refuted=(

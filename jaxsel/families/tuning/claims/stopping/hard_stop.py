@@ -10,11 +10,7 @@ import numpy.typing as npt
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
-from jaxsel.accounting.single_run.divergences import (
-    epsilon_at_delta,
-    exact_epsilon,
-    profile_delta,
-)
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon, profile_delta
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_approximate,
@@ -31,13 +27,7 @@ from jaxsel.families.tuning.claims.base_pairs import (
     approximate_pairs,
     pure_pairs,
 )
-from jaxsel.families.tuning.claims.parameters import (
-    Delta,
-    Epsilon,
-    Gamma,
-    ModerateEpsilon,
-    Stop,
-)
+from jaxsel.families.tuning.claims.parameters import Delta, Epsilon, Gamma, ModerateEpsilon, Stop
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Case, at_most
 from jaxsel.language.domains import number, probability, whole
@@ -54,10 +44,7 @@ def hard_stop_law(q_best_first: npt.ArrayLike, gamma: float, steps: int) -> np.n
 
 def _stopped(pair, gamma: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Exact laws of Algorithm 2 with at most ``steps`` draws on both sides."""
-    return (
-        hard_stop_law(pair.first, gamma, steps),
-        hard_stop_law(pair.second, gamma, steps),
-    )
+    return (hard_stop_law(pair.first, gamma, steps), hard_stop_law(pair.second, gamma, steps))
 
 
 # --- Theorem 3.4 ----------------------------------------------------------------------
@@ -80,9 +67,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         stop_delta = float(10.0 ** generator.uniform(-8.0, -0.3))
         steps = hard_stop_steps(gamma, stop_delta)
         # Failures so rare that the theorem says something.
-        pair = _rarely_failing(
-            pair, float(10.0 ** generator.uniform(-6.0, -0.7)) / steps
-        )
+        pair = _rarely_failing(pair, float(10.0 ** generator.uniform(-6.0, -0.7)) / steps)
         bound = hard_stop_approximate(pair.epsilon, pair.delta, gamma, stop_delta)
         seen = epsilon_at_delta(*_stopped(pair, gamma, steps), bound.delta)
         claimed = _approximate(epsilon=pair.epsilon, delta=pair.delta)
@@ -151,11 +136,7 @@ def hard_stop_approximate_sharp(
 
 
 def _sharp(
-    *,
-    epsilon: ModerateEpsilon = 1.0,
-    delta: Delta = 1e-6,
-    gamma: Stop = 0.1,
-    steps: Steps = 139,
+    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, gamma: Stop = 0.1, steps: Steps = 139
 ) -> float:
     """delta at 3 epsilon of Algorithm 2 with at most T draws.
 
@@ -219,9 +200,7 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
             yield _pure(epsilon=epsilon, slack=slack), seen, where
 
 
-def _earlier(
-    *, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300
-) -> float:
+def _earlier(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300) -> float:
     """3 epsilon + log(1 + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T).
 
     For T >= 2/gamma - 1.
@@ -241,9 +220,7 @@ def _earlier_cases(budget: Budget) -> Iterator[Case]:
         yield claimed, seen, f"worst base, epsilon={epsilon:g}, {gamma=}, T={steps}"
 
 
-def _worst(
-    *, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36
-) -> float:
+def _worst(*, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36) -> float:
     """epsilon + max log f'(1-g)/f'(1-g') over epsilon-close g, g'."""
     return hard_stop_worst(epsilon, gamma, steps)
 

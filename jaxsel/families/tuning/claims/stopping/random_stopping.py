@@ -44,9 +44,7 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
             yield claimed, exact_epsilon(*tuned), f"gamma={gamma!r}, {pair.where}"
 
 
-def _approximate_sharp(
-    *, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Stop = 0.1
-) -> float:
+def _approximate_sharp(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Stop = 0.1) -> float:
     """delta of Algorithm 2 at 3 epsilon: d/(gamma + d (1 - gamma))."""
     del epsilon
     return stopping_failure(delta, gamma)
@@ -83,9 +81,7 @@ def _draws_cases(budget: Budget) -> Iterator[Case]:
 
 def _halting(
     *,
-    gamma: Annotated[
-        float, number("stopping probability", at_least=0.0, at_most=1.0)
-    ] = 0.0,
+    gamma: Annotated[float, number("stopping probability", at_least=0.0, at_most=1.0)] = 0.0,
     draws: Annotated[int, whole("how many draws", at_least=1)] = 10**6,
 ) -> float:
     """Probability 1 - (1 - gamma)^draws that Algorithm 2 has put out a sample by then.
@@ -208,8 +204,7 @@ STATEMENTS = (
     LT.privacy(
         "LT-Alg2-sharp",
         "Algorithm 2, for an approximate base",
-        "For an (epsilon, d)-DP base Algorithm 2 is (3 epsilon, d/(gamma + d (1 - "
-        "gamma)))-DP.",
+        "For an (epsilon, d)-DP base Algorithm 2 is (3 epsilon, d/(gamma + d (1 - gamma)))-DP.",
         Relation.BASE,
         _approximate_sharp,
         at_most(_approximate_cases),
