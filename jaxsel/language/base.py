@@ -8,16 +8,19 @@ import dataclasses
 import enum
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from jaxsel.language import domains
+from jaxsel.language import checking, domains
+from jaxsel.language.checking import Budget, Verdict
 from jaxsel.language.printing import Summary, printed
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Relation(enum.Enum):
@@ -137,44 +140,8 @@ class Pair(NamedTuple):
     why: str
 
 
-class Budget(NamedTuple):
-    """How much work a check may do.
-
-    Attributes:
-      trials: simulated trials a side, for checks that need simulation.
-      cases: random cases, for checks that search exact laws.
-      seed: of the simulation and of the random search.
-    """
-
-    trials: int = 1_000_000
-    cases: int = 300
-    seed: int = 0
-
-
-class Verdict(NamedTuple):
-    """What a check saw.
-
-    Attributes:
-      outcome: "holds", "refuted" or "inconclusive".
-      claimed: the number that the claim states, in the worst case seen.
-      observed: the exact or simulated number set against it, in the same case.
-      margin: the least slack over all cases, below 0 by more than rounding if one
-        violates the claim, in the units of the claim (for a bound: claimed - observed;
-        for an identity: the tolerance minus the largest deviation).
-      cases: how many cases were tried.
-      detail: one sentence that lets a reader reproduce the worst case.
-      tightness: the power of the check of a bound: the largest observed / claimed over
-        all cases (claimed / observed of a lower bound), 1 for a bound that is attained;
-        None for an identity, or if no case has a positive finite bound.
-    """
-
-    outcome: str
-    claimed: float
-    observed: float
-    margin: float
-    cases: int
-    detail: str
-    tightness: float | None = None
+def _no_check(budget: Budget) -> Verdict:
+    raise TypeError("the claim has no check")
 
 
 @printed
@@ -200,6 +167,7 @@ class Claim:
       aliases: further ids under which papers print the same statement.
       remark: for a reading that fails, and for what holds instead: the remark's id.
       loose: for a true bound that no known input brings near: why, in one sentence.
+      declared: by a decorator on its formula; its module holds it under a name.
     """
 
     id: str
@@ -208,16 +176,74 @@ class Claim:
     kind: str
     relation: Relation | None
     evaluate: Callable[..., float]
-    check: Callable[[Budget], Verdict]
+    check: Callable[[Budget], Verdict] = _no_check
     holds: bool = True
     erratum: str | None = None
     correction: str | None = None
     aliases: tuple[str, ...] = ()
     remark: str | None = None
     loose: str | None = None
+    declared: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evaluate", domains.checked(self.evaluate))
+
+    def __call__(self, **parameters: Any) -> float:
+        """The number that the statement gives: ``evaluate``."""
+        return self.evaluate(**parameters)
+
+    @property
+    def has_check(self) -> bool:
+        """Whether something puts it to the test."""
+        return self.check is not _no_check
+
+    @property
+    def place(self) -> str:
+        """File and line of its formula."""
+        code = inspect.unwrap(self.evaluate).__code__
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+    def bounds(self, *points: checking.Points, tolerance: float = 1e-9) -> Callable[[F], F]:
+        """Decorates what is observed: the claim is at least that, in every case.
+
+        Args:
+          *points: where the decorated function of their names is asked for what it observes
+            (``checking.observed_at``); without them it takes a budget and yields cases
+            (``checking.cases_at``).
+          tolerance: as for ``checking.bound_verdict``.
+        """
+        return self._judged(points, lambda cases: checking.bound_verdict(cases, tolerance))
+
+    def bounds_below(self, *points: checking.Points, tolerance: float = 1e-9) -> Callable[[F], F]:
+        """As ``bounds``; the claim is at most what is observed."""
+        return self._judged(
+            points, lambda cases: checking.bound_verdict(cases, tolerance, lower=True)
+        )
+
+    def equals(self, *points: checking.Points, tolerance: float = 1e-9) -> Callable[[F], F]:
+        """As ``bounds``; the claim is what is observed."""
+        return self._judged(points, lambda cases: checking.identity_verdict(cases, tolerance))
+
+    def _judged(
+        self, points: tuple[checking.Points, ...], verdict: Callable[[Any], Verdict]
+    ) -> Callable[[F], F]:
+        names = self.parameters
+        defaults = {name: domain.default for name, domain in names.items()}
+
+        def judge(observe: F) -> F:
+            if self.has_check:
+                raise TypeError(f"{self.id} has two checks; {self.place}")
+            listed = [checking.observed_at(each, observe, defaults) for each in points]
+            sources = listed or [observe]
+
+            def check(budget: Budget) -> Verdict:
+                found = itertools.chain.from_iterable(source(budget) for source in sources)
+                return verdict(checking.cases_at(self.evaluate, names, found))
+
+            object.__setattr__(self, "check", check)
+            return observe
+
+        return judge
 
     @property
     def parameters(self) -> Mapping[str, domains.Domain]:

@@ -1,15 +1,83 @@
-"""Turning compared numbers into verdicts."""
+"""How a claim is put to the test: points, what is observed there, and the verdict.
 
+A case names a point, the values of all parameters of the claim, and says what was observed;
+the claim is evaluated at the point, so that no check can judge another formula than the one
+that is published:
+
+    @noise.bounds(listed("epsilon delta", (1.0, 0.5), (0.99, 0.3)))
+    def exact_delta(epsilon, delta):
+        return truncated_laplace_delta(epsilon, delta), "shift 1"
+
+    @noise.bounds(tolerance=1e-12)
+    def narrow_noises(budget):
+        for delta in ...:
+            yield {"delta": delta}, exact, f"{shift=}"
+
+A claim about any pair, whose number no point gives, is judged by a ``Judged`` case.
+"""
+
+import inspect
+import itertools
 import math
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from jaxsel.language.base import Budget, Verdict
+
+class Budget(NamedTuple):
+    """How much work a check may do.
+
+    Attributes:
+      trials: simulated trials a side, for checks that need simulation.
+      cases: random cases, for checks that search exact laws.
+      seed: of the simulation and of the random search.
+    """
+
+    trials: int = 1_000_000
+    cases: int = 300
+    seed: int = 0
+
+
+class Verdict(NamedTuple):
+    """What a check saw.
+
+    Attributes:
+      outcome: "holds", "refuted" or "inconclusive".
+      claimed: the number that the claim states, in the worst case seen.
+      observed: the exact or simulated number set against it, in the same case.
+      margin: the least slack over all cases, below 0 by more than rounding if one
+        violates the claim, in the units of the claim (for a bound: claimed - observed;
+        for an identity: the tolerance minus the largest deviation).
+      cases: how many cases were tried.
+      detail: one sentence that lets a reader reproduce the worst case.
+      tightness: the power of the check of a bound: the largest observed / claimed over
+        all cases (claimed / observed of a lower bound), 1 for a bound that is attained;
+        None for an identity, or if no case has a positive finite bound.
+    """
+
+    outcome: str
+    claimed: float
+    observed: float
+    margin: float
+    cases: int
+    detail: str
+    tightness: float | None = None
+
 
 # Of all simulations that enter one verdict, together.
 CONFIDENCE = 1.0 - 1e-6
 
 Case = tuple[float, float, str]
+
+
+class Judged(NamedTuple):
+    """A case of a claim about any pair: its two numbers, neither of them at a point.
+
+    For example a bound that holds for the law of each pair, whatever it is.
+    """
+
+    claimed: float
+    observed: float
+    detail: str
 
 
 class Aside(NamedTuple):
@@ -95,3 +163,103 @@ def equal(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]
 def at_least(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
     """The check of a claim that observed >= claimed in every case."""
     return lambda budget: bound_verdict(cases(budget), tolerance, lower=True)
+
+
+# --- points -----------------------------------------------------------------------------
+
+Point = dict[str, Any]
+Points = Callable[[Budget], Iterable[Point]]
+
+
+def listed(names: str, *rows: Any) -> Points:
+    """The points of a table.
+
+    Args:
+      names: of its columns, separated by spaces.
+      *rows: a tuple each; of one column, its values.
+    """
+    columns = names.split()
+    table = [row if len(columns) > 1 else (row,) for row in rows]
+    points = [dict(zip(columns, row, strict=True)) for row in table]
+    return lambda budget: points
+
+
+def grid(**values: Iterable[Any]) -> Points:
+    """The points of a grid, the last name varying fastest."""
+    points = [
+        dict(zip(values, place, strict=True)) for place in itertools.product(*values.values())
+    ]
+    return lambda budget: points
+
+
+def written(value: Any) -> str:
+    """A value of a point, so that it can be read back."""
+    short = f"{value:g}" if isinstance(value, float) else repr(value)
+    return short if not isinstance(value, float) or float(short) == value else repr(value)
+
+
+def _two(numbers: Any) -> tuple[float, float]:
+    return numbers
+
+
+def cases_at(
+    evaluate: Callable[..., float], names: Iterable[str], found: Iterable[Any]
+) -> Iterator[Any]:
+    """Cases whose claimed number is the claim's, at the point that each of them names.
+
+    Args:
+      evaluate: the claim.
+      names: of its parameters.
+      found: cases: a point, what was observed there, and what the point does not say; or
+        ``Judged`` and ``Aside``, which have their own numbers. What was observed may be a
+        function of the claim's number that returns what is compared, (claimed, observed).
+
+    Raises:
+      TypeError: at the first point that does not name exactly the claim's parameters.
+    """
+    wanted = set(names)
+    for case in found:
+        if isinstance(case, Judged | Aside):
+            yield case
+            continue
+        point, observed, *more = case
+        if set(point) != wanted:
+            raise TypeError(
+                f"a case names {', '.join(point)}; it must name the claim's parameters, "
+                f"{', '.join(sorted(wanted))}"
+            )
+        claimed = evaluate(**point)
+        if callable(observed):
+            claimed, observed = _two(observed(claimed))
+        where = [f"{name}={written(value)}" for name, value in point.items()]
+        yield claimed, observed, ", ".join([*where, *filter(None, more)])
+
+
+def observed_at(
+    points: Points, observe: Callable[..., Any], defaults: Mapping[str, Any]
+) -> Callable[[Budget], Iterator[Any]]:
+    """Cases from a function of the names of points.
+
+    Args:
+      points: where it is called.
+      observe: returns, or yields several times, what is observed; or that and what the
+        point does not say. Of a parameter that the points leave out it takes the claim's
+        default, and the point names it, too.
+      defaults: the claim's.
+    """
+    asked = inspect.signature(observe).parameters
+
+    def cases(budget: Budget) -> Iterator[Any]:
+        for point in points(budget):
+            given = {name: point.get(name, defaults.get(name)) for name in asked}
+            named = {name: value for name, value in (point | given).items() if name in defaults}
+            beside = [f"{name}={written(point[name])}" for name in point if name not in defaults]
+            found = observe(**given)
+            for each in found if inspect.isgenerator(found) else (found,):
+                if isinstance(each, Judged | Aside):
+                    yield each
+                else:
+                    seen, *more = each if isinstance(each, tuple) else (each,)
+                    yield named, seen, ", ".join([*beside, *more])
+
+    return cases

@@ -19,7 +19,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language import papers
 from jaxsel.language.base import Claim, Erratum, Remark
 from jaxsel.language.domains import nearest
-from jaxsel.language.statements import Misprint, Note, Statement
+from jaxsel.language.statements import Misprint, Note
 
 
 @functools.cache
@@ -44,18 +44,38 @@ def _stating() -> tuple[str, ...]:
     return (*names_of_modules("claims"), *names_of_modules("entries"))
 
 
-def _statements() -> Iterator[Statement]:
+def _held(module: ModuleType) -> Iterator[Claim | Erratum | Remark]:
+    """What a module declares: what it holds under a name, and its list of statements."""
+    for value in vars(module).values():
+        for one in value if type(value) is tuple else (value,):
+            if (isinstance(one, Claim) and one.declared) or isinstance(one, Erratum | Remark):
+                yield one
+            elif isinstance(one, Misprint):
+                yield from (one.erratum, *one.claims)
+            elif isinstance(one, Note):
+                yield from (one.remark, *one.claims)
+    for one in getattr(module, "STATEMENTS", ()):
+        if isinstance(one, Claim):
+            yield one
+
+
+def _all_held() -> Iterator[Claim | Erratum | Remark]:
     for module in map(importlib.import_module, _stating()):
-        yield from getattr(module, "STATEMENTS", ())
+        yield from _held(module)
 
 
 @functools.cache
 def _claims_in(module: ModuleType) -> tuple[Claim, ...]:
-    """The claims of a module's statements, the same objects every time."""
-    found: list[Claim] = []
-    for statement in getattr(module, "STATEMENTS", ()):
-        found += [statement] if isinstance(statement, Claim) else statement.claims
-    return tuple(found)
+    """The claims of a module's statements, the same objects every time.
+
+    Raises:
+      TypeError: for a claim that nothing puts to the test.
+    """
+    found = tuple(one for one in _held(module) if isinstance(one, Claim))
+    for claim in found:
+        if not claim.has_check:
+            raise TypeError(f"{claim.place}: {claim.id} has no check")
+    return found
 
 
 def _place(found: Claim | Erratum | Remark) -> tuple[int, list[str | int]]:
@@ -69,20 +89,26 @@ def published_claims() -> tuple[Claim, ...]:
     """Every statement of the papers, and of this project, that is a claim."""
     modules = map(importlib.import_module, _stating())
     found = [claim for module in modules for claim in _claims_in(module)]
-    return tuple(sorted(found, key=_place))
+    by_id: dict[str, Claim] = {}
+    for claim in found:
+        if by_id.setdefault(claim.id, claim) is not claim:
+            raise TypeError(
+                f"{claim.place}: there is a statement {claim.id} already, {by_id[claim.id].place}"
+            )
+    return tuple(sorted(by_id.values(), key=_place))
 
 
 @functools.cache
 def errata() -> tuple[Erratum, ...]:
     """Every place where a paper errs."""
-    found = [s.erratum for s in _statements() if isinstance(s, Misprint)]
+    found = {one for one in _all_held() if isinstance(one, Erratum)}
     return tuple(sorted(found, key=_place))
 
 
 @functools.cache
 def remarks() -> tuple[Remark, ...]:
     """What is to be known of statements in print, and is no error of theirs."""
-    found = [s.remark for s in _statements() if isinstance(s, Note)]
+    found = {one for one in _all_held() if isinstance(one, Remark)}
     return tuple(sorted(found, key=_place))
 
 

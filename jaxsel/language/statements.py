@@ -1,6 +1,22 @@
 """How statements are written down: a paper's claims, and its misprints.
 
-A file of claims names its paper and lists its statements:
+A statement is its formula, decorated; the first paragraph of the docstring is the statement,
+the rest says what number is returned. What puts it to the test stands beside it
+(``checking``). The catalogue collects what the modules of claims hold.
+
+    @PS.privacy("PS-Cor3", "Corollary 3", Relation.BASE)
+    def pure(*, epsilon: Epsilon = 1.0):
+        '''The best of K ...'''
+        return ...
+
+    @pure.bounds(listed("epsilon", 0.1, 1.0))
+    def exact(epsilon):
+        return ...
+
+    E_PS_1 = PS.misprint("E-PS-1", "Theorem 6", "statement", printed="...", correct="...",
+                         refuted=[printed], corrected=[pure])
+
+Files that are not yet written so list their statements:
 
     STATEMENTS = (
         PS.privacy("PS-Cor3", "Corollary 3", "The best of K ...", BASE, _pure, check),
@@ -16,6 +32,8 @@ A misprint is what the paper says and is false; what it does not say is a remark
 """
 
 import dataclasses
+import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -46,6 +64,22 @@ def _id(claim: Claim | str) -> str:
     return claim if isinstance(claim, str) else claim.id
 
 
+def _stated(function: Callable[..., float]) -> tuple[str, str]:
+    """The two parts of a formula's docstring: the statement, and what number is returned."""
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n", 1)
+    if not paragraphs[0]:
+        code = function.__code__
+        raise TypeError(f"{code.co_filename}:{code.co_firstlineno}: the formula states nothing")
+    return " ".join(paragraphs[0].split()), "\n\n".join(paragraphs[1:])
+
+
+def _link(claim: Claim | str, **link: Any) -> None:
+    """Writes into a claim what an erratum or a remark says of it."""
+    if isinstance(claim, Claim):
+        for name, value in link.items():
+            object.__setattr__(claim, name, value)
+
+
 def _linked(
     link: dict[str, Any], truth: str, wrong: Sequence[Claim | str], right: Sequence[Claim | str]
 ) -> tuple[Claim, ...]:
@@ -61,6 +95,28 @@ def _linked(
     return (*false, *true)
 
 
+def _noted(
+    kind: Callable[[Any, tuple[Claim, ...]], Misprint | Note],
+    found: Erratum | Remark,
+    link: dict[str, Any],
+    truth: str,
+    wrong: Sequence[Claim | str],
+    right: Sequence[Claim | str],
+) -> Any:
+    """The erratum or remark itself, if its claims were declared by decorators."""
+    claims = [claim for claim in (*wrong, *right) if isinstance(claim, Claim)]
+    if not all(claim.declared for claim in claims):
+        return kind(found, _linked(link, truth, wrong, right))
+    names = ", ".join(_id(claim) for claim in right)
+    for claim in wrong:
+        if isinstance(claim, Claim):
+            correction = claim.correction or (f"{truth} ({names})" if names else truth)
+            _link(claim, holds=False, correction=correction, **link)
+    for claim in right:
+        _link(claim, **link)
+    return found
+
+
 class Paper(NamedTuple):
     """Makes the statements of one paper.
 
@@ -72,51 +128,66 @@ class Paper(NamedTuple):
     key: str
     citation: str
 
+    def _declared(
+        self, id: str, place: str, kind: str, relation: Relation | None, more: dict[str, Any]
+    ) -> Callable[[Evaluate], Claim]:
+        """Decorates a formula; ``more`` may hold the statement, else its docstring is it."""
+        source = f"{self.citation}, {place}" if place else self.citation
+
+        def claim(formula: Evaluate) -> Claim:
+            plain = inspect.unwrap(formula)
+            statement, number = more.get("statement"), inspect.getdoc(plain) or ""
+            if statement is None:
+                statement, number = _stated(plain)
+            evaluate = functools.wraps(plain)(lambda **given: plain(**given))
+            evaluate.__doc__ = number
+            others = {name: value for name, value in more.items() if name != "statement"}
+            return Claim(id, source, statement, kind, relation, evaluate, declared=True, **others)
+
+        return claim
+
     def _claim(
         self,
         id: str,
         place: str,
-        statement: str,
         kind: str,
         relation: Relation | None,
-        evaluate: Evaluate,
-        check: Check,
+        given: Sequence[Any],
         more: dict[str, Any],
-    ) -> Claim:
+    ) -> Any:
+        """A decorator; or a claim, where statement, formula and check are given."""
+        if not given:
+            return self._declared(id, place, kind, relation, more)
+        statement, evaluate, check = given
         source = f"{self.citation}, {place}" if place else self.citation
         return Claim(id, source, statement, kind, relation, evaluate, check, **more)
 
-    def privacy(
-        self,
-        id: str,
-        place: str,
-        statement: str,
-        relation: Relation,
-        evaluate: Evaluate,
-        check: Check,
-        **more: Any,
-    ) -> Claim:
-        """A claim about privacy, proved for ``relation``; ``more`` as in ``Claim``."""
-        return self._claim(id, place, statement, "privacy", relation, evaluate, check, more)
+    def privacy(self, id: str, place: str, *given: Any, **more: Any) -> Any:
+        """Decorates the formula of a claim about privacy.
 
-    def utility(
-        self, id: str, place: str, statement: str, evaluate: Evaluate, check: Check, **more: Any
-    ) -> Claim:
-        """A claim about utility; ``more`` as in ``Claim``."""
-        return self._claim(id, place, statement, "utility", None, evaluate, check, more)
+        Args:
+          id: of the claim.
+          place: in the paper.
+          *given: the relation for which it is proved. (Older files: statement, relation,
+            formula, check; then the claim itself is returned.)
+          **more: as in ``Claim``; ``statement``, where the docstring is not it.
+        """
+        if len(given) == 1:
+            return self._claim(id, place, "privacy", given[0], (), more)
+        statement, relation, evaluate, check = given
+        return self._claim(id, place, "privacy", relation, (statement, evaluate, check), more)
+
+    def utility(self, id: str, place: str, *given: Any, **more: Any) -> Any:
+        """Decorates the formula of a claim about utility; as ``privacy``, of no relation."""
+        return self._claim(id, place, "utility", None, given, more)
 
     def identity(
-        self,
-        id: str,
-        place: str,
-        statement: str,
-        evaluate: Evaluate,
-        check: Check,
-        relation: Relation | None = None,
-        **more: Any,
-    ) -> Claim:
-        """A formula that equals something; ``more`` as in ``Claim``."""
-        return self._claim(id, place, statement, "identity", relation, evaluate, check, more)
+        self, id: str, place: str, *given: Any, relation: Relation | None = None, **more: Any
+    ) -> Any:
+        """Decorates a formula that equals something; as ``privacy``."""
+        if len(given) == 4:
+            relation, given = given[3], given[:3]
+        return self._claim(id, place, "identity", relation, given, more)
 
     def misprint(
         self,
@@ -128,8 +199,10 @@ class Paper(NamedTuple):
         correct: str,
         refuted: Sequence[Claim | str] = (),
         corrected: Sequence[Claim | str] = (),
-    ) -> Misprint:
+    ) -> Any:
         """An erratum with its claims; those listed by id alone stand elsewhere.
+
+        Claims that were declared by decorators are told what it says of them.
 
         Args:
           id: of the erratum.
@@ -141,7 +214,6 @@ class Paper(NamedTuple):
           refuted: claims that ``validate`` refutes; they need not say so themselves.
           corrected: claims that state what is true.
         """
-        claims = _linked({"erratum": id}, correct, refuted, corrected)
         erratum = Erratum(
             id,
             f"{self.citation}, {place}",
@@ -151,7 +223,7 @@ class Paper(NamedTuple):
             tuple(_id(claim) for claim in refuted),
             tuple(_id(claim) for claim in corrected),
         )
-        return Misprint(erratum, claims)
+        return _noted(Misprint, erratum, {"erratum": id}, correct, refuted, corrected)
 
     def remark(
         self,
@@ -161,7 +233,7 @@ class Paper(NamedTuple):
         *,
         readings: Sequence[Claim | str] = (),
         holds: Sequence[Claim | str] = (),
-    ) -> Note:
+    ) -> Any:
         """What one should know of a statement that is no error of the paper.
 
         Args:
@@ -173,7 +245,6 @@ class Paper(NamedTuple):
             refutes; those listed by id alone stand elsewhere.
           holds: claims that state what is true.
         """
-        claims = _linked({"remark": id}, text, readings, holds)
         remark = Remark(
             id,
             f"{self.citation}, {place}",
@@ -181,4 +252,4 @@ class Paper(NamedTuple):
             tuple(_id(claim) for claim in readings),
             tuple(_id(claim) for claim in holds),
         )
-        return Note(remark, claims)
+        return _noted(Note, remark, {"remark": id}, text, readings, holds)
