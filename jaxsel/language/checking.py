@@ -247,11 +247,22 @@ def observed_at(
         default, and the point names it, too.
       defaults: the claim's.
     """
-    asked = inspect.signature(observe).parameters
+    asked = [
+        name
+        for name, parameter in inspect.signature(observe).parameters.items()
+        if parameter.default is parameter.empty
+    ]
 
     def cases(budget: Budget) -> Iterator[Any]:
         for point in points(budget):
-            given = {name: point.get(name, defaults.get(name)) for name in asked}
+            known = {**defaults, **point}
+            lacking = [name for name in asked if name not in known]
+            if lacking:
+                raise TypeError(
+                    f"{observe.__qualname__} asks for {', '.join(lacking)}, of which neither "
+                    f"the points nor the claim say anything"
+                )
+            given = {name: known[name] for name in asked}
             named = {name: value for name, value in (point | given).items() if name in defaults}
             beside = [f"{name}={written(point[name])}" for name in point if name not in defaults]
             found = observe(**given)
