@@ -31,7 +31,8 @@ def test_the_files_of_the_worked_example_are_four_and_short():
 
 
 def test_the_claim_holds_and_knows_its_domain(skeletons):
-    (claim,) = skeletons["STATEMENTS"]
+    claim = skeletons["exponential"]
+    assert claim.statement == "The exponential mechanism is epsilon-DP."
     assert claim.check(Budget(cases=50)).outcome == "holds"
     assert claim.evaluate(epsilon="0.5") == 0.5
     with pytest.raises(InputError, match="epsilon is nan"):
@@ -39,7 +40,7 @@ def test_the_claim_holds_and_knows_its_domain(skeletons):
 
 
 def test_the_erratum_is_refuted_and_corrected(skeletons):
-    erratum, (printed, true) = skeletons["ERRATUM"]
+    erratum, printed, true = (skeletons[name] for name in ("ERRATUM", "runs_printed", "runs"))
     assert (erratum.refuted, erratum.corrected) == ((printed.id,), (true.id,))
     assert printed.check(Budget()).outcome == "refuted"
     assert not printed.holds
